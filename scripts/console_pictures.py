@@ -17,8 +17,8 @@ WIDTH, HEIGHT = 1280, 1000
 def make_console() -> None:
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - importable only once the path is set
 
+    from support.chromium import chromium  # noqa: PLC0415
     from tests.console.serving import Served  # noqa: PLC0415
-    from tests.devhost.chromium import chromium  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory() as made, sync_playwright() as playwright:
         runs = Path(made) / "runs"
@@ -49,5 +49,5 @@ def devhost(*arguments: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
+    sys.path[:0] = [str(ROOT), str(ROOT / "devhost" / "tests")]
     make_console()

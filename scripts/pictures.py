@@ -54,7 +54,7 @@ def make_reports() -> None:
 
 def make_evaluation() -> None:
     """Of two evaluations, between which the instruction changes as in devhost/docs/evaluate.md."""
-    from tests.devhost.chromium import screenshot  # noqa: PLC0415 - importable only once the path is set
+    from support.chromium import screenshot  # noqa: PLC0415 - importable only once the path is set
 
     with tempfile.TemporaryDirectory() as made:
         cases, page = Path(made) / HELPDESK.name, Path(made) / "page.html"
@@ -70,7 +70,7 @@ def make_evaluation() -> None:
 
 
 def make(picture: Picture) -> None:
-    from tests.devhost.chromium import screenshot  # noqa: PLC0415 - importable only once the path is set
+    from support.chromium import screenshot  # noqa: PLC0415 - importable only once the path is set
 
     sys.path.append(str(ROOT / "examples" / picture.example))
     checks = importlib.import_module(f"examples.{picture.example}.checks")
@@ -101,5 +101,5 @@ def devhost(*arguments: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
+    sys.path[:0] = [str(ROOT), str(ROOT / "devhost" / "tests")]
     main()

@@ -193,7 +193,7 @@ def test_only_the_plugin_and_its_documents_are_packaged() -> None:
 
 
 def test_the_plugin_breaks_no_rule() -> None:
-    """`make package` checks the same; tests/devhost/test_check_rules.py shows what each rule refuses.
+    """`make package` checks the same; devhost/tests/test_check_rules.py shows what each rule refuses.
 
     What a person has to fill in for the marketplace is shown in tests/test_papers.py.
     """

@@ -20,7 +20,7 @@ from scripts import publisher, release_notes
 ROOT = Path(__file__).parent.parent
 SECURITY = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
 AGENTS = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
-SHOWN_BY = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
+SHOWN_BY = re.compile(r"`((?:devhost/)?tests/[\w/]+\.py)::(test_\w+)`")
 
 # --- SECURITY.md and PRIVACY.md ---------------------------------------------------------------------------------------
 

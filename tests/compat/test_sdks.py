@@ -19,7 +19,7 @@ pytestmark = pytest.mark.e2e
 
 COURIER = ROOT / "tests" / "compat" / "fixtures" / "courier"
 TOOLBOX = ROOT / "tests" / "devhost" / "fixtures" / "toolbox"
-CHARTS = ROOT / "tests" / "fixtures" / "charts"
+CHARTS = ROOT / "devhost" / "tests" / "fixtures" / "charts"
 NO_PYTHON = "/nonexistent/python"
 """In place of devhost's own, which a plugin with a .venv must not use."""
 KEY: Texts = {"charts": {"api_key": "ck_live_1234567890"}}

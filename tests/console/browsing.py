@@ -4,8 +4,8 @@ from typing import Any, Protocol
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
+from support.waiting import PATIENCE
 from tests.console.serving import Served
-from tests.devhost.waiting import PATIENCE
 
 REFUSED = ("Content Security Policy", "Refused to")
 

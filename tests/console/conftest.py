@@ -1,7 +1,7 @@
 """The console in a real browser: `make browser`.
 
 Playwright and the SDK cannot live in one process, because the SDK's import patches sockets and threads, and
-tests/conftest.py imports the SDK. So these tests run in a pytest of their own: `pytest --confcutdir=tests/console`.
+the conftest.py above imports the SDK. So these tests run in a pytest of their own: `pytest --confcutdir=tests/console`.
 
 `open_console(folder)` starts a console, `open_page(console)` opens a page of it, `page` is the list of runs of a
 console over real traces. A test waits with playwright's `expect`; its time limit is one that no slow machine reaches.
@@ -18,11 +18,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from support.chromium import NAMES, chromium
+from support.waiting import PATIENCE
 from tests.console.browsing import OpenPage, Pages
 from tests.console.recording import record
 from tests.console.serving import Served
-from tests.devhost.chromium import NAMES, chromium
-from tests.devhost.waiting import PATIENCE
 
 IS_PATCHED = "gevent.monkey" in sys.modules
 collect_ignore_glob = ["test_*.py"] if IS_PATCHED else []

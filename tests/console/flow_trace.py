@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from devhost.flow.events import FlowEnded, NodeRetried
-from tests.devhost.test_flow_view import AGENT, END, LONG, START, ran, told
+from test_flow_view import AGENT, END, LONG, START, ran, told
 
 
 def main() -> None:

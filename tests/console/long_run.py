@@ -8,8 +8,8 @@ from pathlib import Path
 
 from devhost import FunctionTool, Host, ScriptedModel
 from devhost.protocol.wire import JsonObject
+from support.tracing import tracing
 from tests.console.recording import ROOT
-from tests.devhost.tracing import tracing
 
 ROUNDS = 25
 NAMES = (

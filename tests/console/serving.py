@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import urljoin
 
-from tests.devhost.waiting import PATIENCE, printed_until
+from support.waiting import PATIENCE, printed_until
 
 ROOT = Path(__file__).parents[2]
 

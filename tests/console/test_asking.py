@@ -7,10 +7,10 @@ import pytest
 import yaml
 from playwright.sync_api import Page, expect
 
+from support.waiting import PATIENCE
 from tests.console.accessibility import axe, overflow
 from tests.console.browsing import OpenPage
 from tests.console.serving import Served
-from tests.devhost.waiting import PATIENCE
 
 WIDTHS = (360, 768, 1920)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from support.waiting import PATIENCE
 from tests.console.browsing import OpenPage
 from tests.console.serving import Served
-from tests.devhost.waiting import PATIENCE
 
 
 def reload_until(page: Page, words: str) -> None:

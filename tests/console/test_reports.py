@@ -9,9 +9,9 @@ from typing import Literal, Protocol
 import pytest
 from playwright.sync_api import Browser, Page
 
+from support.nesting import nested
 from tests.console.accessibility import axe, overflow
 from tests.console.recording import DEVHOST, ROOT
-from tests.devhost.nesting import nested
 
 WIDTHS = (360, 620, 860, 1280, 1920)
 OPEN_ALL = "document.querySelectorAll('details').forEach(each => each.open = true)"

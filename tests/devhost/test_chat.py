@@ -24,9 +24,10 @@ from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import Scenario
 from devhost.terminal.chat_view import ChatView
-from tests.devhost.conftest import FIXTURES, PUPPET, ROOT, TOOLBOX
-from tests.devhost.terminal_session import CTRL_C, CTRL_D, on_a_terminal
-from tests.devhost.waiting import PATIENCE
+from support.plugins import FIXTURES, PUPPET, TOOLBOX
+from support.terminal_session import CTRL_C, CTRL_D, on_a_terminal
+from support.waiting import PATIENCE
+from tests.devhost import ROOT
 
 pytestmark = pytest.mark.usefixtures("lent_plugins")
 

@@ -8,9 +8,9 @@ import pytest
 
 from devhost.cli.commands import main
 from devhost.console.runs import SETUP, Setup
-from tests.devhost.conftest import ROOT
-from tests.devhost.console import ConsoleClient, words
-from tests.devhost.lending import Lender
+from support.console import ConsoleClient, words
+from support.lending import Lender
+from tests.devhost import ROOT
 
 AGAIN = "/runs/before/again"
 

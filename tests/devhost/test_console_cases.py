@@ -10,9 +10,9 @@ import yaml
 from devhost.cli.commands import main
 from devhost.console.cases import suggested_name
 from devhost.evaluation.suite import Suite
-from tests.devhost.conftest import ROOT
-from tests.devhost.console import ConsoleClient, words
-from tests.devhost.lending import Lender
+from support.console import ConsoleClient, words
+from support.lending import Lender
+from tests.devhost import ROOT
 
 KEEP = "/runs/run/keep"
 EXPECTED = {"calls": "search_manual", "stop_reason": "", "sources": "", "text": "Two-factor\r\n\r\n[1]"}

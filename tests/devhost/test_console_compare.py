@@ -9,8 +9,8 @@ import pytest
 from devhost.cli.commands import main
 from devhost.console.pages.render import event
 from devhost.console.runs import OUTPUT, SETUP, Setup
-from tests.devhost.console import ConsoleClient, words
-from tests.devhost.lending import Lender
+from support.console import ConsoleClient, words
+from support.lending import Lender
 from tests.devhost.test_fork import LATER
 from tests.devhost.test_recording import script
 

@@ -10,8 +10,9 @@ from typing import Literal
 import pytest
 
 from devhost.console.runs import Setup
-from tests.devhost.conftest import CHARTS, PUPPET, ROOT, TOOLBOX
-from tests.devhost.console import ConsoleClient, words
+from support.console import ConsoleClient, words
+from support.plugins import CHARTS, PUPPET, TOOLBOX
+from tests.devhost import ROOT
 
 PUPPETS = {"source": "script", "script": str(TOOLBOX / "script.yaml"), "tools": str(TOOLBOX), "p.query": "[]"}
 

@@ -18,10 +18,11 @@ from devhost.console.once import Once
 from devhost.console.runs import SETUP, RunFolder, Setup
 from devhost.console.server.app import application
 from devhost.console.views.console import Console
-from tests.devhost.conftest import CHARTS, PUPPET, ROOT, TOOLBOX
-from tests.devhost.console import start_instead, words
-from tests.devhost.tracing import tracing
-from tests.devhost.waiting import PATIENCE, MovableClock, wait_for
+from support.console import start_instead, words
+from support.plugins import CHARTS, PUPPET, TOOLBOX
+from support.tracing import tracing
+from support.waiting import PATIENCE, MovableClock, wait_for
+from tests.devhost import ROOT
 
 PORT, TOKEN = 8765, "t0k3n"
 HOME = f"http://127.0.0.1:{PORT}"

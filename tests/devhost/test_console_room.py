@@ -11,9 +11,10 @@ from devhost.console.children import Children
 from devhost.console.runs import RunFolder
 from devhost.console.server.app import application
 from devhost.console.views.console import Console
-from tests.devhost.conftest import PUPPET, ROOT, TOOLBOX
-from tests.devhost.console import HOME, PORT, TOKEN, words
-from tests.devhost.waiting import wait_for
+from support.console import HOME, PORT, TOKEN, words
+from support.plugins import PUPPET, TOOLBOX
+from support.waiting import wait_for
+from tests.devhost import ROOT
 
 QUICK = {"plugin": str(PUPPET), "source": "script", "script": str(TOOLBOX / "script.yaml"), "p.query": "[]"}
 MAIL = {"source": "example:injection/mail"}

@@ -17,9 +17,9 @@ from devhost.console.views.console import Console
 from devhost.errors import TraceError
 from devhost.page.page import render_page
 from devhost.trace.lines import read_trace
-from tests.devhost.conftest import ROOT
-from tests.devhost.nesting import nested
-from tests.devhost.tracing import tracing
+from support.nesting import nested
+from support.tracing import tracing
+from tests.devhost import ROOT
 
 ADDRESS, TOKEN = "http://127.0.0.1:8765", "t0k3n"
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"

@@ -9,8 +9,8 @@ from devhost import NodeOutputs, Run, RunError
 from devhost.console.asking import ChildFacts, State, approved, rejected, said, state_of, suggestion, waiting_of
 from devhost.console.runs import MOST_BYTES, OUTPUT, SETUP, TRACE, RunFolder, Setup, last_printed
 from devhost.node.outputs.run import CallsMade
-from tests.devhost.conftest import ROOT
-from tests.devhost.tracing import tracing
+from support.tracing import tracing
+from tests.devhost import ROOT
 
 CALL = {"id": "call_1", "tool": "draw", "arguments": {"what": "a cat"}}
 

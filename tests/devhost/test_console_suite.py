@@ -13,9 +13,9 @@ import yaml
 from devhost.console.suites import Asked, Evaluations, results_of, standing
 from devhost.evaluation.results import Cell, Header, Result, read_line
 from devhost.evaluation.suite import Suite
-from tests.devhost.conftest import ROOT
-from tests.devhost.console import ConsoleClient, words
-from tests.devhost.waiting import wait_for
+from support.console import ConsoleClient, words
+from support.waiting import wait_for
+from tests.devhost import ROOT
 
 CHANGED = "Be brief. Answer in the language of the question."
 SUITE = {

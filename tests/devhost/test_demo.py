@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from devhost.cli.commands import main
-from tests.devhost.conftest import ROOT
-from tests.devhost.waiting import PATIENCE
+from support.waiting import PATIENCE
+from tests.devhost import ROOT
 
 KEY = {"OPENAI_API_KEY": "sk-proj-0123456789"}
 RUN = ["run", "--example", "helpdesk"]

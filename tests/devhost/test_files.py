@@ -22,7 +22,8 @@ from devhost.scenario import AttachedFiles
 from devhost.terminal.tables import files_list
 from devhost.trace.lines import read_trace
 from devhost.trace.runs import traced_runs
-from tests.devhost.conftest import ODDMENTS, PUPPET, ROOT
+from support.plugins import FIXTURES, ODDMENTS, PUPPET
+from tests.devhost import ROOT
 
 pytestmark = pytest.mark.usefixtures("lent_plugins")
 
@@ -186,7 +187,7 @@ def test_a_file_is_served_as_long_as_it_is_there(tmp_path: Path, letter: Path) -
 def test_a_strategy_without_a_parameter_for_files_is_said_before_anything_starts(
     capsys: pytest.CaptureFixture[str], letter: Path
 ) -> None:
-    bad = ROOT / "tests" / "fixtures" / "bad_strategy"
+    bad = FIXTURES / "bad_strategy"
     given = ["run", "--plugin", str(bad), "--script", str(bad / "script.yaml"), "--file", str(letter)]
     assert main(given) == 2
     assert "has no parameter for files" in capsys.readouterr().err

@@ -10,8 +10,8 @@ from devhost.cli.options.hosting_options import ModelOptions
 from devhost.errors import FlowFileError, ParameterError, ScriptError
 from devhost.flow.outside import NOTHING, Allowed
 from devhost.limits import HostLimits
+from tests.devhost import ROOT
 
-ROOT = Path(__file__).parents[2]
 WORKFLOWS = ROOT / "examples" / "workflows"
 
 

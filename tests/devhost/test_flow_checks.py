@@ -15,10 +15,11 @@ from devhost.flow.document import FlowFile
 from devhost.flow.outside import Allowed
 from devhost.limits import HostLimits
 from devhost.plugin.declaration import PluginDeclaration
-from tests.flows.building import START, answer, chain, chatflow, mixed, tool
-from tests.flows.building import node as made
+from support.flow_documents import START, answer, chain, chatflow, mixed, tool
+from support.flow_documents import node as made
+from support.plugins import TOOLBOX
+from tests.devhost import ROOT
 
-ROOT = Path(__file__).parents[2]
 APPROVAL = ROOT / "examples" / "workflows" / "approval.yml"
 FIELDS = [
     {"variable": "topic", "type": "text-input", "label": "Topic", "required": True, "max_length": 5},
@@ -365,7 +366,7 @@ def test_a_tool_node_sets_only_parameters_of_its_tool(tmp_path: Path) -> None:
     file = FlowFile.read(chatflow(tmp_path, [START, repeat], chain("start", "repeat")))
 
     with pytest.raises(FlowFileError, match="sets the parameter 'wrod', which repeat does not have; it has: word"):
-        check_flow(file, {}, None, [PluginDeclaration.read(ROOT / "tests" / "devhost" / "fixtures" / "toolbox")])
+        check_flow(file, {}, None, [PluginDeclaration.read(TOOLBOX)])
 
 
 def test_notes_on_the_canvas_are_no_nodes(

@@ -1,7 +1,6 @@
 """What a case expects of a turn of a flow, and what is said of an expectation that fails."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +12,9 @@ from devhost.flow.events import FlowEnded, NodeEnded
 from devhost.flow.expectations import FlowExpected
 from devhost.node.outputs.outputs import NodeOutputs
 from devhost.node.outputs.run import CallsMade, Run
+from tests.devhost import ROOT
 
-FILE = FlowFile.read(Path(__file__).parents[2] / "examples" / "workflows" / "approval.yml")
+FILE = FlowFile.read(ROOT / "examples" / "workflows" / "approval.yml")
 RUN = Run(
     "gpt5_function_calling",
     NodeOutputs("Two.", [], [], {}, {}, [], 0),

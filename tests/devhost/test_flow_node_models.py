@@ -11,8 +11,8 @@ from devhost.errors import ParameterError
 from devhost.flow.document import FlowFile, FlowNode
 from devhost.flow.script import read_knowledge
 from devhost.models.catalog import DEFAULT_MODEL
+from tests.devhost import ROOT
 
-ROOT = Path(__file__).parents[2]
 KEY = {"OPENAI_API_KEY": "sk-test"}
 SELECTED = {"type": "model-selector", "model": "gpt-5-mini", "completion_params": {"reasoning_effort": "low"}}
 AGENT = FlowNode("agent", "agent", "Agent", {"agent_parameters": {"model": {"type": "constant", "value": SELECTED}}})

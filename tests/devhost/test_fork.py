@@ -14,12 +14,12 @@ from devhost.cli.commands import main
 from devhost.comparison.comparison import rows
 from devhost.trace.lines import read_trace
 from devhost.trace.runs import traced_runs
-from tests.devhost.conftest import PUPPET
-from tests.devhost.lending import Lender
+from fake_openai import KEY, FakeOpenAI, Turn
+from support.lending import Lender
+from support.page_reading import VILE, harmless
+from support.plugins import PUPPET
+from support.tracing import tracing
 from tests.devhost.test_recording import DRAW, refusal, script
-from tests.devhost.test_report_page import VILE, harmless
-from tests.devhost.tracing import tracing
-from tests.fake_openai import KEY, FakeOpenAI, Turn
 
 SEARCH = {"terms": "invoices", "language": "en"}
 KNOWN = {"terms": "backup notification arrive", "language": "en"}

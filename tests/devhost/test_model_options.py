@@ -14,8 +14,8 @@ from devhost.models.openai_api.backend import OpenAIModel
 from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.script import Script
 from devhost.process.transports.transport import PluginProgram
-from tests.devhost.conftest import ROOT
-from tests.devhost.waiting import PATIENCE
+from support.waiting import PATIENCE
+from tests.devhost import ROOT
 
 SCRIPT = Script.of({"query": "?", "turns": [{"text": "Hello"}]})
 KEY = {"OPENAI_API_KEY": "sk-proj-0123456789"}

@@ -16,9 +16,9 @@ from devhost.cli.commands import main
 from devhost.errors import PackageError
 from devhost.package import opened_package, packed, unpack
 from devhost.plugin.contents import MAX_BYTES, Contents
-from tests.devhost.breaches import complete
-from tests.devhost.conftest import ROOT
-from tests.devhost.waiting import PATIENCE
+from support.breaches import complete
+from support.waiting import PATIENCE
+from tests.devhost import ROOT
 
 MEGABYTE = 1024 * 1024
 MANIFEST = {"manifest.yaml": b"name: x\n"}

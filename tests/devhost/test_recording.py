@@ -13,12 +13,13 @@ from devhost import Host, ScriptedModel
 from devhost.cli.commands import main
 from devhost.trace.lines import read_trace
 from devhost.trace.runs import Call, traced_runs, written_calls
-from tests.devhost.charts import API_KEY
-from tests.devhost.conftest import CHARTS, HELPDESK, PUPPET, TOOLBOX
-from tests.devhost.tracing import tracing
-from tests.fake_openai import KEY, FakeOpenAI, Tokens
-from tests.fake_openai import Call as ModelsCall
-from tests.fake_openai import Turn as ModelsTurn
+from fake_openai import KEY, FakeOpenAI, Tokens
+from fake_openai import Call as ModelsCall
+from fake_openai import Turn as ModelsTurn
+from support.charts import API_KEY
+from support.plugins import CHARTS, PUPPET, TOOLBOX
+from support.tracing import tracing
+from tests.devhost import HELPDESK
 
 pytestmark = pytest.mark.usefixtures("without_pauses", "lent_plugins")
 

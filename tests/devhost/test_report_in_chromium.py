@@ -9,10 +9,10 @@ import pytest
 from devhost import FunctionTool, Host, ScriptedModel
 from devhost.cli.commands import main
 from devhost.protocol.wire import JsonObject
-from tests.devhost.chromium import NAMES, chromium, measured, screenshot
-from tests.devhost.conftest import ROOT
-from tests.devhost.tracing import tracing
-from tests.devhost.waiting import PATIENCE
+from support.chromium import NAMES, chromium, measured, screenshot
+from support.tracing import tracing
+from support.waiting import PATIENCE
+from tests.devhost import ROOT
 
 pytestmark = [
     pytest.mark.browser,

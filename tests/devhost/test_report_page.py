@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Sequence
 from html import unescape
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -21,53 +20,12 @@ from devhost.protocol.wire import JsonObject
 from devhost.trace.lines import read_trace
 from devhost.trace.runs import Call, Piece, written_calls
 from internal.errors import StopReason
-from tests.devhost.conftest import FIXTURES, PUPPET, ROOT, TOOLBOX
-from tests.devhost.tracing import remove_files, tracing
+from support.page_reading import VILE, harmless, page_of
+from support.plugins import FIXTURES, PUPPET, TOOLBOX
+from support.tracing import remove_files, tracing
+from tests.devhost import ROOT
 
 pytestmark = pytest.mark.usefixtures("lent_plugins")
-
-VILE = "<script>alert(1)</script><img src=x onerror=alert(1)>"
-
-
-class Page(HTMLParser):
-    """What a page would fetch or run, and the words on it."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.links: list[str] = []
-        self.fetched: list[str] = []
-        self.text = ""
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        for name, value in attrs:
-            assert not name.startswith("on"), f"a handler: {name}={value}"
-            if tag == "a" and name == "href":
-                self.links.append(value or "")
-            elif name in {"src", "href", "srcset", "action", "data", "poster"}:
-                self.fetched.append(value or "")
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-def harmless(html: str, pictures: int = 0) -> Page:
-    page = Page(html)
-    assert "default-src 'none'" in html
-    assert not {"script", "iframe", "object", "embed", "form"} & set(page.tags)
-    icon, *embedded = page.fetched
-    assert icon == "data:,"  # which a browser would otherwise ask for
-    assert len(embedded) == page.tags.count("img") == pictures
-    assert all(address.startswith("data:image/png;base64,") for address in embedded)
-    assert "@import" not in html
-    assert "url(" not in html
-    return page
-
-
-def page_of(trace_file: Path) -> Page:
-    return harmless(render_page(read_trace(trace_file)))
 
 
 def test_the_page_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

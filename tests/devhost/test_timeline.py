@@ -12,9 +12,10 @@ from devhost.protocol.wire import JsonObject
 from devhost.trace.lines import read_trace
 from devhost.trace.runs import traced_runs
 from devhost.trace.timeline import Span, timeline
-from tests.devhost.conftest import PUPPET, ROOT, TOOLBOX
-from tests.devhost.tracing import tracing
-from tests.devhost.waiting import PATIENCE
+from support.plugins import PUPPET, TOOLBOX
+from support.tracing import tracing
+from support.waiting import PATIENCE
+from tests.devhost import ROOT
 
 pytestmark = pytest.mark.usefixtures("lent_plugins")
 

@@ -14,10 +14,11 @@ from devhost.errors import PluginStartError, ToolSetupError
 from devhost.process.session import Side, Watcher
 from devhost.protocol.wire import JsonObject
 from devhost.tools.setup import OF_NOTHING, ToolSetup, how_to_install
-from tests.devhost.charts import API_KEY, charts
-from tests.devhost.conftest import CHARTS, PUPPET, ROOT, TOOLBOX
-from tests.devhost.lending import Lender
-from tests.devhost.tracing import remove_files
+from support.charts import API_KEY, charts
+from support.lending import Lender
+from support.plugins import CHARTS, PUPPET, TOOLBOX
+from support.tracing import remove_files
+from tests.devhost import ROOT
 
 pytestmark = pytest.mark.usefixtures("lent_plugins")
 

@@ -14,7 +14,7 @@ from devhost.cli.commands import main
 from devhost.models.openai_api.backend import Connection, OpenAIModel
 from devhost.models.openai_api.provider import Api
 from devhost.protocol.wire import JsonObject
-from tests.fake_openai import (
+from fake_openai import (
     KEY,
     Call,
     FakeOpenAI,

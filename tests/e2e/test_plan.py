@@ -10,8 +10,8 @@ from devhost import FunctionTool, Host, Run, ScriptedModel
 from devhost.models.openai_api.backend import Connection, OpenAIModel
 from devhost.models.openai_api.provider import Api
 from devhost.protocol.wire import JsonObject
+from fake_openai import KEY, Call, FakeOpenAI, Turn
 from tests.e2e.test_plugin_process import ended_well, labels, says, wants
-from tests.fake_openai import KEY, Call, FakeOpenAI, Turn
 from tests.support.clock import PATIENCE
 
 pytestmark = pytest.mark.e2e

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.support.imports import imported
+from support.imports import imported
 
 
 def wrong_directions(folder: Path, order: Sequence[str]) -> Iterator[str]:

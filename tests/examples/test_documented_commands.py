@@ -10,7 +10,7 @@ import pytest
 
 from devhost.cli.commands import main
 from devhost.plugin.contents import Contents
-from tests.devhost.lending import Lender
+from support.lending import Lender
 from tests.support.documented_commands import Command, shown_commands, shown_files
 from tests.support.pages import ROOT
 
@@ -31,7 +31,7 @@ PAGES = (
 COMMANDS = {"run", "tool", "init", "check", "list", "report", "replay", "record", "fork", "eval"}
 NOT_RUN = ("--watch", "--otlp", "--package", "FILE", "$state", "tone=")
 """In commands that do not end, need something outside, or run in a test of their own."""
-BREAKS_RULES = "--plugin tests/fixtures/bad_strategy"
+BREAKS_RULES = "--plugin devhost/tests/fixtures/bad_strategy"
 """The page says that its run exits with 1."""
 
 
@@ -55,7 +55,12 @@ def reader(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("CHARTS_API_KEY", "ck_1234567890")
     monkeypatch.setattr("devhost.models.scripted.model.time", SimpleNamespace(sleep=lambda _seconds: None))
     monkeypatch.chdir(copy)
-    plugins = (copy, copy / "examples" / "helpdesk", copy / "examples" / "injection", copy / "tests/fixtures/charts")
+    plugins = (
+        copy,
+        copy / "examples" / "helpdesk",
+        copy / "examples" / "injection",
+        copy / "devhost/tests/fixtures/charts",
+    )
     lender = Lender(frozenset(plugins))
     with lender.lends():
         yield

@@ -18,7 +18,7 @@ from tool_layer.address import CREDENTIAL
 from tool_layer.database import Database
 from tool_layer.run_steps import steps_of
 
-from tests.support.imports import imported
+from support.imports import imported
 
 from .conftest import MEMO_TO_TASK
 from .layers import used_by, wrong_directions

@@ -6,7 +6,7 @@ from pathlib import Path
 import ordering
 import pytest
 
-from tests.support.imports import imported
+from support.imports import imported
 
 from .conftest import ORDER_ENTRY
 from .layers import used_by, wrong_directions

@@ -124,7 +124,7 @@ def test_of_a_published_plugin_the_dependency_is_the_release_that_dify_installs_
 
 def test_a_checksum_is_that_of_dify_s_daemon() -> None:
     """The package and its checksum are recorded from the daemon 0.6.0, 2026-11-23."""
-    recorded = read_yaml(ROOT / "tests" / "fixtures" / "dify" / "package-checksum.yaml")
+    recorded = read_yaml(ROOT / "devhost" / "tests" / "fixtures" / "dify" / "package-checksum.yaml")
     package = BytesIO()
     with zipfile.ZipFile(package, "w") as opened:
         for name, content in recorded["files"].items():

@@ -10,7 +10,7 @@ from devhost.host.host import Host
 from devhost.tools.setup import ToolSetup
 
 ROOT = Path(__file__).parents[2]
-FIXTURES = ROOT / "tests" / "devhost" / "fixtures"
+FIXTURES = ROOT / "devhost" / "tests" / "fixtures"
 CHARTS_KEY = "ck_live_1234567890"
 collect_ignore_glob = [] if has_engine() else ["test_*.py"]
 
@@ -27,7 +27,7 @@ def puppet() -> Iterator[Host]:
     """A host with the strategy that does what its query says, and tools of all shapes."""
     setups = [
         *(ToolSetup.read(FIXTURES / name) for name in ("toolbox", "oddments")),
-        ToolSetup.read(ROOT / "tests" / "fixtures" / "charts", credentials={"charts": {"api_key": CHARTS_KEY}}),
+        ToolSetup.read(FIXTURES / "charts", credentials={"charts": {"api_key": CHARTS_KEY}}),
     ]
     with Host.start(FIXTURES / "puppet", tools=[setup.with_every_tool() for setup in setups]) as host:
         yield host

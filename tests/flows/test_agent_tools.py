@@ -6,7 +6,7 @@ from pathlib import Path
 from devhost.flow.surroundings import FlowTurn
 from devhost.host.host import Host
 from devhost.protocol.wire import JsonObject
-from tests.flows.building import START, answer, chain, chatflow, node
+from support.flow_documents import START, answer, chain, chatflow, node
 from tests.flows.playing import Played
 
 

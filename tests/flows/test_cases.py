@@ -11,7 +11,7 @@ import yaml
 from devhost.cli.commands import main
 from devhost.flow.cases import failed_expectations
 from devhost.host.host import Host
-from tests.flows.building import START, answer, chain, chatflow, llm
+from support.flow_documents import START, answer, chain, chatflow, llm
 from tests.flows.playing import WORKFLOWS
 
 type Write = Callable[..., Path]

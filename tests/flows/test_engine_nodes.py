@@ -7,7 +7,7 @@ import pytest
 from devhost.errors import FlowFileError
 from devhost.flow.surroundings import FlowTurn
 from devhost.protocol.wire import JsonObject
-from tests.flows.building import Edge, chain, end, iteration, node, start, workflow
+from support.flow_documents import Edge, chain, end, iteration, node, start, workflow
 from tests.flows.playing import Played
 
 

@@ -11,7 +11,7 @@ from devhost.files import LocalFile
 from devhost.flow.surroundings import FlowTurn
 from devhost.host.host import Host
 from devhost.limits import HostLimits
-from tests.flows.building import START, answer, chain, chatflow, end, node, tool, variable, workflow
+from support.flow_documents import START, answer, chain, chatflow, end, node, tool, variable, workflow
 from tests.flows.playing import Played
 
 FILE_FIELDS = [

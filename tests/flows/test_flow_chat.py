@@ -17,8 +17,8 @@ from devhost.flow.engine.play import play
 from devhost.flow.surroundings import FlowTurn
 from devhost.host.host import Host
 from devhost.protocol.wire import JsonObject
-from tests.devhost.terminal_session import CTRL_C, CTRL_D, on_a_terminal
-from tests.flows.building import START, answer, chain, chatflow, mixed, node, tool, workflow
+from support.flow_documents import START, answer, chain, chatflow, mixed, node, tool, workflow
+from support.terminal_session import CTRL_C, CTRL_D, on_a_terminal
 from tests.flows.conftest import FIXTURES
 from tests.flows.playing import ROOT, WORKFLOWS, Played, surroundings
 

@@ -9,7 +9,7 @@ import pytest
 
 from devhost.cli.commands import main
 from devhost.flow.cases import failed_expectations
-from tests.flows.building import START, answer, chain, chatflow, end, node, start, tool, workflow
+from support.flow_documents import START, answer, chain, chatflow, end, node, start, tool, workflow
 from tests.flows.conftest import FIXTURES
 
 TOKEN = "tk-environment-12345"

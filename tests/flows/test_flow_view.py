@@ -11,8 +11,8 @@ from devhost.flow.surroundings import FlowTurn
 from devhost.host.host import Host
 from devhost.protocol.wire import JsonObject
 from devhost.trace.lines import read_trace
-from tests.devhost.terminal_session import CTRL_C, on_a_terminal
-from tests.flows.building import START, answer, chatflow, iteration, llm
+from support.flow_documents import START, answer, chatflow, iteration, llm
+from support.terminal_session import CTRL_C, on_a_terminal
 from tests.flows.playing import ROOT, Played
 
 FLOW = ["-m", "devhost", "flow", "examples/workflows/approval.yml", "--example", "injection"]

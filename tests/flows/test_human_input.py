@@ -14,7 +14,7 @@ from devhost.flow.events import AnswerText, FlowEnded, FlowEvent, FlowPaused, No
 from devhost.flow.surroundings import FlowTurn
 from devhost.host.host import start_tools
 from devhost.limits import HostLimits
-from tests.flows.building import START, Edge, answer, chatflow, iteration, node
+from support.flow_documents import START, Edge, answer, chatflow, iteration, node
 from tests.flows.playing import Played, surroundings
 
 BUTTONS = [{"id": "ok", "title": "Approve"}, {"id": "no", "title": "Reject", "button_style": "default"}]

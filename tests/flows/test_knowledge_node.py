@@ -7,7 +7,7 @@ import pytest
 from devhost.errors import ParameterError
 from devhost.flow.events import SourcesRead
 from devhost.flow.surroundings import FlowTurn
-from tests.flows.building import START, answer, chain, chatflow, knowledge, llm
+from support.flow_documents import START, answer, chain, chatflow, knowledge, llm
 from tests.flows.playing import Played
 
 TURN = FlowTurn("When is the fair?", conversation_id="c1")

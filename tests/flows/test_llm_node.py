@@ -20,7 +20,7 @@ from devhost.models.backend import MediaPart, ModelDescription, ModelRequest, Te
 from devhost.models.scripted.model import ScriptedModel
 from devhost.node.parameters import Memory, PastTurn
 from devhost.protocol.wire import JsonObject
-from tests.flows.building import MODEL, START, answer, chain, chatflow, end, iteration, llm, start, workflow
+from support.flow_documents import MODEL, START, answer, chain, chatflow, end, iteration, llm, start, workflow
 from tests.flows.playing import Played
 
 TURN = FlowTurn("What is there?", conversation_id="c1")

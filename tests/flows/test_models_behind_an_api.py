@@ -13,8 +13,8 @@ from devhost.flow.engine.play import play
 from devhost.flow.events import AnswerText
 from devhost.flow.surroundings import FlowTurn, Surroundings
 from devhost.models.openai_api.provider import Api
-from tests.fake_openai import KEY, Call, FakeOpenAI, Turn, rate_limited
-from tests.flows.building import MODEL, START, answer, chain, chatflow, extractor, llm
+from fake_openai import KEY, Call, FakeOpenAI, Turn, rate_limited
+from support.flow_documents import MODEL, START, answer, chain, chatflow, extractor, llm
 from tests.flows.playing import Played
 
 TURN = FlowTurn("Three tickets to Bonn, please.", conversation_id="c1")

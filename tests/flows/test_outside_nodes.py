@@ -15,7 +15,7 @@ from devhost.flow.outside import Allowed
 from devhost.flow.surroundings import FlowTurn, Surroundings
 from devhost.host.host import Host
 from devhost.protocol.wire import JsonObject
-from tests.flows.building import chain, end, node, start, workflow
+from support.flow_documents import chain, end, node, start, workflow
 from tests.flows.playing import Played, surroundings
 
 

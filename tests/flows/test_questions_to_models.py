@@ -8,7 +8,7 @@ import pytest
 from devhost.flow.surroundings import FlowTurn
 from devhost.node.parameters import Memory, PastTurn
 from devhost.protocol.wire import JsonObject
-from tests.flows.building import START, Edge, answer, chain, chatflow, classifier, extractor
+from support.flow_documents import START, Edge, answer, chain, chatflow, classifier, extractor
 from tests.flows.playing import Played
 
 QUERY = "Three tickets to Bonn, please."

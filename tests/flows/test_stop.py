@@ -21,8 +21,8 @@ from devhost.node.outputs.run import Run
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
 from devhost.text import load_yaml
-from tests.devhost.waiting import PATIENCE, wait_for
-from tests.flows.building import START, Edge, answer, chatflow, llm, tool
+from support.flow_documents import START, Edge, answer, chatflow, llm, tool
+from support.waiting import PATIENCE, wait_for
 from tests.flows.playing import WORKFLOWS, surroundings
 
 SLOWLY = {"text": ["tick "] * 100 * PATIENCE, "delay": 0.1}

@@ -12,7 +12,7 @@ from devhost.host.host import Host, ToolHost, start_tools
 from devhost.limits import HostLimits
 from devhost.protocol.wire import JsonObject
 from devhost.tools.setup import ToolSetup
-from tests.flows.building import answer, chain, chatflow, mixed, start, tool, variable
+from support.flow_documents import answer, chain, chatflow, mixed, start, tool, variable
 from tests.flows.conftest import CHARTS_KEY, FIXTURES
 from tests.flows.playing import Played
 

@@ -1,7 +1,7 @@
 """What Dify's Agent node shows for the error that ends a run.
 
 In: what the strategy raises, through the SDK's own server. Out: the text that an app builder reads. The rule is that of
-Dify's plugin client (API 1.17.0); tests/support/recordings.py reads it as recorded.
+Dify's plugin client (API 1.17.0); devhost/tests/support/recordings.py reads it as recorded.
 """
 
 import json

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from internal.calls.output import MAX_REASON_LENGTH, TOOL_FAILED, ToolFailure, plain_reason
 from internal.host.failures import FailureKind, HostFailure
 from internal.text.secrets import KnownSecrets, Redactor
-from tests.support.recordings import DAEMON, recorded
+from support.recordings import DAEMON, recorded
 from tests.unit.generators import joined, text_from_the_host
 
 

@@ -9,7 +9,7 @@
         run = host.run("my_strategy", {"query": "Hi"}, model=model)
 
 `devhost/docs/devhost.md` describes the commands, `devhost/docs/testing.md` this module's classes. A package imports
-only packages above it in this list (tests/devhost/test_architecture.py checks that):
+only packages above it in this list (devhost/tests/test_architecture.py checks that):
 
     errors, home, limits, words  the exceptions, where devhost lies, the host's limits, and words of many pages
     scaffold            the folder of a new plugin

@@ -28,7 +28,7 @@ from devhost.protocol.wire import JsonObject
 #
 # It is not git's reading: each line is one pattern, matched alone, and the first that matches a path leaves it out,
 # so that a line with `!` changes nothing (docs/host-facts.md, "Packages"; recorded in
-# tests/fixtures/dify/packager.json).
+# devhost/tests/fixtures/dify/packager.json).
 
 NEGATION = "!"
 ANY_FOLDERS = "**"

@@ -1,0 +1,49 @@
+"""Imports the SDK before any test, because its import patches threads and sockets, and brings devhost's fixtures.
+
+Removes two things that a developer's machine adds: the settings of an OpenAI key or server, which no test may call, and
+the disabled Ctrl-C of processes that a shell starts in the background, which child processes inherit.
+"""
+
+import os
+import signal
+import warnings
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+with warnings.catch_warnings():
+    # gevent finds ssl loaded already (by a pytest plugin), and the SDK uses an old way to configure pydantic.
+    warnings.simplefilter("ignore")
+    import dify_plugin  # noqa: F401 - for what its import does
+
+for name in [name for name in os.environ if name.startswith("OPENAI_")]:
+    del os.environ[name]
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# In CI the same code always gets the same examples; elsewhere each run tries others. Nothing fails because it is slow:
+# no example has a deadline, and slow generation is not an error.
+settings.register_profile(
+    "gate",
+    max_examples=30,
+    derandomize=bool(os.environ.get("CI")),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("many", settings.get_profile("gate"), max_examples=500)
+settings.load_profile("gate")
+
+pytest_plugins = ["support.plugins"]
+
+
+@pytest.fixture(scope="session")
+def lent_folders(lent_folders: frozenset[Path]) -> frozenset[Path]:
+    """The agent and two examples as well."""
+    root = Path(__file__).parent
+    return lent_folders | {root, root / "examples" / "helpdesk", root / "examples" / "injection"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``make conversations`` sets it; see tests/agent/test_conversations.py."""
+    parser.addoption("--write-conversations", action="store_true")

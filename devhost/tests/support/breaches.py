@@ -1,0 +1,256 @@
+"""Plugins that break a rule of `devhost check`, each in one place.
+
+In: a folder. Out: a plugin that breaks no rule, and for each rule ways to break it, with the place of the problem.
+"""
+
+import base64
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from devhost.plugin.rules.listed import Level
+from support.plugins import CHARTS, PUPPET
+
+type Break = Callable[[Path], object]
+
+
+def complete(folder: Path, source: Path = CHARTS) -> Path:
+    """A copy of the plugin with all that the marketplace asks for."""
+    plugin = Path(shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns("__pycache__")))
+    with (plugin / "manifest.yaml").open("a", encoding="utf-8") as manifest:
+        manifest.write("\nrepo: https://github.com/chartmakers/charts\ncontact: makers@charts.example\n")
+        manifest.write("" if source == CHARTS else "privacy: PRIVACY.md\n")
+    shutil.copy(CHARTS / "PRIVACY.md", plugin)
+    (plugin / "README.md").write_text("# Charts\n\nhttps://github.com/chartmakers/charts\n", encoding="utf-8")
+    return plugin
+
+
+def written(path: str, content: str | bytes) -> Break:
+    def write(plugin: Path) -> None:
+        (plugin / path).parent.mkdir(parents=True, exist_ok=True)
+        (plugin / path).write_bytes(content.encode() if isinstance(content, str) else content)
+
+    return write
+
+
+def replaced(path: str, old: str, new: str, most: int = -1) -> Break:
+    def replace(plugin: Path) -> None:
+        text = (plugin / path).read_text(encoding="utf-8")
+        assert old in text
+        (plugin / path).write_text(text.replace(old, new, most), encoding="utf-8")
+
+    return replace
+
+
+def added(path: str, text: str) -> Break:
+    def add(plugin: Path) -> None:
+        with (plugin / path).open("a", encoding="utf-8") as file:
+            file.write(text)
+
+    return add
+
+
+def linked(path: str, target: str) -> Break:
+    return lambda plugin: (plugin / path).symlink_to(target)
+
+
+def removed(path: str) -> Break:
+    return lambda plugin: (plugin / path).unlink()
+
+
+@dataclass(frozen=True)
+class Breach:
+    rule: str
+    break_it: Break
+    file: str
+    key: str
+    level: Level = "refused"
+    source: Path = CHARTS
+
+    def __str__(self) -> str:
+        return f"{self.rule}-{self.file}-{self.key}"
+
+
+MANIFEST, DRAW, STRATEGY = "manifest.yaml", "tools/draw_chart.yaml", "strategies/puppet.yaml"
+KEY = "9fQ2xL7vB4tR1zK8mN3pW6yH"
+"""Made up, and put together here so that no scan takes this file for one that holds a secret."""
+HEADER = "-----BEGIN RSA PRIVATE " + "KEY-----"
+TOKEN = ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (b'{"alg":"none"}', b'{"sub":"x"}'))
+BIG = "label:\n  en_US: " + "x" * 1024
+
+OF_DECLARATIONS = [
+    Breach("yaml", written(DRAW, "identity: ["), DRAW, ""),
+    Breach("yaml", added(".difyignore", "tools/*.yaml\n"), DRAW, ""),
+    Breach("kinds", replaced(MANIFEST, "  tools:\n    - provider/charts.yaml", "  tools: []"), MANIFEST, "plugins"),
+    Breach("field", replaced(MANIFEST, "author: chartmakers\n", ""), MANIFEST, "author"),
+    Breach("pattern", replaced(MANIFEST, "version: 0.0.3\n", 'version: "0.3"\n'), MANIFEST, "version"),
+    Breach("pattern", replaced(MANIFEST, "version: 0.0.3\n", "version: 0.0.3-mine\n"), MANIFEST, "version"),
+    Breach(
+        "pattern", replaced(MANIFEST, "chartmakers\n", "0b5d2c8e-1111-2222-3333-444455556666\n"), MANIFEST, "author"
+    ),
+    Breach("pattern", replaced(MANIFEST, "name: charts", "name: Charts"), MANIFEST, "name"),
+    Breach("length", replaced(MANIFEST, "label:\n  en_US: Charts", BIG), MANIFEST, "label.en_US"),
+    Breach("language", replaced(MANIFEST, "label:\n  en_US: Charts\n", "label:\n"), MANIFEST, "label.en_US"),
+    Breach("tag", added(MANIFEST, "tags: [robots]\n"), MANIFEST, "tags[0]"),
+    Breach("time", replaced(MANIFEST, "2026-03-02T09:00:00.000000+00:00", "2026-03-02"), MANIFEST, "created_at"),
+    Breach("resource", replaced(MANIFEST, "memory: 268435456", "memory: 0"), MANIFEST, "resource.memory"),
+    Breach("choice", replaced(MANIFEST, "- amd64", "- riscv"), MANIFEST, "meta.arch[0]"),
+    Breach("parameter-type", replaced(DRAW, "type: number", "type: integer"), DRAW, "parameters[3].type"),
+    Breach("default", replaced(DRAW, "default: blue", "default: pink"), DRAW, "parameters[6].default"),
+    Breach("output-schema", added(DRAW, "output_schema: [text]\n"), DRAW, "output_schema"),
+    Breach("icon", replaced(MANIFEST, "icon: icon.svg", "icon: gone.svg"), MANIFEST, "icon"),
+    Breach("icon", added(".difyignore", "_assets/\n"), MANIFEST, "icon"),
+    Breach("icon", replaced(MANIFEST, "icon: icon.svg", "icon: ../../other.svg"), MANIFEST, "icon"),
+    Breach("source", added(".difyignore", "tools/draw_chart.py\n"), DRAW, "extra.python.source"),
+]
+OF_FILES = [
+    Breach("entrypoint", removed("main.py"), MANIFEST, "meta.runner.entrypoint"),
+    Breach("entrypoint", added(".difyignore", "main.py\n"), MANIFEST, "meta.runner.entrypoint"),
+    Breach("ignore-file", written(".difyignore", "/*.yaml\n!/manifest.yaml\n"), ".difyignore", "line 2"),
+    Breach("forbidden-file", written(".env", "A=1"), ".env", ""),
+    Breach("forbidden-file", written("tools/notes.bak", ""), "tools/notes.bak", ""),
+    Breach("forbidden-file", written("tools/.draw.py.swp", ""), "tools/.draw.py.swp", ""),
+    Breach("forbidden-file", written(".venv/lib/module.py", ""), ".venv/", ""),
+    Breach("forbidden-file", written(".git/config", ""), ".git/", ""),
+    Breach("forbidden-file", written("tools/render", b"\x7fELF\x02\x01"), "tools/render", ""),
+    Breach("forbidden-file", linked("tools/link.py", "/etc/hosts"), "tools/link.py", ""),
+    Breach("forbidden-file", linked("tools/gone.py", "/nowhere/gone.py"), "tools/gone.py", ""),
+    Breach("forbidden-file", lambda plugin: os.mkfifo(plugin / "pipe"), "pipe", ""),
+    Breach("secret", written("tools/key.py", f"KEY = 'sk-{KEY}'\n"), "tools/key.py", "line 1"),
+    Breach("secret", written("tools/key.py", f"\nKEY = 'sk-proj-{KEY}'\n"), "tools/key.py", "line 2"),
+    Breach("secret", written("key.txt", f"ghp_{KEY}{KEY}"), "key.txt", "line 1"),
+    Breach("secret", written("key.txt", "AKIA" + KEY[:16].upper()), "key.txt", "line 1"),
+    Breach("secret", written("key.txt", f"AIza{KEY}12345678901"), "key.txt", "line 1"),
+    Breach("secret", written("key.txt", f"xoxb-{KEY}"), "key.txt", "line 1"),
+    Breach("secret", written("key.txt", f"{TOKEN}.{KEY}"), "key.txt", "line 1"),
+    Breach("secret", written("key.txt", f"\n{HEADER}\n\n{KEY}{KEY}\n"), "key.txt", "line 2"),
+    Breach("secret", written("key.py", f'KEY = "{HEADER}\\n{KEY}{KEY}\\n"\n'), "key.py", "line 1"),
+    Breach("secret", written("tools/key.py", f'api_key = "{KEY}"\n'), "tools/key.py", "line 1"),
+    Breach("dependency", removed("requirements.txt"), "requirements.txt", ""),
+    Breach("dependency", added(".difyignore", "*.txt\n"), "requirements.txt", ""),
+    Breach("dependency", added("requirements.txt", "httpx\n"), "requirements.txt", "line 2"),
+    Breach("dependency", added("requirements.txt", "git+https://github.com/a/b\n"), "requirements.txt", "line 2"),
+    Breach("dependency", added("requirements.txt", "b @ https://example.com/b.whl\n"), "requirements.txt", "line 2"),
+    Breach("dependency", added("requirements.txt", "--index-url https://example.com\n"), "requirements.txt", "line 2"),
+    Breach("dependency", written("requirements.txt", "httpx==0.28.1\n"), "requirements.txt", ""),
+    Breach(
+        "dependency",
+        written("pyproject.toml", '[project]\ndependencies = ["dify_plugin==0.10.2", "httpx"]\n'),
+        "pyproject.toml",
+        "project.dependencies[1]",
+    ),
+    Breach("dependency", written("pyproject.toml", "["), "pyproject.toml", ""),
+    Breach("dependency", written("pyproject.toml", "project = 1"), "pyproject.toml", ""),
+    Breach("compile", written("tools/odd.py", "\nreturn\n"), "tools/odd.py", "line 2"),
+    Breach("compile", written("tools/odd.py", b"a = '\0'"), "tools/odd.py", "line 1"),
+]
+OF_STRATEGIES = [
+    Breach(
+        "selector", replaced(STRATEGY, "    required: true\n", "", most=1), STRATEGY, "parameters[0]", source=PUPPET
+    ),
+    Breach(
+        "kinds",
+        replaced(MANIFEST, "plugins:", "plugins:\n  models: [provider/m.yaml]"),
+        MANIFEST,
+        "plugins",
+        source=PUPPET,
+    ),
+    Breach(
+        "scope",
+        replaced(STRATEGY, "scope: tool-call&llm", "scope: tools&word"),
+        STRATEGY,
+        "parameters[0].scope",
+        source=PUPPET,
+    ),
+    Breach(
+        "scope",
+        replaced(STRATEGY, "default: 3", "default: 3\n    scope: llm"),
+        STRATEGY,
+        "parameters[3].scope",
+        source=PUPPET,
+    ),
+    Breach(
+        "parameter-type",
+        replaced(STRATEGY, "type: boolean", "type: object"),
+        STRATEGY,
+        "parameters[4].type",
+        source=PUPPET,
+    ),
+    Breach(
+        "default", replaced(STRATEGY, "default: calm", "default: sad"), STRATEGY, "parameters[5].default", source=PUPPET
+    ),
+    Breach(
+        "default", replaced(STRATEGY, "default: 3", "default: [3]"), STRATEGY, "parameters[3].default", source=PUPPET
+    ),
+    Breach("output-schema", replaced(STRATEGY, "    answer:", "    text:"), STRATEGY, "output_schema", source=PUPPET),
+    Breach(
+        "feature", added(STRATEGY, "features: [history-messages, telepathy]\n"), STRATEGY, "features[1]", source=PUPPET
+    ),
+]
+NOT_REFUSED = [
+    Breach("readme", added("README.md", "\n图表\n"), "README.md", "line 5", "marketplace"),
+    Breach("privacy", removed("PRIVACY.md"), MANIFEST, "privacy", "marketplace"),
+    Breach("privacy", written("PRIVACY.md", "\n"), "PRIVACY.md", "", "marketplace"),
+    Breach(
+        "privacy",
+        written("PRIVACY.md", "## Privacy\n\n!!! Please fill in the privacy policy of the plugin."),
+        "PRIVACY.md",
+        "",
+        "marketplace",
+    ),
+    Breach("readme", removed("README.md"), "README.md", "", "marketplace"),
+    Breach("readme", written("README.md", "# Charts\n"), "README.md", "", "marketplace"),
+    Breach("readme-language", written("readme/README.ja.md", "図"), "readme/README.ja.md", "", "notice"),
+    Breach("language", replaced(MANIFEST, "zh_Hans: 图表\n", "zh_Hant: 圖表\n"), MANIFEST, "label.zh_Hant", "notice"),
+    Breach("unknown-key", replaced(DRAW, "default: 40", "defualt: 40"), DRAW, "parameters[3].defualt", "notice"),
+    Breach(
+        "for-the-model",
+        replaced(DRAW, "llm_description: A sh", "llm_desc: A sh"),
+        DRAW,
+        "parameters[0].llm_description",
+        "notice",
+    ),
+    Breach(
+        "for-the-model",
+        replaced(DRAW, "default: 40", "input_schema: {type: integer}"),
+        DRAW,
+        "parameters[3].input_schema",
+        "notice",
+    ),
+    Breach("unknown-key", added(MANIFEST, "colour: red\n"), MANIFEST, "colour", "notice"),
+    Breach("unknown-key", added("provider/charts.yaml", "colour: red\n"), "provider/charts.yaml", "colour", "notice"),
+    Breach("dependency", written("requirements.txt", "dify-plugin>=0.9.0\n"), "requirements.txt", "line 1", "notice"),
+    Breach("dependency", written("requirements.txt", "dify_plugin==0.5.1\n"), "requirements.txt", "", "marketplace"),
+    Breach(
+        "icon",
+        written("_assets/icon.svg", "<!-- DIFY_MARKETPLACE_TEMPLATE_ICON_… -->"),
+        MANIFEST,
+        "icon",
+        "marketplace",
+    ),
+    Breach("marketplace", replaced(MANIFEST, "github.com", "example.com"), MANIFEST, "repo", "marketplace"),
+    Breach("marketplace", replaced(MANIFEST, "contact:", "contacts:"), MANIFEST, "contact", "marketplace"),
+    Breach("marketplace", replaced(MANIFEST, "privacy:", "private:"), MANIFEST, "privacy", "marketplace"),
+    Breach("marketplace", replaced(MANIFEST, "chartmakers\n", "dify-charts\n"), MANIFEST, "author", "marketplace"),
+]
+
+BREACHES = (*OF_DECLARATIONS, *OF_FILES, *OF_STRATEGIES, *NOT_REFUSED)
+
+
+def broken(source: Path, folder: Path, file: str, way: str, value: object) -> Path:
+    """A copy of the plugin with one field changed; None takes it away."""
+    plugin = folder / source.name
+    shutil.copytree(source, plugin)
+    data = yaml.safe_load((plugin / file).read_text(encoding="utf-8"))
+    place: Any = data
+    *steps, last = [int(step) if step.isdigit() else step for step in way.split(".")]
+    for step in steps:
+        place = place[step]
+    place[last] = value
+    (plugin / file).write_text(yaml.safe_dump(data), encoding="utf-8")
+    return plugin

@@ -1,0 +1,95 @@
+"""A package of devhost imports only packages that stand above it in the list in the docstring of `devhost`."""
+
+import ast
+import re
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import devhost
+from support.imports import imported
+
+DEVHOST = Path(devhost.__file__).parent
+SOURCE = DEVHOST.parent
+OUTSIDE = {"dify_plugin", "internal", "strategies", "prompt", "provider", "examples", "benchmarks", "tests"}
+
+
+def listed_packages() -> list[str]:
+    """Each may import those before it."""
+    lines = re.findall(r"^    ([a-z_.]+(?:, [a-z_.]+)*)  +\S", devhost.__doc__ or "", re.MULTILINE)
+    return [name for line in lines for name in line.split(", ")]
+
+
+ORDER = listed_packages()
+FILES = {".".join(path.relative_to(SOURCE).with_suffix("").parts): path for path in DEVHOST.rglob("*.py")}
+MODULES = {name: path for name, path in FILES.items() if path.name not in {"__init__.py", "__main__.py"}}
+
+
+def package_of(module: str) -> str:
+    """`devhost.models.script` is in `models`; a module directly in devhost is listed by its own name."""
+    inner = module.removeprefix("devhost.")
+    return inner.rpartition(".")[0] or inner
+
+
+def test_the_list_names_every_package_once() -> None:
+    assert sorted(ORDER) == sorted({package_of(module) for module in MODULES})
+
+
+@pytest.mark.parametrize("package", ORDER)
+def test_a_package_imports_only_packages_above_it(package: str) -> None:
+    below = ORDER[ORDER.index(package) + 1 :]
+    mine = [module for module in MODULES if package_of(module) == package]
+    downward = {
+        (module, name)
+        for module in mine
+        for name in imported(MODULES[module])
+        if name == "devhost" or package_of(name) in below
+    }
+
+    assert mine
+    assert downward == set()
+
+
+def test_the_modules_of_devhost_import_each_other_without_circles() -> None:
+    order = list(
+        TopologicalSorter({name: imported(path) & set(MODULES) for name, path in MODULES.items()}).static_order()
+    )
+
+    assert sorted(order) == sorted(MODULES)
+
+
+@pytest.mark.parametrize("path", FILES.values(), ids=FILES)
+def test_a_module_says_what_it_is_for(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+def test_devhost_imports_nothing_of_a_plugin_and_no_tests() -> None:
+    """The SDK's import would patch devhost's threads, and a plugin runs in a process of its own."""
+    reached = {(file, name) for file, path in FILES.items() for name in imported(path) if name.split(".")[0] in OUTSIDE}
+
+    assert reached == set()
+
+
+def test_the_types_of_messages_are_listed_in_one_module() -> None:
+    """Elsewhere a type stands alone, where it is handled or made."""
+    lists = [
+        name
+        for name, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Set | ast.Tuple | ast.List | ast.MatchOr)
+        and {"binary_link", "image_link"} <= {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
+    ]
+
+    assert set(lists) == {"devhost.protocol.wire"}
+
+
+def test_only_one_package_imports_the_workflow_engine_and_only_where_it_is_installed() -> None:
+    engine, package = "graphon", "devhost.flow.engine"
+    modules = {path: imported(path) for path in DEVHOST.rglob("*.py")}
+    inside = {path for path in modules if path.is_relative_to(DEVHOST / "flow" / "engine")}
+    users = {path for path, names in modules.items() if any(f"{name}.".startswith(f"{engine}.") for name in names)}
+    callers = {path for path, names in modules.items() if any(f"{name}.".startswith(f"{package}.") for name in names)}
+
+    assert users
+    assert users | callers <= inside

@@ -1,0 +1,198 @@
+"""A plugin's backwards calls without a plugin: what the daemon answers, refuses, loses, and never answers."""
+
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from devhost import FunctionTool, HostLimits, ScriptedModel
+from devhost.host.backwards import Reply
+from devhost.models.backend import ModelRequest
+from devhost.plugin.declaration import PluginDeclaration
+from devhost.process.session import Session
+from devhost.protocol.failures import FAULTS, read_fault
+from devhost.protocol.wire import Invoked, JsonObject, Streamed
+from support.daemon_golden import Caller, backwards_calls
+from support.plugins import PUPPET
+from support.waiting import PATIENCE
+
+ASKING: JsonObject = {
+    "provider": "p",
+    "model": "m",
+    "mode": "chat",
+    "completion_params": {},
+    "prompt_messages": [{"role": "user", "content": "Hi"}],
+}
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
+
+
+def ask(kind: str, request: JsonObject, text: str = "x", **options: Any) -> list[JsonObject]:  # noqa: ANN401 - passed on
+    calls = backwards_calls(ScriptedModel.of([{"text": text}]), **options)
+    return list(Caller().ask(calls, kind, request))
+
+
+def refusal(events: list[JsonObject]) -> str:
+    error, end = events
+    assert (error["event"], end["event"]) == ("error", "end")
+    return str(error["message"])
+
+
+def test_structured_output_comes_with_the_last_chunk() -> None:
+    *chunks, last, end = ask(
+        "llm_structured_output", {**ASKING, "structured_output_schema": SCHEMA}, '{"city": "Köln"}'
+    )
+    assert end["event"] == "end"
+    assert {chunk["data"]["structured_output"] for chunk in chunks} == {None}
+    assert last["data"]["structured_output"] == {"city": "Köln"}
+
+
+def test_structured_output_that_is_not_an_object_is_an_error_of_the_api() -> None:
+    *_, error, end = ask("llm_structured_output", {**ASKING, "structured_output_schema": SCHEMA}, "[1]")
+    assert (error["event"], end["event"]) == ("error", "end")
+    assert error["message"].startswith("read llm with structured output model failed: request failed: Failed to parse")
+
+
+def test_structured_output_needs_a_schema() -> None:
+    assert "Field validation for 'StructuredOutputSchema' failed on the 'required' tag" in refusal(
+        ask("llm_structured_output", ASKING)
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (
+            "upload_file",
+            "unmarshal backwards invoke request failed: error validating struct: Key: 'UploadFileRequest.Fil",
+        ),
+        ("storage", "permission denied, you need to enable storage access in plugin manifest"),
+        ("rerank", "permission denied, you need to enable rerank access in plugin manifest"),
+        ("text_embedding", "permission denied, you need to enable text-embedding access in plugin manifest"),
+        ("node_parameter_extractor", "permission denied, you need to enable node access in plugin manifest"),
+        ("fetch_app", "permission denied, you need to enable app access in plugin manifest"),
+    ],
+)
+def test_other_calls_are_refused_in_the_daemons_words(kind: str, words: str) -> None:
+    assert refusal(ask(kind, {})).startswith(words)
+
+
+def test_a_message_of_a_role_that_dify_does_not_know_is_refused_by_its_api() -> None:
+    developer = {**ASKING, "prompt_messages": [{"role": "developer", "content": "Hi"}]}
+    assert refusal(ask("llm", developer)).startswith(
+        'invoke llm model failed: request failed with status code: 400 and respond with: {"code":"invalid_param"'
+    )
+
+
+def test_a_tool_gets_its_parameters_as_the_daemon_writes_them() -> None:
+    got: list[JsonObject] = []
+
+    def search(given: JsonObject) -> str:
+        got.append(given)
+        return "found"
+
+    tool = FunctionTool("search", {}, search, provider="demo")
+    asking = {"tool_type": "builtin", "provider": "demo", "tool": "search"}
+    ask("tool", {**asking, "tool_parameters": {"z": 1.0, "a": 9007199254740993}}, tools=(tool,))
+    assert json.dumps(got) == '[{"a": 9007199254740992, "z": 1}]'
+
+
+def test_a_tools_messages_are_written_again() -> None:
+    tool = FunctionTool("search", {}, lambda _: {"z": 1.0, "a": "\ud800"}, provider="demo")
+    asking = {"tool_type": "builtin", "provider": "demo", "tool": "search", "tool_parameters": {}}
+    response, _ = ask("tool", asking, tools=(tool,))
+    assert json.dumps(response["data"]["message"]) == json.dumps({"json_object": {"a": "\ufffd", "z": 1}})
+
+
+@pytest.mark.parametrize("name", [*FAULTS, "http_503"])
+def test_a_script_can_name_each_fault_of_a_turn(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Reply, "wait_for_the_cut", Reply._cut)
+    model = ScriptedModel.of([{"text": "abc", "api_fails": name}])
+    events = list(Caller().ask(backwards_calls(model), "llm", ASKING))
+    assert events[-1]["event"] == "end"
+    assert model.remaining == 0
+
+
+@pytest.mark.parametrize("value", ["explodes", "http_200", {"http": 99}, {}, {"fault": "closes", "http": 500}, 5])
+def test_the_error_for_an_unknown_fault_lists_the_known_ones(value: object) -> None:
+    with pytest.raises(ValueError, match=r"closes_mid_chunk, .*http_500 or another status"):
+        read_fault(value)
+
+
+class Held(ScriptedModel):
+    """Says its first chunk, and the others once that one is being written."""
+
+    writing = threading.Event()
+
+    def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
+        for number, chunk in enumerate(super().invoke(request)):
+            if number == 1:
+                assert self.writing.wait(PATIENCE)
+            yield chunk
+
+
+def test_a_session_that_has_ended_gets_no_answer_at_all() -> None:
+    heard: list[JsonObject] = []
+    began = threading.Event()
+
+    def send(envelope: JsonObject) -> None:
+        heard.append(envelope)
+        began.set()
+
+    session = Session("s", PluginDeclaration.read(PUPPET), send, lambda _: None)
+    model = Held.of([{"text": "abcdef", "chunk_size": 1}])
+    with session:
+        backwards_calls(model).answer(session, Invoked("r", "llm", ASKING))
+        assert began.wait(PATIENCE)
+    model.writing.set()
+    later = Session("t", session.declaration, heard.append, lambda _: None)
+    later.__exit__()
+    calls = backwards_calls(ScriptedModel.of([{"text": "x"}]))
+    calls._serve(later, Invoked("r", "llm", ASKING))
+    assert [envelope["data"]["event"] for envelope in heard] == ["response"]
+
+
+def test_chunks_that_come_faster_than_an_answer_is_written_are_lost_and_reported() -> None:
+    writing, go_on = threading.Event(), threading.Event()
+    heard: list[JsonObject] = []
+
+    def send(envelope: JsonObject) -> None:
+        writing.set()
+        assert go_on.wait(PATIENCE)
+        heard.append(envelope["data"])
+        if envelope["data"]["event"] == "end":
+            ended.set()
+
+    class Bursting(ScriptedModel):
+        def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
+            for number, chunk in enumerate(super().invoke(request)):
+                if number == 1:
+                    assert writing.wait(PATIENCE)
+                yield chunk
+            go_on.set()
+
+    ended = threading.Event()
+    session = Session("s", PluginDeclaration.read(PUPPET), send, lambda _: None)
+    calls = backwards_calls(Bursting.of([{"text": "x" * 50, "chunk_size": 1}]), limits=HostLimits(burst_messages=1))
+    calls._serve(session, Invoked("r", "llm", ASKING))
+    assert ended.wait(PATIENCE)
+    assert [data["event"] for data in heard] == ["response"] * 9 + ["end"]
+    assert [finding.rule for finding in calls.findings] == ["answer-lost"] * 42
+    assert calls.findings[0].sentence == (
+        "of a call for llm, message 10 (response) was lost: 8 messages waited before it"
+    )
+
+
+@pytest.mark.parametrize(("places", "kept"), [(0, 1_000), (128, 128)])
+def test_messages_that_come_faster_than_a_run_is_read_are_lost_and_reported(places: int, kept: int) -> None:
+    session = Session("s", PluginDeclaration.read(PUPPET), lambda _: None, lambda _: None, places=places)
+    for number in range(1_000):
+        session.deliver(Streamed({"type": "text", "message": {"text": str(number)}}))
+        session.deliver(Streamed({"type": "blob_chunk", "message": {}}))  # merged before the bridge
+    messages = session.messages(lambda *_: None, PATIENCE)
+    read = [next(messages) for _ in range(kept + 1_000)]
+    assert sum(message["type"] == "text" for message in read) == kept
+    assert len(session.losses) == 1_000 - kept
+    if places:
+        assert session.losses[0] == "message 129 (text) was lost: 128 messages waited before it"

@@ -1,0 +1,226 @@
+"""What a tool asks its host for while it works: summaries, storage, uploads, apps, models."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from devhost import Host, Run, ScriptedModel
+from devhost.cli.commands import main
+from devhost.errors import ParameterError, RefusedCallError
+from devhost.files import FileServer
+from devhost.host.backwards import PluginStorage
+from devhost.limits import HostLimits
+from devhost.models.backend import UNKNOWN_WINDOW, ModelDescription, ModelRequest, chunk, summary
+from devhost.node.messages import ToolFileStore
+from devhost.page.page import render_page
+from devhost.plugin.declaration import PluginDeclaration
+from devhost.protocol.wire import JsonObject
+from devhost.trace.lines import read_trace
+from devhost.trace.runs import traced_runs
+from devhost.trace.timeline import Span, timeline
+from support.lending import Lender
+from support.plugins import ODDMENTS, PUPPET
+from support.tracing import tracing
+
+pytestmark = pytest.mark.usefixtures("lent_plugins")
+
+PROVIDER = "devhost-tests/oddments/oddments"
+MANIFEST = PluginDeclaration.read(ODDMENTS).manifest
+LONG = "A line of thirty-two characters.\n" * 400
+
+
+def answers(capsys: pytest.CaptureFixture[str], *pairs: tuple[str, object], options: tuple[str, ...] = ()) -> list[Any]:
+    """What each callback of the tool brought it."""
+    given = ["--tools", str(ODDMENTS), "perform", "--arg", f"steps={json.dumps(pairs)}", *options]
+    assert main(["tool", "--json", *given]) == 0
+    report = json.loads(capsys.readouterr().out)
+    for file in report["files"]:
+        Path(file["path"]).unlink()
+        Path(file["path"]).parent.rmdir()
+    return [*(message["message"]["json_object"]["got"] for message in report["messages"]), *report["files"]]
+
+
+# --- storage ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_plugin_keeps_values_from_call_to_call(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    options = ("--storage", str(tmp_path / "kept.json"))
+    assert answers(capsys, ("set", ["a", "größe"]), ("exist", "a"), options=options) == [None, True]
+    assert answers(capsys, ("get", "a"), ("delete", "a"), ("exist", "a"), options=options) == ["größe", None, False]
+
+
+def test_without_a_file_the_storage_ends_with_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert answers(capsys, ("set", ["a", "1"]), ("get", "a")) == [None, "1"]
+    (refusal,) = answers(capsys, ("get", "a"))
+    assert "load data failed: open " in refusal
+    assert "/devhost-tests/oddments/a: no such file or directory" in refusal
+
+
+def test_the_manifest_limits_what_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    kept, refused, smaller = answers(capsys, ("set", ["a", "x" * 1000]), ("set", ["b", "x" * 25]), ("set", ["a", ""]))
+    assert (kept, smaller) == (None, None)
+    assert "save data failed: allocated size is greater than max storage size" in refused
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        ({"opt": "set", "key": "k" * 257, "value": "00"}, "save data failed: key length must be less than 256 char"),
+        ({"opt": "set", "key": "k", "value": "0"}, "decode data failed: encoding/hex: odd length hex string"),
+        ({"opt": "set", "key": "k", "value": "zz"}, "decode data failed: encoding/hex: invalid byte"),
+        ({"opt": "drop", "key": "k"}, "Field validation for 'Opt' failed on the 'storage_opt' tag"),
+        ({"opt": "get"}, "Field validation for 'Key' failed on the 'required' tag"),
+    ],
+)
+def test_the_daemon_refuses_a_request_for_storage(request_: JsonObject, words: str) -> None:
+    with pytest.raises(RefusedCallError, match=words):
+        PluginStorage().answer(MANIFEST, request_, HostLimits())
+
+
+def test_the_hosts_own_limit_holds_below_the_manifests() -> None:
+    with pytest.raises(RefusedCallError, match="max storage size"):
+        PluginStorage().answer(MANIFEST, {"opt": "set", "key": "k", "value": "00"}, HostLimits(storage_bytes=0))
+
+
+@pytest.mark.parametrize("text", ["no JSON", '{"mine": 1}'])
+def test_a_file_of_another_program_is_never_overwritten(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "kept.json"
+    file.write_text(text)
+    with pytest.raises(ParameterError, match="exists and is not a storage of devhost"):
+        PluginStorage(file)
+    assert file.read_text() == text
+
+
+def test_a_storage_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="there is no folder"):
+        PluginStorage(tmp_path / "gone" / "kept.json")
+    storage = PluginStorage(tmp_path / "kept.json")
+    (tmp_path / "kept.json.new").mkdir()
+    with pytest.raises(RefusedCallError, match="save data failed: "):
+        storage.answer(MANIFEST, {"opt": "set", "key": "k", "value": "00"}, HostLimits())
+
+
+def test_a_run_keeps_its_storage_beside_its_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call = called(("set", ["a", "1"]))
+    turns = tmp_path / "script.yaml"
+    turns.write_text(json.dumps({"query": json.dumps([{"call": call}]), "turns": [{"text": "unused"}]}))
+    where = ["--plugin", str(PUPPET), "--tools", str(ODDMENTS), "--script", str(turns)]
+    assert main(["run", *where, "--json", "--trace", str(tmp_path / "t.jsonl")]) == 0
+    capsys.readouterr()
+    kept = json.loads((tmp_path / "devhost-storage.json").read_text())
+    assert kept["plugins"] == {"devhost-tests/oddments": {"a": "31"}}
+
+
+# --- uploads and apps ------------------------------------------------------------------------------------------------
+
+
+def test_an_upload_becomes_a_tool_file(capsys: pytest.CaptureFixture[str]) -> None:
+    uploaded, file = answers(capsys, ("upload", ["table.csv", "a,b"]))
+    assert (uploaded["name"], uploaded["size"], uploaded["extension"]) == ("table.csv", 3, ".csv")
+    assert (uploaded["mime_type"], uploaded["type"]) == ("text/csv", "document")
+    assert (file["id"], Path(file["path"]).name) == (uploaded["id"], "table.csv")
+
+
+def test_only_an_announced_file_is_taken(tmp_path: Path) -> None:
+    with FileServer(ToolFileStore(tmp_path)) as server:
+        url = server.upload_url("table.csv", "text/csv")
+        other = {"file": ("other.csv", b"a", "text/csv")}
+        assert httpx.post(url, files=other).status_code == 403
+        assert httpx.post(f"{url}x", files={"file": ("table.csv", b"a", "text/csv")}).status_code == 403
+        assert httpx.post(url, content=b"nothing").status_code == 403
+        assert httpx.get(f"{server.url}/files/none/file-preview").status_code == 404
+        assert httpx.post(url, files={"file": ("table.csv", b"a", "text/csv")}).status_code == 201
+    assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"a"]
+
+
+def test_there_are_no_apps(capsys: pytest.CaptureFixture[str]) -> None:
+    (refusal,) = answers(capsys, ("fetch_app", "x"))
+    assert "fetch app failed: request failed with status code: 400" in refusal
+    assert '"message":"app not found"' in refusal
+
+
+# --- summaries -------------------------------------------------------------------------------------------------------
+
+
+class Summarizer:
+    """Says how many characters it was given."""
+
+    def __init__(self, window: int | None, said: str = "short") -> None:
+        self.description = ModelDescription("p", "m", "", scripted=False, context_size=window)
+        self.asked: list[ModelRequest] = []
+        self._said = said
+
+    def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
+        self.asked.append(request)
+        yield chunk("m", text=self._said[:2])
+        yield chunk("m", text=self._said[2:])
+
+
+def test_a_text_that_fits_is_its_own_summary() -> None:
+    model = Summarizer(window=10_000)
+    assert summary(model, LONG, "") == LONG
+    assert model.asked == []
+
+
+def test_a_longer_text_is_summarized_in_parts() -> None:
+    model = Summarizer(window=2_000)
+    assert summary(model, LONG, "Keep numbers.") == "\n".join(["short"] * len(model.asked))
+    parts = [request.prompt_messages[1].text for request in model.asked]
+    assert "".join(parts).replace("\n", "") == LONG.replace("\n", "")
+    assert all(len(part) <= 4_000 for part in parts)
+    assert all("Keep numbers." in request.prompt_messages[0].text for request in model.asked)
+
+
+def test_one_long_line_is_divided_and_an_unknown_context_is_small() -> None:
+    model = Summarizer(window=None)
+    summary(model, "x" * 20_000, "")
+    assert [len(request.prompt_messages[1].text) for request in model.asked] == [4 * UNKNOWN_WINDOW // 2] * 4 + [3_616]
+
+
+def test_a_model_that_never_shortens_is_not_asked_for_ever() -> None:
+    model = Summarizer(window=100, said="y" * 400)
+    assert summary(model, "x" * 500, "").startswith("y" * 240 + "… (cut by devhost")
+
+
+def test_without_a_model_the_text_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    (cut,) = answers(capsys, ("summary", LONG))
+    assert cut == f"{LONG[:4915]}… (cut by devhost: {len(LONG) - 4915:,} more characters)"
+
+
+# --- under the tool's call -------------------------------------------------------------------------------------------
+
+
+def called(*pairs: tuple[str, object]) -> JsonObject:
+    return {"provider": PROVIDER, "tool_name": "perform", "parameters": {"steps": json.dumps(pairs)}}
+
+
+@pytest.fixture
+def trace(tmp_path: Path, lender: Lender) -> Path:
+    """Of a run in which the same tool is called twice, and its second call asks for more."""
+    file = tmp_path / "trace.jsonl"
+    calls = [{"call": called(("say", "nothing"))}, {"call": called(("llm", "Think."), ("summary", LONG))}]
+    with tracing(file) as writer, lender.lends(), Host.start(PUPPET, tools=[ODDMENTS], watcher=writer) as host:
+        model = ScriptedModel.of([{"text": "thought by the tool"}])
+        run: Run = host.run("puppet", {"query": json.dumps(calls)}, model=model)
+    assert run.error is None
+    return file
+
+
+def test_what_a_tool_asks_for_stands_under_its_call(trace: Path) -> None:
+    (run,) = traced_runs(read_trace(trace))
+    spans: list[Span] = timeline(run)
+    assert [[call.name for call in span.calls] for span in spans] == [["perform"], ["perform"]]
+    assert [[(child.label, child.kind) for child in span.children] for span in spans] == [
+        [],
+        [("m", "model"), ("system_summary", "tool")],
+    ]
+
+
+def test_the_page_shows_what_a_tool_asked_for(trace: Path) -> None:
+    page = render_page(read_trace(trace))
+    assert "thought by the tool" in page
+    assert "system_summary" in page

@@ -1,0 +1,208 @@
+"""Each rule of `devhost check` by its name: a plugin that breaks it, and where the problem is said to be."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devhost.cli.commands import main
+from devhost.plugin.check import check_plugin
+from devhost.plugin.contents import Contents, size_problems
+from devhost.plugin.rules.listed import RULES, Problem
+from support.breaches import BREACHES, DRAW, HEADER, KEY, MANIFEST, Breach, broken, complete, replaced
+from support.plugins import CHARTS, FIXTURES, PUPPET
+
+
+def problem_of(plugin: Path, rule: str) -> Problem:
+    return next(problem for problem in check_plugin(plugin).problems if problem.rule == rule)
+
+
+@pytest.mark.parametrize("source", [CHARTS, PUPPET], ids=lambda path: path.name)
+def test_a_complete_plugin_breaks_no_rule(source: Path, tmp_path: Path) -> None:
+    assert check_plugin(complete(tmp_path, source)).problems == ()
+
+
+@pytest.mark.parametrize("breach", BREACHES, ids=str)
+def test_a_rule_finds_what_breaks_it(breach: Breach, tmp_path: Path) -> None:
+    plugin = complete(tmp_path, breach.source)
+    breach.break_it(plugin)
+
+    problem = problem_of(plugin, breach.rule)
+    assert (problem.file, problem.key, problem.level) == (breach.file, breach.key, breach.level)
+    assert breach.level == "refused" or check_plugin(plugin).refusals == ()
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "sentence"),
+    [
+        (MANIFEST, "version: 0.0.3\n", "version: 0.3\n", "Input should be a valid string: write it in quotes"),
+        (MANIFEST, "version: 0.0.3\n", "version: new\n", "'new' is not a version such as 0.2.0 or 0.2.0-beta1"),
+        (DRAW, "default: 40", "defualt: 40", "Dify has no such key; it has 'default', in height"),
+        (DRAW, "default: 40", "enum: [40]", "Dify has no such key; its value is lost, in height"),
+        (DRAW, "llm_description: A sh", "llm_desc: A sh", "Dify has no such key; it has 'llm_description', in title"),
+        (DRAW, "default: blue", "default: [blue]", "['blue'] is not among the options: blue, red, in color"),
+        (
+            DRAW,
+            "default: blue\n    options:\n      - value: blue",
+            "default: 3\n    options:\n      - value: 3",
+            "3 is not among the options: 3, red: write it in quotes, in color",
+        ),
+    ],
+)
+def test_a_sentence_says_what_would_be_right(file: str, old: str, new: str, sentence: str, tmp_path: Path) -> None:
+    plugin = complete(tmp_path)
+    replaced(file, old, new)(plugin)
+
+    assert sentence in {problem.sentence for problem in check_plugin(plugin).problems}
+
+
+def test_the_size_has_a_limit_in_bytes_and_in_files(tmp_path: Path) -> None:
+    contents = Contents.of(complete(tmp_path))
+    total = sum((contents.directory / path).stat().st_size for path in contents.paths)
+
+    assert list(size_problems(contents, total, len(contents.paths))) == []
+    assert [problem.rule for problem in size_problems(contents, total - 1)] == ["size"]
+    assert [problem.rule for problem in size_problems(contents, most_files=len(contents.paths) - 1)] == ["size"]
+
+
+def test_every_rule_of_the_list_is_broken_by_a_test() -> None:
+    assert {breach.rule for breach in BREACHES} | {"size"} == set(RULES)
+
+
+@pytest.mark.parametrize(
+    ("file", "harmless"),
+    [
+        ("README.md", "https://github.com/chartmakers/charts\n\n```text\n图表\n```\n"),
+        ("tools/key.py", 'key = "sk-..."\ntoken = "the-name-of-an-environment-variable"\n'),
+        ("tools/key.py", "max_tokens = 12345678901234567890123\ntoken_type = keyword_of_a_language_in_words\n"),
+        ("tools/key.py", 'token = "xoxb-your-access-token"\nother = "sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxx"\n'),
+        ("tools/key.py", f'a = "AKIAIOSFODNN7EXAMPLE"\nb = "sk-1234567890abcdefghijklmn"\nc = "{HEADER}\\n..."\n'),
+        ("README.md", f"https://github.com/chartmakers/charts\n\n`{HEADER}` begins a key.\n"),
+        (".env.example", "API_KEY=\n"),
+        ("requirements.txt", "# SDK\ndify-plugin>=0.9.0,<1.0.0  # bounded\nhttpx==0.28.1 \\\n  --hash=sha256:0\n"),
+        ("README.md", "https://github.com/chartmakers/charts\n\n- 日本語 is not seen in a list's\n\n      图表\n"),
+    ],
+)
+def test_what_only_looks_like_a_breach_is_none(file: str, harmless: str, tmp_path: Path) -> None:
+    plugin = complete(tmp_path)
+    (plugin / ".difyignore").write_text("__pycache__/\n", encoding="utf-8")
+    (plugin / file).write_text(harmless.replace("日本語", "Kana カナ"), encoding="utf-8")
+
+    assert check_plugin(plugin).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("default: bar", "default: pie"),
+        ("default: 40", "default: forty"),
+        ("default: 40", "default: [40]"),
+        ("    llm_description: Whether to draw a grid behind the values.\n    form: llm", "    form: form"),
+        ("extra:", "output_schema: {properties: {models: {type: 'array[string]'}}}\nextra:"),
+        ("extra:", 'output_schema: {"$ref": "http://127.0.0.1:9/schema.json"}\nextra:'),
+    ],
+)
+def test_what_neither_dify_nor_the_daemon_checks_is_no_problem(old: str, new: str, tmp_path: Path) -> None:
+    plugin = complete(tmp_path)
+    replaced(DRAW, old, new)(plugin)
+
+    assert check_plugin(plugin).problems == ()
+
+
+def test_gitignore_counts_without_a_difyignore_and_not_beside_one(tmp_path: Path) -> None:
+    plugin = complete(tmp_path)
+    (plugin / ".gitignore").write_text("*.log\n.gitignore\n", encoding="utf-8")
+    (plugin / "run.log").touch()
+    assert {problem.file for problem in check_plugin(plugin).refusals} == {"run.log"}
+
+    (plugin / ".difyignore").unlink()
+    assert check_plugin(plugin).refusals == ()
+
+    (plugin / ".git").mkdir()
+    assert {problem.file for problem in check_plugin(plugin).refusals} == {".git/"}, "Dify's packager would take it"
+
+    (plugin / ".gitignore").unlink()
+    assert {problem.file for problem in check_plugin(plugin).refusals} == {"run.log", ".git/"}
+
+
+def recorded() -> tuple[list[str], list[dict[str, Any]]]:
+    """Which files of a folder Dify's own packager took, in order, and which each ignore file left out."""
+    lines = (FIXTURES / "dify" / "packager.jsonl").read_text(encoding="utf-8").splitlines()
+    head, *cases = map(json.loads, lines)
+    return head["packed"], cases
+
+
+def test_the_package_has_the_files_that_difys_packager_takes_in_its_order(tmp_path: Path) -> None:
+    packed, cases = recorded()
+    for path in packed:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    for case in cases:
+        (tmp_path / case["file"]).write_text(case["text"], encoding="utf-8", newline="")
+        taken = Contents.of(tmp_path).paths
+        wanted = {*packed, case["file"]} - set(case["left_out"])
+        assert list(taken) == sorted(wanted), case["text"]
+        (tmp_path / case["file"]).unlink()
+    assert list(Contents.of(tmp_path).paths) == packed
+    assert len(cases) > 40
+
+
+def test_an_exception_in_gitignore_is_a_notice(tmp_path: Path) -> None:
+    plugin = complete(tmp_path)
+    (plugin / ".difyignore").unlink()
+    (plugin / ".gitignore").write_text(".gitignore\n*.md\n!README.md\n", encoding="utf-8")
+
+    problem = problem_of(plugin, "ignore-file")
+    assert (problem.file, problem.key, problem.level) == (".gitignore", "line 3", "notice")
+    assert "README.md" not in Contents.of(plugin).paths
+
+
+def test_why_a_file_is_not_packaged_is_said(tmp_path: Path) -> None:
+    plugin = complete(tmp_path)
+    (tmp_path / "outside.yaml").touch()
+    (plugin / "env").mkdir()
+    (plugin / "env" / "tool.py").touch()
+    (plugin / "run.log").touch()
+    (plugin / ".difyignore").write_text("*.log\n", encoding="utf-8")
+    contents = Contents.of(plugin)
+
+    assert contents.absent("./main.py") == ""
+    assert contents.absent("gone.py") == "does not exist"
+    assert contents.absent("../outside.yaml") == "is outside the plugin"
+    assert contents.absent("run.log") == "is left out by .difyignore"
+    (plugin / ".difyignore").unlink()
+    assert Contents.of(plugin).absent("env/tool.py") == "is in a folder that is not packaged"
+
+
+def test_a_secret_is_not_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plugin = complete(tmp_path)
+    (plugin / "tools" / "key.py").write_text(f"KEY = 'sk-{KEY}'\n", encoding="utf-8")
+
+    assert main(["check", str(plugin), "--no-color"]) == 1
+    said = capsys.readouterr().out
+    assert "tools/key.py: line 1: it seems to contain a key of a model's API; a package is public (secret)" in said
+    assert KEY not in said
+
+
+def test_a_finding_that_is_meant_is_accepted_by_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plugin = complete(tmp_path)
+    (plugin / "tools" / "key.py").write_text(f"KEY = 'sk-{KEY}'\n", encoding="utf-8")
+    (plugin / "tools" / "fast.so").write_bytes(b"\x7fELF")
+    package = ["package", str(plugin), "-o", str(tmp_path / "p.difypkg"), "--no-install", "--no-color"]
+
+    assert main([*package, "--accept", "secret:tools/key.py"]) == 1
+    assert main([*package, "--accept", "secret:tools/key.py", "--accept", "forbidden-file:tools/fast.so"]) == 0
+    said = capsys.readouterr().out
+    assert "notice: tools/key.py: line 1: accepted: it seems to contain a key of a model's API" in said
+    assert main(["check", str(plugin), "--accept", "yaml:manifest.yaml"]) == 2
+    assert "--accept yaml:manifest.yaml: there is no such finding; name one as secret:FILE" in capsys.readouterr().err
+
+
+def test_notices_alone_are_shown_and_exit_with_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plugin = broken(complete(tmp_path), tmp_path / "other", MANIFEST, "contact", None)
+
+    assert main(["check", str(plugin), "--no-color"]) == 0
+    first, *_, last = capsys.readouterr().out.splitlines()
+    assert first == "for the marketplace: manifest.yaml: contact: give an e-mail address (marketplace)"
+    assert last == "4 declarations and 15 files, as Dify takes them"

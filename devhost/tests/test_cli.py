@@ -1,0 +1,200 @@
+"""`devhost run`, as a person and as a program uses it."""
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from devhost.cli.commands import main
+from devhost.conversation import conversation_report
+from support.plugins import FIXTURES, PROJECT, PUPPET
+from support.tracing import remove_files
+from support.waiting import PATIENCE
+
+WHERE = ["--example", "toolbox", "--plugin", str(PUPPET), "--examples", str(FIXTURES)]
+LOG = {"type": "log", "message": {"id": "1", "label": "ROUND 1", "status": "success", "data": {"calls": 0}}}
+SOURCES = {
+    "type": "variable",
+    "message": {"variable_name": "sources", "variable_value": [{"number": 1, "title": "Manual"}]},
+}
+
+pytestmark = pytest.mark.usefixtures("lent_plugins")
+
+
+def run(*arguments: str) -> int:
+    return main(["run", *WHERE, *arguments])
+
+
+def test_a_person_sees_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run() == 0
+    shown = capsys.readouterr().out
+    assert (
+        "scripted model: the answers are written in devhost/tests/fixtures/toolbox/script.yaml, no provider is called"
+        in shown
+    )
+    assert "The **answer** is 42." in shown
+    assert "✗ CALL draw  0.500 s" in shown
+    assert "picture.png" in shown
+    assert "15 tokens = 12 prompt + 3 completion" in shown
+    assert "\x1b" not in shown
+    remove_files(shown)
+
+
+def test_a_program_reads_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:
+    steps = [{"say": "Hi "}, {"ask": "x"}, {"emit": LOG}, {"emit": SOURCES}, {"show_parameters": None}]
+    asked = ["--query", json.dumps(steps), "--strategy", "puppet", "--param", "rounds=9", "--param", "mood=wild"]
+    assert run("--json", *asked) == 0
+    shown = capsys.readouterr()
+    report = json.loads(shown.out)
+    assert report["text"] == "Hi The **answer** is 42."
+    assert report["logs"][0]["label"] == "ROUND 1"
+    assert report["sources"] == [{"number": 1, "title": "Manual"}]
+    assert report["variables"]["parameters"]["rounds"] == 9
+    assert report["variables"]["parameters"]["mood"] == "wild"
+    assert report["model"]["scripted"] is True
+    assert report["error"] is None
+    assert "scripted model" in shown.err
+    assert documented_keys() == {*report, *conversation_report([{}, {}])}
+
+
+def documented_keys() -> set[str]:
+    """Those of the table in devhost/docs/traces.md."""
+    page = (PROJECT / "docs" / "traces.md").read_text(encoding="utf-8")
+    table = page.partition("## What `--json` prints\n")[2].partition("\n#")[0]
+    cells = re.findall(r"^\| (`[^|]+`) \|", table, re.MULTILINE)
+    return {key for cell in cells for key in re.findall(r"`(\w+)`", cell)}
+
+
+def test_a_failed_run_exits_with_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--json", "--query", '[{"say": "so far"}, {"fail": "broke"}]') == 1
+    shown = capsys.readouterr()
+    report = json.loads(shown.out)
+    assert (report["text"], report["error"]["kind"], report["error"]["message"]) == ("so far", "ValueError", "broke")
+    assert "ValueError: broke" in shown.err
+
+
+def test_a_variable_called_usage_is_printed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    usage = {"type": "variable", "message": {"variable_name": "usage", "variable_value": {"a": 1}}}
+    assert run("--json", "--query", json.dumps([{"emit": usage}])) == 0
+    assert json.loads(capsys.readouterr().out)["usage"] == {"a": 1}
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, ConnectionRefusedError])
+def test_an_error_of_the_view_is_raised_and_the_json_is_printed_all_the_same(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    """An OSError, too: only errors of writing to a disk become a sentence."""
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("devhost.terminal.run_view.RunView.close", fail)
+    with pytest.raises(error):
+        run("--json", "--query", '[{"say": "Hi"}]')
+    assert json.loads(capsys.readouterr().out)["text"] == "Hi"
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_reported_in_one_sentence() -> None:
+    command = [sys.executable, "-m", "devhost", "run", *WHERE, "--query", "[]"]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            command, cwd=PROJECT, stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False
+        )
+    assert ended.returncode == 1
+    assert ended.stderr == "Error: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_command_and_its_plugins(sent: signal.Signals, code: int) -> None:
+    entry: dict[str, object] = {
+        "id": "a",
+        "label": "ROUND 1",
+        "status": "start",
+        "data": {},
+        "parent_id": None,
+        "error": None,
+    }
+    query = json.dumps([{"emit": {"type": "log", "message": entry}}, {"say": "started\n"}, {"freeze": 600}])
+    command = [sys.executable, "-m", "devhost", "run", *WHERE, "--query", query]
+    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        while process.stdout.readline() not in ("started\n", ""):
+            pass
+        process.send_signal(sent)
+        stdout, stderr = process.communicate(timeout=PATIENCE)
+    assert process.returncode == code
+    assert "Traceback" not in stderr
+    where_it_hung = re.search(r"log until Ctrl-C ─+\n… ROUND 1  not finished after [\d.]+ s\n", stdout)
+    assert bool(where_it_hung) == (sent is signal.SIGINT)
+
+
+HIT_WHERE_EXCEPTIONS_ARE_DROPPED = """
+import os, signal, threading, weakref
+from devhost.__main__ import end_with_signals
+end_with_signals()
+thread = threading.Thread()
+died = weakref.ref(thread, lambda _: os.kill(os.getpid(), signal.{sent}))
+del thread
+threading.Event().wait({patience})
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(("sent", "code"), [("SIGINT", -signal.SIGINT), ("SIGTERM", 143), ("SIGHUP", 129)])
+def test_a_signal_in_a_finalizer_ends_the_process_too(sent: str, code: int) -> None:
+    program = HIT_WHERE_EXCEPTIONS_ARE_DROPPED.format(sent=sent, patience=2 * PATIENCE)
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=PROJECT, timeout=PATIENCE, capture_output=True, check=False
+    )
+    assert ended.returncode == code
+    assert b"Exception ignored" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--example", "nope"], "there is no example 'nope'; there are: bad_strategy, toolbox"),
+        (["--strategy", "nope"], "there is no strategy 'nope'; puppet has: puppet"),
+        (
+            ["--param", "nope=1"],
+            "puppet has no parameter 'nope' to set; there are: query, rounds, loud, mood, files, approval, state",
+        ),
+        (["--param", "query=foo"], "--param query: a question is given with --query, or typed in a chat"),
+        (["--param", "rounds"], "--param 'rounds' is not KEY=VALUE"),
+        (["--plugin", "/no/such/plugin"], "/no/such/plugin is not a plugin: manifest.yaml is missing"),
+        (["--plugin", str(FIXTURES / "toolbox")], "has no agent strategy"),
+        (["--surprise"], "No such option"),
+    ],
+)
+def test_a_mistake_in_the_options_exits_with_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    assert run(*arguments) == 2
+    said = capsys.readouterr()
+    assert words in said.err
+    assert said.out == ""
+
+
+def test_a_plugin_that_does_not_start_exits_with_1(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    plugin = tmp_path / "puppet"
+    shutil.copytree(PUPPET, plugin)
+    (plugin / "main.py").write_text("raise SystemExit(1)\n")
+    assert run("--plugin", str(plugin)) == 1
+    assert "did not start: the plugin exited with code 1" in capsys.readouterr().err
+    assert run("--plugin", str(plugin), "--json") == 1
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error["kind"] == "PluginStartError"
+    assert "did not start: the plugin exited with code 1" in error["message"]
+
+
+def test_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--help"]) == 0
+    assert "--param KEY=VALUE" in capsys.readouterr().out

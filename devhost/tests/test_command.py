@@ -1,0 +1,85 @@
+"""The command `devhost`: where it works, and which plugin it takes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from devhost.cli.commands import main
+from devhost.errors import ParameterError
+from devhost.plugin.nearest import nearest_strategy_plugin
+from support.plugins import PUPPET, TOOLBOX
+from support.waiting import PATIENCE
+
+SCRIPT = TOOLBOX / "script.yaml"
+
+
+@pytest.mark.processes
+def test_the_command_works_from_any_folder_and_through_a_link(tmp_path: Path) -> None:
+    linked = tmp_path / "a link"
+    linked.symlink_to(Path(sys.executable).with_name("devhost"))
+
+    command = [str(linked), "run", "--script", str(SCRIPT), "--query", '[{"say": "from a folder below"}]', "--no-color"]
+    ended = subprocess.run(
+        command, cwd=PUPPET / "strategies", capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    assert "strategy  puppet" in ended.stdout
+    assert "from a folder below" in ended.stdout
+
+
+def test_the_plugin_is_by_default_the_nearest_with_strategies(tmp_path: Path) -> None:
+    """A tool plugin, a file of another kind and one that is not YAML lie on the way."""
+    folder = tmp_path
+    for name, manifest in [
+        ("plugin", "plugins: {agent_strategies: [a.yaml]}"),
+        ("tools", "plugins: {tools: [b.yaml]}"),
+        ("cluster", "kind: Deployment"),
+        ("broken", "- ]"),
+    ]:
+        folder = folder / name
+        folder.mkdir()
+        (folder / "manifest.yaml").write_text(manifest)
+
+    assert nearest_strategy_plugin(folder) == tmp_path / "plugin"
+    assert nearest_strategy_plugin(tmp_path / "plugin") == tmp_path / "plugin"
+
+
+def test_without_a_strategy_plugin_above_the_command_says_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "--script", str(SCRIPT)]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"no strategy plugin was found: neither {tmp_path} nor a folder above it has a manifest.yaml" in said
+    assert "Give --plugin DIR, or run devhost in the plugin's folder" in said
+
+
+def test_a_manifest_that_cannot_be_read_is_named_when_no_plugin_is_found(tmp_path: Path) -> None:
+    (tmp_path / "manifest.yaml").write_text("- ]")
+    with pytest.raises(ParameterError, match=rf"{tmp_path}/manifest\.yaml is not valid YAML"):
+        nearest_strategy_plugin(tmp_path)
+
+
+@pytest.mark.usefixtures("lent_plugins")
+@pytest.mark.parametrize("folder", ["plugin", "other plugin"])
+def test_examples_are_the_plugins_own_or_devhosts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    plugin = tmp_path / folder
+    plugin.mkdir()
+    for path in PUPPET.iterdir():
+        (plugin / path.name).symlink_to(path)
+    if folder == "plugin":
+        (plugin / "examples").symlink_to(TOOLBOX.parent)
+    monkeypatch.chdir(plugin)
+    assert main(["run", "--example", "none"]) == 2
+    offered = capsys.readouterr().err
+    assert ("toolbox" in offered, "helpdesk" in offered) == (folder == "plugin", folder != "plugin")
+
+
+def test_usage_names_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    assert capsys.readouterr().out.startswith("Usage: devhost ")

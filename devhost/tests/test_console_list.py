@@ -1,0 +1,240 @@
+"""The list of runs: what it says of each, what it finds, and what it costs to open it."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from devhost.console import listing as index_module
+from devhost.console.listing import FILE, Index, Listed, Summary, summary_of
+from devhost.console.runs import Setup
+from devhost.console.views import run_list
+from devhost.models.scripted.model import ScriptedModel
+from devhost.node.outputs.outputs import NodeOutputs, no_usage
+from devhost.node.outputs.run import Run, RunError
+from devhost.trace.lines import TraceWriter, is_written
+from support.console import ConsoleClient, words
+from support.tracing import tracing
+from support.waiting import PATIENCE, printed_until, wait_for
+
+MODEL = ScriptedModel.of([{"text": "unused"}]).description
+WRITING = """
+import sys, time
+from pathlib import Path
+from devhost.trace.lines import TraceWriter
+writer = TraceWriter(Path(sys.argv[1]))
+print("written", flush=True)
+time.sleep(600)
+"""
+
+
+def ask(writer: TraceWriter, question: str) -> None:
+    data = {"action": "invoke_agent_strategy", "agent_strategy_params": {"query": question}}
+    writer.crossed("host", "puppet", {"event": "request", "session_id": question, "data": data})
+
+
+def end(
+    writer: TraceWriter, question: str, answer: str, error: RunError | None = None, reason: str = "answered"
+) -> None:
+    usage = {**no_usage(), "total_tokens": 1200}
+    outputs = NodeOutputs(answer, [], [{"decision_summary": {"rounds": 3}}], usage, {"stop_reason": reason}, [], 0)
+    writer.ended(question, Run("puppet", outputs, error, [], [], 2.5, session_id=question), MODEL)
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Four runs, one of which is being written, and a file that is not a trace."""
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    with tracing(folder / "tea.jsonl", strategy="gpt5_react") as writer:
+        ask(writer, "What is tea?")
+        end(writer, "What is tea?", "A <b>drink</b>.")
+        ask(writer, "And rice?")
+        end(writer, "And rice?", "A grain.", reason="time_limit")
+    with tracing(folder / "broken.jsonl") as writer:
+        ask(writer, "Break.")
+        end(writer, "Break.", "", RunError("ValueError", "the kettle is empty"))
+    with tracing(folder / "killed.jsonl") as writer:
+        ask(writer, "Die.")
+    Setup(kind="fork", question="Again?", of="tea", strategy="gpt5_react").write(folder / "fork.setup.json")
+    (folder / "notes.jsonl").write_text("shopping\n", encoding="utf-8")
+    return folder
+
+
+def by_name(runs: Path) -> dict[str, Listed]:
+    return {run.summary.name: run for run in Index(runs).look().runs}
+
+
+def test_a_run_is_summed_up(runs: Path) -> None:
+    tea = by_name(runs)["tea"]
+
+    assert (tea.state, tea.words, tea.question) == ("answered", "stopped at the limit of time", "What is tea?")
+    assert (tea.summary.strategy, tea.summary.model) == ("gpt5_react", "scripted-gpt-5")
+    assert (tea.summary.seconds, tea.summary.tokens, tea.summary.rounds) == (5.0, 2400, 6)
+    assert tea.summary.answer == "A grain."
+
+
+def test_a_setup_leads_to_no_page_but_that_of_a_run(runs: Path) -> None:
+    (runs / "fork.setup.json").write_text('{"kind": "fork", "of": "../new?do=start"}', encoding="utf-8")
+
+    assert not by_name(runs)["fork"].summary.of
+
+
+def test_how_runs_ended(runs: Path) -> None:
+    found = by_name(runs)
+
+    assert {name: found[name].state for name in ("tea", "broken", "killed", "fork")} == {
+        "tea": "answered",
+        "broken": "failed",
+        "killed": "killed",
+        "fork": "killed",
+    }
+    assert found["broken"].summary.error == "ValueError: the kettle is empty"
+    assert found["fork"].summary.of == "tea"
+
+
+def test_a_run_is_running_as_long_as_its_process_lives(runs: Path) -> None:
+    trace = runs / "live.jsonl"
+    process = subprocess.Popen([sys.executable, "-c", WRITING, trace], stdout=subprocess.PIPE, text=True)
+    printed_until(process, lambda said: "written" in said)
+    before = by_name(runs)["live"].state
+    process.kill()
+    process.communicate()
+
+    assert (before, by_name(runs)["live"].state) == ("running", "killed")
+    assert not is_written(trace)
+
+
+@pytest.mark.parametrize(
+    ("search", "names"),
+    [
+        ("tea", {"tea"}),
+        ("RICE grain", {"tea"}),
+        ("kettle", {"broken"}),
+        ("die", {"killed"}),
+        ("tea kettle", set()),
+        ("%", set()),
+    ],
+)
+def test_a_search_finds_runs_by_any_of_their_texts(runs: Path, search: str, names: set[str]) -> None:
+    page = ConsoleClient(runs).get(f"/list?search={search}".replace("%", "%25"))
+
+    assert {name for name in ("tea", "broken", "killed") if f'href="/runs/{name}"' in page} == names
+
+
+def test_the_list_is_filtered_by_ending(runs: Path) -> None:
+    page = ConsoleClient(runs).get("/?ending=failed")
+
+    assert 'href="/runs/broken"' in page
+    assert 'href="/runs/tea"' not in page
+    assert "All 4 Answered 1 Failed 1 Running 0 Killed 2" in words(page)
+
+
+def test_a_file_that_is_not_a_trace_is_named_with_the_reason(runs: Path) -> None:
+    page = words(ConsoleClient(runs).get("/"))
+
+    assert "1 file is not shown" in page
+    assert "notes.jsonl : line 1: not valid JSON" in page
+
+
+def test_a_trace_is_read_again_only_when_it_has_changed(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Index(runs).look()
+    read: list[str] = []
+
+    def noted(name: str, folder: Path) -> Summary:
+        read.append(name)
+        return summary_of(name, folder)
+
+    monkeypatch.setattr(index_module, "summary_of", noted)
+    later = Index(runs)
+    later.look()
+    assert read == []
+
+    with tracing(runs / "killed.jsonl") as writer:
+        ask(writer, "Live.")
+    (runs / "broken.jsonl").unlink()
+
+    assert {run.summary.name for run in later.look().runs} == {"tea", "killed", "fork", "notes"}
+    assert read == ["killed"]
+
+
+def test_a_page_does_not_wait_for_all_traces(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest is read first; a thread reads the others."""
+    os.utime(runs / "broken.jsonl", (2e9, 2e9))
+    go_on = threading.Event()
+
+    def slow(name: str, folder: Path) -> Summary:
+        if name != "broken":
+            assert go_on.wait(PATIENCE)
+        return summary_of(name, folder)
+
+    monkeypatch.setattr(index_module, "summary_of", slow)
+    index = Index(runs)
+
+    first = index.look(seconds=0)
+    go_on.set()
+    wait_for(lambda: index.look(seconds=0).unread == 0, "all others")
+
+    assert ([run.summary.name for run in first.runs], first.unread) == (["broken"], 4)
+    assert {run.summary.name for run in index.look(seconds=0).runs} == {"tea", "broken", "killed", "fork", "notes"}
+
+
+def test_a_list_that_is_not_whole_says_so(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_list, "PATIENCE_SECONDS", 0)
+    monkeypatch.setattr(Index, "_read_on", lambda _index: None)
+    console = ConsoleClient(runs)
+
+    assert "4 older runs are being read" in words(console.get("/"))
+    assert "Delete this run? What is tea?" in words(console.get("/delete?run=tea"))
+    for unread in (3, 2, 1):
+        assert f"{unread} older run" in words(console.get("/list"))
+    assert "being read" not in words(console.get("/list"))
+
+
+@pytest.mark.parametrize("damage", [b"not a database", b""])
+def test_a_damaged_index_is_made_again(runs: Path, damage: bytes) -> None:
+    before = by_name(runs)
+    (runs / FILE).write_bytes(damage)
+
+    assert by_name(runs) == before
+    assert (runs / FILE).stat().st_size > len(damage)
+
+
+def test_a_page_has_fifty_runs(runs: Path) -> None:
+    for number in range(60):
+        Setup(question=f"Question {number}").write(runs / f"many-{number}.setup.json")
+        os.utime(runs / f"many-{number}.setup.json", (number, number))
+    console = ConsoleClient(runs)
+
+    assert "1–50 of 64" in words(console.get("/"))
+    assert "51–64 of 64" in words(console.get("/?page=2"))
+    assert "51–64 of 64" in words(console.get("/?page=99999"))
+    assert "1–50 of 64" in words(console.get("/?page=-1&ending=none"))
+
+
+def test_a_deleted_run_can_be_taken_back(runs: Path) -> None:
+    (runs / "tea.2.jsonl").write_bytes((runs / "tea.jsonl").read_bytes())
+    (runs / "tea.case.yaml").write_text("turns: []\n", encoding="utf-8")
+    Setup(question="What is tea?").write(runs / "tea.setup.json")
+    console = ConsoleClient(runs)
+
+    assert "Delete this run?" in words(console.get("/delete?run=tea"))
+    assert console.post("/delete", run="tea") == "/"
+
+    assert {file.name for file in (runs / "deleted" / "tea").iterdir()} == {"tea.jsonl", "tea.setup.json"}
+    assert {"tea.2.jsonl", "tea.case.yaml"} <= {file.name for file in runs.iterdir()}
+    assert "tea" not in by_name(runs)
+
+
+def test_a_run_that_goes_on_is_not_deleted(runs: Path) -> None:
+    with tracing(runs / "live.jsonl"):
+        asked = ConsoleClient(runs).get("/delete?run=live")
+        page = ConsoleClient(runs).post("/delete", 400, run="live")
+
+    assert "It goes on: stop it first." in asked
+    assert 'class="danger"' not in asked
+    assert "stop it before you delete it" in page
+    assert (runs / "live.jsonl").exists()

@@ -1,0 +1,463 @@
+"""A conversation in which calls wait: what the person types, and what each run leaves to the next."""
+
+import io
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from devhost.cli.commands import main
+from devhost.models.scripted.script import Script
+from devhost.protocol.wire import JsonObject
+from support.plugins import FIXTURES, PUPPET, TOOLBOX
+from support.tracing import as_replayed
+
+pytestmark = pytest.mark.usefixtures("lent_plugins")
+
+WHERE = ["--plugin", str(PUPPET), "--examples", str(FIXTURES), "--example", "toolbox", "--no-color"]
+SAY_PARAMETERS: JsonObject = {"say_parameters": ["approval", "query", "state"]}
+DRAW: JsonObject = {
+    "call": {"provider": "devhost-tests/toolbox/toolbox", "tool_name": "repeat", "parameters": {"word": "ho"}}
+}
+FAIL: JsonObject = {"fail": "broke"}
+
+
+def written(*steps: JsonObject) -> str:
+    return json.dumps(steps)
+
+
+def leaving(*steps: JsonObject) -> str:
+    """A question after which a call waits; these are the steps of the run that answers it."""
+    return written({"leave": written(*steps)})
+
+
+class Chat:
+    """Chats with piped lines."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self._capsys = capsys
+        self._monkeypatch = monkeypatch
+
+    def __call__(self, *lines: str, arguments: tuple[str, ...] = ()) -> list[str]:
+        """What was shown after each line."""
+        piped = io.TextIOWrapper(io.BytesIO("\n".join(lines).encode()))
+        self._monkeypatch.setattr(sys, "stdin", piped)
+        code = main(["chat", *WHERE, *arguments])
+        said = self._capsys.readouterr()
+        assert code == 0, said.err
+        return [shown.partition("\n")[2] for shown in said.out.split("you> ")[1:]]
+
+
+@pytest.fixture
+def chat(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Chat:
+    return Chat(capsys, monkeypatch)
+
+
+def parameters(shown: str) -> dict[str, Any]:
+    """As the strategy said them."""
+    found: dict[str, Any] = json.loads(shown.splitlines()[0])
+    return found
+
+
+# --- a person answers ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("/approve", "yes"),
+        ("/reject", "no"),
+        ("/reject ok", "no: ok"),
+        ("/reject   not today", "no: not today"),
+        ("only the first", "only the first"),
+        ("{{#s.x#}}", "{{#s.x#}}"),
+    ],
+)
+def test_the_next_run_gets_the_answer_and_the_state(chat: Chat, typed: str, said: str) -> None:
+    waiting, answered = chat(leaving(SAY_PARAMETERS), typed)
+
+    assert "waiting for your answer:\ndraw" in waiting
+    assert '{"what": "a cat"}' in waiting
+    assert "Type /approve or /reject REASON" in waiting
+    assert parameters(answered) == {"approval": said, "query": said, "state": written(SAY_PARAMETERS)}
+    assert "waiting" not in answered
+    assert "/approve" not in answered
+
+
+def test_a_state_goes_from_turn_to_turn_although_nothing_waits(chat: Chat) -> None:
+    left = {"emit": {"type": "variable", "message": {"variable_name": "state", "variable_value": "{{#s.x#}}"}}}
+
+    first, second, third = chat(written(left), written(SAY_PARAMETERS), written(SAY_PARAMETERS))
+
+    assert "waiting" not in first
+    assert parameters(second)["state"] == "{{#s.x#}}"
+    assert parameters(second)["approval"] == written(SAY_PARAMETERS)
+    assert parameters(third) == {"approval": "", "query": written(SAY_PARAMETERS), "state": ""}
+
+
+def test_the_nodes_memory_is_passed_beside_the_state(chat: Chat) -> None:
+    question = leaving({"say_parameters": ["model"]})
+
+    _, answered = chat(question, "yes")
+
+    history = parameters(answered)["model"]["history_prompt_messages"]
+    assert [message["role"] for message in history] == ["user", "assistant"]
+    assert history[0]["content"] == question
+
+
+def test_a_command_without_a_waiting_call_asks_nothing(chat: Chat) -> None:
+    first, second = chat("/approve", "/reject it")
+
+    assert first == second == "Nothing waits for an answer.\n"
+
+
+def test_letter_case_does_not_matter_in_a_command(chat: Chat) -> None:
+    _, rejected = chat(leaving(SAY_PARAMETERS), "/REJECT It is late")
+    assert parameters(rejected)["approval"] == "no: It is late"
+
+    _, approved = chat(leaving(SAY_PARAMETERS), "/Approve")
+    assert parameters(approved)["approval"] == "yes"
+
+
+def test_an_unknown_command_is_not_sent_and_the_calls_still_wait(chat: Chat) -> None:
+    _, helped, misspelt, bare, answered = chat(leaving(SAY_PARAMETERS), "/help", "/aprove it", "/", "/approve")
+
+    assert helped.startswith("Commands:\n  /approve ")
+    assert all(command in helped for command in ("/reject REASON", "/log", "/sources", "/param KEY=VALUE", "/reset"))
+    assert "To send the agent a text that begins with a slash, type a space before it." in helped
+    assert misspelt == f"/aprove is not a command of the chat, and was not sent.\n{helped}"
+    assert bare == f"/ is not a command of the chat, and was not sent.\n{helped}"
+    assert parameters(answered)["approval"] == "yes"
+
+
+def test_a_space_before_a_slash_sends_the_text(chat: Chat) -> None:
+    _, answered = chat(leaving(SAY_PARAMETERS), " /approve")
+
+    assert parameters(answered)["approval"] == "/approve"
+
+
+def test_approve_with_words_approves_nothing(chat: Chat) -> None:
+    _, refused, answered = chat(leaving(SAY_PARAMETERS), "/approve the first", "/approve")
+
+    assert refused == "/approve takes no words. To answer with a condition, type it without /approve.\n"
+    assert parameters(answered)["approval"] == "yes"
+
+
+def test_a_state_that_the_user_sets_is_not_replaced(chat: Chat) -> None:
+    own = written(SAY_PARAMETERS)
+
+    waiting, refused, answered = chat(leaving(FAIL), "/approve", "yes", arguments=("--param", f"state={own}"))
+
+    assert "waiting for your answer" in waiting
+    assert "/approve" not in waiting
+    assert refused == "/approve has no effect here: the chat hands over no state. Type your answer instead.\n"
+    assert parameters(answered) == {"approval": "", "query": "yes", "state": own}
+
+
+def test_an_approval_that_the_user_sets_is_not_replaced(chat: Chat) -> None:
+    _, answered = chat(leaving(SAY_PARAMETERS), "/approve", arguments=("--param", "approval=never"))
+
+    assert parameters(answered) == {"approval": "never", "query": "yes", "state": written(SAY_PARAMETERS)}
+
+
+def test_raw_parameters_carry_the_state_too(chat: Chat) -> None:
+    _, answered = chat(leaving(SAY_PARAMETERS), "/approve", arguments=("--raw",))
+
+    assert parameters(answered) == {"approval": "yes", "query": "yes", "state": written(SAY_PARAMETERS)}
+
+
+def test_a_strategy_without_the_two_parameters_gets_what_is_typed(chat: Chat, tmp_path: Path) -> None:
+    plugin = tmp_path / "puppet"
+    shutil.copytree(PUPPET, plugin)
+    file = plugin / "strategies" / "puppet.yaml"
+    declared = yaml.safe_load(file.read_text())
+    declared["parameters"] = [each for each in declared["parameters"] if each["name"] != "approval"]
+    file.write_text(yaml.safe_dump(declared))
+    script = tmp_path / "script.yaml"
+    script.write_text(yaml.safe_dump({"query": "?", "turns": [{}], "params": {"state": "[]"}}))
+
+    waiting, answered = chat(leaving(), "yes", arguments=("--plugin", str(plugin), "--script", str(script)))
+
+    assert "waiting for your answer" in waiting
+    assert "/approve" not in waiting
+    assert "0 model calls · 0 tool calls" in answered
+
+
+# --- a run that fails ------------------------------------------------------------------------------------------------
+
+
+def test_a_failed_run_that_called_no_tool_leaves_the_calls_waiting(chat: Chat) -> None:
+    _, failed, again = chat(leaving(SAY_PARAMETERS, FAIL), "/approve", "/approve")
+
+    assert "ValueError: broke" in failed
+    assert "This run called no tool, so the calls still wait." in failed
+    assert "Type /approve or /reject REASON" in failed
+    assert parameters(again)["state"] == written(SAY_PARAMETERS, FAIL)
+
+
+def test_a_failed_run_that_called_a_tool_drops_a_state_in_which_calls_waited(chat: Chat) -> None:
+    _, failed, refused, after = chat(leaving(DRAW, FAIL), "/approve", "/approve", written(SAY_PARAMETERS))
+
+    assert "0 model calls · 1 tool call" in failed
+    assert "The state is dropped: calls waited in it" in failed
+    assert "Type /approve" not in failed
+    assert refused == "Nothing waits for an answer.\n"
+    assert not parameters(after)["state"]
+
+
+def test_a_plugin_that_ended_after_a_call_drops_the_state_too(chat: Chat) -> None:
+    _, failed, after = chat(leaving(DRAW, {"crash": "bye"}), "/approve", written(SAY_PARAMETERS))
+
+    assert "The state is dropped" in failed
+    assert not parameters(after)["state"]
+
+
+def test_a_failed_run_keeps_a_state_in_which_nothing_waited(chat: Chat) -> None:
+    left = {"emit": {"type": "variable", "message": {"variable_name": "state", "variable_value": "kept"}}}
+
+    _, failed, after = chat(written(left), written(DRAW, FAIL), written(SAY_PARAMETERS))
+
+    assert "state" not in failed
+    assert parameters(after)["state"] == "kept"
+
+
+# --- commands to the chat itself -------------------------------------------------------------------------------------
+
+
+def test_the_last_runs_log_and_sources_are_shown(chat: Chat) -> None:
+    log: JsonObject = {"type": "log", "message": {"id": "1", "label": "ROUND 1", "status": "success", "data": {}}}
+    sources = [{"number": 1, "title": "Manual", "document_id": "en/manual.md"}]
+    left: JsonObject = {
+        "emit": {"type": "variable", "message": {"variable_name": "sources", "variable_value": sources}}
+    }
+
+    no_log, no_sources, _, tree, cited, _, bare, none = chat(
+        "/log", "/sources", written({"emit": log}, left), "/LOG", "/sources", written({"say": "hi"}), "/log", "/sources"
+    )
+
+    assert no_log == no_sources == "There was no run yet.\n"
+    assert "✓ ROUND 1" in tree
+    assert "[1]" in cited
+    assert "Manual" in cited
+    assert (bare, none) == ("The last run has no log.\n", "The last run has no sources.\n")
+
+
+def test_reset_empties_memory_and_state(chat: Chat) -> None:
+    asks = written({"say_parameters": ["model", "state"]})
+    _, reset, approved, answered = chat(leaving(FAIL), "/reset", "/approve", asks)
+
+    assert reset == "A new conversation begins: memory and state are empty.\n"
+    assert approved == "Nothing waits for an answer.\n"
+    said = parameters(answered)
+    assert said["state"] == ""
+    assert said["model"]["history_prompt_messages"] == []
+
+
+def test_a_parameter_is_set_for_the_next_turns(chat: Chat) -> None:
+    asks = written({"say_parameters": ["rounds"]})
+    shown, first, changed, second, _, third = chat(
+        "/param", asks, "/param rounds=3", asks, "/reset", asks, arguments=("--param", "approval=x")
+    )
+
+    assert "rounds    2" in shown
+    assert "approval  x" in shown
+    assert parameters(first) == {"rounds": 2}
+    assert "rounds    3" in changed
+    assert parameters(second) == parameters(third) == {"rounds": 3}
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("/param rounds", "/param 'rounds' is not KEY=VALUE"),
+        ("/param query=x", "/param query: a question is typed in the chat"),
+        ("/param nothing=1", "puppet has no parameter 'nothing' to set; there are: "),
+        ('/param rounds={"variable": "no.such"}', "does not exist"),
+    ],
+)
+def test_a_parameter_that_a_run_refuses_is_not_set(chat: Chat, typed: str, said: str) -> None:
+    refused, answered = chat(typed, written({"say_parameters": ["rounds"]}))
+
+    assert said in " ".join(refused.split())
+    assert parameters(answered) == {"rounds": 2}
+
+
+# --- a script's conversation -----------------------------------------------------------------------------------------
+
+
+def script(tmp_path: Path, then: list[JsonObject], **more: object) -> Path:
+    """Its question leaves a call waiting; what answers it asks the model, and says the parameters."""
+    query = leaving(SAY_PARAMETERS, {"ask": "x"}, {"leave_again": None})
+    file = tmp_path / "script.yaml"
+    file.write_text(yaml.safe_dump({"query": query, "turns": [{"text": "unused"}], "then": then, **more}))
+    return file
+
+
+def run(file: Path, *arguments: str) -> int:
+    return main(["run", *WHERE, "--script", str(file), *arguments])
+
+
+def test_a_script_says_more_than_its_question(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    then = [
+        {"query": "yes", "turns": [{"text": "the first answer"}]},
+        {"query": "go on", "approval": '{"call_1": true}', "turns": [{"text": "the second answer"}]},
+        {"query": "yes", "turns": [{"text": "the third answer"}]},
+    ]
+
+    assert run(script(tmp_path, then), "--json") == 0
+
+    said = capsys.readouterr()
+    last = json.loads(said.out)
+    first, second, third = last["earlier_turns"]
+    assert first["variables"]["pending_calls"][0]["tool"] == "draw"
+    assert [turn["text"].partition("\n")[2] for turn in (second, third, last)] == [
+        "the first answer",
+        "the second answer",
+        "the third answer",
+    ]
+    assert [parameters(turn["text"])["approval"] for turn in (second, third, last)] == [
+        "yes",
+        '{"call_1": true}',
+        "yes",
+    ]
+    assert [shown.partition("\n")[0] for shown in said.err.split("\nquestion  ")[2:]] == ["yes", "go on", "yes"]
+
+
+SPELLINGS = ("yes", "Yes.", "YES")
+"""Of the same words, as a person types them."""
+
+
+def test_each_time_that_a_script_says_something_in_another_spelling_has_turns_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    then = [{"query": query, "turns": [{"text": f"answer {number}"}]} for number, query in enumerate(SPELLINGS)]
+
+    assert run(script(tmp_path, then), "--json") == 0
+
+    last = json.loads(capsys.readouterr().out)
+    answers = [turn["text"].partition("\n")[2] for turn in (*last["earlier_turns"][1:], last)]
+    assert answers == ["answer 0", "answer 1", "answer 2"]
+
+
+def test_a_chat_has_the_turns_for_a_text_that_is_typed_again_in_another_spelling(chat: Chat, tmp_path: Path) -> None:
+    then = [{"query": "yes", "turns": [{"text": f"answer {number}"}]} for number in range(3)]
+    waiting = leaving({"ask": "x"}, {"leave_again": None})
+    file = tmp_path / "script.yaml"
+    file.write_text(yaml.safe_dump({"query": waiting, "turns": [{"text": "unused"}], "then": then}))
+
+    _, *answered = chat(waiting, *SPELLINGS, arguments=("--script", str(file)))
+
+    assert [shown.splitlines()[0] for shown in answered] == ["answer 0", "answer 1", "answer 2"]
+
+
+def test_another_question_is_asked_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = script(tmp_path, [{"query": "yes", "turns": [{"text": "unused"}]}])
+
+    assert run(file, "--json", "--query", leaving()) == 0
+
+    report = json.loads(capsys.readouterr().out)
+    assert "earlier_turns" not in report
+    assert report["variables"]["pending_calls"]
+
+
+def test_alone_has_to_leave_something_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(script(tmp_path, []), "--alone") == 2
+    assert "--alone: the script has no `then`" in capsys.readouterr().err
+
+
+def test_the_scripts_own_question_plays_the_conversation_unless_it_is_asked_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = script(tmp_path, [{"query": "yes", "turns": [{"text": "approved"}]}])
+    assert run(file, "--json", "--query", Script.read(file).query) == 0
+    assert len(json.loads(capsys.readouterr().out)["earlier_turns"]) == 1
+
+    assert run(file, "--json", "--alone") == 0
+    first = json.loads(capsys.readouterr().out)
+    assert "earlier_turns" not in first
+
+    state = f"state={first['variables']['state']}"
+    assert run(file, "--json", "--query", "yes", "--param", "approval=yes", "--param", state) == 0
+    said, _, answer = json.loads(capsys.readouterr().out)["text"].partition("\n")
+    assert json.loads(said)["approval"] == "yes"
+    assert answer == "approved"
+
+
+def test_a_scripts_conversation_ends_with_a_turn_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = {"turns": [{"error": {"type": "InvokeBadRequestError", "message": "no"}}]}
+
+    assert run(script(tmp_path, [{"query": each, **said} for each in ("one", "two", "three")])) == 1
+
+    shown = capsys.readouterr().out
+    assert "This run called no tool, so the calls still wait." in shown
+    assert "The conversation ends here; of the script's messages, 2 were not said." in shown
+    assert "\nquestion  one\n" in shown
+    assert "\nquestion  two\n" not in shown
+
+
+def test_a_chat_finds_the_turns_of_a_scripts_messages(tmp_path: Path, chat: Chat) -> None:
+    then = [{"query": "yes", "turns": [{"text": f"the {nth} yes"}]} for nth in ("first", "second")]
+    file = script(tmp_path, then, otherwise=[{"text": "something else"}])
+    query = Script.read(file).query
+
+    shown = chat(query, "/approve", "yes", "/reject", "yes", arguments=("--script", str(file)))
+
+    assert [answer.splitlines()[1] for answer in shown[1:]] == [
+        "the first yes",
+        "the second yes",
+        "something else",
+        "the second yes",
+    ]
+
+
+def test_each_turn_of_a_scripts_conversation_is_in_its_trace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = script(tmp_path, [{"query": "yes", "turns": [{"text": "approved"}]}])
+    assert run(file, "--trace", str(tmp_path / "run.jsonl")) == 0
+    shown = capsys.readouterr().out
+
+    assert main(["replay", str(tmp_path / "run.jsonl"), "--no-color"]) == 0
+
+    assert capsys.readouterr().out == as_replayed(shown)
+
+
+def test_a_script_cannot_approve_where_the_strategy_takes_no_approval(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = script(tmp_path, [{"query": "go", "approval": "yes", "turns": [{}]}])
+    plugin = FIXTURES / "bad_strategy"
+
+    assert main(["run", "--plugin", str(plugin), "--script", str(file), "--tools", str(TOOLBOX)]) == 2
+    assert "then 1: bad has no parameter 'approval'" in " ".join(capsys.readouterr().err.split())
+
+
+# --- the panel of the tools ------------------------------------------------------------------------------------------
+
+
+def test_a_tools_panel_can_take_the_conversations_id(chat: Chat, tmp_path: Path) -> None:
+    script = {
+        "query": written(),
+        "panel": {"repeat": {"word": "in {{#sys.conversation_id#}}", "times": "3"}},
+        "turns": [{"text": "unused"}],
+    }
+    (tmp_path / "script.yaml").write_text(yaml.safe_dump(script))
+    ask = written({"say_parameters": ["tools"]})
+    arguments = ("--script", str(tmp_path / "script.yaml"), "--set", "repeat.times=4")
+
+    panels = [panel(shown) for shown in chat(ask, ask, arguments=arguments)]
+
+    assert panels[0] == panels[1]
+    assert panels[0]["times"] == 4
+    assert re.fullmatch(r"in [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", panels[0]["word"])
+
+
+def panel(shown: str) -> dict[str, Any]:
+    (tool,) = [tool for tool in parameters(shown)["tools"] if tool["identity"]["name"] == "repeat"]
+    found: dict[str, Any] = tool["runtime_parameters"]
+    return found

@@ -1,0 +1,85 @@
+"""Plugin directories as data, and the errors for broken ones."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from devhost.errors import DeclarationError
+from devhost.plugin.declaration import PluginDeclaration
+from devhost.tools.entity import tool_entity
+from support.plugins import PUPPET, TOOLBOX
+
+
+def test_a_strategy_plugin() -> None:
+    plugin = PluginDeclaration.read(PUPPET)
+    provider, strategy = plugin.strategies["puppet"]
+    assert provider.identity.name == "puppet"
+    assert [parameter.name for parameter in strategy.parameters] == [
+        "model",
+        "tools",
+        "query",
+        "rounds",
+        "loud",
+        "mood",
+        "files",
+        "approval",
+        "state",
+    ]
+    permission = plugin.manifest.resource.permission
+    assert [permission.allows(access) for access in ("tool", "llm", "", "tts", "app")] == [True] * 3 + [False] * 2
+
+
+def test_a_tool_as_dify_sends_it() -> None:
+    plugin = PluginDeclaration.read(TOOLBOX)
+    (provider,) = plugin.tool_providers
+    entity = tool_entity(plugin.provider_id(provider), provider, provider.tools[0])
+    assert entity["identity"]["provider"] == "devhost-tests/toolbox/toolbox"
+    assert entity["identity"]["label"]["ja_JP"] == "Repeat"  # filled with English
+    assert (entity["provider_type"], entity["credential_id"]) == ("builtin", None)
+    assert entity["description"]["llm"] == "Says a word several times"
+    assert [(each["name"], each["form"], each["type"]) for each in entity["parameters"]] == [
+        ("word", "llm", "string"),
+        ("times", "llm", "number"),
+        ("separator", "form", "string"),
+    ]
+    assert entity["runtime_parameters"] == {"separator": "-"}  # the panel was not changed
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "words"),
+    [
+        ("manifest.yaml", "author: devhost-tests", "", r"manifest\.yaml: author: Field required"),
+        ("manifest.yaml", "entrypoint: main", "entry: main", r"meta\.runner\.entrypoint: Field required"),
+        ("manifest.yaml", "type: plugin", "type: [", r"manifest\.yaml is not valid YAML"),
+        ("manifest.yaml", "provider/puppet.yaml", "provider/other.yaml", r"other\.yaml cannot be read"),
+        ("provider/puppet.yaml", "strategies:", "strategy:", "strategies must be a list of paths"),
+        ("manifest.yaml", "author: devhost-tests", f"author: {'[' * 3_000}", r"manifest\.yaml is nested too deeply"),
+        ("manifest.yaml", "author: devhost-tests", "author: 2020-13-45", r"manifest\.yaml contains a value that YAML"),
+        (
+            "manifest.yaml",
+            "author: devhost-tests",
+            "author: !!bool maybe",
+            r"manifest\.yaml contains a value that YAML",
+        ),
+        (
+            "strategies/puppet.yaml",
+            "type: number",
+            "kind: number",
+            r"puppet\.yaml: parameters\[3\]\.type: Field required",
+        ),
+    ],
+)
+def test_an_error_names_file_and_key(tmp_path: Path, file: str, old: str, new: str, words: str) -> None:
+    plugin = tmp_path / "puppet"
+    shutil.copytree(PUPPET, plugin)
+    text = (plugin / file).read_text(encoding="utf-8")
+    assert old in text
+    (plugin / file).write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(DeclarationError, match=words):
+        PluginDeclaration.read(plugin)
+
+
+def test_a_directory_without_a_manifest_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DeclarationError, match=r"manifest\.yaml is missing"):
+        PluginDeclaration.read(tmp_path)

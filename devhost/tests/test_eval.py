@@ -1,0 +1,399 @@
+"""`devhost eval`: matrix, repeats, threshold, reports, comparison, and what it says to mistakes."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from devhost.cli.commands import main
+from devhost.evaluation.results import previous_of
+from devhost.evaluation.running import side_by_side
+from fake_openai import KEY, FakeOpenAI, Turn
+from support.evaluating import WHERE, call, case, evaluate, result_lines, variable, write
+from support.plugins import PROJECT
+from support.waiting import PATIENCE, wait_for
+
+pytestmark = pytest.mark.usefixtures("lent_plugins")
+
+GREETS = case("greets", {"ask": "hello"}, said="Good day", expect={"text": {"contains": "Good"}})
+DRAWS = case(
+    "draws",
+    call("draw", size=10),
+    variable("stop_reason", "call_limit"),
+    variable("sources", [{"title": "Manual", "document_id": "m.md", "cited": True}, {"title": "Other"}]),
+    expect={
+        "calls": {"exactly": [{"draw": {"size": 10}}]},
+        "stop_reason": "call_limit",
+        "sources": {"cited": "m.md", "at_most": 1},
+        "rounds": 0,
+    },
+)
+MOODS = case(
+    "moods", {"say_parameters": ["mood"]}, expect={"text": {"equals": '{"mood": "calm"}'}}, params={"mood": "calm"}
+)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    return tmp_path / "cases.results.jsonl"
+
+
+def test_cases_run_in_every_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    columns = [{"name": "as it is"}, {"name": "wild", "params": {"mood": "wild"}}]
+    file = write(tmp_path, GREETS, DRAWS, MOODS, columns=columns, threshold=0.6)
+    assert evaluate(file, "--json") == 0
+    shown = capsys.readouterr()
+    report = json.loads(shown.out)
+    cells = {(cell["case"], cell["column"]): cell["passed"] for cell in report["cells"]}
+    assert [name for name, passed in cells.items() if not passed] == [("moods", "wild")]
+    assert len(cells) == 6
+    assert [(column["passed"], column["share"]) for column in report["columns"]] == [(3, 1.0), (2, 2 / 3)]
+    assert "scripted: models and judges answer from the cases' scripts" in shown.err
+    assert 'text equals: expected {"mood": "calm"}\n    found {"mood": "wild"}' in shown.err
+
+
+@pytest.mark.parametrize(("threshold", "code"), [("0.5", 0), ("0.51", 1), ("0", 0), ("1", 1)])
+def test_the_exit_code_says_whether_each_column_reaches_the_threshold(
+    tmp_path: Path, threshold: str, code: int
+) -> None:
+    fails = {**GREETS, "name": "fails", "expect": {"text": {"contains": "Good night"}}}
+    assert evaluate(write(tmp_path, GREETS, fails), "--threshold", threshold) == code
+
+
+def test_strategies_and_models_of_a_column_are_combined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A scripted model takes the name of the column's, and a turn can be for one of them."""
+    turns = [{"model": "small", "text": "from small"}, {"model": "large", "text": "from large"}]
+    asks = case("asks", {"ask": "who?"}, said=turns, expect={"text": {"contains": "small"}})
+    file = write(tmp_path, asks, columns=[{"name": "puppets", "strategy": ["puppet"], "model": ["small", "large"]}])
+    assert evaluate(file, "--json") == 1
+    cells = json.loads(capsys.readouterr().out)["cells"]
+    assert {cell["column"]: cell["passed"] for cell in cells} == {"puppets · small": True, "puppets · large": False}
+
+
+def test_repeats_have_a_rate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fails = {**GREETS, "name": "fails", "expect": {"text": {"contains": "Good night"}}, "rate": 0.0}
+    file = write(tmp_path, {**GREETS, "repeats": 3}, fails)
+    assert evaluate(file) == 0
+    assert "✓ passed 3/3" in capsys.readouterr().out
+    assert evaluate(file, "--repeats", "2") == 0
+    shown = capsys.readouterr().out
+    assert "✓ passed 2/2" in shown
+    assert "✓ passed 0/2" in shown
+
+
+def test_a_script_goes_on_after_the_question_and_files_and_failures_of_tools_are_the_scripts(tmp_path: Path) -> None:
+    script = {
+        "turns": [{"text": "one"}],
+        "then": [{"query": json.dumps([call("draw", size=1), {"ask": "x"}]), "turns": [{"text": "two"}]}],
+        "api_fails": {"draw": "http_500"},
+    }
+    expect = {"text": {"equals": "two"}, "calls": {"exactly": ["draw"]}, "rounds": 2}
+    talks = {"name": "talks", "query": json.dumps([{"ask": "x"}]), "script": script, "expect": expect}
+    assert evaluate(write(tmp_path, talks)) == 0
+
+
+def test_a_recorded_run_is_a_case(tmp_path: Path) -> None:
+    """Its tools answer from the recording: there is no tool plugin."""
+    trace, script = tmp_path / "run.jsonl", tmp_path / "recorded.yaml"
+    steps = json.dumps([call("draw", size=7), {"ask": "x"}])
+    assert main(["run", *WHERE, "--example", "toolbox", "--scripted", "--query", steps, "--trace", str(trace)]) == 0
+    assert main(["record", str(trace), "-o", str(script)]) == 0
+    expect = {"calls": {"exactly": [{"draw": {"size": 7}}]}, "text": {"contains": "42"}}
+    kept = {"name": "kept", "script": "recorded.yaml", "expect": expect}
+    assert evaluate(write(tmp_path, kept, example=None)) == 0
+
+
+def test_a_judge_without_a_key_is_a_script_and_says_so(
+    tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    turns = [
+        {"when": "Good day", "text": '{"passed": true, "reason": "Polite."}'},
+        {"text": '{"passed": false, "reason": "Rude."}'},
+    ]
+    expect = {"judge": {"rubric": "Polite?", "turns": turns}}
+    rude = case("rude", {"ask": "hello"}, said="Go away", expect=expect)
+    assert evaluate(write(tmp_path, {**GREETS, "expect": expect}, rude), "--report", str(tmp_path / "p.html")) == 1
+    remarks = {line["case"]: line["checks"][0]["remark"] for line in result_lines(results)}
+    assert remarks == {"greets": "a scripted judge: Polite.", "rude": "a scripted judge: Rude."}
+    assert "a scripted judge: Rude." in (tmp_path / "p.html").read_text(encoding="utf-8")
+    assert "found Rude." in capsys.readouterr().out
+
+
+def test_strict_also_fails_a_run_that_breaks_a_rule_of_dify(tmp_path: Path) -> None:
+    breaks = case("breaks", {"say": "<think>open"}, {"say": "a\0b"})
+    assert evaluate(write(tmp_path, breaks)) == 0
+    assert evaluate(write(tmp_path, breaks), "--strict") == 1
+
+
+def test_reports_for_people_and_for_ci(tmp_path: Path) -> None:
+    hostile = "<script>alert(1)</script>\x01"
+    bad = case("<b>bad</b>", {"say": hostile}, expect={"text": {"contains": "]]>"}})
+    page, junit = tmp_path / "page.html", tmp_path / "junit.xml"
+    assert evaluate(write(tmp_path, GREETS, bad), "--report", str(page), "--junit", str(junit)) == 1
+    html = page.read_text(encoding="utf-8")
+    assert "&lt;script&gt;alert(1)" in html
+    assert "<script" not in html
+    assert "<b>bad" not in html
+    assert "The model is scripted" in html
+    assert "http" not in html.replace("http-equiv", "")
+    suite = ET.fromstring(junit.read_bytes()).find("testsuite")  # noqa: S314 - our own
+    assert suite is not None
+    assert (suite.get("name"), suite.get("tests"), suite.get("failures")) == ("default", "2", "1")
+    good, failed = suite.findall("testcase")
+    assert (good.get("name"), list(good)) == ("greets", [])
+    failure = failed.find("failure")
+    assert failure is not None
+    assert "text contains: expected ]]>; found <script>" in (failure.text or "")
+
+
+def test_a_comparison_says_what_got_better_and_worse_and_what_was_changed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    turns = [{"when_system": "be wild", "text": "roar"}, {"text": "purr"}]
+    prompt = [{"role": "system", "content": "be calm"}, {"role": "user", "content": "?"}]
+    roars = case("roars", {"ask": prompt}, said=turns, expect={"text": {"equals": "roar"}})
+    is_wild = {**MOODS, "name": "is wild", "params": {}, "expect": {"text": {"equals": '{"mood": "wild"}'}}}
+    is_calm = {**MOODS, "name": "is calm", "params": {}}
+    assert evaluate(write(tmp_path, is_wild, is_calm, GREETS, roars, params={"mood": "calm"})) == 1
+    page = tmp_path / "page.html"
+    prompt[0]["content"] = "be wild"
+    roars = case("roars", {"ask": prompt}, said=turns, expect={"text": {"equals": "roar"}})
+    file = write(tmp_path, is_wild, is_calm, GREETS, roars, params={"mood": "wild"})
+    capsys.readouterr()
+    assert evaluate(file, "--against", "last", "--json", "--report", str(page)) == 1
+    shown = capsys.readouterr()
+    (column,) = json.loads(shown.out)["comparison"]["columns"]
+    assert [(change["case"], change["case_changed"]) for change in column["better"]] == [
+        ("is wild", False),
+        ("roars", True),
+    ]
+    assert [change["case"] for change in column["worse"]] == ["is calm"]
+    assert column["changed_settings"] == ['params.mood: "calm" → "wild"']
+    assert "default: 2 of 4 cases got better, 1 got worse" in shown.err
+    assert "2 of 4 cases got better, 1 got worse" in page.read_text(encoding="utf-8")
+
+
+def test_an_earlier_file_of_results_can_be_compared_and_what_only_one_has_is_counted(
+    tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert evaluate(write(tmp_path, GREETS, MOODS)) == 0
+    old = results.rename(tmp_path / "old.jsonl")
+    capsys.readouterr()
+    assert evaluate(write(tmp_path, GREETS, DRAWS), "--against", str(old)) == 0
+    shown = capsys.readouterr().out
+    assert "default: 0 of 1 case got better, 0 got worse" in shown
+    assert "not compared: 1 new here" in shown
+    assert "not compared: 1 only in the other evaluation" in shown
+
+
+def test_a_finished_evaluation_is_kept_and_everything_runs_again(tmp_path: Path, results: Path) -> None:
+    file = write(tmp_path, GREETS, MOODS)
+    assert evaluate(file) == 0
+    first = results.read_text(encoding="utf-8")
+    assert evaluate(file, "--case", "gr*") == 0
+    assert previous_of(results).read_text(encoding="utf-8") == first
+    assert [line["case"] for line in result_lines(results)] == ["greets"]
+
+
+def test_runs_go_on_side_by_side() -> None:
+    """Each waits for the other."""
+    both = threading.Barrier(2, timeout=PATIENCE)
+    assert len(list(side_by_side([1, 2], lambda _: both.wait(), 2))) == 2
+
+
+def test_results_are_shown_again_without_a_run(
+    tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fails = {**GREETS, "name": "fails", "expect": {"text": {"contains": "Good night"}}}
+    assert evaluate(write(tmp_path, GREETS, fails)) == 1
+    assert evaluate(write(tmp_path, GREETS, {**fails, "expect": {}})) == 0
+    kept = results.read_bytes()
+    capsys.readouterr()
+    page = tmp_path / "page.html"
+    assert evaluate(tmp_path / "cases.yaml", "--show", "--against", "last", "--report", str(page)) == 0
+    assert "1 of 2 cases got better, 0 got worse" in capsys.readouterr().out
+    assert "1 of 2 cases got better, 0 got worse" in page.read_text(encoding="utf-8")
+    assert results.read_bytes() == kept
+
+
+def test_real_models_answer_and_judge_and_the_key_is_in_no_result(
+    tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A case needs no script then."""
+    expect = {"text": {"contains": "four"}, "judge": {"rubric": "It is about four."}}
+    asks = {"name": "asks", "query": json.dumps([{"ask": "2 + 2?"}]), "expect": expect}
+    file = write(tmp_path, asks, columns=[{"name": "small", "model": "gpt-4.1"}])
+    verdict = Turn(text='{"passed": true, "reason": "It is four."}')
+    with FakeOpenAI() as fake:
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        monkeypatch.setenv("OPENAI_BASE_URL", fake.base_url)
+        fake.will(Turn(text=f"It is four, and my key is {KEY}."), verdict)
+        options = ["--model", "gpt-5", "--judge-model", "gpt-5.4", "--api", "chat", "--json"]
+        assert main(["eval", str(file), *WHERE, *options]) == 0
+        assert [request["model"] for _, request in fake.requests] == ["gpt-4.1", "gpt-5.4"]
+        judge = fake.requests[1][1]["messages"]
+    assert "It is about four." in judge[0]["content"]
+    assert "It is four, and" in judge[1]["content"]
+    shown = capsys.readouterr()
+    (cell,) = json.loads(shown.out)["cells"]
+    assert cell["results"][0]["checks"][-1]["remark"] == "judged by gpt-5.4: It is four."
+    assert "scripted" not in shown.err
+    assert KEY not in results.read_text(encoding="utf-8") + shown.out + shown.err
+
+
+@pytest.mark.processes
+def test_an_interrupted_evaluation_goes_on_and_a_case_that_was_changed_runs_again(
+    tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The third case waits for ever, so the process is stopped on a state."""
+    hangs = case("hangs", {"say": "begun"}, {"freeze": 3600})
+    file = write(tmp_path, GREETS, MOODS, hangs, DRAWS)
+    command = [sys.executable, "-m", "devhost", "eval", str(file), *WHERE, "--scripted", "--jobs", "1"]
+    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        wait_for(lambda: results.exists() and len(result_lines(results)) == 2, "two results")
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "Traceback" not in stderr
+    assert "2 of 4 runs kept in" in stdout
+    with results.open("ab") as torn:
+        torn.write(b'{"key": "cut o')
+
+    hangs = case("hangs", {"say": "begun"}, expect={"text": {"equals": "begun"}})
+    changed = {**MOODS, "expect": {"text": {"contains": "calm"}}}
+    assert evaluate(write(tmp_path, GREETS, changed, hangs, DRAWS)) == 0
+    assert "The evaluation goes on: 1 run with a result already." in capsys.readouterr().out
+    assert sorted(line["case"] for line in result_lines(results)) == ["draws", "greets", "hangs", "moods", "moods"]
+    assert not previous_of(results).exists()
+
+
+def test_cases_that_differ_in_their_names_alone_are_two(
+    tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path, GREETS, {**GREETS, "name": "greets again"})
+    assert evaluate(file) == 0
+    assert {line["case"] for line in result_lines(results)} == {"greets", "greets again"}
+    assert "2 of 2" in capsys.readouterr().out
+
+
+def test_fresh_leaves_an_interrupted_evaluation(tmp_path: Path, results: Path) -> None:
+    file = write(tmp_path, GREETS, MOODS)
+    assert evaluate(file) == 0
+    header, first, _ = results.read_text(encoding="utf-8").splitlines(keepends=True)
+    results.write_text(header + first, encoding="utf-8")
+    assert evaluate(file, "--fresh") == 0
+    assert len(result_lines(results)) == 2
+
+
+@pytest.mark.processes
+def test_a_plugin_that_ends_ends_the_evaluation_and_the_next_one_goes_on(
+    tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path, GREETS, case("dies", {"crash": "gone"}), MOODS)
+    assert evaluate(file, "--jobs", "1") == 1
+    assert "the plugin ended during case 'dies', column 'default'" in capsys.readouterr().err
+    assert evaluate(file, "--jobs", "1") == 1
+    assert [line["case"] for line in result_lines(results)] == ["greets", "dies", "moods"]
+
+
+@pytest.mark.parametrize(
+    ("cases", "keys", "sentence"),
+    [
+        (
+            [{**GREETS, "expect": {"txt": {}}}],
+            {},
+            "case 'greets', expect, txt: unknown key; there are: text, calls, stop_reason",
+        ),
+        ([{**GREETS, "expect": {"text": {"has": "x"}}}], {}, "case 'greets', expect, text, has: unknown key"),
+        ([{"query": "x", "turns": [{}], "expect": {}}], {}, "case 1, name: this key is required"),
+        ([{"name": "a"}], {}, "case 'a', expect: this key is required"),
+        ([GREETS, GREETS], {}, "2 cases are named 'greets': give each a name of its own"),
+        ([], {}, "cases: should have at least one entry"),
+        ([GREETS], {"threshold": 1.5}, "threshold: Input should be less than or equal to 1"),
+        ([{**GREETS, "rate": -1}], {}, "case 'greets', rate: Input should be greater than or equal to 0"),
+        ([GREETS], {"columns": [{"name": "a"}, {"name": "a"}]}, "2 columns are named 'a': give each a name of its own"),
+        (
+            [{**GREETS, "expect": {"calls": {"never": ["drew"]}}}],
+            {},
+            "case 'greets', column 'default': expect, calls: there is no tool 'drew'; there are: repeat",
+        ),
+        (
+            [{**GREETS, "query": " "}],
+            {},
+            "case 'greets', column 'default': there is no question: give the case a query",
+        ),
+        ([{**GREETS, "scenario": "x"}], {}, "scenario and turns are both scripts: give one of them"),
+        ([{**GREETS, "params": {"mod": 1}}], {}, "case 'greets', column 'default': puppet has no parameter 'mod'"),
+        ([{**GREETS, "expect": {"judge": {"rubric": "x"}}}], {}, "expect, judge: without a key the judge is scripted"),
+        (
+            [{**GREETS, "expect": {"text": {"matches": "("}}}],
+            {},
+            "case 'greets', expect, text, matches, number 1: not a regular expression: missing )",
+        ),
+        (
+            [{**GREETS, "expect": {"text": {"json_schema": {"type": "objekt"}}}}],
+            {},
+            "case 'greets', expect, text, json_schema: not a JSON Schema",
+        ),
+        ([{**GREETS, "expect": {"rounds": {"at_least": 2, "at_most": 1}}}], {}, "expect, rounds: at_least is above"),
+        (
+            [{**GREETS, "expect": {"calls": {"exactly": [{"a": 1}]}}}],
+            {},
+            "case 'greets', expect, calls, exactly, number 1: should be a tool's name, or {NAME: {ARGUMENT: VALUE}}",
+        ),
+        ([{**GREETS, "turns": [{"txt": "x"}]}], {}, "case 'greets', turns, number 1, txt: unknown key"),
+        ([GREETS], {"columns": [{"strategy": "nobody"}]}, "there is no strategy 'nobody'"),
+    ],
+)
+def test_a_mistake_is_one_sentence_that_says_where(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], cases: list[Any], keys: dict[str, Any], sentence: str
+) -> None:
+    file = write(tmp_path, *cases, **keys)
+    assert evaluate(file) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert line.startswith(f"Error: {file}: ")
+    assert sentence in line
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--threshold", "2"], "2.0 is not in the range 0<=x<=1"),
+        (["--case", "nothing*"], "--case 'nothing*' fits none in"),
+        (["--against", "last"], "--against last: there is no earlier evaluation"),
+        (["--against", "missing.jsonl"], "missing.jsonl cannot be read: No such file"),
+        (["--report", "missing/page.html"], "--report missing/page.html: the folder missing does not exist"),
+        (["--judge-model", "x"], "--judge-model is for a model behind an API"),
+    ],
+)
+def test_a_mistake_in_the_command(
+    tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str], options: list[str], sentence: str
+) -> None:
+    assert evaluate(write(tmp_path, GREETS), *options) == 2
+    assert sentence in capsys.readouterr().err
+    assert not results.exists()
+
+
+def test_files_of_a_script_are_beside_the_cases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = {"turns": [{"text": "x"}], "files": ["missing.txt"]}
+    assert evaluate(write(tmp_path, {"name": "a", "query": "[]", "script": script, "expect": {}})) == 2
+    assert str(tmp_path / "missing.txt") in capsys.readouterr().err.partition("column")[2]
+
+
+def test_files_of_others_are_not_overwritten(tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    notes = tmp_path / "notes.html"
+    notes.write_text("my notes")
+    file = write(tmp_path, GREETS)
+    assert evaluate(file, "--report", str(notes)) == 2
+    results.write_text("my notes\n")
+    assert evaluate(file) == 2
+    assert (notes.read_text(), results.read_text()) == ("my notes", "my notes\n")
+    shown = capsys.readouterr().err
+    assert "this file is not a page that devhost made" in shown
+    assert "line 1: not a line of an evaluation" in shown

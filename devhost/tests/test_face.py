@@ -1,0 +1,63 @@
+"""What `devhost` offers to other programs: all that its pages import, each with a docstring."""
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import devhost
+from support.plugins import PROJECT
+from support.waiting import PATIENCE
+
+PAGES = ["docs/testing.md"]
+CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
+NAMES = sorted(devhost.__all__)
+
+
+def imported_names(page: str) -> list[str]:
+    blocks = CODE.findall((PROJECT / page).read_text(encoding="utf-8"))
+    imports = [node for block in blocks for node in ast.walk(ast.parse(block)) if isinstance(node, ast.ImportFrom)]
+    assert not [node.module for node in imports if (node.module or "").startswith("devhost.")], "a module inside"
+    return [alias.name for node in imports if node.module == "devhost" for alias in node.names]
+
+
+def test_the_pages_import_only_public_names() -> None:
+    names = {name for page in PAGES for name in imported_names(page)}
+    assert {"Host", "OpenAIModel", "Finding", "TraceWriter"} <= names <= set(NAMES)
+
+
+def test_the_guide_names_everything_that_is_public() -> None:
+    guide = (PROJECT / "docs" / "testing.md").read_text(encoding="utf-8")
+    errors = {name for name in NAMES if name.endswith("Error")}
+    assert [name for name in set(NAMES) - errors if not re.search(rf"\b{name}\b", guide)] == []
+
+
+def test_every_public_name_has_a_docstring() -> None:
+    """One of its own: a dataclass without one gets its signature, an exception that of Exception."""
+    documented = {name for name in NAMES if ast_docstring(getattr(devhost, name))}
+    assert set(NAMES) - documented == set()
+
+
+def ast_docstring(public: object) -> str | None:
+    source = textwrap.dedent(inspect.getsource(public))  # type: ignore[arg-type] # classes and functions only
+    (definition,) = ast.parse(source).body
+    assert isinstance(definition, ast.ClassDef | ast.FunctionDef)
+    return ast.get_docstring(definition)
+
+
+def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Gost'"):
+        _ = devhost.Gost
+
+
+@pytest.mark.processes
+def test_openai_is_imported_only_for_its_models() -> None:
+    program = "import sys, devhost; print('openai' in sys.modules); devhost.OpenAIModel; print('openai' in sys.modules)"
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=PROJECT, capture_output=True, text=True, timeout=PATIENCE, check=True
+    )
+    assert ended.stdout == "False\nTrue\n"

@@ -1,0 +1,178 @@
+"""The tools that an Agent node holds, as the strategy gets them; and those that no given plugin has."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devhost.errors import NodeParameterError
+from devhost.flow.document import FlowFile
+from devhost.flow.tools import Panel, missing_tools
+from devhost.models.backend import ModelDescription
+from devhost.node.parameters import Picked
+from devhost.plugin.declaration import PluginDeclaration
+from devhost.tools.setup import ToolSetup
+from support.flow_documents import START, answer, chain, chatflow, node
+from support.plugins import ODDMENTS, PUPPET, TOOLBOX
+
+VARIABLES = {"sys.query": "hey", "start.separator": "+", "start.n": 3}
+SCRIPTED = ModelDescription("devhost/scripted", "scripted-gpt-5", "", scripted=True)
+
+
+def entry(tool: str, **changed: object) -> dict[str, Any]:
+    return {
+        "provider_name": "devhost-tests/toolbox/toolbox",
+        "type": "builtin",
+        "tool_name": tool,
+        "enabled": True,
+        "settings": {},
+        "parameters": {},
+        "extra": {"description": ""},
+        **changed,
+    }
+
+
+@pytest.fixture(scope="module")
+def puppet() -> PluginDeclaration:
+    return PluginDeclaration.read(PUPPET)
+
+
+@pytest.fixture(scope="module")
+def entities() -> list[Any]:
+    setups = [ToolSetup.read(folder).with_every_tool() for folder in (TOOLBOX, ODDMENTS)]
+    return [offered.entity for setup in setups for offered in setup.tools]
+
+
+def picked(
+    puppet: PluginDeclaration,
+    entities: list[Any],
+    *entries: object,
+    model: object = None,
+    given: ModelDescription = SCRIPTED,
+) -> tuple[Any, Any]:
+    """The tools and the model."""
+    _, strategy = puppet.strategies["puppet"]
+    parameters: dict[str, Any] = {
+        "tools": {"type": "constant", "value": list(entries)},
+        "model": {"type": "constant", "value": model},
+    }
+    settings = Panel(given, (), entities).settings(strategy, parameters, VARIABLES)
+    tools, selector = settings["tools"], settings["model"]
+    assert isinstance(tools, Picked)
+    assert isinstance(selector, Picked)
+    return tools.value, selector.value
+
+
+def test_the_strategy_gets_the_tools_that_are_switched_on_with_the_panels_values(
+    puppet: PluginDeclaration, entities: list[Any]
+) -> None:
+    repeat = entry(
+        "repeat",
+        settings={"separator": {"value": {"type": "mixed", "value": "{{#start.separator#}}"}}},
+        parameters={
+            "word": {"auto": 1, "value": None},
+            "times": {"auto": 0, "value": {"type": "variable", "value": ["start", "n"]}},
+        },
+        extra={"description": "Says it for {{#sys.query#}}"},
+    )
+
+    (tool,), _ = picked(puppet, entities, entry("draw", enabled=False), repeat)
+
+    declared = next(entity for entity in entities if entity["identity"]["name"] == "repeat")
+    assert tool == {
+        **declared,
+        "parameters": [
+            {**each, "form": {"word": "llm", "times": "form", "separator": "form"}[each["name"]]}
+            for each in declared["parameters"]
+        ],
+        "description": {**declared["description"], "llm": "Says it for hey"},
+        "runtime_parameters": {"separator": "+", "times": 3},
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "separator"),
+    [
+        ({}, "-"),
+        ({"separator": {"value": "/"}}, "/"),
+        ({"separator": {"value": {"type": "constant", "value": "{{#start.n#}}"}}}, "3"),
+        ({"separator": {"value": {"type": "variable", "value": ["sys", "query"]}}}, "hey"),
+    ],
+)
+def test_a_setting_of_an_older_or_a_newer_node_is_filled_and_cast(
+    puppet: PluginDeclaration, entities: list[Any], settings: object, separator: str
+) -> None:
+    (tool,), _ = picked(puppet, entities, entry("repeat", settings=settings))
+
+    assert tool["runtime_parameters"] == {"separator": separator}
+    assert tool["description"]["llm"] == "Says a word several times"
+
+
+def test_a_provider_with_another_author_is_known_by_its_last_name(
+    puppet: PluginDeclaration, entities: list[Any]
+) -> None:
+    (tool,), _ = picked(puppet, entities, entry("repeat", provider_name="langgenius/toolbox/toolbox"))
+
+    assert tool["identity"]["provider"] == "devhost-tests/toolbox/toolbox"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (entry("repat"), "tool repat of provider devhost-tests/toolbox/toolbox not found"),
+        (
+            entry("weigh", provider_name="devhost-tests/oddments/oddments"),
+            "file type parameter thing not supported in agent",
+        ),
+        (
+            entry("repeat", settings={"separator": {"value": {"type": "variable", "value": ["start", "x"]}}}),
+            "Variable '['start', 'x']' does not exist",
+        ),
+    ],
+)
+def test_a_tool_that_dify_refuses_fails_the_node_in_its_words(
+    puppet: PluginDeclaration, entities: list[Any], wrong: object, words: str
+) -> None:
+    with pytest.raises(NodeParameterError) as refused:
+        picked(puppet, entities, wrong)
+
+    assert refused.value.words == words
+
+
+def test_the_model_keeps_the_nodes_parameters_and_those_of_the_command_come_first(
+    puppet: PluginDeclaration, entities: list[Any]
+) -> None:
+    chosen = {
+        "provider": "langgenius/openai/openai",
+        "model": "gpt-5",
+        "completion_params": {"temperature": 0.5, "top_p": 1},
+    }
+    behind_an_api = ModelDescription("p", "gpt-5-mini", "", scripted=False, completion_params=(("temperature", 0.1),))
+
+    _, scripted = picked(puppet, entities, model=chosen)
+    _, real = picked(puppet, entities, model=chosen, given=behind_an_api)
+
+    assert scripted == {**SCRIPTED.selector(()), **chosen, "entity": scripted["entity"]}
+    assert scripted["entity"]["model"] == "gpt-5"
+    assert (real["provider"], real["model"]) == ("p", "gpt-5-mini")
+    assert real["completion_params"] == {"temperature": 0.1, "top_p": 1}
+
+
+def test_a_tool_that_no_given_plugin_has_is_told_with_its_node(tmp_path: Path, puppet: PluginDeclaration) -> None:
+    tools = [entry("repeat"), entry("draw", provider_name="other/box/box"), entry("gone", enabled=False)]
+    agent = node(
+        "agent", "agent", agent_strategy_name="puppet", agent_parameters={"tools": {"type": "constant", "value": tools}}
+    )
+    stamp = node("tool", "stamp", provider_id="devhost-tests/oddments/oddments", tool_name="stamp")
+    file = FlowFile.read(
+        chatflow(tmp_path, [START, agent, stamp, answer("x")], chain("start", "agent", "stamp", "answer"))
+    )
+    _, strategy = puppet.strategies["puppet"]
+
+    sentences = list(missing_tools(file, [strategy], [PluginDeclaration.read(TOOLBOX)]))
+
+    there_are = "no given plugin has that; there are: devhost-tests/toolbox/toolbox/repeat"
+    assert len(sentences) == 2
+    assert sentences[0].startswith(f"node 'Agent' (agent) uses draw of other/box/box: {there_are}")
+    assert sentences[1].startswith(f"node 'Stamp' (stamp) uses stamp of devhost-tests/oddments/oddments: {there_are}")
+    assert sentences[0].endswith("Give the folder of the tool plugin with --tools DIR")

@@ -1,0 +1,273 @@
+"""What one sees of a flow: rows in the terminal, the object of --json, and both again from a trace."""
+
+import io
+import json
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from devhost.errors import TraceError
+from devhost.flow.document import FlowNode, Form
+from devhost.flow.events import (
+    AgentLog,
+    AnswerText,
+    FlowEnded,
+    FlowEvent,
+    FlowPaused,
+    NodeEnded,
+    NodeRetried,
+    NodeStarted,
+)
+from devhost.flow.traces import FlowTrace, replay_flow
+from devhost.flow.view import FlowFacts, FlowView, findings_of, flow_report, watched
+from devhost.models.backend import ModelDescription
+from devhost.node.outputs.outputs import Finding, LogEntry, NodeOutputs, no_usage
+from devhost.node.outputs.run import Run, RunError
+from devhost.protocol.wire import JsonObject
+from devhost.terminal.run_view import ViewOptions
+from devhost.text import Secrets
+from devhost.trace.lines import read_trace
+from support.tracing import tracing
+
+FACTS = FlowFacts("flow.yml", "Office", "chatflow", 3, 1, "What is there?", {"room": "4"}, ["plan.pdf"])
+START, AGENT = FlowNode("start", "start", "Start", {}), FlowNode("agent", "agent", "Clerk", {})
+LOOP = FlowNode("loop", "loop", "Again", {})
+STEP = FlowNode("step", "code", "Step", {}, container="loop")
+END = FlowEnded("succeeded", {"answer": "Two.", "files": []}, "", {"count": 2})
+LONG = "word " * 100
+
+
+def strategy_run(**changes: object) -> Run:
+    entry = LogEntry("r1", None, "ROUND 1", "success", None, {"text": "Two."}, {"elapsed_time": 0.5})
+    outputs = NodeOutputs("Two.", [], [], no_usage(), {}, [entry], 0)
+    run = Run("clerk", outputs, None, [], [], 0.5, session_id="s1")
+    return replace(run, **changes)  # type: ignore[arg-type]
+
+
+def ran(execution: str, node: FlowNode, number: int | None = None, **changes: object) -> list[FlowEvent]:
+    """A node that starts and ends at once."""
+    ended = NodeEnded(execution, node, "succeeded", {"asked": "?"}, {"text": "Two."}, 0.25)
+    return [NodeStarted(execution, node, number), replace(ended, **changes)]  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Told:
+    shown: str
+    reports: list[JsonObject]
+
+
+def told(
+    *turns: Sequence[FlowEvent], options: ViewOptions | None = None, trace: Path | None = None, secret: str = ""
+) -> Told:
+    """What a conversation shows, and its reports; `trace` gets it too."""
+    console = Console(file=io.StringIO(), width=100)
+    view = FlowView(console, options)
+    with nullcontext() if trace is None else tracing(trace, *filter(None, [secret]), command="flow") as writer:
+        written = FlowTrace(writer)
+        view.open_with(FACTS, ["a notice"])
+        reports = []
+        for number, events in enumerate(turns, start=1):
+            view.begin_answer() if number == 1 else view.go_on(FACTS.query)
+            played = watched(written.of_turn(replace(FACTS, turn=number), events), view.show, Secrets())
+            view.close(played.ended, played.seconds, findings_of(played.nodes))
+            reports.append(flow_report(played.nodes, played.ended, played.seconds))
+    return Told(_text(console), reports)
+
+
+def _text(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_answer_streams_and_the_nodes_follow_in_the_order_in_which_they_ran() -> None:
+    agent = ran("2", AGENT, run=strategy_run(), metadata={"total_tokens": 1200})
+    shown = told([*ran("1", START), *agent, AnswerText(AGENT, "Tw"), AnswerText(AGENT, "o."), END]).shown
+
+    lines = [line.rstrip() for line in shown.splitlines()]
+    rows = ("Two.", "✓ Start  start  0.250 s", "✓ Clerk  agent  0.250 s  1,200 tokens", "count  2")
+    places = [lines.index(line) for line in rows]
+    assert places == sorted(places)
+    agents = lines[places[2] + 1 : places[2] + 4]
+    assert agents == ['  in  {"asked": "?"}', '  out {"text": "Two."}', "└── ✓ ROUND 1  0.500 s"]
+    for fact in (
+        "Office (chatflow, 3 nodes)",
+        "What is there?",
+        '{"room": "4"}',
+        "plan.pdf",
+        "a notice",
+        "finished in",
+    ):
+        assert fact in shown
+
+
+def test_a_retry_an_error_branch_and_a_default_value_are_visible_as_such() -> None:
+    branch = FlowNode("ask", "llm", "Ask", {"error_strategy": "fail-branch"})
+    default = FlowNode("look", "tool", "Look", {"error_strategy": "default-value"})
+    first, last = ran("1", branch, status="exception", error="no such key", retries=("too busy",))
+    retried = NodeRetried("1", branch, "too busy", 1)
+    end = FlowEnded("partial-succeeded", {"answer": ""})
+    both = told([first, retried, last, *ran("2", default, status="exception", error="gone"), end])
+
+    asked = "! Ask  llm  0.250 s\n  attempt 1 failed: too busy\n  no such key\n  the flow goes on at its error branch\n"
+    lines = "\n".join(line.rstrip() for line in both.shown.splitlines())
+    assert asked in lines
+    assert "! Look  tool  0.250 s\n  gone\n  the flow goes on with its default value\n" in lines
+    ask, look = both.reports[0]["nodes"]
+    assert (ask["went_on"], look["went_on"]) == ("error branch", "default value")
+    assert (ask["retries"], look["retries"]) == (["too busy"], [])
+
+
+def test_rounds_are_folded_unless_something_went_wrong_in_them() -> None:
+    begin, end = ran("0", LOOP)
+    bad = ran("2", STEP, 2, status="failed", error="divided by zero")
+    events = [begin, *ran("1", STEP, 1, round=1), *bad, end, FlowEnded("failed", {}, "divided by zero")]
+    both = told(events)
+
+    lines = [line.rstrip() for line in both.shown.splitlines()]
+    place = lines.index("├── round 1  ✓ Step  0.250 s")
+    assert lines[place + 1 : place + 4] == [
+        "└── round 2",
+        "    └── ✗ Step  code  0.250 s",
+        "          divided by zero",
+    ]
+    steps = [(node["id"], node["container"], node["round"]) for node in both.reports[0]["nodes"]]
+    assert ("step", "loop", 1) in steps
+    unfolded = told(events, options=ViewOptions(verbose=True)).shown
+    assert [line.rstrip() for line in unfolded.splitlines() if "round 1" in line or "│   └──" in line] == [
+        "├── round 1",
+        "│   └── ✓ Step  code  0.250 s",
+    ]
+
+
+def test_long_values_are_shortened_and_verbose_shows_them_whole() -> None:
+    events = [*ran("1", START, outputs={"long": LONG}), END]
+
+    assert told(events).shown.count("word") < 40
+    assert told(events, options=ViewOptions(verbose=True)).shown.count("word") == 100
+
+
+def test_a_node_that_waits_for_a_person_says_so_and_the_flow_can_stay_paused() -> None:
+    form = Form(STEP, "", (), (), can_time_out=False)
+    both = told([NodeStarted("1", STEP), FlowPaused((form,)), FlowEnded("paused", {}, "no answer")])
+
+    assert "… Step  code  a person was asked  never finished" in both.shown
+    assert both.reports[0]["status"] == "paused"
+
+
+def test_after_ctrl_c_the_running_node_has_its_agents_log() -> None:
+    console = Console(file=io.StringIO(), width=100)
+    view = FlowView(console)
+    entry = {"id": "r1", "label": "ROUND 1", "status": "start", "data": {}}
+    view.show(NodeStarted("1", AGENT))
+    view.show(AgentLog("1", AGENT, {"type": "log", "message": entry}))
+    view.show_how_far()
+
+    shown = _text(console)
+    assert "nodes until Ctrl-C" in shown
+    assert "… Clerk  agent  not finished after" in shown
+    assert "└── … ROUND 1" in shown
+
+
+def test_control_characters_do_not_reach_the_terminal() -> None:
+    hostile = "\x1b[2J"
+    events = [*ran("1", AGENT, error=hostile, status="failed"), AnswerText(AGENT, hostile), END]
+    assert "\x1b" not in told(events).shown
+
+
+def test_broken_rules_and_a_traceback_are_shown() -> None:
+    error = RunError("ValueError", "no", "Traceback: line 1")
+    run = strategy_run(findings=[Finding("text-empty", "An empty text was sent.")], error=error)
+    events = [*ran("1", AGENT, run=run), END]
+    shown = told(events).shown
+
+    assert "text-empty: An empty text was sent." in shown
+    assert "--traceback prints the traceback." in shown
+    assert "Traceback: line 1" in told(events, options=ViewOptions(traceback=True)).shown
+
+
+def test_the_report_has_the_agents_run_as_devhost_run_prints_it() -> None:
+    model = ModelDescription("p", "gpt-5", "", scripted=True)
+    agent = ran("2", AGENT, run=strategy_run(), model=model, metadata={"total_tokens": 7, "other": 1})
+    (report,) = told([*ran("1", START), *agent, END]).reports
+
+    assert (report["status"], report["outputs"], report["error"]) == ("succeeded", END.outputs, None)
+    assert report["conversation"] == {"count": 2}
+    start, agent_node = report["nodes"]
+    assert (start["status"], start["inputs"], start["usage"]) == ("succeeded", {"asked": "?"}, {})
+    assert "run" not in start
+    assert agent_node["run"]["logs"][0]["label"] == "ROUND 1"
+    assert agent_node["run"]["model"]["name"] == "gpt-5"
+    assert agent_node["usage"] == {"total_tokens": 7}
+
+
+def replayed(file: Path) -> str:
+    console = Console(file=io.StringIO(), width=100)
+    replay_flow(read_trace(file), console, pause=lambda _: None, speed=None, options=ViewOptions())
+    return _text(console)
+
+
+def without_seconds(shown: str) -> str:
+    """The whole turn's seconds are measured: by the view, and by the trace."""
+    return "\n".join(line for line in shown.splitlines() if " in 0." not in line and "notice" not in line)
+
+
+def test_a_trace_shows_each_turn_again(tmp_path: Path) -> None:
+    branch = FlowNode("ask", "llm", "Ask", {"error_strategy": "fail-branch"})
+    start, end = ran("1", branch, status="exception", error="no")
+    loop = ran("3", LOOP)
+    first = [start, NodeRetried("1", branch, "busy", 1), end, AnswerText(AGENT, "Hello"), END]
+    second = [loop[0], *ran("4", STEP, 1), loop[1], FlowPaused((Form(STEP, "", (), (), can_time_out=False),)), END]
+    shown = told(first, second, trace=tmp_path / "trace.jsonl").shown
+
+    assert without_seconds(replayed(tmp_path / "trace.jsonl")) == without_seconds(shown)
+
+
+def test_a_trace_hides_secrets(tmp_path: Path) -> None:
+    file = tmp_path / "trace.jsonl"
+    told([*ran("1", START, outputs={"key": "sk-hidden-1"}), END], trace=file, secret="sk-hidden-1")
+
+    assert "sk-hidden-1" not in file.read_text("utf-8")
+    assert '"key"' in file.read_text("utf-8")
+
+
+def test_a_trace_in_which_a_run_ends_two_nodes_is_damaged(tmp_path: Path) -> None:
+    run, file = strategy_run(), tmp_path / "trace.jsonl"
+    request = {"session_id": "s1", "event": "request", "data": {"action": "invoke_agent_strategy"}}
+    with tracing(file, command="flow") as writer:
+        writer.crossed("host", "clerk", request)
+        writer.ended("s1", run, ModelDescription("p", "gpt-5", "", scripted=True))
+        list(FlowTrace(writer).of_turn(FACTS, [*ran("1", AGENT, run=run), *ran("2", AGENT, run=run), END]))
+
+    with pytest.raises(TraceError, match="the trace is damaged: the run s1 ends two nodes"):
+        replayed(file)
+
+
+def test_a_trace_of_a_killed_flow_shows_the_agents_log_until_then(tmp_path: Path) -> None:
+    file = tmp_path / "trace.jsonl"
+    with tracing(file, command="flow") as writer:
+        list(FlowTrace(writer).of_turn(FACTS, [NodeStarted("1", AGENT)]))
+    lines = file.read_text("utf-8").splitlines()
+    request = {"event": "request", "session_id": "s1", "data": {"action": "invoke_agent_strategy"}}
+    entry: JsonObject = {
+        "id": "r1",
+        "label": "ROUND 1",
+        "status": "start",
+        "data": {},
+        "parent_id": None,
+        "error": None,
+    }
+    log = {"type": "log", "message": entry, "meta": None}
+    said = {"event": "session", "session_id": "s1", "data": {"type": "stream", "data": log}}
+    began = max(json.loads(line).get("at", 0.0) for line in lines)
+    for side, message in (("host", request), ("plugin", said)):
+        line = {"at": began, "event": "message", "from": side, "plugin": "clerk", "message": message}
+        lines.append(json.dumps(line))
+    file.write_text("\n".join(line for line in lines if '"event": "end"' not in line) + "\n", "utf-8")
+
+    shown = replayed(file)
+    assert "… Clerk  agent  never finished\n└── … ROUND 1" in shown
+    assert "the trace ends before the flow does" in shown

@@ -1,0 +1,136 @@
+"""`devhost init` writes a plugin that passes `devhost check`, runs, and has a test that passes and can fail."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from devhost.cli.commands import main
+from devhost.plugin.check import check_plugin
+from devhost.plugin.declaration import PluginDeclaration
+from support.waiting import PATIENCE
+
+KINDS = ("strategy", "tool")
+EACH = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a plugin of each kind, and the command `devhost`."""
+    home = tmp_path_factory.mktemp("new plugins")
+    for kind in KINDS:
+        assert main(["init", kind, f"my_{kind}", "--folder", str(home / kind)]) == 0
+    command = home / "devhost"
+    command.write_text(f"#!/bin/sh\nexec '{sys.executable}' -P -m devhost \"$@\"\n", encoding="utf-8")
+    command.chmod(0o755)
+    return home
+
+
+@EACH
+def test_the_daemon_would_take_a_new_plugin(home: Path, kind: str) -> None:
+    assert main(["check", str(home / kind)]) == 0
+
+
+@EACH
+def test_what_its_commands_leave_is_not_packaged(home: Path, kind: str) -> None:
+    left = [home / kind / name for name in (".pytest_cache/README.md", "run.files/sent/a.txt", "run.jsonl", "run.html")]
+    for file in left:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    found = check_plugin(home / kind)
+
+    assert (found.contents.forbidden_folders, found.refusals) == ((), ())
+    assert {str(file.relative_to(home / kind)) for file in left}.isdisjoint(found.contents.paths)
+
+
+def test_a_new_strategy_has_the_parameters_of_its_class(home: Path) -> None:
+    _, strategy = PluginDeclaration.read(home / "strategy").strategies["my_strategy"]
+    source = (home / "strategy" / "strategies" / "my_strategy.py").read_text(encoding="utf-8")
+    fields = re.search(r"class Parameters\(BaseModel\):(.*?)\n\n\n", source, re.DOTALL)
+
+    assert fields is not None
+    read = set(re.findall(r"^    (\w+):", fields[1], re.MULTILINE))
+    assert {parameter.name for parameter in strategy.parameters} == read
+
+
+@EACH
+def test_the_commands_of_its_readme_can_be_pasted(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although the folders of Python and of the plugin have spaces."""
+    python, folder = tmp_path / "my tools" / "bin" / "python", tmp_path / "my plugins" / kind
+    monkeypatch.setattr(sys, "executable", str(python))
+    assert main(["init", kind, f"my_{kind}", "--folder", str(folder)]) == 0
+    readme = (folder / "README.md").read_text(encoding="utf-8")
+    lines = "".join(re.findall(r"```sh\n(.*?)```", readme, re.DOTALL)).splitlines()
+
+    commands = [shlex.split(line) for line in lines]
+    devhost = str(python.with_name("devhost"))
+    programs = [command[0] for command in commands]
+    assert programs.count(devhost) == len(programs) - 1
+    assert [f"DEVHOST={devhost}", str(python), "-m", "pytest", "tests"] in commands
+    if kind == "tool":
+        script = str(folder / "scenarios" / "hello.yaml")
+        assert [devhost, "run", "--tools", str(folder), "--script", script] in commands
+
+
+@EACH
+def test_the_code_of_a_new_plugin_is_formatted(home: Path, kind: str) -> None:
+    ruff = [sys.executable, "-m", "ruff", "format", "--diff", "--line-length", "120", str(home / kind)]
+    formatted = subprocess.run(ruff, check=False, capture_output=True, text=True)
+
+    assert formatted.returncode == 0, formatted.stdout
+
+
+def test_the_tests_of_new_plugins_have_strict_types(home: Path) -> None:
+    """`make test` checks a plugin that was begun in the root of the repository, too."""
+    files = [str(home / kind / "tests" / f"test_my_{kind}.py") for kind in KINDS]
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, *files]
+    checked = subprocess.run(mypy, check=False, capture_output=True, text=True)  # in-process it raises Python's limits
+
+    assert checked.returncode == 0, checked.stdout
+
+
+@pytest.mark.processes
+@EACH
+def test_the_test_of_a_new_plugin_passes_and_fails_with_the_plugin(home: Path, kind: str, tmp_path: Path) -> None:
+    def passes() -> bool:
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(home / kind / "tests")]
+        environment = {**os.environ, "DEVHOST": str(home / "devhost")}
+        ran = subprocess.run(
+            command, env=environment, cwd=tmp_path, check=False, capture_output=True, text=True, timeout=PATIENCE
+        )
+        return ran.returncode == 0
+
+    assert passes()
+    (source,) = (home / kind).glob("strategies/*.py" if kind == "strategy" else "tools/*.py")
+    source.write_text(source.read_text(encoding="utf-8").replace("def _invoke", "def _other"), encoding="utf-8")
+    assert not passes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ["strategy", "My-Strategy"],
+            "'My-Strategy' cannot be a plugin's name: small letters, digits and _ can stand in it",
+        ),
+        (["tool", "a", "--author", "Me"], "--author 'Me' must be small letters, digits, _ and -, 64 at most"),
+        (["tool", "a", "--folder", "."], ". exists and is not empty: name another folder"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(
+    arguments: list[str],
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "kept").touch()
+    monkeypatch.chdir(tmp_path)
+
+    assert main(["init", *arguments]) == 2
+    assert sentence in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]

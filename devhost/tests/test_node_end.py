@@ -1,0 +1,149 @@
+"""The node's end, against the recording of Dify's own node: outputs, what the page gets, errors.
+
+No line is left out. What is compared in part, and why:
+
+* usage: the recording holds six of its fields;
+* JSON in what the node shows is compared as values: the recording's daemon wrote spaces into it, the real one does not;
+* `inputs_kept` of the error `unmarshal_error`: that recorded run had no inputs to keep.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from devhost.errors import InvocationError, NodeFailedError, RunStoppedError, RunTimeoutError
+from devhost.limits import HostLimits
+from devhost.node.messages import Message, NodeText, ToolFileStore
+from devhost.node.outputs.outputs import IconLookups, OutputsFold
+from devhost.node.outputs.run import RunError, node_error
+from support.node_golden import Line, of_kind
+
+SIX_OF_USAGE = frozenset({"prompt_tokens", "completion_tokens", "total_tokens", "total_price", "currency", "latency"})
+
+
+def streamed(message: Message) -> list[list[str]]:
+    match message:
+        case Message("text", {"text": text}):
+            return [["text", text]]
+        case Message("variable", {"variable_name": name, "variable_value": value, "stream": True}):
+            return [[name, value]]
+        case _:
+            return []
+
+
+def as_values(shown: str) -> object:
+    """A text, in which JSON is what it says."""
+    before, brace, inner = shown.partition("{")
+    return (before, json.loads(brace + inner)) if brace else shown
+
+
+@pytest.mark.parametrize("line", of_kind("node_run"))
+def test_golden_node_run(line: Line, tmp_path: Path) -> None:
+    fold = OutputsFold(ToolFileStore(tmp_path), HostLimits())
+
+    def play() -> list[list[str]]:
+        messages = [shown for said in line["said"] for shown in fold.add(said)]
+        return [event for message in [*messages, *fold.finish()] for event in streamed(message)]
+
+    if "node_shows" in line:
+        with pytest.raises(NodeFailedError) as failure:
+            play()
+        error = RunError.of(failure.value).node
+        assert error is not None
+        assert as_values(error.shows) == as_values(line["node_shows"])
+        assert (error.type, error.inputs_kept) == (line["error_type"], line["inputs_kept"])
+        return
+    assert play() == line["streamed"]
+    outputs = fold.outputs().by_name()
+    if outputs["usage"].keys() > SIX_OF_USAGE:
+        outputs["usage"] = {name: outputs["usage"][name] for name in line["node_outputs"]["usage"]}
+    assert outputs == line["node_outputs"]
+    assert repr(outputs["usage"]) == repr(line["node_outputs"]["usage"])  # 0.0 is not 0
+    assert fold.outputs().workflow_totals == line["metadata"]
+
+
+def daemon_line(line: Line) -> str:
+    match line:
+        case {"raised": raised}:  # as the recording's daemon wrote it
+            failed = {"message": json.dumps(raised, sort_keys=True), "error_type": "PluginInvokeError", "args": None}
+            return json.dumps({"code": -500, "message": json.dumps(failed), "data": None})
+        case {"daemon_says": str(text)}:
+            return text
+        case _:
+            return json.dumps(line["daemon_says"])
+
+
+@pytest.mark.parametrize("line", of_kind("node_error"))
+def test_golden_node_error(line: Line) -> None:
+    shown = node_error(daemon_line(line))
+    assert (shown.shows, shown.type) == (line["node_shows"], line["error_type"])
+    if "unmarshal_error" not in line["node_shows"]:
+        assert shown.inputs_kept is line["inputs_kept"]
+
+
+@pytest.mark.parametrize("line", [line for line in of_kind("node_error") if "raised" in line.values[0]])
+def test_golden_node_error_of_a_run(line: Line) -> None:
+    """The same, from what the plugin raised on."""
+    raised = line["raised"]
+    failure = InvocationError(raised["error_type"], raised["message"], raised["args"])
+    error = RunError.of(failure)
+    assert error.node is not None
+    assert as_values(error.node.shows) == as_values(line["node_shows"])
+    assert (error.node.type, error.node.inputs_kept) == (line["error_type"], line["inputs_kept"])
+
+
+def test_golden_node_error_of_a_run_that_took_too_long() -> None:
+    error = RunError.of(RunTimeoutError("killed by timeout: the invocation took longer than 600 seconds"))
+    assert error.node is not None
+    assert error.node.shows == "req_id: 0123456789 PluginDaemonInternalServerError: killed by timeout"
+
+
+def test_a_run_that_a_person_stopped_shows_no_error_at_the_node() -> None:
+    assert RunError.of(RunStoppedError("the run was stopped")).node is None
+
+
+@pytest.mark.parametrize("cut", range(1, len("<think>a<think>b</think>")))
+def test_a_tag_is_counted_wherever_messages_cut_it(cut: int) -> None:
+    said = "<think>a<think>b</think>"
+    text = NodeText()
+    events = [
+        event.text for piece in (said[:cut], said[cut:]) for event in text.take(Message("text", {"text": piece}))
+    ] + [event.text for event in text.finish()]
+    assert "".join(events) == text.passed == "<think>a</think><think>b</think>"
+    assert (text.said, text.repairs) == (said, ["another <think>"])
+
+
+def test_what_looks_like_the_beginning_of_a_tag_comes_before_what_interrupts_it() -> None:
+    text = NodeText()
+    log = Message("log", {"id": "1"})
+    said = [*text.take(Message("text", {"text": "a <thi"})), *text.take(log), *text.finish()]
+    assert said == [Message("text", {"text": "a "}), Message("text", {"text": "<thi"}), log]
+
+
+def test_a_link_closes_a_thought(tmp_path: Path) -> None:
+    fold = OutputsFold(ToolFileStore(tmp_path), HostLimits())
+    for message in ({"type": "text", "message": {"text": "<think>a"}}, {"type": "link", "message": {"text": "u"}}):
+        list(fold.add(message))
+    assert fold.outputs().text == "<think>a</think>Link: u\n"
+    assert "think-closed-early" in [finding.rule for finding in fold.findings()]
+
+
+@pytest.mark.parametrize(("beyond", "rules"), [(0, []), (1, ["conversation-variable-too-large"])])
+def test_a_variable_that_the_conversation_keeps_has_a_largest_size(
+    tmp_path: Path, beyond: int, rules: list[str]
+) -> None:
+    length = 204_800 - sys.getsizeof("") + beyond
+    fold = OutputsFold(ToolFileStore(tmp_path), HostLimits(), frozenset({"state"}), kept=frozenset({"state"}))
+    list(fold.add({"type": "variable", "message": {"variable_name": "state", "variable_value": "x" * length}}))
+    found = [finding.rule for finding in fold.findings()]
+    assert found == ["outputs-truncated", *rules]
+
+
+def test_look_ups_of_icons_are_counted_by_log_messages_that_name_a_provider(tmp_path: Path) -> None:
+    fold = OutputsFold(ToolFileStore(tmp_path), HostLimits())
+    for number, metadata in enumerate([None, {}, {"provider": "a/b/c"}, {"provider": ""}, {"provider": "time"}]):
+        body = {"id": str(number), "label": "l", "status": "success", "data": {}, "metadata": metadata}
+        list(fold.add({"type": "log", "message": body}))
+    assert fold.outputs().icon_lookups == IconLookups(list_plugins=4, list_builtin_tools=2)

@@ -1,0 +1,118 @@
+"""What an Agent node makes of its settings: constants, templates and selectors of variables."""
+
+from typing import Any
+
+import pytest
+
+from devhost.errors import NodeParameterError, ParameterError
+from devhost.node.parameters import Constant, NodeVariables, Selector, Setting, node_parameters, read_setting, resolved
+from devhost.plugin.keys import Parameter
+from support.node_golden import LINES, Line, of_kind, variables
+
+FILE = {"dify_model_identity": "__dify__file__", "url": "http://files/1", "type": "image", "filename": "cat.png"}
+
+
+def declared(given: dict[str, Any]) -> Parameter:
+    label = {"en_US": "P"}
+    options = [{"value": value, "label": label} for value in given.get("options", [])]
+    return Parameter.model_validate({"name": "p", "label": label, **given, "options": options})
+
+
+def setting(dsl: dict[str, Any]) -> Setting:
+    return Selector(tuple(dsl["value"])) if dsl["type"] == "variable" else Constant(dsl["value"])
+
+
+@pytest.mark.parametrize("line", of_kind("node_parameter"))
+def test_golden_node_parameter(line: Line) -> None:
+    settings = {} if line["dsl"] is None else {"p": setting(line["dsl"])}
+    if "node_shows" in line:
+        with pytest.raises(NodeParameterError) as refusal:
+            node_parameters([declared(line["declared"])], settings, NodeVariables(variables()))
+        assert refusal.value.words == line["node_shows"]
+        return
+    value = node_parameters([declared(line["declared"])], settings, NodeVariables(variables()))["p"]
+    assert value == line["plugin_gets"]
+    assert type(value) is type(line["plugin_gets"])
+
+
+def test_every_golden_line_is_of_a_kind_that_a_test_reads() -> None:
+    assert {line["kind"] for line in LINES.values()} == {"about", "node_parameter", "node_run", "node_error"}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"variable": "start.items"}, Selector(("start", "items"))),
+        ({"variable": "start.object.key"}, Selector(("start", "object", "key"))),
+        ({"constant": {"variable": "start.items"}}, Constant({"variable": "start.items"})),
+        ({"variable": "start.items", "more": 1}, Constant({"variable": "start.items", "more": 1})),
+        ("{{#start.items#}}", Constant("{{#start.items#}}")),
+    ],
+)
+def test_a_setting_is_a_constant_unless_it_names_a_variable(value: object, expected: Setting) -> None:
+    assert read_setting(value) == expected
+
+
+@pytest.mark.parametrize("odd", [["start", "items"], 5, None])
+def test_a_selector_is_written_as_a_text(odd: object) -> None:
+    with pytest.raises(ParameterError, match=r"name the variable as NODE.NAME, such as start.items"):
+        read_setting({"variable": odd})
+
+
+@pytest.mark.parametrize(
+    ("selector", "value"),
+    [
+        ("n.o.a.b", 1),
+        ("n.file.name", "cat.png"),
+        ("n.file.size", None),
+        ("n.none", None),
+    ],
+)
+def test_a_selector_goes_into_objects_and_files(selector: str, value: object) -> None:
+    pool = NodeVariables({"n.o": {"a": {"b": 1}}, "n.file": FILE, "n.none": None})
+    assert resolved(Selector(tuple(selector.split("."))), pool) == value
+
+
+@pytest.mark.parametrize("selector", ["n", "n.o.x", "n.o.a.b.c", "n.file.colour", "n.list.length", "n.gone"])
+def test_the_error_for_a_selector_without_a_value_names_it(selector: str) -> None:
+    pool = NodeVariables({"n.o": {"a": {"b": 1}}, "n.file": FILE, "n.list": [1]})
+    with pytest.raises(NodeParameterError, match=r"^Variable '\[.*\]' does not exist$"):
+        resolved(Selector(tuple(selector.split("."))), pool)
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{{#n.file#}}{{#n.files#}}", ""),
+        ("{{#n.mixed#}}", "['a', 1]"),
+        ("{{#n.flags#}}", "[True, False]"),
+        ("{{#n.none#}}|{{#n.o.a#}}", "|x"),
+        ("{{#n.text#}}n.text", "TT"),  # as in Dify, text between references can be a selector, too
+        ("{{#n.text #}} {{#text#}}", "{{#n.text #}} {{#text#}}"),
+    ],
+)
+def test_what_a_template_becomes(template: str, text: str) -> None:
+    pool = NodeVariables(
+        {
+            "n.file": FILE,
+            "n.files": [FILE, FILE],
+            "n.mixed": ["a", 1],
+            "n.flags": [True, False],
+            "n.none": None,
+            "n.o": {"a": "x"},
+            "n.text": "T",
+        }
+    )
+    assert resolved(Constant(template), pool) == text
+
+
+def test_references_within_other_constants_are_filled_and_what_is_broken_by_it_is_a_text() -> None:
+    pool = NodeVariables({"n.text": "T", "n.quoted": '"'})
+    assert resolved(Constant({"k": ["{{#n.text#}}"]}), pool) == {"k": ["T"]}
+    assert resolved(Constant(["{{#n.quoted#}}"]), pool) == '["""]'
+
+
+@pytest.mark.parametrize("name", ["items", "start.two words", "a.b.c", "start.", "start.1"])
+def test_a_variable_has_a_name_that_a_template_can_name(name: str) -> None:
+    with pytest.raises(ParameterError, match=r"the name must be NODE.NAME"):
+        NodeVariables({name: 1})

@@ -1,0 +1,141 @@
+"""What a person should know before a run, such as a tool that is left out: everywhere, and never within the answer."""
+
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from devhost.cli.commands import main
+from devhost.trace.lines import read_trace
+from support.page_reading import page_of
+from support.plugins import CHARTS, PUPPET, TOOLBOX
+from support.tracing import remove_files
+
+pytestmark = pytest.mark.usefixtures("lent_plugins")
+
+PLUGIN = ["--plugin", str(PUPPET), "--script", str(TOOLBOX / "script.yaml"), "--tools", str(TOOLBOX)]
+NOTICE = (
+    "left out: tool export_table cannot start: tool parameter project not found in tool config. "
+    "Give --set export_table.project=VALUE"
+)
+
+
+@pytest.fixture
+def lacking(tmp_path: Path) -> list[str]:
+    """The options for a plugin of two tools, of which one lacks a value."""
+    directory = tmp_path / "charts"
+    shutil.copytree(CHARTS, directory)
+    file = directory / "tools" / "export_table.yaml"
+    tool = yaml.safe_load(file.read_text())
+    tool["parameters"].append({**tool["parameters"][0], "name": "project", "form": "form"})
+    file.write_text(yaml.safe_dump(tool))
+    return ["--tools", str(directory), "--credential", "charts.api_key=ck_live_1234567890"]
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_the_terminal_trace_and_page_of_a_run_have_it(
+    tmp_path: Path, lacking: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "run.jsonl"
+    assert main(["run", *PLUGIN, *lacking, "--no-color", "--trace", str(trace)]) == 0
+    said = capsys.readouterr()
+    remove_files(said.out)
+    assert main(["replay", str(trace), "--no-color"]) == 0
+    replayed = capsys.readouterr().out
+
+    for shown in (said.out, replayed):
+        before, heading, answer = words(shown).partition("answer ──")
+        assert NOTICE in before
+        assert heading
+        assert "left out" not in answer
+    assert "left out" not in said.err
+    assert read_trace(trace).notices == (NOTICE,)
+    assert NOTICE in page_of(trace).text
+
+
+def test_a_chat_says_it_once_before_the_first_question(
+    tmp_path: Path, lacking: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = tmp_path / "chat.jsonl"
+    monkeypatch.setattr("sys.stdin", io.StringIO('[{"crash": ""}]\n[{"say": "hello"}]\n'))
+    main(["chat", *PLUGIN, *lacking, "--no-color", "--trace", str(trace)])
+    said = words(capsys.readouterr().out)
+    assert "started again" in said
+    before, _, chat = said.partition("Ctrl-C ends an answer")
+    assert NOTICE in before
+    assert "left out" not in chat
+    assert read_trace(trace).notices == (NOTICE,)
+
+
+def test_json_has_it(lacking: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", *PLUGIN, *lacking, "--json", "--query", '[{"say": "hello"}]']) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["notices"] == [NOTICE]
+
+
+ODD = ["--param", "loud=maybe", "--param", "rounds=99", "--set", "repeat.times=-1"]
+GUESSES = [
+    "parameter repeat.times is -1, out of range (at least 1): Dify sends it unchecked",
+    "parameter rounds is 99, out of range (at most 9): Dify sends it unchecked",
+    "parameter loud is neither true nor false: Dify sends true",
+]
+
+
+def test_what_dify_guesses_of_a_value_is_sent_and_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = tmp_path / "run.jsonl"
+    query = ["--query", '[{"show_parameters": null}]']
+    assert main(["run", *PLUGIN, *ODD, *query, "--json", "--no-color", "--trace", str(trace)]) == 0
+    said = capsys.readouterr()
+    report = json.loads(said.out)
+    assert report["notices"] == GUESSES
+    assert (report["variables"]["parameters"]["loud"], report["variables"]["parameters"]["rounds"]) == (True, 99)
+    assert set(read_trace(trace).notices) == set(GUESSES)
+    before = words(said.err).partition("answer ──")[0]
+    assert all(f"notice {guess}" in before for guess in GUESSES)
+
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert main(["chat", *PLUGIN, *ODD, "--no-color"]) == 0
+    chat = words(capsys.readouterr().out)
+    assert all(guess in chat for guess in GUESSES)
+
+
+def test_a_script_gets_the_same_notices_and_raw_values_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "script.yaml"
+    query = json.dumps([{"show_parameters": None}])
+    odd = {"query": query, "params": {"loud": "maybe", "rounds": {"variable": "start.n"}}, "variables": {"start.n": 99}}
+    script.write_text(yaml.safe_dump({**odd, "turns": [{"text": "unused"}]}))
+    given = ["--plugin", str(PUPPET), "--script", str(script), "--json"]
+    assert main(["run", *given]) == 0
+    assert json.loads(capsys.readouterr().out)["notices"] == GUESSES[1:]
+    assert main(["run", *given, "--raw"]) == 0
+    assert json.loads(capsys.readouterr().out)["notices"] == []
+
+
+def test_refused_credentials_still_print_json_and_the_trace_says_why_there_is_no_run(
+    tmp_path: Path, lacking: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "run.jsonl"
+    wrong = ["--credential", "charts.api_key=wrong_key_123", "--json", "--trace", str(trace)]
+    assert main(["run", *PLUGIN, *lacking, *wrong]) == 2
+    said = capsys.readouterr()
+    report = json.loads(said.out)
+    assert report["error"]["kind"] == "ToolSetupError"
+    assert report["error"]["message"] == "charts refuses its credentials: 401 Unauthorized: invalid API key [secret]"
+    assert report["notices"] == [NOTICE]
+
+    reason = f"not started: {report['error']['message']}"
+    assert read_trace(trace).notices == (NOTICE, reason)
+    assert main(["replay", str(trace), "--no-color"]) == 0
+    replayed = words(capsys.readouterr().out)
+    for notice in (NOTICE, reason):
+        assert notice in page_of(trace).text
+        assert notice in replayed
+    assert "wrong_key_123" not in said.out + said.err + trace.read_text()

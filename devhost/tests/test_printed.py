@@ -1,0 +1,191 @@
+"""What plugins print: in the terminal with the plugin's name, in the trace, bounded and harmless."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from devhost import Host, ScriptedModel
+from devhost.cli.commands import main
+from devhost.process.plugin_process import LAST, LONGEST, MOST, Printed, PrintedLines
+from devhost.process.session import Watcher
+from devhost.process.transports.transport import LONGEST as LONGEST_READ
+from devhost.process.transports.transport import LOST, Lines, TransportName, deliver
+from devhost.protocol.wire import JsonObject
+from devhost.text import Secrets
+from devhost.trace.lines import PrintedLine, read_trace
+from support.charts import API_KEY
+from support.plugins import CHARTS, FIXTURES, ODDMENTS, PUPPET
+from support.waiting import PausingModel, wait_for
+
+WHERE = ["--example", "toolbox", "--plugin", str(PUPPET), "--examples", str(FIXTURES), "--no-color"]
+PERFORM = {"provider": "devhost-tests/oddments/oddments", "tool_name": "perform"}
+
+
+class Heard(Watcher):
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, str]] = []
+
+    def printed(self, plugin: str, text: str, *, exact: bool) -> None:
+        self.lines.append((plugin, text))
+        assert exact in (True, False)
+
+
+def told(*lines: str, secrets: Secrets | None = None) -> list[str]:
+    texts: list[str] = []
+
+    def tell(printed: Printed) -> None:
+        texts.append(printed.text)
+
+    printed = PrintedLines(tell)
+    printed.hide(secrets or Secrets())
+    for line in lines:
+        printed.add(line)
+    printed.renew()
+    return texts
+
+
+def split(*pieces: bytes) -> list[str]:
+    lines = Lines()
+    return [line for piece in pieces for line in lines.feed(piece)] + list(lines.feed(b"", final=True))
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("transport", ["stdio", "tcp", "http"])
+def test_print_logging_and_stderr_are_heard_over_every_transport(transport: TransportName) -> None:
+    heard = Heard()
+    steps = [{"out": "plain\n"}, {"err": "on \udcff stderr\n"}, {"log": "careful"}, {"out": '{"a": 1}\n[2]\n'}]
+    with Host.start(PUPPET, transport=transport, watcher=heard) as host:
+        run = host.run("puppet", {"query": json.dumps(steps)}, model=ScriptedModel.of([{}]))
+        assert run.error is None
+    texts = [text for plugin, text in heard.lines if plugin == "puppet"]
+    assert sorted(texts) == ["WARNING: careful", "[2]", "on � stderr", "plain", '{"a": 1}']
+
+
+@pytest.mark.usefixtures("lent_plugins")
+def test_the_terminal_and_the_trace_show_lines_of_strategy_and_tools(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "run.jsonl"
+    call = {"call": {**PERFORM, "parameters": {"steps": json.dumps([["shout", ["with ", API_KEY[:9], API_KEY[9:]]]])}}}
+    steps = [{"say": "The ans"}, {"out": "\x1b[31mred\x1b[0m \x1b[2Jalert\x07\n"}, {"say": "wer."}, call]
+    tools = ["--tools", str(ODDMENTS), "--tools", str(CHARTS), "--credential", f"charts.api_key={API_KEY}"]
+    query = ["--query", json.dumps(steps), "--trace", str(trace)]
+    assert main(["run", *WHERE, *tools, *query]) == 0
+    shown = capsys.readouterr().out
+    assert "\npuppet | red alert\n" in shown
+    assert "oddments | with [secret]\n" in shown
+    assert API_KEY not in shown + trace.read_text()
+    assert "Installed" not in shown
+
+    printed = [line for line in read_trace(trace).lines if isinstance(line, PrintedLine)]
+    assert [(line.plugin, line.text, line.exact) for line in printed] == [
+        ("puppet", "red alert", True),
+        ("oddments", "with [secret]", True),
+    ]
+    assert printed[0].at <= printed[1].at
+    assert main(["replay", str(trace), "--no-color"]) == 0
+    assert "The ans\npuppet | red alert\nwer." in capsys.readouterr().out
+
+    assert main(["run", *WHERE, *tools, *query, "--json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["text"] == "The answer."
+    assert "oddments | with [secret]\n" in said.err
+
+
+@pytest.mark.usefixtures("lent_plugins")
+def test_a_tools_traceback_is_shown_if_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    call = {"call": {**PERFORM, "parameters": {"steps": json.dumps([["fail", "out of cheese"]])}}}
+    arguments = [*WHERE, "--tools", str(ODDMENTS), "--query", json.dumps([call, {"say": "done"}])]
+    assert main(["run", *arguments]) == 0
+    assert "raise ValueError(text)" not in capsys.readouterr().out.partition("variables ─")[0]
+    assert main(["run", *arguments, "--traceback"]) == 0
+    shown = capsys.readouterr().out
+    before, _, after = shown.partition("raise ValueError(text)")
+    assert "tool perform failed\nValueError: out of cheese\nTraceback (most recent call last):" in before
+    assert "done" in after
+
+
+def test_an_endless_print_is_bounded_for_each_run() -> None:
+    count = MOST + LAST + 1_234
+    texts = told(*(f"line {number}" for number in range(count)))
+    assert texts[:MOST] == [f"line {number}" for number in range(MOST)]
+    assert texts[MOST] == "… left out: 1,234 lines"
+    assert texts[MOST + 1 :] == [f"line {number}" for number in range(count - LAST, count)]
+
+
+def test_a_long_line_is_cut_and_a_secret_at_the_cut_is_hidden() -> None:
+    secret = "sk-0123456789"
+    (text,) = told("x" * (LONGEST - 5) + secret + "y" * 100, secrets=Secrets([secret]))
+    assert text == "x" * (LONGEST - 5) + "[secr… (103 more characters)"
+    (text,) = told("z" * 5_000_000)
+    assert text == "z" * LONGEST + "… (4,998,000 more characters)"
+
+
+def test_each_line_of_a_secret_with_several_is_hidden() -> None:
+    assert told("-----BEGIN", "abcdef123", "other", secrets=Secrets(["-----BEGIN\nabcdef123\n"])) == [
+        "[secret]",
+        "[secret]",
+        "other",
+    ]
+
+
+def test_lines_of_a_pipe() -> None:
+    assert split(b"a\nb", b"c\r\n10%\r20%\r\n\n", "ü".encode()[:1], "ü".encode()[1:], b"\xff") == [
+        "a",
+        "bc",
+        "10%",
+        "20%",
+        "ü�",
+    ]
+    assert split(*[b"x" * 10_000] * 10, b"\nnext\n") == [
+        "x" * LONGEST_READ,
+        "… left out: 84,000 more characters of this line",
+        "next",
+    ]
+    lines = Lines()
+    assert list(lines.feed(b"Loading")) == []
+    assert (lines.is_open, list(lines.pause()), lines.is_open) == (True, ["Loading"], False)
+
+
+@pytest.mark.parametrize("line", [b'{"event": "order", "id": 1}', b"5", b"null", b'{"a": ' * 100_000, b"NaN"])
+def test_a_line_that_is_no_message_is_printed_as_it_was(line: bytes) -> None:
+    class Listener:
+        noted_lines: list[str]
+
+        def noted(self, text: str, *, exact: bool = False) -> None:
+            assert exact
+            self.noted_lines = [text]
+
+        def received(self, message: JsonObject) -> None:
+            raise AssertionError(message)
+
+    listener = Listener()
+    deliver(line, listener)  # type: ignore[arg-type] # of a listener, what is called
+    assert listener.noted_lines == [line.decode().rstrip()]
+
+
+@pytest.mark.processes
+def test_a_message_that_stands_behind_a_print_without_a_newline_is_said_to_be_lost() -> None:
+    heard = Heard()
+    with Host.start(PUPPET, watcher=heard) as host:
+        steps = [{"out": 'half {"event" '}, {"say": "lost"}, {"say": "heard"}]
+        run = host.run("puppet", {"query": json.dumps(steps)}, model=ScriptedModel.of([{}]))
+    assert run.outputs.text == "heard"
+    line, explained = [text for plugin, text in heard.lines if plugin == "puppet"]
+    assert line.startswith('half {"event" {"event"')
+    assert explained == LOST
+
+
+@pytest.mark.processes
+def test_a_line_without_an_end_is_shown_while_the_plugin_goes_on() -> None:
+    heard = Heard()
+
+    def wait() -> None:
+        wait_for(lambda: ("puppet", "Loading") in heard.lines, "the open line")
+
+    steps = [{"err": "Loading"}, {"ask": "Hi"}]
+    with Host.start(PUPPET, watcher=heard) as host:
+        run = host.run("puppet", {"query": json.dumps(steps)}, model=PausingModel.that(wait))
+    assert run.error is None
+    assert heard.lines == [("puppet", "Loading")]

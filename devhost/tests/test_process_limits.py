@@ -1,0 +1,159 @@
+"""What happens to a plugin, and to the runs on it, at the host's limits."""
+
+import json
+import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from devhost import Host, HostLimits, PluginStartError, Run, ScriptedModel
+from devhost.process import session
+from devhost.process.plugin_process import PluginProcess
+from devhost.process.transports.transport import TransportName
+from devhost.protocol.wire import JsonObject
+from support.plugins import PUPPET
+from support.waiting import PATIENCE, MovableClock, PausingModel
+
+pytestmark = pytest.mark.processes
+
+
+def perform(host: Host, *steps: JsonObject, turns: list[JsonObject] | None = None) -> Run:
+    return host.run("puppet", {"query": json.dumps(steps)}, model=ScriptedModel.of(turns or [{"text": "x"}]))
+
+
+def failure(run: Run) -> str:
+    assert run.error is not None
+    return f"{run.error.kind}: {run.error.message}"
+
+
+def test_the_longest_line_that_passes() -> None:
+    limits = HostLimits(line_bytes=100_000)
+    with Host.start(PUPPET, limits=limits) as host:
+        assert perform(host, {"print": 99_999}, {"say": "still here"}).outputs.text == "still here"
+        assert "PluginLostError: the plugin wrote a line of more than 100,000 bytes" in failure(
+            perform(host, {"print": 100_000})
+        )
+
+
+def test_a_line_that_is_too_long_ends_every_session_of_the_plugin() -> None:
+    asked, over = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        asked.set()
+        over.wait(PATIENCE)
+
+    with Host.start(PUPPET) as host, ThreadPoolExecutor() as pool:
+        waiting = pool.submit(host.run, "puppet", {"query": '[{"ask": "Hi"}]'}, model=PausingModel.that(wait))
+        assert asked.wait(PATIENCE)
+        too_long = perform(host, {"print": 5 * 1024 * 1024})
+        for run in (too_long, waiting.result(PATIENCE), perform(host, {"say": "too late"})):
+            assert "more than 5,242,880 bytes" in failure(run)
+        over.set()
+
+
+@pytest.mark.parametrize(
+    ("transport", "ends"),
+    [
+        ("stdio", "PluginLostError: too quiet: the daemon kills it for that"),
+        ("tcp", "ConnectionClosedError: too quiet: the daemon closes its connection for that"),
+    ],
+)
+def test_a_plugin_that_is_given_up_loses_its_runs(transport: TransportName, ends: str) -> None:
+    """When that happens: test_signs_of_life."""
+    with Host.start(PUPPET, transport=transport) as host:
+        model = PausingModel.that(lambda: host.plugin._transport.give_up("too quiet"))
+        assert failure(host.run("puppet", {"query": json.dumps([{"ask": "Hi"}, {"freeze": 600}])}, model=model)) == ends
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_a_run_has_a_deadline_and_the_plugin_goes_on(transport: TransportName, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = MovableClock(monkeypatch, session)
+    with Host.start(PUPPET, transport=transport) as host:
+        late = PausingModel.that(lambda: clock.move(601))
+        assert failure(host.run("puppet", {"query": '[{"ask": "Hi"}]'}, model=late)) == (
+            "RunTimeoutError: killed by timeout: the invocation took longer than 600 seconds"
+        )
+        assert perform(host, {"say": "next"}).outputs.text == "next"
+
+
+def test_a_call_has_a_deadline_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    timers: list[threading.Timer] = []
+
+    def keep(timer: threading.Timer) -> None:
+        timers.append(timer)
+
+    def time_is_up() -> None:
+        timers[0].function()
+
+    monkeypatch.setattr(threading.Timer, "start", keep)
+    with Host.start(PUPPET) as host:
+        model = PausingModel.that(time_is_up)
+        run = host.run("puppet", {"query": '[{"ask": "Hi"}]'}, model=model)
+    assert timers[0].interval == 240
+    assert "read llm model failed: read tcp" in failure(run)
+    assert "use of closed network connection" in failure(run)
+    assert run.outputs.text == "a"
+
+
+def plugin_with_main(tmp_path: Path, main: str) -> Path:
+    plugin = tmp_path / "plugin"
+    shutil.copytree(PUPPET, plugin)
+    (plugin / "main.py").write_text(main, encoding="utf-8")
+    return plugin
+
+
+def test_a_plugin_that_ends_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So soon that the reader started first has come to the end before the next is started."""
+    start = threading.Thread.start
+
+    def start_and_wait(thread: threading.Thread) -> None:
+        start(thread)
+        thread.join(0.5)
+
+    monkeypatch.setattr(threading.Thread, "start", start_and_wait)
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nexit 7\n", encoding="utf-8")
+    python.chmod(0o755)
+    with pytest.raises(PluginStartError, match=r"did not start: the plugin exited with code 7$"):
+        PluginProcess.start(PUPPET, python=str(python), limits=HostLimits(launch_seconds=PATIENCE))
+
+
+def test_the_environment_of_a_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """UTF-8 whatever the locale, the way it is run, and nothing that leads to devhost's own model."""
+    monkeypatch.setenv("LC_ALL", "C")
+    monkeypatch.setenv("INSTALL_METHOD", "remote")
+    monkeypatch.setenv("PYTHONUTF8", "0")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://user:pass@models.example/v1")
+    main = (
+        "import os, sys\n"
+        "openai = [name for name in os.environ if 'OPENAI' in name]\n"
+        "sys.exit(f'{open(os.devnull).encoding} {os.environ[\"INSTALL_METHOD\"]} {openai}')\n"
+    )
+    with pytest.raises(PluginStartError, match=r"code 1\nutf-8 local \[\]$"):
+        PluginProcess.start(plugin_with_main(tmp_path, main))
+
+
+def test_a_plugin_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
+    serve = (PUPPET / "main.py").read_text(encoding="utf-8")
+    deaf = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    with PluginProcess.start(plugin_with_main(tmp_path, deaf + serve), limits=HostLimits(stop_seconds=0.3)) as plugin:
+        assert plugin.declaration.manifest.name == "puppet"
+
+
+def test_what_a_plugin_prints_is_kept_and_harmless() -> None:
+    with Host.start(PUPPET) as host:
+        assert perform(host, {"print": 20}, {"say": "fine"}).outputs.text == "fine"
+        assert "x" * 20 in host.plugin.printed.kept
+
+
+@pytest.mark.parametrize("transport", ["stdio", "tcp", "http"])
+def test_nothing_is_left_behind(transport: TransportName) -> None:
+    with Host.start(PUPPET, transport=transport) as host:
+        directory, program = host.files.directory, host.plugin._transport._program
+        assert directory.is_dir()
+    assert not directory.exists()
+    assert program.process.returncode is not None
+    assert not any(reader.is_alive() for reader in program._readers)

@@ -1,0 +1,260 @@
+"""Runs over the real SDK: what the strategy gets, asks, and leaves behind."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from devhost import FunctionTool, Host, ParameterError, ScriptedModel
+from devhost.process.transports.transport import TransportName
+from devhost.protocol.failures import read_fault
+from devhost.protocol.wire import JsonObject
+from support.lending import Lender
+from support.plugins import PUPPET, TOOLBOX, Perform
+
+TRANSPORTS: list[TransportName] = ["stdio", "tcp", "http"]
+PROVIDER = "devhost-tests/toolbox/toolbox"
+
+
+@pytest.fixture(scope="module", params=TRANSPORTS)
+def any_host(request: pytest.FixtureRequest, lender: Lender) -> Iterator[Host]:
+    """The plugin run in each of Dify's three ways."""
+    with lender.lends(), Host.start(PUPPET, tools=[TOOLBOX], transport=request.param) as host:
+        yield host
+
+
+def call(tool: str, *, provider: str = PROVIDER, **parameters: object) -> JsonObject:
+    return {"call": {"provider": provider, "tool_name": tool, "parameters": parameters}}
+
+
+def test_the_strategy_gets_cast_parameters(host: Host) -> None:
+    query = json.dumps([{"show_parameters": None}])
+    history = [{"role": "user", "content": "before"}]
+    run = host.run(
+        "puppet", {"query": query, "rounds": "7", "loud": "yes"}, model=ScriptedModel.of([{}]), history=history
+    )
+    parameters = run.outputs.variables["parameters"]
+    assert (parameters["rounds"], parameters["loud"], parameters["mood"]) == (7, True, "calm")
+    assert parameters["model"]["history_prompt_messages"] == history
+    assert parameters["model"]["entity"]["model_properties"]["context_size"] == 400_000
+    assert [tool["identity"]["name"] for tool in parameters["tools"]] == ["repeat", "draw"]
+
+
+def test_what_dify_refuses_is_raised_before_the_plugin_is_asked(host: Host) -> None:
+    model = ScriptedModel.of([{}])
+    with pytest.raises(ParameterError, match="query not found"):
+        host.run("puppet", {}, model=model)
+    with pytest.raises(ParameterError, match="no strategy 'other'; puppet has: puppet"):
+        host.run("other", {}, model=model)
+
+
+def test_an_answer_streams_and_is_watched(any_host: Host) -> None:
+    model = ScriptedModel.of([{"text": "Hello world", "chunk_size": 4, "usage": {"prompt_tokens": 5}}])
+    watched: list[JsonObject] = []
+    run = any_host.run("puppet", {"query": '[{"ask": "Hi"}]'}, model=model, on_message=watched.append)
+    assert run.error is None
+    assert run.outputs.text == "Hello world"
+    assert [message["message"]["text"] for message in watched if message["type"] == "text"] == ["Hell", "o wo", "rld"]
+    assert len(run.messages) == len(watched)
+    assert run.outputs.variables["chunks"][-1]["delta"]["usage"]["prompt_tokens"] == 5
+    assert (model.requests[0].prompt_messages[0].text, model.remaining) == ("Hi", 0)
+
+
+def test_half_a_surrogate_pair_arrives_as_a_replacement_character(any_host: Host) -> None:
+    """One that the SDK cannot parse would be dropped, and the run would wait for ever."""
+
+    def half(_: object) -> str:
+        return "tool \udcff"
+
+    steps = [{"say": "query \ud800"}, {"ask": "Hi"}, call("half", provider="devhost/functions/functions")]
+    run = any_host.run(
+        "puppet",
+        {"query": json.dumps(steps, ensure_ascii=False)},
+        model=ScriptedModel.of([{"text": " Hi \ud83d there"}]),
+        tools=[FunctionTool("half", {}, half)],
+    )
+    assert run.outputs.text == "query \ufffd Hi \ufffd there"
+    assert run.outputs.variables["tool_messages"][0]["message"] == {"text": "tool \ufffd"}
+
+
+def test_a_model_error_reaches_the_plugin_in_difys_words(perform: Perform) -> None:
+    error = {"type": "InvokeAuthorizationError", "message": "bad key", "after_chunks": 1}
+    run = perform({"ask": "Hi"}, turns=[{"text": "abcd", "chunk_size": 2, "error": error}])
+    assert run.outputs.text == "ab"
+    assert run.error is not None
+    assert run.error.message.startswith("read llm model failed: request failed: PluginInvokeError: {")
+    assert "InvokeAuthorizationError" in run.error.message
+    assert "bad key" in run.error.message
+
+
+def test_a_strategy_that_raises(any_host: Host) -> None:
+    steps = json.dumps([{"say": "so far"}, {"fail": "broke"}])
+    run = any_host.run("puppet", {"query": steps}, model=ScriptedModel.of([{}]))
+    assert run.error is not None
+    assert (run.error.kind, run.error.message) == ("ValueError", "broke")
+    assert "Traceback" in (run.error.traceback or "")
+    assert run.outputs.text == "so far"
+
+
+def test_a_message_that_fails_the_node(perform: Perform) -> None:
+    run = perform({"emit": {"type": "variable", "message": {"variable_name": "text", "variable_value": 1}}})
+    assert run.error is not None
+    assert run.error.kind == "variable-name-reserved"
+
+
+def test_tool_parameters_are_cast_by_the_tools_declaration(perform: Perform) -> None:
+    run = perform(call("repeat", word="ha", times="3"))
+    assert [message["message"] for message in run.outputs.variables["tool_messages"]] == [{"text": "ha-ha-ha"}]
+
+
+def test_a_run_names_the_tools_it_called_in_their_order(perform: Perform) -> None:
+    run = perform(call("repeat", word="a", times="1"), call("draw", size=1), call("repeat", word="b", times="2"))
+    assert list(run.calls.tools.values()) == ["repeat", "draw", "repeat"]
+    assert [run.calls.sent[name]["word"] for name, tool in run.calls.tools.items() if tool == "repeat"] == ["a", "b"]
+
+
+def test_a_tools_file_comes_back_as_a_link_and_goes_on_as_a_file(perform: Perform) -> None:
+    run = perform(call("draw", size=20_000))
+    link, sources = run.outputs.variables["tool_messages"]
+    (file,) = run.outputs.files
+    assert link["type"] == "image_link"
+    assert link["message"] == {"text": f"/files/tools/{file['id']}.png"}
+    assert link["meta"] == {"tool_file_id": file["id"], "mime_type": "image/png", "filename": "picture.png"}
+    assert Path(file["path"]).read_bytes() == b"P" * 20_000
+    assert sources["message"]["retriever_resources"][0]["document_name"] == "Drawing for all"
+    assert run.outputs.dropped_retriever_resources == 1
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        (call("draw"), 'PluginInvokeError: {"args": {"traceback": "Traceback (most recent call last)'),
+        (call("repeat", word="a", times="many"), "times: invalid literal"),
+        (call("absent"), "tool absent of provider devhost-tests/toolbox/toolbox not found; there are: devhost-tests"),
+    ],
+)
+def test_a_tool_that_fails(perform: Perform, step: JsonObject, words: str) -> None:
+    assert words in perform(step).outputs.variables["tool_error"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "request_", "words"),
+    [
+        ("rerank", {}, "permission denied, you need to enable rerank access in plugin manifest"),
+        ("upload_file", {"filename": "a"}, "Field validation for 'MimeType' failed on the 'required' tag"),
+        ("llm", {"model": "m"}, "unmarshal backwards invoke request failed: error validating struct: Key: 'InvokeLLM"),
+        ("tool", {"tool_type": "app"}, "Error:Field validation for 'ToolType' failed on the 'tool_type' tag"),
+    ],
+)
+def test_requests_that_are_refused(perform: Perform, kind: str, request_: JsonObject, words: str) -> None:
+    run = perform({"request": {"type": kind, "request": request_}})
+    assert words in run.outputs.variables["refused"]
+
+
+def test_what_crosses_the_daemon_is_written_again(perform: Perform, host: Host) -> None:
+    message = {"type": "json", "message": {"json_object": {"z": 1.0, "a": 9007199254740993}}, "meta": None}
+    (sent,) = perform({"emit": message}).messages
+    assert json.dumps(sent["message"]) == '{"json_object": {"a": 9007199254740992, "z": 1}}'
+    query = json.dumps([{"show_parameters": None}])
+    run = host.run("puppet", {"query": query, "rounds": 7.0}, model=ScriptedModel.of([{}]))
+    assert json.dumps(run.outputs.variables["parameters"]["rounds"]) == "7"
+
+
+def test_a_message_that_the_daemon_does_not_know_ends_the_run(perform: Perform) -> None:
+    run = perform({"emit": {"type": "hologram", "message": {"text": "x"}, "meta": None}}, {"say": "too late"})
+    assert run.error is not None
+    assert run.error.kind == "unmarshal_error"
+    assert "Error:Field validation for 'Type' failed on the 'is_valid_tool_response_chunk_type'" in run.error.message
+
+
+def test_an_api_that_fails(perform: Perform) -> None:
+    run = perform({"ask": "Hi"}, turns=[{"text": "abcd", "chunk_size": 2, "api_fails": "closes_mid_chunk"}])
+    assert (run.outputs.text, run.error is not None) == ("ab", True)
+    assert run.error is not None
+    assert run.error.message == "read llm model failed: unexpected EOF\nfailed to read data"
+    run = perform(call("repeat", word="a"), api_fails={"repeat": read_fault("closes")})
+    assert run.outputs.variables["tool_error"] == (
+        'invoke tool failed: Post "http://127.0.0.1:5062/inner/api/invoke/tool": EOF'
+    )
+
+
+def test_a_chunk_that_the_daemon_drops_is_a_finding(perform: Perform) -> None:
+    run = perform({"ask": "Hi"}, turns=[{"text": "abc", "usage": {"currency": "USD", "total_price": "much"}}])
+    assert run.error is None
+    (finding,) = (finding for finding in run.findings if finding.rule == "answer-dropped")
+    assert "can't convert much to decimal" in finding.sentence
+
+
+@pytest.mark.parametrize(("policy", "arrives"), [("keep", {"a": 1}), ("refuse", {"a": 1}), ("drop", None)])
+def test_opaque_bodies_on_the_way_back(perform: Perform, policy: str, arrives: object) -> None:
+    run = perform({"ask": "Hi"}, turns=[{"text": "x", "opaque_body": {"a": 1}}], opaque_body=policy)
+    assert run.outputs.variables["chunks"][-1]["delta"]["message"]["opaque_body"] == arrives
+
+
+def test_a_host_that_refuses_opaque_bodies(perform: Perform) -> None:
+    prompt = [{"role": "assistant", "content": "x", "opaque_body": "secret"}]
+    run = perform({"ask": prompt}, opaque_body="refuse")
+    assert run.error is not None
+    assert "must be an array or slice, got string" in run.error.message
+
+
+def test_function_tools(perform: Perform) -> None:
+    def odd(arguments: dict[str, object]) -> JsonObject:
+        if arguments["n"] == 2:
+            raise ValueError("two is not odd")
+        return {"odd": arguments["n"]}
+
+    tools = [FunctionTool("odd", {"n": "number"}, odd), FunctionTool("hi", {}, lambda _: "hi")]
+    provider = "devhost/functions/functions"
+    assert perform(call("odd", provider=provider, n=1), tools=tools).outputs.variables["tool_messages"] == [
+        {"type": "json", "message": {"json_object": {"odd": 1}}, "meta": None}
+    ]
+    assert perform(call("hi", provider=provider), tools=tools).outputs.variables["tool_messages"] == [
+        {"type": "text", "message": {"text": "hi"}, "meta": None}
+    ]
+    assert "two is not odd" in perform(call("odd", provider=provider, n=2), tools=tools).outputs.variables["tool_error"]
+
+
+def test_a_permission_that_the_manifest_does_not_give(host: Host) -> None:
+    declaration = host.plugin.declaration
+    without = declaration.manifest.resource.model_copy(
+        update={"permission": type(declaration.manifest.resource)().permission}
+    )
+    host.plugin.declaration = declaration.model_copy(
+        update={"manifest": declaration.manifest.model_copy(update={"resource": without})}
+    )
+    try:
+        run = host.run("puppet", {"query": '[{"ask": "Hi"}]'}, model=ScriptedModel.of([{}]))
+    finally:
+        host.plugin.declaration = declaration
+    assert run.error is not None
+    assert "permission denied, you need to enable llm access" in run.error.message
+
+
+class BrokenModel:
+    description = ScriptedModel.of([{}]).description
+
+    def invoke(self, _request: object, /) -> None:
+        raise ZeroDivisionError
+
+
+def test_a_mistake_in_a_backend_is_raised_not_hidden(host: Host) -> None:
+    with pytest.raises(ZeroDivisionError):
+        host.run("puppet", {"query": '[{"ask": "Hi"}]'}, model=BrokenModel())  # type: ignore[arg-type] # broken on purpose
+
+
+def test_twenty_runs_at_once_do_not_mix(any_host: Host) -> None:
+    def run(number: int) -> tuple[str, object]:
+        name = f"run{number}"
+        model = ScriptedModel.of([{"text": f"{name} " * 20, "chunk_size": 7}])
+        steps = [call("repeat", word=name, times=3), {"ask": name}, call("draw", size=100 + number)]
+        ended = any_host.run("puppet", {"query": json.dumps(steps)}, model=model)
+        assert ended.error is None
+        assert model.requests[0].prompt_messages[0].text == name
+        return ended.outputs.text, [file["size"] for file in ended.outputs.files]
+
+    with ThreadPoolExecutor(20) as pool:
+        results = list(pool.map(run, range(20)))
+    assert results == [(f"run{number} " * 20, [100 + number]) for number in range(20)]

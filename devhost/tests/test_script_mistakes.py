@@ -1,0 +1,121 @@
+"""Each mistake in a script.yaml is reported once, with its place, before anything is started."""
+
+from pathlib import Path
+
+import pytest
+
+from devhost.cli.commands import main
+from devhost.errors import HostError, ScriptError
+from devhost.models.scripted.script import Script, read_turns
+from devhost.protocol.failures import KNOWN
+from support.plugins import CHARTS
+
+TURNS = "turns: [{text: hi}]"
+
+
+def sentence(tmp_path: Path, text: str | bytes) -> str:
+    file = tmp_path / "script.yaml"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(HostError) as raised:
+        Script.read(file)
+    return str(raised.value).removeprefix(f"{file}").removeprefix(": ")
+
+
+@pytest.mark.parametrize(
+    ("turns", "said"),
+    [
+        ("[{text: hi, txt: x}]", "turn 1: unknown key 'txt'"),
+        ("[{text: hi}, {tool_calls: [{nmae: x, name: x}]}]", "turn 2, tool call 1: unknown key 'nmae'"),
+        ("[{api_fails: explodes}]", f"turn 1: api_fails: must be one of {KNOWN}"),
+        ("[]", "turns: Tuple should have at least 1 item after validation, not 0"),
+        ("[{text: 3}]", "turn 1: text: should be a text, or a list of texts"),
+        ("[{text: [a, 3]}]", "turn 1: text: should be a text, or a list of texts"),
+        (
+            "[{tool_calls: [{name: x, id: no}]}]",
+            "turn 1, tool call 1: id: should be a text: put yes, no and numbers in quotes",
+        ),
+        ("[{when: 14}]", "turn 1: when: should be a text: put yes, no and numbers in quotes"),
+        ("[{thought: yes}]", "turn 1: thought: should be a text: put yes, no and numbers in quotes"),
+        ("[{usage: {total_price: [1]}}]", "turn 1, usage: total_price: should be a number, or a text"),
+        ("[{tool_calls: [{name: x, arguments: 3}]}]", "turn 1, tool call 1: arguments: should be a mapping, or a text"),
+        (
+            "[{tool_calls: [{name: x, arguments: [3]}]}]",
+            "turn 1, tool call 1: arguments: should be a mapping, or a text",
+        ),
+    ],
+)
+def test_each_mistake_is_reported_once(tmp_path: Path, turns: str, said: str) -> None:
+    assert sentence(tmp_path, f"query: a\nturns: {turns}") == said
+
+
+@pytest.mark.parametrize(
+    ("then", "said"),
+    [
+        (f"[{{query: yes, {TURNS}}}]", "then 1: query: should be a text: put yes, no and numbers in quotes"),
+        (
+            f"[{{query: a, approval: no, {TURNS}}}]",
+            "then 1: approval: should be a text: put yes, no and numbers in quotes",
+        ),
+        ("[{query: a}]", "then 1: turns: Field required"),
+        ("[{query: a, turns: [{txt: x}]}]", "then 1, turn 1: unknown key 'txt'"),
+    ],
+)
+def test_each_mistake_in_what_is_said_later(tmp_path: Path, then: str, said: str) -> None:
+    assert sentence(tmp_path, f"query: a\n{TURNS}\nthen: {then}") == said
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("2020-01-01", "is 2020-01-01 (date), which is not a JSON value: put a text in quotes"),
+        ("{d: [1, 2020-01-01]}", "d[1] is 2020-01-01 (date), which is not a JSON value: put a text in quotes"),
+        ("{a: !!binary aGk=}", "a is b'hi' (bytes), which is not a JSON value: put a text in quotes"),
+        ("{a: [!!set {b}]}", "a[0] is {'b'} (set), which is not a JSON value: put a text in quotes"),
+        ("{a: .nan}", "a is nan (float), which is not a JSON value: put a text in quotes"),
+        ("{a: {1: b}}", "a has the key 1, which is not a text: put it in quotes"),
+        ("{1: b}", "has the key 1, which is not a text: put it in quotes"),
+        ("{a: &a [*a]}", "a[0] holds itself, which JSON cannot say"),
+        ("&a {b: *a}", "b holds itself, which JSON cannot say"),
+    ],
+)
+def test_yaml_values_that_json_does_not_have(tmp_path: Path, value: str, said: str) -> None:
+    assert sentence(tmp_path, f"query: a\nparams: {value}\n{TURNS}") == f"params: {said}"
+    call = f"[{{tool_calls: [{{name: x, arguments: {value}}}]}}]"
+    assert sentence(tmp_path, f"query: a\nturns: {call}") == f"turn 1, tool call 1: arguments: {said}"
+    assert sentence(tmp_path, f"query: a\nturns: [{{opaque_body: {value}}}]") == f"turn 1: opaque_body: {said}"
+
+
+def test_numbers_and_an_alias_that_is_used_twice_are_json(tmp_path: Path) -> None:
+    file = tmp_path / "script.yaml"
+    file.write_text(f"query: a\nparams: {{context: [&a [1.5, null], *a]}}\n{TURNS}")
+    assert Script.read(file).params == {"context": [[1.5, None], [1.5, None]]}
+
+
+@pytest.mark.parametrize("delay", [float("inf"), float("nan"), -1, 3_601, 1e300])
+def test_a_delay_that_is_too_long_is_refused(delay: float) -> None:
+    with pytest.raises(ScriptError, match=r"^turn 1: delay: Input should be [^;]*$"):
+        read_turns([{"text": "hi", "delay": delay}])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"query: \xff\n", " is not UTF-8, as its byte 8 shows: save it as UTF-8"),
+        (f"query: {'[' * 3_000}", " is nested too deeply to be read: at most 100 levels"),
+        ("query: 2020-13-45", " contains a value that YAML cannot convert: month must be in 1..12"),
+    ],
+)
+def test_files_that_are_not_valid_yaml(
+    tmp_path: Path, text: str | bytes, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sentence(tmp_path, text) == said
+    assert main(["run", "--script", str(tmp_path / "script.yaml")]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_tool_that_cannot_fail_because_it_is_not_offered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "script.yaml"
+    file.write_text(f"query: a\napi_fails: {{serch: http_500}}\n{TURNS}")
+    assert main(["run", "--tools", str(CHARTS), "--credential", "charts.api_key=ck_1", "--script", str(file)]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "api_fails names the tool 'serch', which is not offered; there are: draw_chart, export_table" in said

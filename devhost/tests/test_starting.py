@@ -1,0 +1,168 @@
+"""Plugins start side by side; the errors of all are reported, and nothing is left running."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from devhost import Host, HostError, PluginStartError
+from devhost.errors import ToolSetupError
+from devhost.host import host as starting
+from devhost.host.host import Start, started_side_by_side
+from devhost.process.plugin_process import Launches, PluginProcess
+from devhost.process.session import Watcher
+from support.plugins import FIXTURES, ODDMENTS, PROJECT, PUPPET, TOOLBOX
+from support.waiting import PATIENCE, printed_until
+
+
+class Heard(Watcher):
+    def __init__(self) -> None:
+        self.told: list[Sequence[str]] = []
+
+    def starting(self, plugins: Sequence[str]) -> None:
+        self.told.append(list(plugins))
+
+
+class Fake:
+    """In place of a plugin's process."""
+
+    def __init__(self) -> None:
+        self.stopped = threading.Event()
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+
+def begin(plugin: Fake, serve: Callable[[Fake], None]) -> Callable[[Launches], PluginProcess]:
+    def start(launches: Launches) -> PluginProcess:
+        launches.add(plugin)
+        serve(plugin)
+        return plugin  # type: ignore[return-value] # stands for one
+
+    return start
+
+
+def fails(error: Exception) -> Callable[[Fake], None]:
+    def fail(_: Fake) -> None:
+        raise error
+
+    return fail
+
+
+def until_stopped(plugin: Fake) -> None:
+    assert plugin.stopped.wait(PATIENCE)
+    raise PluginStartError("the plugin was stopped")
+
+
+def test_all_start_at_the_same_time_and_come_in_order() -> None:
+    """Each waits for the other."""
+    both = threading.Barrier(2)
+    plugins = [Fake(), Fake()]
+    starts = [
+        Start(name, begin(plugin, lambda _: (both.wait(PATIENCE), None)[1]))
+        for name, plugin in zip("ab", plugins, strict=True)
+    ]
+    heard = Heard()
+    started = started_side_by_side(starts, heard)
+    assert [id(plugin) for plugin in started] == [id(plugin) for plugin in plugins]
+    assert heard.told[0] == ["a", "b"]
+    assert heard.told[-1] == []
+    assert not any(plugin.stopped.is_set() for plugin in plugins)
+
+
+def test_the_errors_of_all_are_reported_in_order_and_all_are_stopped() -> None:
+    first_fails = threading.Event()
+    plugins = [Fake(), Fake(), Fake()]
+
+    def late(_: Fake) -> None:
+        assert first_fails.wait(PATIENCE)
+        raise ToolSetupError("a refuses")
+
+    def early(_: Fake) -> None:
+        first_fails.set()
+        raise PluginStartError("c did not start")
+
+    starts = [
+        Start(name, begin(plugin, how))
+        for name, plugin, how in zip("abc", plugins, (late, lambda _: None, early), strict=True)
+    ]
+    with pytest.raises(ToolSetupError, match=r"^a refuses\nc did not start$"):
+        started_side_by_side(starts, Watcher())
+    assert all(plugin.stopped.is_set() for plugin in plugins)
+
+
+def test_one_that_hangs_is_stopped_some_time_after_another_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starting, "GRACE_SECONDS", 0.01)
+    plugins = [Fake(), Fake()]
+    starts = [
+        Start("a", begin(plugins[0], until_stopped)),
+        Start("b", begin(plugins[1], fails(PluginStartError("b did not start")))),
+    ]
+    with pytest.raises(PluginStartError, match=r"^b did not start$"):
+        started_side_by_side(starts, Watcher())
+    assert all(plugin.stopped.is_set() for plugin in plugins)
+
+
+def test_ctrl_c_stops_all() -> None:
+    plugins = [Fake(), Fake()]
+
+    class Interrupting(Watcher):
+        def starting(self, plugins: Sequence[str]) -> None:
+            if len(plugins) == 1:
+                raise KeyboardInterrupt
+
+    starts = [Start("a", begin(plugins[0], until_stopped)), Start("b", begin(plugins[1], lambda _: None))]
+    with pytest.raises(KeyboardInterrupt):
+        started_side_by_side(starts, Interrupting())
+    assert all(plugin.stopped.is_set() for plugin in plugins)
+
+
+def test_a_launch_that_begins_after_the_end_is_stopped_too() -> None:
+    launches, plugin = Launches(), Fake()
+    launches.end()
+    launches.add(plugin)
+    assert plugin.stopped.is_set()
+
+
+def broken(source: Path, folder: Path, main: str) -> Path:
+    plugin = folder / source.name
+    shutil.copytree(source, plugin)
+    (plugin / "main.py").write_text(main, encoding="utf-8")
+    return plugin
+
+
+@pytest.mark.processes
+def test_of_real_plugins_every_error_is_reported_and_none_is_left(tmp_path: Path) -> None:
+    one, two = (broken(source, tmp_path, "raise SystemExit(7)\n") for source in (TOOLBOX, ODDMENTS))
+    with pytest.raises(HostError) as raised:
+        Host.start(PUPPET, tools=[one, two])
+    assert [line for line in str(raised.value).splitlines() if "did not start" in line] == [
+        f"{plugin} did not start: the plugin exited with code 7" for plugin in (one, two)
+    ]
+
+
+HANGS = "import os, time\nopen('started', 'w').write(str(os.getpid()))\ntime.sleep(600)\n"
+
+
+@pytest.mark.processes
+def test_ctrl_c_while_plugins_start_names_those_that_hang_and_ends_them(tmp_path: Path) -> None:
+    hanging = broken(TOOLBOX, tmp_path, f"print('warming up', flush=True)\n{HANGS}")
+    where = ["--example", "toolbox", "--plugin", str(PUPPET), "--examples", str(FIXTURES), "--tools", str(hanging)]
+    command = [sys.executable, "-m", "devhost", "run", *where, "--query", "[]"]
+    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        said = printed_until(process, lambda said: "warming up" in said)
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "starting puppet, toolbox, toolbox …" in said
+    assert "toolbox | warming up" in said
+    assert "still starting after" in rest
+    if (hanging / "started").exists() and (pid := (hanging / "started").read_text()):
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(pid), 0)

@@ -1,0 +1,305 @@
+"""What a person sees, on a real terminal and piped."""
+
+import io
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from devhost.models.scripted.model import ScriptedModel
+from devhost.node.outputs.outputs import AgentLog, Finding, IconLookups, NodeOutputs, spent
+from devhost.node.outputs.run import CallsMade, NodeError, Run, RunError
+from devhost.terminal import run_view
+from devhost.terminal.chat_view import ChatView
+from devhost.terminal.run_view import RunView, Screen, ViewOptions
+from devhost.terminal.tables import printable, usage_line
+from support.waiting import MovableClock
+
+USAGE = {
+    "total_tokens": 1234,
+    "prompt_tokens": 1200,
+    "completion_tokens": 34,
+    "total_price": "0.01",
+    "currency": "USD",
+    "latency": 1.5,
+}
+
+
+def run(**changes: object) -> Run:
+    log = AgentLog()
+    log.add({"id": "r", "label": "ROUND 1", "status": "start", "data": {}})
+    log.add(
+        {
+            "id": "c",
+            "parent_id": "r",
+            "label": "CALL [b]x[/b]",
+            "status": "error",
+            "error": "it broke",
+            "data": {"k": 1},
+        }
+    )
+    outputs = NodeOutputs(
+        text="",
+        files=[],
+        json=[*(entry.stored() for entry in log.entries.values()), [1, {"a": "b"}]],
+        usage=USAGE,
+        variables={"sources": [{"number": 1, "title": "Manual", "cited": True}, "odd"], "stop_reason": "answered"},
+        logs=log.roots(),
+        dropped_retriever_resources=2,
+        icon_lookups=IconLookups.of(3),
+    )
+    values: dict[str, Any] = {
+        "strategy": "s",
+        "outputs": outputs,
+        "error": None,
+        "findings": [Finding("log-left-open", "log 'ROUND 1' was never finished")],
+        "messages": [],
+        "elapsed_seconds": 1.234,
+    }
+    return Run(**{**values, **changes})
+
+
+def shown(*texts: str, ended: Run, terminal: bool = False, options: ViewOptions | None = None) -> str:
+    out = io.StringIO()
+    console = Console(file=out, width=100, force_terminal=terminal, highlight=False)
+    view = RunView(console, options)
+    view.open("helpdesk", "two questions", "s", ScriptedModel.of([{}]).description, "Why [b]?")
+    view.begin_answer()
+    view.show({"type": "log", "message": {"id": "1", "status": "start", "label": "ROUND 1"}})
+    for text in texts:
+        view.show({"type": "text", "message": {"text": text}})
+    view.close(ended, "The script has turns that no model call asked for: 1.")
+    return out.getvalue()
+
+
+def test_piped_it_is_plain_and_complete() -> None:
+    text = shown("<thi", "nk>hm</think>The an", "swer\x1b[2J\n", ended=run())
+    assert "\x1b" not in text
+    for part in (
+        "Why [b]?",
+        "<think>hm</think>The answer�[2J\n",
+        "… ROUND 1  never finished",
+        "└── ✗ CALL [b]x[/b]",
+        "it broke",
+        '{"k": 1}',
+        "[1]",
+        "Manual",
+        "cited",
+        "stop_reason  answered",
+        "1,234 tokens = 1,200 prompt + 34 completion",
+        "log-left-open: log 'ROUND 1' was never finished",
+        "json ─",
+        '[1, {"a": "b"}]',
+        "In Dify: all versions today drop retriever resources; this run sent 2.",
+        "In Dify: the icons of the log take 5 × list_plugins and 3 × list_builtin_tools.",
+        "turns that no model call asked for: 1",
+        "finished in 1.23 s",
+    ):
+        assert part in text
+
+
+def test_on_a_terminal_thoughts_are_dimmed() -> None:
+    text = shown("<think>hm</think>The answer", ended=run(), terminal=True)
+    assert "\x1b[2;3mhm\x1b[0m" in text
+    assert "The answer" in text
+
+
+FAILED = RunError("ValueError", "broke", "Traceback: here", NodeError("it: Traceback: here", inputs_kept=True))
+
+
+def test_a_failure_is_shown_last_in_one_sentence() -> None:
+    text = shown(ended=run(error=FAILED))
+    assert text.index("failed after 1.23 s") < text.index("ValueError: broke")
+    assert "--traceback prints the traceback." in text
+    assert "Dify's node shows it with its traceback, 19 characters; its inputs are kept." in text
+    assert "Traceback: here" not in text
+
+
+def test_a_traceback_is_shown_if_it_is_asked_for() -> None:
+    text = shown(ended=run(error=FAILED), options=ViewOptions(traceback=True))
+    assert text.index("ValueError: broke") < text.index("\nTraceback: here\n") < text.index("it: Traceback: here")
+
+
+def test_a_message_that_the_node_shows_is_not_repeated() -> None:
+    text = shown(ended=run(error=RunError("InvokeConnectionError", "gone", None, NodeError("gone"))))
+    assert text.count("gone") == 1
+    assert "Dify's node shows this message; its inputs are lost." in text
+
+
+def test_log_entries_are_cut_to_a_line_unless_they_are_asked_for_whole() -> None:
+    log = AgentLog()
+    log.add({"id": "r", "label": "CALL x", "status": "error", "error": "e" * 300, "data": {"text": "d" * 300}})
+    ended = run(outputs=replace(run().outputs, logs=log.roots()))
+    cut, whole = (shown(ended=ended, options=ViewOptions(verbose=verbose)) for verbose in (False, True))
+    assert (cut.count("e" * 60), cut.count("d" * 60)) == (1, 1)
+    assert "".join(whole.split()).count("e" * 300 + '{"text":"' + "d" * 300 + '"}') == 1
+
+
+def test_a_long_error_of_the_node_is_shown_with_its_length() -> None:
+    node = NodeError("Failed to transform agent message: " + "x" * 3000, inputs_kept=True)
+    text = " ".join(shown(ended=run(error=RunError("ValueError", "broke", None, node))).split())
+    assert "ValueError: broke Dify's node shows (3,035 characters; its inputs are kept): Failed to transform" in text
+    assert text.endswith("x… (1,035 more characters)")
+
+
+def test_calls_that_wait_are_shown_with_their_arguments_and_a_state_is_shortened() -> None:
+    long = {"id": "call_2", "tool": "mail\x1b", "arguments": {"n": "z" * 600}}
+    variables = {"pending_calls": [{"id": "call_1", "tool": "order", "arguments": {"n": 1}}, long, "odd"], "a": "b"}
+    ended = run()
+    ended = run(outputs=replace(ended.outputs, variables={**variables, "state": "s" * 131_072}))
+
+    text = shown(ended=ended)
+
+    waiting = text[text.index("calls that wait for an answer ─") : text.index("variables ─")]
+    assert re.search(r"^order +\{\"n\": 1\} +call_1 *$", waiting, re.MULTILINE)
+    assert "mail\N{REPLACEMENT CHARACTER}" in waiting
+    assert '"odd"' in waiting
+    assert waiting.count("z") == 493
+    assert "… (109 more" in waiting
+    assert f"state  {'s' * 40}… (131,072 characters)" in text
+    assert "pending_calls" not in text
+
+
+def test_that_no_call_waits_is_shown_among_the_variables() -> None:
+    ended = run(outputs=replace(run().outputs, variables={"pending_calls": []}))
+
+    assert "pending_calls  []" in shown(ended=ended)
+
+
+@pytest.mark.parametrize(
+    ("usage", "words"),
+    [
+        ({"a": 1}, '{"a": 1}'),
+        ({**USAGE, "total_tokens": "x"}, '"total_tokens": "x"'),
+        ({**USAGE, "latency": None}, '"latency": null'),
+        (["no", "usage"], '["no", "usage"]'),
+        ("none\x1b", "none�"),
+    ],
+)
+def test_a_usage_that_a_variable_replaced_is_shown_as_it_is(usage: object, words: str) -> None:
+    assert words in usage_line(usage).plain
+
+
+@pytest.mark.parametrize(
+    ("price", "words"),
+    [
+        ("0E-7", "0 USD"),
+        ("0.0100000", "0.01 USD"),
+        (1e-07, "0.0000001 USD"),
+        ("1E+3", "1000 USD"),
+        ("NaN", "NaN USD"),
+        ("1E+999999999", "1E+999999999 USD"),
+        ("much", "much USD"),
+    ],
+)
+def test_a_price_has_plain_digits(price: object, words: str) -> None:
+    assert f" · {words} · " in usage_line({**USAGE, "total_price": price}).plain
+
+
+def test_joiners_are_shown_and_control_characters_are_not() -> None:
+    family, persian, quoted = "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\u0645\u06cc\u200c\u062e", "<\u2060think>"
+
+    assert printable(f"{family} {persian} {quoted}\n\t") == f"{family} {persian} {quoted}\n\t"
+    assert printable("a\u202eb\x1b[31m") == "a\ufffdb\ufffd[31m"
+
+
+def test_a_question_cannot_move_the_cursor() -> None:
+    file = io.StringIO()
+
+    RunView(Console(file=file, width=100)).open("help desk", "", "s", ScriptedModel.of([{}]).description, "a\x1b[31mb")
+
+    assert "a\ufffd[31mb" in file.getvalue()
+
+
+def test_a_run_that_ended_at_a_limit_says_so() -> None:
+    outputs = replace(run().outputs, variables={"stop_reason": "time_limit"})
+    assert "stopped at the limit of time (time_limit) after 1.23 s" in shown(ended=run(outputs=outputs))
+
+
+def test_a_failed_run_shows_what_its_models_answers_cost() -> None:
+    made = CallsMade(spent=spent([{"prompt_tokens": 30, "completion_tokens": 4, "total_tokens": 34}, {}]))
+    failed = run(error=RunError("PluginLostError", "gone"), calls=made)
+    assert "34 tokens = 30 prompt + 4 completion" in shown(ended=failed)
+
+
+def test_the_tree_shows_values_that_were_not_sent_as_the_model_wrote_them() -> None:
+    log = AgentLog()
+    data = {"arguments": {"word": "a", "size": "2"}, "request_ids": ["r1", "r2"]}
+    log.add({"id": "1", "label": "CALL look", "status": "success", "data": data})
+    made = CallsMade(sent={"r2": {"word": "a", "size": 2, "color": "red"}, "r1": {"word": "b"}})
+    text = shown(ended=run(outputs=replace(run().outputs, logs=log.roots()), calls=made))
+    assert 'sent: {"size": 2, "color": "red"}' in text
+    assert "r1" not in text
+
+
+def in_a_chat(ended: Run, *, asks_for_the_log: bool = False) -> str:
+    out = io.StringIO()
+    chat = ChatView(Console(file=out, width=100, highlight=False), show_log=False)
+    with chat.turn() as turn:
+        chat.close_turn(turn, ended)
+    if asks_for_the_log:
+        chat.show_log(ended)
+    return out.getvalue()
+
+
+def test_the_log_of_a_chat_shows_what_was_sent_too() -> None:
+    log = AgentLog()
+    data = {"arguments": {"size": "2"}, "request_ids": ["r1"]}
+    log.add({"id": "1", "label": "CALL look", "status": "success", "data": data})
+    ended = run(outputs=replace(run().outputs, logs=log.roots()), calls=CallsMade(sent={"r1": {"size": 2}}))
+    assert 'sent: {"size": 2}' in in_a_chat(ended, asks_for_the_log=True)
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"stop_reason": "call_limit"}, True),
+        ({"stop_reason": "answered"}, False),
+        ({"stop_reason": "call_limit", "pending_calls": [{"id": "1", "tool": "x", "arguments": {}}]}, False),
+    ],
+)
+def test_a_chat_says_that_an_answer_ended_at_a_limit(variables: dict[str, object], *, said: bool) -> None:
+    text = in_a_chat(run(outputs=replace(run().outputs, variables=variables)))
+    assert ("stopped at the limit of tool calls (call_limit)" in text) is said
+
+
+def test_a_printed_line_never_stands_within_the_answer_and_its_escapes_do_not_act() -> None:
+    out = io.StringIO()
+    view = RunView(Console(file=out, width=100, highlight=False))
+    view.show({"type": "text", "message": {"text": "The ans"}})
+    view.screen.printed("puppet", "a\x1b]0;title\x1b[2Jb", exact=True)
+    view.show({"type": "text", "message": {"text": "wer."}})
+    assert out.getvalue() == "The ans\npuppet | a�]0;title�[2Jb\nwer."
+
+
+def test_after_ctrl_c_the_log_says_what_is_open_and_for_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = MovableClock(monkeypatch, run_view)
+    out = io.StringIO()
+    view = RunView(Console(file=out, width=100, highlight=False))
+    view.show({"type": "log", "message": {"id": "r", "label": "ROUND 1", "status": "start", "data": {}}})
+    clock.move(2)
+    call = {"id": "c", "parent_id": "r", "label": "CALL weigh", "status": "start", "data": {"thing": "x"}}
+    view.show({"type": "log", "message": {**call, "id": "d", "status": "success", "label": "CALL draw"}})
+    view.show({"type": "log", "message": call})
+    clock.move(3)
+    view.show_how_far()
+    view.show_how_far()
+    text = out.getvalue()
+    assert text.count("… ROUND 1  not finished after 5.0 s") == 1
+    assert "✓ CALL draw\n" in text
+    assert "… CALL weigh  not finished after 3.0 s" in text
+    assert '{"thing": "x"}' in text
+
+
+def test_the_plugins_that_start_are_named_until_they_serve() -> None:
+    out = io.StringIO()
+    screen = Screen(Console(file=out, width=100, highlight=False))
+    screen.starting(["puppet", "toolbox"])
+    screen.starting(["toolbox"])
+    screen.say_what_starts()
+    assert out.getvalue().startswith("starting puppet, toolbox …\n… toolbox still starting after ")
+    screen.starting([])
+    screen.say_what_starts()
+    assert out.getvalue().count("still starting") == 1

@@ -1,0 +1,258 @@
+"""`devhost tool`: one tool, without an agent."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devhost import Host, ScriptedModel
+from devhost.cli.commands import main
+from devhost.direct import schema_findings
+from devhost.node.messages import file_type
+from devhost.trace.lines import MessageLine, read_trace
+from support.charts import API_KEY
+from support.plugins import CHARTS, ODDMENTS, PROJECT, PUPPET, TOOLBOX
+from support.waiting import PATIENCE, printed_until
+
+PROVIDER = "devhost-tests/oddments/oddments"
+
+pytestmark = pytest.mark.usefixtures("lent_plugins")
+
+
+def called(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> tuple[dict[str, Any], str]:
+    """The object of --json, and what people read."""
+    assert main(["tool", "--json", "--no-color", *arguments]) == code
+    said = capsys.readouterr()
+    report = json.loads(said.out)
+    for file in report["files"]:
+        Path(file["path"]).unlink()
+        Path(file["path"]).parent.rmdir()
+    return report, said.err
+
+
+def steps(*pairs: tuple[str, object]) -> list[str]:
+    return ["--tools", str(ODDMENTS), "perform", "--arg", f"steps={json.dumps(pairs)}"]
+
+
+def rules(report: dict[str, Any]) -> list[str]:
+    return [finding["rule"] for finding in report["findings"]]
+
+
+def test_without_a_name_the_tools_are_listed_with_their_parameters(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tool", "--tools", str(TOOLBOX), "--tools", str(ODDMENTS), "--no-color"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "toolbox/repeat  Says a word several times"
+    assert [line.split()[0] for line in lines[1:4]] == ["word", "times", "separator"]
+    assert "number, at least 1, default 2" in lines[2]
+    assert "set in the panel" in lines[3]
+    (weigh,) = [line for line in lines if line.startswith("oddments/weigh")]
+    assert weigh.endswith("(needs a file, so that no agent can have it: thing)")
+
+
+def test_every_message_is_shown_as_it_comes(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["draw_chart", "--arg", "title=Sales", "--arg", "values=3,1", "--arg", "with_grid=true"]
+    report, read = called(capsys, "--tools", str(CHARTS), "--credential", f"charts.api_key={API_KEY}", *given)
+    assert [message["type"] for message in report["messages"]] == ["text", "json", "image_link"]
+    assert (report["sent"]["with_grid"], report["sent"]["height"], report["error"]) == (True, 40, None)
+    (file,) = report["files"]
+    assert (file["filename"], file["mime_type"]) == ("Sales.png", "image/png")
+    assert "text  Drew 2 values, 40 pixels high." in read
+    assert "Sales.png  image, image/png, " in read
+    assert API_KEY not in read + json.dumps(report)
+
+
+def test_what_dify_guesses_of_an_argument_is_sent_and_said(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["draw_chart", "--arg", "title=S", "--arg", "values=3", "--arg", "with_grid=maybe", "--arg", "height=401"]
+    report, read = called(capsys, "--tools", str(CHARTS), "--credential", f"charts.api_key={API_KEY}", *given)
+    assert (report["sent"]["with_grid"], report["sent"]["height"]) == (True, 401)
+    assert report["notices"] == [
+        "parameter draw_chart.height is 401, out of range (from 10 to 400): Dify sends it unchecked",
+        "parameter draw_chart.with_grid is neither true nor false: Dify sends true",
+    ]
+    assert "notice  parameter draw_chart.with_grid is neither true nor false" in read
+
+
+def test_a_tool_that_no_agent_can_have_gets_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    table, picture = tmp_path / "table.csv", tmp_path / "a=b.png"
+    table.write_text("a,b")
+    picture.write_bytes(b"12345")
+    files = ["--file", f"thing={table}", "--file", f"others={picture}"]
+    report, read = called(capsys, "--tools", str(ODDMENTS), "weigh", *files)
+    assert report["variables"] == {"weight": 8, "label": "document .csv image .png", "mood": "heavy"}
+    assert report["printed"] == ["weighing table.csv a=b.png"]
+    assert "weighing table.csv a=b.png" in read
+    assert "weight = 8" in read
+
+
+@pytest.mark.processes
+def test_no_proxy_of_the_environment_stands_between_a_plugin_and_its_files(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("a,b")
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    report, _ = called(capsys, "--tools", str(ODDMENTS), "weigh", "--file", f"thing={table}", "--transport", "tcp")
+    assert report["variables"]["weight"] == 3
+
+
+def test_variables_are_compared_with_the_output_schema(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    thing = tmp_path / "table.csv"
+    thing.write_text("a,b")
+    given = ["--tools", str(ODDMENTS), "weigh", "--file", f"thing={thing}"]
+    report, read = called(capsys, *given)
+    assert rules(report) == ["output-schema-misfit", "variable-not-declared", "variable-missing"]
+    assert "variable 'mood' is not in the tool's output_schema" in read
+    called(capsys, *given, "--strict", code=1)
+
+
+def test_a_schema_that_is_none_is_a_finding() -> None:
+    schema = {"properties": {"text": {"type": "string"}, "n": {"type": "nonsense"}}}
+    (finding,) = schema_findings(schema, {"n": 1})
+    assert finding.rule == "output-schema-invalid"
+
+
+def test_a_schema_that_refers_elsewhere_is_not_fetched() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0)
+        elsewhere = {"$ref": f"http://127.0.0.1:{server.getsockname()[1]}/schema.json"}
+        difys = {"$ref": "https://dify.ai/schemas/v1/general_structure.json"}
+        (finding,) = schema_findings({"properties": {"chunks": difys, "n": elsewhere}}, {"chunks": [1], "n": 1})
+
+        assert "is another document; devhost fetches none" in finding.sentence
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+def test_a_failure_is_shown_and_its_traceback_if_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    failing = steps(("say", "so far"), ("fail", "no such thing"))
+    report, read = called(capsys, *failing, code=1)
+    assert "raise ValueError(text)" in report["error"]["traceback"]
+    assert "raise ValueError(text)" not in read
+    report, read = called(capsys, *failing, "--traceback", code=1)
+    assert (report["error"]["kind"], report["error"]["message"]) == ("ValueError", "no such thing")
+    assert [message["message"]["text"] for message in report["messages"]] == ["so far"]
+    assert "raise ValueError(text)" in read
+
+
+def test_the_transport_is_chosen_and_stderr_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    report, _ = called(capsys, "--transport", "http", *steps(("complain", "who am I"), ("say", "here")))
+    assert "who am I" in report["printed"]
+    assert report["error"] is None
+
+
+def test_a_broken_rule_of_a_tool_counts_under_strict(capsys: pytest.CaptureFixture[str]) -> None:
+    report, _ = called(capsys, "--strict", *steps(("half_a_file", "h")), code=1)
+    assert rules(report) == ["blob-left-open"]
+
+
+def test_a_broken_rule_of_a_tool_is_a_finding_of_the_agents_run() -> None:
+    call = {"provider": PROVIDER, "tool_name": "perform", "parameters": {"steps": json.dumps([["half_a_file", "h"]])}}
+    with Host.start(PUPPET, tools=[ODDMENTS]) as host:
+        model = ScriptedModel.of([{"text": "unused"}])
+        run = host.run("puppet", {"query": json.dumps([{"call": call}])}, model=model)
+    (finding,) = [finding for finding in run.findings if finding.rule == "blob-left-open"]
+    assert finding.sentence.startswith("tool perform: file 'h' is incomplete")
+
+
+@pytest.mark.parametrize("command", ["replay", "report"])
+def test_a_trace_has_the_messages_both_ways_without_credentials(
+    command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    trace = tmp_path / "call.jsonl"
+    given = ["draw_chart", "--arg", "title=Sales", "--arg", "values=3,1", "--arg", "height=401"]
+    tools = ["--tools", str(CHARTS), "--credential", f"charts.api_key={API_KEY}"]
+    report, _ = called(capsys, *tools, *given, "--trace", str(trace))
+
+    assert [file["path"] for file in report["files"]] == [str(tmp_path / "call.files" / "Sales.png")]
+    read = read_trace(trace)
+    assert (read.header.command, read.header.tool) == ("tool", "chartmakers/charts/charts/draw_chart")
+    (notice,) = read.notices
+    assert notice == "parameter draw_chart.height is 401, out of range (from 10 to 400): Dify sends it unchecked"
+    messages = [line for line in read.lines if isinstance(line, MessageLine)]
+    sent = [line.message["data"] for line in messages if line.side == "host"]
+    assert [data["action"] for data in sent] == ["validate_tool_credentials", "invoke_tool"]
+    assert sent[1]["tool_parameters"]["title"] == "Sales"
+    assert any("Drew 2 values" in json.dumps(line.message) for line in messages if line.side == "plugin")
+    assert API_KEY not in trace.read_text()
+
+    assert main([command, str(trace)]) == 2
+    said = capsys.readouterr()
+    assert "is a trace of devhost tool: it has the messages of a call of chartmakers/charts/charts/draw_c" in said.err
+    assert list(tmp_path.iterdir()) == [trace]
+
+
+def test_a_trace_without_a_call_says_why(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    trace = tmp_path / "call.jsonl"
+    wrong = ["draw_chart", "--arg", "title=S", "--arg", "values=3", "--credential", "charts.api_key=wrong_key_123"]
+    called(capsys, "--tools", str(CHARTS), *wrong, "--trace", str(trace), code=2)
+    (notice,) = read_trace(trace).notices
+    assert notice.startswith("the call did not come to its end: charts refuses its credentials: 401")
+    assert "wrong_key_123" not in trace.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--tools", str(TOOLBOX), "repeat"], "tool repeat needs --arg word=VALUE"),
+        (["--tools", str(ODDMENTS), "weigh"], "tool weigh needs --file thing=PATH"),
+        (["--tools", str(TOOLBOX), "repeal"], "there is no tool 'repeal'; there are: repeat, draw"),
+        (["--tools", str(TOOLBOX), "repeat", "--arg", "word"], "--arg 'word' is not KEY=VALUE"),
+        (["--tools", str(TOOLBOX), "repeat", "--file", "pyproject.toml"], "its parameters for files are: none"),
+        (["--tools", str(ODDMENTS), "weigh", "--file", "pyproject.toml"], "parameters for files are: thing, others"),
+        (["--tools", str(ODDMENTS), "weigh", "--file", "thing=gone.txt"], "there is no file gone.txt"),
+        (["--tools", str(TOOLBOX), "repeat", "--arg", "word=a", "--arg", "times=x"], "invalid literal for int()"),
+        (["--tools", str(TOOLBOX), "repeat", "--model", "m"], "--model is for a model behind an API"),
+    ],
+)
+def test_a_mistake_is_said_before_anything_starts(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["tool", *arguments]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_refused_credentials_are_json_too(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["draw_chart", "--arg", "title=S", "--arg", "values=3", "--credential", "charts.api_key=wrong_key_123"]
+    report, read = called(capsys, "--tools", str(CHARTS), *given, code=2)
+    assert report["error"]["kind"] == "ToolSetupError"
+    assert report["messages"] == []
+    assert "401 Unauthorized" in report["error"]["message"]
+    assert "wrong_key_123" not in json.dumps(report) + read
+
+
+def test_without_a_model_a_call_for_one_is_refused_with_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    report, _ = called(capsys, *steps(("llm", "think")), code=1)
+    assert "model m is not configured: set OPENAI_API_KEY" in report["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("extension", "mime_type", "expected"),
+    [
+        (".PNG", "", "image"),
+        (".csv", "application/vnd.ms-excel", "document"),
+        (".log", "text/plain", "document"),
+        (".m4a", "video/mp4", "audio"),
+        (".zip", "application/zip", "custom"),
+        ("", "audio/ogg", "audio"),
+    ],
+)
+def test_a_file_has_the_type_that_dify_gives_it(extension: str, mime_type: str, expected: str) -> None:
+    assert file_type(extension, mime_type) == expected
+
+
+@pytest.mark.processes
+def test_after_ctrl_c_it_says_for_how_long_the_tool_was_called() -> None:
+    command = [sys.executable, "-m", "devhost", "tool", *steps(("say", "begun"), ("freeze", 600)), "--no-color"]
+    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        said = printed_until(process, lambda said: "begun" in said.partition("messages ─")[2])
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "starting oddments …" in said
+    assert "… the tool had not finished after " in rest
+    assert "it had sent 1 message\n" in rest

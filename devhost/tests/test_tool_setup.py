@@ -1,0 +1,305 @@
+"""What the command line says about tools, held against their YAML before anything is started."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from devhost.errors import DeclarationError, ParameterError
+from devhost.plugin.casting import cast_parameters
+from devhost.plugin.credentials import CredentialField, filled_credentials
+from devhost.plugin.keys import Parameter
+from devhost.protocol.wire import JsonObject
+from devhost.scenario import read_tool_setups
+from devhost.tools.setup import ToolSetup, own_python
+from support.charts import API_KEY, charts
+from support.plugins import CHARTS, TOOLBOX
+
+
+def entity(setup: ToolSetup, name: str = "draw_chart") -> JsonObject:
+    (found,) = [offered.entity for offered in setup.tools if offered.declared.identity.name == name]
+    return found
+
+
+def parameter(described: JsonObject, name: str) -> JsonObject:
+    (found,) = [parameter for parameter in described["parameters"] if parameter["name"] == name]
+    assert isinstance(found, dict)
+    return found
+
+
+def copied(tmp_path: Path, **changes: object) -> Path:
+    """The plugin with its first tool's keys changed."""
+    directory = tmp_path / "charts"
+    shutil.copytree(CHARTS, directory)
+    file = directory / "tools" / "draw_chart.yaml"
+    file.write_text(yaml.safe_dump({**yaml.safe_load(file.read_text()), **changes}))
+    return directory
+
+
+def with_region(tmp_path: Path, **changes: object) -> Path:
+    """The plugin with changes to the credential `region`."""
+    directory = tmp_path / "charts"
+    shutil.copytree(CHARTS, directory)
+    file = directory / "provider" / "charts.yaml"
+    provider = yaml.safe_load(file.read_text())
+    provider["credentials_for_provider"]["region"].update(changes)
+    file.write_text(yaml.safe_dump(provider))
+    return directory
+
+
+def declared(name: str, kind: str, **more: object) -> JsonObject:
+    text = {"en_US": name}
+    return {"name": name, "type": kind, "form": "llm", "label": text, "human_description": text, **more}
+
+
+def test_the_entity_is_what_the_yaml_says() -> None:
+    described = entity(charts())
+    assert described["identity"]["provider"] == "chartmakers/charts/charts"
+    assert [p["name"] for p in described["parameters"] if p["form"] == "llm"] == [
+        *("title", "values", "kind", "height", "caption", "with_grid"),
+    ]
+    assert [option["value"] for option in parameter(described, "kind")["options"]] == ["bar", "line"]
+    height = parameter(described, "height")
+    assert (height["type"], height["min"], height["max"], height["default"]) == ("number", 10, 400, 40)
+    assert parameter(described, "palette")["type"] == "dynamic-select"
+    assert described["runtime_parameters"] == {"color": "blue", "palette": "", "signature": ""}
+
+
+def test_a_fixed_parameter_is_hidden_from_the_model() -> None:
+    settings = ("height=120", "with_grid=no", "kind=line", "caption=true", "signature=signed by me")
+    described = entity(charts(*(f"draw_chart.{setting}" for setting in settings)))
+    assert {
+        name: parameter(described, name)["form"] for name in ("title", "height", "with_grid", "kind", "caption")
+    } == {
+        "title": "llm",
+        "height": "form",
+        "with_grid": "form",
+        "kind": "form",
+        "caption": "form",
+    }
+    assert described["runtime_parameters"] == {
+        "height": 120,
+        "with_grid": False,
+        "kind": "line",
+        "caption": "true",
+        "color": "blue",
+        "palette": "",
+        "signature": "signed by me",
+    }
+
+
+def test_a_tool_may_be_named_with_its_provider() -> None:
+    for name in ("draw_chart", "charts/draw_chart", "chartmakers/charts/charts/draw_chart"):
+        assert entity(charts(f"{name}.color=red"))["runtime_parameters"]["color"] == "red"
+
+
+def test_an_input_schema_is_lost_as_in_dify(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    described = declared("options", "object", input_schema=schema)
+    setup = ToolSetup.read(copied(tmp_path, parameters=[described]), credentials={"charts": {"api_key": API_KEY}})
+    assert parameter(entity(setup), "options")["input_schema"] is None
+
+
+def test_unquoted_options_are_texts(tmp_path: Path) -> None:
+    options = [{"value": value, "label": {"en_US": "Size"}} for value in (1, 2)]
+    described = declared("size", "select", default="2", options=options)
+    setup = ToolSetup.read(copied(tmp_path, parameters=[described]), credentials={"charts": {"api_key": API_KEY}})
+    assert cast_parameters(setup.tools[0].declared.parameters, {}) == {"size": "2"}
+
+
+def test_a_tool_that_needs_a_file_is_left_out_as_in_dify(tmp_path: Path) -> None:
+    described = declared("photo", "file", required=True)
+    setup = ToolSetup.read(copied(tmp_path, parameters=[described]), credentials={"charts": {"api_key": API_KEY}})
+    assert [offered.declared.identity.name for offered in setup.tools] == ["export_table"]
+    assert setup.left_out == ("draw_chart needs a file (photo), so Dify does not offer it to an agent",)
+
+
+PIE = [{"value": "pie", "label": {"en_US": "Pie"}}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "reason", "value"),
+    [
+        ("string", {"required": True}, "tool parameter project not found in tool config", "x"),
+        ("boolean", {"required": True, "default": False}, "tool parameter project not found in tool config", "yes"),
+        (
+            "select",
+            {"default": "x", "options": PIE},
+            "tool parameter project value x not in options ['pie']",
+            "pie",
+        ),
+        ("number", {"default": "tall"}, "project: invalid literal for int() with base 10: 'tall' (in Dify this", "7"),
+    ],
+)
+def test_a_tool_that_cannot_start_is_left_out_until_its_value_is_set(
+    tmp_path: Path, kind: str, more: JsonObject, reason: str, value: str
+) -> None:
+    directory = copied(tmp_path, parameters=[declared("project", kind, **{**more, "form": "form"})])
+    credentials = {"charts": {"api_key": API_KEY}}
+    setup = ToolSetup.read(directory, credentials=credentials)
+    assert [offered.declared.identity.name for offered in setup.tools] == ["export_table"]
+    (sentence,) = setup.left_out
+    assert sentence.startswith(f"draw_chart cannot start: {reason}")
+    assert sentence.endswith(". Give --set draw_chart.project=VALUE")
+
+    setup = ToolSetup.read(directory, credentials=credentials, fixed={"draw_chart": {"project": value}})
+    assert len(setup.tools) == 2
+    assert setup.left_out == ()
+
+
+def test_all_values_that_a_tool_lacks_are_named_at_once(tmp_path: Path) -> None:
+    lacking = [declared(name, "string", form="form", required=True) for name in ("project", "team")]
+    setup = ToolSetup.read(copied(tmp_path, parameters=lacking), credentials={"charts": {"api_key": API_KEY}})
+    (sentence,) = setup.left_out
+    assert sentence == (
+        "draw_chart cannot start: tool parameter project not found in tool config; tool parameter team not found in "
+        "tool config. Give --set draw_chart.project=VALUE, --set draw_chart.team=VALUE"
+    )
+
+
+def test_the_error_for_yaml_that_dify_would_not_load_names_file_and_key(tmp_path: Path) -> None:
+    directory = copied(tmp_path, parameters=[{"name": "x", "type": "integer", "form": "llm", "label": {"en_US": "X"}}])
+    with pytest.raises(
+        DeclarationError, match=r"draw_chart.yaml: parameters\[0\].type: Input should be 'string'.*human_"
+    ):
+        ToolSetup.read(directory)
+
+
+def test_the_plugins_own_python_is_used(tmp_path: Path) -> None:
+    assert own_python(CHARTS) is None
+    directory = copied(tmp_path)
+    python = directory / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.touch()
+    assert own_python(directory) == python
+
+
+# --- credentials -----------------------------------------------------------------------------------------------------
+
+
+def test_credentials_come_from_the_command_line_the_environment_and_the_defaults() -> None:
+    environment = {"CHARTS_API_KEY": "ck_environment", "CHARTS_REGION": "us", "PATH": "/bin"}
+    (setup,) = read_tool_setups([CHARTS], ["charts.api_key=ck_line=with=signs"], [], environment)
+    assert setup.credentials == {"charts": {"api_key": "ck_line=with=signs", "region": "us"}}
+    assert environment == {"PATH": "/bin"}, "no other plugin inherits them"
+    assert charts().credentials == {"charts": {"api_key": API_KEY, "region": "eu"}}
+
+
+def test_secrets_are_known_and_never_in_a_repr() -> None:
+    setup = charts("draw_chart.signature=signed by me")
+    assert setup.secrets == [API_KEY, "signed by me"]
+    assert API_KEY not in repr(setup)
+    assert "signed by me" not in repr(setup)
+
+
+@pytest.mark.parametrize(
+    ("credentials", "settings", "words"),
+    [
+        (
+            [],
+            [],
+            "needs its credential api_key: --credential charts.api_key=VALUE, or CHARTS_API_KEY in the environment",
+        ),
+        (["charts.api_key="], [], "needs its credential api_key"),
+        (["charts.key=ck_SECRET"], [], "no credential 'key'; there are: api_key (required), region"),
+        (["chart.api_key=ck_SECRET"], [], "there is no tool provider 'chart'; there are: charts, toolbox"),
+        (["charts.api_key=ck_1", "charts.region=SECRET"], [], "credential charts.region must be one of: eu, us"),
+        (["ck_SECRET"], [], "--credential is not PROVIDER.KEY=VALUE"),
+        (["api_key=ck_SECRET"], [], "--credential 'api_key' is not PROVIDER.KEY=VALUE"),
+        (["charts.api_key=ck_1"], ["paint.kind=bar"], "there is no tool 'paint'; there are: draw_chart, export_table,"),
+        (["charts.api_key=ck_1"], ["draw_chart.sort=SECRET"], "draw_chart has no parameter 'sort'; there are: title,"),
+        (["charts.api_key=ck_1"], ["draw_chart.kind=pie"], "value pie not in options ['bar', 'line']"),
+        (["charts.api_key=ck_1"], ["draw_chart.height=tall"], "draw_chart.height needs a valid value"),
+        (["charts.api_key=ck_1"], ["draw_chart.kind"], "--set is not TOOL.PARAM=VALUE"),
+    ],
+)
+def test_an_error_does_not_contain_the_value(credentials: list[str], settings: list[str], words: str) -> None:
+    with pytest.raises(ParameterError) as refused:
+        read_tool_setups([CHARTS, TOOLBOX], credentials, settings, {})
+    assert words in str(refused.value)
+    assert "SECRET" not in str(refused.value)
+
+
+def test_a_scripts_panel_names_tools_that_exist_and_set_goes_before_it() -> None:
+    panel = {"draw_chart": {"color": "red", "height": "20"}}
+    (setup,) = read_tool_setups([CHARTS], ["charts.api_key=ck_1"], ["draw_chart.height=30"], {}, panel)
+    assert (entity(setup)["runtime_parameters"]["color"], entity(setup)["runtime_parameters"]["height"]) == ("red", 30)
+    with pytest.raises(ParameterError, match=r"^panel paint\.kind: there is no tool 'paint'"):
+        read_tool_setups([CHARTS], ["charts.api_key=ck_1"], [], {}, {"paint": {"kind": "bar"}})
+
+
+def test_a_select_without_options_takes_no_value() -> None:
+    field = CredentialField(type="select")
+    with pytest.raises(ParameterError, match="cannot be set: it is a select, and the plugin's YAML has no options"):
+        filled_credentials("charts", {"region": field}, {"region": "eu"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "sent", "reason"),
+    [
+        ("select", "asia", "asia", "must be one of: eu, us"),
+        ("select", 3, "3", "must be one of: eu, us"),
+        ("boolean", "maybe", "maybe", "must be true or false"),
+        ("array[tools]", "many", "many", "is of type array[tools]: write its value as JSON"),
+    ],
+)
+def test_an_invalid_default_of_a_credential_is_sent_and_said(
+    tmp_path: Path, kind: str, default: object, sent: object, reason: str
+) -> None:
+    directory = with_region(tmp_path, type=kind, default=default)
+    (setup,) = read_tool_setups([directory], [f"charts.api_key={API_KEY}"], [], {})
+    assert setup.credentials["charts"]["region"] == sent
+    (notice,) = setup.notices
+    assert notice == (
+        f"credential charts.region {reason}. Its default in the plugin's YAML is {default!r}: Dify sends it unchecked. "
+        "Set it with --credential charts.region=VALUE, or CHARTS_REGION in the environment"
+    )
+
+
+def test_an_invalid_default_of_a_required_credential_is_refused_until_it_is_set(tmp_path: Path) -> None:
+    directory = with_region(tmp_path, default="asia", required=True)
+    given = [f"charts.api_key={API_KEY}"]
+    with pytest.raises(
+        ParameterError, match=r"region must be one of: eu, us. Its default .* is 'asia'. Set it with --"
+    ):
+        read_tool_setups([directory], given, [], {})
+    (setup,) = read_tool_setups([directory], [*given, "charts.region=us"], [], {})
+    assert setup.credentials["charts"]["region"] == "us"
+    assert setup.notices == ()
+
+
+def test_a_name_of_two_tools_must_be_given_in_full(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(TOOLBOX, other)
+    manifest = other / "manifest.yaml"
+    manifest.write_text(manifest.read_text().replace("author: devhost-tests", "author: somebody"))
+    with pytest.raises(
+        ParameterError, match="'repeat' is the name of several; say which: devhost-tests/toolbox/toolbox/re"
+    ):
+        read_tool_setups([TOOLBOX, other], [], ["repeat.times=3"], {})
+    first, second = read_tool_setups([TOOLBOX, other], [], ["somebody/toolbox/toolbox/repeat.times=3"], {})
+    assert "times" not in entity(first, "repeat")["runtime_parameters"]
+    assert entity(second, "repeat")["runtime_parameters"]["times"] == 3
+
+
+def test_a_plugin_given_twice_is_started_once() -> None:
+    assert len(read_tool_setups([TOOLBOX, TOOLBOX / ".." / "toolbox"], [], [], {})) == 1
+
+
+def test_a_plugin_without_tools_is_refused() -> None:
+    with pytest.raises(ParameterError, match="is not a tool plugin"):
+        read_tool_setups([TOOLBOX.parent / "puppet"], [], [], {})
+
+
+def test_a_select_of_several_takes_a_list(tmp_path: Path) -> None:
+    options = [{"value": value, "label": {"en_US": value}} for value in "abc"]
+    kinds = declared("kinds", "select", options=options, multiple=True)
+    directory = copied(tmp_path, parameters=[kinds, {**kinds, "name": "fixed"}])
+    setups = read_tool_setups(
+        [directory], [f"charts.api_key={API_KEY}"], ['draw_chart.fixed=["a", "c"]'], environment={}
+    )
+    described = entity(setups[0])
+    assert parameter(described, "kinds")["multiple"] is True
+    assert described["runtime_parameters"] == {"fixed": ["a", "c"]}
+    assert cast_parameters([Parameter.model_validate(kinds)], {"kinds": ["b"]}) == {"kinds": ["b"]}

@@ -1,0 +1,367 @@
+"""--trace: what is written while it happens, and what can be read from it afterwards."""
+
+import io
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from devhost import Host, ScriptedModel
+from devhost.cli.commands import main
+from devhost.errors import TraceError
+from devhost.process.transports.transport import TransportName
+from devhost.protocol.wire import JsonObject
+from devhost.text import Secrets
+from devhost.trace.lines import TraceWriter, read_trace
+from devhost.trace.runs import run_of, traced_runs
+from devhost.trace.timeline import timeline
+from support.charts import API_KEY
+from support.plugins import CHARTS, FIXTURES, PROJECT, PUPPET, TOOLBOX
+from support.tracing import FACTS, as_replayed, remove_files, tracing
+from support.waiting import PATIENCE
+
+pytestmark = pytest.mark.usefixtures("lent_plugins")
+
+TOOLBOXES = ["--example", "toolbox", "--plugin", str(PUPPET), "--examples", str(FIXTURES), "--no-color"]
+HEADER = json.dumps({"trace": "devhost", "version": 1, "started": "2026-08-01T12:00:00Z", **FACTS})
+
+
+def lines_of(file: Path) -> list[JsonObject]:
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+# --- written and read ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("transport", ["stdio", "tcp", "http"])
+def test_a_trace_contains_the_run_over_each_transport(tmp_path: Path, transport: TransportName) -> None:
+    file = tmp_path / "run.jsonl"
+    draw = {"provider": "devhost-tests/toolbox/toolbox", "tool_name": "draw", "parameters": {"size": 9000}}
+    steps: list[JsonObject] = [{"say": "Hi 東京 "}, {"call": draw}, {"ask": "hello"}, {"emit": {"type": "log"}}]
+    with (
+        tracing(file, transport=transport) as writer,
+        Host.start(PUPPET, tools=[TOOLBOX], transport=transport, watcher=writer) as host,
+    ):
+        run = host.run(
+            "puppet", {"query": json.dumps(steps)}, model=ScriptedModel.of([{"text": "The answer"}]), strict=True
+        )
+        writer.remark("a remark")
+    trace = read_trace(file)
+    (traced,) = traced_runs(trace)
+
+    again = run_of(traced, "puppet")
+    assert again.outputs == run.outputs
+    assert again.elapsed_seconds == run.elapsed_seconds
+    assert (again.error, again.findings, again.messages) == (run.error, run.findings, run.messages)
+    assert (again.asked, again.session_id) == (run.asked, run.session_id)
+    assert [finding.rule for finding in again.findings] == ["message-malformed"]
+    assert traced.question == json.dumps(steps)
+    assert traced.remark == "a remark"
+    assert (trace.header.transport, trace.cut_off) == (transport, False)
+
+    tool, model = traced.calls
+    assert (tool.kind, tool.name, tool.request["tool_parameters"], tool.error) == ("tool", "draw", {"size": 9000}, "")
+    assert [piece.data["type"] for piece in tool.pieces] == ["image_link", "retriever_resources"]
+    assert (model.kind, model.name) == ("llm", "scripted-gpt-5")
+    assert "".join(piece.data["delta"]["message"]["content"] for piece in model.pieces) == "The answer"
+
+    times = [line["at"] for line in lines_of(file)[1:]]
+    assert times == sorted(times)
+    sides = {(line["plugin"], line["from"]) for line in lines_of(file) if line.get("event") == "message"}
+    assert sides == {("puppet", "host"), ("puppet", "plugin"), ("toolbox", "host"), ("toolbox", "plugin")}
+
+
+def test_several_runs_at_once_are_told_apart(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    with tracing(file) as writer, Host.start(PUPPET, watcher=writer) as host:
+        for words in ("one", "two"):
+            host.run("puppet", {"query": json.dumps([{"say": words}])}, model=ScriptedModel.of([{}]))
+    runs = [run_of(traced, "puppet").outputs.text for traced in traced_runs(read_trace(file))]
+    assert runs == ["one", "two"]
+
+
+@pytest.mark.processes
+def test_a_killed_run_leaves_what_there_was(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    log = {"type": "log", "message": {"id": "1", "label": "ROUND 1", "status": "start", "data": {}}}
+    steps = [{"emit": log}, {"say": "so far\n"}, {"ask": "x"}]
+    script = tmp_path / "slow.yaml"
+    script.write_text("query: '?'\nturns: &slow [{text: [so, much], delay: 600}]\notherwise: *slow")
+    arguments = [*TOOLBOXES, "--script", str(script), "--query", json.dumps(steps), "--trace", str(file)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "devhost", "run", *arguments], cwd=PROJECT, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        while process.stdout.readline() not in ("so far\n", ""):
+            pass
+        meanwhile = read_trace(file)
+        process.terminate()  # a plugin whose host is killed outright would stay behind
+        process.communicate(timeout=PATIENCE)
+    assert traced_runs(meanwhile)[0].streamed[-1].message["message"] == {"text": "so far\n"}
+    with file.open("a") as torn:
+        torn.write('{"at": 1.5, "event": "mess')
+
+    trace = read_trace(file)
+    (traced,) = traced_runs(trace)
+    run = run_of(traced, "puppet")
+    assert trace.cut_off
+    assert (run.outputs.text, run.outputs.logs[0].label) == ("so far\n", "ROUND 1")
+    assert run.error is not None
+    assert "the trace ends before the run does" in run.error.message
+    assert timeline(traced)[0].status == "start"
+    assert main(["report", str(file)]) == 0
+    page = file.with_suffix(".html").read_text()
+    assert "The last line of the trace is cut off" in page
+    assert "not ended" in page
+
+
+# --- secrets ---------------------------------------------------------------------------------------------------------
+
+
+def test_no_secret_is_in_a_trace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "run.jsonl"
+    key = "sk-test-0123456789"
+    script = tmp_path / "script.yaml"
+    script.write_text(
+        "query: draw\nturns:\n"
+        "- tool_calls: [{name: draw_chart, id: c, arguments: {title: Sales, values: '1,2'}}]\n"
+        f"- text: 'The keys are {API_KEY} and {key}.'\n"
+    )
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    arguments = ["--tools", str(CHARTS), "--credential", f"charts.api_key={API_KEY}", "--script", str(script)]
+    fixed = ["--set", "draw_chart.signature=signed by me"]
+    assert main(["run", "--scripted", *arguments, *fixed, "--no-color", "--trace", str(file)]) == 0
+    remove_files(capsys.readouterr().out)
+    written = file.read_text()
+    for secret in (API_KEY, key, "signed by me"):
+        assert secret not in written
+    assert "The keys are [secret] and [secret]." in run_of(traced_runs(read_trace(file))[0], "").outputs.text
+    requests = [line["message"]["data"] for line in lines_of(file) if line.get("message", {}).get("event") == "request"]
+    assert {request["credentials"]["api_key"] for request in requests if "credentials" in request} == {"[secret]"}
+
+
+def test_half_a_character_can_be_written(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    with tracing(file) as writer:
+        writer.remark("東京 \ud83d")
+    assert read_trace(file).lines[0].model_dump()["sentence"] == "東京 \ud83d"
+    assert "東京" in file.read_text()
+
+
+def test_secret_credentials_of_any_length_stay_out(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    credentials = {"pin": "abc", "region": "eu"}
+    with tracing(file, "abc") as writer:
+        writer.crossed("host", "tools", {"event": "request", "data": {"action": "x", "credentials": credentials}})
+        writer.crossed("plugin", "tools", {"event": "heartbeat"})
+    _, request = lines_of(file)
+    assert request["message"]["data"]["credentials"] == {"pin": "[secret]", "region": "eu"}
+
+
+def test_without_known_secrets_every_credential_is_hidden(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    with TraceWriter(file) as writer:
+        writer.crossed("host", "tools", {"event": "request", "data": {"action": "x", "credentials": {"pin": "abc"}}})
+    _, request = lines_of(file)
+    assert request["message"]["data"]["credentials"] == {"pin": "[secret]"}
+
+
+def test_a_setting_that_is_no_secret_rewrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The setting `default` is also a key of each parameter's description."""
+    directory, file = tmp_path / "toolbox", tmp_path / "run.jsonl"
+    shutil.copytree(TOOLBOX, directory)
+    provider = directory / "provider" / "toolbox.yaml"
+    setting = "credentials_for_provider: {engine: {type: text-input, label: {en_US: Engine}}}\n"
+    provider.write_text(provider.read_text() + setting)
+    arguments = ["--plugin", str(PUPPET), "--script", str(TOOLBOX / "script.yaml"), "--tools", str(directory)]
+    given = ["--credential", "toolbox.engine=default", "--no-color", "--trace", str(file)]
+    assert main(["run", *arguments, *given]) == 0, capsys.readouterr().err
+    remove_files(capsys.readouterr().out)
+    written = file.read_text()
+    assert "[secret]" not in written
+    assert '"engine": "default"' in written
+    assert '"default": "-"' in written
+
+
+# --- files that cannot be written or read ----------------------------------------------------------------------------
+
+
+def test_a_trace_that_cannot_be_written_is_an_error_before_anything_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", *TOOLBOXES, "--trace", str(tmp_path / "no" / "run.jsonl")]) == 2
+    said = capsys.readouterr()
+    assert "cannot be written: No such file or directory" in said.err
+    assert said.out == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_reported_and_does_not_end_the_run() -> None:
+    writer = TraceWriter(Path("/dev/full"), Secrets(), FACTS)
+    with pytest.raises(TraceError, match="is incomplete: No space left on device"), writer:
+        writer.remark("never written")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "line 1: there is no complete line"),
+        ('{"trace": "devho', "line 1: there is no complete line"),
+        ("no trace\n", "line 1: not valid JSON"),
+        ("[]\n", "line 1: a line must be an object"),
+        ('{"a": 1}\n', "line 1: not a trace of devhost"),
+        ('{"trace": "devhost", "version": 7}\n', "line 1: the trace is of version 7; this devhost reads version 1"),
+        ('{"trace": "devhost", "version": 1}\n', "line 1: started: Field required"),
+        (f"{HEADER}\n\nx\n", "line 3: not valid JSON"),
+        (f'{HEADER}\n{{"at": 1, "event": "remark", "sentence": "x"}}\nnull\n', "line 3: a line must be an object"),
+        (f'{HEADER}\n{{"at": -1, "event": "remark", "sentence": "x"}}\n', "line 2: remark.at: Input should be greater"),
+        (f'{HEADER}\n{{"at": 1, "event": "dance"}}\n', "line 2: Input tag 'dance'"),
+        (f'{HEADER}\n{{"at": 1, "event": "message", "from": "host"}}\n', "line 2: message.plugin: Field required"),
+    ],
+)
+def test_the_error_for_a_damaged_trace_names_the_line(tmp_path: Path, text: str, words: str) -> None:
+    file = tmp_path / "run.jsonl"
+    file.write_text(text)
+    with pytest.raises(TraceError) as damaged:
+        read_trace(file)
+    assert str(damaged.value).startswith(f"{file}, {words}")
+
+
+@pytest.mark.parametrize("command", ["replay", "report"])
+def test_a_damaged_trace_exits_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    file = tmp_path / "run.jsonl"
+    file.write_text("not a trace\n")
+    assert main([command, str(file)]) == 2
+    said = capsys.readouterr()
+    assert f"{file}, line 1: not valid JSON" in said.err
+    assert said.out == ""
+
+
+def test_a_last_line_without_its_end_counts_when_it_is_whole(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    file.write_text(f'{HEADER}\n{{"at": 1, "event": "remark", "sentence": "x"}}')
+    trace = read_trace(file)
+    assert (len(trace.lines), trace.cut_off) == (1, False)
+
+
+@pytest.mark.parametrize("end", ["\n", "\n\n", "\n \r\n", "\n  "])
+def test_blank_lines_are_skipped(tmp_path: Path, end: str) -> None:
+    file = tmp_path / "run.jsonl"
+    file.write_text(f'{HEADER}\n\n{{"at": 1, "event": "remark", "sentence": "x"}}{end}')
+    trace = read_trace(file)
+    assert (len(trace.lines), trace.cut_off) == (1, False)
+
+
+def test_a_session_id_of_another_type_does_not_hide_the_other_runs(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    invoked: JsonObject = {"event": "request", "data": {"action": "invoke_agent_strategy"}}
+    odd: JsonObject = {"event": "request", "session_id": ["s"], "data": {"agent_strategy_params": []}}
+    with tracing(file) as writer:
+        writer.crossed("host", "p", {**invoked, "session_id": "s"})
+        writer.crossed("host", "p", {**invoked, **odd})
+        writer.crossed("host", "p", {**invoked, "session_id": "t"})
+    assert len(traced_runs(read_trace(file))) == 2
+    assert main(["replay", str(file)]) == 0
+
+
+@pytest.mark.parametrize("kept", ["query: hello\n", "\n", '{"a": 1}', "\x00\xff"])
+def test_only_a_trace_is_overwritten_by_a_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str], kept: str) -> None:
+    file = tmp_path / "script.yaml"
+    file.write_text(kept)
+    assert main(["run", *TOOLBOXES, "--trace", str(file)]) == 2
+    said = capsys.readouterr()
+    assert f"--trace {file} exists and is not a trace of devhost: name a new file, or an older trace" in said.err
+    assert (said.out, file.read_text()) == ("", kept)
+
+
+@pytest.mark.parametrize("before", ["", HEADER, HEADER[:40], f"{HEADER}\n"])
+def test_an_older_trace_is_overwritten(tmp_path: Path, before: str) -> None:
+    file = tmp_path / "run.jsonl"
+    file.write_text(before)
+    for _ in range(2):
+        with tracing(file) as writer:
+            writer.remark("x")
+    assert len(read_trace(file).lines) == 1
+
+
+def test_a_trace_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", "/no/such/run.jsonl"]) == 2
+    assert "cannot be read: No such file" in capsys.readouterr().err
+
+
+# --- replay ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_replay_shows_what_the_run_showed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "run.jsonl"
+    assert main(["run", *TOOLBOXES, "--trace", str(file)]) == 0
+    shown = capsys.readouterr().out
+    assert main(["replay", str(file), "--no-color"]) == 0
+    assert capsys.readouterr().out == as_replayed(shown)
+    remove_files(shown)
+
+
+def test_a_conversation_is_replayed_turn_by_turn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "chat.jsonl"
+    questions = [json.dumps([{"say": words}]) for words in ("one", "two")]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(questions)))
+    assert main(["chat", *TOOLBOXES, "--trace", str(file)]) == 0
+    conversation = capsys.readouterr().out
+    assert main(["replay", str(file), "--no-color"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.endswith(conversation[conversation.index("you> ") :])
+    assert main(["report", str(file)]) == 0
+    page = file.with_suffix(".html").read_text()
+    assert "A conversation of 2 turns" in page
+    assert page.count('class="card timeline"') == 2
+
+
+def test_a_replay_does_not_show_what_the_host_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "run.jsonl"
+    odd = [{"type": kind, "message": {"text": None}} for kind in ("text", "link", "dance")]
+    steps = [{"say": "Hi"}, *({"emit": message} for message in odd)]
+    assert main(["run", *TOOLBOXES, "--query", json.dumps(steps), "--strict", "--trace", str(file)]) == 1
+    shown = capsys.readouterr().out
+    assert main(["replay", str(file), "--no-color"]) == 0
+    assert capsys.readouterr().out == as_replayed(shown)
+
+
+@pytest.mark.parametrize("speed", ["nan", "0", "1e-300", "-1", "soon"])
+def test_a_speed_that_is_not_a_positive_number_is_refused(capsys: pytest.CaptureFixture[str], speed: str) -> None:
+    assert main(["replay", "run.jsonl", "--speed", speed]) == 2
+    assert "Invalid value for '--speed'" in capsys.readouterr().err
+
+
+def test_a_replay_can_keep_the_pauses_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "run.jsonl"
+    said = {"type": "stream", "data": {"type": "text", "message": {"text": "a"}}}
+    request = {"event": "request", "session_id": "s", "data": {"action": "invoke_agent_strategy"}}
+    lines = [
+        {"at": 1.0, "event": "message", "from": "host", "plugin": "p", "message": request},
+        *(
+            {
+                "at": at,
+                "event": "message",
+                "from": "plugin",
+                "plugin": "p",
+                "message": {"event": "session", "session_id": "s", "data": said},
+            }
+            for at in (1.5, 3.5)
+        ),
+    ]
+    file.write_text("\n".join([HEADER, *map(json.dumps, lines)]) + "\n")
+    slept: list[float] = []
+    monkeypatch.setattr("devhost.cli.trace_commands.sleep", slept.append)
+    assert main(["replay", str(file), "--speed", "2"]) == 0
+    assert slept == [0.25, 1.0]
+    slept.clear()
+    assert main(["replay", str(file)]) == 0
+    assert slept == []

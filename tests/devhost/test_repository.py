@@ -1,0 +1,40 @@
+"""`devhost check` and `devhost list` over the plugins of this repository, and the page that lists their rules."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from devhost.cli.commands import main
+from devhost.plugin.check import check_plugin
+from devhost.plugin.rules.listed import RULES
+from tests.devhost import ROOT
+
+EXAMPLES = [manifest.parent for manifest in sorted((ROOT / "examples").glob("*/manifest.yaml"))]
+
+
+@pytest.mark.parametrize("plugin", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_has_no_refusal(plugin: Path) -> None:
+    assert check_plugin(plugin).refusals == ()
+
+
+def test_a_strategy_plugins_list_has_a_line_for_each_thing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", str(ROOT), "--no-color"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    beginnings = [line.partition("  ")[0] for line in lines if not line.startswith(" ")]
+    expected = [
+        "plugin gpt5-agents/gpt5_agent 0.1.0",
+        "strategy gpt5_react",
+        "example helpdesk",
+        "scenario helpdesk/two-topics",
+        "tool helpdesk/search_manual",
+    ]
+    assert [name for name in beginnings if name in expected] == expected
+    assert "    maximum_iterations          number, from 1 to 100, default 6  Max iterations" in lines
+
+
+def test_the_page_on_releases_lists_the_rules() -> None:
+    page = (ROOT / "docs" / "releasing.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([\w-]+)` \| (.+) \|$", page.partition("\n## The rules\n")[2], re.MULTILINE)
+
+    assert dict(rows) == RULES
