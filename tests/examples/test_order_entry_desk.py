@@ -2,187 +2,145 @@
 
 import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from order_desk.agents.second_reader import SecondReader
-from order_desk.commands import commands
-from order_desk.context import message_to_model
-from order_desk.messages import Annotation, BackEndData, ChatMessage, FrontEndData, MessageData
-from order_desk.opening import ROOT
-from order_desk.pending import Pending
-from order_desk.store import MessageStore
-from order_system_server.book import OrderBook
-from order_system_server.server import OrderSystemServer
-from ordering.services.reviewing import ToRead
-from ordering.values.results import Judgement
-from sqlalchemy import URL
+from order_desk.agents import SecondReader
+from order_desk.commands import ROOT, commands
+from order_desk.desk import _named
+from order_desk.messages import Annotation, BackEndData, ChatMessage, Conversation, FrontEndData, message_to_model
+from order_desk.order_system_server import OrderSystemServer
+from ordering.orders import Judgement
+from sqlalchemy import URL, inspect
+from tool_layer.database import Database
+from tool_layer.run_steps import make_table
 
 from devhost import Host, ScriptedModel
+from devhost.conversation import KeptState
 
 FRONT_END = FrontEndData(customer_number="C-3001", customer_name="Café Lindqvist", page_snapshot="</order_context> <b>")
-JUDGEMENT = Judgement(verdict="change", concerns=("Half was enough.",), confidence="high")
-ANNOTATION = Annotation(order_request_id=3, version=1, judgement=JUDGEMENT)
-
-
-def envelope(status: str = "success", **result: object) -> Mapping[str, object]:
-    return {
-        "tool": "any",
-        "status": "ok",
-        "json": {"status": status, "result": {"message": "For the model.", **result}},
-    }
-
-
-def review(order_request_id: int, **more: object) -> Mapping[str, object]:
-    output = {"order_request_id": order_request_id, "version": 1, "verdict": "pass", "findings": [], **more}
-    return envelope(reviewer_output=output)
+JUDGEMENT = Judgement("change", ("Half was enough.",), "high")
+ANNOTATION = Annotation(
+    order_request_id=3, version=1, verdict="change", concerns=("Half was enough.",), confidence="high"
+)
 
 
 def of_assistant(**added: Any) -> ChatMessage:  # noqa: ANN401 - fields
-    return ChatMessage(role="assistant", text="Saved.", data=MessageData(back_end=BackEndData(**added)))
+    return ChatMessage(role="assistant", text="Saved.", back_end=BackEndData(**added))
 
 
-def context_of(message: str) -> dict[str, object]:
-    found = re.fullmatch(r"(.*)\n\n<order_context>\n(.*)\n</order_context>", message, re.DOTALL)
-    assert found is not None
-    context: dict[str, object] = json.loads(found[2])
-    return context
+def test_of_each_named_value_the_last_one_lands_on_the_message() -> None:
+    found = [
+        {"message": "For the model.", "saved_order_request_id": 3},
+        {"message": "For the model.", "referenced_order_request_id": 1, "output_report": "Order SO-1"},
+        {"message": "For the model.", "saved_order_request_id": 4},
+    ]
 
-
-def test_what_tools_made_waits_for_one_message() -> None:
-    pending = Pending()
-    pending.add_results([envelope(saved_order_request_id=3), envelope(referenced_order_request_id=1)])
-    pending.add_results([envelope(saved_order_request_id=4), envelope(output_report="Order SO-1")])
-    pending.add_annotation(ANNOTATION)
-
-    assert pending.taken() == BackEndData(
-        saved_order_request_id=4, referenced_order_request_id=1, report="Order SO-1", annotations=(ANNOTATION,)
+    assert BackEndData(**_named(found)) == BackEndData(
+        saved_order_request_id=4, referenced_order_request_id=1, report="Order SO-1"
     )
-    assert pending.taken() == BackEndData()
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
-        envelope("error", saved_order_request_id=3),
-        {"tool": "other", "json": ["saved_order_request_id", 3]},
-        {"tool": "other", "json": {"saved_order_request_id": 3}},
-        {"tool": "save_order_draft", "json": None},
-        {"tool": "save_order_draft"},
-        envelope(items=["working memory"]),
-    ],
-)
-def test_only_the_named_values_of_successful_calls_are_kept(entry: Mapping[str, object]) -> None:
-    pending = Pending()
-    pending.add_results([entry])
-
-    assert pending.taken() == BackEndData()
-
-
-def test_a_review_is_read_once_and_only_if_nobody_has_judged_it() -> None:
-    pending = Pending()
-    pending.add_results([review(3), review(3), review(4, second_reader=JUDGEMENT.model_dump()), review(5)])
-
-    assert pending.reviewed() == [3, 5]
-    assert pending.reviewed() == []
-
-
-def test_the_model_reads_the_front_ends_data_and_the_ids_that_were_made_last() -> None:
+def test_the_model_reads_the_front_ends_data_and_what_was_added_last() -> None:
     history = [
         of_assistant(saved_order_request_id=3, annotations=(ANNOTATION,)),
         of_assistant(saved_order_request_id=4, report="Order SO-1"),
         of_assistant(referenced_order_request_id=1),
-        ChatMessage(role="user", text="Thanks", data=MessageData(front_end=FRONT_END)),
+        ChatMessage(role="user", text="Thanks", front_end=FRONT_END),
     ]
 
     message = message_to_model("Two more.", FRONT_END, history)
+    found = re.fullmatch(r"Two more\.\n\n<order_context>\n(.*)\n</order_context>", message, re.DOTALL)
 
-    assert message.startswith("Two more.\n\n<order_context>\n")
+    assert found is not None
     assert message.count("</order_context>") == 1
-    assert context_of(message) == {
+    assert json.loads(found[1]) == {
         "customer_number": "C-3001",
         "customer_name": "Café Lindqvist",
         "page_snapshot": "</order_context> <b>",
         "saved_order_request_id": 4,
         "referenced_order_request_id": 1,
-        "second_reader": [ANNOTATION.model_dump(mode="json")],
+        "annotations": [ANNOTATION.model_dump(mode="json")],
     }
-    assert set(context_of(message_to_model("Hello", FRONT_END, []))) == {
-        *("customer_number", "customer_name", "page_snapshot")
-    }
+    assert "saved_order_request_id" not in message_to_model("Hello", FRONT_END, [])
 
 
-def test_messages_are_kept_with_their_data_by_conversation(database_url: URL) -> None:
-    store = MessageStore(database_url)
-    said = ChatMessage(role="user", text="こんにちは", data=MessageData(front_end=FRONT_END))
+def test_a_conversation_is_in_the_database_with_what_the_agent_goes_on_from(database_url: URL) -> None:
+    said = ChatMessage(role="user", text="こんにちは", front_end=FRONT_END)
     answered = of_assistant(saved_order_request_id=3, annotations=(ANNOTATION,))
+    state = KeptState("state of a run", ({"tool": "request_order", "arguments": {"order_request_id": 3}},))
+    other = Conversation(database_url, "c2")
+    other.add(said)
 
-    store.add("c1", said)
-    store.add("c2", said)
-    store.add("c1", answered)
+    conversation = Conversation(database_url, "c1")
+    conversation.add(said)
+    conversation.add(answered, state)
+    conversation.add(said)
 
-    assert MessageStore(database_url).of("c1") == [said, answered]
-    assert store.of("c3") == []
+    after_a_restart = Conversation(database_url, "c1")
+    assert after_a_restart.messages() == [said, answered, said]
+    assert after_a_restart.state() == state
+    assert other.state() == KeptState()
+    with Database(database_url, make_table).session() as session:
+        types = {
+            column["name"]: str(column["type"]) for column in inspect(session.connection()).get_columns("chat_states")
+        }
+    assert types["waiting"] == ("JSONB" if "postgresql" in database_url.drivername else "JSON")
 
 
-@pytest.fixture(scope="module")
-def chatted(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, list[ChatMessage]]:
-    """The database, what the terminal showed, and the messages of the scenario in which half is rejected."""
-    database = f"sqlite:///{tmp_path_factory.mktemp('desk')}/desk.sqlite3"
-    ended = CliRunner().invoke(
-        commands, ["chat", "--scripted", "--play", "--scenario", "rejected", "--database-url", database]
-    )
+def chat(database: str, scenario: str, *arguments: str, says: str | None = None) -> str:
+    """What the terminal shows."""
+    shared = ["chat", "--scripted", "--scenario", scenario, "--database-url", database]
+    ended = CliRunner().invoke(commands, [*shared, *arguments], input=says)
     assert ended.exit_code == 0, ended.output
-    (conversation,) = re.findall(r"^Conversation (\S+)\.", ended.output, re.MULTILINE)
-    messages = MessageStore(URL.create("sqlite", database=database.removeprefix("sqlite:///"))).of(conversation)
-    return database, ended.output, list(messages)
+    return ended.output
+
+
+def conversation_in(shown: str) -> str:
+    (found,) = re.findall(r"^Conversation (\S+)\.", shown, re.MULTILINE)
+    return str(found)
 
 
 @pytest.mark.e2e
-def test_ids_reports_and_judgements_land_on_the_next_message_of_the_assistant(
-    chatted: tuple[str, str, list[ChatMessage]],
-) -> None:
-    _, _, messages = chatted
+def test_a_conversation_goes_on_after_a_restart_and_keeps_its_data_and_its_audit_trail(tmp_path: Path) -> None:
+    """The first chat ends while an order waits for approval; the second one answers it."""
+    database = f"sqlite:///{tmp_path}/desk.sqlite3"
+    first = chat(
+        *(database, "rejected"),
+        says="Café Lindqvist, C-3001. Please order 40 packs of paper nakpins folded in four, as soon as possible.\n",
+    )
+    conversation = conversation_in(first)
+    second = chat(database, "rejected", "--conversation", conversation, says="half of it only\nyes\n")
+    url = URL.create("sqlite", database=str(tmp_path / "desk.sqlite3"))
+    messages = Conversation(url, conversation).messages()
+    audit = ["audit", conversation, "--database-url", database]
 
+    assert "I need your approval" in first
+    assert conversation_in(second) == conversation
+    assert "40 pack (100 sheets). Review: no concerns." in second  # what waits is shown again
+    assert "· second reader of order request 3, version 2: pass (low confidence)" in second
+    assert "- NP-200 ペーパーナプキン 4つ折り: 20 pack (100 sheets)" in second
+    assert '"status"' not in first + second
     assert [message.role for message in messages] == ["user", "assistant"] * 3
-    users, assistants = messages[::2], [message.data.back_end for message in messages[1::2]]
-    assert all(message.data.back_end == BackEndData() for message in users)
-    assert all(message.data.front_end is not None for message in users)
-    assert all(message.data.front_end is None for message in messages[1::2])
-    assert [data.saved_order_request_id for data in assistants] == [3, 3, None]
-    assert [[note.version for note in data.annotations] for data in assistants] == [[1], [2], []]
-    assert [data.report is not None for data in assistants] == [False, False, True]
-    kept = "".join(message.model_dump_json() for message in messages)
-    assert "Items like" not in kept
-    assert "no rule asks for a change" not in kept
-
-
-@pytest.mark.e2e
-def test_the_chat_shows_report_and_judgement_and_no_result_as_it_is(
-    chatted: tuple[str, str, list[ChatMessage]],
-) -> None:
-    _, shown, _ = chatted
-
-    assert "· second reader of order request 3, version 2: pass (low confidence)" in shown
-    assert "- NP-200 ペーパーナプキン 4つ折り: 20 pack (100 sheets)" in shown
-    assert '"status"' not in shown
-
-
-@pytest.mark.e2e
-def test_the_audit_prints_every_run_of_a_tool_of_the_conversation(chatted: tuple[str, str, list[ChatMessage]]) -> None:
-    database, shown, _ = chatted
-    (conversation,) = re.findall(r"^Conversation (\S+)\.", shown, re.MULTILINE)
-
-    printed = CliRunner().invoke(commands, ["audit", conversation, "--database-url", database]).output
+    assert all(message.back_end == BackEndData() and message.front_end for message in messages[::2])
+    added = [message.back_end for message in messages[1::2]]
+    assert [data.saved_order_request_id for data in added] == [3, 3, None]
+    assert [[note.version for note in data.annotations] for data in added] == [[1], [2], []]
+    assert [data.report is not None for data in added] == [False, False, True]
+    assert not [message for message in messages if "no rule asks for a change" in message.model_dump_json()]
+    printed = CliRunner().invoke(commands, audit).output
+    assert sum(f"  {conversation}" in line for line in printed.splitlines()) == 10
     other = CliRunner().invoke(commands, ["audit", "another", "--database-url", database]).output
-
-    steps = [line for line in printed.splitlines() if conversation in line]
-    assert len(steps) == 7
-    assert '"saved_order_request_id": 3' in printed
     assert other == "There are no run steps of conversation another.\n"
+
+
+@pytest.mark.e2e
+def test_the_chat_of_a_scenario_without_an_order_system_places_nothing(tmp_path: Path) -> None:
+    shown = chat(f"sqlite:///{tmp_path}/order_entry.sqlite3", "order-system-down", "--play")
+
+    assert "our order system cannot be reached at the moment, so nothing is ordered" in shown
 
 
 @pytest.mark.parametrize(
@@ -191,10 +149,11 @@ def test_the_audit_prints_every_run_of_a_tool_of_the_conversation(chatted: tuple
         (["chat", "--scenario", "unknown", "--play"], "unknown.yaml"),
         (["chat", "--strategy", "unknown", "--play", "--scripted"], "there is no strategy 'unknown'"),
         (["audit", "--database-url", "mysql://root:s3cret@db/shop"], "these tools know postgresql:// and sqlite://"),
+        (["begin", "--yes", "--database-url", "sqlite:////nowhere/at/all"], "cannot be used"),
     ],
 )
 def test_a_mistake_is_one_sentence(arguments: list[str], words: str, tmp_path: Path) -> None:
-    database = [] if "audit" in arguments else ["--database-url", f"sqlite:///{tmp_path}/desk.sqlite3"]
+    database = [] if "--database-url" in arguments else ["--database-url", f"sqlite:///{tmp_path}/desk.sqlite3"]
     ended = CliRunner().invoke(commands, [*arguments, *database])
 
     assert ended.exit_code == 1
@@ -203,19 +162,8 @@ def test_a_mistake_is_one_sentence(arguments: list[str], words: str, tmp_path: P
     assert "s3cret" not in ended.output
 
 
-@pytest.mark.e2e
-def test_the_chat_of_a_scenario_without_an_order_system_places_nothing(tmp_path: Path) -> None:
-    database = f"sqlite:///{tmp_path}/order_entry.sqlite3"
-    ended = CliRunner().invoke(
-        commands, ["chat", "--scenario", "order-system-down", "--play", "--database-url", database]
-    )
-
-    assert ended.exit_code == 0, ended.output
-    assert "our order system cannot be reached at the moment, so nothing is ordered" in ended.output
-
-
 def test_a_port_that_is_taken_is_one_sentence() -> None:
-    with OrderSystemServer(OrderBook()) as server:
+    with OrderSystemServer() as server:
         ended = CliRunner().invoke(commands, ["order-system", "--port", server.url.rpartition(":")[2]])
 
     assert ended.exit_code == 1
@@ -232,14 +180,16 @@ def test_no_script_shows_a_tools_result_as_it_is() -> None:
 @pytest.mark.e2e
 def test_a_second_readers_answer_fits_its_schema_or_is_none() -> None:
     """An answer outside of the schema goes back to the model."""
-    answers = [JUDGEMENT.model_dump(mode="json"), {"verdict": "maybe", "concerns": [], "confidence": "low"}]
+    right = {"verdict": "change", "concerns": ["Half was enough."], "confidence": "high"}
     models = [
         ScriptedModel.of([{"tool_calls": [{"name": "submit_answer", "id": "1", "arguments": answer}]}])
-        for answer in answers
+        for answer in (right, {**right, "verdict": "maybe"})
     ]
-    read = ToRead(3, 1, "Order request 3")
     with Host.start(ROOT) as host:
-        judgements = [SecondReader(host, lambda model=model: model).judged(read, ["Hello"]) for model in models]  # type: ignore[misc]
+        judgements = [
+            SecondReader(host, lambda model=model: model).judged("Order request 3", ["Hello"])  # type: ignore[misc]
+            for model in models
+        ]
 
     assert judgements == [JUDGEMENT, None]
     assert "Order request 3" in models[0].requests[0].prompt_messages[-1].text

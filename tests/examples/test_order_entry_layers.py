@@ -1,67 +1,67 @@
 """The layers of order entry: tools → services → repositories, and never back or past one."""
 
 import re
-from pathlib import Path
+from types import ModuleType
 
+import order_desk
+import order_tools
 import ordering
 import pytest
 
 from support.imports import imported
 
 from .conftest import ORDER_ENTRY
-from .layers import used_by, wrong_directions
+from .layers import used_by
 
-ORDER = re.findall(r"\w+", re.findall(r"`(values → [^`]+)`", ordering.__doc__ or "", re.DOTALL)[0].replace("\n", " "))
-STORAGE = ("ordering.storage", "sqlalchemy", "tool_layer.database", "tool_layer.run_steps")
-
-
-def test_every_part_imports_only_those_before_it() -> None:
-    folder = ORDER_ENTRY / "ordering"
-
-    parts = {path.stem for path in folder.iterdir() if path.stem not in {"__init__", "__pycache__"}}
-    assert set(ORDER) == parts
-    assert list(wrong_directions(folder, ORDER)) == []
+DOMAIN = ("orders", "rules", "matching")
+REPOSITORY = {"order_desk", "devhost", "examples", "checks"}
+"""What is not packaged."""
 
 
-@pytest.mark.parametrize("tool", sorted((ORDER_ENTRY / "tools").glob("[a-z]*.py")), ids=lambda tool: tool.stem)
-def test_a_tool_knows_no_repository_and_no_session(tool: Path) -> None:
-    assert [name for name in imported(tool) if name.startswith(STORAGE)] == []
-    parts = {name.split(".")[1] for name in imported(tool) if name.startswith("ordering.")}
-    assert parts <= {"tool_base", "values"}
+def used(*path: str) -> set[str]:
+    """Roots of what a module imports, and the names of its own package's parts."""
+    return {part for name in imported(ORDER_ENTRY.joinpath(*path)) for part in name.split(".")[:2]}
 
 
-@pytest.mark.parametrize("package", ["values", "orders"])
-def test_values_know_no_database_and_no_network(package: str) -> None:
-    outside = {name.split(".")[0] for name in used_by(ORDER_ENTRY / "ordering" / package)}
+@pytest.mark.parametrize("package", [ordering, order_tools, order_desk], ids=lambda package: package.__name__)
+def test_every_module_imports_only_those_to_its_left(package: ModuleType) -> None:
+    """In the order that the package's docstring names."""
+    (chain,) = re.findall(r"`([^`]*→[^`]*)`", (package.__doc__ or "").replace("\n", " "))
+    ranks = [set(re.findall(r"\w+", rank)) for rank in chain.split("→")]
 
-    assert outside & {"sqlalchemy", "httpx", "dify_plugin"} == set()
+    assert set().union(*ranks) == {file.stem for file in (ORDER_ENTRY / package.__name__).glob("[a-z]*.py")}
+    for place, rank in enumerate(ranks):
+        for module in rank:
+            assert used(package.__name__, f"{module}.py") & set().union(*ranks[place:]) == set(), module
 
 
-def test_only_the_base_of_the_tools_knows_dify() -> None:
+@pytest.mark.parametrize("module", DOMAIN)
+def test_the_domain_knows_no_database_no_network_and_no_clock(module: str) -> None:
+    assert used("ordering", f"{module}.py") & {"sqlalchemy", "httpx", "tool_layer", "dify_plugin", "storage"} == set()
+
+
+def test_services_return_values_and_know_nothing_of_a_models_input_and_sentences() -> None:
+    assert used_by(ORDER_ENTRY / "ordering") & {"tool_layer.envelope", "tool_layer.parsing"} == set()
+    assert {name.split(".")[0] for name in used_by(ORDER_ENTRY / "ordering")} & {"order_tools", "dify_plugin"} == set()
+
+
+def test_a_tool_knows_no_repository_and_only_their_base_knows_dify() -> None:
+    for folder in ("tools", "order_tools"):
+        assert {
+            name for name in used_by(ORDER_ENTRY / folder) if name.startswith(("ordering.storage", "sqlalchemy"))
+        } == set()
     knowing = [
         file.name
-        for file in (ORDER_ENTRY / "ordering").rglob("*.py")
+        for folder in ("ordering", "order_tools", "tools")
+        for file in (ORDER_ENTRY / folder).rglob("*.py")
         if imported(file) & {"dify_plugin", "tool_layer.recorded_tool"}
     ]
+    assert knowing == ["base.py"]
 
-    assert knowing == ["tool_base.py"]
 
-
-@pytest.mark.parametrize("folder", ["ordering", "tools", "provider", "tool_layer"])
+@pytest.mark.parametrize("folder", ["ordering", "order_tools", "tools", "provider"])
 def test_what_is_packaged_imports_nothing_of_the_repositorys_own(folder: str) -> None:
     ignored = {line.strip("/") for line in (ORDER_ENTRY / ".difyignore").read_text().splitlines()}
-    roots = {name.split(".")[0] for name in used_by(ORDER_ENTRY / folder)}
 
-    assert {"order_desk", "order_system_server", "checks.py", "__main__.py", "workflow.yml", ".venv", ".env"} <= ignored
-    assert roots & {"devhost", "examples", "order_desk", "order_system_server", "checks"} == set()
-
-
-def test_the_back_end_reaches_the_orders_through_services() -> None:
-    """Only its own store makes tables, beside those of the tools."""
-    reaching = {
-        file.name
-        for file in (ORDER_ENTRY / "order_desk").rglob("*.py")
-        if any(name.startswith("ordering.storage") for name in imported(file))
-    }
-
-    assert reaching == {"store.py"}
+    assert {"order_desk", "checks.py", "__main__.py", "workflow.yml", ".venv", ".env"} <= ignored
+    assert {name.split(".")[0] for name in used_by(ORDER_ENTRY / folder)} & REPOSITORY == set()

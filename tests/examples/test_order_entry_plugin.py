@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from ordering.application import Application
-from ordering.order_system import HttpOrderSystem
+from order_desk.order_system_server import OrderSystemServer
+from ordering.services import OrderService
 from sqlalchemy import URL
 from tool_layer.address import place
 from tool_layer.run_steps import steps_of
@@ -19,36 +19,29 @@ CONVERSATION = "c-17"
 
 
 class Desk:
-    def __init__(self, plugin: StdioPlugin, database: URL) -> None:
+    def __init__(self, plugin: StdioPlugin, database: URL, order_system: str) -> None:
         self._plugin = plugin
         self.database = database
         address = database.render_as_string(hide_password=False)
-        self._credentials = {"database_url": address, "order_system_url": "http://127.0.0.1:1"}
-        self.application = Application.over(database, HttpOrderSystem("http://127.0.0.1:1"))
+        self._credentials = {"database_url": address, "order_system_url": order_system}
+        self.service = OrderService.by_credentials(self._credentials)
 
     def called(self, tool: str, **parameters: object) -> dict[str, Any]:
         """The one message of the tool: its envelope."""
-        data = {
-            "type": "tool",
-            "action": "invoke_tool",
-            "provider": "orders",
-            "tool": tool,
-            "credentials": self._credentials,
-            "credential_type": "api-key",
-            "tool_parameters": {"conversation": CONVERSATION, **parameters},
-        }
-        (event,) = self._plugin.request({"s": data})["s"]
-        envelope: dict[str, Any] = event["data"]["message"]["json_object"]
+        called = {"tool": tool, "tool_parameters": {"conversation": CONVERSATION, **parameters}}
+        envelope: dict[str, Any] = self._event("invoke_tool", called)["data"]["message"]["json_object"]
         return envelope
 
+    def said(self, tool: str, **parameters: object) -> str:
+        message: str = self.called(tool, **parameters)["result"]["message"]
+        return message
+
     def validated(self, **credentials: str) -> dict[str, Any]:
-        data = {
-            "type": "tool",
-            "action": "validate_tool_credentials",
-            "provider": "orders",
-            "credentials": {**self._credentials, **credentials},
-        }
-        (event,) = self._plugin.request({"s": data})["s"]
+        return self._event("validate_tool_credentials", {"credentials": {**self._credentials, **credentials}})
+
+    def _event(self, action: str, more: dict[str, Any]) -> dict[str, Any]:
+        data = {"type": "tool", "action": action, "provider": "orders", "credentials": self._credentials}
+        (event,) = self._plugin.request({"s": {**data, "credential_type": "api-key", **more}})["s"]
         return event
 
 
@@ -59,8 +52,9 @@ def plugin() -> Iterator[StdioPlugin]:
 
 
 @pytest.fixture
-def desk(plugin: StdioPlugin, database_url: URL) -> Desk:
-    return Desk(plugin, database_url)
+def desk(plugin: StdioPlugin, database_url: URL) -> Iterator[Desk]:
+    with OrderSystemServer() as server:
+        yield Desk(plugin, database_url, server.url)
 
 
 DRAFT = {
@@ -93,12 +87,20 @@ def test_each_tool_answers_with_the_result_of_its_agent_and_leaves_a_run_step(de
     requested = desk.called("request_order", order_request_id=number, order=review["result"]["order_to_approve"])
 
     assert (found["status"], set(found["result"])) == ("success", {"message"})
+    assert (
+        "NP-200: ペーパーナプキン 4つ折り (Paper napkins folded in four), 100 sheets, sold by pack or case"
+        in found["result"]["message"]
+    )
     assert similar["result"]["referenced_order_request_id"] == 1
     assert set(saved["result"]) == {"message", "saved_order_request_id"}
-    assert review["result"]["reviewer_output"]["verdict"] == "pass"
-    assert (requested["status"], set(requested["result"])) == ("error", {"message"})
-    assert "Nothing was placed" in requested["result"]["message"]
-    steps = steps_of(desk.application.database, CONVERSATION)
+    output = {"order_request_id": number, "version": 1, "verdict": "pass", "findings": []}
+    assert review["result"]["reviewer_output"] == output
+    assert requested["result"] == {
+        "message": f"Order request {number} is placed as SO-000901, now.",
+        "output_report": "Order SO-000901\nCustomer C-3001, Café Lindqvist; delivery as soon as possible\n"
+        "- NP-200 ペーパーナプキン 4つ折り: 40 pack",
+    }
+    steps = [step for step in steps_of(desk.service.database, CONVERSATION) if ":" not in step.tool]
     assert [step.tool for step in steps] == [
         *("search_items", "find_similar_orders", "save_order_draft", "review_order", "request_order")
     ]
@@ -106,6 +108,28 @@ def test_each_tool_answers_with_the_result_of_its_agent_and_leaves_a_run_step(de
     assert [{**step.output, "stored_in": place(desk.database)} for step in steps] == [
         *(found, similar, saved, review, requested)
     ]
+
+
+def test_what_a_service_does_not_do_is_a_sentence_for_the_model(desk: Desk) -> None:
+    change = {**DRAFT, "order_request_id": 3}
+    desk.called("save_order_draft", draft={**DRAFT, "status": "incomplete"})
+
+    assert "No item is like 'elephant'" in desk.said("search_items", query="elephant")
+    assert "a new draft duplicates nothing" in desk.said("find_similar_orders", customer="C-1042", items="elephant")
+    assert "Somewhat like it" in desk.said("find_similar_orders", customer="C-1042", items="CP-240, gloves, napkins")
+    assert desk.said("review_order", order_request_id=99) == "There is no order request 99."
+    assert "cannot be placed yet. It is saved as incomplete." in desk.said(
+        "request_order", order_request_id=3, order="this"
+    )
+    assert "is that of customer C-1042" in desk.said("save_order_draft", draft={**DRAFT, "order_request_id": 1})
+    desk.called("save_order_draft", draft=change)
+    said = desk.said("request_order", order_request_id=3, order="That.")
+    assert said.startswith("Nothing was placed: the order or its review is another one now. Order request 3 is: ")
+    text = desk.called("review_order", order_request_id=3)["result"]["order_to_approve"]
+    assert f"is: {text} If that is" in said
+    desk.called("request_order", order_request_id=3, order=text)
+    assert desk.said("request_order", order_request_id=3, order=text).endswith("nothing was placed twice.")
+    assert "is placed as SO-000901 and cannot change any more" in desk.said("save_order_draft", draft=change)
 
 
 @pytest.mark.parametrize(

@@ -1,262 +1,244 @@
 """Order entry's services over both databases, with the example's own order system behind HTTP."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any
 
 import httpx
 import pytest
-from order_system_server.book import OrderBook
-from order_system_server.server import OrderSystemServer
-from ordering.application import Application
-from ordering.order_system import HttpOrderSystem, Placed, UnknownOutcomeError
-from ordering.orders.payload import ExternalOrder
-from ordering.storage.orders import OrderRequests
-from ordering.storage.tables import OrderRequestRow
-from ordering.values.inputs import Draft, ItemQuery, OrderToRequest, SimilarQuery
-from ordering.values.results import Judgement
-from sqlalchemy import URL, update
-from tool_layer.errors import RefusedError
-
-type Fields = Mapping[str, object]
+from order_desk.order_system_server import OrderSystemServer
+from order_tools.results import described
+from ordering.order_system import ExternalOrder, HttpOrderSystem, OrderSystem, Placed, UnknownOutcomeError
+from ordering.orders import Judgement, Line, Order, OrderRequest
+from ordering.services import (
+    FixedRequestError,
+    IncompleteError,
+    NotApprovedError,
+    NothingPlacedError,
+    OrderService,
+    OthersRequestError,
+    PlacedOrNotError,
+    Placement,
+    RunSteps,
+    UnknownRequestError,
+)
+from ordering.storage import Base, OrderRequestRow, OrderRequests
+from sqlalchemy import URL, inspect, update
+from tool_layer.run_steps import steps_of
 
 SEEDED, SEEDED_PLACED = 1, 2
 ORDERED = (
     "Customer C-3001, Café Lindqvist; delivery as soon as possible; "
     "NP-200 ペーパーナプキン 4つ折り: 40 pack (100 sheets). Review: no concerns."
 )
-NAPKINS = {"item_code": "NP-200", "item_name": "ペーパーナプキン 4つ折り", "quantity": 40, "unit": "pack"}
+NAPKINS = Line(
+    item_code="NP-200",
+    item_name="ペーパーナプキン 4つ折り",
+    quantity=40,
+    unit="pack",
+    pack_size="100 sheets",
+    confidence="high",
+)
+ORDER = Order(
+    customer_number="C-3001", customer_name="Café Lindqvist", branch="", delivery_date="", note="", lines=(NAPKINS,)
+)
+
+
+class Desk:
+    """The services, with an order system that can be exchanged."""
+
+    def __init__(self, url: URL, order_system: OrderSystem) -> None:
+        self.service = OrderService(url, order_system)
+
+    def saved(self, number: int | None = None, status: Any = "ready", line: Any = None, **changes: Any) -> int:  # noqa: ANN401 - fields
+        lines = (NAPKINS.model_copy(update=line or {}),)
+        return self.service.save(ORDER.model_copy(update={"lines": lines, **changes}), status, number).id
+
+    def requested(self, number: int, text: str = ORDERED) -> Placement:
+        return self.service.request(number, text, RunSteps(self.service.database, "request_order", "c-1"))
+
+    def stored(self, number: int) -> OrderRequest:
+        with self.service.database.session() as session:
+            found = OrderRequests(session).get(number)
+        assert found is not None
+        return found
+
+    def steps(self) -> list[str]:
+        return [step.tool.removeprefix("request_order: ") for step in steps_of(self.service.database, "c-1")]
 
 
 @pytest.fixture(scope="module")
-def order_system() -> Iterator[OrderSystemServer]:
-    with OrderSystemServer(OrderBook()) as server:
+def running() -> Iterator[OrderSystemServer]:
+    with OrderSystemServer() as server:
         yield server
 
 
 @pytest.fixture
-def book(order_system: OrderSystemServer) -> OrderBook:
-    order_system.book.clear()
-    return order_system.book
+def server(running: OrderSystemServer) -> OrderSystemServer:
+    running.clear()
+    return running
 
 
 @pytest.fixture
-def application(database_url: URL, order_system: OrderSystemServer, book: OrderBook) -> Application:
-    assert book.orders == []
-    return Application.over(database_url, HttpOrderSystem(order_system.url))
+def desk(database_url: URL, server: OrderSystemServer) -> Desk:
+    return Desk(database_url, HttpOrderSystem(server.url))
 
 
-def draft(order_request_id: int | None = None, line: Fields | None = None, **changes: object) -> Draft:
-    whole_line = {**NAPKINS, "pack_size": "100 sheets", "confidence": "high", **(line or {})}
-    whole = {
-        "order_request_id": order_request_id,
-        "customer_number": "C-3001",
-        "customer_name": "Café Lindqvist",
-        "branch": None,
-        "delivery_date": None,
-        "note": None,
-        "status": "ready",
-        "lines": [whole_line],
-    }
-    return Draft.model_validate({**whole, **changes})
+UNREACHABLE = HttpOrderSystem("http://127.0.0.1:1")
 
 
-def request(order_request_id: int, text: str = ORDERED) -> OrderToRequest:
-    return OrderToRequest(order_request_id=order_request_id, order=text)
+def test_json_is_jsonb_on_postgresql(desk: Desk, database_url: URL) -> None:
+    expected = "JSONB" if "postgresql" in database_url.drivername else "JSON"
+    with desk.service.database.session() as session:
+        columns = {
+            f"{table}.{column['name']}": str(column["type"])
+            for table in Base.metadata.tables
+            for column in inspect(session.connection()).get_columns(table)
+        }
 
-
-def saved(
-    application: Application, order_request_id: int | None = None, line: Fields | None = None, **changes: object
-) -> int:
-    result = application.drafts.save(draft(order_request_id, line, **changes))
-    assert result.saved_order_request_id is not None
-    return result.saved_order_request_id
-
-
-def status(application: Application, order_request_id: int) -> str:
-    with application.database.session() as session:
-        return OrderRequests(session).get(order_request_id).status
-
-
-def test_a_search_lists_items_with_what_a_draft_needs(application: Application) -> None:
-    message = application.items.search(ItemQuery(query="ﾅﾌﾟｷﾝ")).message
-
-    assert (
-        "NP-200: ペーパーナプキン 4つ折り (Paper napkins folded in four), 100 sheets, sold by pack or case" in message
-    )
-    assert "NP-210" in message
-    assert "No item is like 'elephant'" in application.items.search(ItemQuery(query="elephant")).message
+    for name in ("items.units", "order_requests.payload", "judgements.judgement"):
+        assert columns[name] == expected
 
 
 @pytest.mark.parametrize(
-    ("customer", "items", "referenced"),
+    ("customer", "items", "found", "is_same"),
     [
-        ("C-1042", "hot cups 240ml, lids 80mm", SEEDED),
-        ("ｃ-1042", "ﾎｯﾄｶｯﾌﾟ 240、ﾘｯﾄﾞ 80", SEEDED),
-        ("C1042", "hot cup 240, lid 80mm", SEEDED),
-        ("喫茶ﾐﾅﾄ 横浜店", "CP-240, CL-080", SEEDED),
-        ("C-104", "CP-240, CL-080", None),
-        ("きっさ ミナト", "CP-240, CL-080", None),
-        ("喫茶ミナト", "CP-240, CL-080", SEEDED),
-        ("Bento Harbor", "lunch boxes 700", SEEDED_PLACED),
-        ("C-1043", "CP-240, CL-080", None),
-        ("C-1042", "elephant", None),
-        ("C-1042", "、", None),
+        ("C-1042", "hot cups 240ml, lids 80mm", SEEDED, True),
+        ("ｃ-1042", "ﾎｯﾄｶｯﾌﾟ 240, ﾘｯﾄﾞ 80", SEEDED, True),
+        ("喫茶ﾐﾅﾄ 横浜店", "CP-240, CL-080", SEEDED, True),
+        ("喫茶ミナト", "CP-240, CL-080", SEEDED, True),
+        ("Bento Harbor", "lunch boxes 700", SEEDED_PLACED, True),
+        ("C-1042", "CP-240, gloves, napkins", SEEDED, False),
+        ("C-104", "CP-240, CL-080", None, False),
+        ("C-1043", "CP-240, CL-080", None, False),
+        ("きっさ ミナト", "CP-240, CL-080", None, False),
+        ("C-1042", "elephant", None, False),
+        ("C-1042", "", None, False),
     ],
 )
-def test_an_order_that_is_the_same_is_found(
-    application: Application, customer: str, items: str, referenced: int | None
+def test_an_order_that_is_alike_is_found(
+    desk: Desk, customer: str, items: str, found: int | None, *, is_same: bool
 ) -> None:
-    result = application.similar_orders.find(SimilarQuery(customer=customer, items=items))
+    alike = desk.service.similar(customer, items.split(", ") if items else [])
 
-    assert result.referenced_order_request_id == referenced
-    assert result.saved_order_request_id is None
-
-
-def test_an_order_that_is_only_partly_the_same_is_told_but_not_referenced(application: Application) -> None:
-    result = application.similar_orders.find(SimilarQuery(customer="C-1042", items="CP-240, gloves, napkins"))
-
-    assert result.referenced_order_request_id is None
-    assert "Order request 1" in result.message
+    assert [each.value.id for each in alike] == ([] if found is None else [found])
+    assert [each.likeness >= 80 for each in alike] == ([] if found is None else [is_same])
 
 
-def test_an_order_that_was_placed_long_ago_is_no_duplicate_and_an_old_draft_is(application: Application) -> None:
-    with application.database.session() as session:
+def test_an_order_that_was_placed_long_ago_is_no_duplicate_and_an_old_draft_is(desk: Desk) -> None:
+    with desk.service.database.session() as session:
         session.execute(update(OrderRequestRow).values(updated_at=datetime(2020, 1, 1)))  # noqa: DTZ001 - as stored
 
-    found = [
-        application.similar_orders.find(SimilarQuery(customer=customer, items=items)).referenced_order_request_id
-        for customer, items in [("C-2207", "lunch box 700"), ("C-1042", "CP-240, CL-080")]
-    ]
-
-    assert found == [None, SEEDED]
+    assert desk.service.similar("C-2207", ["lunch box 700"]) == []
+    assert [each.value.id for each in desk.service.similar("C-1042", ["CP-240", "CL-080"])] == [SEEDED]
 
 
-def test_a_draft_is_saved_and_changed_under_its_id(application: Application) -> None:
-    first = saved(application)
-    again = saved(application, order_request_id=first, line={"quantity": 20})
+def test_a_draft_is_saved_and_changed_under_its_id_and_only_by_its_customer(desk: Desk) -> None:
+    first = desk.saved()
+    assert desk.saved(first, line={"quantity": 20}) == first
 
-    assert again == first
-    with application.database.session() as session:
-        order = OrderRequests(session).get(first)
-    assert (order.version, order.payload.lines[0].quantity) == (2, 20)
-
-
-def test_a_draft_that_does_not_exist_or_is_another_customers_is_not_changed(application: Application) -> None:
-    with pytest.raises(RefusedError, match=r"^There is no order request 99\.$"):
-        application.drafts.save(draft(99))
-    with pytest.raises(RefusedError, match="is that of customer C-1042, not of C-3001"):
-        application.drafts.save(draft(SEEDED))
+    request = desk.stored(first)
+    assert (request.version, request.order.lines[0].quantity) == (2, 20)
+    with pytest.raises(UnknownRequestError, match=r"^There is no order request 99\.$"):
+        desk.saved(99)
+    with pytest.raises(OthersRequestError):
+        desk.saved(SEEDED)
 
 
-def test_an_order_is_placed_once_however_often_it_is_requested(application: Application, book: OrderBook) -> None:
-    order = saved(application)
+def test_an_order_is_placed_once_and_each_transaction_has_a_run_step(desk: Desk, server: OrderSystemServer) -> None:
+    order = desk.saved()
 
-    results = [application.placing.request(request(order)) for _ in range(2)]
+    placements = [desk.requested(order) for _ in range(2)]
 
-    (placed,) = book.orders
-    assert [line.quantity for line in placed.order.lines] == [40]
-    assert [result.message for result in results] == [
-        f"Order request {order} is placed as {placed.number}, now.",
-        f"Order request {order} is placed as {placed.number}, already, by an earlier call; nothing was placed twice.",
-    ]
-    assert results[0].output_report == (
-        f"Order {placed.number}\nCustomer C-3001, Café Lindqvist; delivery as soon as possible\n"
-        "- NP-200 ペーパーナプキン 4つ折り: 40 pack (100 sheets)"
-    )
-    assert results[1].output_report == results[0].output_report
-    with pytest.raises(RefusedError, match=f"is placed as {placed.number} and cannot change any more"):
-        application.drafts.save(draft(order))
+    ((number, placed),) = server.orders.items()
+    assert [line.quantity for line in placed.lines] == [40]
+    assert [(each.is_new, each.request.order_number) for each in placements] == [(True, number), (False, number)]
+    assert desk.steps() == ["fix", "send", "settle", "fix"]
+    settled = steps_of(desk.service.database)[2]
+    assert (settled.output["result"]["status"], settled.input) == ("requested", {"order_request_id": order})
+    with pytest.raises(FixedRequestError):
+        desk.saved(order)
 
 
-def test_calls_side_by_side_place_one_order(application: Application, book: OrderBook) -> None:
-    order = saved(application)
+def test_calls_side_by_side_place_one_order(desk: Desk, server: OrderSystemServer) -> None:
+    order = desk.saved()
 
     with ThreadPoolExecutor(4) as executor:
-        reports = {each.output_report for each in executor.map(application.placing.request, [request(order)] * 8)}
+        numbers = {each.request.order_number for each in executor.map(desk.requested, [order] * 8)}
 
-    assert len(book.orders) == len(reports) == 1
-    assert status(application, order) == "requested"
+    assert set(server.orders) == numbers
+    assert len(numbers) == 1
+    assert desk.stored(order).status == "requested"
 
 
 @pytest.mark.parametrize(
     "changes",
-    [
-        {"line": {"quantity": 41}},
-        {"line": {"unit": "case"}},
-        {"branch": "Kita"},
-        {"delivery_date": "2099-04-01"},
-        {"customer_name": "Café Lund"},
-    ],
+    [{"line": {"quantity": 41}}, {"line": {"unit": "case"}}, {"branch": "Kita"}, {"delivery_date": "2099-04-01"}],
 )
 def test_what_is_requested_has_to_be_what_the_draft_holds(
-    application: Application, book: OrderBook, changes: dict[str, Any]
+    desk: Desk, server: OrderSystemServer, changes: dict[str, Any]
 ) -> None:
-    order = saved(application, **changes)
+    order = desk.saved(**changes)
 
-    with pytest.raises(RefusedError, match="the order or its review is another one now") as raised:
-        application.placing.request(request(order))
+    with pytest.raises(NotApprovedError) as raised:
+        desk.requested(order)
 
-    assert (book.orders, status(application, order)) == ([], "ready")
-    review = application.reviewing.review(order)
-    assert review.order_to_approve is not None
-    assert review.order_to_approve in str(raised.value)
-    assert application.placing.request(request(order, f" {review.order_to_approve}\n")).output_report is not None
+    assert (server.orders, desk.stored(order).status) == ({}, "ready")
+    held = desk.service.review(order).to_approve
+    assert raised.value.why == held
+    assert desk.requested(order, f" {held}\n").is_new
 
 
 def test_what_was_reviewed_as_wrong_is_placed_only_with_the_review_in_what_was_approved(
-    application: Application, book: OrderBook
+    desk: Desk, server: OrderSystemServer
 ) -> None:
-    order = saved(application, line={"confidence": "low"})
+    order = desk.saved(line={"confidence": "low"})
     guess = "Line 1: 'ペーパーナプキン 4つ折り' is only a guess; ask the customer."
-    reviewed = application.reviewing.review(order).order_to_approve
-    assert reviewed is not None
-    assert reviewed.endswith(f"Review: {guess}")
+    before = desk.service.review(order)
+    assert before.to_approve.endswith(f"Review: {guess}")
 
-    verdict = Judgement(verdict="change", concerns=("The customer wrote four, not forty.",), confidence="high")
-    assert application.reviewing.record(application.reviewing.to_read(order), verdict)
-    for text in (ORDERED, reviewed):
-        with pytest.raises(RefusedError, match="The customer wrote four, not forty"):
-            application.placing.request(request(order, text))
-    assert book.orders == []
+    concern = "The customer wrote four, not forty."
+    assert desk.service.judge(before.request, Judgement("change", (concern,), "high"))
+    for text in (ORDERED, before.to_approve):
+        with pytest.raises(NotApprovedError, match=concern):
+            desk.requested(order, text)
+    assert server.orders == {}
 
-    seen = application.reviewing.review(order).order_to_approve
-    assert seen is not None
-    assert seen.endswith(f"Review: {guess} The customer wrote four, not forty.")
-    application.placing.request(request(order, seen))
-    assert len(book.orders) == 1
+    seen = desk.service.review(order).to_approve
+    assert seen.endswith(f"Review: {guess} {concern}")
+    assert desk.requested(order, seen).is_new
 
 
 @pytest.mark.parametrize(
-    ("changes", "reason"),
+    ("changes", "why"),
     [
-        ({"status": "incomplete"}, "It is saved as incomplete."),
-        ({"line": {"item_code": None}}, "has no item code yet"),
+        ({"status": "incomplete"}, None),
+        ({"line": {"item_code": ""}}, "has no item code yet"),
         ({"line": {"unit": "piece"}}, "sold by pack or case"),
     ],
 )
 def test_a_draft_with_open_questions_or_mistakes_is_not_placed(
-    application: Application, book: OrderBook, changes: dict[str, Any], reason: str
+    desk: Desk, server: OrderSystemServer, changes: dict[str, Any], why: str | None
 ) -> None:
-    order = saved(application, **changes)
+    order = desk.saved(**changes)
 
-    with pytest.raises(RefusedError, match="cannot be placed yet") as raised:
-        application.placing.request(request(order))
+    with pytest.raises(IncompleteError, match=why):
+        desk.requested(order)
 
-    assert reason in str(raised.value)
-    assert book.orders == []
+    assert server.orders == {}
+    assert steps_of(desk.service.database)[-1].output["exception"].startswith("IncompleteError: ")
 
 
-def test_when_the_order_system_is_down_the_draft_is_kept(application: Application, database_url: URL) -> None:
-    order = saved(application)
-    alone = Application.over(database_url, HttpOrderSystem("http://127.0.0.1:1"))
+def test_when_the_order_system_is_down_the_draft_is_kept(desk: Desk, database_url: URL) -> None:
+    order = desk.saved()
 
-    with pytest.raises(RefusedError, match="Nothing was placed: the order system cannot be reached"):
-        alone.placing.request(request(order))
+    with pytest.raises(NothingPlacedError, match="the order system cannot be reached"):
+        Desk(database_url, UNREACHABLE).requested(order)
 
-    assert status(application, order) == "ready"
-    assert application.placing.request(request(order)).output_report is not None
+    assert desk.stored(order).status == "ready"
+    assert desk.steps() == ["fix", "send", "release"]
+    assert desk.requested(order).is_new
 
 
 class AnswerLost:
@@ -271,26 +253,25 @@ class AnswerLost:
 
 
 def test_after_a_lost_answer_the_content_is_fixed_and_a_repeated_call_finds_the_order(
-    application: Application, database_url: URL, order_system: OrderSystemServer, book: OrderBook
+    desk: Desk, database_url: URL, server: OrderSystemServer
 ) -> None:
-    order = saved(application)
-    losing = Application.over(database_url, AnswerLost(HttpOrderSystem(order_system.url)))
+    order = desk.saved()
 
-    with pytest.raises(RefusedError, match="It is not known whether"):
-        losing.placing.request(request(order))
-    with pytest.raises(RefusedError, match="may be placed already"):
-        application.drafts.save(draft(order))
-    unreachable = Application.over(database_url, HttpOrderSystem("http://127.0.0.1:1"))
-    with pytest.raises(RefusedError, match="It is not known whether"):
-        unreachable.placing.request(request(order))
+    for system in (AnswerLost(HttpOrderSystem(server.url)), UNREACHABLE):
+        with pytest.raises(PlacedOrNotError):
+            Desk(database_url, system).requested(order)
+    with pytest.raises(FixedRequestError):
+        desk.saved(order)
+    # A new judgement stops no order that is on its way.
+    assert desk.service.judge(desk.stored(order), Judgement("change", ("Too late.",), "high"))
 
-    assert "already" in application.placing.request(request(order)).message
-    assert len(book.orders) == 1
-    assert status(application, order) == "requested"
+    assert not desk.requested(order).is_new
+    assert len(server.orders) == 1
+    assert desk.stored(order).status == "requested"
 
 
 @pytest.mark.parametrize(
-    ("answer", "known"),
+    ("answer", "why"),
     [
         (httpx.Response(422, json={"error": "the key was used"}), "refuses the order: the key was used"),
         (httpx.Response(403, text="<html>"), "refuses the order: status 403"),
@@ -299,22 +280,20 @@ def test_after_a_lost_answer_the_content_is_fixed_and_a_repeated_call_finds_the_
     ],
 )
 def test_only_a_clear_refusal_says_that_nothing_was_placed(
-    database_url: URL, answer: httpx.Response, known: str | None
+    database_url: URL, answer: httpx.Response, why: str | None
 ) -> None:
-    system = HttpOrderSystem("http://orders.example", httpx.MockTransport(lambda _: answer))
-    application = Application.over(database_url, system)
-    order = saved(application)
+    desk = Desk(database_url, HttpOrderSystem("http://orders.example", httpx.MockTransport(lambda _: answer)))
+    order = desk.saved()
 
-    with pytest.raises(RefusedError) as raised:
-        application.placing.request(request(order))
+    with pytest.raises(NothingPlacedError if why else PlacedOrNotError, match=why):
+        desk.requested(order)
 
-    assert (known or "It is not known whether") in str(raised.value)
-    assert status(application, order) == ("ready" if known else "requesting")
+    assert desk.stored(order).status == ("ready" if why else "requesting")
 
 
-def test_the_order_system_takes_a_key_for_one_content_only(order_system: OrderSystemServer, book: OrderBook) -> None:
-    order: Fields = {"customer": "C-1", "branch": None, "deliver_on": None, "lines": []}
-    with httpx.Client(base_url=order_system.url, headers={"Idempotency-Key": "k"}) as client:
+def test_the_order_system_takes_a_key_for_one_content_only(server: OrderSystemServer) -> None:
+    order: dict[str, object] = {"customer": "C-1", "branch": None, "deliver_on": None, "lines": []}
+    with httpx.Client(base_url=server.url, headers={"Idempotency-Key": "k"}) as client:
         answers = [
             client.post("/orders", json=order),
             client.post("/orders", json=order),
@@ -324,35 +303,23 @@ def test_the_order_system_takes_a_key_for_one_content_only(order_system: OrderSy
             client.post("/else", json=order),
         ]
 
-    assert [answer.status_code for answer in answers] == [201, 200, 422, 400, 400, 404]
+    assert [answer.status_code for answer in answers] == [201, 200, 422, 400, 400, 400]
     assert all(answer.json()["error"] for answer in answers[2:])
-    assert len(book.orders) == 1
+    assert len(server.orders) == 1
 
 
-def test_a_review_names_what_the_rules_find(application: Application) -> None:
-    order = saved(application, line={"item_code": None, "quantity": 500, "confidence": "low"})
+def test_a_second_readers_judgement_counts_for_the_version_that_was_read(desk: Desk) -> None:
+    order = desk.saved()
+    read = desk.service.review(order).request
+    judgement = Judgement("change", ("Forty packs are half a pallet.",), "medium")
 
-    result = application.reviewing.review(order)
+    assert desk.service.judge(read, Judgement("pass", (), "low"))
+    assert desk.service.judge(read, judgement)
+    found = desk.service.review(order)
+    assert (found.verdict, found.judgement) == ("change", judgement)
 
-    assert result.reviewer_output is not None
-    assert result.reviewer_output.verdict == "change"
-    assert len(result.reviewer_output.findings) == 2
-    assert result.order_to_approve is None
-
-
-def test_a_second_readers_judgement_counts_for_the_version_that_was_read(application: Application) -> None:
-    order = saved(application)
-    read = application.reviewing.to_read(order)
-    judgement = Judgement(verdict="change", concerns=("Forty packs are half a pallet.",), confidence="medium")
-
-    assert application.reviewing.record(read, judgement.model_copy(update={"verdict": "pass"}))
-    assert application.reviewing.record(read, judgement)
-    output = application.reviewing.review(order).reviewer_output
-    assert output is not None
-    assert (output.verdict, output.second_reader) == ("change", judgement)
-
-    saved(application, order_request_id=order, line={"quantity": 20})
-    changed = application.reviewing.review(order).reviewer_output
-    assert changed is not None
-    assert (changed.verdict, changed.version, changed.second_reader) == ("pass", 2, None)
-    assert not application.reviewing.record(read, judgement)
+    desk.saved(order, line={"quantity": 20})
+    changed = desk.service.review(order)
+    assert (changed.verdict, changed.request.version, changed.judgement) == ("pass", 2, None)
+    assert not desk.service.judge(read, judgement)
+    assert described(changed.request).startswith(f"Order request {order}, version 2: a draft that can be requested")

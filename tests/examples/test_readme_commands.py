@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from order_system_server.book import OrderBook
-from order_system_server.server import OrderSystemServer
+from order_desk.order_system_server import OrderSystemServer
 from sqlalchemy import URL
 
 from tests.support.documented_commands import Command, shown_commands
@@ -40,7 +39,7 @@ def test_every_command_of_the_readme_works(example: str, database_url: URL, tmp_
     kept = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI")}
     environment = {**kept, VARIABLES[example]: database_url.render_as_string(hide_password=False)}
     failed = []
-    with OrderSystemServer(OrderBook()) as order_system:
+    with OrderSystemServer() as order_system:
         for command in shown(example):
             program = ["-m", "devhost", *command.devhost] if command.devhost else [*command.words[1:]]
             if command.devhost and example == "order_entry":

@@ -2,31 +2,33 @@
 
 import threading
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 
 import click
-from order_system_server.book import OrderBook
-from order_system_server.server import OrderSystemServer
-from ordering.application import PLUGIN_FOLDER, chosen_database
-from ordering.order_system import DEFAULT_URL
+from ordering.order_system import HttpOrderSystem
+from ordering.services import CREDENTIAL, DEFAULT_URL, PLUGIN_FOLDER, OrderService, chosen_database
+from ordering.storage import begin_again
 from sqlalchemy import URL
 from tool_layer.audit import audit_lines
 from tool_layer.database import Database
 from tool_layer.errors import SetupError
 from tool_layer.run_steps import make_table, steps_of
 
-from devhost import HostError
+from devhost import Host, HostError, ToolSetup
 from devhost.cli.options.hosting_options import ModelOptions, model_options
 from devhost.host.host import find_strategy
 from devhost.models.scripted.script import Script
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.terminal.chat_view import read_questions
 
-from .desk import AgentFailedError, Desk
-from .messages import FrontEndData
-from .opening import ROOT, Opening, opened
-from .shown import shown
-from .store import begin_again
+from .agents import SECOND_READER, SalesAgent, SecondReader
+from .desk import Desk, shown
+from .messages import Conversation, FrontEndData
+from .order_system_server import OrderSystemServer
 
+ROOT = PLUGIN_FOLDER.parents[1]
 DOWN, NOTHING_LISTENS = "order-system-down", "http://127.0.0.1:1"
 DATABASE = click.option("--database-url", default="", help="SQLite or PostgreSQL; by default that of the plugin.")
 
@@ -36,15 +38,21 @@ def commands() -> None:
     """Order entry: the back end around the example's tools."""
 
 
+@contextmanager
+def _as_sentence() -> Iterator[None]:
+    try:
+        yield
+    except (HostError, SetupError) as error:
+        raise click.ClickException(str(error)) from None
+
+
 @commands.command()
 @click.argument("conversation", required=False)
 @DATABASE
 def audit(conversation: str | None, database_url: str) -> None:
     """Print the run steps of a CONVERSATION, or of all."""
-    try:
+    with _as_sentence():
         steps = steps_of(Database(_url(database_url), make_table), conversation)
-    except SetupError as error:
-        raise click.ClickException(str(error)) from None
     for line in audit_lines(steps):
         click.echo(line)
     if not steps:
@@ -53,14 +61,11 @@ def audit(conversation: str | None, database_url: str) -> None:
 
 @commands.command()
 @DATABASE
-@click.confirmation_option(prompt="This deletes all order requests and run steps. Go on?")
+@click.confirmation_option(prompt="This deletes all order requests, conversations and run steps. Go on?")
 def begin(database_url: str) -> None:
     """Empty the database, and put the catalogue and two order requests into it."""
-    try:
-        begin_again(_url(database_url))
-    except SetupError as error:
-        raise click.ClickException(str(error)) from None
-    click.echo("The database holds the catalogue and two order requests.")
+    with _as_sentence(), Database(_url(database_url), begin_again).session():
+        click.echo("The database holds the catalogue and two order requests.")
 
 
 @commands.command("order-system")
@@ -68,7 +73,7 @@ def begin(database_url: str) -> None:
 def order_system(port: int) -> None:
     """Run the order system until Ctrl-C; its book ends with it."""
     try:
-        opened_server = OrderSystemServer(OrderBook(), port)
+        opened_server = OrderSystemServer(port)
     except OSError as error:
         raise click.ClickException(
             f"Port {port} cannot be used: {error.strerror}. Choose another with --port."
@@ -82,10 +87,9 @@ def order_system(port: int) -> None:
 @click.option("--scenario", metavar="NAME", help="Whose scripted model answers; by default that of script.yaml.")
 @click.option("--strategy", default="gpt5_function_calling", show_default=True)
 @click.option("--play", is_flag=True, help="Say what the script's user says, instead of reading from the terminal.")
+@click.option("--conversation", default="", metavar="ID", help="Go on with a conversation, also after a restart.")
 @click.option("--customer-number", default="C-3001", show_default=True)
 @click.option("--customer-name", default="Café Lindqvist", show_default=True)
-@click.option("--branch", default=None)
-@click.option("--attachment", "attachments", multiple=True, help="The name of an attached file; repeatable.")
 @click.option("--page-snapshot", default=None, help="The text of the page that the user sees.")
 @click.option(
     "--order-system-url",
@@ -99,40 +103,46 @@ def chat(  # noqa: PLR0913 - click gives one argument per option
     scenario: str | None,
     strategy: str,
     play: bool,
+    conversation: str,
     order_system_url: str,
     database_url: str,
     model_options: ModelOptions,
     **front_end: object,
 ) -> int:
     """Chat with the sales agent. Without a key, a script answers."""
-    data = FrontEndData.model_validate(front_end)
     file = PLUGIN_FOLDER / f"scenarios/{scenario}.yaml" if scenario else PLUGIN_FOLDER / "script.yaml"
-    conversation = str(uuid.uuid4())
-    try:
+    with _as_sentence(), OrderSystemServer() as own:
         find_strategy(PluginDeclaration.read(ROOT), strategy)
         script = Script.read(file, strategy)
-        lines = (script.query, *(each.query for each in script.then)) if play else read_questions()
-        address = order_system_url or (NOTHING_LISTENS if scenario == DOWN else "")
-        opening = Opening(script, strategy, model_options, _url(database_url), address)
-        with opened(opening, conversation) as desk:
-            click.echo(f"Conversation {conversation}. Ctrl-D ends it.\n")
-            for text in lines:
+        kept = Conversation(_url(database_url), conversation or str(uuid.uuid4()))
+        address = order_system_url or (NOTHING_LISTENS if scenario == DOWN else own.url)
+        with Host.start(ROOT, tools=[_tools(_url(database_url), address, kept.id)]) as host:
+            desk = Desk(
+                kept,
+                OrderService(_url(database_url), HttpOrderSystem(address)),
+                SalesAgent(host, script, strategy, model_options.choose),
+                SecondReader(host, partial(model_options.choose, reader := Script.read(SECOND_READER), reader.query)),
+            )
+            click.echo(f"Conversation {kept.id}. Ctrl-D ends it.\n")
+            for message in kept.messages()[-1:]:
+                click.echo("\n".join(shown(message)))
+            for text in (script.query, *(each.query for each in script.then)) if play else read_questions():
                 if play:
                     click.echo(f"you> {text}")
-                _answer(desk, text, data)
-    except (HostError, SetupError) as error:
-        raise click.ClickException(str(error)) from None
-    click.echo(f"The audit trail: .venv/bin/python -m examples.order_entry audit {conversation}")
+                answer = desk.say(text, FrontEndData.model_validate(front_end))
+                click.echo("\n".join([*shown(answer), ""]))
+    click.echo(f"The audit trail: .venv/bin/python -m examples.order_entry audit {kept.id}")
     return 0
 
 
-def _answer(desk: Desk, text: str, data: FrontEndData) -> None:
-    try:
-        for line in shown(desk.say(text, data)):
-            click.echo(line)
-    except AgentFailedError as error:
-        click.echo(f"The agent failed: {error}", err=True)
-    click.echo()
+def _tools(database: URL, order_system: str, conversation: str) -> ToolSetup:
+    """As the node's panel sets them: every tool gets the conversation."""
+    credentials = {"database_url": database.render_as_string(hide_password=False), CREDENTIAL: order_system}
+    return ToolSetup.read(
+        PLUGIN_FOLDER,
+        credentials={"orders": credentials},
+        fixed={tool.stem: {"conversation": conversation} for tool in (PLUGIN_FOLDER / "tools").glob("*.yaml")},
+    )
 
 
 def _url(given: str) -> URL:

@@ -1,12 +1,25 @@
-"""A chat message and its data: what the front end sent, apart from what the back end adds.
+"""Conversations: messages with their data, and what the agent goes on from after a restart; both are in the database.
 
-Nothing else belongs here: results of tools on their way and the agent's memory stay in the run and its state.
+A message's data keeps what the front end sent apart from what the back end adds. Results of tools on their way and
+what the agent remembers do not belong into it.
 """
 
-from typing import Literal
+import json
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, Literal
 
-from ordering.values.results import Judgement
+from ordering.orders import Confidence, Verdict
+from ordering.storage import JSON_COLUMN, Base, prepare
 from pydantic import BaseModel, ConfigDict
+from sqlalchemy import URL, select
+from sqlalchemy.orm import Mapped, mapped_column
+from tool_layer.database import Database
+
+from devhost.conversation import KeptState
+
+_ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e"})
+"""JSON that cannot close the block around it: a page or a name may hold anything."""
 
 
 class _Kept(BaseModel):
@@ -18,19 +31,18 @@ class FrontEndData(_Kept):
 
     customer_number: str
     customer_name: str
-    branch: str | None = None
-    attachments: tuple[str, ...] = ()
-    """Names of files."""
     page_snapshot: str | None = None
     """The text of the page that the user saw."""
 
 
 class Annotation(_Kept):
-    """A second reader's judgement of one version of an order request."""
+    """What a second reader said of one version of an order request."""
 
     order_request_id: int
     version: int
-    judgement: Judgement
+    verdict: Verdict
+    concerns: tuple[str, ...]
+    confidence: Confidence
 
 
 class BackEndData(_Kept):
@@ -40,13 +52,69 @@ class BackEndData(_Kept):
     annotations: tuple[Annotation, ...] = ()
 
 
-class MessageData(_Kept):
-    front_end: FrontEndData | None = None
-    """None on a message of the assistant."""
-    back_end: BackEndData = BackEndData()
-
-
 class ChatMessage(_Kept):
     role: Literal["user", "assistant"]
     text: str
-    data: MessageData = MessageData()
+    front_end: FrontEndData | None = None
+    """Of the user's messages alone."""
+    back_end: BackEndData = BackEndData()
+    """Of the assistant's."""
+
+
+class _MessageRow(Base):
+    __tablename__ = "chat_messages"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    conversation: Mapped[str] = mapped_column(index=True)
+    message: Mapped[Any] = mapped_column(JSON_COLUMN)
+    written_at: Mapped[datetime]
+
+
+class _StateRow(Base):
+    __tablename__ = "chat_states"
+
+    conversation: Mapped[str] = mapped_column(primary_key=True)
+    state: Mapped[str]
+    waiting: Mapped[Any] = mapped_column(JSON_COLUMN)
+    """The calls that wait for the user's approval."""
+
+
+class Conversation:
+    def __init__(self, url: URL, conversation: str) -> None:
+        self.id = conversation
+        self._database = Database(url, prepare)
+
+    def add(self, message: ChatMessage, state: KeptState | None = None) -> None:
+        """With the state that the agent goes on from; without one, that stays as it was. One transaction."""
+        written = message.model_dump(mode="json")
+        with self._database.session() as session:
+            now = datetime.now(UTC).replace(tzinfo=None)
+            session.add(_MessageRow(conversation=self.id, message=written, written_at=now))
+            if state is not None:
+                session.merge(_StateRow(conversation=self.id, state=state.text, waiting=list(state.waiting)))
+
+    def messages(self) -> Sequence[ChatMessage]:
+        """The oldest first."""
+        query = select(_MessageRow).where(_MessageRow.conversation == self.id).order_by(_MessageRow.id)
+        with self._database.session() as session:
+            return [ChatMessage.model_validate(row.message) for row in session.scalars(query)]
+
+    def state(self) -> KeptState:
+        with self._database.session() as session:
+            kept = session.get(_StateRow, self.id)
+            return KeptState() if kept is None else KeptState(kept.state, tuple(kept.waiting))
+
+
+def message_to_model(text: str, front_end: FrontEndData, history: Sequence[ChatMessage]) -> str:
+    """What the user wrote, and what the next turn has to know from the data of the messages before it."""
+    context = {**front_end.model_dump(exclude_defaults=True), **dict(_said_last(history))}
+    written = json.dumps(context, ensure_ascii=False, indent=1).translate(_ESCAPES)
+    return f"{text}\n\n<order_context>\n{written}\n</order_context>"
+
+
+def _said_last(history: Sequence[ChatMessage]) -> Iterator[tuple[str, object]]:
+    """Of each kind what was said last."""
+    added = [message.back_end.model_dump(mode="json") for message in reversed(history)]
+    for name in ("saved_order_request_id", "referenced_order_request_id", "annotations"):
+        if found := next((data[name] for data in added if data[name]), None):
+            yield name, found

@@ -1,5 +1,4 @@
-"""Order requests of a wholesaler: what a model may send, what is stored, what the order system gets.
+"""Orders of a wholesaler, without a word about models: what is stored, what may be done with it, and how it is placed.
 
-A module imports only packages to its left: `values → orders → storage → order_system → services → application →
-tool_base`. Only `tool_base` knows Dify; only `services` and `application` know `storage`.
+A module imports only modules to its left: `orders → matching → rules → storage, order_system → services`.
 """

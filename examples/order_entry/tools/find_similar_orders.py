@@ -1,20 +1,14 @@
-"""The tool `find_similar_orders`.
+"""The tool `find_similar_orders`: order requests that a new one would duplicate."""
 
-In: a customer and items, as they are written. Out: order requests that a new one would duplicate.
-"""
-
-from ordering import tool_base
-from ordering.values.inputs import SimilarQuery
-from ordering.values.results import SalesResult
-from tool_layer.envelope import Envelope, JsonObject, Result, success
-from tool_layer.parsing import parse
+from order_tools import base, results
+from order_tools.inputs import SimilarQuery
+from ordering.services import RunSteps
+from tool_layer.envelope import Result
 
 
-class FindSimilarOrdersTool(tool_base.OrderTool):
+class FindSimilarOrdersTool(base.OrderTool[SimilarQuery]):
     name = "find_similar_orders"
+    takes = SimilarQuery
 
-    def answer(self, given: JsonObject, _conversation: str) -> Envelope[SalesResult] | Envelope[Result]:
-        parsed = parse(SimilarQuery, self.name, given)
-        if isinstance(parsed, Envelope):
-            return parsed
-        return success(self.application.similar_orders.find(parsed))
+    def result(self, asked: SimilarQuery, _steps: RunSteps) -> Result:
+        return results.similar_found(self.orders.similar(asked.customer, asked.names))

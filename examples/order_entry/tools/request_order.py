@@ -1,20 +1,14 @@
-"""The tool `request_order`.
+"""The tool `request_order`: places a draft, given the text of it that a person approved."""
 
-In: a draft, and the text of it that a person approves. Out: a report of the order that was placed.
-"""
-
-from ordering import tool_base
-from ordering.values.inputs import OrderToRequest
-from ordering.values.results import OrderEntryResult
-from tool_layer.envelope import Envelope, JsonObject, Result, success
-from tool_layer.parsing import parse
+from order_tools import base, results
+from order_tools.inputs import OrderToRequest
+from ordering.services import RunSteps
+from tool_layer.envelope import Result
 
 
-class RequestOrderTool(tool_base.OrderTool):
+class RequestOrderTool(base.OrderTool[OrderToRequest]):
     name = "request_order"
+    takes = OrderToRequest
 
-    def answer(self, given: JsonObject, _conversation: str) -> Envelope[OrderEntryResult] | Envelope[Result]:
-        parsed = parse(OrderToRequest, self.name, given)
-        if isinstance(parsed, Envelope):
-            return parsed
-        return success(self.application.placing.request(parsed))
+    def result(self, asked: OrderToRequest, steps: RunSteps) -> Result:
+        return results.placed(self.orders.request(asked.order_request_id, asked.order, steps))

@@ -1,20 +1,14 @@
-"""The tool `review_order`.
+"""The tool `review_order`: what the rules say of a draft, and a second reader if one has read it."""
 
-In: the id of a draft. Out: what the rules say of it, and the second reader if one has read it.
-"""
-
-from ordering import tool_base
-from ordering.values.inputs import ReviewQuery
-from ordering.values.results import ReviewerResult
-from tool_layer.envelope import Envelope, JsonObject, Result, success
-from tool_layer.parsing import parse
+from order_tools import base, results
+from order_tools.inputs import DraftToReview
+from ordering.services import RunSteps
+from tool_layer.envelope import Result
 
 
-class ReviewOrderTool(tool_base.OrderTool):
+class ReviewOrderTool(base.OrderTool[DraftToReview]):
     name = "review_order"
+    takes = DraftToReview
 
-    def answer(self, given: JsonObject, _conversation: str) -> Envelope[ReviewerResult] | Envelope[Result]:
-        parsed = parse(ReviewQuery, self.name, given)
-        if isinstance(parsed, Envelope):
-            return parsed
-        return success(self.application.reviewing.review(parsed.order_request_id))
+    def result(self, asked: DraftToReview, _steps: RunSteps) -> Result:
+        return results.reviewed(self.orders.review(asked.order_request_id))

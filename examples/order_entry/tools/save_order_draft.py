@@ -1,20 +1,15 @@
-"""The tool `save_order_draft`.
+"""The tool `save_order_draft`: saves a whole draft."""
 
-In: a whole draft. Out: its id.
-"""
-
-from ordering import tool_base
-from ordering.values.inputs import Draft
-from ordering.values.results import SalesResult
-from tool_layer.envelope import Envelope, JsonObject, Result, success
-from tool_layer.parsing import parse
+from order_tools import base, results
+from order_tools.inputs import Draft
+from ordering.services import RunSteps
+from tool_layer.envelope import Result
 
 
-class SaveOrderDraftTool(tool_base.OrderTool):
+class SaveOrderDraftTool(base.OrderTool[Draft]):
     name = "save_order_draft"
+    takes = Draft
+    parameter = "draft"
 
-    def answer(self, given: JsonObject, _conversation: str) -> Envelope[SalesResult] | Envelope[Result]:
-        parsed = parse(Draft, self.name, given.get("draft"))
-        if isinstance(parsed, Envelope):
-            return parsed
-        return success(self.application.drafts.save(parsed))
+    def result(self, asked: Draft, _steps: RunSteps) -> Result:
+        return results.saved(self.orders.save(asked.order, asked.status, asked.order_request_id))

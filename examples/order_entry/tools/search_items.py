@@ -1,20 +1,14 @@
-"""The tool `search_items`.
+"""The tool `search_items`: items of the catalogue that are like a name, as the customer wrote it."""
 
-In: a name as the customer wrote it. Out: the items of the catalogue that are like it.
-"""
-
-from ordering import tool_base
-from ordering.values.inputs import ItemQuery
-from ordering.values.results import SalesResult
-from tool_layer.envelope import Envelope, JsonObject, Result, success
-from tool_layer.parsing import parse
+from order_tools import base, results
+from order_tools.inputs import ItemQuery
+from ordering.services import RunSteps
+from tool_layer.envelope import Result
 
 
-class SearchItemsTool(tool_base.OrderTool):
+class SearchItemsTool(base.OrderTool[ItemQuery]):
     name = "search_items"
+    takes = ItemQuery
 
-    def answer(self, given: JsonObject, _conversation: str) -> Envelope[SalesResult] | Envelope[Result]:
-        parsed = parse(ItemQuery, self.name, given)
-        if isinstance(parsed, Envelope):
-            return parsed
-        return success(self.application.items.search(parsed))
+    def result(self, asked: ItemQuery, _steps: RunSteps) -> Result:
+        return results.items_found(asked.query, self.orders.items_like(asked.query))

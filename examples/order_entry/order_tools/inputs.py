@@ -1,13 +1,13 @@
-"""What a model sends. These are not the stored models: every field is present, and what is optional is nullable."""
+"""What a model sends, and how it becomes an order. Every field is present, and what is optional is nullable."""
 
+import re
 from contextlib import suppress
 from datetime import date
 from typing import Annotated
 
+from ordering.orders import Confidence, DraftStatus, Line, Order, Unit
 from pydantic import BeforeValidator, Field
 from tool_layer.parsing import Input
-
-from .vocabulary import Confidence, DraftStatus, Unit
 
 type Id = Annotated[int, Field(ge=1, le=2_147_483_647)]
 """PostgreSQL's integer."""
@@ -16,6 +16,7 @@ type Code = Annotated[str, Field(min_length=1, max_length=40)]
 type Quantity = Annotated[int, Field(ge=1, le=1_000_000)]
 
 MAX_LINES = 50
+_BETWEEN_ITEMS = re.compile(r"[,、;；\n]")
 
 
 def _day(value: object) -> object:
@@ -36,6 +37,10 @@ class ItemQuery(Input):
 class SimilarQuery(Input):
     customer: Name
     items: Annotated[str, Field(min_length=1, max_length=1_000)]
+
+    @property
+    def names(self) -> list[str]:
+        return [part.strip() for part in _BETWEEN_ITEMS.split(self.items) if part.strip()]
 
 
 class DraftLine(Input):
@@ -58,12 +63,34 @@ class Draft(Input):
     status: DraftStatus
     lines: Annotated[list[DraftLine], Field(min_length=1, max_length=MAX_LINES)]
 
+    @property
+    def order(self) -> Order:
+        """The id and the status are columns of their own, not part of the order."""
+        return Order(
+            customer_number=self.customer_number,
+            customer_name=self.customer_name,
+            branch=self.branch or "",
+            delivery_date="" if self.delivery_date is None else self.delivery_date.isoformat(),
+            note=self.note or "",
+            lines=tuple(
+                Line(
+                    item_code=line.item_code or "",
+                    item_name=line.item_name,
+                    quantity=line.quantity,
+                    unit=line.unit,
+                    pack_size=line.pack_size or "",
+                    confidence=line.confidence,
+                )
+                for line in self.lines
+            ),
+        )
+
+
+class DraftToReview(Input):
+    order_request_id: Id
+
 
 class OrderToRequest(Input):
     order_request_id: Id
     order: Annotated[str, Field(min_length=1, max_length=50_000)]
     """What a person reads before the approval, as `review_order` returned it: the order, and its review."""
-
-
-class ReviewQuery(Input):
-    order_request_id: Id

@@ -1,0 +1,237 @@
+"""What may be done with order requests: each method is one transaction, except `request`, which has two.
+
+They return values, and raise an `OrderError` for what they do not do: the sentences for a model are made elsewhere
+(order_tools/results.py).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Self
+
+from pydantic_core import to_jsonable_python
+from sqlalchemy import URL
+from sqlalchemy.orm import Session
+from tool_layer.address import database_url
+from tool_layer.database import Database
+from tool_layer.errors import SetupError
+from tool_layer.run_steps import recorded
+
+from .matching import LEAST, is_customer, likeness, sameness
+from .order_system import (
+    HttpOrderSystem,
+    NotPlacedError,
+    OrderSystem,
+    Placed,
+    UnknownOutcomeError,
+    is_address,
+    to_external,
+)
+from .orders import DraftStatus, Item, Judgement, Order, OrderRequest
+from .rules import Review, review
+from .storage import Items, Judgements, OrderRequests, prepare
+
+PLUGIN_FOLDER = Path(__file__).resolve().parents[1]
+CREDENTIAL = "order_system_url"
+DEFAULT_URL = "http://127.0.0.1:8737"
+MOST_ITEMS, MOST_SIMILAR = 5, 3
+REQUESTED_WITHIN = timedelta(days=14)
+"""Customers order the same things again; an older order does not count as a duplicate."""
+
+
+@dataclass(eq=False)
+class OrderError(Exception):
+    """Why something was not done."""
+
+    request: OrderRequest
+    why: str = ""
+
+    def __str__(self) -> str:
+        return f"order request {self.request.id}. {self.why}"
+
+
+class OthersRequestError(OrderError):
+    """It is another customer's."""
+
+
+class FixedRequestError(OrderError):
+    """It is placed, or may be placed already, and cannot change any more."""
+
+
+class IncompleteError(OrderError):
+    """It cannot be placed as it is; `why` says what is wrong."""
+
+
+class NotApprovedError(OrderError):
+    """A person approved something else than `why`, which the database holds."""
+
+
+class NothingPlacedError(OrderError):
+    """The order system has certainly not taken it."""
+
+
+class PlacedOrNotError(OrderError):
+    """The order system has not answered; the same call finds out later."""
+
+
+class UnknownRequestError(Exception):
+    """The database has none with this id."""
+
+
+@dataclass(frozen=True)
+class Scored[T]:
+    value: T
+    likeness: float
+    """0 to 100."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    request: OrderRequest
+    is_new: bool
+    """False if an earlier call has placed it."""
+
+
+@dataclass(frozen=True)
+class RunSteps:
+    """Writes a row of the audit trail for each step of one call, beside that of the call itself."""
+
+    database: Database
+    tool: str
+    conversation: str
+
+    def run[R](self, step: str, given: dict[str, object], work: Callable[[], R]) -> R:
+        done: list[R] = []
+
+        def shown() -> dict[str, object]:
+            done.append(work())
+            return {"status": "success", "result": to_jsonable_python(done[0])}
+
+        recorded(self.database, f"{self.tool}: {step}", self.conversation, given, shown)
+        return done[0]
+
+
+class OrderService:
+    def __init__(self, url: URL, order_system: OrderSystem) -> None:
+        self.database = Database(url, prepare)
+        self._order_system = order_system
+
+    @classmethod
+    def by_credentials(cls, credentials: Mapping[str, object]) -> Self:
+        """Raises SetupError: a credential cannot be used."""
+        url = str(credentials.get(CREDENTIAL) or "").strip() or DEFAULT_URL
+        if not is_address(url):
+            raise SetupError(f"{CREDENTIAL} is not an address such as https://orders.example.")
+        return cls(chosen_database(credentials), HttpOrderSystem(url))
+
+    def items_like(self, query: str) -> list[Scored[Item]]:
+        """The most likely first."""
+        with self.database.session() as session:
+            items = Items(session).all()
+        return _best([Scored(item, likeness(query, item.names)) for item in items], MOST_ITEMS)
+
+    def similar(self, customer: str, items: Sequence[str]) -> list[Scored[OrderRequest]]:
+        """Order requests of the customer that a new one would duplicate, the most alike first."""
+        with self.database.session() as session:
+            recent = OrderRequests(session).recent(REQUESTED_WITHIN)
+            known = {item.code: item for item in Items(session).all()}
+        of_customer = [request for request in recent if is_customer(customer, request.order)]
+        return _best([Scored(each, sameness(items, each.order, known)) for each in of_customer], MOST_SIMILAR)
+
+    def save(self, order: Order, status: DraftStatus, order_request_id: int | None = None) -> OrderRequest:
+        """Raises: UnknownRequestError, OthersRequestError, FixedRequestError."""
+        with self.database.session() as session:
+            if order_request_id is None:
+                return OrderRequests(session).add(order, status)
+            before = _existing(session, order_request_id)
+            if before.order.customer_number != order.customer_number:
+                raise OthersRequestError(before)
+            if before.status in {"requesting", "requested"}:
+                raise FixedRequestError(before)
+            return OrderRequests(session).change(before, order, status)
+
+    def review(self, order_request_id: int) -> Review:
+        """Raises: UnknownRequestError."""
+        with self.database.session() as session:
+            return _reviewed(session, _existing(session, order_request_id))
+
+    def judge(self, read: OrderRequest, judgement: Judgement) -> bool:
+        """False if the order request has changed since it was read: the judgement is of another version then."""
+        with self.database.session() as session:
+            request = _existing(session, read.id)
+            if request.version != read.version:
+                return False
+            Judgements(session).put(request, judgement)
+            return True
+
+    def request(self, order_request_id: int, approved: str, steps: RunSteps) -> Placement:
+        """Places an order request with the order system: once, whatever happens on the way.
+
+        Three steps, so that no transaction waits for the network: fix its content, send it, write down what became of
+        it. A process that dies between them leaves it `requesting`, and the next call sends the same content with the
+        same key.
+
+        Raises: UnknownRequestError, IncompleteError, NotApprovedError, NothingPlacedError, PlacedOrNotError.
+        """
+        given: dict[str, object] = {"order_request_id": order_request_id}
+        before = steps.run("fix", {**given, "approved": approved}, lambda: self._fix(order_request_id, approved))
+        if before.status == "requested":
+            return Placement(before, is_new=False)
+        external, key = to_external(before.order), before.idempotency_key
+        try:
+            placed = steps.run("send", given, lambda: self._order_system.place(external, key))
+        except NotPlacedError as error:
+            # If an earlier attempt ended without an answer, that one may have placed it.
+            if before.status == "ready" and steps.run("release", given, lambda: self._settle(before)).status == "ready":
+                raise NothingPlacedError(before, str(error)) from error
+            raise PlacedOrNotError(before, str(error)) from error
+        except UnknownOutcomeError as error:
+            raise PlacedOrNotError(before, str(error)) from error
+        return Placement(steps.run("settle", given, lambda: self._settle(before, placed)), placed.status == "placed")
+
+    def _fix(self, order_request_id: int, approved: str) -> OrderRequest:
+        """The order request as it was before it was marked as `requesting`; from then on its content cannot change."""
+        with self.database.session() as session:
+            request = _existing(session, order_request_id)
+            found = _reviewed(session, request)
+            if request.status in {"incomplete", "ready"} and not found.can_be_placed:
+                raise IncompleteError(request, " ".join(found.wrong))
+            if not found.is_what(approved):
+                raise NotApprovedError(request, found.to_approve)
+            if request.status == "ready":
+                OrderRequests(session).mark(request, "requesting")
+            return request
+
+    def _settle(self, request: OrderRequest, placed: Placed | None = None) -> OrderRequest:
+        """A draft again if it was not placed. What is placed stays so, whatever a call beside this one writes."""
+        with self.database.session() as session:
+            now = _existing(session, request.id)
+            if now.status == "requested":
+                return now
+            if placed is None:
+                return OrderRequests(session).mark(now, "ready")
+            return OrderRequests(session).mark(now, "requested", placed.order_number)
+
+
+def chosen_database(credentials: Mapping[str, object]) -> URL:
+    return database_url(
+        PLUGIN_FOLDER, credentials, variable="ORDER_ENTRY_DATABASE_URL", file_name="order_entry.sqlite3"
+    )
+
+
+def _existing(session: Session, order_request_id: int) -> OrderRequest:
+    request = OrderRequests(session).get(order_request_id)
+    if request is None:
+        raise UnknownRequestError(f"There is no order request {order_request_id}.")
+    return request
+
+
+def _reviewed(session: Session, request: OrderRequest) -> Review:
+    items = Items(session).by_code([line.item_code for line in request.order.lines])
+    return review(request, items, Judgements(session).of(request), datetime.now(UTC).date())
+
+
+def _best[T](scored: Sequence[Scored[T]], most: int) -> list[Scored[T]]:
+    """Equal scores stay in the given order."""
+    return sorted((each for each in scored if each.likeness >= LEAST), key=lambda each: -each.likeness)[:most]
