@@ -24,11 +24,27 @@ HostError ── DeclarationError      a plugin directory, or a YAML file, that 
                         └─ NodeFailedError      the Agent node fails on what the plugin sent
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
 class HostError(Exception):
     """An error on the host's side; its text is a sentence for the person at the terminal."""
+
+    field = ""
+    """What a person gave that it is about, if one thing: `plugin`, `tools`, `script`, `strategy`, `model`, `storage`,
+    `param.NAME`, `completion.NAME`, `credential.PROVIDER.KEY`, `set.TOOL.PARAMETER` and other options' names."""
+
+
+@contextmanager
+def about(field: str) -> Iterator[None]:
+    """An error inside that does not name its field is about this one."""
+    try:
+        yield
+    except HostError as error:
+        error.field = error.field or field
+        raise
 
 
 class DeclarationError(HostError):
@@ -53,6 +69,7 @@ class NodeParameterError(ParameterError):
     def __init__(self, words: str, parameter: str = "") -> None:
         super().__init__(f"{parameter}: {words} (in Dify this fails the node)" if parameter else words)
         self.words = words
+        self.field = f"param.{parameter}" if parameter else ""
 
 
 class PluginStartError(HostError):

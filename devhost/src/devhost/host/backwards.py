@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from devhost.errors import HostError, InvocationError, ParameterError, PluginLostError, RefusedCallError
+from devhost.errors import HostError, InvocationError, ParameterError, PluginLostError, RefusedCallError, about
 from devhost.files import FileServer
 from devhost.golang import GoDecodeError, remarshalled
 from devhost.limits import HostLimits
@@ -115,7 +115,8 @@ class PluginStorage:
         """ParameterError if the file exists and is not devhost's own."""
         self._file = file
         self._using = threading.Lock()
-        self._plugins: dict[str, dict[str, str]] = {} if file is None else _read(file)
+        with about("storage"):
+            self._plugins: dict[str, dict[str, str]] = {} if file is None else _read(file)
 
     def answer(self, manifest: Manifest, request: JsonObject, limits: HostLimits) -> JsonObject:
         asked = requests.to_the_api(requests.STORAGE, request)

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Self, TypedDict, Unpack
 
-from devhost.errors import HostError, InvocationError, ParameterError, RunFailure, RunStoppedError
+from devhost.errors import HostError, InvocationError, ParameterError, RunFailure, RunStoppedError, about
 from devhost.files import FileServer
 from devhost.host.backwards import BackwardsCalls, PluginStorage
 from devhost.limits import HostLimits
@@ -34,7 +34,9 @@ from devhost.tools.tool import Tool, plugin_tools
 def find_strategy(plugin: PluginDeclaration, name: str) -> tuple[StrategyProvider, Strategy]:
     with contextlib.suppress(KeyError):
         return plugin.strategies[name]
-    raise ParameterError(f"there is no strategy {name!r}; {plugin.manifest.name} has: {', '.join(plugin.strategies)}")
+    with about("strategy"):
+        there_are = ", ".join(plugin.strategies)
+        raise ParameterError(f"there is no strategy {name!r}; {plugin.manifest.name} has: {there_are}")
 
 
 def declared_outputs(strategy: Strategy) -> frozenset[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from devhost.errors import NodeParameterError, ParameterError
+from devhost.errors import NodeParameterError, ParameterError, about
 from devhost.plugin.casting import FILE_IDENTITY, FILES, PLUGIN_FILE, cast_parameter, cast_parameters, is_file
 from devhost.plugin.keys import Parameter
 from devhost.protocol.wire import JsonObject
@@ -237,12 +237,10 @@ def node_parameters(
     declared: Iterable[Parameter], settings: Mapping[str, Setting], variables: NodeVariables
 ) -> JsonObject:
     """A parameter without a setting gets its default, as one whose setting is empty does."""
-    declared = list(declared)
-    values = {
-        parameter.name: resolved(settings[parameter.name], variables)
-        for parameter in declared
-        if parameter.name in settings
-    }
+    declared, values = list(declared), dict[str, object]()
+    for name in (parameter.name for parameter in declared if parameter.name in settings):
+        with about(f"param.{name}"):
+            values[name] = resolved(settings[name], variables)
     return {name: _sent(value) for name, value in cast_parameters(declared, values).items()}
 
 

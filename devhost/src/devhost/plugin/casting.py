@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeGuard
 
-from devhost.errors import NodeParameterError
+from devhost.errors import NodeParameterError, about
 from devhost.plugin.keys import Parameter
 from devhost.protocol.wire import JsonObject
 from devhost.text import TRUE, reads_as_switch
@@ -27,7 +27,11 @@ def is_file(value: object) -> TypeGuard[JsonObject]:
 
 
 def cast_parameters(declared: Iterable[Parameter], values: Mapping[str, object]) -> JsonObject:
-    return {parameter.name: cast_parameter(parameter, values.get(parameter.name)) for parameter in declared}
+    cast: JsonObject = {}
+    for parameter in declared:
+        with about(f"param.{parameter.name}"):
+            cast[parameter.name] = cast_parameter(parameter, values.get(parameter.name))
+    return cast
 
 
 def cast_parameter(parameter: Parameter, value: object) -> object:

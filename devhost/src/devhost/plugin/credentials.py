@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
-from devhost.errors import ParameterError
+from devhost.errors import ParameterError, about
 from devhost.plugin.rules.types import CredentialType
 from devhost.protocol.wire import JsonObject
 from devhost.text import TRUE, reads_as_switch, typed_json
@@ -61,17 +61,20 @@ def filled_credentials(provider: str, fields: CredentialFields, given: Mapping[s
     """
     for key in given:
         if key not in fields:
-            raise ParameterError(f"provider {provider} has no credential {key!r}; {_there_are(fields)}")
+            with about(f"credential.{provider}.{key}"):
+                raise ParameterError(f"provider {provider} has no credential {key!r}; {_there_are(fields)}")
     credentials: JsonObject = {}
     for key, field in fields.items():
-        if value := given.get(key):
-            credentials[key] = _cast(provider, key, field, value)
-        elif field.default is not None and field.default != "":
-            credentials[key] = _default(provider, key, field)
-        elif field.required:
-            raise ParameterError(
-                f"provider {provider} needs its credential {key}: {_how_to_set(provider, key)}; {_there_are(fields)}"
-            )
+        with about(f"credential.{provider}.{key}"):
+            if value := given.get(key):
+                credentials[key] = _cast(provider, key, field, value)
+            elif field.default is not None and field.default != "":
+                credentials[key] = _default(provider, key, field)
+            elif field.required:
+                there_are = _there_are(fields)
+                raise ParameterError(
+                    f"provider {provider} needs its credential {key}: {_how_to_set(provider, key)}; {there_are}"
+                )
     return credentials
 
 

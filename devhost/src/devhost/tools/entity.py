@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from devhost.errors import ParameterError
+from devhost.errors import ParameterError, about
 from devhost.plugin.casting import FILES, cast_parameter
 from devhost.plugin.declaration import Tool, ToolProvider
 from devhost.plugin.keys import Parameter
@@ -87,10 +87,11 @@ def _in_panel(parameter: Parameter, fixed: Mapping[str, object]) -> Parameter:
 
 def _value(tool: Tool, parameter: Parameter, fixed: Mapping[str, object]) -> object:
     name = f"{tool.identity.name}.{parameter.name}"
-    try:
-        return cast_parameter(parameter, fixed.get(parameter.name))
-    except ParameterError as error:
-        raise ParameterError(f"{name} needs a valid value: {error}. Set it with --set {name}=VALUE") from error
+    with about(f"set.{name}"):
+        try:
+            return cast_parameter(parameter, fixed.get(parameter.name))
+        except ParameterError as error:
+            raise ParameterError(f"{name} needs a valid value: {error}. Set it with --set {name}=VALUE") from error
 
 
 def _described(parameter: Parameter) -> dict[str, Any]:
@@ -110,12 +111,14 @@ AS_TYPED = frozenset({"string", "secret-input", "select", "dynamic-select", "num
 
 def typed_values(tool: Tool, texts: Mapping[str, str]) -> dict[str, object]:
     parameters = {parameter.name: parameter for parameter in tool.parameters}
-    for name in texts:
-        if name not in parameters:
-            raise ParameterError(
-                f"tool {tool.identity.name} has no parameter {name!r}; there are: {', '.join(parameters) or 'none'}"
-            )
-    return {name: _typed(tool, parameters[name], text) for name, text in texts.items()}
+    values: dict[str, object] = {}
+    for name, text in texts.items():
+        with about(f"set.{tool.identity.name}.{name}"):
+            if name not in parameters:
+                there_are = ", ".join(parameters) or "none"
+                raise ParameterError(f"tool {tool.identity.name} has no parameter {name!r}; there are: {there_are}")
+            values[name] = _typed(tool, parameters[name], text)
+    return values
 
 
 def _typed(tool: Tool, parameter: Parameter, text: str) -> object:

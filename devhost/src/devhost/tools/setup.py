@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-from devhost.errors import ParameterError, PluginStartError, RunFailure, ToolSetupError
+from devhost.errors import ParameterError, PluginStartError, RunFailure, ToolSetupError, about
 from devhost.limits import HostLimits
 from devhost.plugin.casting import guesses
 from devhost.plugin.credentials import filled_credentials, invalid_defaults
@@ -76,7 +76,8 @@ class ToolSetup:
     @classmethod
     def read(cls, directory: Path, *, credentials: Texts | None = None, fixed: Texts | None = None) -> Self:
         """`fixed` is by tool: its name, or provider/name."""
-        return cls.of(PluginDeclaration.read(directory), credentials or {}, fixed or {})
+        with about("tools"):
+            return cls.of(PluginDeclaration.read(directory), credentials or {}, fixed or {})
 
     @classmethod
     def of(cls, declaration: PluginDeclaration, credentials: Texts, fixed: Texts) -> Self:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import httpx
 import openai
 
-from devhost.errors import ParameterError
+from devhost.errors import ParameterError, about
 from devhost.models.backend import FORWARDED_FEATURES, Features, ModelCallError, ModelDescription, ModelRequest, chunk
 from devhost.models.catalog import DEFAULT_MODEL, facts_of, is_openais
 from devhost.models.openai_api.chat import chat_request, chat_turn
@@ -180,27 +180,33 @@ def open_model(  # noqa: PLR0913 - one value of the command line each
     _check_url(base_url or OPENAI)
     connection = Connection(key, base_url or OPENAI)
     if not name and base_url:
-        raise ParameterError(f"which model? --model NAME says what the server at {connection.place} calls it")
+        with about("model"):
+            raise ParameterError(f"which model? --model NAME says what the server at {connection.place} calls it")
     name = name or DEFAULT_MODEL
     rules = parameter_rules(api, name)
     known = [rule["name"] for rule in rules]
     for given in completion_params:
         if given not in known:
-            raise ParameterError(f"--completion {given}: {name} takes no such parameter; there are: {', '.join(known)}")
+            with about(f"completion.{given}"):
+                there_are = ", ".join(known)
+                raise ParameterError(f"--completion {given}: {name} takes no such parameter; there are: {there_are}")
     # What the command line reads as JSON is text to Dify where the parameter is a text.
     texts = {rule["name"] for rule in rules if rule["type"] == "text"}
     params = {
         key: json.dumps(value) if key in texts and not isinstance(value, str) else value
         for key, value in completion_params.items()
     }
-    try:
-        settle(params, rules)
-    except ValueError as error:
-        raise ParameterError(f"--completion: {error}") from error
+    for given, value in params.items():
+        with about(f"completion.{given}"):
+            try:
+                settle({given: value}, rules)
+            except ValueError as error:
+                raise ParameterError(f"--completion: {error}") from error
     for feature in features or ():
         if feature not in FORWARDED_FEATURES:
-            there_are = ", ".join(sorted(FORWARDED_FEATURES))
-            raise ParameterError(f"--features: unknown feature {feature!r}; there are: {there_are}")
+            with about("features"):
+                there_are = ", ".join(sorted(FORWARDED_FEATURES))
+                raise ParameterError(f"--features: unknown feature {feature!r}; there are: {there_are}")
     return OpenAIModel(connection, api, name, completion_params=params, features=features)
 
 

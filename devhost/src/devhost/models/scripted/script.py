@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from devhost.errors import ScriptError
+from devhost.errors import ScriptError, about
 from devhost.models.backend import DEFAULT_FEATURES
 from devhost.protocol.failures import ApiFault, Fault
 from devhost.protocol.wire import JsonObject
@@ -404,7 +404,8 @@ class Script:
     @classmethod
     def read(cls, file: Path, strategy: str | None = None) -> Self:
         """The script for a strategy, by default for the first one that the file names."""
-        files = read_files(file)
+        with about("script"):
+            files = read_files(file)
         return cls(**chosen(files, strategy or _first_strategy(files)), place=_place(file))
 
     @classmethod
