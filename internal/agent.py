@@ -17,11 +17,12 @@ from internal.end import Result, finish, kept_alive
 from internal.errors import InvalidParameters, OurWords, Sentence, reported
 from internal.events import Event, Noted, Tally
 from internal.host.session import HostSession
-from internal.memory.records import waiting_files
+from internal.memory.records import found_tools, waiting_files
 from internal.memory.state import decode
 from internal.model.turn import ModelCaller, ModelInUse
 from internal.node.model import file_parts, read_fallback_model
 from internal.node.params import ExtraOutput, StrategyParams, node_secrets
+from internal.node.tool_search import ToolSearch
 from internal.node.tools import build_toolbox, name_files
 from internal.node.virtual_tools import RESERVED_NAMES, answer_tool
 from internal.policy import DEFAULT_POLICY, PolicyTexts, build_system_instruction
@@ -106,7 +107,7 @@ def built[P: StrategyParams](
         needing_approval=params.approval_required,
         files={**waiting_files(state), **name_files(params.files)},
         reserved=RESERVED_NAMES,
-    )
+    ).holding_back(params.tools_in_prompt)
     needs_calls = blueprint.needs_tool_calls or submit is not None or bool(params.answer_criteria.strip())
     offers_tools = bool(toolbox.tools) or needs_calls
     if offers_tools and not model.can_call_tools():
@@ -119,6 +120,9 @@ def built[P: StrategyParams](
     texts = (params.instruction, params.prompt_policy_overrides)
     instruction = build_system_instruction(*texts, defaults=blueprint.policy, note=noted.append)
     noted += toolbox.notes
+    if toolbox.held_back:
+        count, offered = len(toolbox.tools), len(toolbox.prompt_tools)
+        noted.append(OurWords(f"tools: of {count}, prompts offer {offered} at first; find_tools finds the others"))
     if model.stop and offers_tools:
         # The OpenAI plugin discards a turn's tool calls when a stop word comes: docs/model-facts.md, "Stop words".
         noted.append(OurWords("model: the completion parameter 'stop' is dropped, since it would discard tool calls"))
@@ -148,6 +152,7 @@ def built[P: StrategyParams](
             BoundedSemaphore(params.parallel_tool_calls),  # over all loops of the run
             secrets,
             budget,
+            ToolSearch(toolbox, found_tools(state, toolbox)),
             params.tool_result_limit,
             keeps_json=ExtraOutput.TOOL_RESULTS in params.extra_outputs,
         ),

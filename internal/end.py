@@ -10,7 +10,7 @@ from internal.events import AnswerBreak, AnswerText, Event, Noted, RunFinished, 
 from internal.host.session import read_exactly
 from internal.loop import Finish
 from internal.memory.approval import approval_question, how_to_answer
-from internal.memory.records import AnswerRecord, EntryRecord, PlanRecord, State, recorded_sources
+from internal.memory.records import AnswerRecord, EntryRecord, PlanRecord, State, recorded_sources, recorded_tools
 from internal.node.params import StrategyParams
 from internal.node.virtual_tools import StructuredOutput
 from internal.run import Run
@@ -70,6 +70,7 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
         strategy=run.dialogue.strategy,
         entries=(*result.record, *(() if waits else (AnswerRecord(text=answer),))),
         plan=result.plan,
+        found=recorded_tools(run.tools.search.found.values()),
         sources=recorded_sources(run.dialogue.state, run.bibliography.entries()),
         last_source=run.bibliography.last,
         last_call=run.approvals.asked,

@@ -158,7 +158,7 @@ class Run[P: StrategyParams]:
         message = user_message(_joined(self.task.context, text), self.files)
         opening = opening_messages(self.dialogue.history, self.instruction, message)
         record = [*self.dialogue.earlier, self.task.model_copy(update={"text": text})]
-        return Transcript(opening, self.long_results, record)
+        return Transcript(opening, self.long_results, record, offered=self.tools.search.found_before)
 
     def request(self, text: str) -> Transcript:
         """A conversation of its own: the system prompt, and a message of context and text."""
@@ -170,7 +170,7 @@ class Run[P: StrategyParams]:
         begun = list(messages_of(entries, self.toolbox))
         opening = opening_messages([*self.dialogue.history, *begun], self.instruction)
         record = [*self.dialogue.earlier, *entries]
-        return Transcript(opening, self.long_results, record, kept=len(begun))
+        return Transcript(opening, self.long_results, record, kept=len(begun), offered=self.tools.search.found_before)
 
     def first_loop(self, toolbox: Toolbox, part: LoopPart | None = None) -> AgentLoop:
         """The loop over the user's question, or over the conversation in which calls wait."""
@@ -198,7 +198,7 @@ class Run[P: StrategyParams]:
         row = SpanStarted(f"{part.parent}.approval" if part.parent else "approval", "APPROVAL")
         resumed = in_row(row, self._resume(rounds, waiting, row.key, tool_deadline), self.clock) if waiting else ()
         return AgentLoop(
-            models=self.models.offering(toolbox),
+            models=self.models.offering(rounds.equipped(toolbox)),
             rounds=rounds,
             part=part,
             maximum_iterations=most,

@@ -170,9 +170,9 @@ def resolve_tool_instance[T](tool_instances: Mapping[str, T] | None, tool_name: 
     return (tool_instances or {}).get(tool_name)
 
 
-def unknown_tool_error(tool_name: str, names: Iterable[str]) -> str:
+def unknown_tool_error(tool_name: str, names: Iterable[str], which: str = "the tools") -> str:
     known = ", ".join(names)
-    known = f"the tools are: {known}" if known else "there are no tools"
+    known = f"{which} are: {known}" if known else "there are no tools"
     return f"there is not a tool named {tool_name[:_MAX_QUOTE_LENGTH]}; {known}"
 
 

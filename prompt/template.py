@@ -254,6 +254,16 @@ RESULT_IS_GONE = (
     "The full text of {id} is not kept any more: newer long results took its place. "
     "Call the tool again, and ask it for less."
 )
+FIND_TOOLS_DESCRIPTION = (
+    "Find tools that are not listed here: there are {count} more. Search before you say that something cannot be done; "
+    "what is found can be called from your next turn on."
+)
+TOOL_QUERY_DESCRIPTION = "A few words: what the tool does, and what with, such as 'create invoice'."
+TOOLS_FOUND = "The best matches; they can be called from now on:"
+NO_TOOL_FOUND = (
+    "No tool has any of these words. Try others: synonyms, what the tool works on, or the language of its service."
+)
+
 NO_MORE_LOOKUPS = "not run: {name} was called too often in this conversation turn. Go on with what you have."
 
 # With thoughts shown, what the user reads of a round in which the model calls tools and says nothing, above a plan, and

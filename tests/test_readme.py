@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.pages import FENCE, LINK, README, TRANSLATIONS, prose
 
-MAX_WORDS = 900
+MAX_WORDS = 1_000
 
 
 def test_the_readme_is_short() -> None:

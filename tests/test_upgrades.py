@@ -29,7 +29,7 @@ VARIABLES = {
 
 type Yaml = dict[str, Any]
 
-OTHER_CHANGES = "### Added\n\n- The default of `show_sources` is true.\n"
+OTHER_CHANGES = "### Added\n\n- The default of `show_sources` is true. The default of `tools_in_prompt` is 40.\n"
 """What is new since that release, and on by default."""
 
 FUNCTION_CALLING: Yaml = yaml.safe_load((RELEASES / "0.1.0" / "gpt5_function_calling.yaml").read_text("utf-8"))

@@ -13,8 +13,9 @@ from internal.memory.approval import Decision, call_id, is_same_call, not_approv
 from internal.memory.records import CallRecord, State, UserRecord, call_of, record_of
 from internal.memory.state import MAX_WAITING, size_of_waiting
 from internal.node.schema import Check, Problem, Unchecked, fitted
+from internal.node.tool_search import nearest
 from internal.node.tools import Tool, Toolbox, ToolParameter
-from internal.node.virtual_tools import SUBMIT_ANSWER
+from internal.node.virtual_tools import FIND_TOOLS, SUBMIT_ANSWER
 from internal.text.secrets import KnownSecrets
 from internal.tooling import resolve_tool_instance, unknown_tool_error, without_quote
 from prompt import template
@@ -178,8 +179,10 @@ def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard) -> JudgedCall:
     tool = resolve_tool_instance(toolbox.tools, call.name)
     if tool is None:
         # What can be looked up is of this run alone, and a later run may read this text.
-        lasting = [name for name, each in toolbox.tools.items() if each.lookup is None]
-        return RejectedCall(call, unknown_tool_error(call.name, lasting))
+        names = [name for name, each in toolbox.tools.items() if each.lookup is None]
+        if FIND_TOOLS in toolbox.tools:
+            return RejectedCall(call, unknown_tool_error(call.name, nearest(call.name, names), "the nearest"))
+        return RejectedCall(call, unknown_tool_error(call.name, names))
     if not parsed.ok:
         takes_secrets = any(parameter.is_secret for parameter in tool.parameters.values())
         error = parsed.error or ""

@@ -26,8 +26,9 @@ from internal.host.failures import HostFailure
 from internal.host.session import MAX_REQUEST_BYTES, DeadlinePassed, HostSession, new_request_id
 from internal.memory.records import RoundRecord, messages_of, record_of_round
 from internal.model.reading import ModelTurn, TurnSpan
+from internal.node.tool_search import ToolSearch
 from internal.node.tools import Toolbox
-from internal.node.virtual_tools import READ_RESULT, read_result_tool
+from internal.node.virtual_tools import READ_RESULT, find_tools_tool, read_result_tool
 from internal.sources import Bibliography, citation_lines
 from internal.text.secrets import KnownSecrets
 from internal.text.texts import Excerpt, cut_to_size
@@ -114,6 +115,7 @@ class ToolRunner:
     slots: BoundedSemaphore
     secrets: KnownSecrets
     budget: Budget
+    search: ToolSearch
     result_limit: int
     """Characters of one result that anybody reads."""
     keeps_json: bool = False
@@ -220,6 +222,13 @@ class ToolRounds:
         """Tool rounds since this object was made."""
         return self.transcript.rounds - self._before
 
+    def equipped(self, toolbox: Toolbox) -> Toolbox:
+        """These tools, and the one that finds more, if prompts do not offer all of them."""
+        if not toolbox.held_back:
+            return toolbox
+        find = partial(self.tools.search.look_up, self.transcript.offered)
+        return toolbox.with_tool(find_tools_tool(len(toolbox.held_back), find))
+
     def run(
         self, turn: ModelTurn, judged: Sequence[JudgedCall], span: TurnSpan, deadline: Deadline
     ) -> Generator[Event, None, None]:
@@ -229,6 +238,10 @@ class ToolRounds:
         it ends.
         """
         only_looks_up = self._may_look_up and all(call.call.is_lookup for call in judged)
+        called = [call.tool for call in judged if call.tool]
+        for tool in self.tools.search.offer(called, self.transcript.offered):
+            note = f"{tool.name} was called by its name before a prompt offered it; the next ones offer it"
+            yield Noted(OurWords(note), span.round_key)
         ended, results = yield from self._answer_all(judged, span.round_key, deadline)
         self.tools.budget.lookup_turns_left -= only_looks_up
         if not waits(judged):  # else the run that has the user's answer closes the round
@@ -303,7 +316,8 @@ class ToolRounds:
             told = template.NO_MORE_LOOKUPS.format(name=call.tool.name)
             return EndedCall(call, CallStatus.REFUSED, told, OurWords("not run"))
         started = now()
-        text, error = call.tool.lookup(call.arguments)
+        said, error = call.tool.lookup(call.arguments)
+        text = cut_to_size(said, limit)
         status = CallStatus.ERROR if error else CallStatus.OK
         return EndedCall(call, status, text, error, now() - started)
 

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field
 from internal.call import CallStatus, EndedCall, JudgedCall, Result, ToolCall, WaitingCall, canonical_json
 from internal.clock import in_turns
 from internal.host.session import MAX_EXACT_INTEGER
-from internal.node.tools import Toolbox
+from internal.node.tools import Tool, Toolbox
 from internal.sources import Source, attribute, escaped
 from internal.text.secrets import Redactor
 from internal.text.texts import cut_to_size
@@ -33,6 +33,8 @@ type Several[T] = Annotated[tuple[T, ...], FailFast()]
 MAX_SUBTASKS = 8
 """Of a plan; a subtask has fewer attempts."""
 type Few[T] = Annotated[tuple[T, ...], Field(max_length=MAX_SUBTASKS), FailFast()]
+MAX_FOUND_TOOLS = 40
+"""That a state remembers; later runs offer all of them."""
 type Count = Annotated[int, Field(ge=0, le=MAX_EXACT_INTEGER)]
 
 
@@ -148,6 +150,14 @@ class SourceRecord(_Record):
     document_id: str | None = None
 
 
+class ToolRecord(_Record):
+    """A tool that the conversation has found, by what Dify calls it."""
+
+    provider: str
+    tool: str
+    setting: str = ""
+
+
 class State(_Record):
     """A conversation up to the end of a run."""
 
@@ -157,6 +167,8 @@ class State(_Record):
     plan: PlanRecord | None = None
     sources: Several[SourceRecord] = ()
     """Sources of this conversation, in the order of their numbers; not all of them in a long one."""
+    found: Annotated[tuple[ToolRecord, ...], Field(max_length=MAX_FOUND_TOOLS), FailFast()] = ()
+    """Tools that prompts offer besides the first ones; the newest in a long conversation."""
     last_source: Count = 0
     """The highest number that a source of this conversation has had."""
     last_call: Count = 0
@@ -200,6 +212,19 @@ class State(_Record):
             return change_json(value) if name == "arguments" else change(value)
 
         return type(self).model_validate(changed(self.model_dump()))
+
+
+def found_tools(state: State | None, toolbox: Toolbox) -> dict[str, Tool]:
+    """The tools that a conversation has found and the node still has, by the names that the model knows."""
+    records = state.found if state else ()
+    tools = (toolbox.find(record.provider, record.tool, record.setting) for record in records)
+    return {tool.name: tool for tool in tools if tool and tool.name in toolbox.held_back}
+
+
+def recorded_tools(found: Iterable[Tool]) -> tuple[ToolRecord, ...]:
+    """The newest of what was found."""
+    records = [ToolRecord(provider=tool.provider, tool=tool.own_name, setting=tool.setting) for tool in found]
+    return tuple(records[-MAX_FOUND_TOOLS:])
 
 
 # A recorded conversation as the messages of a prompt, and as quotations within another.

@@ -159,6 +159,8 @@ class StrategyParams(BaseModel):
     tool_result_limit: Annotated[int, Limits(1_000, 200_000)] = 20_000
     allowed_tools: Annotated[tuple[str, ...], _names] = ()
     """Names or ``provider/name``; empty allows all."""
+    tools_in_prompt: Annotated[int, Limits(0, 500)] = 40
+    """With more tools, prompts offer the first ones, and the model finds the others."""
     parallel_tool_calls: Annotated[int, Limits(1, 16)] = 8
     fallback_model: Text = ""
     prompt_policy_overrides: Text = ""

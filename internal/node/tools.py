@@ -175,6 +175,8 @@ def _plain_schema(raw: Mapping[str, Any], file_names: Sequence[str]) -> dict[str
 
 
 EVERY_TOOL = "*"
+_FIRST_OFFERED = 20
+"""Tools of the panel that prompts offer from the beginning where not all are (docs/many-tools.md)."""
 _MAX_NAMED = 20
 """Entries of an allow-list that are named in the log if they match no tool; one line each."""
 
@@ -245,6 +247,8 @@ class Toolbox:
     files: Mapping[str, File] = field(default_factory=dict)
     """This turn's files, and those of calls that wait, by the names under which the model may pass them to a tool."""
     notes: tuple[Sentence, ...] = ()
+    held_back: frozenset[str] = frozenset()
+    """Names of tools that may be called, and that prompts do not offer until they were found."""
 
     def find(self, provider: str, own_name: str, setting: str) -> Tool | None:
         """The node's tool that Dify calls by this name, whatever the model calls it.
@@ -260,10 +264,20 @@ class Toolbox:
         """The same tools and a virtual one at the end."""
         return replace(self, tools={**self.tools, tool.name: tool})
 
+    def holding_back(self, most: int) -> "Toolbox":
+        """The same, whose prompts offer only the first tools if there are more than ``most``; 0 offers all."""
+        first = min(most, _FIRST_OFFERED) if 0 < most < len(self.tools) else None
+        return replace(self, held_back=frozenset(list(self.tools)[first:] if first else ()))
+
     def offering(self, tools: Mapping[str, Tool]) -> "Toolbox":
-        """The same with these tools behind the others; itself if it has all of them."""
-        new = {name: tool for name, tool in tools.items() if name not in self.tools}
-        return replace(self, tools={**self.tools, **new}) if new else self
+        """The same with those of these tools behind the others that prompts do not offer yet; itself without any."""
+        new = {
+            name: tool
+            for name, tool in tools.items()
+            if name in self.held_back or not (tool.runs or name in self.tools)
+        }
+        others = {name: tool for name, tool in self.tools.items() if name not in new}
+        return replace(self, tools=others | new, held_back=self.held_back - new.keys()) if new else self
 
     @cached_property
     def asks_first(self) -> bool:
@@ -272,7 +286,7 @@ class Toolbox:
     @cached_property
     def prompt_tools(self) -> tuple[PromptMessageTool, ...]:
         """What goes into every request of the run, byte for byte the same."""
-        return tuple(tool.prompt_tool for tool in self.tools.values())
+        return tuple(tool.prompt_tool for name, tool in self.tools.items() if name not in self.held_back)
 
 
 def build_toolbox(

@@ -1,4 +1,4 @@
-"""Tools that never run: by a call, the model hands over a plan, a judgement or an answer, or reads on in a result."""
+"""Tools that never run: by a call, the model hands something over, or looks up what the agent keeps."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,14 +19,15 @@ SUBMIT_PLAN = "submit_plan"
 SUBMIT_REFLECTION = "submit_reflection"
 SUBMIT_REVIEW = "submit_review"
 READ_RESULT = "read_result"
+FIND_TOOLS = "find_tools"
 SUBMISSIONS = frozenset({SUBMIT_ANSWER, SUBMIT_PLAN, SUBMIT_REFLECTION, SUBMIT_REVIEW})
 """Tools by which the model hands something over; their results say nothing."""
-LOOKUPS = frozenset({READ_RESULT})
+LOOKUPS = frozenset({READ_RESULT, FIND_TOOLS})
 """Tools that the agent answers from what it keeps; their calls are no tool calls for the user or a later run."""
 RESERVED_NAMES = SUBMISSIONS | LOOKUPS
 """No tool of the node's may have one of these names."""
 MAX_WANTED_LENGTH = 200
-"""Characters that ``read_result`` looks for at once."""
+"""Characters that are looked for at once."""
 _MAX_PROBLEMS = 10
 
 
@@ -60,6 +61,12 @@ def read_result_tool(lookup: Lookup) -> Tool:
     }
     check = _closed(properties, _offset_and_find, required=["id"])
     return _virtual(READ_RESULT, template.READ_RESULT_DESCRIPTION, check, lookup)
+
+
+def find_tools_tool(count: int, lookup: Lookup) -> Tool:
+    """The tool that finds others; ``count`` is how many there are beyond those that a prompt offers at first."""
+    query = {"type": "string", "maxLength": MAX_WANTED_LENGTH, "description": template.TOOL_QUERY_DESCRIPTION}
+    return _virtual(FIND_TOOLS, template.FIND_TOOLS_DESCRIPTION.format(count=count), _closed({"query": query}), lookup)
 
 
 def answer_tool(answer_schema: str) -> Tool:

@@ -5,9 +5,10 @@ subtask is tried again, and one line is left of each earlier result; the host re
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from dify_plugin.entities.model.message import (
@@ -127,12 +128,13 @@ class Transcript:
         long_results: LongResults | None = None,
         record: Iterable[EntryRecord] = (),
         kept: int = 0,
+        offered: Mapping[str, Tool] = MappingProxyType({}),
     ) -> None:
         """``kept`` messages at the end of the opening are no earlier turns; 0 means from the last user message on."""
         self.long_results = long_results or LongResults()
         self.readable: list[str] = []
         """The ids of this conversation's long results."""
-        self.offered: dict[str, Tool] = {}
+        self.offered: dict[str, Tool] = dict(offered)
         """Tools that the conversation has got since it began, in that order: prompts offer them behind the others."""
         self.record: list[EntryRecord] = list(record)
         """What a later run needs of the conversation; without notes, which are about this run."""

@@ -6,8 +6,10 @@ from typing import Any
 
 from gevent import Timeout
 
+from internal.agent import FUNCTION_CALLING, Blueprint
 from internal.clock import Clock
 from internal.plan_and_reflect import PLAN_AND_REFLECT
+from strategies.gpt5_react import GPT5ReActStrategy
 from tests.support.clock import PATIENCE
 from tests.support.host import Handler, Json, Step, When, text_of
 from tests.support.run import Outcome, run
@@ -140,3 +142,11 @@ def blocks(text: str) -> list[str]:
     assert len(found) == text.count("<think>")
     assert not any("<think>" in block for block in found)
     return found
+
+
+STRATEGIES: dict[str, tuple[Blueprint[Any], list[Any], list[Any]]] = {
+    "function calling": (FUNCTION_CALLING, [], []),
+    "react": (GPT5ReActStrategy.blueprint, [], []),
+    "plan and reflect": (PLAN_AND_REFLECT, [plans("One")], [completed("One"), answers()]),
+}
+"""Each with the turns before and after those of one loop, which is the only subtask's where there is a plan."""

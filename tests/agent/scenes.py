@@ -147,17 +147,20 @@ def check_prompt(prompt: Sequence[Json]) -> None:
 
 
 def check_growth(requests: Sequence[Json]) -> None:
-    """Every prompt begins with exactly the one before it, and the tools never change.
+    """Every prompt begins with exactly the one before it, and so do its tools.
 
-    But for ``read_result``: from the first cut result on it stands behind the others.
+    Behind the first ones stand ``read_result``, from the first cut result on, and what ``find_tools`` found.
     """
-    tools, can_read = requests[0]["tools"], False
+    first = tools = requests[0]["tools"] or []
+    may_find, can_read = "find_tools" in [tool["name"] for tool in first], False
     for request in requests:
         check_prompt(request["prompt_messages"])
         can_read = can_read or any("read_result(id=" in text for text in results_in(request["prompt_messages"]))
-        *others, last = request["tools"] or [None]
-        assert can_read == bool(last and last["name"] == "read_result")
-        assert (others if can_read else request["tools"]) == tools
+        before, tools = tools, request["tools"] or []
+        assert tools[: len(before)] == before
+        added = [tool["name"] for tool in tools[len(first) :]]
+        assert can_read == ("read_result" in added)
+        assert may_find or added in ([], ["read_result"])
     prompts = [request["prompt_messages"] for request in requests]
     for earlier, later in pairwise(prompts):
         assert later[: len(earlier)] == earlier

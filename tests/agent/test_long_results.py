@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 
-from internal.agent import FUNCTION_CALLING, Blueprint
 from internal.budget import MAX_LOOKUP_TURNS
 from internal.calls.judging import REFUSED_AT_THE_END
 from internal.memory.records import RoundRecord
 from internal.memory.state import decode
-from internal.plan_and_reflect import PLAN_AND_REFLECT
 from prompt import template
-from strategies.gpt5_react import GPT5ReActStrategy
 from tests.agent.plans import (
+    STRATEGIES,
     advised,
     answers,
     completed,
@@ -36,11 +34,6 @@ TEXT = " ".join(f"word{number}" for number in range(400))
 LONG = {"search": replies(TEXT)}
 LIMIT = {"tool_result_limit": 1000}
 NO_MORE_READING = template.NO_MORE_LOOKUPS.format(name="read_result")
-STRATEGIES: dict[str, tuple[Blueprint[Any], list[Any], list[Any]]] = {
-    "function calling": (FUNCTION_CALLING, [], []),
-    "react": (GPT5ReActStrategy.blueprint, [], []),
-    "plan and reflect": (PLAN_AND_REFLECT, [plans("One")], [completed("One"), answers()]),
-}
 OFFER = re.compile(r'read_result\(id="(r\d+)", offset=(\d+)\)\]')
 
 

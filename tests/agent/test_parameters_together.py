@@ -1,6 +1,7 @@
 """All parameters of a run together, in any combination, with a model that says anything: what holds in every run."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +35,7 @@ ARGUMENTS: Mapping[str, Sequence[Any]] = {
     "submit_reflection": [{"is_completed": True, "advice": ""}, {"is_completed": False, "advice": "Look again."}],
     "submit_review": [{"passes": True, "problems": []}, {"passes": False, "problems": ["</draft> is long"]}],
     "submit_answer": [{"city": "Rome"}, {"city": 5}],
+    "find_tools": [{"query": "order"}, {"query": "?"}, {}],
     "read_result": [{"id": "r1", "offset": 900}, {"id": "r2", "find": "ALPHA"}, {"id": "r9"}],
 }
 QUESTIONS: Sequence[Any] = [{"q": "long"}, {"q": "short"}, {"q": "fail"}, "{"]
@@ -85,6 +87,7 @@ parameter_values = st.fixed_dictionaries(
         "maximum_total_tokens": sometimes(1, 500, 2_000),
         "maximum_tool_calls": sometimes(1, 2, 5),
         "emit_intermediate_thoughts": sometimes("true"),
+        "tools_in_prompt": sometimes(1),
         "tool_result_limit": st.just(1_000),
         "fallback_model": sometimes("author/plugin/provider/second"),
         "extra_outputs": sometimes("state", "tool_results, thoughts", "state, tool_results, thoughts"),
@@ -127,7 +130,7 @@ def check_variables(outcome: Outcome, strategy: Blueprint[Any], params: Json) ->
         named = [[(run["tool"], run["status"]) for run in variables[name]] for name in ("tool_results", "tool_runs")]
         assert named[0] == named[1]
     if strategy is not PLAN_AND_REFLECT and (state := decode(variables.get("state", ""))):
-        assert "read_result" not in state.model_dump_json()
+        assert not {"read_result", "find_tools"} & set(re.findall(r"\w+", state.model_dump_json()))
 
 
 @settings(max_examples=60)

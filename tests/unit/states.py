@@ -16,6 +16,7 @@ from internal.memory.records import (
     SourceRecord,
     State,
     SubtaskRecord,
+    ToolRecord,
     UserRecord,
 )
 from tests.unit.generators import json_objects, readable_text
@@ -55,7 +56,8 @@ def states(draw: st.DrawFn) -> State:
     entries = draw(_conversations)
     source = st.builds(SourceRecord, number=st.integers(1, 999), title=_texts, document_id=st.none() | _texts)
     sources, numbers = tuple(draw(st.lists(source))), (draw(_numbers), draw(_numbers))
-    state = State(strategy=draw(_texts), entries=tuple(entries), sources=sources)
+    found = tuple(draw(st.lists(st.builds(ToolRecord, provider=_texts, tool=_texts, setting=_texts), max_size=3)))
+    state = State(strategy=draw(_texts), entries=tuple(entries), sources=sources, found=found)
     state = state.model_copy(update=dict(zip(("last_source", "last_call"), numbers, strict=True)))
     match draw(st.sampled_from(["nothing waits", "calls wait", "a plan waits"])):
         case "calls wait":

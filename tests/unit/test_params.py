@@ -49,6 +49,7 @@ NUMBERS = [
     ("tool_result_limit", " 5000 ", 5000),
     ("maximum_seconds", "45.5", 45),
     ("parallel_tool_calls", 16, 16),
+    ("tools_in_prompt", "0", 0),
     ("maximum_total_tokens", 0, 0),
     ("maximum_total_tokens", 3.9, 3),
     ("maximum_total_tokens", 0.4, 1),

@@ -13,6 +13,7 @@ from internal.node.tools import Tool, Toolbox
 from internal.node.virtual_tools import (
     RESERVED_NAMES,
     answer_tool,
+    find_tools_tool,
     plan_tool,
     read_result_tool,
     reflection_tool,
@@ -21,7 +22,8 @@ from internal.node.virtual_tools import (
 
 CITY = json.dumps({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
 READ = read_result_tool(lambda _: ("", None))
-ALL = [plan_tool(4), reflection_tool(), review_tool(), answer_tool(CITY), READ]
+FIND = find_tools_tool(50, lambda _: ("", None))
+ALL = [plan_tool(4), reflection_tool(), review_tool(), answer_tool(CITY), READ, FIND]
 
 
 @pytest.mark.parametrize("tool", ALL, ids=lambda tool: tool.name)

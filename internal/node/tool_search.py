@@ -1,0 +1,133 @@
+"""Finds tools of the node by words: in their names, descriptions and parameters, in any language's script."""
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from heapq import nlargest
+from itertools import pairwise
+from math import log
+from typing import Any
+
+from internal.clock import in_turns
+from internal.errors import OurWords
+from internal.node.tools import Tool, Toolbox
+from prompt import template
+
+MAX_FOUND = 8
+"""Tools that one search brings (docs/many-tools.md)."""
+_LINE_LENGTH = 120
+_NAME_WEIGHT = 3
+"""How often a word of a name counts."""
+_SATURATION, _LENGTH_SHARE = 1.2, 0.75
+"""The usual k1 and b of BM25."""
+_WORD_LENGTH = 6
+"""Letters of a word that count, since languages inflect its end."""
+
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\U00020000-\U0003ffff"
+)
+"""Scripts without spaces between words: Thai, Lao, Burmese, Khmer, Chinese, Japanese; and Korean, whose words grow."""
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff"
+"""Vowel signs and accents, which belong to the word around them."""
+_WORDS = re.compile(rf"([{_UNSPACED}]+)|((?:[^\W_{_UNSPACED}]|[{_MARKS}])+)")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_ASCII_WORDS = str.maketrans({chr(each): " " for each in range(128) if not chr(each).isalnum()})
+
+
+class _Stems(dict[str, str]):
+    """The beginning of each word, which is what counts of it."""
+
+    def __missing__(self, word: str) -> str:
+        self[word] = stem = (word.removesuffix("s") or word)[:_WORD_LENGTH]
+        return stem
+
+
+def terms(text: str, stems: _Stems | None = None) -> list[str]:
+    """What a text is found by: the beginnings of its words, and each two neighbours where words have no spaces."""
+    stems = _Stems() if stems is None else stems
+    if text.isascii():
+        return [stems[word] for word in text.lower().translate(_ASCII_WORDS).split()]
+    found = list[str]()
+    for unspaced, word in _WORDS.findall(unicodedata.normalize("NFKC", text).casefold()):
+        pairs = map("".join, pairwise(unspaced)) if len(unspaced) > 1 else unspaced
+        found += [stems[word]] if word else pairs
+    return found
+
+
+def nearest(name: str, names: Iterable[str]) -> list[str]:
+    """The names that share most pairs of letters with one that does not exist, the nearest first."""
+    wanted = set(pairwise(name.casefold()))
+
+    def likeness(other: str) -> float:
+        pairs = set(pairwise(other.casefold()))
+        return 2 * len(wanted & pairs) / max(1, len(wanted) + len(pairs))
+
+    return nlargest(MAX_FOUND, in_turns(names), key=likeness)
+
+
+@dataclass
+class ToolSearch:
+    """Searches the tools of one node, those that its prompts do not offer among them."""
+
+    toolbox: Toolbox
+    found_before: Mapping[str, Tool] = field(default_factory=dict)
+    """By earlier runs of the conversation, by name: its prompts offer them from the beginning."""
+    found: dict[str, Tool] = field(init=False)
+    """By all its runs, the oldest first."""
+
+    def __post_init__(self) -> None:
+        self.found = dict(self.found_before)
+
+    def look_up(self, offered: dict[str, Tool], arguments: Mapping[str, Any]) -> tuple[str, OurWords | None]:
+        """Answer a call of ``find_tools``; what it finds is added to ``offered``."""
+        query = str(arguments["query"])
+        best = self.best(query)
+        self.offer(best, offered)
+        if not best:
+            return template.NO_TOOL_FOUND, OurWords("no tool has any of these words")
+        lines = [f"- {tool.name}: {_line(tool.description)}" for tool in best]
+        return "\n".join([template.TOOLS_FOUND, *lines]), None
+
+    def offer(self, tools: Iterable[Tool], offered: dict[str, Tool]) -> list[Tool]:
+        """Add to ``offered`` what no prompt offers yet; the tools that are new there."""
+        new = [tool for tool in tools if tool.name in self.toolbox.held_back and tool.name not in offered]
+        for tool in new:
+            offered[tool.name] = self.found[tool.name] = tool
+        return new
+
+    def best(self, query: str) -> list[Tool]:
+        """The tools that have most of the words, by BM25; of equal ones the first of the panel first."""
+        index, scores = self._index, defaultdict[int, float](float)
+        mean_length = sum(len(words) for _, words in index) / max(1, len(index))
+        for term in in_turns(dict.fromkeys(terms(query))):
+            counts = {at: times for at, (_, words) in enumerate(index) if (times := words.count(term))}
+            rarity = log(1 + (len(index) - len(counts) + 0.5) / (len(counts) + 0.5))
+            for at, times in counts.items():
+                length = len(index[at][1]) / mean_length
+                room = _SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE * length)
+                scores[at] += rarity * times / (times + room)
+        return [index[at][0] for at, _ in nlargest(MAX_FOUND, sorted(scores.items()), key=lambda each: each[1])]
+
+    @cached_property
+    def _index(self) -> list[tuple[Tool, list[str]]]:
+        """Each tool with its terms, as often as they count."""
+        stems = _Stems()
+        return [(tool, _terms_of(tool, stems)) for tool in in_turns(self.toolbox.tools.values()) if tool.runs]
+
+
+def _terms_of(tool: Tool, stems: _Stems) -> list[str]:
+    """A name such as ``getWeather`` is found whole and in parts."""
+    name = tool.name if tool.name == tool.own_name else f"{tool.name} {tool.own_name}"
+    names = " ".join([*_NAME_WEIGHT * [name], *tool.parameters])
+    humps = "" if names.islower() else _HUMP.sub(" ", names)
+    return terms(f"{names} {humps} {tool.description}", stems)
+
+
+def _line(description: str) -> str:
+    """The first line of a description, short."""
+    first = next(iter(description.strip().splitlines()), "").strip()
+    return first if len(first) <= _LINE_LENGTH else f"{first[: _LINE_LENGTH - 1]}…"
