@@ -6,6 +6,7 @@
 #                     processes, examples, flows, browser, wheel
 # make format         reformats the code
 # make package        dist/gpt5_agent-VERSION.difypkg, checked and installed once; MARKETPLACE=1: by its rules, too
+#                     EXAMPLE=answers packs an example's tools instead
 # make docs           writes the parts of pages and example apps that come from the strategies' YAML and the manifest
 # make conversations  writes tests/agent/conversations/ again
 # make fuzz           20,000 conversations of an attacker against approvals; FIRST=N begins at another seed

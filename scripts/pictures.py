@@ -72,7 +72,7 @@ def make_evaluation() -> None:
 def make(picture: Picture) -> None:
     from support.chromium import screenshot  # noqa: PLC0415 - importable only once the path is set
 
-    sys.path.append(str(ROOT / "examples" / picture.example))
+    sys.path += [str(ROOT / "examples" / folder) for folder in (picture.example, "shared")]
     checks = importlib.import_module(f"examples.{picture.example}.checks")
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)

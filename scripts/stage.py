@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Lay out the folder that is packed: the plugin's files, with READMEs for somebody who has just installed it.
+"""Lay out the folder that is packed, in `dist/`: `devhost package` and Dify's own `dify plugin package` pack it alike.
 
-In: the files that `.difyignore` leaves in, which git must know, and docs/package/README*.md. What those share with the
-repository's READMEs stands in the latter, between markers. Out: dist/gpt5_agent, which `devhost package` and Dify's own
-`dify plugin package` pack alike. `make package` calls this.
+    python -m scripts.stage            # dist/gpt5_agent: the plugin; `make package` calls this
+    python -m scripts.stage answers    # dist/answers: an example's plugin
+
+It holds the files that `.difyignore` leaves in, which git must know. The plugin gets READMEs for somebody who has just
+installed it, from docs/package/README*.md; what those share with the repository's READMEs stands in the latter, between
+markers. An example gets what its `main.py` takes from examples/shared.
 
 Dify's page for a plugin shows a line's end as a break, half of a table, no relative link and no picture of the package
 (docs/host-facts.md, "The page of a plugin").
@@ -12,6 +15,7 @@ Dify's page for a plugin shows a line's end as a break, half of a table, no rela
 import re
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
@@ -21,7 +25,10 @@ from devhost.plugin.contents import Contents
 from scripts.publisher import REPOSITORY
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDER = ROOT / "dist" / "gpt5_agent"
+DIST = ROOT / "dist"
+PLUGIN = "gpt5_agent"
+SHARED_CODE = "shared"
+"""The folder in examples/ with what several of them use."""
 TEMPLATES = ROOT / "docs" / "package"
 PAGES = {
     "en_US": "README.md",
@@ -65,37 +72,60 @@ def _for_dify(text: str, language: str) -> str:
 
 
 def stage(target: Path) -> tuple[str, ...]:
-    """Write the folder, in place of what it held; returns the files that are not as in the last commit.
+    """Write the plugin's folder; returns the files that are not as in the last commit.
 
     Raises:
         ValueError: there are files that git does not know.
     """
-    contents = Contents.of(ROOT)
-    if strange := unknown_files(contents):
-        names = ", ".join(folded(strange, contents.paths))
-        raise ValueError(
-            f"git does not know {names}; git add what belongs to the plugin, and name the rest in .difyignore"
-        )
-    shutil.rmtree(target, ignore_errors=True)
-    for path in contents.paths:
-        (target / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / path, target / path)
+    changed = laid_out(target, ROOT)
     for language, page in PAGES.items():
         (target / page).write_text(readme(language), encoding="utf-8")
-    return changed_files(contents)
+    return changed
 
 
-def main() -> int:
+def stage_example(name: str, target: Path) -> tuple[str, ...]:
+    """As `stage`, for an example.
+
+    Raises:
+        ValueError: there is no such example, or there are files that git does not know.
+    """
+    main = ROOT / "examples" / name / "main.py"
+    if not main.is_file():
+        names = ", ".join(sorted(file.parent.name for file in ROOT.glob("examples/*/main.py")))
+        raise ValueError(f"there is no example {name!r} with a plugin; there are {names}")
+    shared = [main.parents[1] / SHARED_CODE] if f'"{SHARED_CODE}"' in main.read_text(encoding="utf-8") else []
+    return laid_out(target, main.parent, *shared)
+
+
+def laid_out(target: Path, *folders: Path) -> tuple[str, ...]:
+    """Copy what each folder has for a package, in place of what `target` held."""
+    every = [Contents.of(folder) for folder in folders]
+    for contents in every:
+        if strange := unknown_files(contents):
+            names = ", ".join(folded(strange, contents.paths))
+            raise ValueError(
+                f"git does not know {names}; git add what belongs to the plugin, and name the rest in .difyignore"
+            )
+    shutil.rmtree(target, ignore_errors=True)
+    for contents in every:
+        for path in contents.paths:
+            (target / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(contents.directory / path, target / path)
+    return tuple(path for contents in every for path in changed_files(contents))
+
+
+def main(arguments: Sequence[str]) -> int:
+    name = arguments[0] if arguments else PLUGIN
     try:
-        changed = stage(FOLDER)
+        changed = stage(DIST / name) if name == PLUGIN else stage_example(name, DIST / name)
     except ValueError as error:
         sys.stderr.write(f"not packed: {error}\n")
         return 1
     if changed:
         sys.stdout.write(f"notice: not as in the last commit: {', '.join(changed)}\n")
-    sys.stdout.write(f"{FOLDER.relative_to(ROOT)}: the folder to pack\n")
+    sys.stdout.write(f"{(DIST / name).relative_to(ROOT)}: the folder to pack\n")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 # At the end: an example has a `main` and a `provider`, as the repository has.
 sys.path.append(str(Path(__file__).resolve().parent))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "shared"))
 
 from answers_cli.commands import main
 

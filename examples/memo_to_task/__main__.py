@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 sys.path.append(str(Path(__file__).resolve().parent))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "shared"))
 
 from memos.opening import VARIABLE, address, begin_again, memo_database, remove_draft
 from memos.services.memos import MemoApplicationService

@@ -6,7 +6,8 @@ from pathlib import Path
 
 def main() -> None:
     # At the end: the example has a `main` and a `provider`, as the repository has.
-    sys.path.append(str(Path(__file__).parent))
+    here = Path(__file__).resolve().parent
+    sys.path += [str(here), str(here.parent / "shared")]
     from order_desk.commands import commands  # noqa: PLC0415 - importable only now
 
     commands(prog_name="python -m examples.order_entry")

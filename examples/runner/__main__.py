@@ -10,7 +10,7 @@ from examples.runner.scenarios import EXAMPLES
 
 def main(example: str) -> None:
     # At the end: an example has a `main` and a `provider`, as we do.
-    sys.path.append(str(EXAMPLES / example))
+    sys.path += [str(EXAMPLES / example), str(EXAMPLES / "shared")]
     from examples.runner.playing import played_rows  # noqa: PLC0415 - imports the example's modules
 
     rows = list(played_rows(example))

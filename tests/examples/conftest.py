@@ -20,8 +20,8 @@ MEMO_TO_TASK = EXAMPLES / "memo_to_task"
 ANSWERS = EXAMPLES / "answers"
 
 # At the end: an example has a `provider` and a `main` as we do, and ours must win. Packages such as `helpdesk_search`
-# and `memos` are theirs alone; `tool_layer` is the same in all examples that have it.
-sys.path += [str(HELPDESK), str(INJECTION), str(ORDER_ENTRY), str(MEMO_TO_TASK), str(ANSWERS)]
+# and `memos` are theirs alone; `shared` has what several of them use.
+sys.path += [str(each) for each in (HELPDESK, INJECTION, ORDER_ENTRY, MEMO_TO_TASK, ANSWERS, EXAMPLES / "shared")]
 
 
 @pytest.fixture

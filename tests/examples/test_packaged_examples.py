@@ -1,11 +1,16 @@
-"""The package of an example holds nothing that a run of it leaves in its folder."""
+"""The package of an example is complete, and holds nothing that a run of it leaves in its folder."""
 
 from pathlib import Path
 
 import pytest
 
-from devhost.plugin.contents import Ignored
+from devhost.package import packed, unpack
+from devhost.plugin.contents import Contents, Ignored
+from devhost.plugin.declaration import PluginDeclaration
+from scripts.stage import stage_example
 from tests.support.pages import ROOT
+
+from .stdio_plugin import StdioPlugin
 
 PLUGINS = sorted(file.parent for file in (ROOT / "examples").glob("*/.difyignore"))
 LEFT = ("data/store.sqlite3", ".pytest_cache/README.md", ".env", "tools/__pycache__/tool.pyc")
@@ -21,3 +26,24 @@ def test_what_a_run_leaves_is_not_packaged(plugin: Path, left: str) -> None:
 
 def test_every_example_that_is_a_plugin_says_what_is_not_packaged() -> None:
     assert sorted(file.parent for file in (ROOT / "examples").glob("*/manifest.yaml")) == PLUGINS
+
+
+@pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.name)
+def test_the_plugin_starts_from_its_package_alone(plugin: Path, tmp_path: Path) -> None:
+    """Whatever it shares with other examples is in it: starting a plugin imports each of its tools."""
+    stage_example(plugin.name, tmp_path / "staged")
+    package = tmp_path / "plugin.difypkg"
+    package.write_bytes(packed(Contents.of(tmp_path / "staged")))
+    unpack(package, tmp_path / "opened")
+
+    with StdioPlugin(tmp_path / "opened", {}) as started:
+        assert started.manifest["name"] == PluginDeclaration.read(plugin).manifest.name
+
+
+def test_what_examples_share_stands_once() -> None:
+    assert [layer.parent.name for layer in (ROOT / "examples").glob("*/tool_layer")] == ["shared"]
+
+
+def test_an_example_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="there is no example 'answer' with a plugin; there are answers, helpdesk"):
+        stage_example("answer", tmp_path)

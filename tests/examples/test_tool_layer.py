@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import URL, select, text
-from tool_layer.address import CREDENTIAL, PLUGIN_FOLDER, place
+from tool_layer.address import CREDENTIAL, place
 from tool_layer.address import database_url as chosen_url
 from tool_layer.audit import audit_lines
 from tool_layer.database import Database
@@ -18,7 +18,7 @@ from tool_layer.errors import SetupError
 from tool_layer.parsing import MAX_FAULTS, Input, parse
 from tool_layer.run_steps import RunStep, make_table, recorded, steps_of
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+from .conftest import ANSWERS
 
 
 class Line(Input):
@@ -42,16 +42,6 @@ def refusal(schema: type[Any], sent: object) -> str:
     return str(parsed.result.message)
 
 
-def test_every_copy_of_the_layer_is_the_same() -> None:
-    copies = {
-        layer.parent.name: {file.name: file.read_text() for file in layer.glob("*.py")}
-        for layer in EXAMPLES.glob("*/tool_layer")
-    }
-
-    assert copies["order_entry"]
-    assert [name for name, files in copies.items() if files != copies["order_entry"]] == []
-
-
 @pytest.mark.parametrize(
     ("url", "said"),
     [
@@ -61,7 +51,7 @@ def test_every_copy_of_the_layer_is_the_same() -> None:
         ),
         (URL.create("sqlite", database="/var/lib/minato/orders.sqlite3"), "the SQLite file orders.sqlite3"),
         (
-            URL.create("sqlite", database=str(PLUGIN_FOLDER / "data" / "orders.sqlite3")),
+            URL.create("sqlite", database=str(ANSWERS / "data" / "orders.sqlite3")),
             "data/orders.sqlite3 in the folder of this version of the plugin; another version begins with a new file",
         ),
         (

@@ -57,7 +57,7 @@ class Grounds:
         if example is None:
             return Ground(None, self._opened.enter_context(Host.start(ROOT)), folder)
         # At the end: an example has a `provider` and a `main` as we do, and ours must win.
-        sys.path.append(str(EXAMPLES / example))
+        sys.path += [str(EXAMPLES / example), str(EXAMPLES / "shared")]
         checks = cast("Checks", importlib.import_module(f"examples.{example}.checks"))
         world = self._opened.enter_context(checks.world(folder))
         credentials = [

@@ -16,8 +16,6 @@ from sqlalchemy.exc import ArgumentError
 from .errors import SetupError
 
 CREDENTIAL = "database_url"
-PLUGIN_FOLDER = Path(__file__).resolve().parents[1]
-"""In Dify it belongs to one version of the plugin."""
 TEMPORARY = "tools-"
 """Begins the name of a folder that is lost when the process ends."""
 DRIVERS = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg", "sqlite": "sqlite"}
@@ -45,9 +43,9 @@ def place(url: URL) -> str:
     if url.get_backend_name() != "sqlite":
         return f"the PostgreSQL database {url.database}"
     file = Path(url.database or "")
-    if file.is_relative_to(PLUGIN_FOLDER):
-        kept = file.relative_to(PLUGIN_FOLDER)
-        return f"{kept} in the folder of this version of the plugin; another version begins with a new file"
+    if (file.parent.parent / "manifest.yaml").is_file():
+        kept = f"{file.parent.name}/{file.name} in the folder of this version of the plugin"
+        return f"{kept}; another version begins with a new file"
     if file.parent.name.startswith(TEMPORARY):
         return f"{file.name} in a temporary folder; it is lost when the plugin ends"
     return f"the SQLite file {file.name}"
