@@ -104,7 +104,7 @@ def built[P: StrategyParams](
     toolbox = build_toolbox(
         params.tools,
         allowed=params.allowed_tools,
-        needing_approval=params.approval_required,
+        naming={"approval_required": params.approval_required, "answer_tools": params.answer_tools},
         files={**waiting_files(state), **name_files(params.files)},
         reserved=RESERVED_NAMES,
     ).holding_back(params.tools_in_prompt)

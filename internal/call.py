@@ -97,6 +97,8 @@ class WaitingCall:
     files: Mapping[str, File] = field(default_factory=dict)
     """Those that its arguments name."""
     subtask: str | None = None
+    is_asked: bool = True
+    """False for a call that would bring the answer, and waits only because others of its turn do."""
 
     @property
     def call(self) -> ToolCall:
@@ -135,6 +137,22 @@ class EndedCall:
     @property
     def call(self) -> ToolCall:
         return self.judged.call
+
+    @property
+    def brings_answer(self) -> bool:
+        return self.status is CallStatus.OK and self.judged.tool is not None and self.judged.tool.is_answer
+
+
+class Brought(NamedTuple):
+    """What a call of one of the node's answer tools brought: the answer, or a part of it."""
+
+    tool: str
+    text: str
+    """As the user reads it: whole, and without what the model reads about files that the user has got."""
+    result: str
+    """As the model reads it in other conversations."""
+    values: tuple[Any, ...]
+    """What it sent as JSON, without secrets."""
 
 
 class Result(NamedTuple):

@@ -16,7 +16,7 @@ from internal.node.virtual_tools import StructuredOutput
 from internal.run import Run
 from internal.sources import Source
 from internal.text.secrets import without_named
-from internal.text.texts import language_of
+from internal.text.texts import cut_to_size, language_of
 from internal.text.thoughts import open_fence
 from prompt import template
 
@@ -40,42 +40,44 @@ class Result:
 def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, None, None]:
     """Show what the user has not seen yet, and end the run."""
     ending, words, variables = result.ending, run.dialogue.words, dict(result.variables)
-    answer, is_unsaid = ending.text, False
+    if run.params.answer_tools:
+        variables = {"answer_tool": ", ".join(_tools(ending)) or None, **variables}
     waiting = {call.id for call in State(strategy="", entries=tuple(result.record), plan=result.plan).waiting}
     pending = [call for call in run.approvals.pending if call.id in waiting]  # not those of a subtask that was given up
     question = approval_question(pending, words) if pending else ""
     if run.params.approval_required:
         asked = [read_exactly(json.dumps(call.as_variable())) for call in pending]
         variables = {"pending_calls": asked, "approval_question": question, **variables}
-    if waits := ending.reason is StopReason.APPROVAL_REQUIRED:
-        answer, is_unsaid = f"{question}\n\n{how_to_answer(pending, words)}", True
-    elif not answer and ending.reason is not StopReason.ANSWERED:  # an image alone is an answer too
-        answer, is_unsaid = template.NO_ANSWER[ending.reason.value][language_of(words)], True
-    elif run.submit or ending.reason is StopReason.MODEL_FAILED:
-        is_unsaid = bool(answer)
-    if is_unsaid:
-        yield ShownTogether((AnswerBreak(), AnswerText(answer)))
+    waits = ending.reason is StopReason.APPROVAL_REQUIRED
+    unsaid = f"{question}\n\n{how_to_answer(pending, words)}" if waits else _unsaid(run, ending)
+    answer = unsaid or ending.text
+    if unsaid:
+        yield ShownTogether((AnswerBreak(), AnswerText(unsaid)))
     elif ending.cut and answer and run.submit is None:
         closing = f"\n{fence}" if (fence := open_fence(answer)) else ""
         cut = template.CUT_SHORT[ending.cut.value][language_of(words)]
         yield ShownTogether((AnswerText(closing), AnswerBreak(), AnswerText(cut)))
     structured = None
-    if run.submit is not None and run.submit.check is not None:
-        structured = StructuredOutput.of(ending.submitted, run.submit.check)
+    if run.submit or run.params.answer_tools:
+        structured = StructuredOutput.of(ending.submitted, run.submit.check if run.submit else None)
         if structured.note:
             yield Noted(structured.note)
     if note := run.budget.estimate_note():
         yield Noted(note)
+    # A model's answer is short; the next runs read a tool's as they read its result.
+    kept = cut_to_size(answer, run.params.tool_result_limit, note=template.CHARACTERS_NOT_KEPT.format)
+    kept = kept if ending.brought else answer
     state = State(
         strategy=run.dialogue.strategy,
-        entries=(*result.record, *(() if waits else (AnswerRecord(text=answer),))),
+        entries=(*result.record, *(() if waits else (AnswerRecord(text=kept),))),
         plan=result.plan,
         found=recorded_tools(run.tools.search.found.values()),
         sources=recorded_sources(run.dialogue.state, run.bibliography.entries()),
         last_source=run.bibliography.last,
         last_call=run.approvals.asked,
     )
-    lists_sources = run.params.show_sources and run.submit is None and answer == ending.text
+    is_of_model = run.submit is None and not ending.brought
+    lists_sources = run.params.show_sources and is_of_model and answer == ending.text
     earlier = run.dialogue.state.sources if run.dialogue.state else ()
     yield RunFinished(
         RunSummary(
@@ -91,10 +93,27 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
             variables=variables,
             extra_outputs=run.params.extra_outputs,
             decisions=result.decisions,
+            brought=ending.brought,
             state=state if run.params.puts_out_state else None,
             sources_heading=template.SOURCES_HEADING[language_of(words)] if lists_sources else "",
         )
     )
+
+
+def _unsaid[P: StrategyParams](run: Run[P], ending: Finish) -> str:
+    """What the user has yet to read of the answer, or why there is none; "" where all of it was shown."""
+    language = language_of(run.dialogue.words)
+    if not ending.text and ending.reason is not StopReason.ANSWERED:  # an image alone is an answer too
+        return template.NO_ANSWER[ending.reason.value][language]
+    if ending.brought and not ending.text and not run.tally.files:
+        names = template.NAME_SEPARATOR[language].join(_tools(ending))
+        return template.TOOL_SAID_NOTHING[language].format(tools=names)
+    return ending.text if ending.brought or run.submit or ending.reason is StopReason.MODEL_FAILED else ""
+
+
+def _tools(ending: Finish) -> list[str]:
+    """The tools that brought the answer, each once."""
+    return list(dict.fromkeys(each.tool for each in ending.brought))
 
 
 def kept_alive[P: StrategyParams](run: Run[P], work: Generator[Event, None, Finish]) -> Generator[Event, None, Finish]:

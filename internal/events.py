@@ -4,12 +4,12 @@ A ``key`` names a row of the log: a row below another begins with that row's key
 ``subtask1.attempt1``. A key that was started is always finished.
 """
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from internal.budget import Usage
-from internal.call import EndedCall, JudgedCall
+from internal.call import Brought, EndedCall, JudgedCall
 from internal.clock import Clock
 from internal.errors import AgentError, Sentence, StopReason
 from internal.host.files import FileBytes
@@ -221,6 +221,8 @@ class RunSummary:
     extra_outputs: frozenset[ExtraOutput] = frozenset()
     decisions: Mapping[str, Any] = field(default_factory=dict)
     """What it adds to ``decision_summary``."""
+    brought: Sequence[Brought] = ()
+    """What answer tools brought, if that is the answer."""
     state: State | None = None
     """For a later run; None where the run does not put it out."""
     sources_heading: str = ""

@@ -2,18 +2,19 @@
 
 import json
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from internal.call import JudgedCall, RejectedCall, ValidCall
-from internal.calls.judging import hands_over, judge_calls, waits, without_tools
+from internal.call import Brought, JudgedCall, RejectedCall, ValidCall
+from internal.calls.judging import ArgumentsInvalid, hands_over, judge_calls, validate_arguments, waits, without_tools
 from internal.calls.runner import ToolRounds
 from internal.clock import TOOL_PHASE_SHARE, Deadline
-from internal.errors import StopReason
-from internal.events import AnswerBreak, AnswerText, Event, Remark, SpanStarted, in_row
+from internal.errors import OurWords, Quoting, StopReason
+from internal.events import AnswerBreak, AnswerText, Event, Noted, Remark, SpanStarted, in_row
 from internal.model.display import DisplayRule
 from internal.model.reading import ModelTurn, TurnSpan
 from internal.model.turn import ModelCaller, TimeIsUp
+from internal.node.tools import Tool
 from internal.node.virtual_tools import RESERVED_NAMES, SUBMIT_ANSWER
 from internal.text.texts import language_of
 from prompt import template
@@ -69,6 +70,8 @@ class Finish:
     """The answer in the requested schema."""
     cut: StopReason | None = None
     """Why the text ends too early: length, content_filter or time_limit."""
+    brought: Sequence[Brought] = ()
+    """What answer tools brought, if that is the answer."""
 
 
 type NextStep = AnotherRound | ClosingAnswer | Finish
@@ -83,13 +86,20 @@ MIN_CLOSING_SECONDS = 5
 class Answer:
     """What counts as the answer: the text of the first turn without calls, or a valid call of ``submit_answer``.
 
-    Errors in such a call go back to the model, and text is answered with one reminder.
+    Errors in such a call go back to the model, and text is answered with one reminder. In either case, what the node's
+    answer tools bring is an answer too.
     """
 
-    is_text: bool
+    submit: Tool | None
+    """Takes the answer; None where it is text."""
+    is_of_subtask: bool = False
     submissions: int = field(default=0, init=False)
     """Rounds in which the answer was handed over, validly or not; they are not rounds of tools."""
     _has_been_reminded: bool = field(default=False, init=False)
+
+    @property
+    def is_text(self) -> bool:
+        return self.submit is None
 
     def after_text(self, turn: ModelTurn, closing: StopReason | None) -> Finish | str:
         """What follows a turn whose calls, if it has any, do not run; a text is what the model reads next.
@@ -122,6 +132,24 @@ class Answer:
             is_over, self._has_been_reminded = self._has_been_reminded, True
         return Finish(StopReason.ANSWER_INVALID, turn.text if closing else "") if is_over else None
 
+    def after_tools(self, brought: Sequence[Brought]) -> Finish | str:
+        """The end, by what answer tools brought, at least one; a text is why it is none, which the model reads next."""
+        text = "\n\n".join(filter(None, (each.result if self.is_of_subtask else each.text for each in brought)))
+        finish = Finish(StopReason.ANSWERED, text, brought=brought)
+        if self.submit is None:
+            said = [value for each in brought for value in each.values]
+            return replace(finish, submitted=said[0]) if len(said) == 1 and isinstance(said[0], dict) else finish
+        problems = []
+        for each in brought:
+            try:
+                if len(each.values) == 1 and isinstance(each.values[0], dict):
+                    return replace(finish, submitted=validate_arguments(self.submit, each.values[0]))
+                problem = template.NO_SINGLE_OBJECT
+            except ArgumentsInvalid as invalid:
+                problem = str(invalid)
+            problems.append(template.TOOL_ANSWER_UNFIT.format(tool=each.tool, problem=problem))
+        return "\n".join(problems)
+
 
 def should_continue(*, iteration: int, maximum_iterations: int, has_tool_call: bool) -> bool:
     """Whether another tool round may follow; ``iteration`` counts the tool rounds done."""
@@ -144,7 +172,7 @@ class AgentLoop:
     show_thoughts: bool
     words: str
     """What the user wrote: it suggests the language in which silent rounds are announced."""
-    before: Iterable[Event] = ()
+    before: Generator[Event, None, Sequence[Brought]] | None = None
     """Answers the calls that an earlier run left waiting in this transcript."""
     asked: int = field(init=False)
     """Rounds begun, those of an earlier loop below the same log row included."""
@@ -157,12 +185,21 @@ class AgentLoop:
     def __post_init__(self) -> None:
         """The answer is a call where the tool that takes it is among the tools."""
         self.asked = self.part.asked
-        self.answer = Answer(is_text=SUBMIT_ANSWER not in self.models.toolbox.tools)
+        self.answer = self._new_answer()
+
+    def _new_answer(self) -> Answer:
+        return Answer(self.models.toolbox.tools.get(SUBMIT_ANSWER), is_of_subtask=self.part.subtask is not None)
 
     def run(self, *, is_draft: bool = False) -> Generator[Event, None, Finish]:
         """Ask until there is an answer; the text of a draft is not shown, but that of a closing answer is."""
         self._is_draft = is_draft
-        yield from self.before
+        before, self.before = self.before, None
+        if (
+            before
+            and (brought := (yield from before))
+            and (finish := (yield from self._take(brought, self.part.parent)))
+        ):
+            return finish
         has_rounds = self.maximum_iterations > 0
         first: NextStep = AnotherRound() if has_rounds else ClosingAnswer(StopReason.ITERATION_LIMIT)
         step = self._within_budget(first)
@@ -176,7 +213,7 @@ class AgentLoop:
         Calls that handed over the answer before were not calls of tools, so they cost no rounds.
         """
         self.maximum_iterations += self.answer.submissions
-        self.answer = Answer(self.answer.is_text)
+        self.answer = self._new_answer()
         self.rounds.transcript.append_note(note)
         return (yield from self.run(is_draft=is_draft))
 
@@ -248,10 +285,23 @@ class AgentLoop:
             if line := tools_line(used, self.words):  # of a round in which the model says nothing
                 yield Remark(line)
         allowed = without_tools(judged) if closing or finish else judged
-        yield from self.rounds.run(turn, allowed, span, self.end if closing else self.tool_deadline)
+        brought = yield from self.rounds.run(turn, allowed, span, self.end if closing else self.tool_deadline)
         if waits(judged):
             return Finish(StopReason.APPROVAL_REQUIRED)
+        if brought:
+            finish = yield from self._take(brought, span.round_key)
         return finish or (ClosingAnswer(closing) if closing else self._within_budget(self._after_tools(judged)))
+
+    def _take(self, brought: Sequence[Brought], row: str | None) -> Generator[Event, None, Finish | None]:
+        """The end by what answer tools brought; where that does not fit, the model reads why."""
+        verdict = self.answer.after_tools(brought)
+        if isinstance(verdict, Finish):
+            for each in brought:
+                yield Noted(OurWords("its result is the answer, since answer_tools names it").of(each.tool), row)
+            return verdict
+        yield Noted(Quoting(verdict), row)
+        self.rounds.transcript.append_note(verdict)
+        return None
 
     def _after_tools(self, judged: Sequence[JudgedCall]) -> NextStep:
         if any(isinstance(call, RejectedCall) and call.ends_tool_phase for call in judged):

@@ -111,7 +111,7 @@ class SecondLook:
         """
         is_draft = self._may_judge
         ending = yield from loop.run(is_draft=is_draft)
-        while is_draft and ending.reason is StopReason.ANSWERED and ending.text:
+        while is_draft and ending.reason is StopReason.ANSWERED and ending.text and not ending.brought:
             yield from self._judge(loop, ending.text, findings)
             if self._passed is not False:
                 if loop.answer.is_text:  # with an answer schema, the text is shown at the end of the run
@@ -121,6 +121,8 @@ class SecondLook:
             self._passed = None
             is_draft = self._may_judge
             ending = yield from loop.revise(self._note(loop), is_draft=is_draft)
+        if self._criteria and ending.brought:
+            yield Noted(OurWords("answer_criteria: not applied, since the answer is the result of a tool"))
         return ending
 
     @property

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from dify_plugin.entities.model.message import PromptMessage, PromptMessageContentUnionTypes
 
 from internal.budget import Budget
+from internal.call import Brought
 from internal.calls.judging import Approvals, RepeatGuard, Resumption
 from internal.calls.runner import ToolRounds, ToolRunner
 from internal.clock import Clock, Deadline
@@ -196,7 +197,7 @@ class Run[P: StrategyParams]:
         rounds = ToolRounds(self.tools, transcript, self.bibliography, guard or RepeatGuard(), self.approvals)
         tool_deadline = self.deadline(part.tool_share)
         row = SpanStarted(f"{part.parent}.approval" if part.parent else "approval", "APPROVAL")
-        resumed = in_row(row, self._resume(rounds, waiting, row.key, tool_deadline), self.clock) if waiting else ()
+        resumed = in_row(row, self._resume(rounds, waiting, row.key, tool_deadline), self.clock) if waiting else None
         return AgentLoop(
             models=self.models.offering(rounds.equipped(toolbox)),
             rounds=rounds,
@@ -211,18 +212,23 @@ class Run[P: StrategyParams]:
 
     def _resume(
         self, rounds: ToolRounds, waiting: RoundRecord, key: str, deadline: Deadline
-    ) -> Generator[Event, None, None]:
-        """Run the calls that the user approved, answer the others, and add what else the user says."""
+    ) -> Generator[Event, None, Sequence[Brought]]:
+        """Run the calls that the user approved, answer the others, and add what else the user says.
+
+        What answer tools brought is only returned where the user says no more.
+        """
         resumption = self.dialogue.resumption
         if resumption is None:
-            return
+            return ()
         left = self.deadline(1).left
-        judged = [resumption.judge(call, self.toolbox, left()) for call in waiting.waiting]
+        judged = [resumption.judge(call, waiting.waiting, self.toolbox, left()) for call in waiting.waiting]
         self.approvals.note_approved(judged)
-        yield from rounds.resume(waiting, judged, key, deadline)
-        if resumption.has_question:
-            message = user_message(_joined(self.said.context, self.said.text), self.files)
-            rounds.transcript.append_question(message, self.said)
+        brought = yield from rounds.resume(waiting, judged, key, deadline)
+        if not resumption.has_question:
+            return brought
+        message = user_message(_joined(self.said.context, self.said.text), self.files)
+        rounds.transcript.append_question(message, self.said)
+        return ()
 
 
 def _joined(*texts: str) -> str:

@@ -59,6 +59,14 @@ CLOSING_NOTE_FOR_SUBMISSION = (
     "No more tools will run in this conversation turn, except for submit_answer. Call it now with what you have."
 )
 
+# About tools whose result is the answer.
+ANSWER_TOOL_NOTE = "The result of this tool is the answer as the user gets it, and nothing follows it: call it last."
+TOOL_ANSWER_UNFIT = (
+    "{tool} has run, but its result is not taken as the answer: {problem}. Do not repeat the call to mend this; go on "
+    "from its result, and hand over the answer by a call of submit_answer."
+)
+NO_SINGLE_OBJECT = "it would have to be one JSON object, which fits the answer's schema"
+
 REPEATED_RESULT_NOTE = "(This call was not run again: its last two results were equal. Use this one, and go on.)"
 
 SUBMIT_PLAN_DESCRIPTION = "Hand over the plan."
@@ -203,21 +211,25 @@ ATTACH_AGAIN = (
     "Ask the user to attach it again; then make the call again."
 )
 WAITS_FOR_APPROVAL = "(waits for the user's approval)"
+ANSWER_TOOL_NOT_RUN = (
+    "This call was not run: it was to bring the answer together with a call that the user did not approve. "
+    "If its result is still wanted, make the call again."
+)
 ANSWER_NOT_TAKEN = "not taken: another call of this turn waits for the user's approval, so the answer is not due yet"
 CONFIDENTIAL_CANNOT_WAIT = (
-    "not run: this call needs the user's approval, and a call that waits is stored, which a secret value must not be. "
-    "Leave the secret out; such a value belongs into the settings of the tool in the node."
+    "not run: this call has to wait for the user's approval, and a call that waits is stored, which a secret value "
+    "must not be. Leave the secret out; such a value belongs into the settings of the tool in the node."
 )
 DOUBLE_CANNOT_WAIT = (
-    "not run: this call needs the user's approval, and the node has this tool twice, with nothing that tells the two "
-    "apart. Tell the user that the tools need different credentials or settings in the node."
+    "not run: this call has to wait for the user's approval, and the node has this tool twice, with nothing that "
+    "tells the two apart. Tell the user that the tools need different credentials or settings in the node."
 )
 ROUNDED_CANNOT_WAIT = (
-    "not run: this call needs the user's approval, and the host would round an integer above 2^53 within an object or "
-    "array, so that the tool would get another value than the user saw. Write such a number as text."
+    "not run: this call has to wait for the user's approval, and the host would round an integer above 2^53 within "
+    "an object or array, so that the tool would get another value than the user saw. Write such a number as text."
 )
 TOO_LARGE_TO_WAIT = (
-    "not run: this call needs the user's approval, and it is too large to wait for it; all waiting calls "
+    "not run: this call has to wait for the user's approval, and it is too large to wait for it; all waiting calls "
     "together may have {most:,} bytes of JSON. Make a shorter call."
 )
 
@@ -325,6 +337,13 @@ HOW_TO_APPROVE_SEVERAL = {
 }
 WITHOUT_ARGUMENTS = {"en": "(no arguments)", "ja": "（引数なし）", "zh": "（无参数）"}
 SUBTASK_OF_CALL = {"en": "Subtask: ", "ja": "サブタスク: ", "zh": "子任务："}
+
+# What the user reads where a tool brings the answer, and says nothing; by language.
+TOOL_SAID_NOTHING = {
+    "en": "Done ({tools}). There is nothing else to report.",
+    "ja": "完了しました（{tools}）。ほかにお伝えする内容はありません。",
+    "zh": "已完成（{tools}），没有其他需要说明的内容。",
+}
 
 # What the user reads when the model fails after a call that the user had approved; by language.
 MODEL_FAILED_AFTERWARDS = {

@@ -9,7 +9,7 @@ from internal.call import CallStatus, EndedCall, JudgedCall, RejectedCall, Signa
 from internal.errors import Quoting, Sentence
 from internal.host.files import still_answers
 from internal.host.session import is_rounded
-from internal.memory.approval import Decision, call_id, is_same_call, not_approved_text, read_decision
+from internal.memory.approval import Decision, Verdict, call_id, is_same_call, not_approved_text, read_decision
 from internal.memory.records import CallRecord, State, UserRecord, call_of, record_of
 from internal.memory.state import MAX_WAITING, size_of_waiting
 from internal.node.schema import Check, Problem, Unchecked, fitted
@@ -211,23 +211,30 @@ class Approvals:
     _size: int = field(default=0, init=False)
 
     def hold(self, judged: Sequence[JudgedCall], toolbox: Toolbox, subtask: str | None = None) -> list[JudgedCall]:
-        """Put on hold what needs an approval; an answer in the same turn is not taken."""
-        held = [self._held(call, toolbox, subtask) for call in judged]
-        if not waits(held):
-            return held
-        is_answer = [isinstance(call, ValidCall) and call.tool.name == SUBMIT_ANSWER for call in held]
-        return [
-            RejectedCall(call.call, template.ANSWER_NOT_TAKEN, call.tool) if is_one else call
-            for call, is_one in zip(held, is_answer, strict=True)
-        ]
+        """Put on hold what needs an approval. An answer in the same turn is not taken; a tool that brings one waits."""
+
+        def held(call: JudgedCall) -> JudgedCall:
+            if not (isinstance(call, ValidCall) and call.tool.needs_approval):
+                return call
+            return self._waiting(call, toolbox, subtask)
+
+        def behind(call: JudgedCall) -> JudgedCall:
+            if not isinstance(call, ValidCall):
+                return call
+            if call.tool.name == SUBMIT_ANSWER:
+                return RejectedCall(call.call, template.ANSWER_NOT_TAKEN, call.tool)
+            return self._waiting(call, toolbox, subtask, is_asked=False) if call.tool.is_answer else call
+
+        asked = [held(call) for call in judged]
+        return [behind(call) for call in asked] if waits(asked) else asked
 
     def note_approved(self, judged: Iterable[JudgedCall]) -> None:
         """Remember that the user's approval lets calls run now."""
         self.has_acted = self.has_acted or any(isinstance(call, ValidCall) for call in judged)
 
-    def _held(self, call: JudgedCall, toolbox: Toolbox, subtask: str | None) -> JudgedCall:
-        if not (isinstance(call, ValidCall) and call.tool.needs_approval):
-            return call
+    def _waiting(
+        self, call: ValidCall, toolbox: Toolbox, subtask: str | None, *, is_asked: bool = True
+    ) -> WaitingCall | RejectedCall:
         tool, arguments = call.tool, call.arguments
         if any(tool.parameters[name].is_secret for name in arguments) or self.secrets.holds(dict(arguments)):
             return RejectedCall(call.call, template.CONFIDENTIAL_CANNOT_WAIT, tool)
@@ -236,13 +243,13 @@ class Approvals:
         if toolbox.find(tool.provider, tool.own_name, tool.setting) is not tool:
             return RejectedCall(call.call, template.DOUBLE_CANNOT_WAIT, tool)
         files = {name: toolbox.files[name] for name in tool.files_in(arguments)}
-        waiting = WaitingCall(call, call_id(self.asked + 1, tool, arguments, files), files, subtask)
+        waiting = WaitingCall(call, call_id(self.asked + 1, tool, arguments, files), files, subtask, is_asked)
         size = size_of_waiting(record_of(waiting))
         if self._size + size > MAX_WAITING:  # a state must hold all of them whole
             return RejectedCall(call.call, template.TOO_LARGE_TO_WAIT.format(most=MAX_WAITING), tool)
         self._size += size
         self.asked += 1
-        self.pending.append(waiting)
+        self.pending += [waiting] if is_asked else []
         return waiting
 
 
@@ -278,10 +285,17 @@ class Resumption:
         for unknown in [each for each in self.decision.answers if each not in waiting][:_MAX_NAMED]:
             yield Quoting(f"approval: no call {unknown!r} waits")
 
-    def judge(self, call: CallRecord, toolbox: Toolbox, seconds: float) -> JudgedCall:
-        """Judge the call as if the model had just made it: a state cannot make a tool run that the node would not."""
+    def judge(self, call: CallRecord, waiting: Iterable[CallRecord], toolbox: Toolbox, seconds: float) -> JudgedCall:
+        """Judge one of the waiting calls as if the model had just made it.
+
+        A state cannot make a tool run that the node would not.
+        """
         written, tool = call_of(call, toolbox), toolbox.find(call.provider, call.tool, call.setting)
         verdict = self.decision.verdict(call.id)
+        if not call.is_asked:
+            verdict = Verdict(all(self.decision.verdict(each.id).approved for each in waiting if each.is_asked))
+            if not verdict.approved:
+                return RejectedCall(written, template.ANSWER_TOOL_NOT_RUN, tool)
         if not verdict.approved:
             is_next = self.has_question and verdict.reason.strip() == self._query
             text = template.NOT_APPROVED_SEE_NEXT if is_next else not_approved_text(verdict.reason)
@@ -290,7 +304,8 @@ class Resumption:
             arguments = validate_arguments(tool, written.parsed.args) if tool and written.parsed.ok else None
         except ArgumentsInvalid:
             arguments = None
-        if not tool or arguments is None or not is_same_call(call.id, tool, arguments, toolbox.files):
+        is_same = tool and arguments is not None and is_same_call(call.id, tool, arguments, toolbox.files)
+        if not tool or arguments is None or not is_same or (tool.needs_approval and not call.is_asked):
             return RejectedCall(written, template.APPROVED_CALL_CHANGED, tool)
         for name in tool.files_in(arguments):
             if not still_answers(toolbox.files[name].url, seconds):

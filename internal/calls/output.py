@@ -196,7 +196,8 @@ class ToolOutput:
 
     def __init__(self, secrets: KnownSecrets, between_texts: str = "", *, keeps_json: bool = False) -> None:
         self._redactor, self._between_texts = secrets.for_model, between_texts
-        self._texts, self._json, self._lines = KeptText(), KeptText(), KeptText()
+        self._texts, self._json, self._lines, self._links = KeptText(), KeptText(), KeptText(), KeptText()
+        """The links are the lines about what does not go to the user as a file."""
         self._contents = KeptText()
         """Of the sources: read when the tool says nothing else."""
         self._variables: dict[str, object] = {}
@@ -216,8 +217,10 @@ class ToolOutput:
         kind, message, meta = wire.type, wire.message or {}, self._redactor.json(wire.meta or {})
         text_before, self._text_before = self._text_before, ""
         if told := _told(kind, message, meta):
-            self._lines.add(f"\n{told[0]}" if self._lines.length else told[0])
-            return told[1]
+            line, file = told
+            for lines in (self._lines, *(() if file else (self._links,))):
+                lines.add(f"\n{line}" if lines.length else line)
+            return file
         if kind == "text":
             self._take_text(str(message.get("text") or ""))
         elif kind == "json":
@@ -277,17 +280,29 @@ class ToolOutput:
 
     def rendered(self) -> Excerpt:
         """What the model reads, redacted, before it is cut to size; "" when the tool said nothing."""
-        redact, parts = self._redactor.text, [self._json, self._lines]
+        self._add_notes()
+        has_said = self._texts.says_something or self._json.length or self._lines.length
+        last = self._lines if has_said else self._contents
+        return joined([*self._texts_and_data(), last.excerpt(self._redactor.text)])
+
+    def for_user(self) -> str:
+        """What a user reads of it, redacted: the texts; without any, what was said in another way; and the links."""
+        redact = self._redactor.text
+        said = next((part for part in self._texts_and_data() if part.text.strip()), self._contents.excerpt(redact))
+        return joined([said, self._links.excerpt(redact)]).text
+
+    def _texts_and_data(self) -> tuple[Excerpt, Excerpt]:
+        """The texts, and the JSON; without either, the variables."""
+        redact = self._redactor.text
         texts = self._texts.excerpt(partial(self._redactor.texts, between=self._between_texts))
-        said = joined([texts, *(part.excerpt(redact) for part in in_turns(parts))])
-        said = said if said.text else self._contents.excerpt(redact)
+        if self._texts.says_something or self._json.length or not self._variables:
+            return texts, self._json.excerpt(redact)
+        values = {key: each.getvalue() if isinstance(each, StringIO) else each for key, each in self._variables.items()}
+        return texts, Excerpt(redact(json.dumps(values, ensure_ascii=False)))
+
+    def _add_notes(self) -> None:
         if self._texts.says_something or self._json.length:
             self._left_out.discard("variables")
-        elif self._variables:
-            values = {
-                key: each.getvalue() if isinstance(each, StringIO) else each for key, each in self._variables.items()
-            }
-            said = joined([Excerpt(redact(json.dumps(values, ensure_ascii=False))), said])
         names = {"text": self._texts, "JSON": self._json, "lines about files and links": self._lines}
         self.notes += [
             OurWords(f"of its {kept.length:,} characters of {name} only the beginning and the end were kept")
@@ -296,7 +311,6 @@ class ToolOutput:
         ]
         long = "were kept: together they are too long"
         self.notes += [OurWords(f"not all of its {name} {long}") for name in sorted(self._left_out)]
-        return said
 
 
 def _says(text: str, value: object) -> bool:

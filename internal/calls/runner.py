@@ -4,6 +4,7 @@ A call that is still running at the deadline is given up and counts as timed out
 error says: that is the tool's own word, and it may have acted before it failed.
 """
 
+import json
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,7 +17,7 @@ from gevent.queue import Empty, Queue
 from pydantic_core import to_json
 
 from internal.budget import Budget
-from internal.call import CallStatus, EndedCall, JudgedCall, RejectedCall, Result, ValidCall, WaitingCall
+from internal.call import Brought, CallStatus, EndedCall, JudgedCall, RejectedCall, Result, ValidCall, WaitingCall
 from internal.calls.judging import REFUSED_AT_THE_END, Approvals, RepeatGuard, call_parameters, rounded_arguments, waits
 from internal.calls.output import TIMED_OUT, TOOL_FAILED, ToolFailure, ToolOutput
 from internal.clock import Clock, Deadline, in_turns
@@ -91,6 +92,8 @@ class Answer(NamedTuple):
 
     ended: EndedCall
     whole: Excerpt
+    for_user: str = ""
+    """The result as a user would read it."""
 
 
 @dataclass
@@ -171,7 +174,7 @@ class ToolRunner:
             note(OurWords(f"the host rounds integers above 2^53 within the argument {name!r}"))
         # Text blocks of an MCP server are a text each; other tools stream one text in pieces.
         between = "\n" if tool.provider_type is ToolProviderType.MCP else ""
-        output = ToolOutput(self.secrets, between, keeps_json=self.keeps_json)
+        output = ToolOutput(self.secrets, between, keeps_json=self.keeps_json or tool.is_answer)
         failure: ToolFailure | None = None
         try:
             for message in in_turns(self.host.invoke_tool(tool, parameters, job.request_id, job.deadline.left)):
@@ -200,7 +203,7 @@ class ToolRunner:
             sources=tuple(output.sources) if output else (),
             sent_json=tuple(output.sent_json) if output else (),
         )
-        return Answer(ended, whole)
+        return Answer(ended, whole, output.for_user() if output and ended.brings_answer else "")
 
 
 @dataclass
@@ -231,30 +234,31 @@ class ToolRounds:
 
     def run(
         self, turn: ModelTurn, judged: Sequence[JudgedCall], span: TurnSpan, deadline: Deadline
-    ) -> Generator[Event, None, None]:
-        """Answer the calls and append the round; sources are numbered in the model's order, not as calls end.
+    ) -> Generator[Event, None, list[Brought]]:
+        """Answer the calls and append the round; what the node's answer tools brought.
 
-        A turn that only looks up what the agent keeps is not a tool round; a run has a number of such turns, so that
-        it ends.
+        Sources are numbered in the model's order, not as calls end. A turn that only looks up what the agent keeps is
+        not a tool round; a run has a number of such turns, so that it ends.
         """
         only_looks_up = self._may_look_up and all(call.call.is_lookup for call in judged)
         called = [call.tool for call in judged if call.tool]
         for tool in self.tools.search.offer(called, self.transcript.offered):
             note = f"{tool.name} was called by its name before a prompt offered it; the next ones offer it"
             yield Noted(OurWords(note), span.round_key)
-        ended, results = yield from self._answer_all(judged, span.round_key, deadline)
+        ended, results, brought = yield from self._answer_all(judged, span.round_key, deadline)
         self.tools.budget.lookup_turns_left -= only_looks_up
         if not waits(judged):  # else the run that has the user's answer closes the round
             self.transcript.append_round(turn.content, turn.opaque_body, results, is_tool_round=not only_looks_up)
         if record := record_of_round(turn.text, ended, results):
             self.transcript.record.append(record)
         yield from self._record(ended, span.round)
+        return brought
 
     def resume(
         self, waiting: RoundRecord, judged: Sequence[JudgedCall], parent: str, deadline: Deadline
-    ) -> Generator[Event, None, None]:
+    ) -> Generator[Event, None, list[Brought]]:
         """Close the round that an earlier run left open; ``judged`` are its calls that waited, in their order."""
-        ended, results = yield from self._answer_all(judged, parent, deadline)
+        ended, results, brought = yield from self._answer_all(judged, parent, deadline)
         shown = waiting.answered(result.shown for result in results)
         record = waiting.answered(result.lasting for result in results)
         toolbox = self.tools.toolbox
@@ -262,6 +266,7 @@ class ToolRounds:
         self.transcript.record.append(record)
         yield from self._record(ended, 0)
         self._before = self.transcript.rounds
+        return brought
 
     def refuse(self, turn: ModelTurn, span: TurnSpan) -> Generator[Event, None, None]:
         """Calls of a cut or closing turn do not run, and the model reads no answer; the log shows them."""
@@ -275,14 +280,21 @@ class ToolRounds:
 
     def _answer_all(
         self, judged: Iterable[JudgedCall], parent: str, deadline: Deadline
-    ) -> Generator[Event, None, tuple[list[EndedCall], list[Result]]]:
-        """Answer the calls; how they ended and what the model reads, in the model's order."""
+    ) -> Generator[Event, None, tuple[list[EndedCall], list[Result], list[Brought]]]:
+        """Answer the calls; how they ended, what the model reads, and what answer tools brought, in its order."""
         calls = _by_key(judged, parent)
         answers = yield from self._answer_at_once(calls)
         to_run = {key: call for key, call in calls.items() if isinstance(call, ValidCall) and key not in answers}
         answers |= yield from self.tools.run(to_run, deadline)
         in_order = [answers[key] for key in calls]
-        return [answer.ended for answer in in_order], [self._result(answer) for answer in in_order]
+        ended, results = [answer.ended for answer in in_order], [self._result(answer) for answer in in_order]
+        both = zip(in_order, results, strict=True)
+        return ended, results, [self._brought(*each) for each in both if each[0].ended.brings_answer]
+
+    def _brought(self, answer: Answer, result: Result) -> Brought:
+        redactor = self.tools.secrets.for_people
+        values = tuple(redactor.json(json.loads(value)) for value in in_turns(answer.ended.sent_json))
+        return Brought(answer.ended.call.name, answer.for_user, result.lasting, values)
 
     def _record(self, ended: Iterable[EndedCall], number: int) -> Generator[Event, None, None]:
         """Let the variables and the guard know of a round's calls; ``number`` is 0 for one of an earlier run."""

@@ -68,6 +68,8 @@ class CallRecord(_Record):
     """The text of a JSON object; of a call that waits, its checked arguments."""
     attached: Several[FileRecord] = ()
     """The files that a call which waits is to send."""
+    is_asked: bool = True
+    """False for one that waits only because others of its round do: the user is not asked, and it runs with them."""
     result: str | None = None
     """None while it waits."""
 
@@ -314,7 +316,8 @@ def record_of(judged: JudgedCall, result: str | None = None) -> CallRecord:
         for name, file in judged.files.items()
     )
     arguments = canonical_json(judged.valid.arguments)
-    return record.model_copy(update={"id": judged.id, "arguments": arguments, "attached": attached, "result": None})
+    waiting = {"id": judged.id, "arguments": arguments, "attached": attached, "result": None}
+    return record.model_copy(update={**waiting, "is_asked": judged.is_asked})
 
 
 def waiting_files(state: State | None) -> dict[str, File]:

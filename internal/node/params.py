@@ -100,7 +100,7 @@ def _each_name(value: object) -> Iterator[str]:
 
 
 def _guarded_names(value: object, *_: object) -> tuple[str, ...]:
-    """A text without any name stays, so that it is an error: read as no name, it would let every tool run."""
+    """A text without any name stays, so that it is an error: read as no name, it would mean no tool."""
     said = value.strip() if isinstance(value, str) else ""
     return _names(value) or ((said,) if said else ())
 
@@ -149,6 +149,8 @@ class StrategyParams(BaseModel):
     approval: Text = ""
     state: Text = ""
     answer_schema: Text = ""
+    answer_tools: Annotated[tuple[str, ...], _guarded_names] = ()
+    """As ``approval_required``."""
     answer_criteria: Text = ""
     show_sources: Switch = True
     emit_intermediate_thoughts: Switch = False

@@ -208,7 +208,17 @@ class Tool:
     """Of all arguments together. Set for a virtual tool: the agent reads its arguments, and no tool runs."""
     lookup: Lookup | None = None
     """Answers the calls of a virtual tool from what the agent keeps; None where the arguments are handed over."""
-    needs_approval: bool = False
+    named_in: frozenset[str] = frozenset()
+    """The parameters of the node that name it: ``approval_required``, ``answer_tools``."""
+
+    @property
+    def needs_approval(self) -> bool:
+        return "approval_required" in self.named_in
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether what a successful call brings is the answer."""
+        return "answer_tools" in self.named_in
 
     @property
     def runs(self) -> bool:
@@ -222,10 +232,11 @@ class Tool:
 
     @cached_property
     def prompt_tool(self) -> PromptMessageTool:
-        note = template.APPROVAL_NOTE if self.needs_approval else ""
+        approval = template.APPROVAL_NOTE if self.needs_approval else ""
+        answer = template.ANSWER_TOOL_NOTE if self.is_answer else ""
         return PromptMessageTool(
             name=self.name,
-            description="\n\n".join(text for text in (self.description, note) if text),
+            description="\n\n".join(text for text in (self.description, approval, answer) if text),
             parameters=self._schema(),
         )
 
@@ -293,27 +304,30 @@ def build_toolbox(
     raw_tools: Iterable[Mapping[str, Any]],
     *,
     allowed: Sequence[str] = (),
-    needing_approval: Sequence[str] = (),
+    naming: Mapping[str, Sequence[str]] | None = None,
     files: Mapping[str, File] | None = None,
     reserved: frozenset[str] = frozenset(),
 ) -> Toolbox:
     """Read the tools one by one; ``reserved`` are the names of virtual tools, which none of these may take.
 
+    ``naming`` are the entries of each parameter that says something of the tools that it names.
+
     Raises:
-        InvalidParameters: an entry of ``needing_approval`` matches no tool, which would else run without approval.
+        InvalidParameters: one of these entries matches no tool; the tool that it means would, for instance, run without
+            approval.
     """
     tools: dict[str, Tool] = {}
     notes: list[Sentence] = []
-    wanted, asking_first = frozenset(allowed), frozenset(needing_approval)
-    met, guarded = set[str](), {EVERY_TOOL}
+    wanted, entries_of = frozenset(allowed), {name: frozenset(entries) for name, entries in (naming or {}).items()}
+    met, found = set[str](), {EVERY_TOOL}
     offered: dict[str, None] = {}
     for raw in in_turns(raw_tools):
         own_name, provider = raw["identity"]["name"], raw["identity"].get("provider") or ""
         offered[own_name] = None
         matches = _matching_entries(own_name, provider, wanted)
-        approvals = _matching_entries(own_name, provider, asking_first)
+        named_in = {each: _matching_entries(own_name, provider, entries) for each, entries in entries_of.items()}
         met |= matches
-        guarded |= approvals
+        found = found.union(*named_in.values())
         if wanted and not matches:
             notes.append(OurWords(f"tool {own_name!r} is left out: not among the allowed tools"))
             continue
@@ -323,12 +337,14 @@ def build_toolbox(
         except _Unusable as reason:
             notes.append(OurWords(f"tool {own_name!r} is left out: {reason}"))
         else:
-            tools[name] = replace(tool, needs_approval=bool(approvals) or EVERY_TOOL in asking_first)
+            every = (each for each in named_in if named_in[each] or EVERY_TOOL in entries_of[each])
+            tools[name] = replace(tool, named_in=frozenset(every))
     names = ", ".join(list(offered)[:_MAX_NAMED]) + (", …" if len(offered) > _MAX_NAMED else "") or "none"
-    for entry in sorted(asking_first - guarded):
-        advice = f"its tools are: {names}; write names or provider/name, separated by commas, or * for all"
-        hint = missing_variable(entry) if looks_like_selector(entry) else advice
-        raise InvalidParameters(f"parameter 'approval_required': the node has no tool {entry!r}; {hint}")
+    for parameter, entries in entries_of.items():
+        for entry in sorted(entries - found):
+            advice = f"its tools are: {names}; write names or provider/name, separated by commas, or * for all"
+            hint = missing_variable(entry) if looks_like_selector(entry) else advice
+            raise InvalidParameters(f"parameter '{parameter}': the node has no tool {entry!r}; {hint}")
     unmet = [entry for entry in dict.fromkeys(allowed) if entry not in met]
     for entry in unmet[:_MAX_NAMED]:
         hint = f"; {missing_variable(entry)}" if looks_like_selector(entry) else ""

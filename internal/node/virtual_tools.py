@@ -151,21 +151,22 @@ def _virtual(name: str, description: str, check: Check, lookup: Lookup | None = 
 
 @dataclass(frozen=True)
 class StructuredOutput:
-    """An answer that was to satisfy a schema."""
+    """An answer as an object, which was to satisfy a schema if the node sets one."""
 
     answer: Mapping[str, Any] | None = None
-    """As the model gave it; None when it gave none that satisfies the schema."""
+    """As a model or a tool gave it; None when there is none that satisfies the schema."""
     variable: Mapping[str, Any] | None = None
     """As the host can keep it."""
     note: OurWords | None = None
 
     @classmethod
-    def of(cls, answer: Mapping[str, Any] | None, check: Check) -> "StructuredOutput":
-        """The daemon reads numbers as floats: a large integer goes as text where the schema takes that."""
+    def of(cls, answer: Mapping[str, Any] | None, check: Check | None) -> "StructuredOutput":
+        """The daemon reads numbers as floats: a large integer goes as text where a schema does not forbid that."""
         large = list(_large_integers(answer))
         if answer is None or not large:
             return cls(answer, answer)
-        if check.surely_accepts(texts := _with_texts(answer)):
+        texts = _with_texts(answer)
+        if check is None or check.surely_accepts(texts):
             return cls(answer, texts)
         if any(abs(number) > sys.float_info.max for number in large):
             return cls(answer, None, OurWords("structured_output is null: a number in it is too large for the host"))

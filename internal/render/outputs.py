@@ -86,7 +86,9 @@ class Variables:
     left_out: Mapping[str, int]
     """Entries that are missing, by variable; shortened thoughts count, and 1 is a value that is not a list.
     By ``tool_results.text`` entries without their text and JSON, by ``tool_results.json`` JSON values that are nested
-    too deeply."""
+    too deeply, by ``json`` those and what is too large of what answer tools sent."""
+    sent_json: Sequence[Any] = ()
+    """What answer tools sent, for the output ``json``."""
 
     @classmethod
     def of(cls, summary: RunSummary, secrets: KnownSecrets) -> "Variables":
@@ -98,7 +100,8 @@ class Variables:
             **redactor.values(summary.variables),
             **_extra(summary, redactor, left_out),
         }
-        return cls(_fitting(values, left_out), +left_out)
+        sent = _answer_json(summary, redactor, left_out)
+        return cls(_fitting(values, left_out), +left_out, sent)
 
 
 def _fitting(values: _Json, left_out: Counter[str]) -> _Json:
@@ -192,23 +195,39 @@ def _without_result(number: int, ended: EndedCall, redactor: Redactor) -> _Json:
 
 def _sent_json(ended: EndedCall, redactor: Redactor, left_out: Counter[str]) -> object:
     """What the tool sent as JSON: the value, a list of several, None for none."""
-    values = []
-    for value in in_turns(map(read_exactly, ended.sent_json)):
-        try:
-            to_json([[[[[[[[value]]]]]]]])  # more levels than a message has around it
-        except ValueError:
-            left_out["tool_results.json"] += 1
-        else:
-            values.append(value)
+    sent = list(in_turns(map(read_exactly, ended.sent_json)))
+    values = [value for value in sent if _can_be_written(value)]
+    left_out["tool_results.json"] += len(sent) - len(values)
     return redactor.json(values if len(values) > 1 else values[0] if values else None)
+
+
+def _answer_json(summary: RunSummary, redactor: Redactor, left_out: Counter[str]) -> list[Any]:
+    """What answer tools sent as JSON, as far as it has room."""
+    values, room = list[Any](), MAX_EXTRA_BYTES
+    for value in in_turns(value for each in summary.brought for value in each.values):
+        exact = redactor.json(read_exactly(json.dumps(value)))
+        size = size_on_the_wire(exact) if _can_be_written(exact) else MAX_EXTRA_BYTES + 1
+        if fits := size <= room:
+            values.append(exact)
+            room -= size
+        left_out["json"] += not fits
+    return values
+
+
+def _can_be_written(value: object) -> bool:
+    try:
+        to_json([[[[[[[[value]]]]]]]])  # more levels than a message has around it
+    except ValueError:
+        return False
+    return True
 
 
 def _sources(summary: RunSummary) -> list[_Json]:
     """All sources of the run, and those of earlier runs that the answer cites: by number, or cited first if many."""
     structured = summary.structured_output
-    # In JSON the brackets around a number are a list.
+    # In JSON the brackets around a number are a list; and a tool does not know our numbers.
     texts = structured.texts() if structured and structured.answer is not None else [summary.answer]
-    cited = frozenset(number for text in texts for number in cited_numbers(text))
+    cited = frozenset(number for text in texts if not summary.brought for number in cited_numbers(text))
     earlier = [each for each in summary.earlier_sources if each[0] in cited]
     listed = [
         {
@@ -264,7 +283,7 @@ def closing_messages(
         body = InvokeMessage.VariableMessage(variable_name=name, variable_value=value)
         yield AgentInvokeMessage(type=_Type.VARIABLE, message=body)
     last = {"execution_metadata": summary.tally.usage.execution_metadata(), "decision_summary": decisions}
-    for value in ({"variables": variables.values}, last):
+    for value in (*variables.sent_json, {"variables": variables.values}, last):
         yield AgentInvokeMessage(type=_Type.JSON, message=InvokeMessage.JsonMessage(json_object=value))
 
 

@@ -417,8 +417,8 @@ class Scenario:
 #
 # A script is written for strategies, and with its own values of the parameters that change what the model is asked.
 
-CHANGE_THE_TURNS = ("answer_schema", "answer_criteria")
-"""Parameters with which a strategy wants other turns: the first an answer as a call, the second judgements."""
+CHANGE_THE_TURNS = ("answer_schema", "answer_tools", "answer_criteria")
+"""Parameters with which a strategy wants other turns: an answer as a call, none after some tools, judgements."""
 
 
 def refuse_misfit(scenario: Scenario) -> None:
