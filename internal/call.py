@@ -147,12 +147,12 @@ class Brought(NamedTuple):
     """What a call of one of the node's answer tools brought: the answer, or a part of it."""
 
     tool: str
-    text: str
-    """As the user reads it: whole, and without what the model reads about files that the user has got."""
     result: str
     """As the model reads it in other conversations."""
+    text: str
+    """As the user reads it: whole, and without what the model reads about files that the user has got."""
     values: tuple[Any, ...]
-    """What it sent as JSON, without secrets."""
+    """What it sent as JSON."""
 
 
 class Result(NamedTuple):

@@ -299,6 +299,7 @@ VARIABLES = {
     "sources": "array",
     "tool_runs": "array",
     "structured_output": "object",
+    "answer_tool": "string",
     "state": "string",
     "pending_calls": "array",
     "approval_question": "string",

@@ -285,11 +285,15 @@ class ToolOutput:
         last = self._lines if has_said else self._contents
         return joined([*self._texts_and_data(), last.excerpt(self._redactor.text)])
 
-    def for_user(self) -> str:
-        """What a user reads of it, redacted: the texts; without any, what was said in another way; and the links."""
+    def for_user(self) -> tuple[str, tuple[Any, ...]]:
+        """What a user gets of it besides files, redacted: a text, and the JSON values.
+
+        The text is the tool's; without any, what was said in another way; and the links.
+        """
         redact = self._redactor.text
         said = next((part for part in self._texts_and_data() if part.text.strip()), self._contents.excerpt(redact))
-        return joined([said, self._links.excerpt(redact)]).text
+        values = tuple(self._redactor.json(json.loads(value)) for value in in_turns(self.sent_json))
+        return joined([said, self._links.excerpt(redact)]).text, values
 
     def _texts_and_data(self) -> tuple[Excerpt, Excerpt]:
         """The texts, and the JSON; without either, the variables."""

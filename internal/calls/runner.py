@@ -4,7 +4,6 @@ A call that is still running at the deadline is given up and counts as timed out
 error says: that is the tool's own word, and it may have acted before it failed.
 """
 
-import json
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -92,8 +91,8 @@ class Answer(NamedTuple):
 
     ended: EndedCall
     whole: Excerpt
-    for_user: str = ""
-    """The result as a user would read it."""
+    for_user: tuple[str, tuple[Any, ...]] = "", ()
+    """What an answer tool brought: a text, and JSON values."""
 
 
 @dataclass
@@ -203,7 +202,7 @@ class ToolRunner:
             sources=tuple(output.sources) if output else (),
             sent_json=tuple(output.sent_json) if output else (),
         )
-        return Answer(ended, whole, output.for_user() if output and ended.brings_answer else "")
+        return Answer(ended, whole, output.for_user() if output and ended.brings_answer else ("", ()))
 
 
 @dataclass
@@ -289,12 +288,12 @@ class ToolRounds:
         in_order = [answers[key] for key in calls]
         ended, results = [answer.ended for answer in in_order], [self._result(answer) for answer in in_order]
         both = zip(in_order, results, strict=True)
-        return ended, results, [self._brought(*each) for each in both if each[0].ended.brings_answer]
-
-    def _brought(self, answer: Answer, result: Result) -> Brought:
-        redactor = self.tools.secrets.for_people
-        values = tuple(redactor.json(json.loads(value)) for value in in_turns(answer.ended.sent_json))
-        return Brought(answer.ended.call.name, answer.for_user, result.lasting, values)
+        brought = [
+            Brought(answer.ended.call.name, result.lasting, *answer.for_user)
+            for answer, result in both
+            if answer.ended.brings_answer
+        ]
+        return ended, results, brought
 
     def _record(self, ended: Iterable[EndedCall], number: int) -> Generator[Event, None, None]:
         """Let the variables and the guard know of a round's calls; ``number`` is 0 for one of an earlier run."""

@@ -96,7 +96,7 @@ class Variables:
         values = {
             "stop_reason": summary.stop_reason.value,
             **redactor.values({"sources": _sources(summary), "tool_runs": _tool_runs(summary)}),
-            **({"structured_output": structured.variable} if structured else {}),  # one with a secret was refused
+            **({"structured_output": redactor.json(structured.variable)} if structured else {}),
             **redactor.values(summary.variables),
             **_extra(summary, redactor, left_out),
         }
