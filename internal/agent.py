@@ -25,7 +25,7 @@ from internal.node.params import ExtraOutput, StrategyParams, node_secrets
 from internal.node.tool_search import ToolSearch
 from internal.node.tools import build_toolbox, name_files
 from internal.node.virtual_tools import RESERVED_NAMES, answer_tool
-from internal.policy import DEFAULT_POLICY, PolicyTexts, build_system_instruction
+from internal.policy import DEFAULT_POLICY, PolicyTexts, build_system_instruction, read_policy
 from internal.render.log import LogContent
 from internal.render.messages import paced, render
 from internal.review import SecondLook
@@ -117,8 +117,7 @@ def built[P: StrategyParams](
         raise InvalidParameters(f"parameter 'model': {model.config.model} cannot call tools, {why} {advice}")
     dialogue = Dialogue.of(params, toolbox, blueprint.name, state)
     noted: list[Sentence] = [*dialogue.notes, *params.notes]
-    texts = (params.instruction, params.prompt_policy_overrides)
-    instruction = build_system_instruction(*texts, defaults=blueprint.policy, note=noted.append)
+    policy = read_policy(params.prompt_policy_overrides, blueprint.policy, noted.append)
     noted += toolbox.notes
     if toolbox.held_back:
         count, offered = len(toolbox.tools), len(toolbox.prompt_tools)
@@ -140,7 +139,8 @@ def built[P: StrategyParams](
         clock=clock,
         started=started,
         dialogue=dialogue,
-        instruction=instruction,
+        policy=policy,
+        instruction=build_system_instruction(params.instruction, policy),
         said=said,
         task=dialogue.task(said),
         files=files,

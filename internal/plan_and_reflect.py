@@ -1,7 +1,7 @@
 """The strategy with a plan: subtasks side by side, a judgement on each, and one answer from what they found."""
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
@@ -38,10 +38,10 @@ from internal.memory.records import (
     quoted_result,
     unread_results,
 )
-from internal.node.params import Limits, StrategyParams
+from internal.node.params import ExtraOutput, Limits, StrategyParams
 from internal.node.tools import Toolbox
 from internal.node.virtual_tools import plan_tool, reflection_tool
-from internal.policy import DEFAULT_POLICY
+from internal.policy import PolicyTexts
 from internal.review import Reply, SecondLook, ask_for_call, judge
 from internal.run import Run
 from internal.sources import escaped
@@ -57,6 +57,8 @@ SUBTASKS_SHARE = 0.85
 """Until then they must have an answer; the rest of the time is for the final answer."""
 _KEPT_SHARES = (0.95, 0.5, 0.25)
 """Of the size that findings may have; the next share is tried when the provider says that the prompt is too long."""
+_SHOWN_RESULTS = 20_000
+"""Characters of the tool results of one subtask in the variable `subtasks` (docs/outputs.md)."""
 _LIMITS = (StopReason.TOKEN_LIMIT, StopReason.CALL_LIMIT, StopReason.TIME_LIMIT)
 """What may end subtasks too early; the first of them is the run's stop reason."""
 
@@ -93,7 +95,10 @@ def plan_and_reflect(run: PlanRun) -> Generator[Event, None, Result]:
         ending = yield from kept_alive(run, answer)
     if limits and ending.reason is StopReason.ANSWERED:
         ending = replace(ending, reason=limits[0])
-    shown = [{"name": outcome.record.name, **outcome.shown} for outcome in outcomes]
+    shown = [
+        {"name": outcome.record.name, **outcome.shown, **worker.details}
+        for worker, outcome in zip(workers, outcomes, strict=True)
+    ]
     return Result(
         ending,
         [*run.dialogue.earlier, question],
@@ -108,15 +113,21 @@ def plan_and_reflect(run: PlanRun) -> Generator[Event, None, Result]:
     )
 
 
+PLAN_POLICY = PolicyTexts(
+    plan_policy=template.PLAN_POLICY,
+    reflection_policy=template.REFLECTION_POLICY,
+    answer_policy=template.ANSWER_POLICY,
+)
 PLAN_AND_REFLECT = Blueprint(
-    "gpt5_plan_and_reflect", DEFAULT_POLICY, PlanAndReflectParams, plan_and_reflect, needs_tool_calls=True
+    "gpt5_plan_and_reflect", PLAN_POLICY, PlanAndReflectParams, plan_and_reflect, needs_tool_calls=True
 )
 
 
 def _plan(run: PlanRun) -> Generator[Event, None, list[SubtaskRecord]]:
     """Have the model split the question; without a plan the question is the only subtask."""
     most, task = run.params.maximum_subtasks, run.task.text
-    request = run.transcript(template.PLAN_REQUEST.format(task=escaped(task), most=most))
+    policy = run.policy.plan_policy.replace("{most}", str(most))
+    request = run.transcript(template.PLAN_REQUEST.format(task=escaped(task), policy=policy))
     models = run.models.offering(Toolbox().with_tool(plan_tool(most)))
     reply = yield from ask_for_call(models, request, "plan", run.deadline(PLAN_SHARE))
     named = (reply or {}).get("subtasks", [])
@@ -215,6 +226,7 @@ class SubtaskWorker:
         self.name, self.key = begun.name, f"subtask{number}"
         self._attempts, self._advised, self._nearest = begun.attempts, begun.advised, begun.nearest
         self._guard, self._loops = RepeatGuard(), list[AgentLoop]()
+        self._left_out, self._reflections = list[str](), list[Mapping[str, object]]()
         if begun.entries:
             self._transcript = run.resumed(begun.entries[:-1])
         else:
@@ -225,6 +237,21 @@ class SubtaskWorker:
         left_open = sum(1 + len(entry.calls) if isinstance(entry, RoundRecord) else 1 for entry in of_attempt)
         self._opened = self._transcript.length - left_open
         """Messages before the attempt that the conversation began with, of which an earlier run may have left some."""
+
+    @property
+    def details(self) -> Mapping[str, object]:
+        """What the node asks for with ``extra_outputs``: its tools' results, and how its attempts were judged."""
+        wanted, details = self.run.params.extra_outputs, dict[str, object]()
+        if ExtraOutput.TOOL_RESULTS in wanted:
+            results = [*self._left_out, *self._results_since(self._opened)]
+            details["tool_results"] = cut_evenly(results, _SHOWN_RESULTS, len)
+        if ExtraOutput.THOUGHTS in wanted:
+            details["reflections"] = self._reflections
+        return details
+
+    def _results_since(self, length: int) -> list[str]:
+        """Without the notes in place of those that were left out."""
+        return [each for each in self._transcript.results_since(length) if each != template.ELIDED_TOOL_RESULT]
 
     @property
     def _numbered_plan(self) -> str:
@@ -267,6 +294,8 @@ class SubtaskWorker:
             self._keep(ending)
             return self._incomplete(template.SUBTASK_STOPPED, reached, () if ending.text else results)
         judgement = yield from self._judge(ending, results, f"{key}.reflection")
+        if judgement:
+            self._reflections.append({"is_completed": judgement["is_completed"], "advice": judgement["advice"]})
         if judgement and judgement["is_completed"] and ending.text:
             return SubtaskOutcome(self._record(ending.text, completed=True))
         self._keep(ending)
@@ -278,7 +307,10 @@ class SubtaskWorker:
             return self._incomplete(template.SUBTASK_NOT_FOUND, StopReason.TIME_LIMIT if is_late else None)
         self._advised = (*self._advised, advice)
         note = template.ADVICE_NOTE.format(advice=escaped(advice))
+        before = self._results_since(self._opened)
         self._transcript.shorten(without_result)
+        kept = self._results_since(self._opened)  # those that are shorter than a note
+        self._left_out += [each for each in before if each not in kept]
         self._transcript.append_note(note)
         self._transcript.record += [AnswerRecord(text=ending.text), UserRecord(text=note)]
         return None
@@ -290,6 +322,7 @@ class SubtaskWorker:
             results="\n\n".join(escaped(quoted_result(result)) for result in results) or template.NO_RESULTS,
             answer=escaped(ending.text),
             subtask=escaped(self.name),
+            policy=self.run.policy.reflection_policy,
             earlier="".join(template.EARLIER_ADVICE.format(advice=escaped(advice)) for advice in self._advised),
         )
         models = self.run.models.offering(Toolbox().with_tool(reflection_tool()))
@@ -378,5 +411,5 @@ def answer_from_findings(
 def _request(run: PlanRun, findings: Sequence[FindingRecord], answers: Sequence[str]) -> Transcript:
     """The request for the answer, with these answers of the findings."""
     shown = [finding.model_copy(update={"answer": text}) for finding, text in zip(findings, answers, strict=True)]
-    request = template.ANSWER_REQUEST.format(task=escaped(run.task.text), findings=findings_block(shown))
-    return run.transcript(request)
+    task, policy = escaped(run.task.text), run.policy.answer_policy
+    return run.transcript(template.ANSWER_REQUEST.format(task=task, findings=findings_block(shown), policy=policy))

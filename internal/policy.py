@@ -1,7 +1,7 @@
 """The system prompt: the task's instruction, then the policy blocks, then extra policy, separated by blank lines."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 from internal.errors import Note, OurWords, Quoting
 from internal.text.texts import looks_like_selector, missing_variable, parse_pasted, read_pasted
@@ -19,46 +19,48 @@ _EXTRA = "extra_policy"
 
 @dataclass(frozen=True)
 class PolicyTexts:
-    """The default text of each policy block; a strategy may bring its own."""
+    """The text of each policy block, by default that of all strategies; a strategy may bring its own."""
 
     persistence_policy: str = template.PERSISTENCE_POLICY
     context_gathering_policy: str = template.CONTEXT_GATHERING_POLICY
     tool_results_policy: str = template.TOOL_RESULTS_POLICY
     uncertainty_policy: str = template.UNCERTAINTY_POLICY
     tool_preamble_policy: str = template.TOOL_PREAMBLE_POLICY
+    plan_policy: str = ""
+    """Ends the request for a plan; blank, like the next two, where a strategy makes none."""
+    reflection_policy: str = ""
+    answer_policy: str = ""
+    extra_policy: str = ""
+    """Stands at the end of the system prompt, without a tag."""
 
 
 DEFAULT_POLICY = PolicyTexts()
 
 
-def build_system_instruction(
-    base_instruction: str,
-    prompt_policy_overrides: str | None = None,
-    *,
-    defaults: PolicyTexts = DEFAULT_POLICY,
-    note: Note = lambda _: None,
-) -> str:
-    """Compose the system prompt; the overrides are blank, a JSON object, or free text, which is appended as it is."""
-    overrides = _read_overrides(read_pasted(prompt_policy_overrides or ""), note)
-    blocks = [_wrap(tag, overrides.get(name, getattr(defaults, name))) for name, tag in _TAGS.items()]
-    texts = (base_instruction.strip(), *blocks, overrides.get(_EXTRA, ""))
-    return "\n\n".join(text for text in texts if text.strip())
-
-
-def _read_overrides(text: str, note: Note) -> Mapping[str, str]:
-    """The text of each block that is overridden, blank for one that is switched off."""
-    overrides = {}
-    for name, given in _parsed(text, note).items():
-        if name not in _TAGS and name != _EXTRA:
-            known = ", ".join([*_TAGS, _EXTRA])
-            note(Quoting(f"prompt_policy_overrides: unknown key {name!r} is ignored; the keys are {known}"))
+def read_policy(
+    prompt_policy_overrides: str | None, defaults: PolicyTexts = DEFAULT_POLICY, note: Note = lambda _: None
+) -> PolicyTexts:
+    """The overrides are blank, a JSON object, or free text, which is extra policy; a block switched off is blank."""
+    known = [field.name for field in fields(defaults) if getattr(defaults, field.name) or field.name == _EXTRA]
+    overrides = dict[str, str]()
+    for name, given in _parsed(read_pasted(prompt_policy_overrides or ""), note).items():
+        if name not in known:
+            keys = ", ".join(known)
+            note(Quoting(f"prompt_policy_overrides: unknown key {name!r} is ignored; the keys are {keys}"))
         elif given is False:
             overrides[name] = ""
         elif not isinstance(given, str):
             note(OurWords(f"prompt_policy_overrides: {name!r} is neither text nor false and is ignored"))
         elif given.strip():
             overrides[name] = given
-    return overrides
+    return replace(defaults, **overrides)
+
+
+def build_system_instruction(base_instruction: str, policy: PolicyTexts = DEFAULT_POLICY) -> str:
+    """Compose the system prompt."""
+    blocks = [_wrap(tag, getattr(policy, name)) for name, tag in _TAGS.items()]
+    texts = (base_instruction.strip(), *blocks, policy.extra_policy)
+    return "\n\n".join(text for text in texts if text.strip())
 
 
 def _parsed(text: str, note: Note) -> Mapping[str, object]:

@@ -26,6 +26,7 @@ from internal.memory.records import (
 from internal.model.turn import ModelCaller
 from internal.node.params import StrategyParams
 from internal.node.tools import Tool, Toolbox
+from internal.policy import PolicyTexts
 from internal.sources import Bibliography
 from internal.text.texts import deciding_text
 from internal.transcript.long_results import LongResults
@@ -126,6 +127,7 @@ class Run[P: StrategyParams]:
     started: float
     """On the clock, before anything else was done."""
     dialogue: Dialogue
+    policy: PolicyTexts
     instruction: str
     """The system prompt."""
     said: UserRecord

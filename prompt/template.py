@@ -83,8 +83,10 @@ PLAN_REQUEST = """\
 {task}
 </task>
 
+{policy} Call submit_plan."""
+PLAN_POLICY = """\
 Split the task into the fewest subtasks that do not overlap, at most {most}, each concrete and understandable alone.
-A task that needs no splitting is one subtask. Do not answer it yet. Call submit_plan."""
+A task that needs no splitting is one subtask. Do not answer it yet."""
 
 SUBTASK_REQUEST = """\
 <task>
@@ -115,9 +117,11 @@ REFLECTION_REQUEST = """\
 
 Judge subtask: {subtask}
 
-Is it completed by this finding, judged by these results? "Not found" never is. If not, advise what to try next: nothing
-that another subtask of the plan covers, and nothing that was advised before.
+{policy}
 {earlier}Call submit_reflection."""
+REFLECTION_POLICY = """\
+Is it completed by this finding, judged by these results? "Not found" never is. If not, advise what to try next: nothing
+that another subtask of the plan covers, and nothing that was advised before."""
 EARLIER_ADVICE = "Advised before: {advice}\n"
 NO_RESULTS = "(no tool was called)"
 
@@ -143,6 +147,8 @@ ANSWER_REQUEST = """\
 {findings}
 </findings>
 
+{policy}"""
+ANSWER_POLICY = """\
 Answer the question of the task from these findings alone: politely, concisely, and with the numbers of the sources
 behind each statement. Say only what was found, and say what was not found."""
 MISSING_CALL = "This is only taken as a call of {name}. Call it now."

@@ -10,7 +10,7 @@ import yaml
 
 from internal.errors import StopReason
 from internal.node.virtual_tools import answer_tool
-from internal.policy import PolicyTexts, build_system_instruction
+from internal.policy import PolicyTexts, build_system_instruction, read_policy
 from prompt.approval_words import APPROVAL_WORDS
 from scripts import docs
 from tests.support.pages import PAGES, README, ROOT, TRANSLATIONS, section
@@ -36,7 +36,8 @@ def test_every_example_of_a_policy_changes_the_prompt() -> None:
     page = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
     examples = re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     notes = list[str]()
-    prompts = [build_system_instruction("You are the help desk.", example, note=notes.append) for example in examples]
+    policies = [read_policy(example, note=notes.append) for example in examples]
+    prompts = [build_system_instruction("You are the help desk.", policy) for policy in policies]
 
     assert len({build_system_instruction("You are the help desk."), *prompts}) == len(examples) + 1 > 3
     assert notes == []
@@ -47,7 +48,7 @@ def test_every_example_of_a_policy_changes_the_prompt() -> None:
 def test_the_page_on_policies_names_every_block() -> None:
     page = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
     keys = [field.name for field in dataclasses.fields(PolicyTexts)]
-    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == [*keys, "extra_policy"]
+    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == keys
 
 
 def test_the_page_on_outputs_names_every_variable_and_stop_reason() -> None:

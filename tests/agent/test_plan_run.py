@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import cycle, pairwise
 from typing import Any
 
@@ -13,7 +14,7 @@ from gevent.event import Event
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.plan_and_reflect import PLAN_AND_REFLECT
+from internal.plan_and_reflect import PLAN_AND_REFLECT, PLAN_POLICY
 from internal.text.texts import cut_evenly
 from prompt import template
 from tests.agent.plans import (
@@ -31,6 +32,7 @@ from tests.agent.plans import (
     judges,
     looked_up,
     of_answer,
+    of_plan,
     of_reflection,
     of_subtask,
     offered,
@@ -49,6 +51,7 @@ from tests.support.run import Outcome
 from tests.support.wire import MODEL, breaks, calls, fails, model, replies, says, text_message
 
 NAMES = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
+by_judging = partial(of_reflection, name="alpha")
 TWO = [plans("alpha", "beta"), *looked_up("alpha"), *done_at_once("beta")]
 
 
@@ -61,6 +64,47 @@ def test_a_plan_of_one_is_one_subtask_one_judgement_and_one_answer() -> None:
     offers = [offered(request) for request in outcome.model.requests]
     assert offers == [["submit_plan"], ["search"], ["search"], ["submit_reflection"], []]
     assert outcome.messages[-1]["type"] == "json"
+
+
+def test_a_subtask_shows_its_tool_results_and_judgements_where_the_node_asks_for_them() -> None:
+    again = [works_on("alpha", calls(("search", {"q": "one"}))), When("result for one", says("Half."))]
+    again += [incomplete("alpha", "Look for two."), advised("Look for two.", calls(("search", {"q": "two"})))]
+    again += [When("result for two", says("All.")), completed("alpha")]
+    steps = [plans("alpha"), *again, answers()]
+    shown = {"extra_outputs": "tool_results, thoughts"}
+
+    details = subtask(plan_run(steps, {"search": echo}, shown), "alpha")
+
+    assert details["tool_results"] == ["result for one", "result for two"]
+    judged = [{"is_completed": False, "advice": "Look for two."}, {"is_completed": True, "advice": ""}]
+    assert details["reflections"] == judged
+    assert {"tool_results", "reflections"}.isdisjoint(subtask(plan_run(steps, {"search": echo}), "alpha"))
+
+
+def test_results_that_an_attempt_left_out_of_its_prompt_are_shown_as_they_were() -> None:
+    steps = [plans("alpha"), works_on("alpha", search()), When(LONG, says("Half.")), incomplete("alpha", "Again.")]
+    steps += [advised("Again.", says("All.")), completed("alpha"), answers()]
+
+    outcome = plan_run(steps, FOUND, {"extra_outputs": "tool_results"})
+
+    assert subtask(outcome, "alpha")["tool_results"] == [LONG]
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"), [("plan_policy", of_plan), ("reflection_policy", by_judging), ("answer_policy", of_answer)]
+)
+def test_the_text_that_asks_for_plan_judgement_or_answer_can_be_replaced(
+    name: str, asked: Callable[[Outcome], list[Json]]
+) -> None:
+    mine = {"prompt_policy_overrides": json.dumps({name: "Mine {at most} {most}."})}
+    steps = [plans("alpha"), *done_at_once("alpha"), answers()]
+
+    (before,), (after,) = (asked(plan_run(steps, params=params)) for params in ({}, mine))
+
+    text = f"Mine {{at most}} {4 if name == 'plan_policy' else '{most}'}."
+    assert text in opening(after)
+    assert getattr(PLAN_POLICY, name).partition("{")[0] in opening(before)
+    assert getattr(PLAN_POLICY, name).partition("{")[0] not in opening(after)
 
 
 @pytest.mark.parametrize("count", [2, 8])

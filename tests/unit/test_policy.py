@@ -6,7 +6,8 @@ from dataclasses import fields
 import pytest
 from hypothesis import given
 
-from internal.policy import DEFAULT_POLICY, PolicyTexts, build_system_instruction
+from internal.plan_and_reflect import PLAN_POLICY
+from internal.policy import DEFAULT_POLICY, PolicyTexts, build_system_instruction, read_policy
 from internal.sources import escaped
 from internal.text.texts import wellformed
 from strategies.gpt5_react import GPT5ReActStrategy
@@ -33,7 +34,7 @@ def built(overrides: object, instruction: str = "") -> tuple[str, list[str]]:
     """The prompt under default texts of one letter, and the notes."""
     notes = list[str]()
     text = overrides if isinstance(overrides, str) or overrides is None else json.dumps(overrides)
-    return build_system_instruction(instruction, text, defaults=SHORT, note=notes.append), notes
+    return build_system_instruction(instruction, read_policy(text, SHORT, notes.append)), notes
 
 
 def prompt(**changed: str) -> str:
@@ -101,15 +102,17 @@ def test_each_block_can_be_replaced_left_alone_or_removed(name: str) -> None:
 def test_any_text_becomes_a_prompt_and_extra_policy_in_an_object_is_verbatim(
     instruction: str, overrides: str, extra: str
 ) -> None:
-    assert isinstance(build_system_instruction(instruction, overrides), str)
+    assert isinstance(build_system_instruction(instruction, read_policy(overrides)), str)
     assert built({"extra_policy": extra})[0] == (f"{prompt()}\n\n{extra}" if extra.strip() else prompt())
 
 
 @pytest.mark.parametrize(
-    "policy", [DEFAULT_POLICY, GPT5ReActStrategy.blueprint.policy], ids=["function calling", "react"]
+    "policy",
+    [DEFAULT_POLICY, GPT5ReActStrategy.blueprint.policy, PLAN_POLICY],
+    ids=["function calling", "react", "plan and reflect"],
 )
 def test_a_default_text_has_at_most_four_lines_repeats_no_rule_and_asks_for_no_think_text(policy: PolicyTexts) -> None:
-    texts = [getattr(policy, field.name) for field in fields(policy)]
+    texts = [text for field in fields(policy) if (text := getattr(policy, field.name))]
 
     assert all(text == text.strip() and 1 <= len(text.splitlines()) <= 4 for text in texts)
     assert not any("think>" in text for text in texts)
