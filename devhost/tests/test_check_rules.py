@@ -9,7 +9,7 @@ import pytest
 from devhost.cli.commands import main
 from devhost.plugin.check import check_plugin
 from devhost.plugin.contents import Contents, size_problems
-from devhost.plugin.rules.listed import RULES, Problem
+from devhost.plugin.problems import RULES, Problem
 from support.breaches import BREACHES, DRAW, HEADER, KEY, MANIFEST, Breach, broken, complete, replaced
 from support.plugins import CHARTS, FIXTURES, PUPPET
 

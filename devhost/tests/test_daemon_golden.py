@@ -10,7 +10,7 @@ from devhost import FunctionTool, ScriptedModel
 from devhost.errors import RefusedCallError, RunFailure
 from devhost.host.backwards import Reply
 from devhost.models.backend import ModelRequest
-from devhost.protocol import requests
+from devhost.protocol import structs
 from devhost.protocol.failures import read_fault
 from devhost.protocol.node_stream import agent_message, failed, passed_on
 from devhost.protocol.wire import JsonObject, read_session_event
@@ -52,10 +52,10 @@ def test_golden_every_kind_of_line_is_run() -> None:
 
 @pytest.mark.parametrize("kind", ["llm_request", "tool_request"])
 def test_golden_requests_reach_the_api_as_recorded(kind: str) -> None:
-    record = {"llm_request": requests.LLM, "tool_request": requests.TOOL}[kind]
+    record = {"llm_request": structs.LLM, "tool_request": structs.TOOL}[kind]
     for line in lines(kind):
         try:
-            reached: JsonObject = {"out": requests.to_the_api(record, line["in"])}
+            reached: JsonObject = {"out": structs.to_the_api(record, line["in"])}
         except RefusedCallError as error:
             reached = {"error": str(error)}
         assert same(reached, {key: line[key] for key in ("out", "error") if key in line}), line

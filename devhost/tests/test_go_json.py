@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from devhost.errors import RefusedCallError
 from devhost.golang import NumberRangeError, marshalled, remarshalled, shown
-from devhost.protocol.requests import LLM, to_the_api
+from devhost.protocol.structs import LLM, to_the_api
 
 JSON = st.recursive(
     st.none()

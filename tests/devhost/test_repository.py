@@ -7,7 +7,7 @@ import pytest
 
 from devhost.cli.commands import main
 from devhost.plugin.check import check_plugin
-from devhost.plugin.rules.listed import RULES
+from devhost.plugin.problems import RULES
 from tests.devhost import ROOT
 
 EXAMPLES = [manifest.parent for manifest in sorted((ROOT / "examples").glob("*/manifest.yaml"))]

@@ -16,8 +16,7 @@ only packages above it in this list (devhost/tests/test_architecture.py checks t
     golang              JSON as Go reads and writes it
     text                YAML, JSON and secret values
     protocol            what passes between the host, the daemon and a plugin
-    plugin.rules        the daemon's rules for declarations, and the marketplace's
-    plugin              a plugin's directory as data
+    plugin              a plugin's directory as data, and the rules for it
     models              the interface of a model, and facts about OpenAI's models
     models.scripted     scripts, and the model that answers from one
     models.openai_api   models behind OpenAI's APIs

@@ -11,10 +11,10 @@ from devhost.host.backwards import BackwardsCalls
 from devhost.node.messages import RESERVED_VARIABLES, ToolFileStore
 from devhost.node.outputs.outputs import Finding
 from devhost.node.outputs.run import RunError
-from devhost.plugin.casting import FILES, cast_parameter
+from devhost.plugin.casting import cast_parameter
 from devhost.plugin.credentials import filled_credentials
 from devhost.plugin.declaration import PluginDeclaration, Tool, ToolProvider
-from devhost.plugin.keys import Parameter
+from devhost.plugin.keys import FILES, Parameter
 from devhost.process.plugin_process import PluginProcess
 from devhost.protocol.wire import FILE_LINKS, JsonObject
 from devhost.text import Secrets, validator_of

@@ -16,7 +16,7 @@ from devhost.plugin.check import Checked, check_plugin
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.keys import Parameter
 from devhost.plugin.nearest import nearest_plugin, nearest_strategy_plugin
-from devhost.plugin.rules.listed import Level
+from devhost.plugin.problems import Level
 from devhost.scenario import SCENARIOS, SCRIPT, examples_of
 from devhost.terminal.run_view import open_console
 from devhost.terminal.tables import preview, printable
@@ -39,8 +39,6 @@ def check_lines(checked: Checked, *, marketplace: bool = False) -> Iterator[Text
         style = STYLES[level]
         found = Text.assemble(HEADINGS[level], (printable(where), style), f": {printable(problem.sentence)}")
         yield found.append(f" ({problem.rule})", "dim")
-        if problem.words:
-            yield Text(f"    {printable(problem.words)}", "dim")
     if checked.unchecked:
         kinds = ", ".join(checked.unchecked)
         yield Text(f"not checked: {kinds} (devhost has rules for the manifest, tools and strategies only)", "yellow")

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from devhost.plugin.rules.listed import Level
+from devhost.plugin.problems import Level
 from support.plugins import CHARTS, PUPPET
 
 type Break = Callable[[Path], object]
@@ -77,6 +77,7 @@ class Breach:
 
 
 MANIFEST, DRAW, STRATEGY = "manifest.yaml", "tools/draw_chart.yaml", "strategies/puppet.yaml"
+PROVIDER, CREDENTIAL = "provider/charts.yaml", "credentials_for_provider"
 KEY = "9fQ2xL7vB4tR1zK8mN3pW6yH"
 """Made up, and put together here so that no scan takes this file for one that holds a secret."""
 HEADER = "-----BEGIN RSA PRIVATE " + "KEY-----"
@@ -86,6 +87,8 @@ BIG = "label:\n  en_US: " + "x" * 1024
 OF_DECLARATIONS = [
     Breach("yaml", written(DRAW, "identity: ["), DRAW, ""),
     Breach("yaml", added(".difyignore", "tools/*.yaml\n"), DRAW, ""),
+    Breach("yaml", replaced(MANIFEST, PROVIDER, "gone.yaml"), "gone.yaml", ""),
+    Breach("yaml", replaced(PROVIDER, DRAW, "gone.yaml"), "gone.yaml", ""),
     Breach("kinds", replaced(MANIFEST, "  tools:\n    - provider/charts.yaml", "  tools: []"), MANIFEST, "plugins"),
     Breach("field", replaced(MANIFEST, "author: chartmakers\n", ""), MANIFEST, "author"),
     Breach("pattern", replaced(MANIFEST, "version: 0.0.3\n", 'version: "0.3"\n'), MANIFEST, "version"),
@@ -94,6 +97,18 @@ OF_DECLARATIONS = [
         "pattern", replaced(MANIFEST, "chartmakers\n", "0b5d2c8e-1111-2222-3333-444455556666\n"), MANIFEST, "author"
     ),
     Breach("pattern", replaced(MANIFEST, "name: charts", "name: Charts"), MANIFEST, "name"),
+    Breach("pattern", replaced(DRAW, "name: draw_chart", "name: draw a chart"), DRAW, "identity.name"),
+    Breach("field", replaced(DRAW, "  llm: Draws", "  lm: Draws"), DRAW, "description.llm"),
+    Breach("field", replaced(DRAW, "required: false", 'required: "yes"', most=1), DRAW, "parameters[2].required"),
+    Breach("length", replaced(DRAW, "name: title", f"name: {'n' * 1024}"), DRAW, "parameters[0].name"),
+    Breach("choice", replaced(DRAW, "form: llm", "form: chat", most=1), DRAW, "parameters[0].form"),
+    Breach("choice", replaced(PROVIDER, "type: secret-input", "type: key"), PROVIDER, f"{CREDENTIAL}.api_key.type"),
+    Breach("default", replaced(PROVIDER, "default: eu", "default: [1]"), PROVIDER, f"{CREDENTIAL}.region.default"),
+    Breach("tag", replaced(PROVIDER, "- image", "- robots"), PROVIDER, "identity.tags[0]"),
+    Breach("resource", replaced(MANIFEST, "memory: 268435456", "memory: much"), MANIFEST, "resource.memory"),
+    Breach(
+        "source", replaced(PROVIDER, "source: provider/charts.py", "source: gone.py"), PROVIDER, "extra.python.source"
+    ),
     Breach("length", replaced(MANIFEST, "label:\n  en_US: Charts", BIG), MANIFEST, "label.en_US"),
     Breach("language", replaced(MANIFEST, "label:\n  en_US: Charts\n", "label:\n"), MANIFEST, "label.en_US"),
     Breach("tag", added(MANIFEST, "tags: [robots]\n"), MANIFEST, "tags[0]"),
@@ -150,6 +165,7 @@ OF_FILES = [
     Breach("compile", written("tools/odd.py", b"a = '\0'"), "tools/odd.py", "line 1"),
 ]
 OF_STRATEGIES = [
+    Breach("field", replaced(STRATEGY, "max: 9", 'max: "9"'), STRATEGY, "parameters[3].max", source=PUPPET),
     Breach(
         "selector", replaced(STRATEGY, "    required: true\n", "", most=1), STRATEGY, "parameters[0]", source=PUPPET
     ),

@@ -25,7 +25,7 @@ from devhost.models.backend import ModelBackend, ModelCallError, model_answer
 from devhost.models.scripted.script import SomeTurns, Words, one_sentence
 from devhost.node.messages import ThoughtSpans
 from devhost.node.outputs.run import Run
-from devhost.protocol import requests
+from devhost.protocol import structs
 from devhost.protocol.wire import JsonObject
 from devhost.text import json_value, validator_of
 
@@ -315,7 +315,7 @@ def _asked(model: ModelBackend, rubric: str, question: str, answer: str) -> str:
         ],
         "stream": False,
     }
-    chunks = model_answer(model, requests.LLM, request, "drop")
+    chunks = model_answer(model, structs.LLM, request, "drop")
     return "".join(str(chunk["delta"]["message"]["content"] or "") for chunk in chunks)
 
 

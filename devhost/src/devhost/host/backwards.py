@@ -13,7 +13,7 @@ from typing import Self
 
 from devhost.errors import HostError, InvocationError, ParameterError, PluginLostError, RefusedCallError, about
 from devhost.files import FileServer
-from devhost.golang import GoDecodeError, remarshalled
+from devhost.golang import remarshalled
 from devhost.limits import HostLimits
 from devhost.models.backend import (
     ModelBackend,
@@ -27,7 +27,7 @@ from devhost.node.outputs.outputs import Finding, spent
 from devhost.node.outputs.run import CallsMade
 from devhost.plugin.keys import Manifest, Permission
 from devhost.process.session import Session
-from devhost.protocol import answers, requests
+from devhost.protocol import structs
 from devhost.protocol.failures import API, CLOSED, LONGEST_CHUNK, ApiCallError, ApiFault, ApiStalledError
 from devhost.protocol.wire import ANSWER_PLACES_FOR_EACH_OF_A_RUN, Bridge, Invoked, JsonObject
 from devhost.text import open_file
@@ -119,7 +119,7 @@ class PluginStorage:
             self._plugins: dict[str, dict[str, str]] = {} if file is None else _read(file)
 
     def answer(self, manifest: Manifest, request: JsonObject, limits: HostLimits) -> JsonObject:
-        asked = requests.to_the_api(requests.STORAGE, request)
+        asked = structs.to_the_api(structs.STORAGE, request)
         plugin, key = f"{manifest.author}/{manifest.name}", str(asked["key"])
         with self._using:
             kept = self._plugins.setdefault(plugin, {})
@@ -369,7 +369,7 @@ class BackwardsCalls:
             raise ApiCallError("broken", f"data length is too long: {size}")
         try:
             return _DECODED.get(kind, remarshalled)(said)
-        except GoDecodeError as error:
+        except structs.GoDecodeError as error:
             self.findings.append(Finding("answer-dropped", f"the daemon drops a part of an answer for {kind}: {error}"))
             return None
 
@@ -377,18 +377,18 @@ class BackwardsCalls:
         request = invoked.request
         match invoked.kind:
             case "llm":
-                return model_answer(self._model, requests.LLM, request, self._opaque_body)
+                return model_answer(self._model, structs.LLM, request, self._opaque_body)
             case "llm_structured_output":
                 return structured_answer(self._model, request, self._opaque_body)
             case "tool":
                 return self._call_tool(request, invoked.request_id)
             case "system_summary":
-                asked = requests.to_the_api(requests.SUMMARY, request)
+                asked = structs.to_the_api(structs.SUMMARY, request)
                 return iter([{"summary": summary(self._model, asked["text"], asked["instruction"])}])
             case "storage":
                 return iter([self._storage.answer(session.declaration.manifest, request, self._limits)])
             case "upload_file":
-                asked = requests.to_the_api(requests.UPLOAD, request)
+                asked = structs.to_the_api(structs.UPLOAD, request)
                 return iter([{"url": self._server.upload_url(asked["filename"], asked["mimetype"])}])
             case "app" | "fetch_app":
                 raise ApiCallError.invalid("app not found")
@@ -422,9 +422,9 @@ class BackwardsCalls:
 
 
 _DECODED: Mapping[str, Callable[[JsonObject], JsonObject]] = {
-    "llm": answers.llm_chunk,
-    "llm_structured_output": answers.structured_chunk,
-    "tool": answers.tool_message,
+    "llm": structs.llm_chunk,
+    "llm_structured_output": structs.structured_chunk,
+    "tool": structs.tool_message,
 }
 
 

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StrictStr, Tag, ValidationError
 
-from devhost.golang import Record
-from devhost.protocol import requests
+from devhost.protocol import structs
 from devhost.protocol.failures import ApiCallError
 from devhost.protocol.wire import JsonObject
 from devhost.text import describe
@@ -116,13 +115,13 @@ class ModelRequest(_Decoded):
 
 
 def decode_model_request(
-    request: JsonObject, opaque_body: OpaqueBodyPolicy, record: Record = requests.LLM
+    request: JsonObject, opaque_body: OpaqueBodyPolicy, struct: structs.Struct = structs.LLM
 ) -> ModelRequest:
-    """`record` is what the daemon reads: a plain call, or one for structured output."""
+    """`struct` is what the daemon reads: a plain call, or one for structured output."""
     bodies: list[object] = []
     if opaque_body == "keep":
         request, bodies = _without_opaque_bodies(request)
-    body = requests.to_the_api(record, request)
+    body = structs.to_the_api(struct, request)
     for message, carried in zip(body["prompt_messages"] or (), bodies, strict=False):
         message["opaque_body"] = carried
     try:
@@ -265,14 +264,14 @@ def tool_call(call_id: str, name: str, arguments: str) -> JsonObject:
 
 
 def model_answer(
-    model: ModelBackend, record: Record, request: JsonObject, opaque_body: OpaqueBodyPolicy
+    model: ModelBackend, struct: structs.Struct, request: JsonObject, opaque_body: OpaqueBodyPolicy
 ) -> Iterator[JsonObject]:
-    return _chunks(model, decode_model_request(request, opaque_body, record), opaque_body)
+    return _chunks(model, decode_model_request(request, opaque_body, struct), opaque_body)
 
 
 def structured_answer(model: ModelBackend, request: JsonObject, opaque_body: OpaqueBodyPolicy) -> Iterator[JsonObject]:
     """The model's chunks, and a last one with the JSON object in their joined texts."""
-    decoded = decode_model_request(request, opaque_body, requests.STRUCTURED)
+    decoded = decode_model_request(request, opaque_body, structs.STRUCTURED)
     return _structured(_chunks(model, decoded, opaque_body))
 
 
@@ -390,5 +389,5 @@ def _asked(model: ModelBackend, text: str, instruction: str) -> str:
         ],
         "stream": False,
     }
-    chunks = model_answer(model, requests.LLM, request, "drop")
+    chunks = model_answer(model, structs.LLM, request, "drop")
     return "".join(str(chunk["delta"]["message"]["content"] or "") for chunk in chunks)

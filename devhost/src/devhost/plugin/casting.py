@@ -16,8 +16,6 @@ from devhost.text import TRUE, reads_as_switch
 FILE_IDENTITY = "__dify__file__"
 PLUGIN_FILE = ("dify_model_identity", "mime_type", "filename", "extension", "size", "type", "url")
 """What a plugin gets of a file (`File.to_plugin_parameter`)."""
-FILES = frozenset({"file", "files", "system-files"})
-"""The types of parameters that hold files."""
 SELECTS = frozenset({"select", "dynamic-select"})
 
 

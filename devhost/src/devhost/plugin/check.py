@@ -1,10 +1,9 @@
-"""A plugin's folder by all rules of `rules/listed.py`, without starting it.
+"""A plugin's folder by all rules of `devhost.plugin.problems`, without starting it.
 
 A `Problem` is what the daemon would refuse, now or when the plugin is in use, or what only the marketplace refuses.
 `devhost check` shows them, and `devhost package` packs nothing with one.
 """
 
-import datetime as dt
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,15 +23,10 @@ from devhost.plugin.contents import (
     secret_problems,
     size_problems,
 )
+from devhost.plugin.keys import as_sent
 from devhost.plugin.nearest import plugin_in
-from devhost.plugin.rules.declarations import (
-    manifest_faults,
-    marketplace_problems,
-    strategy_provider_faults,
-    tool_provider_faults,
-)
-from devhost.plugin.rules.fields import LOST, MANIFEST, STRATEGY_PROVIDER, TOOL_PROVIDER, Fault, in_the_daemons_words
-from devhost.plugin.rules.listed import Level, Problem, rule_of
+from devhost.plugin.problems import Level, Problem, rule_of
+from devhost.plugin.rules import LOST, faults, marketplace_problems
 from devhost.text import load_yaml
 
 ACCEPTABLE = ("secret", "forbidden-file")
@@ -100,9 +94,6 @@ def _with_accepted(problems: tuple[Problem, ...], contents: Contents, accepted: 
 
 
 # The declarations of a plugin: its manifest, its providers and their parts.
-#
-# The daemon looks this closely only when a plugin registers for remote debugging: a package with such a fault is
-# installed, and breaks in use.
 
 MANIFEST_FILE = "manifest.yaml"
 ASSETS = "_assets"
@@ -122,67 +113,63 @@ class Declarations:
 
     def read(self, path: str) -> dict[str, Any]:
         self.files += 1
-        read: dict[str, Any] = _as_sent(load_yaml(self._contents.directory / path))
+        read: dict[str, Any] = as_sent(load_yaml(self._contents.directory / path))
         return read
 
     def problems(self, manifest: dict[str, Any]) -> Iterator[Problem]:
         kinds = kinds_of(manifest)
-        yield from self._manifest(manifest, kinds)
+        yield from self._faults("manifest", manifest, "", [(MANIFEST_FILE, manifest)])
+        yield from self._icons(MANIFEST_FILE, manifest)
+        others = [kind for kind in ("tools", *ELSEWHERE) if kinds.get(kind)]
+        if kinds.get("agent_strategies") and others:
+            yield Problem(
+                "kinds", MANIFEST_FILE, "plugins", f"agent_strategies share a plugin with {', '.join(others)}"
+            )
+        if not any(kinds.get(kind) for kind in (*CHILDREN, *ELSEWHERE)):
+            yield Problem("kinds", MANIFEST_FILE, "plugins", "the plugin declares nothing")
         for kind in CHILDREN:
             for path in _paths(kinds.get(kind)):
                 yield from self._provider(kind, path)
 
-    def _manifest(self, manifest: dict[str, Any], kinds: dict[str, Any]) -> Iterator[Problem]:
-        for fault in manifest_faults(manifest):
-            yield _problem(MANIFEST_FILE, MANIFEST, fault, fault.path, manifest)
-        yield from self._icons(MANIFEST_FILE, manifest)
-        others = [kind for kind in ("tools", *ELSEWHERE) if kinds.get(kind)]
-        if kinds.get("agent_strategies") and others:
-            words = "agent_strategy and tool, model, or endpoint cannot be provided at the same time"
-            sentence = f"agent_strategies share a plugin with {', '.join(others)}"
-            yield Problem("kinds", MANIFEST_FILE, "plugins", sentence, words)
-        if not any(kinds.get(kind) for kind in (*CHILDREN, *ELSEWHERE)):
-            words = "at least one of endpoint, model, tool, or agent_strategy must be provided"
-            yield Problem("kinds", MANIFEST_FILE, "plugins", "the plugin declares nothing", words)
-
     def _provider(self, kind: str, path: str) -> Iterator[Problem]:
         """The provider and its parts are one declaration; a fault is told of the file that has it."""
-        children = CHILDREN[kind]
-        try:
-            provider = self.read(path)
-        except DeclarationError as error:
-            yield self._unread(path, error)
-            return
-        paths, parts = _paths(provider.get(children)), []
-        for child in paths:
+        read, problems = self._readable([path])
+        yield from problems
+        for _, provider in read:
+            children = CHILDREN[kind]
+            parts, problems = self._readable(_paths(provider.get(children)))
+            yield from problems
+            whole = {**provider, children: [part for _, part in parts]}
+            yield from self._faults(kind, whole, children, [*read, *parts])
+            identity = provider.get("identity")
+            yield from self._icons(path, identity if isinstance(identity, dict) else {})
+            for file, data in [*read, *parts]:
+                if reason := self._contents.absent(file):
+                    yield Problem("yaml", file, "", f"it {reason}")
+                yield from self._source(file, data)
+
+    def _readable(self, paths: list[str]) -> tuple[list[tuple[str, dict[str, Any]]], list[Problem]]:
+        read, problems = [], []
+        for path in paths:
             try:
-                parts.append(self.read(child))
+                read.append((path, self.read(path)))
             except DeclarationError as error:
-                yield self._unread(child, error)
-        is_tool = kind == "tools"
-        struct, faults_of = (
-            (TOOL_PROVIDER, tool_provider_faults) if is_tool else (STRATEGY_PROVIDER, strategy_provider_faults)
-        )
-        whole = {**provider, children: parts}
-        for fault in faults_of(whole):
-            match fault.path:
-                case (first, int(number), *inner) if first == children:
-                    yield _problem(paths[number], struct, fault, tuple(inner), parts[number])
-                case _:
-                    yield _problem(path, struct, fault, fault.path, provider)
-        identity = provider.get("identity")
-        yield from self._icons(path, identity if isinstance(identity, dict) else {})
-        for file, data in zip([path, *paths], [provider, *parts], strict=False):
-            yield from self._unpacked(file)
-            yield from self._source(file, data)
+                problems.append(Problem("yaml", path, "", str(error)))
+        return read, problems
 
-    def _unread(self, path: str, error: DeclarationError) -> Problem:
-        exists = (self._contents.directory / path).is_file()
-        return Problem("yaml", path, "", str(error), "" if exists else f"open {path}: no such file or directory")
-
-    def _unpacked(self, path: str) -> Iterator[Problem]:
-        if reason := self._contents.absent(path):
-            yield Problem("yaml", path, "", f"it {reason}", f"open {path}: no such file or directory")
+    def _faults(
+        self, kind: str, whole: dict[str, Any], children: str, files: list[tuple[str, dict[str, Any]]]
+    ) -> Iterator[Problem]:
+        """`files`: the one of the declaration, then those of its parts."""
+        for fault in faults(kind, whole):
+            number, path = 0, fault.path
+            match path:
+                case (first, int(part), *inner) if first == children:
+                    number, path = part + 1, tuple(inner)
+            file, declared = files[number]
+            name = _name_at(path, declared)
+            sentence = f"{fault.sentence}, in {name}" if name else fault.sentence
+            yield Problem(rule_of(fault), file, _key(path), sentence, "notice" if fault.rule in LOST else "refused")
 
     def _icons(self, file: str, holder: dict[str, Any]) -> Iterator[Problem]:
         for key in ("icon", "icon_dark"):
@@ -191,7 +178,7 @@ class Declarations:
                 continue
             path = f"{ASSETS}/{icon}"
             if reason := self._contents.absent(path):
-                yield Problem("icon", file, key, f"{path} {reason}", f"plugin icon not found: {icon}")
+                yield Problem("icon", file, key, f"{path} {reason}")
             elif TEMPLATE_ICON in self._contents.read(path):
                 sentence = f"{path} is the template's icon: draw one of your own"
                 yield Problem("icon", file, key, sentence, level="marketplace")
@@ -199,24 +186,17 @@ class Declarations:
     def _source(self, file: str, data: dict[str, Any]) -> Iterator[Problem]:
         match data:
             case {"extra": {"python": {"source": str(source)}}}:
-                if reason := self._contents.absent(source):
-                    sentence = f"{source} {reason}: the SDK cannot load it"
-                    yield Problem("source", file, "extra.python.source", sentence)
+                reason = self._contents.absent(source)
+                sentence = reason and f"{source} {reason}: the SDK cannot load it"
             case _:
                 sentence = "it is missing: the SDK does not know what to load"
-                yield Problem("source", file, "extra.python.source", sentence)
+        if sentence:
+            yield Problem("source", file, "extra.python.source", sentence)
 
 
 def kinds_of(manifest: dict[str, Any]) -> dict[str, Any]:
     plugins = manifest.get("plugins")
     return plugins if isinstance(plugins, dict) else {}
-
-
-def _problem(file: str, struct: str, fault: Fault, path: tuple[str | int, ...], declared: dict[str, Any]) -> Problem:
-    name = _name_at(path, declared)
-    sentence = f"{fault.sentence}, in {name}" if name else fault.sentence
-    level: Level = "notice" if fault.rule in LOST else "refused"
-    return Problem(rule_of(fault), file, _key(path), sentence, in_the_daemons_words(struct, fault), level)
 
 
 def _name_at(path: tuple[str | int, ...], declared: object) -> str:
@@ -234,19 +214,3 @@ def _key(path: tuple[str | int, ...]) -> str:
 
 def _paths(value: object) -> list[str]:
     return [path for path in value if isinstance(path, str)] if isinstance(value, list) else []
-
-
-def _as_sent(value: Any) -> Any:  # noqa: ANN401 - YAML of any shape
-    """As the SDK writes it as JSON: without nulls, a time as a text, an option's value as a text."""
-    match value:
-        case dict():
-            sent = {str(key): _as_sent(item) for key, item in value.items() if item is not None}
-            if set(sent) <= {"value", "label", "icon", "show_on"} and isinstance(sent.get("value"), bool | int | float):
-                sent["value"] = str(sent["value"])
-            return sent
-        case list():
-            return [_as_sent(item) for item in value]
-        case dt.date():  # also one with a time
-            return value.isoformat()
-        case _:
-            return value

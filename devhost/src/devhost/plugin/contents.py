@@ -21,7 +21,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from devhost.errors import DeclarationError
-from devhost.plugin.rules.listed import Level, Problem
+from devhost.plugin.problems import Level, Problem
 from devhost.protocol.wire import JsonObject
 
 # The lines of an ignore file as Dify's packager reads them.

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict
 
 from devhost.errors import ParameterError, about
-from devhost.plugin.rules.types import CredentialType
+from devhost.plugin.keys import CredentialType
 from devhost.protocol.wire import JsonObject
 from devhost.text import TRUE, reads_as_switch, typed_json
 
@@ -23,22 +23,12 @@ class _Declared(BaseModel):
 class CredentialOption(_Declared):
     value: str
 
-    @field_validator("value", mode="before")
-    @classmethod
-    def _as_text(cls, value: object) -> object:
-        return str(value)
-
 
 class CredentialField(_Declared):
     type: CredentialType
     required: bool = False
     default: Any = None
     options: tuple[CredentialOption, ...] | None = None
-
-    @field_validator("required", mode="before")
-    @classmethod
-    def _not_required(cls, value: object) -> object:
-        return False if value is None else value
 
     @property
     def is_secret(self) -> bool:

@@ -9,11 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, ValidationError
 
 from devhost.errors import DeclarationError
 from devhost.plugin.credentials import CredentialField
-from devhost.plugin.keys import Declared, I18n, Manifest, Parameter, ToolParameter
+from devhost.plugin.keys import Declared, I18n, Manifest, Parameter, ToolParameter, as_sent
 from devhost.plugin.nearest import plugin_in
 from devhost.text import describe, load_yaml, real_path
 
@@ -44,11 +44,6 @@ class Tool(Declared):
     output_schema: dict[str, Any] | None = None
     has_runtime_parameters: bool = False
 
-    @field_validator("parameters", mode="before")
-    @classmethod
-    def _no_parameters(cls, value: object) -> object:
-        return () if value is None else value
-
 
 class StrategyProvider(Declared):
     identity: Identity
@@ -59,11 +54,6 @@ class ToolProvider(Declared):
     identity: Identity
     tools: tuple[Tool, ...]
     credentials_for_provider: dict[str, CredentialField] = Field(default_factory=dict)
-
-    @field_validator("credentials_for_provider", mode="before")
-    @classmethod
-    def _no_credentials(cls, value: object) -> object:
-        return {} if value is None else value
 
 
 class PluginDeclaration(Declared):
@@ -106,7 +96,7 @@ def _read[T: BaseModel](
 ) -> T:
     """One YAML file as a `kind`; `children` names the key whose paths are replaced by the files they lead to."""
     file = directory / path
-    data = load_yaml(file)
+    data: dict[str, Any] = as_sent(load_yaml(file))
     if children is not None:
         key, child = children
         paths = data.get(key)

@@ -1,10 +1,37 @@
 """What the YAML files of a plugin may declare, key by key."""
 
-from typing import Any
+import datetime as dt
+from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 
-from devhost.plugin.rules.types import ToolParameterForm, ToolParameterType
+type CredentialType = Literal[
+    "secret-input", "text-input", "select", "boolean", "model-selector", "app-selector", "array[tools]"
+]
+type _PlainType = Literal["string", "number", "boolean", "checkbox", "select", "dynamic-select", "secret-input", "any"]
+type _FileType = Literal["file", "files", "system-files"]
+type _OtherType = Literal["object", "array", "date", "date-range", "model-selector", "app-selector"]
+FILES = frozenset(get_args(_FileType.__value__))
+"""The types of parameters that hold files."""
+type ToolParameterType = Literal[_PlainType, _FileType, _OtherType]
+type ToolParameterForm = Literal["schema", "form", "llm"]
+
+
+def as_sent(value: Any) -> Any:  # noqa: ANN401 - YAML of any shape
+    """As the SDK writes it as JSON: without nulls, a time as a text, an option's value as a text."""
+    match value:
+        case dict():
+            sent = {str(key): as_sent(item) for key, item in value.items() if item is not None}
+            if set(sent) <= {"value", "label", "icon", "show_on"} and isinstance(sent.get("value"), bool | int | float):
+                sent["value"] = str(sent["value"])
+            return sent
+        case list():
+            return [as_sent(item) for item in value]
+        case dt.date():  # also one with a time
+            return value.isoformat()
+        case _:
+            return value
+
 
 # What all declared values have in common, and a text in the languages of Dify.
 
@@ -98,13 +125,8 @@ class Manifest(Declared):
 
 class Option(Declared):
     value: str
+    """YAML reads an unquoted number or yes as another type; Dify turns it into a text."""
     label: I18n
-
-    @field_validator("value", mode="before")
-    @classmethod
-    def _as_text(cls, value: object) -> object:
-        """YAML reads an unquoted number or yes as another type; Dify turns it into a text."""
-        return value if value is None else str(value)
 
 
 class Parameter(Declared):
@@ -129,16 +151,6 @@ class Parameter(Declared):
     human_description: I18n | None = None
     form: str | None = None
     llm_description: str | None = None
-
-    @field_validator("options", mode="before")
-    @classmethod
-    def _no_options(cls, value: object) -> object:
-        return () if value is None else value
-
-    @field_validator("required", "multiple", mode="before")
-    @classmethod
-    def _no(cls, value: object) -> object:
-        return False if value is None else value
 
 
 class ToolParameter(Parameter):

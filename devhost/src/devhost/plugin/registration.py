@@ -11,7 +11,7 @@ from typing import Any
 from devhost.errors import RegistrationError
 from devhost.plugin.declaration import PluginDeclaration, StrategyProvider
 from devhost.plugin.keys import Manifest
-from devhost.plugin.rules.declarations import check_manifest, check_strategy_provider
+from devhost.plugin.rules import check
 from devhost.protocol.wire import JsonObject
 
 DECLARATIONS = frozenset(
@@ -38,7 +38,7 @@ class Registration:
                 raise RegistrationError(f"a {kind} message came before the handshake's key")
             case {"type": "manifest_declaration", "data": dict(manifest)}:
                 self._manifest = _without_nulls(manifest)
-                check_manifest(self._manifest)
+                check("manifest", self._manifest, "manifest_declaration")
             case {"type": str(kind)} if self._manifest is None:
                 raise RegistrationError(f"a {kind} message came before the manifest_declaration")
             case {"type": str(kind), "data": list(providers)} if kind in DECLARATIONS:
@@ -63,7 +63,7 @@ class Registration:
         self._declared[kind] = _without_nulls(providers)
         if kind == "agent_strategy_declaration":
             for number, provider in enumerate(self._declared[kind]):
-                check_strategy_provider(provider, f"{kind}[{number}]")
+                check("agent_strategies", provider, f"{kind}[{number}]")
 
     def _add_asset(self, chunk: JsonObject) -> None:
         name, data = chunk.get("filename"), chunk.get("data")

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from devhost.errors import InvocationError, RunFailure, RunTimeoutError
-from devhost.golang import GoDecodeError, NumberRangeError, marshalled, remarshalled
-from devhost.protocol import answers
+from devhost.golang import NumberRangeError, marshalled, remarshalled
+from devhost.protocol import structs
 from devhost.protocol.wire import JsonObject
 
 FAILED = -500
@@ -35,15 +35,15 @@ def _error(error_type: str, message: str) -> JsonObject:
 
 
 def agent_message(said: Any) -> JsonObject:  # noqa: ANN401 - any value that the plugin streamed
-    return _read(answers.agent_message, said)
+    return _read(structs.agent_message, said)
 
 
 def tool_message(said: Any) -> JsonObject:  # noqa: ANN401 - as above
-    return _read(answers.tool_message, said)
+    return _read(structs.tool_message, said)
 
 
 def _read(decoded: Callable[[Any], JsonObject], said: Any) -> JsonObject:  # noqa: ANN401 - as above
     try:
         return decoded(said)
-    except (GoDecodeError, NumberRangeError) as error:
+    except (structs.GoDecodeError, NumberRangeError) as error:
         raise InvocationError("unmarshal_error", f"unmarshal json failed: {error}") from error

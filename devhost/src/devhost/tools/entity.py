@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from devhost.errors import ParameterError, about
-from devhost.plugin.casting import FILES, cast_parameter
+from devhost.plugin.casting import cast_parameter
 from devhost.plugin.declaration import Tool, ToolProvider
-from devhost.plugin.keys import Parameter
+from devhost.plugin.keys import FILES, Parameter
 from devhost.protocol.wire import JsonObject
 
 # A declared tool as the dictionary that Dify sends to a strategy.

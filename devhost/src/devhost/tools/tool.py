@@ -12,7 +12,7 @@ from devhost.node.messages import FileMessages, Found, ToolFileStore, read_messa
 from devhost.plugin.casting import cast_value
 from devhost.process.plugin_process import PluginProcess
 from devhost.process.session import Answer
-from devhost.protocol import requests
+from devhost.protocol import structs
 from devhost.protocol.failures import ApiCallError
 from devhost.protocol.node_stream import tool_message
 from devhost.protocol.wire import MESSAGE_TYPES, JsonObject
@@ -127,7 +127,7 @@ class ToolRequest(BaseModel):
 def decode_tool_request(request: JsonObject) -> ToolRequest:
     """RefusedCallError in the daemon's words, or ApiCallError in those of the API."""
     try:
-        return ToolRequest.model_validate(requests.to_the_api(requests.TOOL, request))
+        return ToolRequest.model_validate(structs.to_the_api(structs.TOOL, request))
     except ValidationError as error:
         raise ApiCallError.invalid(f"invalid payload: {describe(error)}") from error
 

@@ -1,14 +1,11 @@
-"""The rules by name: what `devhost check` looks at, and `devhost package` refuses to pack.
-
-In: a fault in a declaration. Out: the name of the rule that it breaks, and a `Problem` that names it.
-"""
+"""The rules by name: what `devhost check` looks at, and `devhost package` refuses to pack."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from devhost.plugin.rules.fields import LANGUAGES, Fault
-
+LANGUAGES = ("en_US", "ja_JP", "zh_Hans", "pt_BR")
+"""Of a text; the daemon drops every other."""
 type Level = Literal["refused", "marketplace", "notice"]
 
 RULES: Mapping[str, str] = {
@@ -69,6 +66,16 @@ _BY_KIND: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
+class Fault:
+    """A field of a declaration that breaks a rule."""
+
+    path: tuple[str | int, ...]
+    rule: str
+    """Pydantic's name for it, or one of `devhost.plugin.rules`."""
+    sentence: str
+
+
+@dataclass(frozen=True)
 class Problem:
     rule: str
     """A key of `RULES`."""
@@ -76,8 +83,6 @@ class Problem:
     """Relative to the plugin."""
     key: str
     sentence: str
-    words: str = ""
-    """The daemon's; empty for what others than the daemon refuse."""
     level: Level = "refused"
     """`marketplace`: only the marketplace refuses it. `notice`: it is lost or doubtful, and is not refused."""
 

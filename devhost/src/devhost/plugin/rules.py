@@ -1,0 +1,493 @@
+"""The rules for declarations, field by field: the daemon's for manifests, strategies and tools, and the marketplace's.
+
+The daemon looks this closely only when a plugin registers for remote debugging: a package with such a fault is
+installed, and breaks in use.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Annotated, Any, Literal, LiteralString, Self, get_args, get_origin
+
+from packaging.version import InvalidVersion
+from packaging.version import Version as PythonVersion
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+from rapidfuzz.fuzz import ratio
+from rapidfuzz.process import extractOne
+
+from devhost.errors import RegistrationError
+from devhost.plugin.keys import FILES, CredentialType, ToolParameterForm, ToolParameterType
+from devhost.plugin.problems import LANGUAGES, Fault, Problem
+from devhost.protocol.wire import JsonObject
+from devhost.text import describe
+
+LOST = frozenset({"unknown_key", "unknown_language", "llm_description", "input_schema"})
+"""What Dify takes and does not use."""
+NOT_THE_DAEMONS = LOST | {"pep440", "uuid", "default_fits", "node_outputs", "feature", "selector"}
+"""Rules of Dify's API or the SDK: the daemon registers a plugin that breaks them."""
+TAGS = {
+    *("search", "image", "videos", "weather", "finance", "design", "travel", "social", "news", "medical"),
+    *("productivity", "education", "business", "entertainment", "utilities", "agent", "rag", "other", "trigger"),
+}
+SCOPES = {
+    "app-selector": {"all", "chat", "workflow", "completion"},
+    "model-selector": {
+        *("llm", "text-embedding", "rerank", "tts", "speech2text"),
+        *("moderation", "vision", "document", "tool-call"),
+    },
+    "any": {
+        *("string", "number", "object"),
+        *("array[number]", "array[string]", "array[object]", "array[file]"),
+    },
+}
+FEATURE = "history-messages"
+RESERVED = frozenset({"text", "files", "json"})
+"""Outputs of every node: Dify fails a node whose plugin sends a variable of such a name."""
+
+
+class Checked(BaseModel):
+    """The fields are those of the daemon's struct and of the SDK's model; both ignore every other key."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+def _wrong(rule: LiteralString, sentence: str) -> PydanticCustomError:
+    return PydanticCustomError(rule, "{sentence}", {"sentence": sentence})
+
+
+def _known_tag(tag: str) -> str:
+    if tag not in TAGS:
+        raise _wrong("tag", f"{tag!r} is none of {', '.join(sorted(TAGS))}")
+    return tag
+
+
+def _rfc3339(value: object) -> object:
+    if isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$", value):
+        return datetime.fromisoformat(value)
+    raise _wrong("rfc3339", f"{value!r} is not a time as in RFC 3339")
+
+
+def _pep440(version: str) -> str:
+    try:
+        PythonVersion(version)
+    except InvalidVersion:
+        raise _wrong("pep440", f"{version!r} is not a version by PEP 440, as which Dify reads it") from None
+    return version
+
+
+def _not_a_uuid(author: str) -> str:
+    if re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", author):
+        raise _wrong("uuid", "a UUID stands for a plugin under remote debugging; give a name")
+    return author
+
+
+def _dotted(version: str) -> str:
+    if not re.fullmatch(r"\d{1,4}(\.\d{1,4}){2}(-\w{1,16})?", version):
+        raise _wrong("version", f"{version!r} is not a version such as 0.2.0 or 0.2.0-beta1")
+    return version
+
+
+type Text = Annotated[StrictStr, Field(min_length=1, max_length=1023)]
+type ShortText = Annotated[StrictStr, Field(max_length=1023)]
+type Name = Annotated[StrictStr, Field(pattern=r"^[a-zA-Z0-9_-]+$")]
+type Tag = Annotated[StrictStr, AfterValidator(_known_tag)]
+type Path = Annotated[StrictStr, Field(min_length=1, max_length=128)]
+type Version = Annotated[StrictStr, AfterValidator(_dotted)]
+type Basic = StrictStr | StrictBool | StrictInt | StrictFloat
+
+
+class I18n(Checked):
+    en_US: Text  # noqa: N815 - the key in the YAML
+    ja_JP: ShortText = ""  # noqa: N815
+    zh_Hans: ShortText = ""  # noqa: N815
+    pt_BR: ShortText = ""  # noqa: N815
+
+
+# Manifests.
+
+
+class _Access(Checked):
+    enabled: StrictBool = False
+
+
+class _Models(_Access):
+    llm: StrictBool = False
+    text_embedding: StrictBool = False
+    rerank: StrictBool = False
+    tts: StrictBool = False
+    speech2text: StrictBool = False
+    moderation: StrictBool = False
+
+
+class _Storage(_Access):
+    size: Annotated[StrictInt, Field(ge=1024, le=1024**3)]
+    """Checked even if the storage is not enabled."""
+
+
+class _Permission(Checked):
+    tool: _Access | None = None
+    model: _Models | None = None
+    node: _Access | None = None
+    endpoint: _Access | None = None
+    app: _Access | None = None
+    storage: _Storage | None = None
+
+
+class _Resource(Checked):
+    memory: Annotated[StrictInt, Field(gt=0)]
+    permission: _Permission | None = None
+
+
+class _Plugins(Checked):
+    agent_strategies: tuple[Path, ...] = ()
+    tools: tuple[Path, ...] = ()
+    models: tuple[Path, ...] = ()
+    endpoints: tuple[Path, ...] = ()
+    datasources: tuple[Path, ...] = ()
+    triggers: tuple[Path, ...] = ()
+
+
+class _Runner(Checked):
+    language: Literal["python"]
+    version: Path
+    entrypoint: Annotated[StrictStr, Field(min_length=1, max_length=256)]
+
+
+class _Meta(Checked):
+    version: Version
+    arch: Annotated[list[Literal["amd64", "arm64"]], Field(min_length=1)]
+    runner: _Runner
+    minimum_dify_version: StrictStr | None = None
+
+
+class _Manifest(Checked):
+    version: Annotated[Version, AfterValidator(_pep440)]
+    type: Literal["plugin"]
+    author: Annotated[StrictStr, Field(pattern=r"^[a-z0-9_-]{1,64}$"), AfterValidator(_not_a_uuid)]
+    name: Annotated[StrictStr, Field(pattern=r"^[a-z0-9_-]{1,128}$")]
+    label: I18n
+    description: I18n
+    icon: Path
+    icon_dark: Annotated[StrictStr, Field(max_length=128)] = ""
+    created_at: Annotated[datetime, BeforeValidator(_rfc3339)]
+    resource: _Resource
+    plugins: _Plugins
+    meta: _Meta
+    tags: tuple[Tag, ...] = ()
+    verified: Any = None
+    privacy: Any = None
+    repo: Any = None
+    contact: Any = None
+    """This one the marketplace alone reads."""
+
+
+HOSTS = ("github.com", "gitlab.com", "bitbucket.org", "gitee.com", "codeberg.org", "git.sr.ht", "sr.ht")
+TAKEN = re.compile("langgenius|dify")
+
+
+def marketplace_problems(manifest: JsonObject) -> Iterator[Problem]:
+    """What the marketplace asks of a manifest beyond the daemon."""
+    repo, contact, privacy, author = (manifest.get(key) for key in ("repo", "contact", "privacy", "author"))
+    faults = dict[str, str]()
+    if not isinstance(repo, str) or not re.match(rf"https://(?:www\.)?(?:{'|'.join(map(re.escape, HOSTS))})/\S", repo):
+        faults["repo"] = f"give the address of the source code, on one of {', '.join(HOSTS)}"
+    if not isinstance(contact, str) or not re.fullmatch(r"[^@\s]+@[^@\s]+\.[A-Za-z]+", contact):
+        faults["contact"] = "give an e-mail address"
+    if not isinstance(privacy, str) or not privacy:
+        faults["privacy"] = "name the privacy policy, such as PRIVACY.md"
+    if isinstance(author, str) and (taken := TAKEN.search(author)):
+        faults["author"] = f"{author!r} contains {taken[0]!r}, which stands for Dify's own plugins"
+    for key, sentence in faults.items():
+        yield Problem("marketplace", "manifest.yaml", key, sentence, level="marketplace")
+
+
+# Parameters, which strategies and tools share.
+
+
+class _Option(Checked):
+    value: Text
+    label: I18n
+    icon: StrictStr = ""
+    show_on: Any = None
+
+
+class _AutoGenerate(Checked):
+    type: Literal["prompt_instruction"]
+
+
+class _Template(Checked):
+    enabled: StrictBool = False
+
+
+class _Parameter(Checked):
+    """What a parameter has in both; `type` is defined by each."""
+
+    name: Text
+    label: I18n
+    type: str
+    auto_generate: _AutoGenerate | None = None
+    template: _Template | None = None
+    scope: Annotated[StrictStr, Field(max_length=1024)] | None = None
+    required: StrictBool = False
+    min: StrictInt | StrictFloat | None = None
+    max: StrictInt | StrictFloat | None = None
+    precision: StrictInt | None = None
+    options: tuple[_Option, ...] = ()
+
+    @field_validator("scope")
+    @classmethod
+    def _fits_type(cls, scope: str | None, checked: ValidationInfo) -> str | None:
+        """The daemon is content with one part that it knows."""
+        kind = checked.data.get("type")
+        if not scope or kind is None:
+            return scope
+        if kind not in SCOPES:
+            raise _wrong("scope", f"a parameter of type {kind} has no scope")
+        if not SCOPES[kind].intersection(part.strip() for part in scope.split("&")):
+            raise _wrong("scope", f"{scope!r} has none of {', '.join(sorted(SCOPES[kind]))} (joined by &)")
+        return scope
+
+
+def _fitting[T](default: T, checked: ValidationInfo) -> T:
+    """One with which Dify builds the parameter; type and options of the parameter are checked before."""
+    kind, options = checked.data.get("type"), checked.data.get("options")
+    if default is None or default == "" or checked.data.get("multiple"):
+        return default
+    if kind == "select" and options is not None:
+        values = [option.value for option in options]
+        if default not in values:
+            quoted = ": write it in quotes" if str(default) in values else ""
+            there_are = ", ".join(values) or "none"
+            raise _wrong("default_fits", f"{default!r} is not among the options: {there_are}{quoted}")
+    if kind == "number" and isinstance(default, str):
+        try:
+            float(default) if "." in default else int(default)  # as in Dify's cast: 1e3 without a dot is not one
+        except ValueError:
+            raise _wrong("default_fits", f"{default!r} is not a number") from None
+    return default
+
+
+class _Identity(Checked):
+    author: Text
+    name: Name
+    label: I18n
+
+
+class _ProviderIdentity(_Identity):
+    description: I18n
+    icon: Text
+    icon_dark: StrictStr = ""
+    tags: tuple[Tag, ...] = ()
+
+
+# Strategies.
+
+
+type _Typed = Literal["string", "number", "boolean", "select", "secret-input", "file", "files"]
+type _StrategyParameterType = Literal[_Typed, "app-selector", "model-selector", "array[tools]", "any"]
+
+
+class _StrategyParameter(_Parameter):
+    help: I18n | None = None
+    type: _StrategyParameterType
+    default: Annotated[Basic | None, AfterValidator(_fitting)] = None
+
+    @model_validator(mode="after")
+    def _is_chosen(self) -> Self:
+        """Dify has no empty selector: a node without a choice fails ("The selector must be a dictionary.")."""
+        if self.type in {"model-selector", "app-selector"} and not self.required:
+            raise _wrong("selector", f"a {self.type} that is not required fails the node without a choice")
+        return self
+
+
+def _known_feature(feature: str) -> str:
+    """The enum of SDK and Dify: an unknown feature ends the plugin's start, and breaks Dify's list of providers."""
+    if feature != FEATURE:
+        raise _wrong("feature", f"{feature!r} is not known to the SDK and Dify; there is only {FEATURE}")
+    return feature
+
+
+def _node_outputs(schema: dict[str, Any]) -> dict[str, Any]:
+    """The daemon takes any object, and Dify lists its properties as the node's variables."""
+    properties = schema.get("properties")
+    if taken := sorted(RESERVED & set(properties if isinstance(properties, dict) else ())):
+        raise _wrong("node_outputs", f"Dify uses these names itself, and fails the node: {', '.join(taken)}")
+    return schema
+
+
+class _Strategy(Checked):
+    identity: _Identity
+    description: I18n
+    parameters: tuple[_StrategyParameter, ...] = ()
+    output_schema: Annotated[dict[str, Any], AfterValidator(_node_outputs)] = Field(default_factory=dict)
+    features: tuple[Annotated[StrictStr, Field(max_length=255), AfterValidator(_known_feature)], ...] = ()
+    has_runtime_parameters: StrictBool = False
+    extra: Any = None
+
+
+class _StrategyProvider(Checked):
+    identity: _ProviderIdentity
+    strategies: Annotated[list[_Strategy], Field(min_length=1)]
+    extra: Any = None
+
+
+# Tools.
+
+
+class _ToolParameter(_Parameter):
+    human_description: I18n
+    type: ToolParameterType
+    form: ToolParameterForm
+    llm_description: StrictStr = Field(default="", validate_default=True)
+    multiple: StrictBool = False
+    default: Any = None
+    input_schema: dict[str, Any] | None = None
+    show_on: Any = None
+
+    @field_validator("llm_description")
+    @classmethod
+    def _told(cls, description: str, checked: ValidationInfo) -> str:
+        """Dify shows no model a parameter for files."""
+        is_told = checked.data.get("form") == "llm" and checked.data.get("type") not in FILES
+        if is_told and not description.strip():
+            raise _wrong("llm_description", "it is missing: the model reads the parameter's name alone")
+        return description
+
+    @field_validator("default")
+    @classmethod
+    def _fits(cls, default: object, checked: ValidationInfo) -> object:
+        """Dify takes the default of nothing that the model fills."""
+        return _fitting(default, checked) if checked.data.get("form") == "form" else default
+
+    @field_validator("input_schema")
+    @classmethod
+    def _lost(cls, schema: dict[str, Any] | None) -> None:
+        if schema is not None:
+            raise _wrong("input_schema", "Dify drops it: describe the shape in llm_description")
+
+
+class _Description(Checked):
+    human: I18n
+    llm: Annotated[StrictStr, Field(min_length=1)]
+
+
+class _Tool(Checked):
+    identity: _Identity
+    description: _Description
+    parameters: tuple[_ToolParameter, ...] = ()
+    output_schema: dict[str, Any] | None = None
+    """Any object, which the daemon stores unread."""
+    has_runtime_parameters: StrictBool = False
+    extra: Any = None
+
+
+class _Credential(Checked):
+    name: StrictStr = ""
+    type: CredentialType
+    scope: StrictStr | None = None
+    label: I18n
+    required: StrictBool = False
+    multiple: StrictBool = False
+    default: Basic | None = None
+    options: tuple[_Option, ...] = ()
+    help: I18n | None = None
+    placeholder: I18n | None = None
+    url: StrictStr | None = None
+
+
+class _OAuth(Checked):
+    client_schema: tuple[_Credential, ...] = ()
+    credentials_schema: tuple[_Credential, ...] = ()
+
+
+class _ToolProvider(Checked):
+    identity: _ProviderIdentity
+    credentials_for_provider: dict[str, _Credential] = Field(default_factory=dict)
+    credentials_schema: Any = None
+    oauth_schema: _OAuth | None = None
+    tools: Annotated[list[_Tool], Field(min_length=1)]
+    extra: Any = None
+
+
+# The faults of a declaration.
+
+DECLARATIONS: dict[str, type[Checked]] = {
+    "manifest": _Manifest,
+    "agent_strategies": _StrategyProvider,
+    "tools": _ToolProvider,
+}
+"""A manifest, and a provider with its parts, by its kind in the manifest."""
+ALIKE = 81
+"""Percent: `defualt` is `default`, and `in` is not `min`."""
+type Way = tuple[str | int, ...]
+
+
+def faults(kind: str, value: JsonObject) -> list[Fault]:
+    """Each field once, although a field of several types breaks the rules of each; unknown keys last."""
+    found: dict[Way, Fault] = {}
+    try:
+        DECLARATIONS[kind].model_validate(value)
+    except ValidationError as error:
+        for each in error.errors():
+            path, rule = each["loc"], each["type"]
+            if path[-1] in {"str", "bool", "int", "float"}:  # pydantic names the types of a union behind the field
+                path = path[:-1]
+            if path[-1:] == ("default",) and rule != "default_fits":
+                rule = "basic"
+            is_number = rule == "string_type" and isinstance(each["input"], int | float)
+            sentence = f"{each['msg']}: write it in quotes" if is_number else each["msg"]
+            found.setdefault(path, Fault(path, rule, sentence))
+    return [*found.values(), *_lost(DECLARATIONS[kind], value)]
+
+
+def check(kind: str, value: JsonObject, where: str) -> None:
+    """RegistrationError for a declaration that the daemon does not register."""
+    try:
+        DECLARATIONS[kind].model_validate(value)
+    except ValidationError as error:
+        if any(each["type"] not in NOT_THE_DAEMONS for each in error.errors()):
+            raise RegistrationError(f"{where}: {describe(error)}") from error
+
+
+def _lost(annotation: object, value: object, path: Way = ()) -> Iterator[Fault]:
+    """Keys that neither the daemon's struct nor the SDK's model has: their values are lost without a word."""
+    inner = get_args(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, Checked):
+        if isinstance(value, dict):
+            yield from (_unknown(annotation, key, value, path) for key in value if key not in annotation.model_fields)
+            for key, field in annotation.model_fields.items():
+                yield from _lost(field.annotation, value.get(key), (*path, key))
+    elif isinstance(value, dict) and get_origin(annotation) is dict:
+        for key, each in value.items():
+            yield from _lost(inner[1], each, (*path, key))
+    elif isinstance(value, list) and get_origin(annotation) in {list, tuple}:
+        for number, each in enumerate(value):
+            yield from _lost(inner[0], each, (*path, number))
+    else:
+        for each in inner:
+            yield from _lost(each, value, path)
+
+
+def _unknown(kind: type[Checked], key: str, value: JsonObject, path: Way) -> Fault:
+    if kind is I18n:
+        return Fault((*path, key), "unknown_language", f"Dify drops it; it has {', '.join(LANGUAGES)}")
+    free = [known for known in kind.model_fields if known not in value]
+    begun = [known for known in free if len(key) > len("key") and known.startswith(key)]
+    near = begun or extractOne(key, free, scorer=ratio, score_cutoff=ALIKE, processor=str.lower)
+    meant = f"it has {near[0]!r}" if near else "its value is lost"
+    return Fault((*path, key), "unknown_key", f"Dify has no such key; {meant}")
