@@ -155,6 +155,7 @@ def built[P: StrategyParams](
             ToolSearch(toolbox, found_tools(state, toolbox)),
             params.tool_result_limit,
             keeps_json=ExtraOutput.TOOL_RESULTS in params.extra_outputs,
+            keeps_pictures=model.can_take("image"),
         ),
         budget=budget,
         bibliography=bibliography,

@@ -131,6 +131,8 @@ class EndedCall:
     transient: bool = False
     """Whether the failure may not come again."""
     sources: tuple[Source, ...] = ()
+    pictures: tuple[str, ...] = ()
+    """A digest of each that the model sees: with other pictures it is another result."""
     sent_json: tuple[str, ...] = ()
     """What the tool sent as JSON, each value as its text; not redacted, and kept only where the run puts it out."""
 

@@ -123,7 +123,7 @@ class RepeatGuard:
 
     def __init__(self) -> None:
         self._failures: Counter[Signature] = Counter()
-        self._last: dict[Signature, str] = {}
+        self._last: dict[Signature, tuple[str, tuple[str, ...]]] = {}
         self._repeating: set[Signature] = set()
         """Calls whose last two results, of different rounds, were equal."""
         self._asked_again: set[Signature] = set()
@@ -138,7 +138,7 @@ class RepeatGuard:
             return RejectedCall(call.call, REPEATED_FAILURE, call.tool)
         if this in self._repeating:
             self._asked_again.add(this)
-            text = f"{self._last[this]}\n\n{template.REPEATED_RESULT_NOTE}"
+            text = f"{self._last[this][0]}\n\n{template.REPEATED_RESULT_NOTE}"
             return RejectedCall(call.call, text, call.tool, ends_tool_phase=this in self._told)
         return call
 
@@ -149,12 +149,13 @@ class RepeatGuard:
         for this, call in known:
             if call.status is CallStatus.ERROR:
                 self._failures[this] += 1 if call.transient else _CHANCES
-        for this, text in {this: call.tool_response for this, call in known if call.status is CallStatus.OK}.items():
-            if self._last.get(this) == text:
+        brought = {this: (call.tool_response, call.pictures) for this, call in known if call.status is CallStatus.OK}
+        for this, result in brought.items():
+            if self._last.get(this) == result:
                 self._repeating.add(this)
             else:
                 self._repeating.discard(this)
-            self._last[this] = text
+            self._last[this] = result
 
 
 REFUSED_AT_THE_END = "not run: no more tools run in this conversation turn"

@@ -17,6 +17,7 @@ from posixpath import splitext
 from typing import Any, Self
 
 from internal.call import CallStatus
+from internal.calls.pictures import MAX_PICTURES, Picture
 from internal.clock import in_turns
 from internal.errors import OurWords, Quoting, Sentence
 from internal.events import (
@@ -194,7 +195,9 @@ _OVERHEAD = 400
 class ToolOutput:
     """Collects the messages of one call in the order in which they come."""
 
-    def __init__(self, secrets: KnownSecrets, between_texts: str = "", *, keeps_json: bool = False) -> None:
+    def __init__(
+        self, secrets: KnownSecrets, between_texts: str = "", *, keeps_json: bool = False, keeps_pictures: bool = False
+    ) -> None:
         self._redactor, self._between_texts = secrets.for_model, between_texts
         self._texts, self._json, self._lines, self._links = KeptText(), KeptText(), KeptText(), KeptText()
         """The links are the lines about what does not go to the user as a file."""
@@ -204,10 +207,11 @@ class ToolOutput:
         """The result when the tool sends neither text nor JSON; a text that streams is a ``StringIO``."""
         self._text_before = ""
         """The message before this one, if it was text: a workflow tool says its JSON as text first."""
-        self._keeps_json = keeps_json
+        self._keeps_json, self._keeps_pictures = keeps_json, keeps_pictures
         self._lengths: Counter[str] = Counter()
         self._left_out: set[str] = set()
         self.sources: list[Source] = []
+        self.pictures: list[Picture] = []
         self.sent_json: list[str] = []
         """Not redacted."""
         self.notes: list[Sentence] = []
@@ -220,6 +224,8 @@ class ToolOutput:
             line, file = told
             for lines in (self._lines, *(() if file else (self._links,))):
                 lines.add(f"\n{line}" if lines.length else line)
+            if file and self._keeps_pictures:
+                self._take_picture(Picture.of(file, self._redactor.text))
             return file
         if kind == "text":
             self._take_text(str(message.get("text") or ""))
@@ -235,6 +241,12 @@ class ToolOutput:
             note = Quoting(f"a message of the unknown type {kind!r} was passed over")
             self.notes += [] if note in self.notes else [note]
         return None
+
+    def _take_picture(self, picture: Picture | None) -> None:
+        """Keep a picture; of more than a round may show, the name."""
+        if picture and self._fits("pictures", len(picture.name) + _OVERHEAD):
+            is_beyond = sum(bool(each.part) for each in self.pictures) == MAX_PICTURES
+            self.pictures.append(picture.left_out() if is_beyond else picture)
 
     def _take_text(self, text: str) -> None:
         if text and self._between_texts and self._texts.length and self._texts.last != "\n":

@@ -19,8 +19,9 @@ from internal.budget import Budget
 from internal.call import Brought, CallStatus, EndedCall, JudgedCall, RejectedCall, Result, ValidCall, WaitingCall
 from internal.calls.judging import REFUSED_AT_THE_END, Approvals, RepeatGuard, call_parameters, rounded_arguments, waits
 from internal.calls.output import TIMED_OUT, TOOL_FAILED, ToolFailure, ToolOutput
+from internal.calls.pictures import Picture, pictures_message
 from internal.clock import Clock, Deadline, in_turns
-from internal.errors import OurWords, Sentence
+from internal.errors import OurWords, Quoting, Sentence
 from internal.events import CallsAnswered, Event, FileForwarded, Noted, ToolFinished, ToolStarted
 from internal.host.failures import HostFailure
 from internal.host.session import MAX_REQUEST_BYTES, DeadlinePassed, HostSession, new_request_id
@@ -91,6 +92,7 @@ class Answer(NamedTuple):
 
     ended: EndedCall
     whole: Excerpt
+    pictures: Sequence[Picture] = ()
     for_user: tuple[str, tuple[Any, ...]] = "", ()
     """What an answer tool brought: a text, and JSON values."""
 
@@ -121,6 +123,8 @@ class ToolRunner:
     result_limit: int
     """Characters of one result that anybody reads."""
     keeps_json: bool = False
+    keeps_pictures: bool = False
+    """Whether the model can see them."""
 
     def run(self, calls: Mapping[str, ValidCall], deadline: Deadline) -> Generator[Event, None, dict[str, Answer]]:
         """Run calls, each under its key in the log; one that has not ended at the deadline counts as timed out."""
@@ -173,7 +177,8 @@ class ToolRunner:
             note(OurWords(f"the host rounds integers above 2^53 within the argument {name!r}"))
         # Text blocks of an MCP server are a text each; other tools stream one text in pieces.
         between = "\n" if tool.provider_type is ToolProviderType.MCP else ""
-        output = ToolOutput(self.secrets, between, keeps_json=self.keeps_json or tool.is_answer)
+        keeps_json = self.keeps_json or tool.is_answer
+        output = ToolOutput(self.secrets, between, keeps_json=keeps_json, keeps_pictures=self.keeps_pictures)
         failure: ToolFailure | None = None
         try:
             for message in in_turns(self.host.invoke_tool(tool, parameters, job.request_id, job.deadline.left)):
@@ -192,6 +197,7 @@ class ToolRunner:
         said = output.rendered() if output else Excerpt("")
         text = "\n\n".join(part for part in (failure.told if failure else "", said.text) if part)
         whole = Excerpt(text if text.strip() else template.NO_OUTPUT, said.missing)
+        pictures = output.pictures if output else ()
         ended = EndedCall(
             judged=job.call,
             status=failure.status if failure else CallStatus.OK,
@@ -200,9 +206,10 @@ class ToolRunner:
             elapsed_seconds=self.clock.now() - job.started,
             transient=failure is not None and failure.transient,
             sources=tuple(output.sources) if output else (),
+            pictures=tuple(each.digest for each in pictures if each.part),
             sent_json=tuple(output.sent_json) if output else (),
         )
-        return Answer(ended, whole, output.for_user() if output and ended.brings_answer else ("", ()))
+        return Answer(ended, whole, pictures, output.for_user() if output and ended.brings_answer else ("", ()))
 
 
 @dataclass
@@ -244,28 +251,31 @@ class ToolRounds:
         for tool in self.tools.search.offer(called, self.transcript.offered):
             note = f"{tool.name} was called by its name before a prompt offered it; the next ones offer it"
             yield Noted(OurWords(note), span.round_key)
-        ended, results, brought = yield from self._answer_all(judged, span.round_key, deadline)
+        answers, results = yield from self._answer_all(judged, span.round_key, deadline)
+        ended = [answer.ended for answer in answers]
         self.tools.budget.lookup_turns_left -= only_looks_up
         if not waits(judged):  # else the run that has the user's answer closes the round
             self.transcript.append_round(turn.content, turn.opaque_body, results, is_tool_round=not only_looks_up)
+            yield from self._show_pictures(answers, span.round_key)
         if record := record_of_round(turn.text, ended, results):
             self.transcript.record.append(record)
         yield from self._record(ended, span.round)
-        return brought
+        return _brought(answers, results)
 
     def resume(
         self, waiting: RoundRecord, judged: Sequence[JudgedCall], parent: str, deadline: Deadline
     ) -> Generator[Event, None, list[Brought]]:
         """Close the round that an earlier run left open; ``judged`` are its calls that waited, in their order."""
-        ended, results, brought = yield from self._answer_all(judged, parent, deadline)
+        answers, results = yield from self._answer_all(judged, parent, deadline)
         shown = waiting.answered(result.shown for result in results)
         record = waiting.answered(result.lasting for result in results)
         toolbox = self.tools.toolbox
         self.transcript.append_restored(messages_of([shown], toolbox), messages_of([record], toolbox))
         self.transcript.record.append(record)
-        yield from self._record(ended, 0)
+        yield from self._show_pictures(answers, parent)
+        yield from self._record([answer.ended for answer in answers], 0)
         self._before = self.transcript.rounds
-        return brought
+        return _brought(answers, results)
 
     def refuse(self, turn: ModelTurn, span: TurnSpan) -> Generator[Event, None, None]:
         """Calls of a cut or closing turn do not run, and the model reads no answer; the log shows them."""
@@ -279,21 +289,22 @@ class ToolRounds:
 
     def _answer_all(
         self, judged: Iterable[JudgedCall], parent: str, deadline: Deadline
-    ) -> Generator[Event, None, tuple[list[EndedCall], list[Result], list[Brought]]]:
-        """Answer the calls; how they ended, what the model reads, and what answer tools brought, in its order."""
+    ) -> Generator[Event, None, tuple[list[Answer], list[Result]]]:
+        """Answer the calls; how they ended and what the model reads, in the model's order."""
         calls = _by_key(judged, parent)
         answers = yield from self._answer_at_once(calls)
         to_run = {key: call for key, call in calls.items() if isinstance(call, ValidCall) and key not in answers}
         answers |= yield from self.tools.run(to_run, deadline)
         in_order = [answers[key] for key in calls]
-        ended, results = [answer.ended for answer in in_order], [self._result(answer) for answer in in_order]
-        both = zip(in_order, results, strict=True)
-        brought = [
-            Brought(answer.ended.call.name, result.lasting, *answer.for_user)
-            for answer, result in both
-            if answer.ended.brings_answer
-        ]
-        return ended, results, brought
+        return in_order, [self._result(answer) for answer in in_order]
+
+    def _show_pictures(self, answers: Iterable[Answer], parent: str) -> Generator[Event, None, None]:
+        """Append what the model sees of the pictures of a round."""
+        made = [(answer.ended.call.name, answer.pictures) for answer in answers]
+        if shown := pictures_message(made):
+            message, words = shown
+            self.transcript.append_pictures(message)
+            yield Noted(Quoting(words), parent)
 
     def _record(self, ended: Iterable[EndedCall], number: int) -> Generator[Event, None, None]:
         """Let the variables and the guard know of a round's calls; ``number`` is 0 for one of an earlier run."""
@@ -352,6 +363,15 @@ class ToolRounds:
             self.transcript.offered[READ_RESULT] = read_result_tool(read)
         note = partial(template.CHARACTERS_TO_READ.format, id=name)
         return Result(call, cut_to_size(whole.text, room, whole.missing, note) + end, lasting)
+
+
+def _brought(answers: Iterable[Answer], results: Iterable[Result]) -> list[Brought]:
+    """What the node's answer tools brought, in the model's order."""
+    return [
+        Brought(answer.ended.call.name, result.lasting, *answer.for_user)
+        for answer, result in zip(answers, results, strict=True)
+        if answer.ended.brings_answer
+    ]
 
 
 def _by_key(judged: Iterable[JudgedCall], parent: str) -> dict[str, JudgedCall]:

@@ -46,8 +46,10 @@ _PARTS: dict[str, tuple[str, type[Medium]]] = {
     "video": ("video", VideoPromptMessageContent),
 }
 """By kind of file: the feature that a model needs for it, and how it is sent."""
-_MAX_FILE_BYTES = 3 * 1024 * 1024 // 4 * 3
+MAX_FILE_BYTES = 3 * 1024 * 1024 // 4 * 3
 """Of one file: 3 MiB in a request, which carries it as base64."""
+VISIBLE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
+"""Of pictures that models with vision take (docs/model-facts.md, "Pictures")."""
 _FETCH_SECONDS = 10
 """Seconds for one file, from the first byte to the last."""
 _FETCHED_AT_ONCE = 8
@@ -189,15 +191,19 @@ def _file_part(file: File, model: ModelSelection, seconds: float, note: Callable
         return _hidden(file.type, name)
     try:
         with Timeout(seconds, FileNotDelivered("could not be fetched in time")):
-            data = fetch_file(file.url, file.size or 0, _MAX_FILE_BYTES)
+            data = fetch_file(file.url, file.size or 0, MAX_FILE_BYTES)
     except FileUnavailable as reason:
         if isinstance(reason, FileNotDelivered):
             server = "/".join(file.url.split("/")[:3]).rpartition("@")[2]  # what follows is signed
             note(Quoting(f"{server} did not deliver the file {name}: {reason}; {_ADDRESSES}"))
         return TextPromptMessageContent(data=f"[{file.type.value} {name}: {reason}]")
-    mime_type = file.mime_type or sniff_mime_type(data)
-    part = _PARTS[file.type][1](
-        format=(file.extension or "").removeprefix(".") or mime_type.rsplit("/", 1)[-1],
+    return content_of(file.type, data, file.mime_type or sniff_mime_type(data), name, file.extension or "")
+
+
+def content_of(kind: str, data: bytes, mime_type: str, name: str, extension: str = "") -> Medium:
+    """A file in a message for the model."""
+    part = _PARTS[kind][1](
+        format=extension.removeprefix(".") or mime_type.rsplit("/", 1)[-1],
         base64_data=base64.b64encode(data).decode(),
         mime_type=mime_type,
         filename=name,

@@ -55,7 +55,17 @@ def without_first_medium(message: PromptMessage) -> PromptMessage:
     return message
 
 
+class PicturesMessage(UserPromptMessage):
+    """The pictures that tools made in a round, with their names."""
+
+
+def without_first_picture(message: PromptMessage) -> PromptMessage:
+    """The first picture of a tool's becomes a one-line note."""
+    return without_first_medium(message) if isinstance(message, PicturesMessage) else message
+
+
 SHORTENINGS: dict[str, Shortening] = {
+    "pictures of tools": without_first_picture,
     "files": without_first_medium,
     "tool results": without_result,
     "opaque bodies": without_opaque_body,
@@ -193,6 +203,10 @@ class Transcript:
         if said or opaque_body is not None:
             self._append(AssistantPromptMessage(content=content, opaque_body=opaque_body))
 
+    def append_pictures(self, message: PicturesMessage) -> None:
+        """Append what the model sees of the round before; later runs do not have it."""
+        self._append(message)
+
     def append_note(self, text: str) -> None:
         self._append(UserPromptMessage(content=text))
 
@@ -299,7 +313,7 @@ class Window:
         return Weight(estimate_tokens(written), len(written.encode())) + _ENVELOPE
 
     def _fit_tokens(self, transcript: Transcript, limit: float) -> Iterator[OurWords]:
-        kinds, most = ("tool results", "opaque bodies"), int(limit * _KEPT_SHARE)
+        kinds, most = ("pictures of tools", "tool results", "opaque bodies"), int(limit * _KEPT_SHARE)
         if left_out := _shorten(transcript, kinds, lambda: self.weigh(transcript).tokens <= most):
             yield OurWords(f"the prompt was too long for the model; left out, the oldest first: {left_out}")
 
