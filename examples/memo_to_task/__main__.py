@@ -11,12 +11,9 @@ import click
 sys.path.append(str(Path(__file__).resolve().parent))
 sys.path.append(str(Path(__file__).resolve().parents[1] / "shared"))
 
-from memos.opening import VARIABLE, address, begin_again, memo_database, remove_draft
-from memos.services.memos import MemoApplicationService
-from memos.services.tasks import TaskApplicationService
-from memos.storage.samples import message
-from memos.values.schemas import NewMemo
-from memos.values.stored import StoredTask
+from memos.database import VARIABLE, address, begin_again, memo_database, remove_draft
+from memos.services import MemoService
+from memos.values import NewMemo, Task
 from tool_layer.audit import audit_lines
 from tool_layer.database import Database
 from tool_layer.envelope import Envelope
@@ -37,25 +34,19 @@ def add(text: str) -> None:
     parsed = parse(NewMemo, "add", {"text": text})
     if isinstance(parsed, Envelope):
         raise click.ClickException(parsed.result.message)
-    memo = MemoApplicationService(memo_database({})).add(parsed.text)
-    click.echo(message(memo.id, memo.text))
+    click.echo(MemoService(memo_database({})).add(parsed.text).message)
 
 
 @desk.command("list")
 def list_all() -> None:
     """Print all memos, their tasks, and why they became that."""
-    memos, tasks = MemoApplicationService(memo_database({})), TaskApplicationService(memo_database({})).tasks()
-    for memo in memos.memos():
-        click.echo(f"{message(memo.id, memo.text)}  [{memo.status}]")
-        for task in tasks:
-            if task.memo_id == memo.id:
-                click.echo(f"    {_line(task)}")
-        if decision := memos.decision(memo.id):
-            click.echo(f"    because {', '.join(decision.payload.decision_summary.applied_rules)}")
-    if loose := [task for task in tasks if task.memo_id is None]:
-        click.echo("Tasks that no decision names:")
-        for task in loose:
+    service = MemoService(memo_database({}))
+    for memo in service.memos():
+        click.echo(f"{memo.message}  [{memo.status}]")
+        for task in service.tasks(memo.id):
             click.echo(f"    {_line(task)}")
+        if decision := service.decision(memo.id):
+            click.echo(f"    because {', '.join(decision.decision_summary.applied_rules)}")
 
 
 @desk.command()
@@ -81,10 +72,9 @@ def go_back() -> None:
         click.echo("No task can be a draft any more.")
 
 
-def _line(task: StoredTask) -> str:
-    due = "" if task.due_date is None else f", due {task.due_date.isoformat()}"
-    project = "" if task.project_title is None else f", {task.project_title}"
-    return f"task {task.id}: {task.title}  [{task.status}{due}{project}]"
+def _line(task: Task) -> str:
+    more = [str(task.status), f"due {task.due_date}" if task.due_date else "", task.project_title or ""]
+    return f"task: {task.title}  [{', '.join(filter(None, more))}]"
 
 
 if __name__ == "__main__":

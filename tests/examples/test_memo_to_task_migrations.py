@@ -1,28 +1,43 @@
 """The migrations of memo_to_task, up and down on both databases, with rows in the tables."""
 
 import logging
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from memos.opening import begin_again, memo_database, prepare, remove_draft
-from memos.services.memos import MemoApplicationService
-from memos.services.tasks import TaskApplicationService
-from memos.storage.migrating import current_revision, downgrade, upgrade
-from memos.storage.models import Base
-from memos.storage.samples import SAMPLES
-from memos.values.schemas import TaskInput
+from memos.database import (
+    SAMPLES,
+    begin_again,
+    current_revision,
+    downgrade,
+    memo_database,
+    prepare,
+    remove_draft,
+    upgrade,
+)
+from memos.services import MemoService
+from memos.tables import Base
+from memos.values import TaskInput
 from sqlalchemy import URL, Connection, inspect, text
 from sqlalchemy.exc import DBAPIError
 from tool_layer.address import CREDENTIAL
 from tool_layer.database import Database
 from tool_layer.run_steps import recorded, steps_of
 
-TASK = (
-    "INSERT INTO tasks (memo_id, title, description, due_date, status, tags, project_title, created_at) "
-    "VALUES (1, :title, 'Why', '2026-12-04T15:00:00', :status, '[\"a\", \"日本\"]', 'Move', '2026-11-22 12:00:00')"
+from .conftest import MEMO_TO_TASK
+
+MEMO = SAMPLES["script"].id
+TASK = text(
+    "INSERT INTO tasks (id, memo_id, position, title, description, due_date, route, status, tags, project_title, "
+    "created_at) VALUES (:id, :memo, :position, 'A task', '', '2026-12-04', 'waiting', :status, '[\"日本\"]', 'Move', "
+    "'2026-11-22 12:00:00')"
 )
 OLD_STATUSES = ["todo", "progress", "waiting", "done"]
 
@@ -35,16 +50,20 @@ def run(url: URL, step: Callable[[Connection], object]) -> None:
 
 def rows(url: URL) -> list[dict[str, Any]]:
     with Database(url, lambda _: None).session() as session:
-        return [dict(row) for row in session.execute(text("SELECT * FROM tasks ORDER BY id")).mappings()]
+        return [dict(row) for row in session.execute(text("SELECT * FROM tasks ORDER BY position")).mappings()]
 
 
 def insert_task(url: URL, status: str) -> None:
-    run(url, lambda connection: connection.execute(text(TASK), {"title": f"A {status} task", "status": status}))
+    position = len(rows(url))
+    values = {"id": f"{position:032}", "memo": MEMO.hex, "position": position, "status": status}
+    run(url, lambda connection: connection.execute(TASK, values))
 
 
 def make_old_tables(connection: Connection) -> None:
     upgrade(connection, "0001")
-    connection.execute(text("INSERT INTO memos (text, status, created_at) VALUES ('Move', 'active', '2026-11-22')"))
+    connection.execute(
+        text("INSERT INTO memos VALUES (:id, 'Move', 'active', '2026-11-22 12:00:00')"), {"id": MEMO.hex}
+    )
 
 
 @pytest.fixture
@@ -93,14 +112,8 @@ def test_the_downgrade_makes_drafts_tasks_to_do_and_says_so(old: URL, caplog: py
     run(old, upgrade)
     insert_task(old, "draft")
     assert [row["status"] for row in rows(old)] == [*OLD_STATUSES, "todo", "todo", "draft"]
-
-
-def test_a_migrated_table_still_refers_to_memos(old: URL) -> None:
-    for step in (upgrade, lambda connection: downgrade(connection, "0001"), upgrade):
-        run(old, step)
-
-    with pytest.raises(DBAPIError):
-        run(old, lambda connection: connection.execute(text("UPDATE tasks SET memo_id = 99")))
+    with pytest.raises(DBAPIError):  # the table still refers to memos
+        run(old, lambda connection: connection.execute(text("DELETE FROM memos")))
 
 
 def test_a_migration_that_fails_changes_nothing(old: URL) -> None:
@@ -119,60 +132,57 @@ def test_a_migration_that_fails_changes_nothing(old: URL) -> None:
 
 
 def test_the_first_call_of_a_tool_upgrades_an_old_database(old: URL) -> None:
-    service = TaskApplicationService(memo_database({CREDENTIAL: old.render_as_string(hide_password=False)}))
+    service = MemoService(memo_database({CREDENTIAL: old.render_as_string(hide_password=False)}))
 
-    MemoApplicationService(memo_database({CREDENTIAL: old.render_as_string(hide_password=False)})).add("Think")
-    (draft,) = service.create(2, [TaskInput.model_validate({"title": "Think"})])
+    (draft,) = service.create_tasks(service.add("Think").id, [TaskInput.model_validate({"title": "Think"})])
 
     assert draft.status == "draft"
-    assert len(service.tasks()) == len(OLD_STATUSES) + 1
+    assert len(rows(old)) == len(OLD_STATUSES) + 1
 
 
 def test_the_migrations_make_the_tables_of_the_models(database_url: URL) -> None:
     with Database(database_url, prepare).session() as session:
-        found = compare_metadata(
-            MigrationContext.configure(session.connection(), opts={"compare_type": True}), Base.metadata
-        )
+        options = {"compare_type": True}
+        found = compare_metadata(MigrationContext.configure(session.connection(), opts=options), Base.metadata)
+        types = {
+            f"{table}.{column['name']}": str(column["type"])
+            for table in Base.metadata.tables
+            for column in inspect(session.connection()).get_columns(table)
+        }
 
     assert [change for change in found if "run_steps" not in str(change)] == []
+    is_postgresql = "postgresql" in database_url.drivername
+    ids = {types[name] for name in ("memos.id", "tasks.id", "tasks.memo_id", "decisions.memo_id")}
+    assert ids == {"UUID" if is_postgresql else "CHAR(32)"}
+    assert types["tasks.due_date"] == "DATE"
+    assert types["tasks.tags"] == types["decisions.payload"] == ("JSONB" if is_postgresql else "JSON")
 
 
-def test_beginning_again_leaves_the_samples_and_counts_from_one(old: URL) -> None:
+def test_beginning_again_leaves_the_samples_and_says_nothing_of_a_downgrade(
+    old: URL, caplog: pytest.LogCaptureFixture
+) -> None:
     database = Database(old, prepare)
     recorded(database, "create_tasks", "", {}, dict)
+    insert_task(old, "draft")
 
     run(old, begin_again)
 
     assert steps_of(database) == []
     assert rows(old) == []
-    with database.session() as session:
-        memos = session.execute(text("SELECT id, text FROM memos ORDER BY id")).all()
-        assert [tuple(memo) for memo in memos] == list(enumerate(SAMPLES.values(), start=1))
-    insert_task(old, "draft")
-    assert rows(old)[0]["id"] == 1
+    assert MemoService(database).memos() == [*SAMPLES.values()]
+    assert caplog.text == ""
 
 
 @pytest.mark.parametrize(
     "steps", [[begin_again], [remove_draft], [remove_draft, remove_draft], [remove_draft, begin_again]]
 )
 def test_each_command_of_the_desk_works_on_a_new_database_and_after_any_other(
-    database_url: URL, steps: list[Callable[[Connection], object]], caplog: pytest.LogCaptureFixture
+    database_url: URL, steps: list[Callable[[Connection], object]]
 ) -> None:
-    for step in steps:
+    for step in [*steps, begin_again, prepare]:
         run(database_url, step)
-    run(database_url, begin_again)
 
-    run(database_url, prepare)
     insert_task(database_url, "draft")
-    assert caplog.text == ""
-
-
-def test_beginning_again_says_nothing_of_a_downgrade(old: URL, caplog: pytest.LogCaptureFixture) -> None:
-    run(old, upgrade)
-    insert_task(old, "draft")
-    run(old, begin_again)
-
-    assert caplog.text == ""
 
 
 def test_going_down_to_nothing_leaves_no_table_and_no_type(database_url: URL) -> None:
@@ -180,9 +190,37 @@ def test_going_down_to_nothing_leaves_no_table_and_no_type(database_url: URL) ->
     run(database_url, lambda connection: downgrade(connection, "base"))
 
     def look(connection: Connection) -> None:
-        inspector = inspect(connection)
-        assert inspector.get_table_names() == ["alembic_version"]
+        assert inspect(connection).get_table_names() == ["alembic_version"]
         if connection.dialect.name == "postgresql":
             assert connection.execute(text("SELECT typname FROM pg_type WHERE typtype = 'e'")).all() == []
 
     run(database_url, look)
+
+
+@pytest.mark.e2e
+def test_alembics_own_command_makes_and_runs_a_revision_in_the_examples_folder(
+    database_url: URL, tmp_path: Path
+) -> None:
+    folder = tmp_path / "examples" / "memo_to_task"
+    shutil.copytree(MEMO_TO_TASK, folder, ignore=shutil.ignore_patterns("data", "__pycache__"))
+    if (shared := MEMO_TO_TASK.parent / "shared").exists():
+        shutil.copytree(shared, folder.parent / "shared")
+    environment = {**os.environ, "MEMOS_DATABASE_URL": database_url.render_as_string(hide_password=False)}
+
+    def alembic(*words: str) -> str:
+        command = [sys.executable, "-m", "alembic", *words]
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    alembic("revision", "-m", "Without a database")
+    (folder / "memos/migrations/versions/without_a_database.py").unlink()
+    alembic("upgrade", "head")
+    alembic("revision", "--autogenerate", "-m", "A task has a priority")
+    (made,) = (folder / "memos/migrations/versions").glob("a_task_has*.py")
+    written = made.read_text(encoding="utf-8")
+    assert "down_revision = '0002'" in written
+    assert written.count("pass") == 2  # nothing differs, and the audit trail is left alone
+    alembic("upgrade", "head")
+    assert "(head)" in alembic("current")
+    alembic("downgrade", "0001")

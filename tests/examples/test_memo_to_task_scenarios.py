@@ -1,18 +1,12 @@
 """The scripts of memo_to_task say what its schemas, samples and checks say; `make examples` plays them."""
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from memos.opening import memo_database
-from memos.services.memos import MemoApplicationService
-from memos.services.tasks import TaskApplicationService
-from memos.storage.samples import SAMPLES, message
-from memos.values.schemas import Decision, Submission, TaskInput
-from memos.values.status import MemoStatus, TaskStatus
+from memos.database import SAMPLES, memo_database
+from memos.services import MemoService
+from memos.values import MemoStatus, MemoTasks, Submission, TaskInput
 from sqlalchemy import URL
 from tool_layer.run_steps import recorded
 
@@ -22,43 +16,23 @@ from examples.memo_to_task.checks import OUTCOMES, Desk
 from examples.runner.world import Played
 
 from .conftest import MEMO_TO_TASK
-from .json_schemas import plain_schema
 from .workflow import Workflow
 
-STRATEGIES = ("gpt5_function_calling", "gpt5_react", "gpt5_plan_and_reflect")
 FILES = {file.stem: file for file in [MEMO_TO_TASK / "script.yaml", *(MEMO_TO_TASK / "scenarios").glob("*.yaml")]}
 
 every_scenario = pytest.mark.parametrize("scenario", SAMPLES)
 
 
-def arguments(script: Script, tool: str) -> Mapping[str, Any]:
-    """Of the last call of the tool."""
-    *_, last = [call.arguments for turn in script.turns for call in turn.tool_calls if call.name == tool]
-    assert isinstance(last, dict)
-    return last
+def tasks_of(scenario: str) -> list[TaskInput]:
+    calls = [call for turn in Script.read(FILES[scenario]).turns for call in turn.tool_calls]
+    (sent,) = [call.arguments for call in calls if call.name == "create_tasks"]
+    return MemoTasks.model_validate(sent).tasks
 
 
-def test_there_is_a_sample_and_a_check_for_each_of_the_six_scenarios() -> None:
-    assert len(FILES) == 6
+@every_scenario
+def test_a_script_asks_about_its_own_sample_and_is_checked(scenario: str) -> None:
     assert set(FILES) == set(SAMPLES) == set(OUTCOMES)
-
-
-@every_scenario
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_script_asks_about_its_own_sample_under_every_strategy(scenario: str, strategy: str) -> None:
-    script = Script.read(FILES[scenario], strategy)
-
-    assert script.fits
-    assert script.query == message([*SAMPLES].index(scenario) + 1, SAMPLES[scenario])
-    assert plain_schema(script.params["answer_schema"]) == plain_schema(Decision.model_json_schema())
-
-
-@every_scenario
-def test_the_answer_of_a_script_is_the_decision_that_it_submits(scenario: str) -> None:
-    script = Script.read(FILES[scenario])
-
-    submitted = Submission.model_validate(arguments(script, "submit_decision")["decision"])
-    assert submitted.as_decision == Decision.model_validate(arguments(script, "submit_answer"))
+    assert Script.read(FILES[scenario]).query == SAMPLES[scenario].message
 
 
 @every_scenario
@@ -66,11 +40,10 @@ def test_an_untouched_database_is_a_problem_in_every_scenario(scenario: str, tmp
     desk = Desk(URL.create("sqlite", database=str(tmp_path / "memos.sqlite3")))
     desk.begin(scenario)
 
-    problems = list(desk.problems(Played(scenario, STRATEGIES[0], ())))
+    problems = list(desk.problems(Played(scenario, "gpt5_react", ())))
 
-    memo_id = [*SAMPLES].index(scenario) + 1
-    assert f"no decision about memo {memo_id} is stored" in problems
-    assert f"memo {memo_id} is inbox, not {OUTCOMES[scenario].memo}" in problems
+    assert "no decision about the memo is stored" in problems
+    assert f"memo {SAMPLES[scenario].id} is inbox, not {OUTCOMES[scenario].memo}" in problems
     assert any(problem.startswith("the tasks are []") for problem in problems) == bool(OUTCOMES[scenario].tasks)
     assert desk.rows() == len(SAMPLES)
 
@@ -88,8 +61,11 @@ def printed(*command: str) -> str:
 
 @pytest.mark.usefixtures("own_database")
 def test_a_memo_is_added_and_printed_as_what_to_say_to_the_agent() -> None:
-    assert printed("add", " Buy tea ") == "Memo 1: Buy tea\n"
-    assert printed("list") == "Memo 1: Buy tea  [inbox]\n"
+    said = printed("add", " Buy tea ")
+    (memo,) = MemoService(memo_database({})).memos()
+
+    assert said == f"Memo {memo.id}: Buy tea\n"
+    assert printed("list") == f"Memo {memo.id}: Buy tea  [inbox]\n"
 
 
 @pytest.mark.usefixtures("own_database")
@@ -112,57 +88,44 @@ def test_the_audit_is_of_one_conversation_or_of_all() -> None:
 
 
 @pytest.mark.usefixtures("own_database")
-def test_the_list_shows_tasks_below_their_memo_with_the_rules() -> None:
+def test_the_list_shows_tasks_below_their_memo_with_the_rules_and_beginning_again_asks_first() -> None:
     printed("begin", "--yes")
-    script = Script.read(FILES["dated"])
-    tasks = [TaskInput.model_validate(task) for task in arguments(script, "create_tasks")["tasks"]]
-    TaskApplicationService(memo_database({})).create(3, tasks)
-    memos = MemoApplicationService(memo_database({}))
-    memos.update_status(3, MemoStatus.ACTIVE)
-    memos.decide(Submission.model_validate(arguments(script, "submit_decision")["decision"]), "c-1")
+    dated = SAMPLES["dated"]
+    service = MemoService(memo_database({}))
+    service.create_tasks(dated.id, tasks_of("dated"))
+    service.update_status(dated.id, MemoStatus.ACTIVE)
+    said = {"memo_insights": ["a date"], "applied_rules": ["date_found→calendar"]}
+    reasons = [{"title": "Dentist", "reasons": ["it has a date"]}]
+    service.decide(Submission.model_validate({"memo_id": dated.id, **said, "task_reasons": reasons}), "c-1")
 
+    refused = CliRunner().invoke(desk, ["begin"], input="n\n")
+
+    assert refused.exit_code == 1
     assert printed("list").splitlines()[2:5] == [
-        f"{message(3, SAMPLES['dated'])}  [active]",
-        "    task 1: Dentist  [todo, due 2026-12-04T15:00:00]",
+        f"{dated.message}  [active]",
+        "    task: Dentist  [todo, due 2026-12-04]",
         "    because date_found→calendar",
     ]
 
 
 @pytest.mark.usefixtures("own_database")
-def test_beginning_again_asks_first() -> None:
-    printed("add", "Mine")
-
-    refused = CliRunner().invoke(desk, ["begin"], input="n\n")
-
-    assert refused.exit_code == 1
-    assert printed("list") == "Memo 1: Mine  [inbox]\n"
-    printed("begin", "--yes")
-    assert printed("list").splitlines() == [
-        f"{message(number, text)}  [inbox]" for number, text in enumerate(SAMPLES.values(), start=1)
-    ]
-
-
-@pytest.mark.usefixtures("own_database")
 def test_the_downgrade_says_how_many_drafts_become_tasks_to_do(caplog: pytest.LogCaptureFixture) -> None:
-    printed("downgrade")
-    script = Script.read(FILES["review"])
-    draft = TaskInput.model_validate(arguments(script, "create_tasks")["tasks"][0])
-    memo = MemoApplicationService(memo_database({})).add("Think")
-    TaskApplicationService(memo_database({})).create(memo.id, [draft])
+    printed("begin", "--yes")
+    review = SAMPLES["review"].id
+    MemoService(memo_database({})).create_tasks(review, tasks_of("review"))
 
     assert printed("downgrade") == "No task can be a draft any more.\n"
 
     assert "1 draft task(s) became todo" in caplog.text
-    assert [task.status for task in TaskApplicationService(memo_database({})).tasks()] == [TaskStatus.TODO]
+    (task,) = MemoService(memo_database({})).tasks(review)
+    assert (task.status, task.route) == ("todo", "next_action")
 
 
-def test_the_workflow_has_the_instruction_and_the_schema_of_the_scripts() -> None:
+def test_the_workflow_has_the_instruction_and_the_answer_tool_of_the_scripts() -> None:
     (agent,) = Workflow.read(MEMO_TO_TASK / "workflow.yml").agents
     given = {name: parameter["value"] for name, parameter in agent.data["agent_parameters"].items()}
-    params = Script.read(FILES["script"]).params
 
-    assert given["instruction"] == params["instruction"]
-    assert json.loads(given["answer_schema"]) == params["answer_schema"]
-    assert given["maximum_iterations"] == params["maximum_iterations"]
+    for name, value in Script.read(FILES["script"]).params.items():
+        assert given[name] == value
     for tool in given["tools"]:
         assert tool["settings"] == {"conversation": {"value": {"type": "mixed", "value": "{{#sys.conversation_id#}}"}}}

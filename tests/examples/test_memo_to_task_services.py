@@ -1,23 +1,20 @@
 """What the services of memo_to_task store, refuse and hand out, on both databases."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date, datetime
+from datetime import date
 from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
-from memos.opening import prepare
-from memos.services.memos import MemoApplicationService
-from memos.services.tasks import TaskApplicationService
-from memos.storage.models import Memo, Task
-from memos.storage.repositories import MemoRepository, TaskRepository
-from memos.values.schemas import Submission, TaskInput
-from memos.values.status import MemoStatus, TaskStatus
-from sqlalchemy import URL
+from memos.database import prepare
+from memos.repositories import MemoRepository, TaskRepository
+from memos.services import MemoService
+from memos.tables import TaskRow
+from memos.values import Memo, MemoStatus, Route, Submission, Task, TaskInput, TaskStatus
+from sqlalchemy import URL, select
 from tool_layer.database import Database
 from tool_layer.errors import RefusedError
-
-NOTHING = {"description": None, "due_date": None, "route": None, "tags": None, "project_title": None}
 
 
 @pytest.fixture
@@ -26,258 +23,197 @@ def database(database_url: URL) -> Database:
 
 
 @pytest.fixture
-def memos(database: Database) -> MemoApplicationService:
-    """With one memo, whose id is 1."""
-    service = MemoApplicationService(database)
-    service.add("Asked Kenji for quotes, waiting for his answer.")
-    return service
+def service(database: Database) -> MemoService:
+    return MemoService(database)
 
 
 @pytest.fixture
-def tasks(database: Database, memos: MemoApplicationService) -> TaskApplicationService:
-    assert len(memos.memos()) == 1
-    return TaskApplicationService(database)
+def memo(service: MemoService) -> UUID:
+    return service.add("Asked Kenji for quotes, waiting for his answer.").id
 
 
 def task(title: str, **fields: object) -> TaskInput:
-    return TaskInput.model_validate({**NOTHING, "title": title, **fields})
+    return TaskInput.model_validate({"title": title, **fields})
 
 
-def submission(memo_id: int, *tasks: tuple[int, str, str | None, str], status: str = "active") -> Submission:
-    """`tasks`: id, title, route, status."""
+def submission(memo_id: UUID, *titles: str) -> Submission:
     return Submission.model_validate(
         {
             "memo_id": memo_id,
-            "created_task_ids": [task_id for task_id, *_ in tasks],
-            "suggested_memo_status": status,
-            "decision_summary": {
-                "memo_insights": ["Kenji has it"],
-                "applied_rules": ["delegated→WAITING"],
-                "mapping_reasons": [
-                    {"title": title, "route": route, "status": stored, "reasons": ["'waiting for his answer'"]}
-                    for _, title, route, stored in tasks
-                ],
-                "safety_notes": None,
-                "confidence": "high",
-            },
+            "memo_insights": ["Kenji has it"],
+            "applied_rules": ["delegated→WAITING"],
+            "task_reasons": [{"title": title, "reasons": [f"why {title}"]} for title in titles],
+            "confidence": "high",
         }
     )
 
 
-QUOTES = (1, "Quotes", "waiting", "waiting")
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"route": "next_action"}, TaskStatus.TODO),
+        ({"route": "progress"}, TaskStatus.PROGRESS),
+        ({"route": "waiting"}, TaskStatus.WAITING),
+        ({"route": "calendar", "due_date": "2026-12-04"}, TaskStatus.TODO),
+        ({"route": "waiting", "needs_review": True}, TaskStatus.DRAFT),
+        ({}, TaskStatus.DRAFT),
+    ],
+)
+def test_a_title_is_enough_each_route_has_its_status_and_a_draft_keeps_its_route(
+    service: MemoService, memo: UUID, fields: dict[str, Any], status: TaskStatus
+) -> None:
+    (created,) = service.create_tasks(memo, [task("Quotes", **fields)])
+
+    assert (created.status, created.route) == (status, fields.get("route"))
+    assert service.tasks(memo) == [created]
 
 
-def test_each_route_has_its_status(tasks: TaskApplicationService) -> None:
-    created = tasks.create(
-        1,
-        [
-            task("Next", route="next_action"),
-            task("Now", route="progress"),
-            task("Theirs", route="waiting"),
-            task("Dated", route="calendar", due_date="2026-12-04"),
-            task("Think it over"),
-        ],
+def test_a_task_is_stored_as_it_was_sent_and_found_by_its_day(
+    service: MemoService, memo: UUID, database: Database
+) -> None:
+    fields: dict[str, Any] = {"description": "Bring the card.", "project_title": "Teeth", "route": "calendar"}
+    sent = task("歯医者", **fields, tags=["health", "町"], due_date="2026-12-04")
+    later = task("Post", due_date="2026-12-05")
+
+    first, _ = service.create_tasks(memo, [sent, later])
+
+    assert first == Task(
+        **{**fields, "id": first.id, "memo_id": memo, "title": "歯医者", "status": TaskStatus.TODO},
+        due_date=date(2026, 12, 4),
+        tags=("health", "町"),
     )
-
-    assert [(each.id, each.status) for each in created] == [
-        (1, TaskStatus.TODO),
-        (2, TaskStatus.PROGRESS),
-        (3, TaskStatus.WAITING),
-        (4, TaskStatus.TODO),
-        (5, TaskStatus.DRAFT),
-    ]
-    assert tasks.tasks() == created
-
-
-def test_a_task_is_stored_as_it_was_sent(tasks: TaskApplicationService) -> None:
-    (created,) = tasks.create(
-        1,
-        [
-            task(
-                "歯医者",
-                description="Bring the card.",
-                due_date="2026-12-04T15:00:00+09:00",
-                route="calendar",
-                tags=["health", "町"],
-                project_title="Teeth",
-            )
-        ],
-    )
-
-    assert (created.title, created.description, created.tags) == ("歯医者", "Bring the card.", ("health", "町"))
-    assert created.due_date == datetime.fromisoformat("2026-12-04T15:00:00+09:00")
-    assert (created.project_title, created.memo_id) == ("Teeth", 1)
-
-
-def test_a_day_stays_a_day(tasks: TaskApplicationService) -> None:
-    (created,) = tasks.create(1, [task("Post", due_date="2026-12-04")])
-
-    assert type(created.due_date) is date
+    with database.session() as session:
+        due = session.scalars(select(TaskRow.title).where(TaskRow.due_date < date(2026, 12, 5))).all()
+    assert due == ["歯医者"]
 
 
 class RenamingTasks(TaskRepository):
     """A database that keeps the second task under another title, as a trigger could."""
 
-    def add(self, tasks: Sequence[Task]) -> Sequence[Task]:
-        added = super().add(tasks)
-        added[1].title = "Another"
-        return added
+    def add(self, memo_id: UUID, wanted: Sequence[TaskInput]) -> list[Task]:
+        first, second = super().add(memo_id, wanted)
+        return [first, second.model_copy(update={"title": "Another"})]
 
 
 class InvalidTasks(TaskRepository):
     """A database that hands out what no task may be."""
 
-    def add(self, tasks: Sequence[Task]) -> Sequence[Task]:
-        added = super().add(tasks)
-        added[1].title = ""
-        return added
+    def _write(self, row: Any) -> None:  # noqa: ANN401 - of any table
+        super()._write(row)
+        row.title = ""
 
 
 class LosingTasks(TaskRepository):
-    def add(self, tasks: Sequence[Task]) -> Sequence[Task]:
-        return super().add(tasks)[:1]
+    def add(self, memo_id: UUID, wanted: Sequence[TaskInput]) -> list[Task]:
+        return super().add(memo_id, wanted)[:1]
 
 
-@pytest.mark.usefixtures("memos")
 @pytest.mark.parametrize("repository", [RenamingTasks, InvalidTasks, LosingTasks])
-def test_of_several_tasks_all_are_stored_or_none(database: Database, repository: type[TaskRepository]) -> None:
+def test_of_several_tasks_all_are_stored_as_asked_or_none(
+    service: MemoService, database: Database, memo: UUID, repository: type[TaskRepository]
+) -> None:
     with pytest.raises(RefusedError) as raised:
-        TaskApplicationService(database, repository).create(1, [task("First"), task("Second")])
+        MemoService(database, tasks=repository).create_tasks(memo, [task("First"), task("Second")])
 
-    assert TaskApplicationService(database).tasks() == []
+    assert service.tasks(memo) == []
     assert str(raised.value) == "Nothing was stored: the database did not keep what was asked for. Tell the user."
 
 
-def test_a_memo_gets_a_status(memos: MemoApplicationService) -> None:
-    assert memos.memos()[0].status is MemoStatus.INBOX
-
-    assert memos.update_status(1, MemoStatus.IDEA).status is MemoStatus.IDEA
-
-    assert [memo.status for memo in memos.memos()] == [MemoStatus.IDEA]
-    with pytest.raises(RefusedError, match=r"^There is no memo 7\.$"):
-        memos.update_status(7, MemoStatus.IDEA)
-
-
 class StubbornMemos(MemoRepository):
-    def refreshed(self, memo: Memo) -> Memo:
-        memo.status = MemoStatus.INBOX
-        return super().refreshed(memo)
+    def update(self, memo_id: UUID, _status: MemoStatus) -> Memo:
+        return super().update(memo_id, MemoStatus.ARCHIVE)
 
 
-def test_a_status_that_was_not_kept_is_not_reported(database: Database, memos: MemoApplicationService) -> None:
+def test_a_memo_gets_a_status_and_one_that_was_not_kept_is_not_reported(
+    service: MemoService, database: Database, memo: UUID
+) -> None:
+    assert service.update_status(memo, MemoStatus.IDEA).status is MemoStatus.IDEA
     with pytest.raises(RefusedError, match="Nothing was stored"):
-        MemoApplicationService(database, StubbornMemos).update_status(1, MemoStatus.ACTIVE)
+        MemoService(database, StubbornMemos).update_status(memo, MemoStatus.ACTIVE)
 
-    assert memos.memos()[0].status is MemoStatus.INBOX
-
-
-def test_a_decision_is_stored_and_gives_the_memo_its_tasks(
-    tasks: TaskApplicationService, memos: MemoApplicationService
-) -> None:
-    tasks.create(1, [task("Quotes", route="waiting")])
-    memos.update_status(1, MemoStatus.ACTIVE)
-
-    decision = memos.decide(submission(1, QUOTES), "c-1")
-
-    assert memos.decision(1) == decision
-    assert (decision.payload, decision.conversation) == (submission(1, QUOTES).as_decision, "c-1")
-    assert [each.memo_id for each in tasks.tasks()] == [1]
+    assert [each.status for each in service.memos()] == [MemoStatus.IDEA]
 
 
-def test_a_later_decision_takes_the_place_of_the_first(
-    tasks: TaskApplicationService, memos: MemoApplicationService
-) -> None:
-    tasks.create(1, [task("Quotes", route="waiting")])
-    memos.update_status(1, MemoStatus.ACTIVE)
-    memos.decide(submission(1, QUOTES), "c-1")
+def test_a_memo_that_does_not_exist_is_refused(service: MemoService) -> None:
+    nobodys = uuid4()
 
-    memos.update_status(1, MemoStatus.ARCHIVE)
-    later = submission(1, QUOTES, status="archive")
-    memos.decide(later, "c-2")
+    for call in (
+        lambda: service.update_status(nobodys, MemoStatus.IDEA),
+        lambda: service.create_tasks(nobodys, [task("Nobody's")]),
+        lambda: service.decide(submission(nobodys), ""),
+    ):
+        with pytest.raises(RefusedError, match=f"^There is no memo {nobodys}\\.$"):
+            call()
 
-    stored = memos.decision(1)
-    assert stored is not None
-    assert (stored.payload, stored.conversation) == (later.as_decision, "c-2")
-    assert [each.memo_id for each in tasks.tasks()] == [1]
+
+def test_the_decision_is_made_of_what_the_database_holds_and_the_reasons(service: MemoService, memo: UUID) -> None:
+    tasks = service.create_tasks(memo, [task("Quotes", route="waiting"), task("Call"), task("Call", route="progress")])
+    service.update_status(memo, MemoStatus.ACTIVE)
+
+    decision = service.decide(submission(memo, "Call", "Quotes", "Call"), "c-1")
+
+    assert service.decision(memo) == decision
+    assert (decision.created_task_ids, decision.suggested_memo_status) == (
+        tuple(each.id for each in tasks),
+        MemoStatus.ACTIVE,
+    )
+    assert [(each.title, each.route, each.status) for each in decision.decision_summary.mapping_reasons] == [
+        ("Quotes", Route.WAITING, TaskStatus.WAITING),
+        ("Call", None, TaskStatus.DRAFT),
+        ("Call", Route.PROGRESS, TaskStatus.PROGRESS),
+    ]
+    assert decision.decision_summary.mapping_reasons[0].reasons == ("why Quotes",)
+
+    service.update_status(memo, MemoStatus.ARCHIVE)
+    later = service.decide(submission(memo, "Quotes", "Call", "Call"), "c-2")
+    assert service.decision(memo) == later
+    assert later.suggested_memo_status is MemoStatus.ARCHIVE
 
 
 @pytest.mark.parametrize(
-    ("sent", "sentence"),
+    ("status", "tasks", "reasons", "fault"),
     [
-        (lambda: submission(9), "There is no memo 9."),
-        (
-            lambda: submission(1, QUOTES, (5, "Call", "progress", "progress")),
-            (
-                "The decision was not stored: there is no task 5: use the ids that create_tasks returned; "
-                "mapping_reasons has 'Call', which is not the title of a created task."
-            ),
-        ),
-        (
-            lambda: submission(1, QUOTES, status="archive"),
-            (
-                "The decision was not stored: "
-                "the memo 1 has the status active, not archive: call update_memo_status first."
-            ),
-        ),
+        ("inbox", [], [], "the memo is still in the inbox: call create_tasks if something can be done about it"),
+        ("active", [], [], "an active memo needs at least one task: call create_tasks"),
+        ("idea", ["Call"], ["Call"], "a memo with tasks is active or archived: call update_memo_status"),
+        ("active", ["Call"], [], "task_reasons lacks the task 'Call'"),
+        ("active", ["Call", "Call"], ["Call"], "task_reasons lacks the task 'Call'"),
+        ("active", ["Call"], ["Call", "Fly"], "task_reasons has 'Fly', which is not the title of a task of this memo"),
     ],
 )
-def test_a_decision_that_the_database_contradicts_is_not_stored(
-    tasks: TaskApplicationService, memos: MemoApplicationService, sent: Callable[[], Submission], sentence: str
+def test_a_decision_that_the_database_does_not_confirm_is_not_stored(
+    service: MemoService, memo: UUID, *, status: str, tasks: list[str], reasons: list[str], fault: str
 ) -> None:
-    tasks.create(1, [task("Quotes", route="waiting")])
-    memos.update_status(1, MemoStatus.ACTIVE)
+    if tasks:
+        service.create_tasks(memo, [task(title) for title in tasks])
+    service.update_status(memo, MemoStatus(status))
+
+    with pytest.raises(RefusedError, match=r"^The decision was not stored: ") as raised:
+        service.decide(submission(memo, *reasons), "")
+
+    assert fault in str(raised.value)
+    assert service.decision(memo) is None
+
+
+def test_a_memo_that_was_processed_before_keeps_its_tasks(service: MemoService, memo: UUID) -> None:
+    first = service.create_tasks(memo, [task("Quotes", route="waiting")])
 
     with pytest.raises(RefusedError) as raised:
-        memos.decide(sent(), "c-1")
-
-    assert str(raised.value) == sentence
-    assert memos.decision(1) is None
-    assert [each.memo_id for each in tasks.tasks()] == [1]
-
-
-def test_a_task_of_another_memo_is_refused(tasks: TaskApplicationService, memos: MemoApplicationService) -> None:
-    memos.add("Another memo")
-    tasks.create(1, [task("Quotes", route="waiting")])
-    for memo_id in (1, 2):
-        memos.update_status(memo_id, MemoStatus.ACTIVE)
-    memos.decide(submission(1, QUOTES), "")
-
-    with pytest.raises(RefusedError, match="the task 1 belongs to the memo 1"):
-        memos.decide(submission(2, QUOTES), "")
-
-
-def test_a_memo_that_was_processed_before_keeps_its_tasks(tasks: TaskApplicationService) -> None:
-    (first,) = tasks.create(1, [task("Quotes", route="waiting")])
-
-    with pytest.raises(RefusedError) as raised:
-        tasks.create(1, [task("Ask for quotes")])
+        service.create_tasks(memo, [task("Ask for quotes")])
 
     assert str(raised.value) == (
-        "Nothing was created: memo 1 was processed before and has its tasks: 1 (waiting: Quotes). Use their ids."
+        "Nothing was created: the memo was processed before and has its tasks: 'Quotes' (waiting). Go on with them."
     )
-    assert tasks.tasks() == [first]
-    with pytest.raises(RefusedError, match=r"^There is no memo 7\.$"):
-        tasks.create(7, [task("Nobody's")])
+    assert service.tasks(memo) == first
 
 
-def test_of_several_calls_at_once_only_one_makes_the_tasks_of_a_memo(tasks: TaskApplicationService) -> None:
+def test_of_several_calls_at_once_only_one_makes_the_tasks_of_a_memo(service: MemoService, memo: UUID) -> None:
     def created(_number: int) -> int:
         try:
-            return len(tasks.create(1, [task("Quotes"), task("Call")]))
+            return len(service.create_tasks(memo, [task("Quotes"), task("Call")]))
         except RefusedError:
             return 0
 
     with ThreadPoolExecutor(4) as pool:
         assert sorted(pool.map(created, range(4))) == [0, 0, 0, 2]
-    assert [each.memo_id for each in tasks.tasks()] == [1, 1]
-
-
-def test_a_dates_meaning_is_checked_before_anything_is_stored() -> None:
-    def refusal(**fields: Any) -> str:  # noqa: ANN401 - JSON
-        with pytest.raises(ValueError, match="validation error") as raised:
-            task("Dentist", **fields)
-        return str(raised.value)
-
-    assert "the route calendar needs a due_date" in refusal(route="calendar")
-    for wrong in ("next Friday", "2026-02-30", "1764806400", 1764806400):
-        assert "due_date" in refusal(route="calendar", due_date=wrong)
+    assert [each.title for each in service.tasks(memo)] == ["Quotes", "Call"]

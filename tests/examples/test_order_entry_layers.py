@@ -1,6 +1,5 @@
 """The layers of order entry: tools → services → repositories, and never back or past one."""
 
-import re
 from types import ModuleType
 
 import order_desk
@@ -11,33 +10,25 @@ import pytest
 from support.imports import imported
 
 from .conftest import ORDER_ENTRY
-from .layers import used_by
+from .layers import misplaced, parts, used_by
 
 DOMAIN = ("orders", "rules", "matching")
 REPOSITORY = {"order_desk", "devhost", "examples", "checks"}
 """What is not packaged."""
 
 
-def used(*path: str) -> set[str]:
-    """Roots of what a module imports, and the names of its own package's parts."""
-    return {part for name in imported(ORDER_ENTRY.joinpath(*path)) for part in name.split(".")[:2]}
-
-
 @pytest.mark.parametrize("package", [ordering, order_tools, order_desk], ids=lambda package: package.__name__)
 def test_every_module_imports_only_those_to_its_left(package: ModuleType) -> None:
-    """In the order that the package's docstring names."""
-    (chain,) = re.findall(r"`([^`]*→[^`]*)`", (package.__doc__ or "").replace("\n", " "))
-    ranks = [set(re.findall(r"\w+", rank)) for rank in chain.split("→")]
-
-    assert set().union(*ranks) == {file.stem for file in (ORDER_ENTRY / package.__name__).glob("[a-z]*.py")}
-    for place, rank in enumerate(ranks):
-        for module in rank:
-            assert used(package.__name__, f"{module}.py") & set().union(*ranks[place:]) == set(), module
+    assert list(misplaced(package)) == []
 
 
 @pytest.mark.parametrize("module", DOMAIN)
 def test_the_domain_knows_no_database_no_network_and_no_clock(module: str) -> None:
-    assert used("ordering", f"{module}.py") & {"sqlalchemy", "httpx", "tool_layer", "dify_plugin", "storage"} == set()
+    assert (
+        parts(ORDER_ENTRY / "ordering" / f"{module}.py")
+        & {"sqlalchemy", "httpx", "tool_layer", "dify_plugin", "storage"}
+        == set()
+    )
 
 
 def test_services_return_values_and_know_nothing_of_a_models_input_and_sentences() -> None:

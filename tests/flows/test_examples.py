@@ -29,7 +29,7 @@ class Stored:
 OFFICE = "office.sqlite3", "SELECT body FROM mails"
 DRAFT = "order_entry.sqlite3", "SELECT status, version, order_number FROM order_requests WHERE id = 3"
 INDEX = "manual.sqlite3", "SELECT count(*) > 0 FROM chunk"
-TASKS = "memos.sqlite3", "SELECT memo_id, status FROM tasks"
+TASKS = "memos.sqlite3", "SELECT title, status FROM tasks"
 CALLS = "answers.sqlite3", "SELECT tool, conversation <> '' FROM run_steps ORDER BY id"
 FIVE, TEN = ("Five chairs for Harbour Hall.",), ("Ten chairs for Harbour Hall.",)
 CARETAKER = ("Five chairs will come.",)
@@ -42,7 +42,7 @@ STORED = {
     "plan_and_reflect": Stored(*INDEX, [[(1,)]]),
     "read_json": Stored(*INDEX, [[(1,)]]),
     "order_entry": Stored(*DRAFT, [[("incomplete", 1, "")], [("ready", 2, "")], [("ready", 2, "")]]),
-    "memo_to_task": Stored(*TASKS, [[(1, "progress")]]),
+    "memo_to_task": Stored(*TASKS, [[("Reply to Ms Sato", "progress")]] * 2),
     "answers": Stored(*CALLS, [[("search_documents", 1), ("search_documents", 1)]]),
 }
 

@@ -3,25 +3,26 @@
 A tool imports this module and not the class: the SDK takes every class of `Tool` in a tool's module for the tool.
 """
 
-from typing import override
-
 from tool_layer.database import Database
+from tool_layer.envelope import JsonObject, Result
 from tool_layer.recorded_tool import RecordedTool
 
-from memos.opening import memo_database
-from memos.services.memos import MemoApplicationService
-from memos.services.tasks import TaskApplicationService
+from .database import memo_database
+from .services import MemoService
+from .values import MemoStatus
+
+
+class MemoResult(Result):
+    created_task_ids: list[str] | None = None
+    memo_status: MemoStatus | None = None
+    decision: JsonObject | None = None
+    """Not the model: its fields that are null stay."""
 
 
 class MemoTool(RecordedTool):
-    @override
     def database(self) -> Database:
         return memo_database(self.runtime.credentials)
 
     @property
-    def tasks(self) -> TaskApplicationService:
-        return TaskApplicationService(self.database())
-
-    @property
-    def memos(self) -> MemoApplicationService:
-        return MemoApplicationService(self.database())
+    def service(self) -> MemoService:
+        return MemoService(self.database())

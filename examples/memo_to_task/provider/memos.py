@@ -4,7 +4,7 @@ from typing import Any
 
 from dify_plugin import ToolProvider
 from dify_plugin.errors.tool import ToolProviderCredentialValidationError
-from memos.opening import memo_database
+from memos.database import memo_database
 from tool_layer.errors import SetupError
 
 

@@ -1,25 +1,21 @@
-"""The tool `create_tasks`.
+"""The tool `create_tasks`: a memo and its tasks → all of them are stored, or none."""
 
-In: a memo and its tasks. Out: the ids of all of them, or an error and none was created.
-"""
-
-from typing import Any, override
+from typing import Any
 
 from memos import tool_base
-from memos.values.results import MemoResult
-from memos.values.schemas import MemoTasks
-from tool_layer.envelope import Envelope, JsonObject, Result, success
+from memos.values import MemoTasks
+from tool_layer.envelope import Envelope, JsonObject, success
 from tool_layer.parsing import parse
 
 
 class CreateTasksTool(tool_base.MemoTool):
     name = "create_tasks"
 
-    @override
-    def answer(self, given: JsonObject, conversation: str) -> Envelope[Any] | Envelope[Result]:
+    def answer(self, given: JsonObject, _conversation: str) -> Envelope[Any]:
         parsed = parse(MemoTasks, self.name, given)
         if isinstance(parsed, Envelope):
             return parsed
-        created = self.tasks.create(parsed.memo_id, parsed.tasks)
-        listed = ", ".join(f"{task.id} ({task.status})" for task in created)
-        return success(MemoResult(message=f"Created: {listed}.", created_task_ids=[task.id for task in created]))
+        created = self.service.create_tasks(parsed.memo_id, parsed.tasks)
+        listed = ", ".join(f"'{task.title}' ({task.status})" for task in created)
+        ids = [str(task.id) for task in created]
+        return success(tool_base.MemoResult(message=f"Created: {listed}.", created_task_ids=ids))

@@ -1,30 +1,35 @@
-"""The tool `submit_decision`.
+"""The tool `submit_decision`: why a memo became what it is → the decision, made from what the database holds.
 
-In: what became of a memo, and why. Out: that it was stored, or each thing in it that the database contradicts.
+It is the node's answer tool (`answer_tools`): its result ends the run, and nobody writes it once more. A refusal is an
+exception here, since only a failed call is no answer; the model reads the sentence and goes on.
 """
 
-from typing import Any, override
+from collections.abc import Generator
+from typing import Any
 
+from dify_plugin.entities.tool import ToolInvokeMessage
 from memos import tool_base
-from memos.values.results import MemoResult
-from memos.values.schemas import Submission
-from tool_layer.envelope import Envelope, JsonObject, Result, success
+from memos.values import Submission
+from tool_layer.envelope import Envelope, JsonObject, success
 from tool_layer.parsing import parse
+
+
+class DecisionRefusedError(Exception):
+    """The sentence says what to do first, or to correct."""
 
 
 class SubmitDecisionTool(tool_base.MemoTool):
     name = "submit_decision"
 
-    @override
-    def answer(self, given: JsonObject, conversation: str) -> Envelope[Any] | Envelope[Result]:
+    def answer(self, given: JsonObject, conversation: str) -> Envelope[Any]:
         parsed = parse(Submission, self.name, given.get("decision"))
         if isinstance(parsed, Envelope):
             return parsed
-        stored = self.memos.decide(parsed, conversation)
-        return success(
-            MemoResult(
-                message="Stored. Give the same decision, without memo_id, as your answer.",
-                memo_id=stored.memo_id,
-                created_task_ids=stored.payload.created_task_ids,
-            )
-        )
+        decision = self.service.decide(parsed, conversation).model_dump(mode="json")
+        return success(tool_base.MemoResult(message="Stored.", decision=decision))
+
+    def messages(self, output: JsonObject) -> Generator[ToolInvokeMessage, None, None]:
+        """The decision alone."""
+        if output["status"] == "error":
+            raise DecisionRefusedError(output["result"]["message"])
+        yield self.create_json_message(output["result"]["decision"])

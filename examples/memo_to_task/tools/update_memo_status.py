@@ -1,26 +1,19 @@
-"""The tool `update_memo_status`.
+"""The tool `update_memo_status`: a memo and a status → the status that the memo has now."""
 
-In: a memo and a status. Out: the memo and the status that it has now.
-"""
-
-from typing import Any, override
+from typing import Any
 
 from memos import tool_base
-from memos.values.results import MemoResult
-from memos.values.schemas import MemoUpdate
-from tool_layer.envelope import Envelope, JsonObject, Result, success
+from memos.values import MemoUpdate
+from tool_layer.envelope import Envelope, JsonObject, success
 from tool_layer.parsing import parse
 
 
 class UpdateMemoStatusTool(tool_base.MemoTool):
     name = "update_memo_status"
 
-    @override
-    def answer(self, given: JsonObject, conversation: str) -> Envelope[Any] | Envelope[Result]:
+    def answer(self, given: JsonObject, _conversation: str) -> Envelope[Any]:
         parsed = parse(MemoUpdate, self.name, given)
         if isinstance(parsed, Envelope):
             return parsed
-        memo = self.memos.update_status(parsed.memo_id, parsed.status)
-        return success(
-            MemoResult(message=f"The memo {memo.id} is {memo.status} now.", memo_id=memo.id, memo_status=memo.status)
-        )
+        memo = self.service.update_status(parsed.memo_id, parsed.status)
+        return success(tool_base.MemoResult(message=f"The memo is {memo.status} now.", memo_status=memo.status))
