@@ -131,6 +131,7 @@ def built[P: StrategyParams](
     files, of_files = file_parts(params.files if dialogue.has_question else (), model, left)
     said = dialogue.said(params, context_block(bibliography.entries()))
     host, budget = HostSession(session), Budget(params.maximum_total_tokens, params.maximum_tool_calls)
+    slots, keeps_json = BoundedSemaphore(params.parallel_tool_calls), ExtraOutput.TOOL_RESULTS in params.extra_outputs
     window = Window(toolbox.prompt_tools, model.context_size, model.max_tokens)
     return Run(
         params=params,
@@ -140,7 +141,7 @@ def built[P: StrategyParams](
         started=started,
         dialogue=dialogue,
         policy=policy,
-        instruction=build_system_instruction(params.instruction, policy),
+        instruction=build_system_instruction(params.instruction, defaults=policy),
         said=said,
         task=dialogue.task(said),
         files=files,
@@ -149,12 +150,12 @@ def built[P: StrategyParams](
             host,
             toolbox,
             clock,
-            BoundedSemaphore(params.parallel_tool_calls),  # over all loops of the run
+            slots,
             secrets,
             budget,
             ToolSearch(toolbox, found_tools(state, toolbox)),
             params.tool_result_limit,
-            keeps_json=ExtraOutput.TOOL_RESULTS in params.extra_outputs,
+            keeps_json=keeps_json,
             keeps_pictures=model.can_take("image"),
         ),
         budget=budget,

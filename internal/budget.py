@@ -77,9 +77,8 @@ class Budget:
     @property
     def refusals(self) -> dict[StopReason, str]:
         """What the model reads in place of a call beyond each limit."""
-        tokens = template.TOKENS_USED_UP.format(most=self.maximum_tokens)
         return {
-            StopReason.TOKEN_LIMIT: tokens,
+            StopReason.TOKEN_LIMIT: template.TOKENS_USED_UP.format(most=self.maximum_tokens),
             StopReason.CALL_LIMIT: template.CALLS_USED_UP.format(most=self.maximum_calls),
         }
 

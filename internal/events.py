@@ -220,11 +220,10 @@ class RunSummary:
     variables: Mapping[str, Any] = field(default_factory=dict)
     extra_outputs: frozenset[ExtraOutput] = frozenset()
     decisions: Mapping[str, Any] = field(default_factory=dict)
-    """What it adds to ``decision_summary``."""
     brought: Sequence[Brought] = ()
     """What answer tools brought, if that is the answer."""
     state: State | None = None
-    """For a later run; None where the run does not put it out."""
+    """None where the run does not put it out."""
     sources_heading: str = ""
     """Above the list of cited sources at the end of the answer; "" where there is to be no list."""
 

@@ -20,11 +20,7 @@ def build_round_prompt_messages(
 
 
 def should_emit_response_text(
-    *,
-    has_tool_calls: bool,
-    iteration_step: int,
-    max_iteration_steps: int,
-    emit_intermediate_thoughts: bool = True,
+    *, has_tool_calls: bool, iteration_step: int, max_iteration_steps: int, emit_intermediate_thoughts: bool = True
 ) -> bool:
     """Whether the user may see the text of a turn.
 

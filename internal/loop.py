@@ -15,13 +15,11 @@ from internal.model.display import DisplayRule
 from internal.model.reading import ModelTurn, TurnSpan
 from internal.model.turn import ModelCaller, TimeIsUp
 from internal.node.tools import Tool
-from internal.node.virtual_tools import RESERVED_NAMES, SUBMIT_ANSWER
+from internal.node.virtual_tools import SUBMIT_ANSWER
 from internal.text.texts import language_of
 from prompt import template
 
 _MAX_NAMES = 3
-_MAX_NAME_LENGTH = 64
-"""Characters; the model may invent names of any length."""
 
 
 @dataclass(frozen=True)
@@ -164,11 +162,8 @@ class AgentLoop:
     rounds: ToolRounds
     part: LoopPart
     maximum_iterations: int
-    """Rounds in which tools may run."""
     tool_deadline: Deadline
-    """Ends the tool phase."""
     end: Deadline
-    """Ends the closing answer."""
     show_thoughts: bool
     words: str
     """What the user wrote: it suggests the language in which silent rounds are announced."""
@@ -281,7 +276,7 @@ class AgentLoop:
             judged = self.rounds.approvals.hold(judged, toolbox, self.part.subtask)
         finish = None if waits(judged) else self.answer.after_calls(turn, judged, closing)
         if closing is None and self.show_thoughts and not turn.has_shown:
-            used = (call.name for call in turn.calls if call.name not in RESERVED_NAMES)
+            used = (each.tool.name for each in judged if each.tool and each.tool.runs)
             if line := tools_line(used, self.words):  # of a round in which the model says nothing
                 yield Remark(line)
         allowed = without_tools(judged) if closing or finish else judged
@@ -340,7 +335,7 @@ class AgentLoop:
 def tools_line(tools: Iterable[str], words: str) -> str:
     """Name the first few of these tools, each once; empty without any name."""
     language = language_of(words)
-    names = list(dict.fromkeys(name for tool in tools if (name := " ".join(tool.split())[:_MAX_NAME_LENGTH])))
+    names = list(dict.fromkeys(tools))
     if not names:
         return ""
     listed = template.NAME_SEPARATOR[language].join(names[:_MAX_NAMES])

@@ -67,9 +67,7 @@ class PlanAndReflectParams(StrategyParams):
     """The common parameters, and how far a plan may go."""
 
     maximum_subtasks: Annotated[int, Limits(1, MAX_SUBTASKS)] = 4
-    """Subtasks of one plan."""
     maximum_attempts: Annotated[int, Limits(1, 5)] = 3
-    """Attempts at one subtask, each with its own rounds."""
 
 
 type PlanRun = Run[PlanAndReflectParams]
@@ -80,7 +78,10 @@ def plan_and_reflect(run: PlanRun) -> Generator[Event, None, Result]:
     if run.dialogue.open and run.dialogue.open.plan:
         subtasks: Sequence[SubtaskRecord] = run.dialogue.open.plan.subtasks
     else:
-        subtasks = yield from in_row(SpanStarted("plan", "PLAN"), _plan(run), run.clock, _names)
+        row = SpanStarted("plan", "PLAN")
+        subtasks = yield from in_row(
+            row, _plan(run), run.clock, lambda plan: {"subtasks": [subtask.name for subtask in plan]}
+        )
     workers = [SubtaskWorker(run, subtasks, number) for number in range(1, len(subtasks) + 1)]
     outcomes = yield from _work_side_by_side(run, workers)
     records = [outcome.record for outcome in outcomes]
@@ -140,10 +141,6 @@ def _plan(run: PlanRun) -> Generator[Event, None, list[SubtaskRecord]]:
         # Of a block's text Dify's page reads Markdown only from the first blank line on.
         yield ThoughtText("\n".join([template.PLAN_HEADING[language_of(run.dialogue.words)], "", *numbered]))
     return [SubtaskRecord(name=name) for name in names]
-
-
-def _names(plan: Sequence[SubtaskRecord]) -> dict[str, object]:
-    return {"subtasks": [subtask.name for subtask in plan]}
 
 
 # The subtasks.
@@ -258,10 +255,7 @@ class SubtaskWorker:
         return "\n".join(f"{number}. {escaped(each.name)}" for number, each in enumerate(self.plan, start=1))
 
     def work(self) -> Generator[Event, None, SubtaskOutcome]:
-        """Attempt until completed, out of attempts, time or advice, or until the run's budget is reached.
-
-        Then neither a closing answer nor a judgement follows. Nor does either while calls wait.
-        """
+        """Attempt until completed, out of attempts, time or advice, while no call waits and the budget lasts."""
         if self._begun.answer and not self._begun.entries:
             return SubtaskOutcome(self._begun)
         last, outcome = self._begun.entries[-1] if self._begun.entries else None, None
@@ -350,16 +344,9 @@ class SubtaskWorker:
         return SubtaskOutcome(self._record(f"{sentence}{nearest}"), limit, unread)
 
     def _record(self, answer: str, *, completed: bool = False, entries: Sequence[EntryRecord] = ()) -> SubtaskRecord:
-        return SubtaskRecord(
-            name=self.name,
-            answer=answer,
-            completed=completed,
-            attempts=self._attempts,
-            rounds=self._begun.rounds + sum(loop.asked for loop in self._loops),
-            advised=self._advised,
-            nearest=self._nearest,
-            entries=tuple(entries),
-        )
+        done = {"attempts": self._attempts, "rounds": self._begun.rounds + sum(loop.asked for loop in self._loops)}
+        kept = {"advised": self._advised, "nearest": self._nearest, "entries": tuple(entries)}
+        return self._begun.model_copy(update={"answer": answer, "completed": completed, **done, **kept})
 
 
 def _gist(advice: str) -> str:
@@ -372,10 +359,7 @@ def answer_from_findings(
 ) -> Generator[Event, None, Finish]:
     """Ask for the answer with as much of the findings as fits, and with less if the provider says that it is too much.
 
-    If no answer comes in time, the findings themselves are the answer.
-
-    Raises:
-        AgentError: the model call failed, and retries did not help.
+    If no answer comes in time, the findings themselves are the answer. Raises ``AgentError`` if the model call failed.
     """
     findings = [outcome.finding for outcome in outcomes]
     answers, toolbox, asked = [finding.answer for finding in findings], run.answering(Toolbox()), 0

@@ -56,8 +56,15 @@ def read_policy(
     return replace(defaults, **overrides)
 
 
-def build_system_instruction(base_instruction: str, policy: PolicyTexts = DEFAULT_POLICY) -> str:
-    """Compose the system prompt."""
+def build_system_instruction(
+    base_instruction: str,
+    prompt_policy_overrides: str | None = None,
+    *,
+    defaults: PolicyTexts = DEFAULT_POLICY,
+    note: Note = lambda _: None,
+) -> str:
+    """Compose the system prompt of an instruction and the policy: the defaults with these overrides."""
+    policy = read_policy(prompt_policy_overrides, defaults, note)
     blocks = [_wrap(tag, getattr(policy, name)) for name, tag in _TAGS.items()]
     texts = (base_instruction.strip(), *blocks, policy.extra_policy)
     return "\n\n".join(text for text in texts if text.strip())

@@ -36,11 +36,7 @@ type Reply = Mapping[str, Any] | None
 def ask_for_call(
     models: ModelCaller, request: Transcript, key: str, deadline: Deadline
 ) -> Generator[Event, None, Reply]:
-    """Have the model answer by a call of the one tool it is offered; a wrong answer is sent back at most twice.
-
-    Raises:
-        ModelCallFailed: the model call failed, and retries did not help.
-    """
+    """Have the model answer by a call of the one tool it is offered; a wrong answer is sent back at most twice."""
     (name,) = models.toolbox.tools
     for number in range(1, MAX_CORRECTIONS + 2):
         turn = yield from models.take_turn(request, TurnSpan(f"{key}.model{number}", key, _UNSEEN, deadline, deadline))
@@ -105,9 +101,7 @@ class SecondLook:
         """Run the loop to an answer that passes, or that is not judged any more.
 
         ``findings`` are what the draft is judged by; None for the tool results of the loop.
-
-        Raises:
-            AgentError: a model call of the loop failed, and retries did not help.
+        Raises ``AgentError`` if a model call of the loop failed.
         """
         is_draft = self._may_judge
         ending = yield from loop.run(is_draft=is_draft)

@@ -39,7 +39,6 @@ class Dialogue:
     """What was said before a run, and whether the user now answers calls that waited."""
 
     strategy: str
-    """The run's own; only the same strategy continues with calls that wait."""
     state: State | None
     """Of an earlier run; it takes the place of the node's memory."""
     resumption: Resumption | None
@@ -58,11 +57,7 @@ class Dialogue:
 
     @classmethod
     def of(cls, params: StrategyParams, toolbox: Toolbox, strategy: str, state: State | None) -> "Dialogue":
-        """Read the conversation.
-
-        Raises:
-            InvalidParameters: nothing is asked, and no call waits that ``approval`` answers.
-        """
+        """Read the conversation; ``InvalidParameters`` if nothing is asked, and ``approval`` answers no call."""
         is_own = state is not None and state.strategy == strategy
         resumption = Resumption.of(state, params.approval, params.query) if state and is_own else None
         if not (resumption or params.query.strip() or params.files):
@@ -129,7 +124,6 @@ class Run[P: StrategyParams]:
     dialogue: Dialogue
     policy: PolicyTexts
     instruction: str
-    """The system prompt."""
     said: UserRecord
     """What the user says in this turn."""
     task: UserRecord
@@ -137,7 +131,6 @@ class Run[P: StrategyParams]:
     files: tuple[PromptMessageContentUnionTypes, ...]
     """This turn's files as parts of the user's message; none where the user says no more than yes."""
     models: ModelCaller
-    """Calls the model; ``models.offering(toolbox)`` is the same with other tools in every request."""
     tools: ToolRunner
     budget: Budget
     """The tokens and tool calls that all loops of the run may use together."""

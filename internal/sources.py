@@ -47,11 +47,10 @@ _UNTITLED = "Untitled"
 
 _CITATION = re.compile(r"[\[【]\s*(\d{1,4}(?:\s*[,、，;]\s*\d{1,4})*)\s*[\]】]")
 _OWN_TAGS = re.compile(
-    r"<(?=\s*+/?+\s*+(?:context|source|persistence|context_gathering|uncertainty_and_ambiguity|tool_preamble"
-    r"|tool_results|task|plan|findings?|results?|criteria|draft|problems)\b)",
+    r"\s*+/?+\s*+(?:context|source|persistence|context_gathering|uncertainty_and_ambiguity|tool_preamble"
+    r"|tool_results|task|plan|findings?|results?|criteria|draft|problems)\b",
     re.IGNORECASE,
 )
-_BLOCK = 16_384
 _CODE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _OWN_LIST = re.compile(
     r"^[^\w\n\[【]*+[\[【]\d{1,4}[\]】][^\w\n]*+\w"  # a line that begins with a number: "- **[1]** Handbook"
@@ -124,15 +123,9 @@ def context_block(entries: Iterable[tuple[int, Source]]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Data with our own tags escaped, a block at a time; a block ends before a ``<``, so that no tag is cut."""
-    if "<" not in text:
-        return text
-    blocks, start = list[str](), 0
-    while start < len(text):
-        end = text.find("<", start + _BLOCK)
-        blocks.append(text[start : end if end > 0 else len(text)])
-        start += len(blocks[-1])
-    return "".join(_OWN_TAGS.sub("&lt;", block) for block in in_turns(blocks))
+    """Data with our own tags escaped."""
+    first, *others = text.split("<")
+    return first + "".join(f"{'&lt;' if _OWN_TAGS.match(part) else '<'}{part}" for part in in_turns(others))
 
 
 def attribute(text: str) -> str:

@@ -55,9 +55,7 @@ def parse_tool_arguments(arguments: object) -> ToolArgumentsParseResult:
 def parse_object(arguments: object, advice: str = f"; {_ONE_OBJECT}") -> dict[str, Any]:
     """Read the text of a JSON object; the advice is for whoever wrote something else.
 
-    Raises:
-        NoObjectError: the text is not a JSON object.
-        UnwritableError: the object could not be written out as JSON again.
+    Raises ``NoObjectError``, or ``UnwritableError`` for an object that could not be written as JSON again.
     """
     if not isinstance(arguments, str):
         raise NoObjectError(f"expected the text of a JSON object, got {type(arguments).__name__}")
@@ -100,11 +98,7 @@ def refuse_constant(name: str) -> None:
 
 
 def refuse_unwritable(value: object, levels: int = MAX_NESTING) -> None:
-    """Refuse half surrogate pairs, infinite numbers, and more nesting than ``levels``.
-
-    Raises:
-        UnwritableError: its path is built only on the way out, because most values are fine.
-    """
+    """Raise ``UnwritableError`` for half surrogate pairs, infinite numbers, and more nesting than ``levels``."""
     if isinstance(value, str):
         if has_lone_surrogate(value):
             raise UnwritableError("half a surrogate pair in the text")

@@ -37,7 +37,7 @@ def test_every_example_of_a_policy_changes_the_prompt() -> None:
     examples = re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     notes = list[str]()
     policies = [read_policy(example, note=notes.append) for example in examples]
-    prompts = [build_system_instruction("You are the help desk.", policy) for policy in policies]
+    prompts = [build_system_instruction("You are the help desk.", defaults=policy) for policy in policies]
 
     assert len({build_system_instruction("You are the help desk."), *prompts}) == len(examples) + 1 > 3
     assert notes == []

@@ -22,7 +22,7 @@ from devhost.plugin.contents import Contents
 from internal.errors import StopReason
 from internal.node.params import ExtraOutput, StrategyParams
 from internal.plan_and_reflect import PlanAndReflectParams
-from internal.policy import build_system_instruction, read_policy
+from internal.policy import build_system_instruction
 
 ROOT = Path(__file__).parent.parent
 LANGUAGES = {"en_US", "ja_JP", "zh_Hans", "pt_BR"}
@@ -112,7 +112,7 @@ def test_help_of_the_overrides_shows_an_example_that_works(language: str) -> Non
     example = text[text.index("{") : text.index("}") + 1]
 
     notes = list[str]()
-    prompt = build_system_instruction("", read_policy(example, note=notes.append))
+    prompt = build_system_instruction("", example, note=notes.append)
     assert notes == []
     assert json.loads(example)["extra_policy"] in prompt
     assert "<tool_preamble>" not in prompt

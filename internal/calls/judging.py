@@ -21,8 +21,6 @@ from internal.tooling import resolve_tool_instance, unknown_tool_error, without_
 from prompt import template
 
 _VALIDATION_ERROR = "tool arguments validation error: "
-_MAX_NAME_LENGTH = 200
-_MAX_NAMED = 10
 
 
 class ArgumentsInvalid(Exception):  # noqa: N818 - its text is what the model reads
@@ -30,18 +28,12 @@ class ArgumentsInvalid(Exception):  # noqa: N818 - its text is what the model re
 
 
 def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments to send, without the developer's fixed values: checked against the schema, fitted by type.
-
-    Raises:
-        ArgumentsInvalid: naming every argument that does not fit and what would.
-    """
+    """The arguments to send, checked and fitted by type; ``ArgumentsInvalid`` names everything that does not fit."""
     if tool.check is not None:
         return _validate_virtual(tool.check, arguments)
-    unknown = [name for name in arguments if name not in tool.parameters]
+    unknown = ", ".join(repr(name) for name in arguments if name not in tool.parameters)
     known = ", ".join(tool.parameters) or "none"
-    problems = [
-        f"unknown argument {name[:_MAX_NAME_LENGTH]!r}; valid arguments are: {known}" for name in unknown[:_MAX_NAMED]
-    ]
+    problems = [f"unknown argument {unknown}; valid arguments are: {known}"] if unknown else []
     valid: dict[str, Any] = {}
     for name, parameter in tool.parameters.items():
         given = arguments.get(name)
@@ -283,7 +275,7 @@ class Resumption:
 
     def notes(self, waiting: Collection[str]) -> Iterator[Sentence]:
         """The ids in the approval that no waiting call has."""
-        for unknown in [each for each in self.decision.answers if each not in waiting][:_MAX_NAMED]:
+        for unknown in (each for each in self.decision.answers if each not in waiting):
             yield Quoting(f"approval: no call {unknown!r} waits")
 
     def judge(self, call: CallRecord, waiting: Iterable[CallRecord], toolbox: Toolbox, seconds: float) -> JudgedCall:

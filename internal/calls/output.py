@@ -1,7 +1,4 @@
-"""The messages of a tool, turned into text for the model, files for the user, and sources; and why a tool failed.
-
-A tool may send any amount: what is kept is bounded, and a note in the log says so.
-"""
+"""The messages of a tool, turned into text for the model, files for the user, and sources; and why a tool failed."""
 
 import base64
 import binascii
@@ -20,20 +17,13 @@ from internal.call import CallStatus
 from internal.calls.pictures import MAX_PICTURES, Picture
 from internal.clock import in_turns
 from internal.errors import OurWords, Quoting, Sentence
-from internal.events import (
-    MAX_ADDRESS_LENGTH,
-    MAX_FILE_BYTES,
-    MAX_NAME_LENGTH,
-    ExternalImage,
-    HostedFile,
-    UserFile,
-)
+from internal.events import MAX_ADDRESS_LENGTH, MAX_FILE_BYTES, MAX_NAME_LENGTH, ExternalImage, HostedFile, UserFile
 from internal.host.failures import FailureKind, HostFailure, without_directories, without_tracebacks
 from internal.host.files import FileBytes, FileRefused, is_local_path, read_local_file, sniff_mime_type
 from internal.host.session import WireMessage
 from internal.sources import Source, read_source
 from internal.text.secrets import BORDER, KnownSecrets, Redactor
-from internal.text.texts import MAX_KEPT_LENGTH, Excerpt, KeptText, joined, parse_pasted
+from internal.text.texts import MAX_KEPT_LENGTH, KeptText, joined, parse_pasted
 
 TOOL_FAILED = "tool invoke error: failed to execute tool"
 MAX_REASON_LENGTH = 500
@@ -290,12 +280,12 @@ class ToolOutput:
         self._lengths[part] += length
         return True
 
-    def rendered(self) -> Excerpt:
+    def rendered(self) -> str:
         """What the model reads, redacted, before it is cut to size; "" when the tool said nothing."""
         self._add_notes()
         has_said = self._texts.says_something or self._json.length or self._lines.length
         last = self._lines if has_said else self._contents
-        return joined([*self._texts_and_data(), last.excerpt(self._redactor.text)])
+        return joined(*self._texts_and_data(), last.excerpt(self._redactor.text))
 
     def for_user(self) -> tuple[str, tuple[Any, ...]]:
         """What a user gets of it besides files, redacted: a text, and the JSON values.
@@ -303,18 +293,18 @@ class ToolOutput:
         The text is the tool's; without any, what was said in another way; and the links.
         """
         redact = self._redactor.text
-        said = next((part for part in self._texts_and_data() if part.text.strip()), self._contents.excerpt(redact))
+        said = next((part for part in self._texts_and_data() if part.strip()), self._contents.excerpt(redact))
         values = tuple(self._redactor.json(json.loads(value)) for value in in_turns(self.sent_json))
-        return joined([said, self._links.excerpt(redact)]).text, values
+        return joined(said, self._links.excerpt(redact)), values
 
-    def _texts_and_data(self) -> tuple[Excerpt, Excerpt]:
+    def _texts_and_data(self) -> tuple[str, str]:
         """The texts, and the JSON; without either, the variables."""
         redact = self._redactor.text
         texts = self._texts.excerpt(partial(self._redactor.texts, between=self._between_texts))
         if self._texts.says_something or self._json.length or not self._variables:
             return texts, self._json.excerpt(redact)
         values = {key: each.getvalue() if isinstance(each, StringIO) else each for key, each in self._variables.items()}
-        return texts, Excerpt(redact(json.dumps(values, ensure_ascii=False)))
+        return texts, redact(json.dumps(values, ensure_ascii=False))
 
     def _add_notes(self) -> None:
         if self._texts.says_something or self._json.length:

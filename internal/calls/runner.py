@@ -32,7 +32,7 @@ from internal.node.tools import Toolbox
 from internal.node.virtual_tools import READ_RESULT, find_tools_tool, read_result_tool
 from internal.sources import Bibliography, citation_lines
 from internal.text.secrets import KnownSecrets
-from internal.text.texts import Excerpt, cut_to_size
+from internal.text.texts import cut_to_size, joined
 from internal.transcript.transcript import Transcript
 from prompt import template
 
@@ -91,7 +91,7 @@ class Answer(NamedTuple):
     """A call that has ended, and its whole result: the round cuts it, once the sources have numbers."""
 
     ended: EndedCall
-    whole: Excerpt
+    whole: str
     pictures: Sequence[Picture] = ()
     for_user: tuple[str, tuple[Any, ...]] = "", ()
     """What an answer tool brought: a text, and JSON values."""
@@ -194,14 +194,12 @@ class ToolRunner:
 
     def _answer(self, job: _Job, failure: ToolFailure | None, output: ToolOutput | None = None) -> Answer:
         """The end of a call: why it failed, then what it had said."""
-        said = output.rendered() if output else Excerpt("")
-        text = "\n\n".join(part for part in (failure.told if failure else "", said.text) if part)
-        whole = Excerpt(text if text.strip() else template.NO_OUTPUT, said.missing)
+        said = joined(failure.told if failure else "", output.rendered() if output else "") or template.NO_OUTPUT
         pictures = output.pictures if output else ()
         ended = EndedCall(
             judged=job.call,
             status=failure.status if failure else CallStatus.OK,
-            tool_response=cut_to_size(whole.text, self.result_limit, whole.missing),
+            tool_response=cut_to_size(said, self.result_limit),
             error=failure.error if failure else None,
             elapsed_seconds=self.clock.now() - job.started,
             transient=failure is not None and failure.transient,
@@ -209,7 +207,7 @@ class ToolRunner:
             pictures=tuple(each.digest for each in pictures if each.part),
             sent_json=tuple(output.sent_json) if output else (),
         )
-        return Answer(ended, whole, pictures, output.for_user() if output and ended.brings_answer else ("", ()))
+        return Answer(ended, said, pictures, output.for_user() if output and ended.brings_answer else ("", ()))
 
 
 @dataclass
@@ -322,7 +320,7 @@ class ToolRounds:
                 continue
             yield ToolStarted(key, call)
             ended = self._ended(call)
-            answers[key] = Answer(ended, Excerpt(ended.tool_response))
+            answers[key] = Answer(ended, ended.tool_response)
             yield ToolFinished(key, ended)
         return answers
 
@@ -344,17 +342,14 @@ class ToolRounds:
         return EndedCall(call, status, text, error, now() - started)
 
     def _result(self, answer: Answer) -> Result:
-        """The result as the model reads it: with the numbers of its sources, within the limit.
-
-        A whole result that does not fit is kept, and the note in what is shown says how to read on.
-        """
+        """The result as the model reads it, with its sources' numbers; what does not fit is kept."""
         call, limit, whole = answer.ended.call, self.tools.result_limit, answer.whole
         numbers = self.bibliography.add(answer.ended.sources)
         cited = cut_to_size(citation_lines(zip(numbers, answer.ended.sources, strict=True)), limit // 2)
         end = f"\n\n{cited}" if cited else ""
         room = limit - len(end)
-        lasting = cut_to_size(whole.text, room, whole.missing) + end
-        name = self.transcript.long_results.keep(whole) if len(whole.text) > room else None
+        lasting = cut_to_size(whole, room) + end
+        name = self.transcript.long_results.keep(whole) if len(whole) > room else None
         if name is None:
             return Result(call, lasting, lasting)
         self.transcript.readable.append(name)
@@ -362,7 +357,7 @@ class ToolRounds:
             read = partial(self.transcript.long_results.read, self.transcript.readable, limit)
             self.transcript.offered[READ_RESULT] = read_result_tool(read)
         note = partial(template.CHARACTERS_TO_READ.format, id=name)
-        return Result(call, cut_to_size(whole.text, room, whole.missing, note) + end, lasting)
+        return Result(call, cut_to_size(whole, room, note) + end, lasting)
 
 
 def _brought(answers: Iterable[Answer], results: Iterable[Result]) -> list[Brought]:

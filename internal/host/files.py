@@ -45,11 +45,7 @@ def is_local_path(location: str) -> bool:
 
 
 def read_local_file(location: str, *, root: Path = FILES_ROOT, limit: int = MAX_LOCAL_FILE_BYTES) -> FileBytes:
-    """Read the file that a path or ``file:`` URL names.
-
-    Raises:
-        FileRefused: it is outside the root, not a regular file, too large, or cannot be read.
-    """
+    """Read the file that a path or ``file:`` URL names; ``FileRefused`` unless it is a small regular file in root."""
     try:
         path = unquote(urlsplit(location).path) if location.startswith("file:") else location
         resolved = os.path.realpath(path, strict=True)

@@ -3,9 +3,9 @@
 import json
 import math
 import re
-import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from secrets import token_hex
 from typing import Any, Protocol, cast
 
 import gevent
@@ -60,10 +60,6 @@ class ModelRequest:
     messages: Sequence[PromptMessage]
     tools: Sequence[PromptMessageTool] = ()
     stop: Sequence[str] = ()
-
-
-def carries_opaque_body(message: PromptMessage) -> bool:
-    return without_opaque_body(message) is not message
 
 
 def without_opaque_body(message: PromptMessage) -> PromptMessage:
@@ -130,9 +126,7 @@ def batches[T](items: Generator[T, None, None], left: Callable[[], float], silen
     deadline is passed on first. ``silence`` is how many seconds may pass without an item. Heartbeats of the HTTP
     transport extend neither, though they do extend the SDK's own limit.
 
-    Raises:
-        HostFailure: the call failed, or was silent for too long.
-        DeadlinePassed: no time is left.
+    Raises ``HostFailure`` if the call failed, or was silent for too long; ``DeadlinePassed`` if no time is left.
     """
     inbox: Queue[T | _End] = Queue(MAX_WAITING)
     reader = gevent.spawn(_read, items, inbox)
@@ -175,7 +169,7 @@ def _read[T](items: Generator[T, None, None], inbox: "Queue[T | _End]") -> None:
 
 
 def new_request_id() -> str:
-    return uuid.uuid4().hex
+    return token_hex(16)
 
 
 def _sent_under[I: BackwardsInvocation[Any]](request_id: str, invocation: I) -> I:

@@ -13,7 +13,6 @@ from urllib.parse import parse_qsl, urlsplit
 from dify_plugin.file.file import File
 
 from internal.call import WaitingCall, canonical_json
-from internal.clock import in_turns
 from internal.node.tools import Tool
 from internal.text.texts import cut_to_size, language_of, wellformed
 from internal.tooling import MAX_ARGUMENTS_LENGTH, refuse_constant
@@ -246,7 +245,7 @@ def approval_question(calls: Sequence[WaitingCall], query: str) -> str:
     language = language_of(query)
     is_alone = len(calls) == 1
     request = template.APPROVAL_REQUEST if is_alone else template.APPROVAL_REQUEST_FOR_SEVERAL
-    shown = ["\n".join(_lines(call, language, is_alone=is_alone)).rstrip("\n") for call in in_turns(calls)]
+    shown = ["\n".join(_lines(call, language, is_alone=is_alone)).rstrip("\n") for call in calls]
     return "\n\n".join([request[language].format(count=len(calls)), *shown])
 
 
@@ -266,6 +265,6 @@ def _lines(call: WaitingCall, language: str, *, is_alone: bool) -> Iterator[str]
         yield f"{template.SUBTASK_OF_CALL[language]}{inline_code(call.subtask)}\n"
     if not call.valid.arguments:
         yield template.WITHOUT_ARGUMENTS[language]
-    for argument, value in in_turns(call.valid.arguments.items()):
+    for argument, value in call.valid.arguments.items():
         shown = code(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
         yield f"- {inline_code(argument)}:{'' if shown.startswith('\n') else ' '}{shown}"

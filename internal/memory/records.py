@@ -23,7 +23,7 @@ from internal.call import CallStatus, EndedCall, JudgedCall, Result, ToolCall, W
 from internal.clock import in_turns
 from internal.host.session import MAX_EXACT_INTEGER
 from internal.node.tools import Tool, Toolbox
-from internal.sources import Source, attribute, escaped
+from internal.sources import MAX_TITLE_LENGTH, Source, attribute, escaped
 from internal.text.secrets import Redactor
 from internal.text.texts import cut_to_size
 from prompt import template
@@ -283,7 +283,6 @@ def unread_results(results: Iterable[str]) -> str:
 # What a run did, as records of its conversation.
 
 _MAX_SOURCES = 300
-_MAX_TITLE_LENGTH = 200
 
 
 def record_of_round(said: str, ended: Sequence[EndedCall], results: Sequence[Result]) -> RoundRecord | None:
@@ -363,7 +362,7 @@ def _unfinished(subtask: SubtaskRecord) -> str:
 
 def recorded_sources(before: State | None, entries: Sequence[tuple[int, Source]]) -> tuple[SourceRecord, ...]:
     """The sources of the conversation, the newest of them in a long one."""
-    cut = slice(_MAX_TITLE_LENGTH)
+    cut = slice(MAX_TITLE_LENGTH)
     new = [
         SourceRecord(number=number, title=source.label[cut], document_id=source.document_id and source.document_id[cut])
         for number, source in entries[-_MAX_SOURCES:]

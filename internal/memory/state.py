@@ -14,13 +14,7 @@ from typing import Any
 from internal.clock import give_way, in_turns
 from internal.errors import InvalidParameters
 from internal.memory.records import CallRecord, EntryRecord, RoundRecord, State, UserRecord
-from internal.text.texts import (
-    cut_to_size,
-    looks_like_selector,
-    missing_variable,
-    wellformed,
-    without_escaped_nul,
-)
+from internal.text.texts import cut_to_size, looks_like_selector, missing_variable, wellformed, without_escaped_nul
 from prompt import template
 
 VERSION = 1
@@ -42,11 +36,7 @@ _ADVICE = "give it the variable 'state' of an earlier run, unchanged, or leave i
 
 
 def encode(state: State) -> str:
-    """The state as text, with as much of it as has room.
-
-    Raises:
-        ValueError: the calls that wait do not fit (``size_of_waiting``).
-    """
+    """The state as text, with as much of it as has room; a ``ValueError`` if the calls that wait have none."""
     content = base64.urlsafe_b64encode(_fitted(state.with_texts(wellformed, wellformed))).decode()
     return f"{_BEGINNING}{VERSION}.{_checksum(content)}.{content}"
 
@@ -54,10 +44,8 @@ def encode(state: State) -> str:
 def decode(text: str) -> State | None:
     """The state that a text holds; None for a text that stands for none.
 
-    The checksum finds damage, such as a text that was cut; anybody can write a text with a correct one.
-
-    Raises:
-        InvalidParameters: the text is not a state of this version, whole and unchanged; never quotes its content.
+    The checksum finds damage, such as a text that was cut; anybody can write a text with a correct one. Raises
+    ``InvalidParameters``, which quotes nothing, if it is not a state of this version, whole and unchanged.
     """
     text = text.strip()
     if text in _NONE:
@@ -239,10 +227,7 @@ def _with_short_texts(state: State, number: int) -> State:
 
 
 def _cut(value: Any, limit: int, name: str = "") -> Any:  # noqa: ANN401 - a record's fields
-    """Each text in at most so many characters, but for those of calls that wait; arguments stay JSON.
-
-    Of the shortest, a round has only the calls that wait, or its last, and there are no names of files.
-    """
+    """Each text in at most so many characters, but for calls that wait; arguments stay JSON, files and calls may go."""
     match value:
         case {"arguments": _, "result": None}:
             return value

@@ -1,5 +1,1 @@
-"""One model turn.
-
-In: a transcript and the tools. Out: events while the model streams, then a ModelTurn: text, thoughts, calls, usage.
-A failed call is retried here.
-"""
+"""One model turn: the request, the stream as it comes, its calls, and what the user sees of it."""

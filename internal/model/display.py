@@ -1,7 +1,4 @@
-"""Shows a turn while it streams: text is held back until it is clearly the answer.
-
-A remark before tool calls becomes a thought, or goes to the log only.
-"""
+"""Shows a turn while it streams: text is held back until it is clearly the answer, and no remark before calls."""
 
 import re
 from collections.abc import Iterator
@@ -176,7 +173,6 @@ class Trimmer:
 
     def __init__(self) -> None:
         self.held = ""
-        """The white space at the end so far."""
         self._has_begun = False
 
     def feed(self, text: str) -> str:

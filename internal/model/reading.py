@@ -63,7 +63,6 @@ class ModelTurn:
     content: Content
     """Raw, thoughts included, as it must go back to the model."""
     text: str
-    """The visible text."""
     calls: tuple[ToolCall, ...] = ()
     opaque_body: Any = None
     """The provider's; carried, never opened."""
@@ -86,7 +85,6 @@ class TurnSpan:
     key: str
     """The turn's row in the log."""
     round_key: str
-    """The row above it."""
     rule: DisplayRule
     deadline: Deadline
     """Until something is shown."""
@@ -145,10 +143,7 @@ class Reading:
         return (self.span.end if self.is_answering else self.span.deadline).left()
 
     def finish(self, cut: StopReason | None = None) -> Generator[Event, None, ModelTurn]:
-        """Show what was held back, now that it is known what the turn was, and return the turn.
-
-        ``cut`` is why the turn was cut, if that is known better than from its finish reason.
-        """
+        """Show what was held back, and return the turn; ``cut`` says why it was cut, if the caller knows that."""
         cut = cut or _CUT_REASONS.get((self.finish_reason or "").rpartition(".")[2].lower())
         calls = self.calls
         is_cut = cut is not None or (self.was_cut_off and not calls)
@@ -247,7 +242,6 @@ class _Draft:
     _pieces: list[str] = field(default_factory=list)
     """Of the arguments, until their join is longer than arguments may be."""
     _size: int = 0
-    """Characters of the join of all pieces."""
     _snapshot: str | None = ""
     """The last piece, as long as each was the beginning of the next."""
 
@@ -279,10 +273,7 @@ class _Draft:
 
 
 class CallAssembler:
-    """Puts the tool calls of one turn together from fragments, growing snapshots and duplicates, with any ids.
-
-    One rule serves all providers (docs/model-facts.md, "How tool calls stream").
-    """
+    """Puts the tool calls of one turn together, however they stream (docs/model-facts.md, "How tool calls stream")."""
 
     def __init__(self, fallback_id: str) -> None:
         """A call without an id gets ``{fallback_id}_{position}``."""

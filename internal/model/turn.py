@@ -14,7 +14,7 @@ from internal.clock import Clock
 from internal.errors import ModelCallFailed, OurWords, Quoting, Sentence, StopReason
 from internal.events import Event, ModelFinished, ModelStarted, Noted
 from internal.host.failures import FailureKind, HostFailure
-from internal.host.session import DeadlinePassed, HostSession, ModelRequest, carries_opaque_body, new_request_id
+from internal.host.session import DeadlinePassed, HostSession, ModelRequest, new_request_id, without_opaque_body
 from internal.model.reading import ModelTurn, Reading, TurnSpan
 from internal.node.tools import Toolbox
 from internal.text.secrets import KnownSecrets, texts_in
@@ -29,10 +29,7 @@ _MAY_REFUSE_A_BODY = frozenset({FailureKind.INVALID_REQUEST, FailureKind.UNKNOWN
 
 @dataclass
 class ModelInUse:
-    """The model that answers a run's requests: the node's own, and its fallback once that one has failed for good.
-
-    All loops of a run share one object.
-    """
+    """The model that answers the requests of a run: the node's own, or its fallback once that one has failed."""
 
     first: LLMModelConfig
     fallback: LLMModelConfig | None = None
@@ -89,9 +86,8 @@ class ModelCaller:
     def take_turn(self, transcript: Transcript, span: TurnSpan) -> Generator[Event, None, ModelTurn | TimeIsUp]:
         """Have the model take a turn; if it fails for good, have the fallback model take it, with one try.
 
-        Raises:
-            ModelCallFailed: nothing is left to try, or something of the turn was shown already.
-            InvalidParameters: the request cannot be made to fit.
+        Raises ``ModelCallFailed``, also where something was shown already, and ``InvalidParameters`` if the request
+        cannot be made to fit.
         """
         asked = _Asked(self, self.models.now, transcript, span)
         outcome = yield from asked.run()
@@ -156,7 +152,7 @@ class _Asked:
         """Send the request and read the stream to its end; None if the model is to be asked again."""
         caller, reading = self.caller, self.reading
         if not caller.models.takes_opaque_bodies:
-            self.transcript.drop_opaque_bodies()
+            self.transcript.shorten(without_opaque_body)
         for note in caller.window.fit(self.transcript):
             yield Noted(note, self.span.key)
         stop = caller.stop if self.model is caller.models.first else ()
@@ -220,7 +216,7 @@ class _Asked:
         if self.has_one_try or self.model is not self.caller.models.now:
             return False
         may_blame_body = failure.names_opaque_body or failure.kind in _MAY_REFUSE_A_BODY
-        if may_blame_body and any(map(carries_opaque_body, request.messages)):
+        if may_blame_body and any(without_opaque_body(each) is not each for each in request.messages):
             self.caller.models.refuse_opaque_bodies()
             yield self._note("the host refused the provider's opaque bodies; the run continues without them")
             return True
@@ -242,10 +238,7 @@ class _Asked:
         return Noted(OurWords(words), self.span.key)
 
     def _used(self) -> Usage:
-        """What a try has cost: as reported, or estimated if the stream was cut before.
-
-        The run's budget counts an estimate of whatever the provider did not report.
-        """
+        """What a try has cost; the run's budget also counts an estimate of what the provider did not report."""
         reading, usage, prompt, completion = self.reading, Usage.of(self.reading.usage), 0, 0
         if reading.chunks and usage.total_tokens <= usage.completion_tokens:
             prompt = self.caller.window.weigh(self.transcript).tokens

@@ -180,6 +180,8 @@ def file_parts(
     files: Sequence[File], model: ModelSelection, seconds: float
 ) -> tuple[tuple[Part, ...], tuple[Quoting, ...]]:
     """This turn's files as the model can take them, fetched side by side; a sentence for each that was not fetched."""
+    if not files:
+        return (), ()
     notes = list[Quoting]()
     read = partial(_file_part, model=model, seconds=min(seconds, _FETCH_SECONDS), note=notes.append)
     return tuple(Pool(_FETCHED_AT_ONCE).map(read, files)), tuple(notes)

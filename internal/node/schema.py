@@ -126,7 +126,6 @@ class _Measured:
         self.length = len(to_json(root))
         self.recursions = 0
         """How many ways lead back into a schema: with each level of a value, the library's errors multiply by it."""
-        self.has_unique_items = False
         self._root, self._schemas, self._patterns = root, 0, set[str]()
         try:
             self.size = self._of(root, frozenset("#"))
@@ -161,7 +160,6 @@ class _Measured:
         return _Size(*map(sum, zip(*sizes, strict=True)))
 
     def _own(self, schema: Mapping[str, Any]) -> _Size:
-        self.has_unique_items |= "uniqueItems" in schema
         required, listed, named = schema.get("required"), schema.get("enum"), schema.get("patternProperties")
         keywords = len(schema) + (len(required) if isinstance(required, list) else 0)
         options = [*(listed if isinstance(listed, list) else ()), schema.get("const")]
@@ -197,8 +195,6 @@ _MAX_EXPLAINED = 15_000
 """Keywords times parts of a value for which the library writes errors: 0.1 s. They copy the schema and the value."""
 _COSTLY_NUMBER = re.compile(rb"(?<!\d)\d{40,}|[eE][-+]?\d{2,}")
 """The library takes up to 0.6 ms to compare one."""
-_LARGE_INTEGER = re.compile(rb"\d{18}")
-"""They have few hashes, so that ``uniqueItems`` compares each with each."""
 _UNUSED = frozenset(
     {"$schema", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"}
     | {"contentEncoding", "contentMediaType", "contentSchema"}
@@ -238,8 +234,6 @@ class Check:
         """Whether a value fits, as far as JSON Schema can say."""
         text, size = to_json(value), self._measured.size
         work = (1 + size.keywords + 100 * size.slow) * _parts(value, text)
-        if self._measured.has_unique_items and work <= _MAX_WORK:
-            work += 4 * len(_LARGE_INTEGER.findall(text)) ** 2
         validator = self._validator_for(text)
         if validator is None or work > _MAX_WORK:
             raise Unchecked
@@ -451,10 +445,7 @@ class _Fitting:
         return found
 
     def _changes(self, error: ValidationError, *, to_text: bool = True) -> list[tuple[Place, object]]:
-        """Places, and what should be there; of alternatives, in the first that all the changes could make fit.
-
-        Where an alternative takes values of the value's own type, it becomes no text: what is wrong there is an error.
-        """
+        """Places, and what should be there; of alternatives, in the first that all changes could make fit."""
         branches = _branches(error)
         to_text = to_text and all(_types_at(tuple(error.instance_path), branch) for branch in branches)
         for branch in branches:

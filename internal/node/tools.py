@@ -79,7 +79,6 @@ class ToolParameter:
 
     name: str
     schema: Mapping[str, Any]
-    """JSON Schema, as sent to the model."""
     required: bool = False
     default: object = None
     takes_files: bool = False
@@ -310,11 +309,8 @@ def build_toolbox(
 ) -> Toolbox:
     """Read the tools one by one; ``reserved`` are the names of virtual tools, which none of these may take.
 
-    ``naming`` are the entries of each parameter that says something of the tools that it names.
-
-    Raises:
-        InvalidParameters: one of these entries matches no tool; the tool that it means would, for instance, run without
-            approval.
+    ``naming`` are the entries of each parameter that says something of the tools that it names; one that matches no
+    tool is an ``InvalidParameters``: the tool that it means would, for instance, run without approval.
     """
     tools: dict[str, Tool] = {}
     notes: list[Sentence] = []

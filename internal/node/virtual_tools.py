@@ -9,7 +9,6 @@ from internal.errors import InvalidParameters, OurWords
 from internal.host.session import MAX_EXACT_INTEGER
 from internal.node.schema import REMARKS, Check, Problem, SchemaUnusable, check_of, resolve
 from internal.node.tools import Lookup, Tool
-from internal.text.secrets import texts_in
 from internal.text.texts import looks_like_selector, missing_variable, read_pasted, without_escaped_nul
 from internal.tooling import NoObjectError, UnwritableError, parse_object
 from prompt import template
@@ -70,11 +69,7 @@ def find_tools_tool(count: int, lookup: Lookup) -> Tool:
 
 
 def answer_tool(answer_schema: str) -> Tool:
-    """The tool whose arguments are the answer.
-
-    Raises:
-        InvalidParameters: the text is not the JSON Schema of an object.
-    """
+    """The tool whose arguments are the answer; ``InvalidParameters`` if the text is not an object's JSON Schema."""
     if looks_like_selector(answer_schema):
         raise InvalidParameters(f"parameter 'answer_schema': {missing_variable(answer_schema)}")
     try:
@@ -173,10 +168,6 @@ class StructuredOutput:
         integers = "1 integer" if len(large) == 1 else f"{len(large)} integers"
         note = f"structured_output: the host rounds {integers} above 2^53; the answer's text is exact"
         return cls(answer, answer, OurWords(note))
-
-    def texts(self) -> Iterator[str]:
-        """The texts in the answer."""
-        return texts_in(self.answer)
 
 
 def _large_integers(value: object) -> Iterator[int]:

@@ -8,10 +8,10 @@ entries").
 import contextlib
 import json
 import re
-import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from secrets import token_hex
 from typing import Any, assert_never
 
 from dify_plugin.entities.agent import AgentInvokeMessage
@@ -157,7 +157,6 @@ class _OpenRow:
     calls: dict[str, Mapping[str, str]] = field(default_factory=dict)
     """Right below, by their keys."""
     usage: Usage | None = None
-    """None if no model was called."""
     failed_calls: int = 0
 
 
@@ -167,7 +166,7 @@ class LogTree:
     def __init__(self, secrets: KnownSecrets, content: LogContent) -> None:
         self._secrets = secrets
         self._content = content
-        self._run = uuid.uuid4().hex[:12]
+        self._run = token_hex(6)
         self._open: dict[str, _OpenRow] = {}
         self._notes = 0
         self._notes_of_run: list[object] = []

@@ -160,10 +160,7 @@ def _text_messages(text: str) -> Iterator[AgentInvokeMessage]:
 
 
 def paced(messages: Iterable[AgentInvokeMessage], clock: Clock) -> Iterator[AgentInvokeMessage]:
-    """Pause before the next message when the last MAX_AT_ONCE took less than AT_ONCE_SECONDS.
-
-    Blob chunks do not count: the daemon puts them together before the queue.
-    """
+    """Pause where the last MAX_AT_ONCE messages took less than AT_ONCE_SECONDS; blob chunks do not queue up."""
     written: deque[float] = deque(maxlen=MAX_AT_ONCE)
     for message in messages:
         if message.type is InvokeMessage.MessageType.BLOB_CHUNK:

@@ -20,7 +20,7 @@ from internal.host.session import read_exactly
 from internal.memory.state import encode
 from internal.node.params import ExtraOutput
 from internal.sources import Source, cited_numbers
-from internal.text.secrets import KnownSecrets, Redactor
+from internal.text.secrets import KnownSecrets, Redactor, texts_in
 
 MAX_CHUNK_BYTES = 8192
 """Bytes of one blob chunk that the daemon takes: docs/host-facts.md, "Size limits"."""
@@ -223,13 +223,13 @@ def _can_be_written(value: object) -> bool:
 
 
 def _sources(summary: RunSummary) -> list[_Json]:
-    """All sources of the run, and those of earlier runs that the answer cites: by number, or cited first if many."""
+    """All sources of the run, and those of earlier runs that the answer cites, by number."""
     structured = summary.structured_output
     # In JSON the brackets around a number are a list; and a tool does not know our numbers.
-    texts = structured.texts() if structured and structured.answer is not None else [summary.answer]
+    texts = texts_in(structured.answer) if structured and structured.answer is not None else [summary.answer]
     cited = frozenset(number for text in texts if not summary.brought for number in cited_numbers(text))
     earlier = [each for each in summary.earlier_sources if each[0] in cited]
-    listed = [
+    return [
         {
             "number": number,
             "title": source.label,
@@ -239,9 +239,6 @@ def _sources(summary: RunSummary) -> list[_Json]:
         }
         for number, source in in_turns((*earlier, *summary.sources))
     ]
-    return (
-        listed if size_on_the_wire(listed) < MAX_OBJECT_BYTES // 2 else sorted(listed, key=lambda one: not one["cited"])
-    )
 
 
 def _tool_runs(summary: RunSummary) -> list[_Json]:

@@ -6,7 +6,6 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from io import StringIO
 from typing import Literal
 
@@ -66,15 +65,8 @@ _MIN_KEPT = 200
 """Characters of each of several texts that are cut to fit together."""
 _SEAM = 20_000
 """Characters that are dropped at each side of a gap, because half of a secret may be there."""
-
-
-@dataclass(frozen=True)
-class Excerpt:
-    """A text that may have gaps."""
-
-    text: str
-    missing: int = 0
-    """Characters that are not in ``text``."""
+NOT_KEPT = re.compile(re.escape(template.CHARACTERS_NOT_KEPT).replace(re.escape("{count}"), r"(\d{1,18})"))
+"""The note on a gap."""
 
 
 class KeptText:
@@ -83,13 +75,9 @@ class KeptText:
     def __init__(self, longest: int = MAX_KEPT_LENGTH, tail: int = _TAIL) -> None:
         """Keep at most ``longest`` characters; of a longer text the end has at least ``tail``."""
         self.length = 0
-        """Characters that have come."""
         self.last = ""
-        """The last character that has come."""
         self.says_something = False
-        """Whether anything but white space has come."""
         self.is_whole = True
-        """Whether all of it is kept."""
         self._kept, self._longest, self._head, self._tail = StringIO(), longest, longest - 2 * tail, tail
 
     def add(self, text: str) -> None:
@@ -107,36 +95,31 @@ class KeptText:
         """The text as it came, as far as it is kept."""
         return self._kept.getvalue()
 
-    def excerpt(self, redact: Callable[[str], str]) -> Excerpt:
-        """What is kept, redacted."""
+    def excerpt(self, redact: Callable[[str], str]) -> str:
+        """What is kept, redacted; a note stands for the middle that is not."""
         kept = self.whole()
         if self.is_whole:
-            return Excerpt(redact(kept))
-        missing = self.length - len(kept) + 2 * _SEAM
-        gap = template.CHARACTERS_NOT_KEPT.format(count=missing)
-        text = f"{redact(kept[: self._head])[:-_SEAM]}{gap}{redact(kept[self._head :])[_SEAM:]}"
-        return Excerpt(text, missing - len(gap))
+            return redact(kept)
+        gap = template.CHARACTERS_NOT_KEPT.format(count=self.length - len(kept) + 2 * _SEAM)
+        return f"{redact(kept[: self._head])[:-_SEAM]}{gap}{redact(kept[self._head :])[_SEAM:]}"
 
 
-def joined(parts: list[Excerpt]) -> Excerpt:
-    """The parts that are not empty, with blank lines between them."""
-    said = [part for part in parts if part.text.strip()]
-    return Excerpt("\n\n".join(part.text for part in said), sum(part.missing for part in said))
+def joined(*parts: str) -> str:
+    """The parts that say something, with blank lines between them."""
+    return "\n\n".join(part for part in parts if part.strip())
 
 
-def cut_to_size(
-    text: str, limit: int, missing: int = 0, note: Callable[..., str] = template.CHARACTERS_LEFT_OUT.format
-) -> str:
+def cut_to_size(text: str, limit: int, note: Callable[..., str] = template.CHARACTERS_LEFT_OUT.format) -> str:
     """Keep head and tail of a long text within ``limit`` characters, with a note about what is left out in between.
 
-    ``missing`` characters are not in the text any more, and count as left out. ``note`` is given ``count``, the number
-    of characters left out, and ``offset``, where they begin.
+    ``note`` is given ``count``, the number of characters left out, and ``offset``, where they begin.
     """
     if len(text) <= limit:
         return text
-    kept = limit - len(note(count=len(text) + missing, offset=len(text)))
+    length = len(text) + sum(int(gap[1]) - len(gap[0]) for gap in NOT_KEPT.finditer(text))
+    kept = limit - len(note(count=length, offset=len(text)))
     head, tail = kept - kept // 3, kept // 3
-    gap = note(count=len(text) + missing - kept, offset=head)
+    gap = note(count=length - kept, offset=head)
     return text[:head] + gap + text[len(text) - tail :]
 
 
@@ -184,12 +167,7 @@ def read_pasted(text: str) -> str:
 
 
 def parse_pasted(text: str) -> object:
-    """The JSON value that a text says, well-formed: JSON can escape what a text must not hold.
-
-    Raises:
-        ValueError: it says none.
-        RecursionError: it is nested too deeply.
-    """
+    """The JSON value that a text says, well-formed; ``ValueError``, or ``RecursionError`` if nested too deeply."""
     return wellformed_json(json.loads(text))
 
 

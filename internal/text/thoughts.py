@@ -278,10 +278,7 @@ def without_was_thought(pieces: Iterable[Piece]) -> list[Piece]:
 
 
 def without_thoughts(text: str) -> str:
-    """The visible text of an earlier answer, without the blank lines that thoughts leave around it.
-
-    Quoted tags are as the model had written them.
-    """
+    """The visible text of an earlier answer, without blank lines around thoughts; quoted tags as they were."""
     splitter = ThoughtSplitter()
     pieces = without_was_thought([*splitter.feed(text), *splitter.finish(calls_follow=False)])
     visible = _QUOTED.sub("<", "".join(piece.text for piece in pieces if piece.kind is PieceKind.TEXT))

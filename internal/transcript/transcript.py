@@ -149,7 +149,6 @@ class Transcript:
         self.record: list[EntryRecord] = list(record)
         """What a later run needs of the conversation; without notes, which are about this run."""
         self.rounds = 0
-        """Tool rounds appended so far."""
         self._entries: list[_Entry] = []
         self.weight = Weight()
         self._left_out = 0
@@ -175,10 +174,7 @@ class Transcript:
         *,
         is_tool_round: bool = True,
     ) -> None:
-        """Append an assistant turn that called tools, and one result for each of its calls, in their order.
-
-        ``content`` is what the model said, thoughts included: some providers rebuild their reasoning from it.
-        """
+        """Append a turn that called tools, thoughts included, and one result for each of its calls, in their order."""
         self.rounds += is_tool_round
         calls = [each.call.written_back() for each in results]
         self._append(AssistantPromptMessage(content=content, tool_calls=calls, opaque_body=opaque_body))
@@ -209,9 +205,6 @@ class Transcript:
 
     def append_note(self, text: str) -> None:
         self._append(UserPromptMessage(content=text))
-
-    def drop_opaque_bodies(self) -> None:
-        self.shorten(without_opaque_body)
 
     def results_since(self, length: int) -> list[str]:
         """The tool results after the first ``length`` messages for other conversations; no answers to submissions."""
@@ -280,11 +273,7 @@ class Window:
         return self.context_size - min(self.max_tokens, self.context_size // 2)
 
     def fit(self, transcript: Transcript) -> Iterator[OurWords]:
-        """Shorten what does not fit; yields a sentence for the log when something was left out.
-
-        Raises:
-            InvalidParameters: nothing is left to shorten, and the request would still kill the plugin.
-        """
+        """Shorten what does not fit, with sentences for the log; ``InvalidParameters`` if nothing helps."""
         left_out = _shorten(transcript, SHORTENINGS, lambda: self.weigh(transcript).size <= MAX_REQUEST_BYTES)
         if (size := self.weigh(transcript).size) > MAX_REQUEST_BYTES:
             raise InvalidParameters(
@@ -320,6 +309,8 @@ class Window:
 
 def _shorten(transcript: Transcript, kinds: Iterable[str], is_enough: Callable[[], bool]) -> str:
     """Leave out things of one kind after the other, then whole turns, until it is enough; how many of each."""
+    if is_enough():
+        return ""
     left_out = {kind: transcript.shorten(SHORTENINGS[kind], is_enough) for kind in kinds}
     left_out["earlier turns"] = 0
     while not is_enough() and transcript.drop_oldest_turn():

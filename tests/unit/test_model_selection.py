@@ -35,8 +35,7 @@ def test_the_plain_config_goes_into_a_request_without_entity_history_and_stop_wo
 
 
 @pytest.mark.parametrize(
-    ("stop", "words"),
-    [("x", ("x",)), (["x", "", None, 3, "y"], ("x", "y")), ([], ()), (None, ()), ({"x": 1}, ())],
+    ("stop", "words"), [("x", ("x",)), (["x", "", None, 3, "y"], ("x", "y")), ([], ()), (None, ()), ({"x": 1}, ())]
 )
 def test_stop_words_are_a_word_or_a_list(stop: object, words: tuple[str, ...]) -> None:
     assert select(model(completion_params={"stop": stop}))[0].stop == words

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from internal.plan_and_reflect import PLAN_POLICY
-from internal.policy import DEFAULT_POLICY, PolicyTexts, build_system_instruction, read_policy
+from internal.policy import DEFAULT_POLICY, PolicyTexts, build_system_instruction
 from internal.sources import escaped
 from internal.text.texts import wellformed
 from strategies.gpt5_react import GPT5ReActStrategy
@@ -34,7 +34,7 @@ def built(overrides: object, instruction: str = "") -> tuple[str, list[str]]:
     """The prompt under default texts of one letter, and the notes."""
     notes = list[str]()
     text = overrides if isinstance(overrides, str) or overrides is None else json.dumps(overrides)
-    return build_system_instruction(instruction, read_policy(text, SHORT, notes.append)), notes
+    return build_system_instruction(instruction, text, defaults=SHORT, note=notes.append), notes
 
 
 def prompt(**changed: str) -> str:
@@ -102,7 +102,7 @@ def test_each_block_can_be_replaced_left_alone_or_removed(name: str) -> None:
 def test_any_text_becomes_a_prompt_and_extra_policy_in_an_object_is_verbatim(
     instruction: str, overrides: str, extra: str
 ) -> None:
-    assert isinstance(build_system_instruction(instruction, read_policy(overrides)), str)
+    assert isinstance(build_system_instruction(instruction, overrides), str)
     assert built({"extra_policy": extra})[0] == (f"{prompt()}\n\n{extra}" if extra.strip() else prompt())
 
 

@@ -17,7 +17,6 @@ from internal.policy import build_system_instruction
 from internal.sources import read_context
 from internal.text.secrets import Redactor
 from internal.text.texts import (
-    Excerpt,
     KeptText,
     cut_to_size,
     has_lone_surrogate,
@@ -28,6 +27,7 @@ from internal.text.texts import (
     wellformed_json,
     without_escaped_nul,
 )
+from prompt import template
 from tests.support.wire import model, tool
 from tests.unit.generators import any_text, json_objects, json_values
 from tests.unit.generators import joined as drawn
@@ -96,37 +96,38 @@ def test_of_a_text_beyond_the_limit_the_beginning_and_the_end_are_kept(length: i
     assert (kept.length, kept.last, kept.says_something) == (length, text[-1:], length > 0)
     assert len(kept.whole()) <= LONGEST
     if length <= LONGEST:
-        assert shown == Excerpt(text)
+        assert shown == text
         return
-    head, _, rest = shown.text.partition("\n[… ")
+    head, _, rest = shown.partition("\n[… ")
     number, _, tail = rest.partition(" characters were not kept …]\n")
     assert text.startswith(head)
     assert text.endswith(tail)
     assert min(len(head), len(tail)) >= TAIL - 20_000
     assert int(number) == length - len(head) - len(tail)
-    assert len(shown.text) + shown.missing == length
 
 
 @given(st.integers(99_900, 100_010), st.integers(-20, 20), st.sampled_from([1, 10, 1_000]))
 def test_no_half_of_a_secret_is_left_at_a_gap(before: int, after: int, pieces: int) -> None:
     text = "m" * before + SECRET + "m" * 500_000 + SECRET + "m" * (TAIL + after)
-    shown = kept_of(text, len(text) // pieces + 1).excerpt(Redactor.of([SECRET]).text).text
+    shown = kept_of(text, len(text) // pieces + 1).excerpt(Redactor.of([SECRET]).text)
 
     assert not [end for end in range(4, len(SECRET)) if SECRET[:end] + "\n" in shown or "\n" + SECRET[-end:] in shown]
     assert SECRET not in shown
 
 
 def test_parts_that_say_something_are_joined() -> None:
-    assert joined([Excerpt("a", 1), Excerpt(" "), Excerpt("b", 2)]) == Excerpt("a\n\nb", 3)
-    assert joined([]) == Excerpt("")
+    assert joined("a", " ", "b") == "a\n\nb"
+    assert joined() == ""
 
 
 @given(st.text(min_size=1, max_size=20), st.integers(1, 200), st.integers(100, 300), st.sampled_from([0, 1_000_000]))
 def test_a_cut_result_is_never_longer_than_the_limit_and_says_what_is_left_out(
     unit: str, times: int, limit: int, missing: int
 ) -> None:
-    whole = unit * times
-    result = cut_to_size(whole, limit, missing)
+    gap = template.CHARACTERS_NOT_KEPT.format(count=missing) if missing else ""
+    around = unit * max(times, 300 if missing else 0)
+    whole = f"{around}{gap}{around}"
+    result = cut_to_size(whole, limit)
 
     assert len(result) <= limit
     if len(whole) <= limit:
@@ -139,7 +140,7 @@ def test_a_cut_result_is_never_longer_than_the_limit_and_says_what_is_left_out(
     assert tail
     assert whole.startswith(head)
     assert whole.endswith(tail)
-    assert int(number) == len(whole) + missing - len(head) - len(tail)
+    assert int(number) == len(whole) - len(gap) + missing - len(head) - len(tail)
 
 
 @given(st.lists(json_values, max_size=4) | json_objects)

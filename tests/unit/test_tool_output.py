@@ -54,7 +54,7 @@ def output_of(
 
 def collected(*messages: WireMessage) -> tuple[str, list[UserFile]]:
     output, files = output_of(*messages)
-    return output.rendered().text, files
+    return output.rendered(), files
 
 
 def read(*messages: WireMessage) -> str:
@@ -119,7 +119,7 @@ def test_the_last_value_of_a_variable_counts_and_pieces_of_a_streamed_text_follo
     [(["10", "20", "3"], "10\n20\n3"), (["a\n", "b"], "a\nb"), (["", "a", "", "b", ""], "a\nb"), ([], "")],
 )
 def test_a_line_break_separates_the_text_blocks_of_an_mcp_server(blocks: list[str], expected: str) -> None:
-    assert output_of(*map(text, blocks), between_texts="\n")[0].rendered().text == expected
+    assert output_of(*map(text, blocks), between_texts="\n")[0].rendered() == expected
 
 
 WEB, PDF, ENDLESS = "https://host.test/a", "/files/tools/f1.pdf?sign=x", "https://host.test/" + "x" * 5000
@@ -207,7 +207,7 @@ RESOURCES = {"title": "t" * 192 + SECRET, "content": "c" * 39_992 + SECRET, "doc
 def test_no_part_of_a_secret_is_left_where_names_and_titles_are_cut(wire: WireMessage) -> None:
     output, files = output_of(wire, secrets=KnownSecrets(Redactor.of([SECRET])))
 
-    assert "hunter" not in output.rendered().text
+    assert "hunter" not in output.rendered()
     assert "hunter" not in repr((files, output.sources))
 
 
@@ -215,7 +215,7 @@ def test_a_secret_that_two_text_blocks_share_is_replaced() -> None:
     blocks = map(text, ("key", "correct", "-horse", "end"))
     output, _ = output_of(*blocks, secrets=KnownSecrets(Redactor.of(["correct-horse"])), between_texts="\n")
 
-    assert output.rendered().text == "key\n[redacted]\nend"
+    assert output.rendered() == "key\n[redacted]\nend"
 
 
 @pytest.mark.parametrize("kind", ["text", "json", "link", "image_link", "binary_link", "blob", "file", "log", "x"])
@@ -287,5 +287,5 @@ def test_of_any_amount_only_a_readable_part_is_kept_and_the_log_says_so(
     output, _ = output_of(*map(flood, range(30)))
 
     assert kept(output) < 9_000_000
-    assert len(output.rendered().text) < 5_000_000
+    assert len(output.rendered()) < 5_000_000
     assert output.notes == ([note] if note else [])

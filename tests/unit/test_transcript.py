@@ -21,18 +21,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.call import Result, ToolCall
-from internal.host.session import HostSession, ModelRequest, carries_opaque_body
+from internal.host.session import HostSession, ModelRequest, without_opaque_body
 from internal.node.model import ModelSelection
 from internal.tooling import MAX_ARGUMENTS_LENGTH
-from internal.transcript.transcript import (
-    SHORTENINGS,
-    Content,
-    Transcript,
-    Weight,
-    Window,
-    estimate_tokens,
-    weight_of,
-)
+from internal.transcript.transcript import SHORTENINGS, Content, Transcript, Weight, Window, estimate_tokens, weight_of
 from prompt import template
 from tests.agent.scenes import check_prompt
 from tests.support.host import ScriptedModel, Tools, make_session
@@ -172,7 +164,7 @@ def left_in(transcript: Transcript) -> str:
         left += "".join("i" if part.type.value == "image" else "-" for part in content[1:])
         if isinstance(message, ToolPromptMessage):
             left += "-" if message.content == template.ELIDED_TOOL_RESULT else str(message.content)[0]
-        left += "*" * carries_opaque_body(message)
+        left += "*" * (without_opaque_body(message) is not message)
     return left
 
 
