@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import pytest
 from gevent import Timeout
 
 from internal.agent import FUNCTION_CALLING, Blueprint
@@ -150,3 +151,10 @@ STRATEGIES: dict[str, tuple[Blueprint[Any], list[Any], list[Any]]] = {
     "plan and reflect": (PLAN_AND_REFLECT, [plans("One")], [completed("One"), answers()]),
 }
 """Each with the turns before and after those of one loop, which is the only subtask's where there is a plan."""
+UP_TO_THE_ANSWER: dict[str, tuple[Blueprint[Any], list[Any]]] = {
+    "function calling": (FUNCTION_CALLING, []),
+    "react": (GPT5ReActStrategy.blueprint, []),
+    "plan and reflect": (PLAN_AND_REFLECT, [plans("alpha"), *done_at_once("alpha")]),
+}
+"""Each strategy, and its turns before the answer."""
+every_strategy = pytest.mark.parametrize("strategy", UP_TO_THE_ANSWER)

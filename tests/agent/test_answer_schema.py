@@ -6,11 +6,8 @@ from typing import Any
 import pytest
 from dify_plugin.errors.model import InvokeBadRequestError
 
-from internal.agent import FUNCTION_CALLING, Blueprint
-from internal.plan_and_reflect import PLAN_AND_REFLECT
 from prompt import template
-from strategies.gpt5_react import GPT5ReActStrategy
-from tests.agent.plans import blocks, done_at_once, offered, plans
+from tests.agent.plans import UP_TO_THE_ANSWER, blocks, every_strategy, offered
 from tests.agent.scenes import check_growth, check_prompt, results_in, search
 from tests.support.host import Json
 from tests.support.run import Outcome, run
@@ -28,12 +25,6 @@ SCHEMA: Json = {
 }
 GOOD: Json = {"city": "Köln", "people": 1_000_000, "rivers": ["Rhein"]}
 FOUND = {"search": replies("found")}
-STRATEGIES: dict[str, tuple[Blueprint[Any], list[Any]]] = {
-    "function calling": (FUNCTION_CALLING, []),
-    "react": (GPT5ReActStrategy.blueprint, []),
-    "plan and reflect": (PLAN_AND_REFLECT, [plans("alpha"), *done_at_once("alpha")]),
-}
-every_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
 
 
 def submits(answer: Json | str, **more: Any) -> list[Any]:  # noqa: ANN401 - passed on as it is
@@ -42,7 +33,7 @@ def submits(answer: Json | str, **more: Any) -> list[Any]:  # noqa: ANN401 - pas
 
 def schema_run(strategy: str, *steps: Any, schema: object = None, **params: Any) -> Outcome:  # noqa: ANN401 - turns
     """Run a strategy up to its answer, for which these are the turns."""
-    blueprint, before = STRATEGIES[strategy]
+    blueprint, before = UP_TO_THE_ANSWER[strategy]
     given = json.dumps(SCHEMA) if schema is None else schema
     return run([*before, *steps], FOUND, {"answer_schema": given, **params}, blueprint=blueprint)
 
@@ -90,7 +81,7 @@ def test_the_tool_is_offered_for_the_answer_with_the_schema_as_its_parameters(st
 @pytest.mark.parametrize("blank", ["", "  \n", None, {}, []])
 @every_strategy
 def test_without_a_schema_the_answer_is_text(strategy: str, blank: object) -> None:
-    blueprint, before = STRATEGIES[strategy]
+    blueprint, before = UP_TO_THE_ANSWER[strategy]
     outcome = run([*before, says("Köln.")], FOUND, {"answer_schema": blank}, blueprint=blueprint)
 
     assert (outcome.text, outcome.stop_reason) == ("Köln.", "answered")
@@ -196,7 +187,7 @@ def test_a_cut_answer_is_not_taken(strategy: str) -> None:
 
 @every_strategy
 def test_a_model_that_cannot_call_tools_is_one_clear_error(strategy: str) -> None:
-    blueprint, _ = STRATEGIES[strategy]
+    blueprint, _ = UP_TO_THE_ANSWER[strategy]
     params = {"answer_schema": json.dumps(SCHEMA), "model": model(features=[])}
 
     outcome = run([], {}, params, blueprint=blueprint)
@@ -328,9 +319,9 @@ def test_an_unusable_schema_is_one_clear_error_before_any_call(schema: str) -> N
     assert outcome.model.requests == []
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", UP_TO_THE_ANSWER)
 def test_every_strategy_refuses_it(strategy: str) -> None:
-    blueprint, _ = STRATEGIES[strategy]
+    blueprint, _ = UP_TO_THE_ANSWER[strategy]
     outcome = run([], {}, {"answer_schema": '{"type": "string"}'}, blueprint=blueprint)
 
     assert isinstance(outcome.error, InvokeBadRequestError)
@@ -360,38 +351,9 @@ def test_references_into_the_schema_itself_are_followed(schema: Json) -> None:
     assert "$ref" not in tool["parameters"]
 
 
-def test_a_schema_that_refers_to_itself_is_followed_as_deep_as_the_answer_is() -> None:
-    node = {"type": "object", "properties": {"n": {"type": "integer"}, "next": {"$ref": "#"}}, "required": ["n"]}
-    good = {"n": 1, "next": {"n": 2, "next": {"n": 3}}}
-
-    outcome = submitted(node, {"n": 1, "next": {"n": 2, "next": {}}}, good)
-
-    assert outcome.variables["structured_output"] == good
-
-
 @pytest.mark.parametrize("kind", [{}, {"type": ["object"]}, {"type": ["object", "null"]}], ids=str)
 def test_an_object_may_be_one_type_of_several_or_not_named(kind: Json) -> None:
     outcome = submitted({**CITY, **kind}, {"city": "Bonn"})
 
     assert outcome.variables["structured_output"] == {"city": "Bonn"}
     assert outcome.model.requests[0]["tools"][0]["parameters"] == CITY
-
-
-PATTERNS: dict[str, Json] = {
-    "of a value": {"properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}},
-    "of names": {"patternProperties": {"^(a+)+$": {"type": "integer"}}, "additionalProperties": False},
-    "behind a reference": {"properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"pattern": "^(a+)+$"}}},
-}
-
-
-@pytest.mark.parametrize("schema", PATTERNS.values(), ids=PATTERNS)
-def test_a_pattern_is_checked(schema: Json) -> None:
-    """Each could hold the process up; the model reads why its first answer does not fit."""
-    is_of_names = "patternProperties" in schema
-    wrong: Json = {"b": 1} if is_of_names else {"a": "a" * 60 + "!"}
-    right: Json = {"aa": 1} if is_of_names else {"a": "aa"}
-
-    outcome = submitted({"type": "object", **schema}, wrong, right)
-
-    assert outcome.variables["structured_output"] == right
-    assert "validation error" in outcome.model.prompts[-1][-1]["content"]

@@ -8,13 +8,10 @@ from typing import Any
 import pytest
 from dify_plugin.errors.model import InvokeBadRequestError
 
-from internal.agent import FUNCTION_CALLING, Blueprint
 from internal.clock import Clock
 from internal.memory.state import decode
-from internal.plan_and_reflect import PLAN_AND_REFLECT
 from prompt import template
-from strategies.gpt5_react import GPT5ReActStrategy
-from tests.agent.plans import blocks, done_at_once, offered, plan_run, plans, works_on
+from tests.agent.plans import UP_TO_THE_ANSWER, blocks, every_strategy, offered, plan_run, plans, works_on
 from tests.agent.scenes import ANSWER, check_growth, cut_off, log_of, search, silence, silent, text
 from tests.support.clock import FakeTime
 from tests.support.host import CallFails, Handler, Json
@@ -23,12 +20,6 @@ from tests.support.wire import USAGE, calls, fails, model, parameter, replies, s
 
 CRITERIA = "A source for every figure; at most <draft> 200 words."
 FOUND = {"search": replies("found")}
-STRATEGIES: dict[str, tuple[Blueprint[Any], list[Any]]] = {
-    "function calling": (FUNCTION_CALLING, []),
-    "react": (GPT5ReActStrategy.blueprint, []),
-    "plan and reflect": (PLAN_AND_REFLECT, [plans("alpha"), *done_at_once("alpha")]),
-}
-every_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
 with_and_without_thoughts = pytest.mark.parametrize("shows", [False, True], ids=["hidden", "shown"])
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 WITH_SCHEMA: dict[str, Any] = {"answer_schema": json.dumps(SCHEMA)}
@@ -62,7 +53,7 @@ def reviewed(
     **params: object,
 ) -> Outcome:
     """Run a strategy up to its answer, for which these are the turns."""
-    blueprint, before = STRATEGIES[strategy]
+    blueprint, before = UP_TO_THE_ANSWER[strategy]
     given = {"answer_criteria": CRITERIA, **params}
     tools = FOUND if handlers is None else handlers
     return run([*before, *steps], tools, given, blueprint=blueprint, clock=clock, environment=environment)
@@ -188,7 +179,7 @@ class Course:
     streams: bool = False
 
     def check(self, strategy: str, time: FakeTime) -> Outcome:
-        spent = {"maximum_total_tokens": (len(STRATEGIES[strategy][1]) + self.turns) * TURN} if self.turns else {}
+        spent = {"maximum_total_tokens": (len(UP_TO_THE_ANSWER[strategy][1]) + self.turns) * TURN} if self.turns else {}
         outcome = reviewed(*self.steps, strategy=strategy, clock=time.clock, **self.params, **spent)
         assert (outcome.error, outcome.text, outcome.stop_reason) == (None, self.text, self.reason)
         assert review(outcome) == self.review

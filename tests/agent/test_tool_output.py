@@ -30,9 +30,6 @@ def resource(title: str, **more: Any) -> Json:  # noqa: ANN401 - passed on as it
 READ: dict[str, tuple[list[Json | str], str]] = {
     "text in pieces": (["one ", "two"], "one two"),
     "json": ([json_message({"ü": [1, None]})], '{"ü": [1, null]}'),
-    "a list as json": ([json_message([1, 2])], "[1, 2]"),
-    "text and json": (["see", json_message({"a": 1})], 'see\n\n{"a": 1}'),
-    "a workflow's duplicate json": (['{"a": 1}', json_message({"a": 1})], '{"a": 1}'),
     "link": ([message("link", text="https://a.example")], "link: https://a.example"),
     "file": (
         [message("file", {"file": {"filename": "a.pdf", "mime_type": "application/pdf"}})],
@@ -44,10 +41,6 @@ READ: dict[str, tuple[list[Json | str], str]] = {
         "said\n\nfile: its bytes could not be read",
     ),
     "variable and log": (["said", message("variable", variable_name="v"), message("log", id="1")], "said"),
-    "variables alone": (
-        [message("variable", variable_name="chunks", variable_value=["a", {"b": 1}]), message("log", id="1")],
-        '{"chunks": ["a", {"b": 1}]}',
-    ),
     "nothing": ([], "(no output)"),
     "blank": (["  \n"], "(no output)"),
     "half a pair": (["a\ud83db"], "a?b"),
