@@ -1,24 +1,24 @@
 """The list of runs: what it says of each, what it finds, and what it costs to open it."""
 
 import os
+import re
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 
-from devhost.console import listing as index_module
+from devhost.console import listing, runs_page
+from devhost.console.folder import RunFolder
 from devhost.console.listing import FILE, Index, Listed, Summary, summary_of
-from devhost.console.runs import Setup
-from devhost.console.views import run_list
+from devhost.console.setup import Setup
 from devhost.models.scripted.model import ScriptedModel
 from devhost.node.outputs.outputs import NodeOutputs, no_usage
 from devhost.node.outputs.run import Run, RunError
 from devhost.trace.lines import TraceWriter, is_written
 from support.console import ConsoleClient, words
 from support.tracing import tracing
-from support.waiting import PATIENCE, printed_until, wait_for
+from support.waiting import printed_until
 
 MODEL = ScriptedModel.of([{"text": "unused"}]).description
 WRITING = """
@@ -59,13 +59,17 @@ def runs(tmp_path: Path) -> Path:
         end(writer, "Break.", "", RunError("ValueError", "the kettle is empty"))
     with tracing(folder / "killed.jsonl") as writer:
         ask(writer, "Die.")
-    Setup(kind="fork", question="Again?", of="tea", strategy="gpt5_react").write(folder / "fork.setup.json")
+    Setup(kind="fork", of="tea", values={"p.query": "Again?"}).write(folder / "fork.setup.json")
     (folder / "notes.jsonl").write_text("shopping\n", encoding="utf-8")
     return folder
 
 
+def index_of(runs: Path) -> Index:
+    return Index(RunFolder(runs))
+
+
 def by_name(runs: Path) -> dict[str, Listed]:
-    return {run.summary.name: run for run in Index(runs).look().runs}
+    return {run.summary.name: run for run in index_of(runs).look(60).runs}
 
 
 def test_a_run_is_summed_up(runs: Path) -> None:
@@ -120,7 +124,7 @@ def test_a_run_is_running_as_long_as_its_process_lives(runs: Path) -> None:
     ],
 )
 def test_a_search_finds_runs_by_any_of_their_texts(runs: Path, search: str, names: set[str]) -> None:
-    page = ConsoleClient(runs).get(f"/list?search={search}".replace("%", "%25"))
+    page = ConsoleClient(runs).get(f"/?search={search}".replace("%", "%25"))
 
     assert {name for name in ("tea", "broken", "killed") if f'href="/runs/{name}"' in page} == names
 
@@ -141,61 +145,46 @@ def test_a_file_that_is_not_a_trace_is_named_with_the_reason(runs: Path) -> None
 
 
 def test_a_trace_is_read_again_only_when_it_has_changed(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Index(runs).look()
+    index_of(runs).look(60)
     read: list[str] = []
 
-    def noted(name: str, folder: Path) -> Summary:
+    def noted(folder: RunFolder, name: str) -> Summary:
         read.append(name)
-        return summary_of(name, folder)
+        return summary_of(folder, name)
 
-    monkeypatch.setattr(index_module, "summary_of", noted)
-    later = Index(runs)
-    later.look()
+    monkeypatch.setattr(listing, "summary_of", noted)
+    later = index_of(runs)
+    later.look(60)
     assert read == []
 
     with tracing(runs / "killed.jsonl") as writer:
         ask(writer, "Live.")
     (runs / "broken.jsonl").unlink()
 
-    assert {run.summary.name for run in later.look().runs} == {"tea", "killed", "fork", "notes"}
+    assert {run.summary.name for run in later.look(60).runs} == {"tea", "killed", "fork", "notes"}
     assert read == ["killed"]
 
 
-def test_a_page_does_not_wait_for_all_traces(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The newest is read first; a thread reads the others."""
+def test_a_list_that_is_not_whole_says_so_and_grows_from_look_to_look(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest is read first."""
     os.utime(runs / "broken.jsonl", (2e9, 2e9))
-    go_on = threading.Event()
-
-    def slow(name: str, folder: Path) -> Summary:
-        if name != "broken":
-            assert go_on.wait(PATIENCE)
-        return summary_of(name, folder)
-
-    monkeypatch.setattr(index_module, "summary_of", slow)
-    index = Index(runs)
-
-    first = index.look(seconds=0)
-    go_on.set()
-    wait_for(lambda: index.look(seconds=0).unread == 0, "all others")
-
-    assert ([run.summary.name for run in first.runs], first.unread) == (["broken"], 4)
-    assert {run.summary.name for run in index.look(seconds=0).runs} == {"tea", "broken", "killed", "fork", "notes"}
-
-
-def test_a_list_that_is_not_whole_says_so(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_list, "PATIENCE_SECONDS", 0)
-    monkeypatch.setattr(Index, "_read_on", lambda _index: None)
+    monkeypatch.setattr(runs_page, "PATIENCE_SECONDS", 0)
     console = ConsoleClient(runs)
 
-    assert "4 older runs are being read" in words(console.get("/"))
+    first = console.get("/")
+    assert "4 older runs are being read" in words(first)
+    assert 'hx-trigger="every 300ms' in first
+    assert re.findall(r'href="/runs/(\w+)"', first) == ["broken"]
     assert "Delete this run? What is tea?" in words(console.get("/delete?run=tea"))
     for unread in (3, 2, 1):
-        assert f"{unread} older run" in words(console.get("/list"))
-    assert "being read" not in words(console.get("/list"))
+        assert f"{unread} older run" in words(console.get("/"))
+    assert "being read" not in words(console.get("/"))
 
 
-@pytest.mark.parametrize("damage", [b"not a database", b""])
-def test_a_damaged_index_is_made_again(runs: Path, damage: bytes) -> None:
+@pytest.mark.parametrize("damage", [b"no list", b""])
+def test_a_damaged_list_is_made_again(runs: Path, damage: bytes) -> None:
     before = by_name(runs)
     (runs / FILE).write_bytes(damage)
 
@@ -205,7 +194,7 @@ def test_a_damaged_index_is_made_again(runs: Path, damage: bytes) -> None:
 
 def test_a_page_has_fifty_runs(runs: Path) -> None:
     for number in range(60):
-        Setup(question=f"Question {number}").write(runs / f"many-{number}.setup.json")
+        Setup(values={"p.query": f"Question {number}"}).write(runs / f"many-{number}.setup.json")
         os.utime(runs / f"many-{number}.setup.json", (number, number))
     console = ConsoleClient(runs)
 
@@ -218,7 +207,7 @@ def test_a_page_has_fifty_runs(runs: Path) -> None:
 def test_a_deleted_run_can_be_taken_back(runs: Path) -> None:
     (runs / "tea.2.jsonl").write_bytes((runs / "tea.jsonl").read_bytes())
     (runs / "tea.case.yaml").write_text("turns: []\n", encoding="utf-8")
-    Setup(question="What is tea?").write(runs / "tea.setup.json")
+    Setup().write(runs / "tea.setup.json")
     console = ConsoleClient(runs)
 
     assert "Delete this run?" in words(console.get("/delete?run=tea"))

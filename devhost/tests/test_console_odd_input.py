@@ -1,9 +1,10 @@
-"""Whatever stands in an address or a form, the console answers with a page that has words, never with a 500."""
+"""Whatever stands in an address, a form or a file, the console answers with a page that has words, never a 500."""
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
 import yaml
@@ -12,10 +13,14 @@ from starlette.testclient import TestClient
 
 from devhost.cli.commands import main
 from devhost.console.children import Children
-from devhost.console.runs import RunFolder
-from devhost.console.server.app import application
-from devhost.console.views.console import Console
-from support.console import HOME, PORT, TOKEN, words
+from devhost.console.evaluations import cases_files
+from devhost.console.folder import OUTPUT, TRACE
+from devhost.console.listing import FILE, Index
+from devhost.console.run_page import watched
+from devhost.console.setup import SETUP, Setup
+from devhost.console.web import Told
+from devhost.errors import ConsoleError
+from support.console import HOME, ConsoleClient, words
 from support.lending import Lender
 from support.plugins import PUPPET, TOOLBOX
 
@@ -48,24 +53,19 @@ NEW = (
 AGAIN = ("turn", "at", "answers", "script", "model", "api", "completion", "live", "p.mood", "do")
 FIELDS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("GET", "/"): ("search", "ending", "page", "token"),
-    ("GET", "/list"): ("search", "ending", "page"),
     ("GET", "/delete"): ("run",),
     ("POST", "/delete"): ("run",),
     ("GET", "/compare"): ("run",),
     ("GET", "/runs/{name}/search"): ("words",),
     ("GET", "/runs/{name}/again"): ("turn", "at", "script"),
     ("POST", "/runs/{name}/again"): AGAIN,
-    ("POST", "/runs/{name}/again/command"): AGAIN,
     ("POST", "/runs/{name}/keep"): ("name", "file", "text", "calls", "stop_reason", "sources"),
     ("POST", "/runs/{name}/steer"): ("do", "words", "told"),
     ("GET", "/new"): ("plugin", "script", "from"),
     ("POST", "/new"): NEW,
-    ("POST", "/new/command"): NEW,
     ("GET", "/suite"): ("file", "case"),
     ("GET", "/suite/events"): ("file",),
-    ("POST", "/suite/run"): ("file", "case", "column", "repeats", "instruction", "model", "real", "fresh"),
-    ("POST", "/suite/command"): ("file", "case", "column", "repeats", "instruction", "model", "real", "fresh"),
-    ("POST", "/suite/stop"): ("file",),
+    ("POST", "/suite"): ("do", "file", "case", "column", "repeats", "instruction", "model", "real", "fresh"),
 }
 """What the addresses read of their queries and forms. What a form reads of both is sent as one of them."""
 READ_NOTHING = {
@@ -74,7 +74,6 @@ READ_NOTHING = {
     ("GET", "/runs/{name}/rows/{row}"),
     ("GET", "/runs/{name}/rows/{row}/text"),
     ("GET", "/runs/{name}/keep"),
-    ("GET", "/runs/{name}/state"),
     ("GET", "/compare/{left}/{right}"),
     ("GET", "/compare/{left}/{right}/events"),
     ("GET", "/suites"),
@@ -90,19 +89,34 @@ def folder(lender: Lender, tmp_path_factory: pytest.TempPathFactory) -> Path:
     plugins = ("--plugin", str(PUPPET), "--tools", str(TOOLBOX), "--script", str(TOOLBOX / "script.yaml"))
     with lender.lends():
         trace = str(folder / f"{RUN}.jsonl")
-        assert main(["run", "--query", json.dumps([{"ask": "x"}]), *plugins, "--json", "--trace", trace]) == 0
+        assert (
+            main(
+                [
+                    "run",
+                    "--query",
+                    json.dumps([{"ask": "halved"}, {"say": "halved"}]),
+                    *plugins,
+                    "--json",
+                    "--trace",
+                    trace,
+                ]
+            )
+            == 0
+        )
     case = {"name": "a", "query": "[]", "turns": [{"text": "x"}], "expect": {"text": {"contains": "x"}}}
     (folder / "cases.yaml").write_text(yaml.safe_dump({"cases": [case]}))
     return folder
 
 
 @pytest.fixture(scope="module")
-def browser(folder: Path) -> TestClient:
+def console(folder: Path) -> ConsoleClient:
     """Nothing can be started from it. An error that no page is made of is raised."""
-    console = Console(RunFolder(folder), PUPPET, Children(most=0))
-    browser = TestClient(application(console, PORT, TOKEN), base_url=HOME, follow_redirects=False)
-    browser.get(f"/?token={TOKEN}")
-    return browser
+    return ConsoleClient(folder, PUPPET, Children(most=0))
+
+
+@pytest.fixture
+def browser(console: ConsoleClient) -> TestClient:
+    return console.client
 
 
 def others(path: str, folder: Path) -> dict[str, str]:
@@ -112,7 +126,7 @@ def others(path: str, folder: Path) -> dict[str, str]:
         "/new": {"do": "start", **script},
         "/runs/{name}/again": {"do": "start", "at": "1", "answers": "script", "script": script["script"]},
         "/runs/{name}/keep": {"name": "a case", "file": str(folder / "kept.yaml"), "expect.text": "yes"},
-        "/suite/run": {"file": str(folder / "cases.yaml")},
+        "/suite": {"do": "run", "file": str(folder / "cases.yaml")},
         "/compare": {"run": RUN},
     }.get(path, {})
 
@@ -170,22 +184,138 @@ def test_an_odd_file_is_not_found(browser: TestClient, path: str) -> None:
     assert status(browser, "GET", f"/static/{path}") == 404
 
 
-@pytest.mark.parametrize("typed", ["a\0b", "x" * 5_000])
+LONG_OR_NUL = ("a\0b", "x" * 5_000)
+NO_USER = "~there-is-no-such-user/x"
+
+
+@pytest.mark.parametrize("typed", [*LONG_OR_NUL, NO_USER])
 @pytest.mark.parametrize("field", ["plugin", "script", "tools", "files"])
-def test_a_path_that_the_system_refuses_is_said_beside_its_field(browser: TestClient, field: str, typed: str) -> None:
-    page = browser.post("/new", data={"source": "script", "do": "load", field: typed}, headers=FORM).text
+def test_a_path_that_leads_nowhere_is_said_beside_its_field(console: ConsoleClient, field: str, typed: str) -> None:
+    page = console.post("/new", 200, source="script" if field == "script" else "none", do="load", **{field: typed})
 
     said = page.partition(f'id="wrong-{field}">')[2].partition("</p>")[0]
-    assert "a path cannot hold a NUL character" in said or "File name too long" in said
+    assert any(words in said for words in ("a path cannot hold a NUL character", "File name too long", NO_USER))
     assert "Errno" not in said
 
 
-@pytest.mark.parametrize("typed", ["a\0b.yaml", f"{'x' * 5_000}.yaml"])
-def test_a_file_of_cases_that_the_system_refuses_is_said_beside_its_field(browser: TestClient, typed: str) -> None:
-    answer = browser.post(f"/runs/{RUN}/keep", data={"name": "a case", "file": typed}, headers=FORM)
+@pytest.mark.parametrize("typed", [f"{name}.yaml" for name in (*LONG_OR_NUL, NO_USER)])
+def test_a_file_of_cases_that_leads_nowhere_is_said_beside_its_field(console: ConsoleClient, typed: str) -> None:
+    assert 'id="wrong-file"' in console.post(f"/runs/{RUN}/keep", 422, name="a case", file=typed)
+    assert 'id="file-error"' in console.get(f"/suite?file={quote(typed)}", 400)
+    console.post("/suite", 400, do="run", file=typed)
 
-    assert answer.status_code == 422
-    assert 'id="wrong-file"' in answer.text
-    for path in ("/suite/run", "/suite/stop"):
-        assert browser.post(path, data={"file": typed}, headers=FORM).status_code == 400
-    assert 'id="file-error"' in browser.get("/suite", params={"file": typed}).text
+
+# --- folders and files that others made -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/", "/runs/gone"])
+def test_a_folder_that_was_deleted_is_a_page_that_says_so(path: str, tmp_path: Path) -> None:
+    assert str(tmp_path / "gone") in ConsoleClient(tmp_path / "gone").get(path, 404 if "runs" in path else 400)
+
+
+def test_a_setup_that_cannot_be_written_leaves_no_half_of_it(tmp_path: Path) -> None:
+    with pytest.raises(ConsoleError, match=r"gone/run\.setup\.json cannot be written: No such file"):
+        Setup().write(tmp_path / "gone" / "run.setup.json")
+
+
+def test_a_setup_of_another_version_is_a_run_that_no_form_started(tmp_path: Path) -> None:
+    console = ConsoleClient(tmp_path)
+    (tmp_path / "run.setup.json").write_text('{"future": true}')
+
+    assert "The run ended before the strategy was asked" in console.get("/runs/run")
+    assert "cannot be read" in console.get("/compare/run/run", 400)
+
+
+def test_files_that_have_no_end_are_refused(tmp_path: Path) -> None:
+    console = ConsoleClient(tmp_path, PUPPET)
+    pipe, loop = tmp_path / "pipe.yaml", tmp_path / "loop.yaml"
+    loop.symlink_to(loop)
+    (tmp_path / "loop.results.jsonl").symlink_to("loop.results.jsonl")
+    for name in ("no_trace", "no_output"):
+        Setup().write(tmp_path / f"{name}{SETUP}")
+    for file in (pipe, *(tmp_path / name for name in (f"no_trace{TRACE}", f"no_output{OUTPUT}", f"none{SETUP}", FILE))):
+        os.mkfifo(file)
+
+    console.post("/suite", do="stop", file=str(loop))
+    assert "Too many levels" in words(console.get(f"/suite?file={loop}", 400))
+    for file in (pipe, Path("/dev/zero")):
+        assert NO_FILE in words(console.get(f"/suite?file={file}", 400))
+        assert NO_FILE in words(console.post("/suite", 400, do="load", file=str(file)))
+    assert NO_FILE in words(console.get("/runs/no_trace", 400))
+    assert "The run ended before" in words(console.get("/runs/no_output"))
+    assert console.get("/")
+
+
+NO_FILE = "it is not a regular file"
+
+
+def test_a_list_that_is_a_link_changes_nothing_elsewhere(tmp_path: Path) -> None:
+    (elsewhere := tmp_path / "elsewhere").write_text("mine")
+    (runs := tmp_path / "runs").mkdir()
+    Setup().write(runs / "run.setup.json")
+    (runs / FILE).symlink_to(elsewhere)
+
+    assert ConsoleClient(runs).get("/")
+
+    assert elsewhere.read_text() == "mine"
+
+
+# --- half a surrogate pair, which JSON and YAML can hold and UTF-8 cannot, is shown as U+FFFD -------------------------
+
+SHOWN = "hal\N{REPLACEMENT CHARACTER}ved"
+
+
+@pytest.fixture(scope="module")
+def halved(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> ConsoleClient:
+    """With a run whose question, prompt and answer hold it."""
+    runs = tmp_path_factory.mktemp("halved")
+    (runs / "run.jsonl").write_text((folder / f"{RUN}.jsonl").read_text().replace("halved", r"hal\ud800ved"))
+    return ConsoleClient(runs, PUPPET)
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/delete?run=run", "/runs/run", "/runs/run/again", "/runs/run/keep", "/compare/run/run"]
+)
+def test_a_page_of_a_run_shows_it(halved: ConsoleClient, path: str) -> None:
+    assert SHOWN in halved.get(path)
+
+
+def test_its_rows_and_its_events_show_it(halved: ConsoleClient) -> None:
+    seen = halved.console.readers.of(halved.console.folder.trace("run")).read()
+    (shown,) = seen.runs
+    row = next(shown.anchors[id(span)] for _, span in shown.rows if span.label.startswith("scripted"))
+
+    assert SHOWN in halved.get(f"/runs/run/rows/{row}")
+    assert SHOWN in halved.get(f"/runs/run/rows/{row}/text")
+    assert SHOWN.encode() in watched(halved.console, "run")[0](Told()).html["runs"].encode()
+
+
+def test_a_list_keeps_it_in_its_file(halved: ConsoleClient) -> None:
+    folder = halved.console.folder
+    (folder.path / "not-utf-8-\udcff.jsonl").write_text("")
+
+    first, second = (Index(folder).look(60).runs for _ in range(2))
+
+    assert [run.summary for run in first] == [run.summary for run in second]
+    assert SHOWN in first[-1].searched
+
+
+def test_a_setup_keeps_it(tmp_path: Path) -> None:
+    file = tmp_path / "run.setup.json"
+    Setup(values={"p.query": "hal\ud800ved"}).write(file)
+
+    assert Setup.known(file) == Setup(values={"p.query": SHOWN})
+
+
+def test_a_form_shows_what_a_script_holds(halved: ConsoleClient, tmp_path: Path) -> None:
+    script = tmp_path / "script.yaml"
+    script.write_text(r'{query: "hal\ud800ved", turns: [{text: "x"}]}')
+
+    assert SHOWN in halved.get(f"/new?{urlencode({'source': 'script', 'script': str(script)})}")
+
+
+def test_a_file_of_cases_whose_name_is_not_utf_8_has_no_address_and_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "cases.yaml").write_text("")
+    (tmp_path / "cases-\udcff.yaml").write_text("")
+
+    assert [file.name for file in cases_files(tmp_path)] == ["cases.yaml"]

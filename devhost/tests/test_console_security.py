@@ -5,12 +5,10 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from devhost.console.runs import RunFolder
-from devhost.console.server.app import HEADERS, application
-from devhost.console.views.console import Console
-
-PORT, TOKEN = 8765, "t0k3n"
-HOME = f"http://127.0.0.1:{PORT}"
+from devhost.console.app import HEADERS, application
+from devhost.console.folder import RunFolder
+from devhost.console.web import Console
+from support.console import HOME, PORT, TOKEN
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devhost.console.live import GrowingTrace
 from devhost.errors import TraceError
 from devhost.trace.lines import read_trace
+from devhost.trace.tail import GrowingTrace
 from support.tracing import tracing
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from devhost.console.runs import Setup
+from devhost.console.setup import Setup
 from tests.console.accessibility import axe, overflow
 from tests.console.browsing import OpenPage
 from tests.console.conftest import OpenConsole
@@ -17,7 +17,7 @@ def test_the_list_follows_the_folder(page: Page, runs_folder: Path) -> None:
     expect(page.locator("tr[data-row]")).to_have_count(2)
     page.get_by_role("checkbox").first.check()
 
-    Setup(question="What is new?").write(runs_folder / "new.setup.json")
+    Setup(values={"p.query": "What is new?"}).write(runs_folder / "new.setup.json")
     expect(page.get_by_role("link", name="What is new?")).to_be_visible()
     expect(page.get_by_role("checkbox", checked=True)).to_have_count(1)
 

@@ -1,7 +1,9 @@
-"""What the console's forms say of a mistake, of a check without one, and of what they are filled with at first."""
+"""The console's forms of a run: made from the strategy's YAML, checked before anything starts, and started."""
 
 import os
 import re
+import shlex
+import threading
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -9,12 +11,24 @@ from typing import Literal
 
 import pytest
 
-from devhost.console.runs import Setup
-from support.console import ConsoleClient, words
+from devhost.cli.commands import COMMANDS, main
+from devhost.console import children
+from devhost.console.children import Once
+from devhost.console.forms import read_values
+from devhost.console.new_run import NewRun, planned
+from devhost.console.setup import SETUP, Setup
+from support.console import ConsoleClient, start_instead, words
+from support.lending import Lender
 from support.plugins import CHARTS, PUPPET, TOOLBOX
+from support.tracing import tracing
+from support.waiting import PATIENCE, MovableClock, wait_for
 from tests.devhost import ROOT
 
-PUPPETS = {"source": "script", "script": str(TOOLBOX / "script.yaml"), "tools": str(TOOLBOX), "p.query": "[]"}
+AGAIN = "/runs/before/again"
+SCRIPT = str(TOOLBOX / "script.yaml")
+PUPPETS = {"plugin": str(PUPPET), "source": "script", "script": SCRIPT, "tools": str(TOOLBOX), "p.query": "[]"}
+MAIL, APPROVED = ({"source": f"example:{name}"} for name in ("injection/mail", "order_entry/approved"))
+SCHEMA = "p.answer_schema"
 
 
 @pytest.fixture(autouse=True)
@@ -24,51 +38,186 @@ def without_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def ours(tmp_path: Path) -> Iterator[ConsoleClient]:
+def console(tmp_path: Path) -> Iterator[ConsoleClient]:
     console = ConsoleClient(tmp_path, ROOT)
     yield console
     console.close()
 
 
-@pytest.fixture
-def puppet(tmp_path: Path) -> Iterator[ConsoleClient]:
-    console = ConsoleClient(tmp_path, PUPPET)
+@pytest.fixture(scope="module")
+def before(lender: Lender, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleClient]:
+    """With a run of the help desk: two searches in the first round, an answer in the second."""
+    folder = tmp_path_factory.mktemp("again")
+    with lender.lends():
+        assert main(["run", "--example", "helpdesk", "--json", "--trace", str(folder / "before.jsonl")]) == 0
+    console = ConsoleClient(folder, ROOT)
     yield console
     console.close()
 
 
+def form_of(environment: dict[str, str] | None = None, **given: str) -> NewRun:
+    return planned(read_values({**PUPPETS, **given}.items()), None, environment or {})
+
+
+def ours(**given: str) -> NewRun:
+    return planned(read_values({**APPROVED, **given}.items()), ROOT, {})
+
+
+def texts(form: NewRun) -> dict[str, str]:
+    return {field.name: field.text for field in form.fields if field.text}
+
+
 def above(page: str) -> tuple[str, list[tuple[str, str, str]]]:
-    """The sentence above the form, and the target, label and sentence of each mistake in it."""
+    """The sentence above the form, and the target, label and sentence of each mistake; each leads to an element."""
     box = re.search(r'<div class="problem-text mistakes"[^>]*><p>(.*?)</p>(.*?)</div>', page, re.DOTALL)
     assert box, page
     links = re.findall(r'<li><a href="#([^"]+)">(.*?)</a>: (.*?)</li>', box[2], re.DOTALL)
-    for target, *_ in links:
-        assert f' id="{target}"' in page, f"{target} leads nowhere"
+    assert all(f' id="{target}"' in page for target, *_ in links)
     return box[1], [(target, label, unescape(sentence)) for target, label, sentence in links]
 
 
-def test_an_empty_question_is_one_mistake_beside_its_field(puppet: ConsoleClient) -> None:
-    page = puppet.post("/new", 422, do="start", **{**PUPPETS, "p.query": " "})
-
-    assert above(page) == (
-        "Nothing was started: 1 value is wrong.",
-        [("p.query", "Question", "a question needs words")],
-    )
-    assert re.findall(r'<p class="error" id="([^"]+)">', page) == ["wrong-p.query"]
+def command_in(page: str) -> list[str]:
+    found = re.search(r'aria-label="Command">([^<]*)</pre>', page)
+    assert found
+    return shlex.split(unescape(found[1]))
 
 
-def test_each_wrong_value_is_named_above_the_form_with_a_link_to_its_field(ours: ConsoleClient) -> None:
-    wrong = {"p.answer_schema": '{"a": ', "p.maximum_iterations": "0", "p.query": ""}
+# --- fields ----------------------------------------------------------------------------------------------------------
 
-    told, mistakes = above(ours.post("/new", 422, do="start", **wrong))
 
-    assert told == "Nothing was started: 3 values are wrong."
-    assert {target: label for target, label, _ in mistakes} == {
-        "p.query": "Question",
-        "p.answer_schema": "Answer schema",
-        "p.maximum_iterations": "Max iterations",
+def test_each_declared_parameter_is_a_field_with_what_the_yaml_says_of_it() -> None:
+    fields = {field.name: field for field in form_of().fields}
+
+    assert {name: field.widget for name, field in fields.items()} == {
+        "model": "shown",
+        "tools": "shown",
+        "rounds": "number",
+        "loud": "select",
+        "mood": "select",
+        "files": "json",
+        "approval": "text",
+        "state": "text",
     }
-    assert next(sentence for target, _, sentence in mistakes if target == "p.answer_schema").startswith("not JSON: ")
+    assert (fields["rounds"].default, fields["rounds"].bounds) == ("3", "at most 9")
+    assert fields["mood"].options == (("calm", "Calm"), ("wild", "Wild"))
+    assert fields["loud"].label == "Loud"
+
+
+def test_the_fields_hold_what_the_scenario_sets_and_nothing_of_it_is_a_change() -> None:
+    form = ours()
+
+    assert texts(form)["approval_required"] == "request_order"
+    assert texts(form)["maximum_iterations"] == "8"
+    assert form.question is not None
+    assert form.question.text.startswith("Café Lindqvist, C-3001. Please order 40 packs")
+    assert "request_order" in form.tools
+    assert (form.mistakes, form.changed) == ({}, {})
+    assert {field.name: field.help for field in form.fields}["instruction"].startswith("For what is special")
+
+
+def test_another_scenario_keeps_what_was_typed_where_it_fits() -> None:
+    first = ours()
+    held = {f"was.{field.name}": field.base for field in first.fields} | {f"p.{n}": t for n, t in texts(first).items()}
+    held |= {"p.instruction": "Be brief.\r\nVery.", "p.answer_criteria": "short"}
+    other = planned(read_values({**held, "source": "example:helpdesk"}.items()), ROOT, {})
+
+    assert other.changed == {"p.instruction": "Be brief.\nVery.", "p.answer_criteria": "short"}
+    assert "approval_required" not in texts(other), "that was the other scenario's"
+    puppet = planned(read_values({**held, **PUPPETS, "p.mood": "cheerful"}.items()), ROOT, {})
+    assert texts(puppet) == {"rounds": "2"}, "of its script: it has no such parameters, and no such mood"
+
+
+def test_the_form_marks_a_changed_field_and_resets_it(console: ConsoleClient) -> None:
+    typed = {**PUPPETS, "p.rounds": "5", "was.rounds": ""}
+    marked, reset = (console.post("/new", 200, **typed, do=do) for do in ("load", "reset rounds"))
+
+    assert 'class="field changed" data-name="rounds"' in marked
+    assert 'class="field" data-name="rounds"' in reset
+    assert "rounds=5" in command_in(marked)
+
+
+# --- mistakes --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "sentence"),
+    [
+        ({"p.rounds": "10"}, "p.rounds", "must be at most 9"),
+        ({"p.rounds": "many"}, "p.rounds", "rounds: invalid literal"),
+        ({"p.state": "a\0b"}, "p.state", "a NUL character"),
+        ({"p.files": "a\0b"}, "p.files", "a NUL character"),
+        ({"p.query": "  "}, "p.query", "a question needs words"),
+        ({"plugin": str(TOOLBOX)}, "plugin", "has no agent strategy"),
+        ({"plugin": "/nowhere"}, "plugin", "/nowhere is not a plugin: manifest.yaml is missing"),
+        ({"script": "/nowhere.yaml", "p.query": "?"}, "script", "/nowhere.yaml"),
+        ({"tools": "/nowhere"}, "tools", "/nowhere is not a plugin"),
+        ({"tools": str(CHARTS)}, "tools", "CHARTS_API_KEY in the environment"),
+        ({"files": "/nowhere.png"}, "files", "/nowhere.png"),
+        ({"source": "none", "p.query": "?"}, "source", "without a script only a real model can answer"),
+        ({"real": "yes"}, "model", "a real model needs OPENAI_API_KEY or OPENAI_BASE_URL"),
+    ],
+)
+def test_what_cannot_be_is_said_beside_its_field(given: dict[str, str], field: str, sentence: str) -> None:
+    form = form_of(None, **given)
+
+    assert list(form.mistakes) == [field]
+    assert sentence in form.mistakes[field]
+    assert form.command == ""
+
+
+@pytest.mark.parametrize(
+    ("schema", "sentence"),
+    [
+        ("{", "not JSON: "),
+        ("[]", "a JSON Schema must be an object"),
+        ('{"type": "thing"}', "not a JSON Schema: "),
+        ('{"type": "object"}', "has no turns for a run with this answer_schema"),
+    ],
+)
+def test_an_answer_schema_is_checked(schema: str, sentence: str) -> None:
+    mistakes = ours(**{SCHEMA: schema}).mistakes
+
+    assert list(mistakes) == [SCHEMA]
+    assert sentence in mistakes[SCHEMA]
+
+
+def test_a_real_model_is_checked_and_its_key_stays_in_the_environment() -> None:
+    environment = {"OPENAI_API_KEY": "sk-secret"}
+    asked = {"real": "yes", "source": "none", "api": "chat", "p.query": "?"}
+    good = form_of(environment, **asked, completion="verbosity=low")
+
+    assert (good.mistakes, good.setup.values["completion"]) == ({}, "verbosity=low")
+    assert "sk-secret" not in good.setup.model_dump_json()
+    assert "no_such" in form_of(environment, **asked, completion="no_such=1").mistakes["model"]
+    assert "there is no API 'x'" in form_of(environment, **{**asked, "api": "x"}).mistakes["model"]
+
+
+def test_credentials_stay_in_the_environment(console: ConsoleClient) -> None:
+    environment = {"CHARTS_API_KEY": "s3cret"}
+    given = form_of(environment, tools=str(CHARTS))
+
+    assert [(each.variable, each.required, each.is_set) for each in given.credentials] == [
+        ("CHARTS_API_KEY", True, True),
+        ("CHARTS_REGION", False, False),
+    ]
+    assert (given.mistakes, environment) == ({}, {"CHARTS_API_KEY": "s3cret"}), "reading took nothing out of it"
+    assert "s3cret" not in repr(given)
+    page = console.post("/new", 200, do="check", **{**PUPPETS, "tools": str(CHARTS)})
+    assert "CHARTS_API_KEY is not set, and is required" in words(page)
+    assert "CHARTS_REGION is optional, and not set" in words(page)
+
+
+def test_each_wrong_value_is_named_above_the_form_with_a_link_to_its_field(console: ConsoleClient) -> None:
+    wrong = {SCHEMA: '{"a": ', "p.maximum_iterations": "0", "p.query": "", "p.instruction": "<script>"}
+    page = console.post("/new", 422, do="start", **wrong)
+
+    told, mistakes = above(page)
+    assert told == "Nothing was started: 3 values are wrong."
+    labels = {"p.query": "Question", SCHEMA: "Answer schema", "p.maximum_iterations": "Max iterations"}
+    assert {target: label for target, label, _ in mistakes} == labels
+    assert {f"wrong-{name}" for name in labels} == set(re.findall(r'<p class="error" id="([^"]+)">', page))
+    assert "<script>" not in page.partition("<body")[2]
+    assert [file.name for file in console.console.folder.path.iterdir()] == []
 
 
 @pytest.mark.parametrize(
@@ -80,48 +229,43 @@ def test_each_wrong_value_is_named_above_the_form_with_a_link_to_its_field(ours:
         ({"plugin": "/nowhere"}, "plugin", "Strategy plugin"),
         ({"source": "none"}, "source", "Scenario"),
         ({"real": "yes"}, "scripted", "Real model"),
+        ({"p.rounds": "10"}, "p.rounds", "Rounds"),
     ],
 )
 def test_the_link_leads_to_what_can_be_corrected(
-    puppet: ConsoleClient, given: dict[str, str], target: str, label: str
+    console: ConsoleClient, given: dict[str, str], target: str, label: str
 ) -> None:
-    told, mistakes = above(puppet.post("/new", 200, do="check", **{**PUPPETS, **given}))
+    told, mistakes = above(console.post("/new", 200, do="check", **{**PUPPETS, **given}))
 
     assert told == "Nothing can start yet: 1 value is wrong."
     assert [each[:2] for each in mistakes] == [(target, label)]
 
 
-def test_a_check_without_mistakes_says_that_all_fits(puppet: ConsoleClient) -> None:
-    chosen, checked = (puppet.post("/new", 200, do=do, **PUPPETS) for do in ("load", "check"))
+def test_a_check_without_mistakes_says_that_all_fits(console: ConsoleClient, before: ConsoleClient) -> None:
+    chosen, checked = (console.post("/new", 200, do=do, **PUPPETS) for do in ("load", "check"))
 
     assert "Everything fits" not in chosen
-    status = re.search(r'role="status">(Everything fits[^<]+)<', checked)
-    assert status
-    assert status[1] == "Everything fits: Start begins this run."
-    assert not list(puppet.console.folder.path.iterdir())
+    assert 'role="status">Everything fits: Start begins this run.<' in checked
+    assert not list(console.console.folder.path.iterdir())
+    assert 'role="status">Everything fits: Run again starts this run.<' in before.post(AGAIN, 200, do="check")
 
 
-def test_the_first_choice_is_the_example_of_the_demo(ours: ConsoleClient) -> None:
-    assert re.findall(r'<option value="([^"]+)" selected>', ours.get("/new"))[1] == "example:helpdesk"
+# --- what a new form begins with --------------------------------------------------------------------------------------
 
 
-def test_a_credential_that_may_be_missing_is_no_mistake(puppet: ConsoleClient) -> None:
-    page = puppet.post("/new", 200, do="check", **{**PUPPETS, "tools": str(CHARTS)})
-
-    assert "CHARTS_API_KEY is not set, and is required" in words(page)
-    assert "CHARTS_REGION is optional, and not set" in words(page)
-    assert '<span class="error">is not set' not in page.partition("CHARTS_REGION")[2]
+def test_the_first_choice_is_the_example_of_the_demo(console: ConsoleClient) -> None:
+    assert re.findall(r'<option value="([^"]+)" selected>', console.get("/new"))[1] == "example:helpdesk"
 
 
 def chosen(console: ConsoleClient) -> str:
-    plugin = re.search(r'name="plugin" value="([^"]*)"', console.get("/new"))
-    assert plugin
-    return plugin[1]
+    found = re.search(r'name="plugin" value="([^"]*)"', console.get("/new"))
+    assert found
+    return found[1]
 
 
 def started(folder: Path, name: str, plugin: Path, at: float, kind: Literal["chat", "fork"] = "chat") -> None:
-    file = folder / f"{name}.setup.json"
-    Setup(kind=kind, question="?", plugin=plugin).write(file)
+    file = folder / f"{name}{SETUP}"
+    Setup(kind=kind, values={"plugin": str(plugin)}).write(file)
     os.utime(file, (at, at))
 
 
@@ -139,10 +283,206 @@ def test_a_new_run_begins_with_the_plugin_that_was_chosen_last(tmp_path: Path) -
     assert not chosen(console)
 
 
-def test_a_plugin_of_the_command_line_comes_first_until_another_one_is_chosen(puppet: ConsoleClient) -> None:
-    folder = puppet.console.folder.path
-    started(folder, "yesterday", ROOT, at=puppet.console.began - 1)
-    assert not chosen(puppet)
+def test_a_plugin_of_the_command_line_comes_first_until_another_one_is_chosen(console: ConsoleClient) -> None:
+    folder = console.console.folder.path
+    started(folder, "yesterday", PUPPET, at=console.console.began - 1)
+    assert not chosen(console)
 
-    started(folder, "today", ROOT, at=puppet.console.began + 1)
-    assert chosen(puppet) == str(ROOT)
+    started(folder, "today", PUPPET, at=console.console.began + 1)
+    assert chosen(console) == str(PUPPET)
+
+
+# --- runs that are started --------------------------------------------------------------------------------------------
+
+
+def test_a_run_is_asked_approved_and_ended_from_its_page(console: ConsoleClient, tmp_path: Path) -> None:
+    name = console.start("approval", **MAIL)
+    steer = f"/runs/{name}/steer"
+    assert Setup.known(tmp_path / f"{name}{SETUP}") is not None
+    shown = console.get(f"/runs/{name}")
+    assert "choir@st-anne.example" in shown.partition("<h3>send_mail</h3>")[2]
+    assert "The script&#39;s user says next: no, mention the piano too" in shown
+
+    console.post(steer, 400, do="approve", told="0")  # of an older page
+    console.post(steer, do="reject", told="1", words="mention the piano")
+    wait_for(lambda: "about the piano" in console.get(f"/runs/{name}").partition("<h3>send_mail</h3>")[2], "a call")
+    console.post(steer, do="approve", told="2")
+    wait_for(lambda: console.state(name) == "question", "the answer")
+    assert "The mail to choir@st-anne.example is sent." in console.get(f"/runs/{name}")
+    console.post(steer, 400, do="say", told="3", words=" ")
+    console.post(steer, do="end")
+    wait_for(lambda: console.state(name) == "ended", "the end")
+
+    over = console.get(f"/runs/{name}")
+    assert "The conversation has ended." in over
+    assert f"/new?from={name}" in over
+    console.post(steer, 400, do="say", told="3", words="more")
+    assert '<option value="example:injection/mail" selected>' in console.get(f"/new?from={name}")
+
+
+def test_a_form_that_is_sent_twice_starts_one_run(
+    console: ConsoleClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a double click does. Two pages start two runs, whatever their forms hold."""
+    start_instead(monkeypatch, "pass")
+    keys = [re.findall(r'name="key" value="(\w+)"', console.get("/new"))[0] for _ in range(2)]
+
+    first, again, other = (
+        console.post("/new", 303, **MAIL, do="start", key=key) for key in (keys[0], keys[0], keys[1])
+    )
+
+    assert first == again != other
+    assert {f"/runs/{file.name.removesuffix(SETUP)}" for file in tmp_path.glob(f"*{SETUP}")} == {first, other}
+
+
+def test_the_second_click_waits_until_the_first_has_started_its_run() -> None:
+    starting, begun, go_on = Once(), threading.Event(), threading.Event()
+    found: list[str] = []
+
+    def slow() -> str:
+        begun.set()
+        assert go_on.wait(PATIENCE)
+        return "first"
+
+    first = threading.Thread(target=lambda: found.append(starting.name("key", slow)))
+    second = threading.Thread(target=lambda: found.append(starting.name("key", lambda: "second")))
+    first.start()
+    assert begun.wait(PATIENCE)
+    second.start()
+    go_on.set()
+    first.join()
+    second.join()
+
+    assert found == ["first", "first"]
+
+
+def test_a_page_that_is_sent_again_later_starts_another_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, names, starting = MovableClock(monkeypatch, children), iter("abc"), Once()
+
+    first, at_once = (starting.name("key", lambda: next(names)) for _ in range(2))
+    clock.move(Once.SECONDS)
+
+    assert (first, at_once, starting.name("key", lambda: next(names))) == ("a", "a", "b")
+
+
+def test_what_a_child_printed_that_could_not_start_is_shown_whole(
+    console: ConsoleClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_instead(monkeypatch, r"print('\x1b[31mno <plugin>\x1b[0m'); raise SystemExit(2)")
+
+    said = console.get(f"/runs/{console.start('ended', **MAIL)}")
+
+    assert "The run could not start: devhost ended with exit code 2." in said
+    assert ">no &lt;plugin&gt;</pre>" in said
+
+
+@pytest.mark.parametrize("has_trace", [False, True])
+def test_a_run_that_is_killed_before_its_first_question_says_so(
+    console: ConsoleClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_trace: bool
+) -> None:
+    start_instead(monkeypatch, "import time; time.sleep(3600)")
+    name = console.start("running", **MAIL)
+    if has_trace:
+        with tracing(tmp_path / f"{name}.jsonl", query=None):
+            pass
+    assert "not asked yet" in words(console.get(f"/runs/{name}"))
+    console.post(f"/runs/{name}/steer", do="kill")
+    wait_for(lambda: not console.console.children.is_running(name), "the end")
+
+    page, listed = (words(console.get(path)) for path in (f"/runs/{name}", "/"))
+    by_another_console = words(ConsoleClient(tmp_path).get(f"/runs/{name}"))
+
+    assert "The strategy was never asked." in page
+    assert "The run was killed before the strategy was asked." in page
+    assert "The run ended before the strategy was asked" in by_another_console
+    assert "Run again with one thing changed" not in page
+    assert "Start the same again" in page
+    assert "killed" in listed.partition("Confirm the choir's booking.")[2]
+
+
+# --- a run once more --------------------------------------------------------------------------------------------------
+
+
+def test_the_form_has_the_rounds_the_values_of_the_run_and_the_tools_that_would_run(before: ConsoleClient) -> None:
+    html = before.get(AGAIN)
+    page = words(html)
+
+    assert f'href="{AGAIN}"' in before.get("/runs/before")
+    assert "after round 1, which calls search_manual, search_manual" in page
+    assert "after round 2, which answers" in page
+    assert "You answer customers of Fumikura" in re.findall(r'name="p\.instruction"[^>]*>\n?([^<]+)<', html)[0]
+    assert re.search(r'name="p\.maximum_iterations" value="4"', html)
+    assert "These will really run: search_manual, search_qa" in page
+    assert "A real model shows what another instruction leads to" in page
+    assert "there is no run" in before.get("/runs/none/again", status=404)
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "sentence"),
+    [
+        ("at", {"at": "7"}, "there is no round '7' to go on from; there are 0 to 2"),
+        ("turn", {"turn": "2"}, "there is no turn '2'; there are 1 to 1"),
+        ("p.maximum_iterations", {"p.maximum_iterations": "many"}, "maximum_iterations"),
+        ("script", {"answers": "script", "script": "no.yaml"}, "no.yaml"),
+        ("script", {"answers": "script"}, "name the file"),
+        ("model", {"answers": "real"}, "a real model needs OPENAI_API_KEY"),
+    ],
+)
+def test_what_a_fork_cannot_be_is_said_beside_its_field_and_nothing_starts(
+    before: ConsoleClient, field: str, given: dict[str, str], sentence: str
+) -> None:
+    names = before.console.folder.names()
+
+    html = before.post(AGAIN, 422, **given)
+
+    told = re.findall(rf'<p class="error" id="wrong-{field}">(.*?)</p>', html, re.DOTALL)
+    assert told, html
+    assert sentence in unescape(told[0])
+    assert above(html)[0] == "Nothing was started: 1 value is wrong."
+    assert before.console.folder.names() == names
+
+
+def test_only_what_was_changed_is_sent_and_both_runs_stand_side_by_side(before: ConsoleClient) -> None:
+    text = "Be brief.\r\nAnswer <i>once</i>."
+    kept = {"p.maximum_iterations": "4", "was.maximum_iterations": "4"}
+
+    there = before.post(AGAIN, 303, **{"at": "1", "p.instruction": text, **kept})
+
+    setup = before.console.folder.setup(there.removeprefix("/compare/before/"))
+    assert setup is not None
+    assert {name for name in setup.values if name.startswith("p.")} == {"p.query", "p.instruction"}
+    assert setup.values["p.instruction"] == "Be brief.\nAnswer <i>once</i>."
+    assert (setup.kind, setup.of, setup.values["at"], "live" in setup.values) == ("fork", "before", "1", False)
+    assert before.events(f"{there}/events")[-1] == ("end", "")  # until it has ended
+    page = before.get(there)
+    assert "The second run repeats round 1 of the first." in words(page)
+    assert "In the second run, the model's turns are recorded ones:" in words(page)
+    assert "Answer &lt;i&gt;once&lt;/i&gt;." in page
+    assert "tool calls" in words(page)
+    assert command_in(page)[:5] == ["devhost", "fork", str(before.console.folder.trace("before")), "--at", "1"]
+
+
+def test_a_reset_field_has_the_value_of_the_run_again(before: ConsoleClient) -> None:
+    changed = {"p.instruction": "Something else", "was.instruction": "Was"}
+
+    assert "Something else</textarea>" in before.post(AGAIN, 200, do="check", **changed)
+    assert "Something else" not in before.post(AGAIN, 200, do="reset instruction", **changed)
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_of_a_form_is_one_of_devhost(console: ConsoleClient, before: ConsoleClient) -> None:
+    changed = {"p.instruction": "It's brief", "was.instruction": "x", "do": "load"}
+
+    program, name, *given = command_in(console.post("/new", 200, **APPROVED, **changed))
+    forked = command_in(before.post(AGAIN, 200, **changed, at="1", live="yes"))
+
+    assert (program, name in COMMANDS) == ("devhost", True)
+    assert "instruction=It's brief" in given
+    assert forked[:5] == ["devhost", "fork", str(before.console.folder.trace("before")), "--at", "1"]
+    assert forked[5:] == ["--plugin", str(ROOT), "--instruction", "It's brief", *LIVE, "--scripted"]
+    assert command_in(before.post(AGAIN, 200, **changed, at="7")) == []
+
+
+LIVE = ("--live-tools", "--example", "helpdesk")

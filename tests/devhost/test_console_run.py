@@ -1,29 +1,31 @@
-"""A run's page: what it tells a browser while the run goes on, and what an opened row holds."""
+"""A run's page: what it shows while the run goes on, what an opened row holds, and what the run waits for."""
 
 import fcntl
 import json
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
-from devhost import FunctionTool, Host, ScriptedModel
-from devhost.console.live import Listener, RunReader
-from devhost.console.pages.render import Pages
-from devhost.console.runs import RunFolder
-from devhost.console.server.app import application
-from devhost.console.views.console import Console
-from devhost.errors import TraceError
+from devhost import FunctionTool, Host, NodeOutputs, Run, RunError, ScriptedModel
+from devhost.console.conversation import ChildFacts, State, approved, rejected, said, state_of, suggestion, waiting_of
+from devhost.console.folder import MOST_BYTES, OUTPUT, TRACE, RunFolder, last_printed
+from devhost.console.run_page import watched
+from devhost.console.setup import SETUP, Setup
+from devhost.console.web import Told
+from devhost.node.outputs.run import CallsMade
 from devhost.page.page import render_page
 from devhost.trace.lines import read_trace
+from support.console import ConsoleClient
 from support.nesting import nested
 from support.tracing import tracing
 from tests.devhost import ROOT
 
-ADDRESS, TOKEN = "http://127.0.0.1:8765", "t0k3n"
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
-PAGES = Pages()
+STUB = re.compile(r'<details id="([^"]+)" data-same></details>')
+type Look = Callable[[], Mapping[str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -39,228 +41,229 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return file.read_bytes()
 
 
-def told(listener: Listener) -> list[tuple[str, Any]]:
-    """The name of each event, and its data."""
-    found = []
-    for event in listener.news():
-        first, second = event.strip().splitlines()
-        found.append((first.removeprefix("event: "), json.loads(second.removeprefix("data: "))))
-    return found
+@pytest.fixture
+def console(whole: bytes, tmp_path: Path) -> ConsoleClient:
+    (tmp_path / "first.jsonl").write_bytes(whole)
+    return ConsoleClient(tmp_path)
 
 
-def test_a_browser_is_told_of_everything_once_and_then_of_what_changes(whole: bytes, tmp_path: Path) -> None:
-    file = tmp_path / "run.jsonl"
-    lines = whole.splitlines(keepends=True)
-    listener = Listener("run", RunReader(file), PAGES)
-    assert told(listener) == []
-
-    pieces: dict[str, str] = {}
-    rows: list[str] = []
-    events = heads = begins = 0
-    for number in range(len(lines)):
-        file.write_bytes(b"".join(lines[: number + 1]))
-        for name, data in told(listener):
-            if name == "head":
-                assert "puppet" in data["html"]
-                heads += 1
-                continue
-            if name == "trace":
-                begins += 1
-                continue
-            assert name == "section"
-            assert bool(data["frame"]) == (not pieces)
-            assert set(data["pieces"]) <= {"run-1-facts", "run-1-answer", "run-1-axis", "run-1-results", *data["rows"]}
-            pieces |= data["pieces"]
-            rows = data["rows"]
-            events += 1
-        assert told(listener) == []
-
-    other = Listener("run", RunReader(file), PAGES)
-    (*_, (_, all_at_once)) = told(other)
-    assert (events > 3, heads, begins) == (True, 2, 1)  # what can be done with a run that was asked is in its head
-    assert (all_at_once["pieces"], all_at_once["rows"]) == (pieces, rows)
-    assert "ROUND 3" in pieces[rows[2]]
-    assert "finished" in pieces["run-1-facts"]
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Of a run whose trace a test writes."""
+    Setup().write(tmp_path / f"run{SETUP}")
+    return tmp_path / f"run{TRACE}"
 
 
-def test_calls_that_are_nested_a_thousand_times_are_shown_side_by_side(
-    whole: bytes, browser: TestClient, tmp_path: Path
+@pytest.fixture
+def look(console: ConsoleClient, file: Path) -> Look:
+    """What one browser that watches this run is shown."""
+    assert not file.exists()
+    show, _ = watched(console.console, "run")
+    told = Told()
+    return lambda: show(told).html
+
+
+def test_a_browser_gets_what_has_changed_and_a_round_that_has_ended_once(
+    whole: bytes, console: ConsoleClient, file: Path, look: Look
 ) -> None:
-    file = tmp_path / "deep.jsonl"
-    file.write_bytes(nested(whole, 1_000))
-    report = render_page(read_trace(file))
-    page = browser.get("/runs/deep").text
-
-    for html in (report, page):
-        assert html.count(">look</b>") >= 1_000
-        assert "What is nested deeper stands side by side here." in html
-
-
-def test_a_round_that_has_ended_is_not_told_again(whole: bytes, tmp_path: Path) -> None:
-    file = tmp_path / "run.jsonl"
-    listener = Listener("run", RunReader(file), PAGES)
-    lines = whole.splitlines(keepends=True)
-    last = 0
+    lines, ended, sent = whole.splitlines(keepends=True), 0, 0
     for number in range(len(lines)):
         file.write_bytes(b"".join(lines[: number + 1]))
-        for data in [data for name, data in told(listener) if name == "section"]:
-            changed = [data["rows"].index(row) for row in data["rows"] if row in data["pieces"]]
-            assert min(changed, default=last) >= last - 1
-            last = max([last, *changed])
-    assert last == 3
+        runs = look()["runs"]
+        ended, sent = len(STUB.findall(runs)), runs.count('style="--depth:0"')
+        assert sent <= 2, "the row that has ended, and the one that begins"
+    assert ended + sent == 4
+    assert len(STUB.findall(look()["runs"])) == 4
+
+    all_at_once = watched(console.console, "run")[0](Told()).html
+    assert "ROUND 3" in all_at_once["runs"]
+    assert '<dt>Outcome</dt><dd class="good">finished</dd>' in all_at_once["runs"]
+    assert "Run again with one thing changed" in all_at_once["head"]
+    assert not STUB.findall(all_at_once["runs"])
 
 
-def test_a_run_is_running_until_no_process_writes_its_trace(whole: bytes, tmp_path: Path) -> None:
+def test_a_run_is_running_until_no_process_writes_its_trace(whole: bytes, file: Path, look: Look) -> None:
     lines = whole.splitlines(keepends=True)
-    with (tmp_path / "run.jsonl").open("wb") as written:
+    with file.open("wb") as written:
         fcntl.flock(written, fcntl.LOCK_SH)  # as the process that writes a trace holds it
         written.writelines(lines[: len(lines) // 2])
         written.flush()
-        listener = Listener("run", RunReader(tmp_path / "run.jsonl"), PAGES)
-        facts = told(listener)[-1][1]["pieces"]["run-1-facts"]
-        assert "<dd>running</dd>" in facts
-        assert "TraceEndsError" not in facts
-        assert told(listener) == []
+        during = look()
+    after = look()
 
-    facts = told(listener)[-1][1]["pieces"]["run-1-facts"]
-    assert '<dd class="bad">not ended</dd>' in facts
-    assert "TraceEndsError" in facts
+    assert "<dd>running</dd>" in during["runs"]
+    assert "TraceEndsError" not in during["runs"]
+    assert "The run goes on in a process that this console did not start" in during["waiting"]
+    assert '<dd class="bad">not ended</dd>' in after["runs"]
+    assert "TraceEndsError" in after["runs"]
 
 
-def test_a_trace_that_is_gone_is_told_once_and_what_was_in_it_stays(whole: bytes, tmp_path: Path) -> None:
-    file = tmp_path / "run.jsonl"
+def test_what_is_wrong_with_a_trace_is_said_and_what_was_in_it_stays(whole: bytes, file: Path, look: Look) -> None:
     file.write_bytes(whole)
-    listener = Listener("run", RunReader(file), PAGES)
-    told(listener)
-
+    assert look()["problem"] == ""
     file.unlink()
-    ((name, data),) = told(listener)
-    assert (name, data) == ("problem", {"sentence": f"{file} is gone: this page shows what was in it."})
-    assert told(listener) == []
-
-    file.write_bytes(whole)
-    assert told(listener)[0] == ("problem", {"sentence": ""})
-
-
-def test_a_file_that_is_no_trace_is_a_problem_that_is_told_once(tmp_path: Path) -> None:
-    file = tmp_path / "run.jsonl"
-    file.write_text("{}\n")
-    listener = Listener("run", RunReader(file), PAGES)
-
-    ((name, data),) = told(listener)
-
-    assert name == "problem"
-    assert "not a trace of devhost" in data["sentence"]
-    assert told(listener) == []
-
-    file.unlink()
-    assert told(listener) == [("problem", {"sentence": ""})]
-    assert told(listener) == []
-
-
-def test_a_file_that_is_no_trace_is_a_problem_at_every_look(whole: bytes, tmp_path: Path) -> None:
-    file = tmp_path / "run.jsonl"
-    file.write_bytes(whole + b"{}\n")
-    reader = RunReader(file)
-
+    assert look() == {"problem": f"{file} is gone: this page shows what was in it."}
     for _ in range(2):
-        with pytest.raises(TraceError, match="line"):
-            reader.read()
-
+        file.write_text("{}\n")
+        assert "not a trace of devhost" in look()["problem"]
+    file.write_bytes(whole + b"{}\n")
+    assert "line" in look()["problem"]
     file.write_bytes(whole)
-    assert len(reader.read().runs) == 1
+    assert look()["problem"] == ""
 
 
-def test_of_a_longer_trace_nothing_stays_when_a_run_writes_over_it(whole: bytes, tmp_path: Path) -> None:
-    file = tmp_path / "run.jsonl"
+def test_of_a_longer_trace_nothing_stays_when_a_run_writes_over_it(whole: bytes, file: Path, look: Look) -> None:
     header, rest = whole.split(b"\n", 1)
     session = json.loads(rest.splitlines()[-1])["session_id"].encode()
     file.write_bytes(whole + rest.replace(session, b"another"))
-    listener = Listener("run", RunReader(file), PAGES)
-    first = told(listener)
-    assert [data.get("run") for name, data in first if name == "section"] == [1, 2]
-
-    again = json.dumps({**json.loads(header), "started": "2030-01-01T00:00:00Z"}).encode()
-    file.write_bytes(again + b"\n" + rest.replace(HOSTILE.encode(), b"Why?"))
-    second = told(listener)
-
-    assert [name for name, _ in second] == ["trace", "head", "section"]
-    assert first[0] != second[0] == ("trace", {"began": "2030-01-01T00:00:00+00:00"})
-    assert "Why?" in second[-1][1]["frame"], "its own question"
-    assert set(second[-1][1]["rows"]) < set(second[-1][1]["pieces"]), "all of it"
-
-
-def test_a_run_that_writes_over_a_trace_takes_its_place(whole: bytes, tmp_path: Path) -> None:
-    file = tmp_path / "run.jsonl"
-    header, rest = whole.split(b"\n", 1)
-    file.write_bytes(whole)
-    reader = RunReader(file)
-    listener = Listener("run", reader, PAGES)
-    told(listener)
-    before = reader.read()
+    assert re.findall(r'class="run" id="([^"]+)"', look()["runs"]) == ["run-1", "run-2"]
 
     again = json.dumps({**json.loads(header), "started": "2030-01-01T00:00:00Z"}).encode()
     file.write_bytes(again + b"\n" + rest.replace(b"Nothing.", b"Everything.").replace(b"ROUND 1", b"topic is new"))
 
-    after = reader.read()
-    assert before.trace is not None
-    assert after.trace is not None
-    assert len(after.trace.lines) == len(before.trace.lines)
-    assert after.runs[0].outputs.text.startswith("Everything.")
-    assert reader.read() is after
-    assert "topic is new" in " ".join(told(listener)[-1][1]["pieces"].values())
+    second = look()
+    assert "2030-01-01" in second["head"]
+    assert re.findall(r'class="run" id="([^"]+)"', second["runs"]) == ["run-1"]
+    assert "Everything." in second["runs"]
+    assert "topic is new" in second["runs"]
 
 
-@pytest.fixture
-def browser(whole: bytes, tmp_path: Path) -> TestClient:
-    (tmp_path / "first.jsonl").write_bytes(whole)
-    client = TestClient(application(Console(RunFolder(tmp_path)), 8765, TOKEN), base_url=ADDRESS)
-    client.get(f"/?token={TOKEN}")
-    return client
+# --- rows -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_page_has_everything_but_what_rows_hold(browser: TestClient) -> None:
-    page = browser.get("/runs/first").text
+def anchors(console: ConsoleClient) -> dict[str, str]:
+    """Of rows, by their labels; the last one of a label."""
+    (shown,) = console.console.readers.of(console.console.folder.trace("first")).read().runs
+    return {span.label: shown.anchors[id(span)] for _, span in shown.rows}
 
-    assert page.count('<div class="inside"></div>') == page.count('<div class="inside">')
+
+def test_calls_that_are_nested_a_thousand_times_are_shown_side_by_side(
+    whole: bytes, console: ConsoleClient, tmp_path: Path
+) -> None:
+    file = tmp_path / "deep.jsonl"
+    file.write_bytes(nested(whole, 1_000))
+
+    for html in (render_page(read_trace(file)), console.get("/runs/deep")):
+        assert html.count(">look</b>") >= 1_000
+        assert "What is nested deeper stands side by side here." in html
+
+
+def test_the_page_has_everything_but_what_rows_hold(console: ConsoleClient) -> None:
+    page = console.get("/runs/first")
+
+    assert len(re.findall(r'<div class="inside" [^>]*></div>', page)) == page.count('<div class="inside"') > 3
     assert "ROUND 3" in page
     assert HOSTILE not in page
     assert len(page) < 60_000
 
 
-def test_a_row_is_loaded_when_it_is_opened(browser: TestClient, tmp_path: Path) -> None:
-    (shown,) = RunReader(tmp_path / "first.jsonl").read().runs
-    (row, *_) = [shown.anchors[id(span)] for _, span in shown.rows if span.label == "CALL look"]
+def test_a_row_is_loaded_when_it_is_opened_and_all_of_it_as_plain_text(console: ConsoleClient) -> None:
+    rows = anchors(console)
+    inside = console.get(f"/runs/first/rows/{rows['CALL look']}")
+    called = console.client.get(f"/runs/first/rows/{rows['CALL look']}/text")
 
-    inside = browser.get(f"/runs/first/rows/{row}")
-
-    assert "Sent to the tool" in inside.text
-    assert HOSTILE not in inside.text
-    assert "&lt;script&gt;" in inside.text
-    assert "more characters in the trace" in inside.text
-    assert browser.get("/runs/first/rows/row-1-none").status_code == 404
-
-
-def test_all_of_a_row_is_there_as_plain_text(browser: TestClient, tmp_path: Path) -> None:
-    (shown,) = RunReader(tmp_path / "first.jsonl").read().runs
-    by_label = {span.label: shown.anchors[id(span)] for _, span in shown.rows}
-
-    called = browser.get(f"/runs/first/rows/{by_label['CALL look']}/text")
-    asked = browser.get(f"/runs/first/rows/{by_label['scripted-gpt-5']}/text")
-
+    assert "Sent to the tool" in inside
+    assert HOSTILE not in inside
+    assert "&lt;script&gt;" in inside
+    assert "more characters in the trace" in inside
     assert called.headers["content-type"].startswith("text/plain")
     assert "w" * 100_000 in called.text
-    assert "[system]" in asked.text
+    assert "[system]" in console.get(f"/runs/first/rows/{rows['scripted-gpt-5']}/text")
+    console.get("/runs/first/rows/row-1-none", 404)
 
 
-def test_rows_are_found_by_words_of_arguments_results_and_answers(browser: TestClient, tmp_path: Path) -> None:
-    (shown,) = RunReader(tmp_path / "first.jsonl").read().runs
+def test_rows_are_found_by_words_of_arguments_results_and_answers(console: ConsoleClient) -> None:
+    (shown,) = console.console.readers.of(console.console.folder.trace("first")).read().runs
     labels = {shown.anchors[id(span)]: span.label for _, span in shown.rows}
 
     def found(words: str) -> list[str]:
-        return [labels[row] for row in browser.get("/runs/first/search", params={"words": words}).json()]
+        return [labels[row] for row in json.loads(console.get(f"/runs/first/search?words={words}"))]
 
     assert found("onerror WWWW") == ["ROUND 1", "CALL look", "ROUND 2", "CALL look"]
     assert found("nothing.") == ["ROUND 3", "scripted-gpt-5"]
     assert "ROUND 2" in found("round 2")
     assert found("  ") == found("never said") == []
+
+
+# --- what a conversation waits for ------------------------------------------------------------------------------------
+
+CALL = {"id": "call_1", "tool": "draw", "arguments": {"what": "a cat"}}
+FAILED = RunError("ValueError", "broke")
+
+
+def turn(*pending: object, error: RunError | None = None, **asked: int) -> Run:
+    variables = {"state": "kept", "pending_calls": list(pending)}
+    outputs = NodeOutputs("", [], [], {}, variables, [], 0)
+    return Run("puppet", outputs, error, [], [], 0.0, CallsMade(asked))
+
+
+def going(told: int) -> ChildFacts:
+    return ChildFacts(told, None)
+
+
+@pytest.mark.parametrize(
+    ("ended", "child", "expected"),
+    [
+        ([], None, State("over")),
+        ([turn(CALL)], None, State("over")),
+        ([], ChildFacts(1, 2), State("ended")),
+        ([turn(CALL)], ChildFacts(1, -9), State("ended")),
+        ([], going(1), State("running")),
+        ([turn()], going(2), State("running")),
+        ([], going(0), State("question")),
+        ([turn()], going(1), State("question")),
+        ([turn(), turn(CALL)], going(2), State("approval", (CALL,))),
+        ([turn(CALL), turn()], going(2), State("question")),
+        ([turn(CALL), turn(error=FAILED, llm=1)], going(2), State("approval", (CALL,))),
+        ([turn(CALL), turn(error=FAILED, tool=1)], going(2), State("question")),
+        ([turn()], ChildFacts(0, None, converses=False), State("running")),
+    ],
+)
+def test_the_state_follows_from_the_turns_and_the_child(
+    ended: list[Run], child: ChildFacts | None, expected: State
+) -> None:
+    assert state_of(ended, child) == expected
+
+
+def test_no_words_are_a_command_of_the_chat() -> None:
+    assert json.loads(said("/reset now")) == " /reset now"
+    assert json.loads(said("two\nlines")) == "two\nlines"
+    assert "\n" not in said("two\nlines")
+    assert [json.loads(line) for line in (approved(), rejected("ok"), rejected(""))] == ["yes", "no: ok", "no"]
+
+
+def test_a_run_of_another_console_is_over_and_says_what_it_printed_without_colours(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    values = {"plugin": str(ROOT), "source": "example:order_entry/approved", "strategy": "gpt5_react"}
+    Setup(values=values).write(folder.beside("old", SETUP))
+    folder.beside("old", OUTPUT).write_text("\x1b[31mError: the plugin\x1b[0m\x07 broke\n")
+
+    with tracing(folder.beside("old", TRACE)):
+        during = waiting_of(folder, "old", None, [])
+    waiting = waiting_of(folder, "old", None, [])
+
+    assert (during.state, during.printed) == (State("elsewhere"), "")
+    assert (waiting.state, waiting.began, waiting.printed) == (State("over"), False, "Error: the plugin broke")
+    assert waiting.command.startswith("devhost chat --plugin ")
+
+
+def test_after_an_answer_that_the_script_does_not_have_its_next_words_are_no_question() -> None:
+    setup = Setup(values={"plugin": str(ROOT), "source": "example:injection/mail", "strategy": "gpt5_react"})
+    asked, no, question = "Confirm the choir's booking.", "no, mention the piano too", State("question")
+
+    assert suggestion(setup, [asked], State("approval")) == no
+    assert suggestion(setup, [asked, no], question) == "yes"
+    assert suggestion(setup, [asked, "no"], State("approval")) == "yes"
+    assert suggestion(setup, [asked, "no"], question) == ""
+
+
+def test_of_what_a_plugin_prints_without_end_only_the_last_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "run.output.txt"
+    assert not last_printed(file)
+
+    file.write_text("first\n" + "\x1b[31mé\x1b[0m" * MOST_BYTES + "\nlast\x07\n")
+
+    shown = last_printed(file)
+    assert shown.endswith("é\nlast")
+    assert "first" not in shown
+    assert len(shown) <= MOST_BYTES

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 import yaml
 
-from devhost.console.suites import Asked, Evaluations, results_of, standing
+from devhost.console.evaluations import Asked, Evaluated, results_of
 from devhost.evaluation.results import Cell, Header, Result, read_line
 from devhost.evaluation.suite import Suite
 from support.console import ConsoleClient, words
@@ -62,9 +62,8 @@ def address(file: Path, path: str = "/suite") -> str:
 def evaluated(console: ConsoleClient, file: Path, **values: str) -> str:
     """The page after an evaluation of two cases in one column."""
     given: dict[str, str | list[str]] = {"file": str(file), "case": CHOSEN, "column": "standard", **values}
-    console.post("/suite/run", 303, **given)
-    sent = console.get(address(file, "/suite/events"))  # until the evaluation has ended
-    assert sent.endswith("event: end\ndata: \n\n")
+    console.post("/suite", 303, **given, do="run")
+    assert console.events(address(file, "/suite/events"))[-1] == ("end", "")  # until the evaluation has ended
     return console.get(address(file))
 
 
@@ -115,7 +114,8 @@ def test_the_command_is_shown_and_is_the_same_in_a_terminal(pages: tuple[str, st
 
 
 def test_the_command_is_that_of_the_form(console: ConsoleClient, file: Path) -> None:
-    shown = console.post("/suite/command", 200, file=str(file), instruction="Other words.", repeats="2")
+    page = console.post("/suite", 200, do="load", file=str(file), instruction="Other words.", repeats="2")
+    shown = words(page).partition("The same in a terminal")[2].partition("--scripted")[0]
     assert {"--repeats", "instruction=Other words."} < set(shlex.split(shown))
 
 
@@ -123,7 +123,7 @@ def test_the_form_keeps_the_instruction_of_an_evaluation_that_has_no_results_yet
     console: ConsoleClient, file: Path
 ) -> None:
     other = str(shutil.copy(file, file.with_name("other.yaml")))
-    console.post("/suite/run", 303, file=other, instruction="New words.")
+    console.post("/suite", 303, do="run", file=other, instruction="New words.")
     assert "New words.</textarea>" in console.get(address(Path(other)))
 
 
@@ -137,7 +137,7 @@ def test_what_stays_as_in_the_file_is_not_sent(file: Path) -> None:
 
 
 def test_repeats_that_are_no_number_start_nothing(console: ConsoleClient, file: Path) -> None:
-    page = console.post("/suite/run", 400, file=str(file), repeats="many", case="greeting", instruction="Kept")
+    page = console.post("/suite", 400, do="run", file=str(file), repeats="many", case="greeting", instruction="Kept")
 
     assert 'aria-describedby="repeats-error"' in page
     assert '<a href="#repeats">Repeats of each case</a>: a number from 1 to 1,000, or nothing' in page
@@ -154,13 +154,13 @@ def test_a_mistake_that_the_command_finds_is_shown(console: ConsoleClient, tmp_p
 def test_an_evaluation_is_stopped_and_its_results_stay(console: ConsoleClient, tmp_path: Path) -> None:
     file = tmp_path / "long.yaml"
     file.write_text(yaml.safe_dump(SUITE))
-    console.post("/suite/run", file=str(file), case="greeting", column="standard", repeats="1000")
+    console.post("/suite", do="run", file=str(file), case="greeting", column="standard", repeats="1000")
     results = file.with_suffix(".results.jsonl")
     wait_for(lambda: results.is_file() and len(results.read_bytes().splitlines()) > 3, "three results")
     assert "running" in (page := words(console.get(address(file))))
     assert "of 1,000 runs" in page
 
-    console.post("/suite/stop", file=str(file))
+    console.post("/suite", do="stop", file=str(file))
     console.get(address(file, "/suite/events"))  # until it has ended
 
     page = words(console.get(address(file)))
@@ -179,7 +179,7 @@ def test_a_change_of_an_evaluation_costs_what_has_changed(
     assert pages
     header, *results = results_of(file).read_bytes().splitlines(keepends=True)
     growing = results_of(tmp_path / "cases.yaml")
-    evaluated = Evaluations().of(growing)
+    evaluated = Evaluated(growing)
     parsed: list[int] = []
     rendered: list[str] = []
 
@@ -187,20 +187,21 @@ def test_a_change_of_an_evaluation_costs_what_has_changed(
         parsed.append(number)
         return read_line(name, number, line)
 
-    def render(cell: Cell) -> str:
+    def render(cell: Cell, _name: str) -> str:
         rendered.append(cell.case.name)
         return cell.case.name
 
-    monkeypatch.setattr("devhost.console.suites.read_line", counted)
+    monkeypatch.setattr("devhost.evaluation.results.read_line", counted)
     growing.write_bytes(header + results[0] + results[1][:10])
     for written in (header + results[0], header + results[0] + results[1]):
         growing.write_bytes(written)
         for _ in range(2):
-            summary = standing(evaluated, None).summary
+            summary = evaluated.standing(None).summary
             assert summary is not None
-            assert set(evaluated.pieces(summary, render).values()) == {cell.case.name for cell in summary.cells}
+            shown = {html for _, html in evaluated.cells(summary, render)}
+            assert shown == {cell.case.name for cell in summary.cells}
     assert parsed == [1, 2, 3]
     assert sorted(rendered) == sorted(CHOSEN), "each when it has got a run"
 
     growing.write_bytes(header + results[1])  # another evaluation
-    assert standing(evaluated, None).done == 1
+    assert evaluated.standing(None).done == 1

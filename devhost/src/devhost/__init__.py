@@ -38,18 +38,14 @@ only packages above it in this list (devhost/tests/test_architecture.py checks t
     chat                a conversation in a terminal
     fork                a traced run once more, with something changed
     comparison          two runs side by side
-    evaluation          cases, run side by side in one host, and compared
+    evaluation          cases, run side by side in one host, compared, and reported
     flow                a chatflow or workflow around the Agent node
     flow.page           the trace of a flow as an HTML page
     flow.engine         Dify's own workflow engine, with devhost's nodes in it
     overview            what a plugin declares, in lines
     package             a plugin as one file: written, installed, opened
-    evaluation.reports  an evaluation for people and for other programs
     cli.options         options that several commands have
-    console.pages       what the pages of the console look like
-    console             the runs of a folder: listed, started, asked, steered, kept as cases
-    console.views       what each address of the console answers
-    console.server      the web server of the console, and who may ask it
+    console             the console: a local web server, with a module for each family of its pages
     cli                 the commands and their options
 """
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from devhost.errors import ParameterError
+from devhost.errors import ParameterError, about
 from devhost.files import LocalFile, local_files
 from devhost.home import REPOSITORY
 from devhost.limits import HostLimits
@@ -39,9 +39,10 @@ class AttachedFiles:
     @classmethod
     def of(cls, script: Script | None, given: Sequence[Path], limits: HostLimits) -> Self:
         """`given` take the place of the script's files for its first question."""
+        with about("files"):
+            first = local_files(given or (() if script is None else script.files), limits)
         if script is None:
-            return cls(local_files(given, limits), limits=limits)
-        first = local_files(given or script.files, limits)
+            return cls(first, limits=limits)
         later = [(each.query, local_files(each.files, limits)) for each in script.then]
         return cls(first, ((script.query, first), *later), limits)
 
@@ -104,9 +105,10 @@ def checked_settings(strategy: Strategy, values: Mapping[str, object], variables
     names = [parameter.name for parameter in settable]
     for name in values:
         if name not in names:
-            raise ParameterError(
-                f"{strategy.identity.name} has no parameter {name!r} to set; there are: {', '.join(names)}"
-            )
+            with about(f"param.{name}"):
+                raise ParameterError(
+                    f"{strategy.identity.name} has no parameter {name!r} to set; there are: {', '.join(names)}"
+                )
     settings = {
         parameter.name: _in_widget(parameter, values[parameter.name])
         for parameter in settable
@@ -433,7 +435,10 @@ def refuse_misfit(scenario: Scenario) -> None:
     if script.fits:
         lacks = f"{script.place} has no turns for a run with this {_listed(others)}"
     there_are = ", ".join(_fitting(scenario, strategy, others)) or "none here"
-    raise ParameterError(f"{lacks}; scripts that have: {there_are}; a real model needs no script: set OPENAI_API_KEY")
+    with about(f"param.{others[0]}" if others else "script"):
+        raise ParameterError(
+            f"{lacks}; scripts that have: {there_are}; a real model needs no script: set OPENAI_API_KEY"
+        )
 
 
 def _differs(scenario: Scenario, script: Script, name: str) -> bool:

@@ -25,7 +25,7 @@ from devhost.cli.options.scenario_options import DIRECTORY
 from devhost.conversation import CountingModel
 from devhost.errors import ParameterError, SuiteError
 from devhost.evaluation.plan import Ground, ModelSettings, Planned, header_of, plan
-from devhost.evaluation.reports.reports import (
+from devhost.evaluation.report import (
     cases_table,
     columns_table,
     comparison_view,

@@ -40,9 +40,9 @@ def ui(*, runs: str, plugin: Path | None, port: int, opens: bool) -> int:
     Only this machine can reach it, and only with the token in the address that is printed.
     """
     try:
-        from devhost.console.runs import RunFolder  # noqa: PLC0415 - a web server, which only this command needs
-        from devhost.console.server.app import serve  # noqa: PLC0415
-        from devhost.console.views.console import Console  # noqa: PLC0415
+        from devhost.console.app import serve  # noqa: PLC0415
+        from devhost.console.folder import RunFolder  # noqa: PLC0415 - a web server, which only this command needs
+        from devhost.console.web import Console  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise ConsoleError(f"the console needs the package {error.name}: pip install 'dify-devhost[ui]'") from error
 

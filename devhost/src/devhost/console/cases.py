@@ -1,19 +1,28 @@
-"""A run that is kept as a case."""
+"""`/runs/NAME/keep`: keeps a run as a case of a suite."""
 
 import re
 import secrets
+import shlex
 import shutil
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from textwrap import indent
 from typing import Self
 
 import yaml
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.status import HTTP_422_UNPROCESSABLE_CONTENT
 
-from devhost.console.runs import refusal
-from devhost.console.suites import SCRIPT_OF_A_CASE
+from devhost.console.evaluations import CASES as CASES_FILE
+from devhost.console.evaluations import cases_files, shortened
+from devhost.console.folder import CASE, refusal
+from devhost.console.setup import typed_path
+from devhost.console.web import console_of, posted
 from devhost.errors import HostError, SuiteError
 from devhost.evaluation.checks import Observed
 from devhost.evaluation.suite import Suite
@@ -215,7 +224,58 @@ def _free(folder: Path, name: str) -> Path:
     words = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower()[:60] or "case"
     number = 1
     while True:
-        script = folder / f"{words}{'' if number == 1 else f'-{number}'}{SCRIPT_OF_A_CASE}"
+        script = folder / f"{words}{'' if number == 1 else f'-{number}'}{CASE}"
         if not script.exists() and not script.with_suffix(BESIDE_A_TRACE).exists():
             return script
         number += 1
+
+
+# The pages.
+
+
+def form(request: Request) -> Response:
+    """Filled with what was true of the run."""
+    console = console_of(request)
+    file = console.folder.trace(request.path_params["name"])
+    trace = read_trace(file)
+    cases = shortened(console.folder.path / CASES_FILE)
+    try:
+        taken = names_in(cases)
+    except (HostError, OSError, ValueError):
+        taken = []  # said when the form is sent
+    case = suggested_name(runs_of(trace, file)[0].question, taken)
+    return _page(request, case, cases, Expecting.of(observed_of(trace, file)), {})
+
+
+@posted
+def submit(request: Request, given: Mapping[str, str]) -> Response:
+    console, name = console_of(request), request.path_params["name"]
+    trace, case, cases = console.folder.trace(name), given.get("name", "").strip(), typed_path(given.get("file", ""))
+    expecting = Expecting.read(given)
+    mistakes = mistakes_of(case, cases)
+    if not mistakes:
+        try:
+            kept = keep(trace, case, cases, expecting)
+        except HostError as error:
+            mistakes = {"file" if isinstance(error, SuiteError) else "": str(error)}
+        else:
+            command = shlex.join(("devhost", "eval", str(cases), "--case", escape(case)))
+            return console.page("kept.html.j2", name=name, kept=kept, command=command)
+    return _page(request, case, cases, expecting, mistakes)
+
+
+def _page(request: Request, case: str, cases: Path, expecting: Expecting, mistakes: Mapping[str, str]) -> Response:
+    console = console_of(request)
+    return console.page(
+        "keep.html.j2",
+        HTTP_422_UNPROCESSABLE_CONTENT if mistakes else 200,
+        name=request.path_params["name"],
+        case=case,
+        cases=cases,
+        known=cases_files(console.folder.path),
+        expecting=expecting,
+        mistakes=mistakes,
+    )
+
+
+ROUTES = (Route("/runs/{name}/keep", form), Route("/runs/{name}/keep", submit, methods=["POST"]))

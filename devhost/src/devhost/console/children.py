@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from devhost.console.runs import OUTPUT, SETUP, RunFolder, Setup, child_arguments, fork_child_arguments
+from devhost.console.folder import OUTPUT, RunFolder
+from devhost.console.setup import SETUP, Setup, chat_arguments, fork_arguments
 from devhost.errors import BusyError, ConsoleError
 from devhost.home import devhost_command
 
@@ -265,22 +266,42 @@ type Start = Callable[[str, Sequence[str], Path], Child]
 
 def start_run(folder: RunFolder, start: Start, setup: Setup, *lines: str) -> str:
     """`lines`: what its process is told at once. ConsoleError if that cannot be started."""
-    is_fork = setup.kind == "fork"
-    about = (
-        f"{setup.strategy or 'run'}-again" if is_fork else setup.scenario or setup.example or setup.strategy or "run"
-    )
-    name = folder.new_name(about)
+    name = folder.new_name(setup.about)
     setup.write(folder.beside(name, SETUP))
-    trace = folder.trace(name)
+    output, shown = folder.beside(name, OUTPUT), ("--trace", str(folder.trace(name)), "--no-color")
     try:
-        arguments = (
-            fork_child_arguments(setup, folder.trace(setup.of), trace) if is_fork else child_arguments(setup, trace)
-        )
-        child = start(name, arguments, folder.beside(name, OUTPUT))
+        if setup.kind == "fork":
+            arguments = (*fork_arguments(setup.values, folder.trace(setup.of)), *shown)
+        else:
+            arguments = (*chat_arguments(setup.values), *shown, "--json-lines")
+        child = start(name, arguments, output)
     except ConsoleError:
         folder.beside(name, SETUP).unlink()
-        folder.beside(name, OUTPUT).unlink(missing_ok=True)
+        output.unlink(missing_ok=True)
         raise
     for line in lines:
         child.tell(line)
     return name
+
+
+class Once:
+    """A form that is sent twice at once, as by a double click, starts one run."""
+
+    SECONDS = 5.0
+    """After the start. Who goes back to the page later, and sends its form again, wants another run."""
+
+    def __init__(self) -> None:
+        self._starting = threading.Lock()
+        self._started: dict[str, tuple[float, str]] = {}
+        """When, and the name, by key."""
+
+    def name(self, key: str, start: Callable[[], str]) -> str:
+        """`key`: empty for a form without one, which always starts a run."""
+        with self._starting:
+            now = time.monotonic()
+            self._started = {each: run for each, run in self._started.items() if now < run[0] + self.SECONDS}
+            if key and key in self._started:
+                return self._started[key][1]
+            name = start()
+            self._started[key] = time.monotonic(), name
+            return name

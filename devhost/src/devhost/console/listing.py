@@ -1,70 +1,31 @@
 """The list of runs: what each was and how it ended, found without reading every trace each time."""
 
 import contextlib
-import math
 import os
 import re
-import sqlite3
+import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlencode
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+from pydantic import TypeAdapter
 
-from devhost.console.runs import NAME, SETUP, TRACE, RunFolder, Setup
-from devhost.errors import ConsoleError, TraceError
+from devhost.console.folder import TRACE, RunFolder
+from devhost.console.setup import NAME, SETUP, Setup
+from devhost.errors import TraceError
 from devhost.evaluation.checks import rounds_of
 from devhost.golang import well_formed
 from devhost.node.outputs.run import Run
+from devhost.text import open_file
 from devhost.trace.flow import FlowEndLine, FlowLine
 from devhost.trace.lines import Trace, is_written, read_trace
 from devhost.trace.runs import TracedRun, run_of, traced_runs
-
-# Deletes a run: its files go to the folder `deleted` beside them, from which a person can take them back.
-
-DELETED = "deleted"
-CASE = ".case.yaml"
-"""The end of the name of what a suite plays: it stays when the run goes."""
-
-
-def delete_run(folder: RunFolder, name: str) -> Path:
-    """Returns where its files are now. UnknownRunError; ConsoleError for a run that goes on."""
-    if is_written(folder.trace(name)):
-        raise ConsoleError(f"the run {name!r} goes on: stop it before you delete it")
-    files = list(_files(folder, name))
-    place = _free(folder.path / DELETED / name)
-    try:
-        place.mkdir(parents=True)
-        for file in files:
-            file.rename(place / file.name)
-    except OSError as error:
-        raise ConsoleError(f"the run {name!r} cannot be moved to {place}: {error.strerror}") from error
-    return place
-
-
-def _files(folder: RunFolder, name: str) -> Iterator[Path]:
-    """NAME.anything, but not what belongs to a run with a longer name (NAME.2.jsonl), nor the script of a case."""
-    longer = tuple(f"{other}." for other in folder.names() if other.startswith(f"{name}."))
-    for file in folder.path.iterdir():
-        if file.name.startswith(f"{name}.") and not file.name.startswith(longer) and not file.name.endswith(CASE):
-            yield file
-
-
-def _free(place: Path) -> Path:
-    """This path, or with a number if a run of this name was deleted before."""
-    number, free = 1, place
-    while free.exists():
-        number += 1
-        free = place.with_name(f"{place.name}-{number}")
-    return free
-
 
 # A run in a line: what was asked, what came of it, what it cost.
 
@@ -72,15 +33,14 @@ type State = Literal["answered", "failed", "running", "killed"]
 STATES: tuple[State, ...] = ("answered", "failed", "running", "killed")
 
 
-class Summary(BaseModel):
+@dataclass(frozen=True)
+class Summary:
     """What the files of a run say. Seconds, tokens and rounds are the sums of its turns."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     changed: float
     """When the newest of its files changed, in seconds since 1970."""
-    started: AwareDatetime | None = None
+    started: datetime | None = None
     command: str = ""
     example: str = ""
     strategy: str = ""
@@ -148,64 +108,11 @@ class Listed:
         return "\n".join((*facts, *found.questions)).casefold()
 
 
-# The summaries of a folder in a file, so that a console that starts finds them.
-#
-# A file that is missing, damaged or of another version is made again.
-
-FILE = ".index.sqlite3"
-TABLE = "CREATE TABLE summaries_1 (name TEXT PRIMARY KEY, stamp TEXT, summary TEXT)"
-"""The number is another one when a summary holds something else."""
-type Stamp = str
-"""Times and sizes of a run's files."""
-
-
-class Store:
-    def __init__(self, folder: Path) -> None:
-        self._file = folder / FILE
-
-    def load(self) -> dict[str, tuple[Stamp, Summary]]:
-        try:
-            with contextlib.closing(self._opened()) as index:
-                rows = index.execute("SELECT name, stamp, summary FROM summaries_1").fetchall()
-            return {name: (stamp, Summary.model_validate_json(summary)) for name, stamp, summary in rows}
-        except (sqlite3.Error, ValidationError):
-            with contextlib.suppress(OSError):
-                self._file.unlink()
-            return {}
-
-    def save(self, changed: Mapping[str, tuple[Stamp, Summary]], gone: Iterable[str]) -> None:
-        """A folder that cannot be written, or another console that writes, only costs time at the next start.
-
-        Of a file that no run can have as its name, nothing was read. Its name may not even be UTF-8.
-        """
-        rows = [
-            (name, stamp, summary.model_dump_json())
-            for name, (stamp, summary) in changed.items()
-            if NAME.fullmatch(name)
-        ]
-        with contextlib.suppress(sqlite3.Error), contextlib.closing(self._opened()) as index, index:
-            index.executemany(
-                "DELETE FROM summaries_1 WHERE name = ?", [(name,) for name in gone if NAME.fullmatch(name)]
-            )
-            index.executemany("INSERT OR REPLACE INTO summaries_1 VALUES (?, ?, ?)", rows)
-
-    def _opened(self) -> sqlite3.Connection:
-        index = sqlite3.connect(self._file)
-        try:
-            made = index.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-            if not made:
-                index.execute(TABLE)
-            elif made != [(TABLE,)]:  # a view or a trigger of somebody else's would run without end
-                raise sqlite3.DatabaseError("not an index of this version")
-        except sqlite3.Error:
-            index.close()
-            raise
-        return index
-
-
 # Reads a summary from a run's files. Of a trace, only the lines that it needs are parsed: the rest may be megabytes.
 
 NEEDED = re.compile(rb'"event"\s*:\s*"(?:end|flow|flow_end)"|"invoke_agent_strategy"')
+type Stamp = tuple[tuple[str, int, int], ...]
+"""Of a run's files: the end of the name, when it changed, and its size."""
 LONGEST = 20_000
 """Characters of a text that a search looks at."""
 FLOW_ENDS: dict[str, tuple[Literal["good", "limited", "bad"], str]] = {
@@ -217,9 +124,21 @@ FLOW_ENDS: dict[str, tuple[Literal["good", "limited", "bad"], str]] = {
 }
 
 
-def summary_of(name: str, folder: Path) -> Summary:
-    files = trace, beside = folder / f"{name}{TRACE}", folder / f"{name}{SETUP}"
-    setup = Setup.known(beside)
+def summary_of(folder: RunFolder, name: str) -> Summary:
+    """Texts without halves of surrogate pairs, which the file cannot keep."""
+    read = _read(folder, name)
+    return replace(read, **{field: _well_formed(value) for field, value in vars(read).items()})
+
+
+def _well_formed(value: object) -> Any:  # noqa: ANN401 - of the same type
+    if isinstance(value, tuple):
+        return tuple(map(_well_formed, value))
+    return well_formed(value) if isinstance(value, str) else value
+
+
+def _read(folder: RunFolder, name: str) -> Summary:
+    files = trace, _ = [folder.beside(name, ending) for ending in (TRACE, SETUP)]
+    setup = folder.setup(name)
     summary = Summary(
         name=name,
         changed=max((file.stat().st_mtime for file in files if file.exists()), default=0),
@@ -227,29 +146,22 @@ def summary_of(name: str, folder: Path) -> Summary:
     )
     if not NAME.fullmatch(name):
         problem = "the console shows only runs whose names have the characters A-Z a-z 0-9 _ . - and no others"
-        return summary.model_copy(update={"problem": problem})
+        return replace(summary, problem=problem)
     if not trace.exists():
         begun = setup or Setup()
-        asked = {"questions": (begun.question,), "strategy": begun.strategy or "", "command": begun.kind}
-        return summary.model_copy(update={**asked, "is_unfinished": True})
+        asked: dict[str, Any] = {
+            "questions": (begun.question,),
+            "strategy": begun.values.get("strategy", ""),
+            "command": begun.kind,
+        }
+        return replace(summary, **asked, is_unfinished=True)
     try:
-        facts = _facts(read_trace(trace, NEEDED), setup or Setup())
-        return summary.model_copy(update={name: _well_formed(value) for name, value in facts.items()})
+        return replace(summary, **_facts(read_trace(trace, NEEDED), setup or Setup()))
     except TraceError as error:
-        return summary.model_copy(update={"problem": str(error).removeprefix(str(trace)).lstrip(", :")})
+        return replace(summary, problem=str(error).removeprefix(str(trace)).lstrip(", :"))
 
 
-def _well_formed(value: object) -> object:
-    """Texts without halves of surrogate pairs, which the index cannot keep."""
-    match value:
-        case str():
-            return well_formed(value)
-        case tuple():
-            return tuple(map(_well_formed, value))
-    return value
-
-
-def _facts(trace: Trace, setup: Setup) -> dict[str, object]:
+def _facts(trace: Trace, setup: Setup) -> dict[str, Any]:
     header, traced = trace.header, traced_runs(trace)
     runs = [run_of(each, header.strategy) for each in traced]
     return {
@@ -265,7 +177,7 @@ def _facts(trace: Trace, setup: Setup) -> dict[str, object]:
     }
 
 
-def _of_runs(trace: Trace, traced: list[TracedRun], runs: list[Run], setup: Setup) -> dict[str, object]:
+def _of_runs(trace: Trace, traced: list[TracedRun], runs: list[Run], setup: Setup) -> dict[str, Any]:
     if trace.header.command == "tool":
         return {"questions": (trace.header.query or "",), "words": "tool call", "level": ""}
     questions = tuple(each.question[:LONGEST] for each in traced) or ((trace.header.query or setup.question)[:LONGEST],)
@@ -283,7 +195,7 @@ def _of_runs(trace: Trace, traced: list[TracedRun], runs: list[Run], setup: Setu
     }
 
 
-def _of_flow(trace: Trace) -> dict[str, object]:
+def _of_flow(trace: Trace) -> dict[str, Any]:
     begins = [line for line in trace.lines if isinstance(line, FlowLine)]
     ends = [line for line in trace.lines if isinstance(line, FlowEndLine)]
     level, words = FLOW_ENDS[ends[-1].status] if ends else ("", "")
@@ -304,11 +216,11 @@ def _tokens(run: Run) -> int:
 
 # The summaries of all runs of a folder. A trace is read again only when its time or its size has changed.
 #
-# The summaries live in memory, and in a file of the folder. A folder with gigabytes of new traces takes longer than a
-# page can wait: then a thread reads on, the newest first.
+# They are kept in a file of the folder, too, so that a console that starts finds them. A file that is missing, damaged
+# or of another version is made again; one that cannot be written only costs time at the next start.
 
-SLICE_SECONDS = 0.1
-"""After so many, the thread that reads on lets others look."""
+FILE = ".runs.json"
+_KEPT: TypeAdapter[dict[str, tuple[Stamp, Summary]]] = TypeAdapter(dict[str, tuple[Stamp, Summary]])
 
 
 @dataclass(frozen=True)
@@ -316,78 +228,67 @@ class Look:
     runs: Sequence[Listed]
     """Those whose files are not traces, too: their summaries have a problem."""
     unread: int
-    """How many others there are, which a thread reads now."""
+    """How many others there are, which the next look reads on."""
 
 
 class Index:
-    def __init__(self, folder: Path, is_running: Callable[[str], bool] = lambda _name: False) -> None:
+    def __init__(self, folder: RunFolder, is_running: Callable[[str], bool] = lambda _name: False) -> None:
         """`is_running`: of a run whose process may not write its trace yet."""
         self._folder = folder
         self._is_running = is_running
-        self._store = Store(folder)
+        self._file = folder.path / FILE
         self._reading = threading.Lock()
-        self._kept: dict[str, tuple[Stamp, Summary]] | None = None
-        self._reader: threading.Thread | None = None
+        self._known = self._load()
 
-    def look(self, seconds: float = math.inf) -> Look:
-        """What is known after it has read for so many seconds; at least one run is read."""
+    def look(self, seconds: float) -> Look:
+        """What is known after it has read for so many seconds, the newest first; at least one run is read.
+
+        A changed run that is unread is known as it was.
+        """
         with self._reading:
-            kept, unread = self._read(seconds)
-            if unread and (self._reader is None or not self._reader.is_alive()):
-                self._reader = threading.Thread(target=self._read_on, daemon=True)
-                self._reader.start()
-            found = [self._listed(summary) for _, summary in kept.values()]
-        return Look(sorted(found, key=lambda run: (run.when, run.summary.name), reverse=True), unread)
+            stamps = self._stamps()
+            known = self._known = {name: kept for name, kept in self._known.items() if name in stamps}
+            unread = [name for name, stamp in stamps.items() if name not in known or known[name][0] != stamp]
+            unread.sort(key=lambda name: max(time for _, time, _ in stamps[name]))
+            until = time.monotonic() + seconds
+            has_read = False
+            while unread and (not has_read or time.monotonic() < until):
+                name, has_read = unread.pop(), True
+                known[name] = stamps[name], summary_of(self._folder, name)
+            if has_read:
+                self._save()
+            found = [self.listed(summary) for _, summary in known.values()]
+        return Look(sorted(found, key=lambda run: (run.when, run.summary.name), reverse=True), len(unread))
 
-    def only(self, names: Iterable[str]) -> Sequence[Listed]:
-        """These runs, without a look at the others."""
-        return [self._listed(summary_of(name, self._folder)) for name in names]
+    def listed(self, summary: Summary) -> Listed:
+        written = is_written(self._folder.beside(summary.name, TRACE))
+        return Listed(summary, written or self._is_running(summary.name))
 
-    def _read_on(self) -> None:
-        unread = 1
-        with contextlib.suppress(OSError):  # the folder is gone; who looks at it next is told
-            while unread:
-                with self._reading:
-                    _, unread = self._read(SLICE_SECONDS)
-                time.sleep(SLICE_SECONDS / 10)  # a lock goes to the thread that asks for it first
+    def _load(self) -> dict[str, tuple[Stamp, Summary]]:
+        try:
+            with open_file(self._file) as file:
+                return _KEPT.validate_json(file.read())
+        except (OSError, ValueError):
+            return {}
 
-    def _read(self, seconds: float) -> tuple[Mapping[str, tuple[Stamp, Summary]], int]:
-        """All that is known then, and how many runs are unread. A changed run that is unread is known as it was."""
-        until = time.monotonic() + seconds
-        kept = self._store.load() if self._kept is None else self._kept
-        stamps = self._stamps()
-        unread = [name for name, stamp in stamps.items() if name not in kept or kept[name][0] != stamp]
-        unread.sort(key=lambda name: _newest(stamps[name]))
-        changed: dict[str, tuple[Stamp, Summary]] = {}
-        while unread and (not changed or time.monotonic() < until):
-            name = unread.pop()
-            changed[name] = stamps[name], summary_of(name, self._folder)
-        gone = kept.keys() - stamps.keys()
-        self._kept = {name: known for name, known in (kept | changed).items() if name not in gone}
-        if changed or gone:
-            self._store.save(changed, gone)
-        return self._kept, len(unread)
-
-    def _listed(self, summary: Summary) -> Listed:
-        name = summary.name
-        return Listed(summary, is_written(self._folder / f"{name}{TRACE}") or self._is_running(name))
+    def _save(self) -> None:
+        """Names that no run can have may not even be UTF-8, and nothing was read of their files."""
+        fresh = self._file.with_name(f"{FILE}-{secrets.token_hex(4)}")
+        kept = {name: known for name, known in self._known.items() if NAME.fullmatch(name)}
+        with contextlib.suppress(OSError):
+            fresh.write_bytes(_KEPT.dump_json(kept))
+            fresh.replace(self._file)
 
     def _stamps(self) -> Mapping[str, Stamp]:
-        found: dict[str, list[str]] = {}
-        with os.scandir(self._folder) as entries:
+        found: dict[str, Stamp] = {}
+        with os.scandir(self._folder.path) as entries:
             for entry in entries:
-                for ending in (TRACE, SETUP):
-                    if entry.name.endswith(ending) and entry.is_file():
-                        with contextlib.suppress(FileNotFoundError):
-                            status = entry.stat()
-                            stamp = f"{ending}:{status.st_mtime_ns}:{status.st_size}"
-                            found.setdefault(entry.name.removesuffix(ending), []).append(stamp)
-        return {name: " ".join(sorted(stamps)) for name, stamps in found.items()}
-
-
-def _newest(stamp: Stamp) -> int:
-    """When a file of the run changed, in nanoseconds since 1970."""
-    return max(int(each.split(":")[1]) for each in stamp.split())
+                ending = next((each for each in (TRACE, SETUP) if entry.name.endswith(each)), None)
+                with contextlib.suppress(OSError):  # it is gone meanwhile, or a link that leads nowhere
+                    if ending is not None and entry.is_file():
+                        name, status = entry.name.removesuffix(ending), entry.stat()
+                        found[name] = (*found.get(name, ()), (ending, status.st_mtime_ns, status.st_size))
+        return {name: tuple(sorted(stamps)) for name, stamps in found.items()}
 
 
 # What a person looks for among the runs, and a page of what is found.

@@ -1,6 +1,7 @@
 """The results of an evaluation: in their file, as a table, compared with those before."""
 
 import json
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -12,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from devhost.errors import SuiteError
 from devhost.evaluation.checks import Check, Observed
-from devhost.text import Secrets, describe, open_file
+from devhost.text import Secrets, describe
+from devhost.trace.tail import Added, Tail
 
 # The results of an evaluation in a file of JSON lines, so that an interrupted one goes on where it was.
 #
@@ -74,22 +76,56 @@ class Evaluation:
 
 def read_evaluation(file: Path) -> Evaluation:
     """The last evaluation that the file has, as far as it came."""
-    header = None
-    results: dict[str, Result] = {}
-    try:
-        with open_file(file) as written:
-            lines = written.read().split(b"\n")
-    except OSError as error:
-        raise SuiteError(f"{file} cannot be read: {error.strerror}") from error
-    for number, line in enumerate(lines[:-1], start=1):  # what stands behind the last line break was cut off
-        read = read_line(file, number, line)
-        if isinstance(read, Header):
-            header = read
-        else:
-            results[read.key] = read
-    if header is None:
-        raise no_evaluation(file)
-    return in_order(header, results)
+    found = GrowingResults(file).read()
+    if found is None:
+        raise SuiteError(f"{file} cannot be read: No such file or directory")
+    return found
+
+
+class GrowingResults:
+    """The results of an evaluation while they are written: a read parses what was added since the last one."""
+
+    def __init__(self, file: Path) -> None:
+        self._tail = Tail(file)
+        self._reading = threading.Lock()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._header: Header | None = None
+        self._results: dict[str, Result] = {}
+        self._evaluation: Evaluation | None = None
+
+    def read(self) -> Evaluation | None:
+        """As far as it is written; None if there is no file. A result that was there before is the same object.
+
+        Raises SuiteError, at every read, for a file that has no evaluation.
+        """
+        with self._reading:
+            try:
+                return self._read(self._tail.read())
+            except OSError as error:
+                raise SuiteError(f"{self._tail.file} cannot be read: {error.strerror}") from error
+            except SuiteError:
+                self._tail.begin()
+                self._begin()
+                raise
+
+    def _read(self, added: Added | None) -> Evaluation | None:
+        if added is None or added.is_another:
+            self._begin()
+        if added is None:
+            return None
+        for number, line in added.lines:
+            read = read_line(self._tail.file, number, line)
+            if isinstance(read, Header):
+                self._header = read
+            else:
+                self._results[read.key] = read
+        if self._header is None:
+            raise SuiteError(f"{self._tail.file} has no evaluation: its first line must be a header")
+        if added.lines or self._evaluation is None:
+            self._evaluation = in_order(self._header, self._results)
+        return self._evaluation
 
 
 def read_line(file: Path, number: int, line: bytes) -> Header | Result:
@@ -101,10 +137,6 @@ def read_line(file: Path, number: int, line: bytes) -> Header | Result:
     except (ValueError, RecursionError) as error:
         why = describe(error) if isinstance(error, ValidationError) else str(error)
         raise SuiteError(f"{file}, line {number}: not a line of an evaluation: {why}") from error
-
-
-def no_evaluation(file: Path) -> SuiteError:
-    return SuiteError(f"{file} has no evaluation: its first line must be a header")
 
 
 def in_order(header: Header, results: Mapping[str, Result]) -> Evaluation:

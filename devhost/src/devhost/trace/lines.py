@@ -16,7 +16,8 @@ from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 
 from devhost.errors import TraceError
 from devhost.models.backend import ModelDescription
-from devhost.node.outputs.run import Run, report
+from devhost.node.outputs.outputs import Finding, IconLookups, LogEntry, NodeOutputs
+from devhost.node.outputs.run import Run, RunError, report
 from devhost.process.session import Side, Watcher
 from devhost.protocol.wire import JsonObject
 from devhost.text import MASK, Secrets, describe, open_file
@@ -62,44 +63,6 @@ class MessageLine(Timed):
     message: dict[str, Any]
 
 
-class Fact(Line):
-    """A finding."""
-
-    rule: str
-    sentence: str
-
-
-class AtNode(Line):
-    """What the node shows for an error."""
-
-    shows: str
-    type: str
-    inputs_kept: bool
-
-
-class Failure(Line):
-    kind: str
-    message: str
-    traceback: str | None = None
-    node: AtNode | None = None
-
-
-class Lookups(Line):
-    list_plugins: int = 0
-    list_builtin_tools: int = 0
-
-
-class Log(Line):
-    id: str
-    parent_id: str | None = None
-    label: str
-    status: Literal["start", "success", "error"]
-    error: str | None = None
-    data: dict[str, Any]
-    metadata: dict[str, Any]
-    children: tuple["Log", ...] = ()
-
-
 class Outcome(Line):
     """A run as `--json` prints it."""
 
@@ -108,14 +71,28 @@ class Outcome(Line):
     json_: list[Any] = Field(alias="json")
     usage: Any
     variables: dict[str, Any]
-    logs: tuple[Log, ...]
+    logs: list[LogEntry]
     dropped_retriever_resources: int
     workflow_totals: dict[str, Any] = Field(default_factory=dict)
-    icon_lookups: Lookups = Lookups()
-    findings: tuple[Fact, ...]
-    error: Failure | None
+    icon_lookups: IconLookups = IconLookups()
+    findings: list[Finding]
+    error: RunError | None
     strategy: str
     elapsed_seconds: float
+
+    @property
+    def outputs(self) -> NodeOutputs:
+        return NodeOutputs(
+            self.text,
+            self.files,
+            self.json_,
+            self.usage,
+            self.variables,
+            self.logs,
+            self.dropped_retriever_resources,
+            self.workflow_totals,
+            self.icon_lookups,
+        )
 
 
 class EndLine(Timed):

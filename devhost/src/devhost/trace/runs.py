@@ -11,11 +11,11 @@ from typing import Any
 from devhost.errors import InvocationError, WireError
 from devhost.limits import HostLimits
 from devhost.node.messages import ToolFileStore
-from devhost.node.outputs.outputs import Finding, IconLookups, LogEntry, NodeOutputs, OutputsFold, spent
-from devhost.node.outputs.run import CallsMade, NodeError, Run, RunError
+from devhost.node.outputs.outputs import NodeOutputs, OutputsFold, spent
+from devhost.node.outputs.run import CallsMade, Run, RunError
 from devhost.protocol.node_stream import agent_message
 from devhost.protocol.wire import Invoked, JsonObject, read_session_event
-from devhost.trace.lines import EndLine, Failure, Log, MessageLine, PrintedLine, RemarkLine, ServingLine, Trace
+from devhost.trace.lines import EndLine, MessageLine, PrintedLine, RemarkLine, ServingLine, Trace
 
 
 @dataclass(frozen=True)
@@ -287,12 +287,11 @@ def run_of(traced: TracedRun, strategy: str) -> Run:
         outputs = _so_far(traced)
         return Run(strategy, outputs, UNFINISHED, [], messages, traced.finished - traced.began, _calls_made(traced))
     outcome = traced.end.outcome
-    error = outcome.error
     return Run(
         strategy=outcome.strategy,
-        outputs=_outputs(traced.end),
-        error=None if error is None else _error(error),
-        findings=[Finding(finding.rule, finding.sentence) for finding in outcome.findings],
+        outputs=outcome.outputs,
+        error=outcome.error,
+        findings=outcome.findings,
         messages=messages,
         elapsed_seconds=outcome.elapsed_seconds,
         calls=replace(_calls_made(traced), counts=traced.end.asked),
@@ -308,32 +307,6 @@ def _calls_made(traced: TracedRun) -> CallsMade:
         spent(call.usage for call in traced.calls),
         {call.id: str(call.request.get("tool")) for call in traced.calls if call.kind == "tool"},
     )
-
-
-def _outputs(end: EndLine) -> NodeOutputs:
-    outcome = end.outcome
-    return NodeOutputs(
-        text=outcome.text,
-        files=outcome.files,
-        json=outcome.json_,
-        usage=outcome.usage,
-        variables=outcome.variables,
-        logs=[_entry(log) for log in outcome.logs],
-        dropped_retriever_resources=outcome.dropped_retriever_resources,
-        workflow_totals=outcome.workflow_totals,
-        icon_lookups=IconLookups(outcome.icon_lookups.list_plugins, outcome.icon_lookups.list_builtin_tools),
-    )
-
-
-def _error(failure: Failure) -> RunError:
-    node = failure.node
-    shown = None if node is None else NodeError(node.shows, node.type, node.inputs_kept)
-    return RunError(failure.kind, failure.message, failure.traceback, shown)
-
-
-def _entry(log: Log) -> LogEntry:
-    children = [_entry(child) for child in log.children]
-    return LogEntry(log.id, log.parent_id, log.label, log.status, log.error, log.data, log.metadata, children)
 
 
 def _so_far(traced: TracedRun) -> NodeOutputs:

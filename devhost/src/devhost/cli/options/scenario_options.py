@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from devhost.errors import ParameterError
+from devhost.errors import ParameterError, about
 from devhost.host.host import find_strategy
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import Script
@@ -172,7 +172,8 @@ class ScenarioOptions:
             raise ParameterError("--scenario names a script of an --example, and goes without --script")
         plugin, example = self._plugin(), self._example()
         file = self.script or (None if example is None else example.file)
-        script = None if file is None else Script.read(file, self.strategy)
+        with about("script"):
+            script = None if file is None else Script.read(file, self.strategy)
         declaration = PluginDeclaration.read(plugin)
         if not declaration.strategies:
             raise ParameterError(f"{plugin} has no agent strategy")
@@ -181,13 +182,15 @@ class ScenarioOptions:
         script = None if file is None else Script.read(file, strategy.identity.name)
         panel = {} if script is None else script.panel
         directories = self.tools if example is None else (example.directory, *self.tools)
+        with about("tools"):
+            tools = tuple(read_tool_setups(directories, self.credentials, self.settings, environment, panel))
         return Scenario(
             name="" if example is None else example.name,
             script=script,
             scripts=() if example is None else example.files,
             plugin=plugin,
             strategy=strategy,
-            tools=tuple(read_tool_setups(directories, self.credentials, self.settings, environment, panel)),
+            tools=tools,
             given=given if raw else typed_settings(strategy, self.parameters),
             given_variables=parse_assignments(self.variables, option="--variable"),
             attached=AttachedFiles.of(script, self.files, limits),

@@ -1,0 +1,216 @@
+"""The console's web server: on 127.0.0.1, for the holder of its token alone."""
+
+import secrets
+import socket
+from collections.abc import Callable, Mapping
+from types import FrameType
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlencode
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from devhost.console import again, cases, new_run, run_page, runs_page, side_by_side, suites
+from devhost.console.web import STATIC, Console, console_of, style_sheet
+from devhost.errors import BusyError, ConsoleError, HostError, UnknownRunError
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+
+# Who may ask the console: a browser on this machine that has traded the token for a cookie.
+#
+# Any page that a person visits can send requests to 127.0.0.1. So the Host must be the console's own (another name
+# that leads here would be a rebound one), whatever changes something must come from its own pages, and everything
+# needs the cookie, which the browser sends only from there (SameSite=Strict). The token stands in the first address
+# alone: it is traded for the cookie and taken out of the address, so that it stays out of the history and of
+# referrers.
+
+TOKEN = "token"  # noqa: S105 - the name of a parameter
+READS = frozenset({"GET", "HEAD"})
+POLICY: Mapping[str, str] = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "style-src-attr": "'unsafe-inline'",  # the places of bars on the timeline
+    "img-src": "'self' data:",
+    "connect-src": "'self'",
+    "form-action": "'self'",
+    "base-uri": "'none'",
+    "frame-ancestors": "'none'",
+}
+HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in POLICY.items()),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",  # with no-referrer, browsers send "null" as the Origin of a form
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+REFUSED = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
+<title>Refused · devhost</title></head>
+<body style="margin: 0; padding: 24px; font: 16px/1.5 system-ui, sans-serif">
+<main><h1>Refused</h1><p>This request was refused: {reason}.</p></main></body>
+</html>
+"""
+
+
+class Guard:
+    """ASGI middleware before all routes."""
+
+    def __init__(self, app: "ASGIApp", port: int, token: str) -> None:
+        self._app = app
+        self._token = token
+        self._hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
+        self._cookie = f"devhost-{port}"
+        """Cookies do not know of ports: two consoles would take each other's."""
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: "Message") -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        answer = self._refusal(scope) or self._app
+        await answer(scope, receive, send_with_headers)
+
+    def _refusal(self, scope: "Scope") -> Response | None:
+        headers = Headers(scope=scope)
+        if headers.get("host") not in self._hosts:
+            return _refused("the Host of the request is not this console's")
+        if scope["method"] not in READS and headers.get("origin") not in {f"http://{host}" for host in self._hosts}:
+            return _refused("the request does not come from a page of this console")
+        query = dict(parse_qsl(scope["query_string"].decode(errors="replace"), keep_blank_values=True))
+        if scope["method"] in READS and self._is_token(query.pop(TOKEN, "")):
+            return self._traded(scope["path"], query)
+        if not self._is_token(HTTPConnection(scope).cookies.get(self._cookie, "")):
+            return _refused("open the address that `devhost ui` printed: it holds the token that lets you in")
+        return None
+
+    def _traded(self, path: str, query: Mapping[str, str]) -> Response:
+        """The same address without the token; it cannot lead to another host."""
+        rest = f"?{urlencode(query)}" if query else ""
+        answer = RedirectResponse("/" + path.lstrip("/") + rest, 303)
+        answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict", path="/")
+        return answer
+
+    def _is_token(self, text: str) -> bool:
+        return secrets.compare_digest(text.encode(), self._token.encode())
+
+
+def _refused(reason: str) -> Response:
+    """A page without a style sheet, which would be refused as well."""
+    return HTMLResponse(REFUSED.format(reason=reason), 403)
+
+
+# The application: all addresses of the console behind the guard.
+
+
+def application(console: Console, port: int, token: str) -> Starlette:
+    app = Starlette(
+        routes=[
+            *runs_page.ROUTES,
+            *run_page.ROUTES,
+            *again.ROUTES,
+            *cases.ROUTES,
+            *side_by_side.ROUTES,
+            *new_run.ROUTES,
+            *suites.ROUTES,
+            Route("/static/console.css", styles),
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ],
+        middleware=[Middleware(Guard, port=port, token=token)],
+        exception_handlers={
+            HTTPException: _problem("Not found", lambda error: str(getattr(error, "detail", error))),
+            BusyError: _busy,
+            HostError: _problem("This did not work", str),
+            OSError: _problem("This did not work", _of_file),
+        },
+    )
+    app.state.console = console
+    return app
+
+
+def styles(_request: Request) -> Response:
+    return Response(style_sheet(), media_type="text/css")
+
+
+def _of_file(error: Exception) -> str:
+    """Such as a folder of runs that was deleted."""
+    return f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
+
+
+def _problem(title: str, words: Callable[[Exception], str]) -> Callable[[Request, Exception], Response]:
+    """A page that says what is wrong."""
+
+    def answer(request: Request, error: Exception) -> Response:
+        status = getattr(error, "status_code", 404 if isinstance(error, UnknownRunError) else 400)
+        return console_of(request).page("problem.html.j2", status, title=title, sentence=words(error), runs=())
+
+    return answer
+
+
+def _busy(request: Request, error: Exception) -> Response:
+    """With links to the runs; an evaluation is none."""
+    console = console_of(request)
+    known = set(console.folder.names())
+    runs = [name for name in error.names if name in known] if isinstance(error, BusyError) else []
+    return console.page("problem.html.j2", 400, title="Nothing was started", sentence=str(error), runs=runs)
+
+
+# Listens on 127.0.0.1 until Ctrl-C.
+
+LOCAL = "127.0.0.1"
+
+
+class _Server(uvicorn.Server):
+    """Tells the streams of events when it ends."""
+
+    def __init__(self, config: uvicorn.Config, console: Console) -> None:
+        super().__init__(config)
+        self._console = console
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._console.ending.set()
+        super().handle_exit(sig, frame)
+
+
+def serve(console: Console, port: int, opened: Callable[[str], None]) -> None:
+    """Ends at Ctrl-C, with all children; ConsoleError for a port that is taken."""
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((LOCAL, port))
+            listener.listen()  # a browser that is told of the address may ask at once
+        except OSError as error:
+            raise ConsoleError(f"--port {port} cannot be opened on {LOCAL}: {error.strerror}") from error
+        port = listener.getsockname()[1]
+        token = secrets.token_urlsafe(24)
+        config = uvicorn.Config(
+            application(console, port, token),
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            timeout_graceful_shutdown=5,
+        )
+        opened(f"http://{LOCAL}:{port}/?{TOKEN}={token}")
+        try:
+            _Server(config, console).run(sockets=[listener])
+        finally:
+            console.children.end()

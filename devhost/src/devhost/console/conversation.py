@@ -1,0 +1,178 @@
+"""What a run waits for, and what a person says to it: `/runs/NAME/steer`."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from devhost.chat import NO, YES
+from devhost.console.children import Child
+from devhost.console.folder import OUTPUT, TRACE, RunFolder, last_printed
+from devhost.console.setup import Setup, chat_arguments, typed
+from devhost.conversation import KeptState
+from devhost.errors import ConsoleError, HostError
+from devhost.models.scripted.script import Script
+from devhost.node.outputs.run import Run
+from devhost.page.shown import ShownRun
+from devhost.plugin.nearest import nearest_strategy_plugin
+from devhost.scenario import Example, examples_of
+from devhost.trace.lines import is_written
+
+# The lines that a chat reads.
+
+
+def approved() -> str:
+    return json.dumps(YES)
+
+
+def rejected(reason: str) -> str:
+    """The reason alone could be an approval, such as "ok"."""
+    return json.dumps(f"{NO}: {reason}" if reason else NO)
+
+
+def said(words: str) -> str:
+    """A space makes a text of what would be a command."""
+    return json.dumps(f" {words}" if words.startswith("/") else words)
+
+
+def obey(child: Child | None, name: str, given: Mapping[str, str]) -> None:
+    """Does what a form asks; ConsoleError if that cannot be. `told`: how many lines the child had got by then."""
+    if child is None or child.exit_code is not None:
+        raise ConsoleError(f"the conversation {name} is over: start it again")
+    words = given.get("words", "").replace("\r\n", "\n").strip()
+    match given.get("do"):
+        case "stop":
+            child.stop()
+        case "end":
+            child.close_input()
+        case "kill":
+            child.kill()
+        case "approve" | "reject" | "say" as do:
+            if do == "say" and not words:
+                raise ConsoleError("a question needs words")
+            line = {"approve": approved(), "reject": rejected(words), "say": said(words)}[do]
+            told = given.get("told", "")
+            if not child.tell(line, int(told) if told.isdecimal() else -1):
+                raise ConsoleError("this was not sent: the conversation has gone on or ended since the page was loaded")
+        case other:
+            raise ConsoleError(f"a run cannot be told to {other!r}")
+
+
+# What a conversation waits for: a pure function over the turns of its trace and what is known of its child.
+
+type Word = Literal["running", "question", "approval", "ended", "elsewhere", "over"]
+"""`ended`: its process ended. `elsewhere`: a process that is not this console's writes its trace. `over`: none does."""
+
+
+@dataclass(frozen=True)
+class ChildFacts:
+    told: int
+    """How many lines it got: each is a turn."""
+    exit_code: int | None
+    """None while it goes on."""
+    converses: bool = True
+    """Whether it is a chat; any other command has no input."""
+
+
+@dataclass(frozen=True)
+class State:
+    word: Word
+    calls: tuple[object, ...] = ()
+    """Those that wait for approval, as the run put them out."""
+
+
+def state_of(ended: Iterable[Run], child: ChildFacts | None, *, is_written: bool = False) -> State:
+    """`ended`: the turns of the trace that have an end, in order; `is_written`: by any process."""
+    runs = list(ended)
+    if child is None:
+        return State("elsewhere" if is_written else "over")
+    if child.exit_code is not None:
+        return State("ended")
+    if not child.converses or child.told > len(runs):
+        return State("running")
+    kept = KeptState()
+    for run in runs:
+        kept = kept.after(run)
+    return State("approval", kept.waiting) if kept.waiting else State("question")
+
+
+# What the page of a run says about going on with it.
+
+
+@dataclass(frozen=True)
+class Waiting:
+    name: str
+    state: State
+    told: int
+    exit_code: int | None
+    why: str
+    """Why the console ended it; empty if a person did."""
+    began: bool
+    """Whether the strategy was asked anything."""
+    setup: Setup | None
+    """None for a run that no console started."""
+    suggestion: str
+    """What the script's user says next; empty if there is nothing."""
+    printed: str
+    """By a command that ended with an error, without colours."""
+
+    @property
+    def calls(self) -> Sequence[tuple[str, object]]:
+        """Tool and arguments of each call that waits; a strategy may put out anything."""
+        return [
+            (str(call.get("tool", "")), call.get("arguments", {})) if isinstance(call, dict) else ("", call)
+            for call in self.state.calls
+        ]
+
+    @property
+    def command(self) -> str:
+        """For a terminal; empty for a run that no form started."""
+        return "" if self.setup is None or self.setup.kind != "chat" else typed(chat_arguments(self.setup.values))
+
+
+def waiting_of(folder: RunFolder, name: str, child: Child | None, turns: Sequence[ShownRun]) -> Waiting:
+    setup = folder.setup(name)
+    facts = None if child is None else ChildFacts(child.told, child.exit_code, setup is None or setup.kind == "chat")
+    ended = (turn.run for turn in turns if turn.traced.end is not None)
+    state = state_of(ended, facts, is_written=is_written(folder.beside(name, TRACE)))
+    failed = state.word == "over" or (facts is not None and facts.exit_code not in {0, None})
+    return Waiting(
+        name=name,
+        state=state,
+        told=0 if facts is None else facts.told,
+        exit_code=None if facts is None else facts.exit_code,
+        why="" if child is None else child.why,
+        began=bool(turns),
+        setup=setup,
+        suggestion=suggestion(setup, [turn.traced.question for turn in turns], state),
+        printed=last_printed(folder.beside(name, OUTPUT)) if failed else "",
+    )
+
+
+def suggestion(setup: Setup | None, questions: Sequence[str], state: State) -> str:
+    """What the script's user says next, if the conversation so far is the script's; empty if there is nothing."""
+    if state.word not in {"question", "approval"}:
+        return ""
+    try:
+        script = None if setup is None else _script(setup)
+    except HostError:  # it was changed since
+        return ""
+    if script is None or not 0 < len(questions) <= len(script.then) or not script.begins_with(questions[0]):
+        return ""
+    following = script.then[len(questions) - 1]
+    if state.word == "approval":
+        return following.approval or following.query
+    heard = all(words in {said.query, said.approval} for words, said in zip(questions[1:], script.then, strict=False))
+    return following.query if heard else ""  # after another answer, the next words may answer what was never asked
+
+
+def _script(setup: Setup) -> Script | None:
+    strategy = setup.values.get("strategy")
+    if setup.script is not None:
+        return Script.read(setup.script, strategy)
+    example, scenario = setup.example
+    if example is None:
+        return None
+    plugin = setup.plugin or nearest_strategy_plugin(Path.cwd())
+    return Script.read(Example.find(examples_of(plugin), example, scenario).file, strategy)

@@ -1,0 +1,135 @@
+"""Runs as they go on: each trace is read once for all pages that look at it, and its rows are rendered once."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from devhost.page.calls import model_call, tool_call
+from devhost.page.contents import Attachments, every, pretty
+from devhost.page.shown import ShownRun, shown_run
+from devhost.trace.lines import Trace, is_written
+from devhost.trace.runs import Call, traced_runs
+from devhost.trace.tail import GrowingTrace
+from devhost.trace.timeline import OPEN, Span
+
+KEPT = 8
+"""So many traces stay parsed; one of a hundred rounds takes tens of megabytes."""
+
+type Render = Callable[[Span, ShownRun], str]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A trace as far as it was written."""
+
+    trace: Trace | None
+    """None before its first line."""
+    runs: Sequence[ShownRun] = ()
+
+    def row(self, anchor: str) -> tuple[ShownRun, Span] | None:
+        rows = ((shown, span) for shown in self.runs for _, span in shown.rows)
+        return next(((shown, span) for shown, span in rows if shown.anchors[id(span)] == anchor), None)
+
+
+class RunReader:
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self._growing = GrowingTrace(file)
+        self._reading = threading.Lock()
+        self._seen = Seen(None)
+        self._written = False
+        self._ended: dict[tuple[str, bool, int], str] = {}
+        """The rows of groups that have ended: of a long run, a change costs what its last group costs."""
+
+    def read(self) -> Seen:
+        """The same value as before if nothing was added; a TraceError comes each time again."""
+        with self._reading:
+            written = is_written(self.file)  # asked first: nothing is added after a no
+            trace = self._growing.read()
+            if trace is not self._seen.trace or written != self._written:
+                if trace is None or self._seen.trace is None or trace.header is not self._seen.trace.header:
+                    self._ended = {}
+                self._seen = Seen(trace, () if trace is None else _shown(trace, is_written=written))
+                self._written = written
+            return self._seen
+
+    def rows(self, shown: ShownRun, render: Render) -> Mapping[str, str]:
+        """HTML by the anchor of each row that stands in no other."""
+        found, ended = {}, self._ended
+        for span in shown.spans:
+            inside = list(every([span]))
+            anchor = shown.anchors[id(span)]
+            key = (anchor, shown.is_open(span), len(inside))  # what a plugin printed may still come
+            found[anchor] = html = ended.get(key) or render(span, shown)
+            if all(each.status != OPEN for each in inside):
+                ended[key] = html
+        return found
+
+
+def _shown(trace: Trace, *, is_written: bool) -> Sequence[ShownRun]:
+    attachments, runs = Attachments(None), traced_runs(trace)
+    return [
+        shown_run(number, each, trace, attachments, is_written=is_written and each is runs[-1])
+        for number, each in enumerate(runs, start=1)
+    ]
+
+
+class Kept[K, V]:
+    """The values that were asked for last, made when they are asked for first."""
+
+    def __init__(self, make: Callable[[K], V], most: int = KEPT) -> None:
+        self._make = make
+        self._most = most
+        self._values: OrderedDict[K, V] = OrderedDict()
+        self._choosing = threading.Lock()
+
+    def of(self, key: K) -> V:
+        with self._choosing:
+            value = self._values[key] = self._values.pop(key, None) or self._make(key)
+            while len(self._values) > self._most:
+                self._values.popitem(last=False)
+            return value
+
+
+# Searches the rows of a run: names, arguments, results, errors, and what models wrote.
+#
+# Prompts are left out, because each repeats those before it.
+
+
+def matching_rows(shown: ShownRun, words: str) -> list[str]:
+    """Those that have all the words, each as a part of any text, in the order of the page; none without words."""
+    wanted = words.casefold().split()
+    if not wanted:
+        return []
+    texts = ((span, "\n".join(_texts(span)).casefold()) for _, span in shown.rows)
+    return [shown.anchors[id(span)] for span, text in texts if all(word in text for word in wanted)]
+
+
+def row_text(span: Span) -> str:
+    """All that the row holds, uncut."""
+    return "\n\n".join(filter(None, [*_texts(span), *(_prompt(call) for call in span.calls)])) + "\n"
+
+
+def _texts(span: Span) -> Iterator[str]:
+    yield span.label
+    yield span.error
+    yield from span.printed
+    for call in span.calls:
+        if call.kind == "llm":
+            said = model_call(call)
+            yield from (said.thought, said.text, said.error)
+            yield from (f"{wrote.name} {pretty(wrote.values)}" for wrote in said.called)
+        else:
+            asked = tool_call(call)
+            yield from (asked.provider, pretty(asked.arguments), asked.error, asked.traceback)
+            yield from (pretty(result.value) for result in asked.results)
+    if not span.calls and span.data:
+        yield pretty(span.data)
+
+
+def _prompt(call: Call) -> str:
+    if call.kind != "llm":
+        return ""
+    return "\n\n".join(f"[{message.role}]\n{message.text}" for message in model_call(call).prompt)

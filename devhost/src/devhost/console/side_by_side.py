@@ -1,0 +1,220 @@
+"""`/compare/A/B`: two runs beside each other; it stays true while the second one goes on."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from devhost.comparison.comparison import Comparison, Row, Side, raised, rows
+from devhost.console.again import live_plugins
+from devhost.console.folder import OUTPUT, RunFolder, last_printed
+from devhost.console.setup import SETUP, Setup, fork_arguments, typed
+from devhost.console.web import Console, Parts, changed_at, console_of, live
+from devhost.errors import HostError, ParameterError, TraceError
+from devhost.fork import Origin, Past, find_origin
+from devhost.models.scripted.script import RecordedCall
+from devhost.protocol.wire import JsonObject
+from devhost.recording.case import settings, tool_calls
+from devhost.tools.recorded import NOT_RECORDED, RecordedAnswers
+from devhost.trace.lines import is_written, read_trace
+from devhost.trace.runs import Call
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two runs of the folder beside each other, as far as they have come."""
+
+    comparison: Comparison
+    settings: list[Row]
+    """Question, strategy and parameters, where they differ."""
+    ran: tuple[str, ...]
+    """The calls of tools that ran although there is a recording; empty if the second run is no fork."""
+    kept: int | None
+    """How many rounds of the first run the second one repeats; None if it is no fork of it."""
+    turns: Literal["recorded", "written", ""]
+    """What the model of the second run said, if another instruction was given to one that is not real."""
+
+    @property
+    def not_recorded(self) -> tuple[str, ...]:
+        return self.comparison.right.not_recorded
+
+    @property
+    def answer(self) -> list[Row]:
+        """The whole answers."""
+        return rows(self.comparison.left.answer, self.comparison.right.answer, whole=True)
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.comparison.left.name, self.comparison.right.name
+
+
+def read_pair(folder: RunFolder, left: str, right: str) -> Pair | None:
+    """None while the second run has not asked its strategy; TraceError for what is not a run at all."""
+    setup = folder.setup(right)
+    fork = setup.values if setup is not None and setup.kind == "fork" and setup.of == left else None
+    before = _origin(folder, left, None if fork is None or not fork.get("turn") else int(fork["turn"]))
+    try:
+        after = _origin(folder, right, None)
+    except TraceError:
+        if folder.beside(right, SETUP).is_file():
+            return None
+        raise
+    return Pair(
+        Comparison.of(_side(left, before), _side(right, after)),
+        rows(list(_set(before)), list(_set(after))),
+        () if setup is None or fork is None else _calls_that_ran(before, after, setup),
+        None if fork is None else int(fork["at"]),
+        _turns(before, after, fork),
+    )
+
+
+def _origin(folder: RunFolder, name: str, turn: int | None) -> Origin:
+    file = folder.trace(name)
+    return find_origin(read_trace(file), file, turn)
+
+
+def _side(name: str, origin: Origin) -> Side:
+    return Side.of(name, origin.trace.header.model.name, origin.run, origin.strategy)
+
+
+def _turns(before: Origin, after: Origin, fork: Mapping[str, str] | None) -> Literal["recorded", "written", ""]:
+    told = [origin.run.parameters.get("instruction") for origin in (before, after)]
+    if told[0] == told[1] or not after.trace.header.model.scripted:
+        return ""
+    return "recorded" if fork is not None and not fork.get("script") else "written"
+
+
+def _set(origin: Origin) -> Iterator[str]:
+    """What was set, in lines."""
+    known = settings(origin.run.parameters)
+    asked: dict[str, object] = {"question": origin.run.question, "strategy": origin.strategy}
+    for name in sorted(known.params):
+        match known.params[name]:
+            case {"variable": str(variable)} as written:
+                asked[name] = known.variables.get(variable, written)
+            case written:
+                asked[name] = written
+    for name, value in asked.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+        yield from f"{name}: {text}".splitlines()
+
+
+def _calls_that_ran(before: Origin, after: Origin, fork: Setup) -> tuple[str, ...]:
+    """Those of live tools that were not among the calls of the rounds that stayed."""
+    if fork.values.get("live") != "yes":
+        return ()
+    try:
+        plugins = live_plugins(fork.plugin, fork.example[0], fork.tools)
+        past = Past.of(before.run, int(fork.values["at"]), before.file)
+    except HostError:  # the folder of the plugin is gone since then
+        return ()
+    running = {plugin.provider_id(provider) for plugin in plugins for provider in plugin.tool_providers}
+    made = RecordedAnswers(
+        [
+            RecordedCall(tool=_tool(call), provider=_provider(call), arguments=_given(call))
+            for call in tool_calls(before.run.calls)
+            if call.began < past.until
+        ],
+        once=True,
+    )
+    return tuple(
+        f"{_tool(call)} {json.dumps(_given(call), ensure_ascii=False, sort_keys=True)}"
+        for call in tool_calls(after.run.calls)
+        if _provider(call) in running
+        and made.take(_provider(call), _tool(call), _given(call)) is None
+        and raised(call) != NOT_RECORDED
+    )
+
+
+def _tool(call: Call) -> str:
+    return str(call.request.get("tool"))
+
+
+def _provider(call: Call) -> str:
+    return str(call.request.get("provider"))
+
+
+def _given(call: Call) -> JsonObject:
+    given = call.request.get("tool_parameters")
+    return given if isinstance(given, dict) else {}
+
+
+# The pages.
+
+
+def chosen(request: Request) -> Response:
+    """`/compare?run=A&run=B`, as the list of runs asks: the first in the list is the newer one, and stands right.
+
+    UnknownRunError for a run that is not there: only the names of runs fit into an address as they are.
+    """
+    console, names = console_of(request), request.query_params.getlist("run")
+    try:
+        newer, older = names
+    except ValueError:
+        raise ParameterError(f"two runs can be compared: choose two of the list, not {len(names)}") from None
+    for name in names:
+        console.folder.trace(name)
+    return RedirectResponse(f"/compare/{older}/{newer}", 303)
+
+
+def side_by_side(request: Request) -> Response:
+    console, left, right = _asked(request)
+    setup = console.folder.setup(right)
+    is_fork = setup is not None and setup.kind == "fork"
+    parts = _parts(console, left, right)
+    return console.page(
+        "side_by_side.html.j2",
+        left=left,
+        right=right,
+        command=typed(fork_arguments(setup.values, console.folder.trace(setup.of))) if setup and is_fork else "",
+        part=Markup(parts.html["part"]),  # noqa: S704 - rendered
+        goes_on=parts.goes_on,
+    )
+
+
+def events(request: Request) -> Response:
+    console, left, right = _asked(request)
+    traces = [console.folder.trace(name) for name in (left, right)]
+    # The child first: what it wrote before it ended is then seen.
+    return live(
+        console, lambda _: _parts(console, left, right), lambda: (_goes_on(console, right), changed_at(*traces))
+    )
+
+
+def _asked(request: Request) -> tuple[Console, str, str]:
+    """UnknownRunError for a run that is not there."""
+    console = console_of(request)
+    left, right = request.path_params["left"], request.path_params["right"]
+    for name in (left, right):
+        console.folder.trace(name)
+    return console, left, right
+
+
+def _parts(console: Console, left: str, right: str) -> Parts:
+    goes_on = _goes_on(console, right)
+    html = console.render(
+        "compared.html.j2",
+        left=left,
+        right=right,
+        pair=read_pair(console.folder, left, right),
+        goes_on=goes_on,
+        said=last_printed(console.folder.beside(right, OUTPUT)),
+    )
+    return Parts({"part": html}, goes_on)
+
+
+def _goes_on(console: Console, name: str) -> bool:
+    """As a child of this console, or as a process of a terminal or of a console that is gone."""
+    return console.children.is_running(name) or is_written(console.folder.trace(name))
+
+
+ROUTES = (
+    Route("/compare", chosen),
+    Route("/compare/{left}/{right}", side_by_side),
+    Route("/compare/{left}/{right}/events", events),
+)
