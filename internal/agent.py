@@ -22,6 +22,7 @@ from internal.memory.state import decode
 from internal.model.turn import ModelCaller, ModelInUse
 from internal.node.model import file_parts, read_fallback_model
 from internal.node.params import ExtraOutput, StrategyParams, node_secrets
+from internal.node.skills import Skills
 from internal.node.tool_search import ToolSearch
 from internal.node.tools import build_toolbox, name_files
 from internal.node.virtual_tools import RESERVED_NAMES, answer_tool
@@ -32,7 +33,11 @@ from internal.review import SecondLook
 from internal.run import Dialogue, Run
 from internal.sources import Bibliography, context_block, read_context
 from internal.text.secrets import KnownSecrets
-from internal.transcript.transcript import Window
+from internal.transcript.transcript import Window, estimate_tokens
+from prompt import template
+
+_SKILLS_SHARE = 0.25
+"""Of the window, for skills that earlier runs have read (docs/skills.md); the model can read the others again."""
 
 type Strategy[P: StrategyParams] = Callable[[Run[P]], Generator[Event, None, Result]]
 
@@ -108,16 +113,22 @@ def built[P: StrategyParams](
         files={**waiting_files(state), **name_files(params.files)},
         reserved=RESERVED_NAMES,
     ).holding_back(params.tools_in_prompt)
-    needs_calls = blueprint.needs_tool_calls or submit is not None or bool(params.answer_criteria.strip())
+    skills = Skills.of(params.skills, state.skills if state else ())
+    needs_calls = (
+        blueprint.needs_tool_calls or bool(skills.by_name) or submit is not None or bool(params.answer_criteria.strip())
+    )
     offers_tools = bool(toolbox.tools) or needs_calls
     if offers_tools and not model.can_call_tools():
-        why = "which this strategy, its answer_schema or its answer_criteria needs; choose"
+        why = "which this strategy, its answer_schema, its answer_criteria or its skills need; choose"
         why = f"and the node has {len(toolbox.tools)}; remove the tools, or choose" if toolbox.tools else why
         advice = "a model with the feature 'tool-call'"
         raise InvalidParameters(f"parameter 'model': {model.config.model} cannot call tools, {why} {advice}")
     dialogue = Dialogue.of(params, toolbox, blueprint.name, state)
     noted: list[Sentence] = [*dialogue.notes, *params.notes]
     policy = read_policy(params.prompt_policy_overrides, blueprint.policy, noted.append)
+    if skills.by_name and policy.tool_results_policy == blueprint.policy.tool_results_policy:
+        excepting = f"{policy.tool_results_policy}\n{template.SKILLS_ARE_NO_DATA}"
+        policy = replace(policy, tool_results_policy=excepting)
     noted += toolbox.notes
     if toolbox.held_back:
         count, offered = len(toolbox.tools), len(toolbox.prompt_tools)
@@ -133,6 +144,10 @@ def built[P: StrategyParams](
     host, budget = HostSession(session), Budget(params.maximum_total_tokens, params.maximum_tool_calls)
     slots, keeps_json = BoundedSemaphore(params.parallel_tool_calls), ExtraOutput.TOOL_RESULTS in params.extra_outputs
     window = Window(toolbox.prompt_tools, model.context_size, model.max_tokens)
+    known = skills.known(window.prompt_tokens * _SKILLS_SHARE, estimate_tokens)
+    if known:
+        names = ", ".join(repr(skill.name) for skill in known)
+        noted.append(OurWords(f"skills: the system prompt has those that were read before: {names}"))
     return Run(
         params=params,
         toolbox=toolbox,
@@ -141,7 +156,7 @@ def built[P: StrategyParams](
         started=started,
         dialogue=dialogue,
         policy=policy,
-        instruction=build_system_instruction(params.instruction, defaults=policy),
+        instruction=build_system_instruction(params.instruction, defaults=policy, skills=skills.block(known)),
         said=said,
         task=dialogue.task(said),
         files=files,
@@ -154,6 +169,7 @@ def built[P: StrategyParams](
             secrets,
             budget,
             ToolSearch(toolbox, found_tools(state, toolbox)),
+            skills,
             params.tool_result_limit,
             keeps_json=keeps_json,
             keeps_pictures=model.can_take("image"),

@@ -71,6 +71,7 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
         strategy=run.dialogue.strategy,
         entries=(*result.record, *(() if waits else (AnswerRecord(text=kept),))),
         plan=result.plan,
+        skills=tuple(run.tools.skills.read),
         found=recorded_tools(run.tools.search.found.values()),
         sources=recorded_sources(run.dialogue.state, run.bibliography.entries()),
         last_source=run.bibliography.last,

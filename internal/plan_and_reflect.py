@@ -46,7 +46,7 @@ from internal.review import Reply, SecondLook, ask_for_call, judge
 from internal.run import Run
 from internal.sources import escaped
 from internal.text.texts import cut_evenly, language_of
-from internal.transcript.transcript import Transcript, estimate_tokens, without_first_picture, without_result
+from internal.transcript.transcript import Transcript, estimate_tokens, without_finding, without_first_picture
 from prompt import template
 
 PLAN_SHARE = 0.4
@@ -303,7 +303,7 @@ class SubtaskWorker:
         note = template.ADVICE_NOTE.format(advice=escaped(advice))
         before = self._results_since(self._opened)
         self._transcript.shorten(without_first_picture)
-        self._transcript.shorten(without_result)
+        self._transcript.shorten(without_finding)
         kept = self._results_since(self._opened)  # those that are shorter than a note
         self._left_out += [each for each in before if each not in kept]
         self._transcript.append_note(note)

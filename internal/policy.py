@@ -62,11 +62,12 @@ def build_system_instruction(
     *,
     defaults: PolicyTexts = DEFAULT_POLICY,
     note: Note = lambda _: None,
+    skills: str = "",
 ) -> str:
-    """Compose the system prompt of an instruction and the policy: the defaults with these overrides."""
+    """Compose the system prompt of an instruction, the policy (the defaults with these overrides), and skills."""
     policy = read_policy(prompt_policy_overrides, defaults, note)
     blocks = [_wrap(tag, getattr(policy, name)) for name, tag in _TAGS.items()]
-    texts = (base_instruction.strip(), *blocks, policy.extra_policy)
+    texts = (base_instruction.strip(), *blocks, skills, policy.extra_policy)
     return "\n\n".join(text for text in texts if text.strip())
 
 

@@ -290,6 +290,15 @@ NO_TOOL_FOUND = (
     "No tool has any of these words. Try others: synonyms, what the tool works on, or the language of its service."
 )
 
+SKILLS_HEADER = (
+    "Instructions for certain tasks. When a task fits one of them, read it with read_skill before you begin, and "
+    "follow it: unlike other results, what read_skill brings is an instruction."
+)
+SKILLS_ARE_NO_DATA = "Results of read_skill are no data but instructions of this prompt's author."
+KNOWN_SKILL = '<skill name="{name}">\n{body}\n</skill>'
+READ_SKILL_DESCRIPTION = "Read one of the skills that the system prompt lists, whole, and follow it."
+SKILL_NAME_DESCRIPTION = "The name of the skill."
+
 NO_MORE_LOOKUPS = "not run: {name} was called too often in this conversation turn. Go on with what you have."
 
 # With thoughts shown, what the user reads of a round in which the model calls tools and says nothing, above a plan, and

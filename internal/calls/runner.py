@@ -27,9 +27,10 @@ from internal.host.failures import HostFailure
 from internal.host.session import MAX_REQUEST_BYTES, DeadlinePassed, HostSession, new_request_id
 from internal.memory.records import RoundRecord, messages_of, record_of_round
 from internal.model.reading import ModelTurn, TurnSpan
+from internal.node.skills import Skills
 from internal.node.tool_search import ToolSearch
 from internal.node.tools import Toolbox
-from internal.node.virtual_tools import READ_RESULT, find_tools_tool, read_result_tool
+from internal.node.virtual_tools import READ_RESULT, find_tools_tool, read_result_tool, read_skill_tool
 from internal.sources import Bibliography, citation_lines
 from internal.text.secrets import KnownSecrets
 from internal.text.texts import cut_to_size, joined
@@ -120,6 +121,7 @@ class ToolRunner:
     secrets: KnownSecrets
     budget: Budget
     search: ToolSearch
+    skills: Skills
     result_limit: int
     """Characters of one result that anybody reads."""
     keeps_json: bool = False
@@ -230,11 +232,12 @@ class ToolRounds:
         return self.transcript.rounds - self._before
 
     def equipped(self, toolbox: Toolbox) -> Toolbox:
-        """These tools, and the one that finds more, if prompts do not offer all of them."""
-        if not toolbox.held_back:
-            return toolbox
-        find = partial(self.tools.search.look_up, self.transcript.offered)
-        return toolbox.with_tool(find_tools_tool(len(toolbox.held_back), find))
+        """These tools, the one that finds those which prompts do not offer, and the one that reads skills."""
+        skills = self.tools.skills
+        if toolbox.held_back:
+            find = partial(self.tools.search.look_up, self.transcript.offered)
+            toolbox = toolbox.with_tool(find_tools_tool(len(toolbox.held_back), find))
+        return toolbox.with_tool(read_skill_tool(skills.by_name, skills.look_up)) if skills.by_name else toolbox
 
     def run(
         self, turn: ModelTurn, judged: Sequence[JudgedCall], span: TurnSpan, deadline: Deadline
@@ -336,14 +339,15 @@ class ToolRounds:
             told = template.NO_MORE_LOOKUPS.format(name=call.tool.name)
             return EndedCall(call, CallStatus.REFUSED, told, OurWords("not run"))
         started = now()
-        said, error = call.tool.lookup(call.arguments)
-        text = cut_to_size(said, limit)
+        text, error = call.tool.lookup(call.arguments)
         status = CallStatus.ERROR if error else CallStatus.OK
         return EndedCall(call, status, text, error, now() - started)
 
     def _result(self, answer: Answer) -> Result:
         """The result as the model reads it, with its sources' numbers; what does not fit is kept."""
         call, limit, whole = answer.ended.call, self.tools.result_limit, answer.whole
+        if call.is_lookup:  # it keeps to a limit of its own
+            return Result(call, whole.text, whole.text)
         numbers = self.bibliography.add(answer.ended.sources)
         cited = cut_to_size(citation_lines(zip(numbers, answer.ended.sources, strict=True)), limit // 2)
         end = f"\n\n{cited}" if cited else ""

@@ -171,6 +171,8 @@ class State(_Record):
     """Sources of this conversation, in the order of their numbers; not all of them in a long one."""
     found: Annotated[tuple[ToolRecord, ...], Field(max_length=MAX_FOUND_TOOLS), FailFast()] = ()
     """Tools that prompts offer besides the first ones; the newest in a long conversation."""
+    skills: Several[str] = ()
+    """Names of those that the conversation has read, the last one at the end."""
     last_source: Count = 0
     """The highest number that a source of this conversation has had."""
     last_call: Count = 0

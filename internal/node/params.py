@@ -144,6 +144,8 @@ class StrategyParams(BaseModel):
     context: Any = None
     """str, dict or list of either, as the knowledge node gives it."""
     files: Annotated[tuple[File, ...], Items(File.model_validate)] = ()
+    skills: Text = ""
+    """Documents in the form of SKILL.md, written by the developer."""
     approval_required: Annotated[tuple[str, ...], _guarded_names] = ()
     """Names, ``provider/name`` or ``*``; empty for no tool."""
     approval: Text = ""

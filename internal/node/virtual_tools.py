@@ -1,7 +1,7 @@
 """Tools that never run: by a call, the model hands something over, or looks up what the agent keeps."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +19,13 @@ SUBMIT_REFLECTION = "submit_reflection"
 SUBMIT_REVIEW = "submit_review"
 READ_RESULT = "read_result"
 FIND_TOOLS = "find_tools"
+READ_SKILL = "read_skill"
 SUBMISSIONS = frozenset({SUBMIT_ANSWER, SUBMIT_PLAN, SUBMIT_REFLECTION, SUBMIT_REVIEW})
-"""Tools by which the model hands something over; their results say nothing."""
-LOOKUPS = frozenset({READ_RESULT, FIND_TOOLS})
+"""Tools by which the model hands something over."""
+LOOKUPS = frozenset({READ_RESULT, FIND_TOOLS, READ_SKILL})
 """Tools that the agent answers from what it keeps; their calls are no tool calls for the user or a later run."""
+NOT_RESULTS = SUBMISSIONS | {FIND_TOOLS, READ_SKILL}
+"""Tools whose results say nothing that an answer could rest on."""
 RESERVED_NAMES = SUBMISSIONS | LOOKUPS
 """No tool of the node's may have one of these names."""
 MAX_WANTED_LENGTH = 200
@@ -66,6 +69,11 @@ def find_tools_tool(count: int, lookup: Lookup) -> Tool:
     """The tool that finds others; ``count`` is how many there are beyond those that a prompt offers at first."""
     query = {"type": "string", "maxLength": MAX_WANTED_LENGTH, "description": template.TOOL_QUERY_DESCRIPTION}
     return _virtual(FIND_TOOLS, template.FIND_TOOLS_DESCRIPTION.format(count=count), _closed({"query": query}), lookup)
+
+
+def read_skill_tool(names: Iterable[str], lookup: Lookup) -> Tool:
+    name = {"type": "string", "enum": list(names), "description": template.SKILL_NAME_DESCRIPTION}
+    return _virtual(READ_SKILL, template.READ_SKILL_DESCRIPTION, _closed({"name": name}), lookup)
 
 
 def answer_tool(answer_schema: str) -> Tool:

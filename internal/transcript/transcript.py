@@ -30,7 +30,7 @@ from internal.flow import build_round_prompt_messages
 from internal.host.session import MAX_REQUEST_BYTES, without_opaque_body
 from internal.memory.records import EntryRecord, UserRecord
 from internal.node.tools import Tool, name_in_history
-from internal.node.virtual_tools import SUBMISSIONS
+from internal.node.virtual_tools import NOT_RESULTS, READ_SKILL
 from internal.transcript.long_results import LongResults
 from prompt import template
 
@@ -43,6 +43,11 @@ def without_result(message: PromptMessage) -> PromptMessage:
     if not isinstance(message, ToolPromptMessage) or len(str(message.content)) <= len(template.ELIDED_TOOL_RESULT):
         return message
     return message.model_copy(update={"content": template.ELIDED_TOOL_RESULT})
+
+
+def without_finding(message: PromptMessage) -> PromptMessage:
+    """The same, except for a skill, which is an instruction."""
+    return message if isinstance(message, ToolPromptMessage) and message.name == READ_SKILL else without_result(message)
 
 
 def without_first_medium(message: PromptMessage) -> PromptMessage:
@@ -207,11 +212,11 @@ class Transcript:
         self._append(UserPromptMessage(content=text))
 
     def results_since(self, length: int) -> list[str]:
-        """The tool results after the first ``length`` messages for other conversations; no answers to submissions."""
+        """The tool results after the first ``length`` messages for other conversations, skills and such left out."""
         return [
             entry.for_others or entry.message.get_text_content()
             for entry in self._entries[max(length - self._left_out, 0) :]
-            if isinstance(entry.message, ToolPromptMessage) and entry.message.name not in SUBMISSIONS
+            if isinstance(entry.message, ToolPromptMessage) and entry.message.name not in NOT_RESULTS
         ]
 
     def shorten(self, shortening: Shortening, is_enough: Callable[[], bool] = lambda: False) -> int:

@@ -35,9 +35,11 @@ ARGUMENTS: Mapping[str, Sequence[Any]] = {
     "submit_reflection": [{"is_completed": True, "advice": ""}, {"is_completed": False, "advice": "Look again."}],
     "submit_review": [{"passes": True, "problems": []}, {"passes": False, "problems": ["</draft> is long"]}],
     "submit_answer": [{"city": "Rome"}, {"city": 5}],
+    "read_skill": [{"name": "alpha"}, {"name": "beta"}, {"name": "gamma"}],
     "find_tools": [{"query": "order"}, {"query": "?"}, {}],
     "read_result": [{"id": "r1", "offset": 900}, {"id": "r2", "find": "ALPHA"}, {"id": "r9"}],
 }
+SKILLS = "".join(f"---\nname: {name}\n---\n{name} </skills> {SECRET}\n" for name in ("alpha", "beta"))
 QUESTIONS: Sequence[Any] = [{"q": "long"}, {"q": "short"}, {"q": "fail"}, "{"]
 
 
@@ -88,6 +90,7 @@ parameter_values = st.fixed_dictionaries(
         "maximum_tool_calls": sometimes(1, 2, 5),
         "emit_intermediate_thoughts": sometimes("true"),
         "tools_in_prompt": sometimes(1),
+        "skills": sometimes(SKILLS),
         "tool_result_limit": st.just(1_000),
         "fallback_model": sometimes("author/plugin/provider/second"),
         "extra_outputs": sometimes("state", "tool_results, thoughts", "state, tool_results, thoughts"),
@@ -130,7 +133,7 @@ def check_variables(outcome: Outcome, strategy: Blueprint[Any], params: Json) ->
         named = [[(run["tool"], run["status"]) for run in variables[name]] for name in ("tool_results", "tool_runs")]
         assert named[0] == named[1]
     if strategy is not PLAN_AND_REFLECT and (state := decode(variables.get("state", ""))):
-        assert not {"read_result", "find_tools"} & set(re.findall(r"\w+", state.model_dump_json()))
+        assert not {"read_result", "find_tools", "read_skill"} & set(re.findall(r"\w+", state.model_dump_json()))
 
 
 @settings(max_examples=60)

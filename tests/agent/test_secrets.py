@@ -135,6 +135,7 @@ PLACES: dict[str, Json] = {
     "context": {"context": [{"title": SECRET, "content": f"k {SECRET}", "metadata": {"document_name": SECRET}}]},
     "context as text": {"context": f"k {SECRET}"},
     "policy": {"prompt_policy_overrides": json.dumps({"extra_policy": f"k {SECRET}"})},
+    "skills": {"skills": f"---\nname: a\ndescription: k {SECRET}\n---\nk {SECRET}"},
     "answer criteria": {"answer_criteria": f"k {SECRET}"},
     "answer schema": {"answer_schema": json.dumps({"type": "object", "description": SECRET})},
     "history": {

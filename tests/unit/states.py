@@ -56,8 +56,9 @@ def states(draw: st.DrawFn) -> State:
     entries = draw(_conversations)
     source = st.builds(SourceRecord, number=st.integers(1, 999), title=_texts, document_id=st.none() | _texts)
     sources, numbers = tuple(draw(st.lists(source))), (draw(_numbers), draw(_numbers))
+    skills = tuple(draw(st.lists(_texts, max_size=3)))
     found = tuple(draw(st.lists(st.builds(ToolRecord, provider=_texts, tool=_texts, setting=_texts), max_size=3)))
-    state = State(strategy=draw(_texts), entries=tuple(entries), sources=sources, found=found)
+    state = State(strategy=draw(_texts), entries=tuple(entries), sources=sources, found=found, skills=skills)
     state = state.model_copy(update=dict(zip(("last_source", "last_call"), numbers, strict=True)))
     match draw(st.sampled_from(["nothing waits", "calls wait", "a plan waits"])):
         case "calls wait":

@@ -16,6 +16,7 @@ from internal.node.virtual_tools import (
     find_tools_tool,
     plan_tool,
     read_result_tool,
+    read_skill_tool,
     reflection_tool,
     review_tool,
 )
@@ -23,7 +24,8 @@ from internal.node.virtual_tools import (
 CITY = json.dumps({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
 READ = read_result_tool(lambda _: ("", None))
 FIND = find_tools_tool(50, lambda _: ("", None))
-ALL = [plan_tool(4), reflection_tool(), review_tool(), answer_tool(CITY), READ, FIND]
+SKILL = read_skill_tool(["a", "b"], lambda _: ("", None))
+ALL = [plan_tool(4), reflection_tool(), review_tool(), answer_tool(CITY), READ, FIND, SKILL]
 
 
 @pytest.mark.parametrize("tool", ALL, ids=lambda tool: tool.name)

@@ -1,0 +1,143 @@
+"""Skills: the developer's instructions for certain tasks, which the model reads when a task needs them."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
+
+from internal.errors import InvalidParameters, OurWords
+from internal.text.texts import looks_like_selector, missing_variable, read_pasted
+from prompt import template
+
+MAX_SKILLS = 50
+MAX_SKILLS_BYTES = 200 * 1024
+"""Of all skills together."""
+_FIELD = re.compile(r"([A-Za-z][\w-]*):(?:[ \t]+(.*))?")
+_BLOCK_MARKS = frozenset({">", ">-", ">+", "|", "|-", "|+"})
+"""What YAML writes before a text of several lines."""
+_FORM = "a skill begins with the lines ---, name: …, description: … and ---, and its text follows"
+
+
+@dataclass(frozen=True)
+class Skill:
+    name: str
+    description: str
+    body: str
+
+
+@dataclass
+class Skills:
+    """Those of a node, and which of them the conversation has read."""
+
+    by_name: Mapping[str, Skill] = field(default_factory=dict)
+    read: dict[str, None] = field(default_factory=dict)
+    """Names, in all runs of the conversation; the one that was read last is at the end."""
+
+    @classmethod
+    def of(cls, text: str, read: Iterable[str]) -> "Skills":
+        """The skills of a parameter; of the names that a state says were read, those that are skills.
+
+        Raises:
+            InvalidParameters: the text is not one or more skills.
+        """
+        by_name = {skill.name: skill for skill in read_skills(text)}
+        return cls(by_name, {name: None for name in read if name in by_name})
+
+    def look_up(self, arguments: Mapping[str, Any]) -> tuple[str, OurWords | None]:
+        """Answer a call of ``read_skill``, whose schema knows the names."""
+        name = str(arguments["name"])
+        self.read = {**{each: None for each in self.read if each != name}, name: None}
+        return self.by_name[name].body, None
+
+    def known(self, most: float, size: Callable[[str], int]) -> list[Skill]:
+        """What earlier runs have read and so much room holds, what was read last before the others."""
+        newest = [self.by_name[name] for name in reversed(self.read)]
+        ends = accumulate(size(skill.body) for skill in newest)
+        return [skill for skill, end in zip(newest, ends, strict=True) if end <= most]
+
+    def block(self, known: Sequence[Skill]) -> str:
+        """What the system prompt says of them; "" without any."""
+        if not self.by_name:
+            return ""
+        listed = (f"- {skill.name}: {skill.description}" for skill in self.by_name.values())
+        block = "\n".join(["<skills>", template.SKILLS_HEADER, *listed, "</skills>"])
+        return "\n\n".join([block, *(template.KNOWN_SKILL.format(name=each.name, body=each.body) for each in known)])
+
+
+def read_skills(text: str) -> list[Skill]:
+    """Each document of a text in the form of SKILL.md.
+
+    Raises:
+        InvalidParameters: what cannot be read, and what would be right.
+    """
+    if looks_like_selector(text):
+        raise InvalidParameters(f"parameter 'skills': {missing_variable(text)}")
+    if (size := len(text.encode())) > MAX_SKILLS_BYTES:
+        raise _refused(f"it has {size:,} bytes, and at most {MAX_SKILLS_BYTES:,} are allowed")
+    skills = dict[str, Skill]()
+    for line, fields, lines in _documents(read_pasted(text).replace("\r\n", "\n").split("\n")):
+        named = [value for key, value in fields if key == "name"]
+        described = [value for key, value in fields if key == "description"]
+        body = "\n".join(lines).strip()
+        if len(named) != 1 or not named[0]:
+            raise _refused(f"the skill in line {line} has {'two names' if named[1:] else 'no name'}; {_FORM}")
+        (name,) = named
+        if name in skills:
+            raise _refused(f"two skills have the name {name!r}; give each its own")
+        if not body:
+            raise _refused(f"the skill {name!r} has no text below its second ---")
+        skills[name] = Skill(name, described[0] if described else "", body)
+    if len(skills) > MAX_SKILLS:
+        raise _refused(f"there are {len(skills)} skills, and at most {MAX_SKILLS} are allowed")
+    return list(skills.values())
+
+
+type _Fields = list[tuple[str, str]]
+
+
+def _documents(lines: Sequence[str]) -> list[tuple[int, _Fields, list[str]]]:
+    """The documents of a text: the number of the first line, the fields, and the lines of the body."""
+    documents = list[tuple[int, _Fields, list[str]]]()
+    at = 0
+    while at < len(lines):
+        if header := _header(lines, at):
+            documents.append((at + 1, header[0], []))
+            at = header[1]
+            continue
+        if documents:
+            documents[-1][2].append(lines[at])
+        elif lines[at].strip():
+            raise _refused(f"line {at + 1} stands before the first skill; {_FORM}")
+        at += 1
+    return documents
+
+
+def _header(lines: Sequence[str], start: int) -> tuple[_Fields, int] | None:
+    """The fields of a document that begins here, and the line behind them; None for a rule within a body."""
+    fields: _Fields = []
+    if lines[start].rstrip() != "---":
+        return None
+    for at in range(start + 1, len(lines)):
+        line = lines[at].rstrip()
+        if line == "---":
+            return ([(key, _plain(value)) for key, value in fields], at + 1) if fields else None
+        if found := _FIELD.fullmatch(line):
+            fields.append((found[1].lower(), found[2] or ""))
+        elif fields and line.startswith((" ", "\t")):
+            key, value = fields.pop()
+            fields.append((key, f"{value} {line.strip()}"))
+        elif line and not line.startswith(("#", "-")):
+            return None
+    return None
+
+
+def _plain(value: str) -> str:
+    """A value without YAML's quotes and marks, on one line."""
+    words = value.split()
+    text = " ".join(words[1:] if words and words[0] in _BLOCK_MARKS else words)
+    return text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
+
+
+def _refused(problem: str) -> InvalidParameters:
+    return InvalidParameters(f"parameter 'skills': {problem}")
