@@ -77,7 +77,7 @@ def test_the_nodes_of_a_release_run(name: str, host: Host) -> None:
 
 
 def test_the_script_records_a_node_for_each_way_to_set_it() -> None:
-    puppet = ROOT / "tests" / "devhost" / "fixtures" / "puppet" / "strategies" / "puppet.yaml"
+    puppet = ROOT / "devhost" / "tests" / "fixtures" / "puppet" / "strategies" / "puppet.yaml"
 
     recorded = recorded_strategy(yaml.safe_load(puppet.read_text("utf-8")))
 
