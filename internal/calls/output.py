@@ -24,6 +24,7 @@ from internal.host.session import WireMessage
 from internal.sources import Source, read_source
 from internal.text.secrets import BORDER, KnownSecrets, Redactor
 from internal.text.texts import MAX_KEPT_LENGTH, KeptText, joined, parse_pasted
+from prompt import template
 
 TOOL_FAILED = "tool invoke error: failed to execute tool"
 MAX_REASON_LENGTH = 500
@@ -174,6 +175,8 @@ def _given(meta: Mapping[str, Any], *names: str) -> str:
     return ""
 
 
+_PICTURE_IN_TEXT = re.compile(r"data:(image/[\w.+-]{1,50});base64,([A-Za-z0-9+/]{64,}={0,2})")
+"""Long enough to be a picture: an example in a text is not."""
 MAX_SOURCE_LENGTH = 40_000
 """Characters of a source that are kept with it; the user gets fewer."""
 MAX_JSON_LENGTH = 512 * 1024
@@ -238,16 +241,33 @@ class ToolOutput:
             is_beyond = sum(bool(each.part) for each in self.pictures) == MAX_PICTURES
             self.pictures.append(picture.left_out() if is_beyond else picture)
 
+    def _without_pictures(self, text: str) -> str:
+        """The text with a name in place of each picture that it holds as a ``data:`` address."""
+        if not self._keeps_pictures or "data:image/" not in text:
+            return text
+
+        def named(found: re.Match[str]) -> str:
+            name = template.PICTURE_IN_TEXT.format(number=len(self.pictures) + 1)
+            try:
+                data = base64.b64decode(found[2], validate=True)
+            except binascii.Error:
+                return found[0]
+            self._take_picture(Picture.of(FileBytes(data, found[1], name), self._redactor.text))
+            return f"[{name}]"
+
+        return _PICTURE_IN_TEXT.sub(named, text)
+
     def _take_text(self, text: str) -> None:
         if text and self._between_texts and self._texts.length and self._texts.last != "\n":
             self._texts.add(BORDER)
-        self._texts.add(text)
+        self._texts.add(self._without_pictures(text))
         self._text_before = text if len(text) <= MAX_KEPT_LENGTH else ""
 
     def _take_json(self, value: object, text_before: str) -> None:
         text = json.dumps(value, ensure_ascii=False)
         if not _says(text_before, value):
-            self._json.add(f"\n\n{text}" if self._json.length else text)
+            shown = self._without_pictures(text)
+            self._json.add(f"\n\n{shown}" if self._json.length else shown)
         if self._keeps_json and self._fits("JSON values for tool_results", len(text), MAX_JSON_LENGTH):
             self.sent_json.append(text)
 

@@ -179,8 +179,8 @@ class ToolRunner:
             note(OurWords(f"the host rounds integers above 2^53 within the argument {name!r}"))
         # Text blocks of an MCP server are a text each; other tools stream one text in pieces.
         between = "\n" if tool.provider_type is ToolProviderType.MCP else ""
-        keeps_json = self.keeps_json or tool.is_answer
-        output = ToolOutput(self.secrets, between, keeps_json=keeps_json, keeps_pictures=self.keeps_pictures)
+        keeps_json, keeps_pictures = self.keeps_json or tool.is_answer, self.keeps_pictures and not tool.is_answer
+        output = ToolOutput(self.secrets, between, keeps_json=keeps_json, keeps_pictures=keeps_pictures)
         failure: ToolFailure | None = None
         try:
             for message in in_turns(self.host.invoke_tool(tool, parameters, job.request_id, job.deadline.left)):

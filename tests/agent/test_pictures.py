@@ -14,7 +14,7 @@ from tests.agent.plans import works_on as works
 from tests.agent.scenes import ANSWER, check_growth, search
 from tests.support.host import Json
 from tests.support.run import Outcome, run
-from tests.support.wire import calls, model, parameter, replies, says, text_message, tool
+from tests.support.wire import calls, json_message, model, parameter, replies, says, text_message, tool
 
 PNG = b"\x89PNG\r\n\x1a\n"
 LEFT_OUT = template.ELIDED_MEDIA.format(kind="image")
@@ -201,3 +201,29 @@ def test_a_later_attempt_begins_without_the_pictures_of_the_one_before() -> None
 
     last = of_subtask(outcome, "One")[-1]["prompt_messages"]
     assert [parts_of(message)[-1] for message in last if isinstance(message["content"], list)] == [LEFT_OUT]
+
+
+def test_pictures_within_texts_and_json_are_seen_and_only_named_there() -> None:
+    data = base64.b64encode(PNG + bytes(100)).decode()
+    address = f"data:image/png;base64,{data}"
+    said: list[Json | str] = [f"![chart]({address}) and data:image/png;base64,AAAA", json_message({"image": [address]})]
+
+    outcome, blind = (
+        run([search(), ANSWER], {"search": replies(*said)}, {"model": chosen, "extra_outputs": "tool_results"})
+        for chosen in (model(), model(features=["tool-call"]))
+    )
+
+    assert outcome.tool_results() == [
+        '![chart]([picture 1]) and data:image/png;base64,AAAA\n\n{"image": ["[picture 2]"]}'
+    ]
+    assert seen(outcome) == [["Pictures from search: picture 1, picture 2", "<picture 1>", "<picture 2>"]]
+    assert outcome.variables["tool_results"][0]["json"] == {"image": [address]}
+    assert blind.tool_results()[0].count(address) == 2
+
+
+def test_the_text_of_an_answer_tool_keeps_its_pictures() -> None:
+    said = f"![chart](data:image/png;base64,{base64.b64encode(PNG + bytes(100)).decode()})"
+
+    outcome = run([search()], {"search": replies(said)}, {"answer_tools": "search"})
+
+    assert outcome.text == said
