@@ -41,6 +41,7 @@ STORED = {
     "answer_schema": Stored(*INDEX, [[], []]),
     "plan_and_reflect": Stored(*INDEX, [[(1,)]]),
     "read_json": Stored(*INDEX, [[(1,)]]),
+    "skills": Stored(*INDEX, [[(1,)], [(1,)]]),
     "order_entry": Stored(*DRAFT, [[("incomplete", 1, "")], [("ready", 2, "")], [("ready", 2, "")]]),
     "memo_to_task": Stored(*TASKS, [[("Reply to Ms Sato", "progress")]] * 2),
     "answers": Stored(*CALLS, [[("search_documents", 1), ("search_documents", 1)]]),
