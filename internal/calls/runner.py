@@ -347,7 +347,7 @@ class ToolRounds:
         """The result as the model reads it, with its sources' numbers; what does not fit is kept."""
         call, limit, whole = answer.ended.call, self.tools.result_limit, answer.whole
         if call.is_lookup:  # it keeps to a limit of its own
-            return Result(call, whole.text, whole.text)
+            return Result(call, whole, whole)
         numbers = self.bibliography.add(answer.ended.sources)
         cited = cut_to_size(citation_lines(zip(numbers, answer.ended.sources, strict=True)), limit // 2)
         end = f"\n\n{cited}" if cited else ""

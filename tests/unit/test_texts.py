@@ -13,7 +13,7 @@ from internal.errors import InvalidParameters
 from internal.node.params import StrategyParams
 from internal.node.tools import build_toolbox
 from internal.node.virtual_tools import answer_tool
-from internal.policy import build_system_instruction, read_policy
+from internal.policy import build_system_instruction
 from internal.sources import read_context
 from internal.text.secrets import Redactor
 from internal.text.texts import (
@@ -181,8 +181,7 @@ def test_a_byte_order_mark_is_not_part_of_the_pasted_text(before: str) -> None:
 @pytest.mark.parametrize("write", [json.dumps, repr])
 def test_fields_that_hold_json_may_be_pasted_or_come_from_a_variable(write: Any) -> None:  # noqa: ANN401
     form = answer_tool(MARK + write(SCHEMA)).check
-    overrides = {"persistence_policy": False, "extra_policy": "It's ours."}
-    prompt = build_system_instruction("", read_policy(MARK + write(overrides)))
+    prompt = build_system_instruction("", MARK + write({"persistence_policy": False, "extra_policy": "It's ours."}))
     context = [{"title": "Leave", "content": "It's 30 days."}, {"title": "Pay", "content": "Monthly."}]
 
     assert form is not None
@@ -212,7 +211,7 @@ def test_a_missing_variable_is_named() -> None:
         params = StrategyParams.model_validate({"model": model(), "query": "example.com", name: "start.docs"})
         assert params.notes[0].startswith(f"{name}: 'start.docs' {VARIABLE}")
     notes = list[str]()
-    read_policy("conversation.policy", note=notes.append)
+    build_system_instruction("", "conversation.policy", note=notes.append)
     assert notes[0].startswith(f"prompt_policy_overrides: 'conversation.policy' {VARIABLE}")
     notes = [*build_toolbox([tool("search")], allowed=["start.tools"]).notes]
     assert [note for note in notes if "'start.tools'" in note and VARIABLE in note]
