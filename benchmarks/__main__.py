@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import cost, growth, model_inputs, node_inputs, overlap, package, pauses, tool_inputs
+from benchmarks import cost, growth, many_tools, model_inputs, node_inputs, overlap, package, pauses, tool_inputs
 from benchmarks.readme import with_tables
 from benchmarks.table import Table
 
@@ -33,6 +33,7 @@ PARTS: dict[str, Part] = {
     "growth": growth.tables,
     "pauses": _pauses,
     "overlap": _one(overlap.table),
+    "tools": _one(many_tools.table),
     "package": _one(lambda _repeats: package.table()),
 }
 HELP = {
@@ -40,6 +41,7 @@ HELP = {
     "growth": "rounds, tools, sources, history and results by their number",
     "pauses": "how long a run that takes in 2 MB keeps another one waiting",
     "overlap": "calls and subtasks side by side",
+    "tools": "a search among many tools, and what they take of a request",
     "package": "bytes of the package and of what it installs",
 }
 

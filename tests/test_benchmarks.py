@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import benchmarks.__main__ as command
-from benchmarks import cost, growth, overlap, package, pauses
+from benchmarks import cost, growth, many_tools, overlap, package, pauses
 from benchmarks.answers import Failure, after, prepared, spread
 from benchmarks.floor import FloorStrategy
 from benchmarks.measure import Compared, compared
@@ -174,6 +174,15 @@ def test_the_package_holds_the_plugin_and_the_table_its_size() -> None:
     assert not [name for name in packed if name.startswith(("tests", "devhost", "benchmarks", ".venv"))]
     names = [row.cells[0] for row in package.table().rows]
     assert names[:3] == ["files in the package", "the package, zipped", "installed by requirements.txt"]
+
+
+def test_a_request_with_many_tools_has_some_of_them() -> None:
+    few, many, most = many_tools.table(1).rows
+
+    assert [row.cells[0] for row in (few, many, most)] == ["40 tools", "300 tools", "1,000 tools"]
+    assert few.cells[3] == few.cells[4]
+    assert many.cells[3:] == most.cells[3:]
+    assert many.goal.is_met
 
 
 def test_the_tables_of_the_readme_are_replaced_and_nothing_else() -> None:

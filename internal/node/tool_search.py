@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import nlargest
@@ -23,8 +23,8 @@ _NAME_WEIGHT = 3
 """How often a word of a name counts."""
 _SATURATION, _LENGTH_SHARE = 1.2, 0.75
 """The usual k1 and b of BM25."""
-_WORD_LENGTH = 6
-"""Letters of a word that count, since languages inflect its end."""
+_STEM_LENGTH, _WHOLE = 6, 3
+"""Letters of a word that count, since languages inflect its end; a word of so few counts as a whole."""
 
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -38,24 +38,21 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _ASCII_WORDS = str.maketrans({chr(each): " " for each in range(128) if not chr(each).isalnum()})
 
 
-class _Stems(dict[str, str]):
-    """The beginning of each word, which is what counts of it."""
-
-    def __missing__(self, word: str) -> str:
-        self[word] = stem = (word.removesuffix("s") or word)[:_WORD_LENGTH]
-        return stem
-
-
-def terms(text: str, stems: _Stems | None = None) -> list[str]:
-    """What a text is found by: the beginnings of its words, and each two neighbours where words have no spaces."""
-    stems = _Stems() if stems is None else stems
+def _comparable(text: str) -> str:
+    """The words of a text in lower case, with a space before and behind each."""
     if text.isascii():
-        return [stems[word] for word in text.lower().translate(_ASCII_WORDS).split()]
-    found = list[str]()
-    for unspaced, word in _WORDS.findall(unicodedata.normalize("NFKC", text).casefold()):
-        pairs = map("".join, pairwise(unspaced)) if len(unspaced) > 1 else unspaced
-        found += [stems[word]] if word else pairs
-    return found
+        return f" {text.lower().translate(_ASCII_WORDS)} "
+    words = _WORDS.findall(unicodedata.normalize("NFKC", text).casefold())
+    return f" {' '.join(unspaced or word for unspaced, word in words)} "
+
+
+def _terms(query: str) -> Iterator[str]:
+    """What comparable texts are searched for: words by how they begin; each two neighbours where there are no words."""
+    for unspaced, word in _WORDS.findall(_comparable(query)):
+        if unspaced:
+            yield from map("".join, pairwise(unspaced)) if len(unspaced) > 1 else unspaced
+        else:
+            yield f" {word} " if len(word) <= _WHOLE else f" {word.removesuffix('s')[:_STEM_LENGTH]}"
 
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:
@@ -101,30 +98,28 @@ class ToolSearch:
 
     def best(self, query: str) -> list[Tool]:
         """The tools that have most of the words, by BM25; of equal ones the first of the panel first."""
-        index, scores = self._index, defaultdict[int, float](float)
-        mean_length = sum(len(words) for _, words in index) / max(1, len(index))
-        for term in in_turns(dict.fromkeys(terms(query))):
-            counts = {at: times for at, (_, words) in enumerate(index) if (times := words.count(term))}
-            rarity = log(1 + (len(index) - len(counts) + 0.5) / (len(counts) + 0.5))
+        texts, scores = self._texts, defaultdict[int, float](float)
+        mean_length = sum(len(text) for _, text in texts) / max(1, len(texts))
+        for term in in_turns(dict.fromkeys(_terms(query))):
+            counts = {at: times for at, (_, text) in enumerate(texts) if (times := text.count(term))}
+            rarity = log(1 + (len(texts) - len(counts) + 0.5) / (len(counts) + 0.5))
             for at, times in counts.items():
-                length = len(index[at][1]) / mean_length
+                length = len(texts[at][1]) / mean_length
                 room = _SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE * length)
                 scores[at] += rarity * times / (times + room)
-        return [index[at][0] for at, _ in nlargest(MAX_FOUND, sorted(scores.items()), key=lambda each: each[1])]
+        return [texts[at][0] for at, _ in nlargest(MAX_FOUND, sorted(scores.items()), key=lambda each: each[1])]
 
     @cached_property
-    def _index(self) -> list[tuple[Tool, list[str]]]:
-        """Each tool with its terms, as often as they count."""
-        stems = _Stems()
-        return [(tool, _terms_of(tool, stems)) for tool in in_turns(self.toolbox.tools.values()) if tool.runs]
+    def _texts(self) -> list[tuple[Tool, str]]:
+        """Each tool with what it is found by."""
+        return [(tool, _comparable(_said_of(tool))) for tool in in_turns(self.toolbox.tools.values()) if tool.runs]
 
 
-def _terms_of(tool: Tool, stems: _Stems) -> list[str]:
+def _said_of(tool: Tool) -> str:
     """A name such as ``getWeather`` is found whole and in parts."""
     name = tool.name if tool.name == tool.own_name else f"{tool.name} {tool.own_name}"
     names = " ".join([*_NAME_WEIGHT * [name], *tool.parameters])
-    humps = "" if names.islower() else _HUMP.sub(" ", names)
-    return terms(f"{names} {humps} {tool.description}", stems)
+    return f"{names} {'' if names.islower() else _HUMP.sub(' ', names)} {tool.description}"
 
 
 def _line(description: str) -> str:
