@@ -18,6 +18,15 @@ def brings(messages: Callable[[int], list[Json]], **params: object) -> Callable[
     return lambda size: Scenario([turn, ANSWER], [prepared(messages(size))], {**SEARCH, **params})
 
 
+def hands_on(messages: Callable[[int], list[Json]], kind: str, *references: str) -> Callable[[int], Scenario]:
+    """A call whose tool says this, and one that gives it to a parameter of another tool by reference."""
+    given = references[0] if len(references) == 1 else list(references)
+    turns = [prepared(calls(("search", {"q": "x"}))), prepared(calls(("send", {"body": given})))]
+    tools = [tool("search", parameter("q")), tool("send", parameter("body", kind))]
+    sent = prepared([text_message("sent")])
+    return lambda size: Scenario([*turns, ANSWER], [prepared(messages(size)), sent], {"tools": tools})
+
+
 def breaks(message: Callable[[int], str]) -> Callable[[int], Scenario]:
     turn = prepared(calls(("search", {"q": "x"})))
     return lambda size: Scenario([turn, ANSWER], [Failure(message(size))], SEARCH)
@@ -94,6 +103,34 @@ CASES = [
         brings(
             lambda size: [text_message(json.dumps({"rows": rows(size // 2)})), json_message({"rows": rows(size // 2)})]
         ),
+    ),
+    Case(
+        "a reference to a tool's text",
+        hands_on(lambda size: [text_message(filled(PROSE, size))], "string", "result:r1"),
+    ),
+    Case(
+        "a reference to a tool's text that becomes an object",
+        hands_on(lambda size: [text_message(json.dumps({"rows": rows(size * 4 // 5)}))], "object", "result:r1"),
+    ),
+    Case(
+        "a reference to a tool's JSON",
+        hands_on(lambda size: [json_message({"rows": rows(size * 4 // 5)})], "object", "result:r1#"),
+    ),
+    Case(
+        "references to parts of a tool's JSON",
+        hands_on(
+            lambda size: [json_message({"rows": rows(size * 4 // 5)})],
+            "array",
+            *(f"result:r1#/rows/{number}/name" for number in range(10)),
+        ),
+    ),
+    Case(
+        "a tool's text as the answer",
+        brings(lambda size: [text_message(filled(PROSE, size))], answer_tools="search", extra_outputs="state"),
+    ),
+    Case(
+        "a tool's JSON as the answer",
+        brings(lambda size: [json_message({"rows": rows(size)})], answer_tools="search", extra_outputs="state"),
     ),
     Case("a tool's variables", brings(variables)),
     Case("a tool's sources", brings(resources)),

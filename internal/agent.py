@@ -33,6 +33,7 @@ from internal.review import SecondLook
 from internal.run import Dialogue, Run
 from internal.sources import Bibliography, context_block, read_context
 from internal.text.secrets import KnownSecrets
+from internal.transcript.kept_results import KeptResults
 from internal.transcript.transcript import Window, estimate_tokens
 from prompt import template
 
@@ -126,9 +127,12 @@ def built[P: StrategyParams](
     dialogue = Dialogue.of(params, toolbox, blueprint.name, state)
     noted: list[Sentence] = [*dialogue.notes, *params.notes]
     policy = read_policy(params.prompt_policy_overrides, blueprint.policy, noted.append)
-    if skills.by_name and policy.tool_results_policy == blueprint.policy.tool_results_policy:
-        excepting = f"{policy.tool_results_policy}\n{template.SKILLS_ARE_NO_DATA}"
-        policy = replace(policy, tool_results_policy=excepting)
+    if policy.tool_results_policy == blueprint.policy.tool_results_policy:
+        added = (
+            template.SKILLS_ARE_NO_DATA if skills.by_name else "",
+            template.REFERENCES_POLICY if toolbox.takes_results else "",
+        )
+        policy = replace(policy, tool_results_policy="\n".join(filter(None, (policy.tool_results_policy, *added))))
     noted += toolbox.notes
     if toolbox.held_back:
         count, offered = len(toolbox.tools), len(toolbox.prompt_tools)
@@ -142,7 +146,7 @@ def built[P: StrategyParams](
     files, of_files = file_parts(params.files if dialogue.has_question else (), model, left)
     said = dialogue.said(params, context_block(bibliography.entries()))
     host, budget = HostSession(session), Budget(params.maximum_total_tokens, params.maximum_tool_calls)
-    slots, keeps_json = BoundedSemaphore(params.parallel_tool_calls), ExtraOutput.TOOL_RESULTS in params.extra_outputs
+    slots = BoundedSemaphore(params.parallel_tool_calls)
     window = Window(toolbox.prompt_tools, model.context_size, model.max_tokens)
     known = skills.known(window.prompt_tokens * _SKILLS_SHARE, estimate_tokens)
     if known:
@@ -171,12 +175,12 @@ def built[P: StrategyParams](
             ToolSearch(toolbox, found_tools(state, toolbox)),
             skills,
             params.tool_result_limit,
-            keeps_json=keeps_json,
             keeps_pictures=model.can_take("image"),
         ),
         budget=budget,
         bibliography=bibliography,
         approvals=Approvals(secrets, state.last_call if state else 0),
         tally=Tally(keeps_thoughts=ExtraOutput.THOUGHTS in params.extra_outputs),
+        kept_results=KeptResults(given=state.last_result if state else 0),
         notes=(*map(Noted, noted), *(Noted(note, is_row=True) for note in of_files)),
     )

@@ -1,7 +1,7 @@
 """A tool call in its shapes: as the model wrote it, as it was judged, and as it ended."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -13,6 +13,7 @@ from dify_plugin.file.file import File
 from internal.node.tools import Tool, name_in_history
 from internal.node.virtual_tools import LOOKUPS
 from internal.sources import Source
+from internal.text.secrets import texts_in
 from internal.tooling import ToolArgumentsParseResult, parse_tool_arguments
 
 
@@ -57,6 +58,18 @@ def canonical_json(value: object) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
+@dataclass(frozen=True)
+class Reference:
+    """What an argument has in place of one or more results that it refers to."""
+
+    written: Any
+    """The argument as the model wrote it, which the log, the variables and later prompts have: it is short."""
+    shown: Any
+    """With head and tail of each result, for the question whether the call may run."""
+    results: tuple[tuple[str, str, int], ...]
+    """Each reference, the tool whose result it is, and its length in characters."""
+
+
 type Signature = tuple[str, str]
 """What makes two calls the same for the repeat guard: the tool's name and the checked arguments as canonical JSON."""
 
@@ -69,10 +82,25 @@ class ValidCall:
     tool: Tool
     arguments: Mapping[str, Any]
     """Checked, and converted to the types that the tool asks for."""
+    references: Mapping[str, Reference] = field(default_factory=dict)
+    """Of the arguments in which results took the place of references to them."""
+
+    @property
+    def as_written(self) -> dict[str, Any]:
+        """The arguments with the references in place of results."""
+        return {**self.arguments, **{name: each.written for name, each in self.references.items()}}
+
+    @property
+    def referred_secrets(self) -> Iterator[str]:
+        """The results that the model gives to secret parameters by reference."""
+        parameters = self.tool.parameters
+        return texts_in(
+            [self.arguments.get(name) for name in self.references if name in parameters and parameters[name].is_secret]
+        )
 
     @cached_property
     def signature(self) -> Signature:
-        return self.tool.name, canonical_json(self.arguments)
+        return self.tool.name, canonical_json(self.as_written)
 
 
 @dataclass(frozen=True)
@@ -134,7 +162,9 @@ class EndedCall:
     pictures: tuple[str, ...] = ()
     """A digest of each that the model sees: with other pictures it is another result."""
     sent_json: tuple[str, ...] = ()
-    """What the tool sent as JSON, each value as its text; not redacted, and kept only where the run puts it out."""
+    """What the tool sent as JSON, each value as its text, without secrets of the node."""
+    has_more_json: bool = False
+    """Whether it sent more than is kept."""
 
     @property
     def call(self) -> ToolCall:

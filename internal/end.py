@@ -76,6 +76,7 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
         sources=recorded_sources(run.dialogue.state, run.bibliography.entries()),
         last_source=run.bibliography.last,
         last_call=run.approvals.asked,
+        last_result=run.kept_results.given,
     )
     is_of_model = run.submit is None and not ending.brought
     lists_sources = run.params.show_sources and is_of_model and answer == ending.text

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from internal.call import Brought, JudgedCall, RejectedCall, ValidCall
-from internal.calls.judging import ArgumentsInvalid, hands_over, judge_calls, validate_arguments, waits, without_tools
+from internal.calls.judging import ArgumentsInvalid, hands_over, validate_arguments, waits, without_tools
 from internal.calls.runner import ToolRounds
 from internal.clock import TOOL_PHASE_SHARE, Deadline
 from internal.errors import OurWords, Quoting, StopReason
@@ -271,7 +271,7 @@ class AgentLoop:
                 return verdict
             transcript.append_note(verdict)
             return ClosingAnswer(closing) if closing else self._within_budget(AnotherRound())
-        judged = judge_calls(turn.calls, toolbox, self.rounds.guard)
+        judged = self.rounds.judge(turn, toolbox)
         if closing is None:
             judged = self.rounds.approvals.hold(judged, toolbox, self.part.subtask)
         finish = None if waits(judged) else self.answer.after_calls(turn, judged, closing)

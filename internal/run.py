@@ -1,7 +1,7 @@
 """What one run is made of: the conversation that it continues, and what its loops share."""
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from dify_plugin.entities.model.message import PromptMessage, PromptMessageContentUnionTypes
 
@@ -29,7 +29,7 @@ from internal.node.tools import Tool, Toolbox
 from internal.policy import PolicyTexts
 from internal.sources import Bibliography
 from internal.text.texts import deciding_text
-from internal.transcript.long_results import LongResults
+from internal.transcript.kept_results import KeptResults
 from internal.transcript.transcript import Transcript, opening_messages, user_message
 from prompt import template
 
@@ -137,9 +137,9 @@ class Run[P: StrategyParams]:
     bibliography: Bibliography
     approvals: Approvals
     tally: Tally
+    kept_results: KeptResults
     notes: tuple[Noted, ...]
     """What was ignored or left out; for the log."""
-    long_results: LongResults = field(default_factory=LongResults)
 
     def deadline(self, share: float) -> Deadline:
         """The moment when this share of the run's time is over."""
@@ -154,7 +154,7 @@ class Run[P: StrategyParams]:
         message = user_message(_joined(self.task.context, text), self.files)
         opening = opening_messages(self.dialogue.history, self.instruction, message)
         record = [*self.dialogue.earlier, self.task.model_copy(update={"text": text})]
-        return Transcript(opening, self.long_results, record, offered=self.tools.search.found_before)
+        return Transcript(opening, self.kept_results, record, offered=self.tools.search.found_before)
 
     def request(self, text: str) -> Transcript:
         """A conversation of its own: the system prompt, and a message of context and text."""
@@ -166,7 +166,7 @@ class Run[P: StrategyParams]:
         begun = list(messages_of(entries, self.toolbox))
         opening = opening_messages([*self.dialogue.history, *begun], self.instruction)
         record = [*self.dialogue.earlier, *entries]
-        return Transcript(opening, self.long_results, record, kept=len(begun), offered=self.tools.search.found_before)
+        return Transcript(opening, self.kept_results, record, kept=len(begun), offered=self.tools.search.found_before)
 
     def first_loop(self, toolbox: Toolbox, part: LoopPart | None = None) -> AgentLoop:
         """The loop over the user's question, or over the conversation in which calls wait."""

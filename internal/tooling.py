@@ -8,12 +8,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from internal.clock import in_turns, let_others_through
 from internal.text.texts import has_lone_surrogate, without_escaped_nul
 
 MAX_NESTING = 64
 MAX_ARGUMENTS_LENGTH = 1_000_000
 """Characters of one call's arguments; with longer ones later requests would not fit, and no model writes as much."""
 _MAX_QUOTE_LENGTH = 200
+_MANY, _LONG = 1_000, 100_000
+"""Items, and characters, that take their time."""
 _HARMLESS = frozenset({int, bool, type(None)})
 _ONE_OBJECT = "send one JSON object"
 
@@ -113,7 +116,8 @@ def refuse_unwritable(value: object, levels: int = MAX_NESTING) -> None:
         return  # Most long arrays are numbers.
     if isinstance(value, dict) and any(map(has_lone_surrogate, value)):
         raise UnwritableError("half a surrogate pair in a name")
-    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in in_turns(items) if len(value) > _MANY else items:
         try:
             refuse_unwritable(item, levels - 1)
         except UnwritableError as problem:
@@ -154,6 +158,8 @@ def _said(text: str) -> object:
     text = text.strip().lower() if text.strip().lower() in {"true", "false", "null"} else without_escaped_nul(text)
     try:
         value = json.loads(text, parse_constant=refuse_constant)
+        if len(text) > _LONG:
+            let_others_through()
         refuse_unwritable(value)
     except (ValueError, RecursionError):
         return NOTHING

@@ -5,7 +5,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from internal.call import CallStatus, EndedCall, JudgedCall, RejectedCall, Signature, ToolCall, ValidCall, WaitingCall
+from internal.call import (
+    CallStatus,
+    EndedCall,
+    JudgedCall,
+    Reference,
+    RejectedCall,
+    Signature,
+    ToolCall,
+    ValidCall,
+    WaitingCall,
+)
+from internal.clock import let_others_through
 from internal.errors import Quoting, Sentence
 from internal.host.files import still_answers
 from internal.host.session import is_rounded
@@ -18,6 +29,7 @@ from internal.node.tools import Tool, Toolbox, ToolParameter
 from internal.node.virtual_tools import FIND_TOOLS, SUBMIT_ANSWER
 from internal.text.secrets import KnownSecrets
 from internal.tooling import resolve_tool_instance, unknown_tool_error, without_quote
+from internal.transcript.references import ReferenceInvalid, References
 from prompt import template
 
 _VALIDATION_ERROR = "tool arguments validation error: "
@@ -153,8 +165,10 @@ class RepeatGuard:
 REFUSED_AT_THE_END = "not run: no more tools run in this conversation turn"
 
 
-def judge_calls(calls: Iterable[ToolCall], toolbox: Toolbox, guard: RepeatGuard) -> list[JudgedCall]:
-    return [_judge(call, toolbox, guard) for call in calls]
+def judge_calls(
+    calls: Iterable[ToolCall], toolbox: Toolbox, guard: RepeatGuard, references: References | None = None
+) -> list[JudgedCall]:
+    return [_judge(call, toolbox, guard, references) for call in calls]
 
 
 def without_tools(judged: Iterable[JudgedCall]) -> list[JudgedCall]:
@@ -167,7 +181,7 @@ def hands_over(call: JudgedCall) -> bool:
     return call.tool is not None and not call.tool.runs and call.tool.lookup is None
 
 
-def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard) -> JudgedCall:
+def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard, references: References | None) -> JudgedCall:
     parsed = call.parsed
     tool = resolve_tool_instance(toolbox.tools, call.name)
     if tool is None:
@@ -181,10 +195,14 @@ def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard) -> JudgedCall:
         error = parsed.error or ""
         return RejectedCall(call, without_quote(error) if takes_secrets else error, tool)
     try:
-        arguments = validate_arguments(tool, parsed.args)
-    except ArgumentsInvalid as invalid:
+        given, referring = parsed.args, dict[str, Reference]()
+        if references and tool.lookup is None:
+            given, referring = references.resolved(parsed.args)
+        valid = ValidCall(call, tool, validate_arguments(tool, given), referring)
+        if referring:
+            let_others_through()
+    except (ArgumentsInvalid, ReferenceInvalid) as invalid:
         return RejectedCall(call, str(invalid), tool)
-    valid = ValidCall(call, tool, arguments)
     return valid if hands_over(valid) else guard.judge(valid)  # the same answer may be handed over again
 
 

@@ -179,8 +179,6 @@ _PICTURE_IN_TEXT = re.compile(r"data:(image/[\w.+-]{1,50});base64,([A-Za-z0-9+/]
 """Long enough to be a picture: an example in a text is not."""
 MAX_SOURCE_LENGTH = 40_000
 """Characters of a source that are kept with it; the user gets fewer."""
-MAX_JSON_LENGTH = 512 * 1024
-"""Characters of the JSON of one call that are kept for a variable: as much as all optional variables may have."""
 _OVERHEAD = 400
 """Characters that a source or a variable counts for besides its texts; a variable's name is cut to a name's length."""
 
@@ -188,9 +186,7 @@ _OVERHEAD = 400
 class ToolOutput:
     """Collects the messages of one call in the order in which they come."""
 
-    def __init__(
-        self, secrets: KnownSecrets, between_texts: str = "", *, keeps_json: bool = False, keeps_pictures: bool = False
-    ) -> None:
+    def __init__(self, secrets: KnownSecrets, between_texts: str = "", *, keeps_pictures: bool = False) -> None:
         self._redactor, self._between_texts = secrets.for_model, between_texts
         self._texts, self._json, self._lines, self._links = KeptText(), KeptText(), KeptText(), KeptText()
         """The links are the lines about what does not go to the user as a file."""
@@ -200,13 +196,15 @@ class ToolOutput:
         """The result when the tool sends neither text nor JSON; a text that streams is a ``StringIO``."""
         self._text_before = ""
         """The message before this one, if it was text: a workflow tool says its JSON as text first."""
-        self._keeps_json, self._keeps_pictures = keeps_json, keeps_pictures
+        self._keeps_pictures = keeps_pictures
         self._lengths: Counter[str] = Counter()
         self._left_out: set[str] = set()
         self.sources: list[Source] = []
         self.pictures: list[Picture] = []
         self.sent_json: list[str] = []
-        """Not redacted."""
+        """Each value as its text, redacted."""
+        self.has_more_json = False
+        """Whether there was more than is kept."""
         self.notes: list[Sentence] = []
 
     def take(self, wire: WireMessage) -> UserFile | None:
@@ -268,8 +266,11 @@ class ToolOutput:
         if not _says(text_before, value):
             shown = self._without_pictures(text)
             self._json.add(f"\n\n{shown}" if self._json.length else shown)
-        if self._keeps_json and self._fits("JSON values for tool_results", len(text), MAX_JSON_LENGTH):
-            self.sent_json.append(text)
+        self._lengths["JSON"] += len(text)
+        self.has_more_json = self._lengths["JSON"] > MAX_KEPT_LENGTH
+        if not self.has_more_json:
+            redacted = self._redactor.json(value)
+            self.sent_json.append(text if redacted is value else json.dumps(redacted, ensure_ascii=False))
 
     def _take_variable(self, name: str, value: object, *, stream: bool) -> None:
         """Set a variable; the pieces of a streamed text follow each other, as in Dify."""
@@ -314,7 +315,7 @@ class ToolOutput:
         """
         redact = self._redactor.text
         said = next((part for part in self._texts_and_data() if part.strip()), self._contents.excerpt(redact))
-        values = tuple(self._redactor.json(json.loads(value)) for value in in_turns(self.sent_json))
+        values = tuple(json.loads(value) for value in in_turns(self.sent_json))
         return joined(said, self._links.excerpt(redact)), values
 
     def _texts_and_data(self) -> tuple[str, str]:

@@ -17,10 +17,18 @@ from pydantic_core import to_json
 
 from internal.budget import Budget
 from internal.call import Brought, CallStatus, EndedCall, JudgedCall, RejectedCall, Result, ValidCall, WaitingCall
-from internal.calls.judging import REFUSED_AT_THE_END, Approvals, RepeatGuard, call_parameters, rounded_arguments, waits
+from internal.calls.judging import (
+    REFUSED_AT_THE_END,
+    Approvals,
+    RepeatGuard,
+    call_parameters,
+    judge_calls,
+    rounded_arguments,
+    waits,
+)
 from internal.calls.output import TIMED_OUT, TOOL_FAILED, ToolFailure, ToolOutput
 from internal.calls.pictures import Picture, pictures_message
-from internal.clock import Clock, Deadline, in_turns
+from internal.clock import Clock, Deadline, in_turns, let_others_through
 from internal.errors import OurWords, Quoting, Sentence
 from internal.events import CallsAnswered, Event, FileForwarded, Noted, ToolFinished, ToolStarted
 from internal.host.failures import HostFailure
@@ -34,9 +42,13 @@ from internal.node.virtual_tools import READ_RESULT, find_tools_tool, read_resul
 from internal.sources import Bibliography, citation_lines
 from internal.text.secrets import KnownSecrets
 from internal.text.texts import cut_to_size, joined
+from internal.transcript.kept_results import KeptResult
+from internal.transcript.references import References
 from internal.transcript.transcript import Transcript
 from prompt import template
 
+MAX_UNNAMED_LENGTH = 500
+"""Characters of a text that a model copies rather than refers to (docs/references.md)."""
 GRACE_SECONDS = 1.0
 """How long after the deadline a job may take to return what it has."""
 _KILL_SECONDS = 2
@@ -124,7 +136,6 @@ class ToolRunner:
     skills: Skills
     result_limit: int
     """Characters of one result that anybody reads."""
-    keeps_json: bool = False
     keeps_pictures: bool = False
     """Whether the model can see them."""
 
@@ -147,6 +158,9 @@ class ToolRunner:
             if job.deadline.has_passed():
                 return self._answer(job, TIMED_OUT)
             job.started, job.is_in_log = self.clock.now(), True
+            if job.call.references:
+                self.secrets.learn(job.call.referred_secrets)
+                let_others_through()
             parameters = call_parameters(job.call.tool, job.call.arguments, self.toolbox)
             refusal = self._refusal(parameters)
             post(ToolStarted(job.key, job.call, None if refusal else job.request_id))
@@ -179,8 +193,7 @@ class ToolRunner:
             note(OurWords(f"the host rounds integers above 2^53 within the argument {name!r}"))
         # Text blocks of an MCP server are a text each; other tools stream one text in pieces.
         between = "\n" if tool.provider_type is ToolProviderType.MCP else ""
-        keeps_json, keeps_pictures = self.keeps_json or tool.is_answer, self.keeps_pictures and not tool.is_answer
-        output = ToolOutput(self.secrets, between, keeps_json=keeps_json, keeps_pictures=keeps_pictures)
+        output = ToolOutput(self.secrets, between, keeps_pictures=self.keeps_pictures and not tool.is_answer)
         failure: ToolFailure | None = None
         try:
             for message in in_turns(self.host.invoke_tool(tool, parameters, job.request_id, job.deadline.left)):
@@ -208,6 +221,7 @@ class ToolRunner:
             sources=tuple(output.sources) if output else (),
             pictures=tuple(each.digest for each in pictures if each.part),
             sent_json=tuple(output.sent_json) if output else (),
+            has_more_json=output is not None and output.has_more_json,
         )
         return Answer(ended, said, pictures, output.for_user() if output and ended.brings_answer else ("", ()))
 
@@ -284,6 +298,11 @@ class ToolRounds:
         answers = yield from self._answer_at_once(_by_key(refused, span.round_key))
         yield from self._record([answer.ended for answer in answers.values()], span.round)
 
+    def judge(self, turn: ModelTurn, toolbox: Toolbox) -> list[JudgedCall]:
+        """Judge the calls of a turn, with the results that they refer to in their arguments."""
+        references = References(self.transcript.kept_results, self.transcript.result_ids)
+        return judge_calls(turn.calls, toolbox, self.guard, references)
+
     @property
     def _may_look_up(self) -> bool:
         return self.tools.budget.lookup_turns_left > 0
@@ -344,8 +363,12 @@ class ToolRounds:
         return EndedCall(call, status, text, error, now() - started)
 
     def _result(self, answer: Answer) -> Result:
-        """The result as the model reads it, with its sources' numbers; what does not fit is kept."""
-        call, limit, whole = answer.ended.call, self.tools.result_limit, answer.whole
+        """The result as the model reads it, with its sources' numbers.
+
+        What does not fit, or what a later call may refer to, is kept: what is shown has its id.
+        """
+        ended, limit, whole = answer.ended, self.tools.result_limit, answer.whole
+        call, kept = ended.call, KeptResult(whole, ended.sent_json, ended.has_more_json, ended.call.name)
         if call.is_lookup:  # it keeps to a limit of its own
             return Result(call, whole, whole)
         numbers = self.bibliography.add(answer.ended.sources)
@@ -353,15 +376,20 @@ class ToolRounds:
         end = f"\n\n{cited}" if cited else ""
         room = limit - len(end)
         lasting = cut_to_size(whole, room) + end
-        name = self.transcript.long_results.keep(whole) if len(whole) > room else None
+        ran, is_cut = isinstance(ended.judged, ValidCall) and ended.judged.tool.runs, len(whole) > room
+        may_be_referred_to = ran and (is_cut or ended.sent_json or len(whole) > MAX_UNNAMED_LENGTH)
+        name = self.transcript.kept_results.keep(kept) if may_be_referred_to else None
         if name is None:
             return Result(call, lasting, lasting)
-        self.transcript.readable.append(name)
+        self.transcript.result_ids.append(name)
+        end += template.RESULT_ID.format(id=name)
+        if not is_cut:
+            return Result(call, whole + end, lasting)
         if READ_RESULT not in self.transcript.offered:
-            read = partial(self.transcript.long_results.read, self.transcript.readable, limit)
+            read = partial(self.transcript.kept_results.read, self.transcript.result_ids, limit)
             self.transcript.offered[READ_RESULT] = read_result_tool(read)
         note = partial(template.CHARACTERS_TO_READ.format, id=name)
-        return Result(call, cut_to_size(whole, room, note) + end, lasting)
+        return Result(call, cut_to_size(whole, limit - len(end), note) + end, lasting)
 
 
 def _brought(answers: Iterable[Answer], results: Iterable[Result]) -> list[Brought]:

@@ -266,5 +266,15 @@ def _lines(call: WaitingCall, language: str, *, is_alone: bool) -> Iterator[str]
     if not call.valid.arguments:
         yield template.WITHOUT_ARGUMENTS[language]
     for argument, value in call.valid.arguments.items():
-        shown = code(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-        yield f"- {inline_code(argument)}:{'' if shown.startswith('\n') else ' '}{shown}"
+        about, given = "", value
+        if reference := call.valid.references.get(argument):
+            given = reference.shown
+            results = [
+                template.REFERENCE_OF_CALL[language].format(
+                    reference=inline_code(each), tool=inline_code(tool), length=f"{length:,}"
+                )
+                for each, tool, length in reference.results
+            ]
+            about = f" ({'; '.join(results)})"
+        shown = code(given if isinstance(given, str) else json.dumps(given, ensure_ascii=False))
+        yield f"- {inline_code(argument)}{about}:{'' if shown.startswith('\n') else ' '}{shown}"

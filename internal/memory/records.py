@@ -68,10 +68,17 @@ class CallRecord(_Record):
     """The text of a JSON object; of a call that waits, its checked arguments."""
     attached: Several[FileRecord] = ()
     """The files that a call which waits is to send."""
+    written: str = ""
+    """Of a call that waits, its arguments as the model wrote them, if results stand in place of references."""
     is_asked: bool = True
     """False for one that waits only because others of its round do: the user is not asked, and it runs with them."""
     result: str | None = None
     """None while it waits."""
+
+    def ended(self, result: str) -> Self:
+        """The same call, which waited, with its result."""
+        arguments = self.written or self.arguments
+        return self.model_copy(update={"result": result, "attached": (), "arguments": arguments, "written": ""})
 
 
 class FindingRecord(_Record):
@@ -107,10 +114,7 @@ class RoundRecord(_Record):
     def answered(self, results: Iterable[str]) -> Self:
         """The same with these results of the calls that wait, in their order."""
         left = iter(results)
-        calls = [
-            call.model_copy(update={"result": next(left), "attached": ()}) if call.result is None else call
-            for call in self.calls
-        ]
+        calls = [call if call.result is not None else call.ended(next(left)) for call in self.calls]
         return self.model_copy(update={"calls": tuple(calls)})
 
 
@@ -177,6 +181,8 @@ class State(_Record):
     """The highest number that a source of this conversation has had."""
     last_call: Count = 0
     """How many calls of this conversation have waited."""
+    last_result: Count = 0
+    """How many results of this conversation have had an id."""
 
     @property
     def conversations(self) -> tuple[tuple[EntryRecord, ...], ...]:
@@ -213,7 +219,7 @@ class State(_Record):
                 return tuple(changed(item) for item in in_turns(value))
             if not isinstance(value, str) or name == "kind":
                 return value
-            return change_json(value) if name == "arguments" else change(value)
+            return change_json(value) if name in ("arguments", "written") and value else change(value)
 
         return type(self).model_validate(changed(self.model_dump()))
 
@@ -317,7 +323,8 @@ def record_of(judged: JudgedCall, result: str | None = None) -> CallRecord:
         for name, file in judged.files.items()
     )
     arguments = canonical_json(judged.valid.arguments)
-    waiting = {"id": judged.id, "arguments": arguments, "attached": attached, "result": None}
+    written = record.arguments if judged.valid.references else ""
+    waiting = {"id": judged.id, "arguments": arguments, "written": written, "attached": attached, "result": None}
     return record.model_copy(update={**waiting, "is_asked": judged.is_asked})
 
 

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from jsonschema_rs import FancyRegexOptions, RegexOptions, ValidationError, Validator, validator_for
 from pydantic_core import to_json
 
-from internal.clock import give_way, in_turns
+from internal.clock import give_way, in_turns, let_others_through
 from internal.tooling import NOTHING, UnwritableError, converted, json_type, meant_option, refuse_unwritable
 
 _PLAIN_VALUES = frozenset({"enum", "const", "default", "examples", "dependentRequired"})
@@ -411,7 +411,7 @@ def fitted(check: Check, given: object, name: str, *, takes_texts: bool) -> tupl
     for _ in range(_MAX_ROUNDS):
         if check.accepts(value):
             return value, _sentences(check.more(value), name)
-        give_way()
+        let_others_through()
         errors = check.errors(value)
         if not (changes := fitting.changes(errors)):
             return value, _sentences(map(_problem, errors) if errors else [_NOT_SATISFIED], name)

@@ -95,6 +95,13 @@ class ToolParameter:
         return self.own_check or check_of(self.schema)
 
     @property
+    def takes_results(self) -> bool:
+        """Whether another tool's result may be its value: a text of any words, an object, or a list."""
+        kinds = self.schema.get("type", "object")
+        is_open = not (self.takes_files or "enum" in self.schema or "const" in self.schema)
+        return is_open and any(kind in kinds for kind in ("string", "object", "array"))
+
+    @property
     def takes_null(self) -> bool:
         """Whether null is a value of its own; elsewhere models write it for what they leave out."""
         return self.own_check is not None and self.own_check.surely_accepts(None)
@@ -288,6 +295,11 @@ class Toolbox:
         }
         others = {name: tool for name, tool in self.tools.items() if name not in new}
         return replace(self, tools=others | new, held_back=self.held_back - new.keys()) if new else self
+
+    @property
+    def takes_results(self) -> bool:
+        """Whether a result may be handed on to one of the tools."""
+        return any(parameter.takes_results for tool in self.tools.values() for parameter in tool.parameters.values())
 
     @cached_property
     def asks_first(self) -> bool:

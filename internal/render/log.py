@@ -20,7 +20,7 @@ from dify_plugin.entities.provider_config import LogMetadata
 
 from internal import events as e
 from internal.budget import Usage
-from internal.call import CallStatus, ToolCall, WaitingCall
+from internal.call import CallStatus, Reference, ToolCall, ValidCall, WaitingCall
 from internal.errors import OurWords, Sentence
 from internal.host.failures import FailureKind, HostFailure
 from internal.host.session import read_exactly
@@ -74,6 +74,11 @@ class LogContent:
         tool = self.tools.get(call.name)
         known = tool.prompt_tool.parameters.get("properties", {}) if tool else {}
         return {name if name in known else f"a name of {size_of(name)}": size_of(arguments[name]) for name in arguments}
+
+    def reference(self, reference: Reference) -> object:
+        """What an argument has in place of the results that it refers to."""
+        lengths = [f"{length:,} characters" for _, _, length in reference.results]
+        return reference.shown if self.is_shown else ", ".join(lengths)
 
     def name(self, tool: str) -> str:
         return tool if self.is_shown or tool in self.tools or tool in RESERVED_NAMES else f"a name of {size_of(tool)}"
@@ -249,8 +254,11 @@ class LogTree:
     def _tool_started(self, event: e.ToolStarted) -> AgentInvokeMessage:
         call, redactor = event.call.call, self._secrets.for_people
         arguments = self._content.arguments(call)
+        checked = event.call.valid if isinstance(event.call, WaitingCall) else event.call
+        references = checked.references if isinstance(checked, ValidCall) else {}
         data = {
             "arguments": preview(arguments, redactor),
+            "resolved": {name: preview(self._content.reference(each), redactor) for name, each in references.items()},
             "tool_call_id": preview(call.id, redactor) if self._content.is_shown else "",
             "request_ids": [event.request_id] if event.request_id else [],
         }

@@ -85,8 +85,8 @@ class Variables:
     values: _Json
     left_out: Mapping[str, int]
     """Entries that are missing, by variable; shortened thoughts count, and 1 is a value that is not a list.
-    By ``tool_results.text`` entries without their text and JSON, by ``tool_results.json`` JSON values that are nested
-    too deeply, by ``json`` those and what is too large of what answer tools sent."""
+    By ``tool_results.text`` entries without their text and JSON, by ``tool_results.json`` JSON values that are too
+    large or nested too deeply, by ``json`` the same of what answer tools sent."""
     sent_json: Sequence[Any] = ()
     """What answer tools sent, for the output ``json``."""
 
@@ -182,7 +182,7 @@ def _without_result(number: int, ended: EndedCall, redactor: Redactor) -> _Json:
     judged, parsed = ended.judged, ended.call.parsed
     checked = judged.valid if isinstance(judged, WaitingCall) else judged
     written: Mapping[str, Any] | None = parsed.args if parsed.ok else None
-    arguments = checked.arguments if isinstance(checked, ValidCall) else written
+    arguments = checked.as_written if isinstance(checked, ValidCall) else written
     return {
         "round": number,
         "tool": redactor.text(ended.call.name)[:MAX_NAME_LENGTH],
@@ -195,9 +195,9 @@ def _without_result(number: int, ended: EndedCall, redactor: Redactor) -> _Json:
 
 def _sent_json(ended: EndedCall, redactor: Redactor, left_out: Counter[str]) -> object:
     """What the tool sent as JSON: the value, a list of several, None for none."""
-    sent = list(in_turns(map(read_exactly, ended.sent_json)))
-    values = [value for value in sent if _can_be_written(value)]
-    left_out["tool_results.json"] += len(sent) - len(values)
+    fitting = (text for text in ended.sent_json if len(text) <= MAX_EXTRA_BYTES)
+    values = [value for value in in_turns(map(read_exactly, fitting)) if _can_be_written(value)]
+    left_out["tool_results.json"] += len(ended.sent_json) - len(values)
     return redactor.json(values if len(values) > 1 else values[0] if values else None)
 
 

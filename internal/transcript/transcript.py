@@ -31,7 +31,7 @@ from internal.host.session import MAX_REQUEST_BYTES, without_opaque_body
 from internal.memory.records import EntryRecord, UserRecord
 from internal.node.tools import Tool, name_in_history
 from internal.node.virtual_tools import NOT_RESULTS, READ_SKILL
-from internal.transcript.long_results import LongResults
+from internal.transcript.kept_results import KeptResults
 from prompt import template
 
 type Content = str | list[PromptMessageContentUnionTypes]
@@ -140,15 +140,15 @@ class Transcript:
     def __init__(
         self,
         opening: Iterable[PromptMessage],
-        long_results: LongResults | None = None,
+        kept_results: KeptResults | None = None,
         record: Iterable[EntryRecord] = (),
         kept: int = 0,
         offered: Mapping[str, Tool] = MappingProxyType({}),
     ) -> None:
         """``kept`` messages at the end of the opening are no earlier turns; 0 means from the last user message on."""
-        self.long_results = long_results or LongResults()
-        self.readable: list[str] = []
-        """The ids of this conversation's long results."""
+        self.kept_results = kept_results or KeptResults()
+        self.result_ids: list[str] = []
+        """Of this conversation's results that are kept."""
         self.offered: dict[str, Tool] = dict(offered)
         """Tools that the conversation has got since it began, in that order: prompts offer them behind the others."""
         self.record: list[EntryRecord] = list(record)

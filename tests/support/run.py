@@ -1,6 +1,7 @@
 """One run of a strategy in this process, and what came out of it."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +13,13 @@ from internal.clock import Clock
 from internal.policy import PolicyTexts
 from tests.support.host import Handler, HostTransport, Json, ScriptedModel, Step, Tools, make_session
 from tests.support.wire import model, parameter, tool
+
+_ID = re.compile(r"\n\n\[result:r\d+\]\Z")
+
+
+def without_id(result: str) -> str:
+    """A tool message without the id, by which the model can refer to the result."""
+    return _ID.sub("", result)
 
 
 @dataclass
@@ -56,14 +64,14 @@ class Outcome:
         return str(self.variables["stop_reason"])
 
     def tool_results(self, round_number: int = 1) -> list[str]:
-        """What the model read as the results of a round: the tool messages after that round's assistant message."""
+        """What the model read as the results of a round, without their ids: the tool messages after its calls."""
         prompt = self.model.prompts[-1] if len(self.model.prompts) > round_number else []
         groups: list[list[str]] = []
         for message in prompt:
             if message["role"] == "assistant" and message.get("tool_calls"):
                 groups.append([])
             elif message["role"] == "tool":
-                groups[-1].append(message["content"])
+                groups[-1].append(without_id(message["content"]))
         return groups[round_number - 1]
 
 

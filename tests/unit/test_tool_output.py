@@ -46,9 +46,9 @@ def sources(*resources: dict[str, Any]) -> WireMessage:
 
 
 def output_of(
-    *messages: WireMessage, secrets: KnownSecrets = NO_SECRETS, between_texts: str = "", keeps_json: bool = False
+    *messages: WireMessage, secrets: KnownSecrets = NO_SECRETS, between_texts: str = ""
 ) -> tuple[ToolOutput, list[UserFile]]:
-    output = ToolOutput(secrets, between_texts, keeps_json=keeps_json)
+    output = ToolOutput(secrets, between_texts)
     return output, [file for wire in messages if (file := output.take(wire))]
 
 
@@ -234,11 +234,10 @@ def test_any_result_of_a_tool_can_be_written(said: list[tuple[str, str, object]]
     assert result.encode().decode() == result
 
 
-@pytest.mark.parametrize("keeps_json", [False, True])
-def test_json_is_kept_as_it_came_only_where_it_is_asked_for(*, keeps_json: bool) -> None:
-    output, _ = output_of(json_value({"a": "é"}), json_value([1]), keeps_json=keeps_json)
+def test_json_is_kept_value_by_value() -> None:
+    output, _ = output_of(json_value({"a": "é"}), json_value([1]))
 
-    assert output.sent_json == (['{"a": "é"}', "[1]"] if keeps_json else [])
+    assert output.sent_json == ['{"a": "é"}', "[1]"]
 
 
 def kept(thing: object) -> int:

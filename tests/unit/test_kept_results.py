@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.text.texts import KeptText, cut_to_size
-from internal.transcript.long_results import MAX_KEPT_BYTES, LongResults, places
+from internal.transcript.kept_results import MAX_KEPT_BYTES, KeptResult, KeptResults, places
 from prompt import template
 
 LIMIT = 1_000
@@ -19,8 +19,8 @@ FIND = re.compile(r"^\[offset (\d+)\] …", re.MULTILINE)
 
 class Conversation:
     def __init__(self, *texts: str, longest: int = MAX_KEPT_BYTES) -> None:
-        self.run = LongResults(longest)
-        self.ids = [name for text in texts if (name := self.run.keep(text))]
+        self.run = KeptResults(longest)
+        self.ids = [name for text in texts if (name := self.run.keep(KeptResult(text)))]
 
     def said(self, limit: int = LIMIT, **arguments: Any) -> str:  # noqa: ANN401 - JSON
         text, problem = self.run.read(self.ids, limit, arguments)
@@ -41,10 +41,10 @@ def test_the_oldest_results_make_room_and_the_model_is_told() -> None:
     assert talk.error(id="r1") == template.RESULT_IS_GONE.format(id="r1")
     assert [talk.said(id=name)[0] for name in ("r2", "r3", "r4")] == ["b", "c", "d"]
 
-    assert talk.run.keep("e" * 1_900) == "r5"
+    assert talk.run.keep(KeptResult("e" * 1_900)) == "r5"
     assert [talk.run.read([name], LIMIT, {"id": name})[0][0] for name in ("r4", "r5")] == ["d", "e"]
     assert [talk.error(id=name)[:13] for name in ("r2", "r3")] == ["The full text"] * 2
-    assert talk.run.keep("\N{GRINNING FACE}" * 1_000) is None
+    assert talk.run.keep(KeptResult("\N{GRINNING FACE}" * 1_000)) is None
 
 
 @given(
@@ -96,7 +96,7 @@ def test_what_was_never_kept_is_said_at_its_place() -> None:
     kept.add("a" * 500_000)
     whole = kept.excerpt(str)
     talk = Conversation()
-    talk.ids.append(str(talk.run.keep(whole)))
+    talk.ids.append(str(talk.run.keep(KeptResult(whole))))
     gap = whole.index("\n[… ")
 
     assert "characters were not kept …]" in talk.said(id="r1", offset=gap - 100)

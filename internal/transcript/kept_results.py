@@ -1,4 +1,4 @@
-"""Results that were too long to be shown whole: a run keeps them in memory, and the model may read on in them."""
+"""Results that a run keeps in memory: the model may read on in them, and refer to them in later calls."""
 
 import re
 import sys
@@ -23,35 +23,56 @@ _WIDTHS = {0x3000: " "} | {wide: chr(wide - 0xFF01 + 0x21) for wide in range(0xF
 """The wide forms of ASCII, by code point, and their ordinary ones."""
 
 
+@dataclass(frozen=True)
+class KeptResult:
+    whole: str
+    sent_json: Sequence[str] = ()
+    """What the tool sent as JSON, each value as its text."""
+    has_more_json: bool = False
+    tool: str = ""
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory."""
+        return sum(map(sys.getsizeof, (self.whole, *self.sent_json)))
+
+
 @dataclass
-class LongResults:
-    """The long results of one run; the oldest make room for new ones."""
+class KeptResults:
+    """The results of one run that have an id; the oldest make room for new ones."""
 
     longest: int = MAX_KEPT_BYTES
-    _kept: dict[str, str] = field(default_factory=dict, init=False)
-    _given: int = field(default=0, init=False)
+    given: int = 0
+    """The number of the last id; those of a conversation are given once, over all its runs."""
+    _kept: dict[str, KeptResult] = field(default_factory=dict, init=False)
 
-    def keep(self, whole: str) -> str | None:
+    def keep(self, result: KeptResult) -> str | None:
         """Keep a result under a new id; None if it is larger than all the memory there is."""
-        if sys.getsizeof(whole) > self.longest:
+        if result.size > self.longest:
             return None
-        self._given += 1
-        self._kept[name := f"r{self._given}"] = whole
-        while sum(map(sys.getsizeof, self._kept.values())) > self.longest:
+        self.given += 1
+        self._kept[name := f"r{self.given}"] = result
+        while sum(each.size for each in self._kept.values()) > self.longest:
             del self._kept[next(iter(self._kept))]
         return name
+
+    def get(self, name: str) -> KeptResult | None:
+        """None if it was not kept, or had to make room."""
+        return self._kept.get(name)
 
     def read(self, ids: Sequence[str], limit: int, arguments: Mapping[str, Any]) -> tuple[str, OurWords | None]:
         """Answer a call with valid arguments in at most ``limit`` characters, which are at least 1,000.
 
         ``ids`` are those of the conversation. With what the model reads, for the log why that is not what it asked for.
         """
-        name, wanted, offset = str(arguments["id"]), str(arguments.get("find", "")), int(arguments.get("offset", 0))
+        name, wanted = str(arguments["id"]).removeprefix("result:"), str(arguments.get("find", ""))
+        offset = int(arguments.get("offset", 0))
         if name not in ids:
             text = template.UNKNOWN_RESULT.format(id=name[:50], known=", ".join(ids[-20:]))
-            return text, OurWords("this conversation has no long result of that id")
-        if (whole := self._kept.get(name)) is None:
+            return text, OurWords("this conversation has no result of that id")
+        if (kept := self.get(name)) is None:
             return template.RESULT_IS_GONE.format(id=name), OurWords("the full text is not kept any more")
+        whole = kept.whole
         if wanted:
             return _found(name, whole, wanted, limit), None
         if offset >= len(whole):

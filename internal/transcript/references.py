@@ -1,0 +1,143 @@
+"""Results by reference: in a call's arguments, ``result:r1`` stands for a result that the model has read."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from internal.call import Reference
+from internal.clock import let_others_through
+from internal.host.session import MAX_REQUEST_BYTES, read_exactly
+from internal.text.texts import NOT_KEPT, cut_to_size
+from internal.transcript.kept_results import KeptResults
+from prompt import template
+
+_REFERENCE = re.compile(r"result:(r[0-9]{1,9})(?:#(.*))?", re.DOTALL)
+_TOKEN = re.compile(r"(?:[^~]|~[01])*", re.DOTALL)
+_INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
+_LONGEST_SHOWN = 600
+"""Characters of a result that the user reads in the question for an approval."""
+_QUOTE = 60
+"""Characters of a name or a reference in an error."""
+_MAX_NAMED = 20
+
+
+class ReferenceInvalid(Exception):  # noqa: N818 - its text is what the model reads
+    """A reference leads to nothing that is kept."""
+
+
+class _Part(NamedTuple):
+    """What a reference stands for."""
+
+    value: Any
+    shown: Any
+    """The same; of a long one head and tail of its text, or of its JSON."""
+    length: int
+    """Of this text, in characters."""
+    tool: str
+
+
+class References:
+    """Puts results in place of what refers to them, in the calls of one turn."""
+
+    def __init__(self, results: KeptResults, ids: Sequence[str]) -> None:
+        """``ids`` are the results of the conversation."""
+        self._results, self._ids = results, ids
+        self._parts = dict[str, _Part]()
+
+    def resolved(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Reference]]:
+        """The arguments with the results in them, and what each argument refers to, if it does.
+
+        Raises:
+            ReferenceInvalid: a reference leads to nothing, or all together are too large for the host.
+        """
+        found = {name: list(_references(value)) for name, value in arguments.items()}
+        used = [self._part(each) for references in found.values() for each in references]
+        if sum(part.length for part in used) > MAX_REQUEST_BYTES:
+            raise ReferenceInvalid(template.REFERENCES_TOO_LARGE)
+        values = {
+            name: self._with_results(value, "value") if found[name] else value for name, value in arguments.items()
+        }
+        return values, {name: self._reference(arguments[name], each) for name, each in found.items() if each}
+
+    def _reference(self, value: object, references: Sequence[str]) -> Reference:
+        named = {each: self._parts[each] for each in references}
+        sizes = tuple((each, part.tool, part.length) for each, part in named.items())
+        return Reference(value, self._with_results(value, "shown"), sizes)
+
+    def _with_results(self, value: Any, field: str) -> Any:  # noqa: ANN401 - JSON
+        match value:
+            case str():
+                return getattr(self._parts[value], field) if value in self._parts else value
+            case dict():
+                return {name: self._with_results(item, field) for name, item in value.items()}
+            case list():
+                return [self._with_results(item, field) for item in value]
+        return value
+
+    def _part(self, reference: str) -> _Part:
+        if reference in self._parts:
+            return self._parts[reference]
+        let_others_through()
+        name, _, pointer = reference.removeprefix("result:").partition("#")
+        if name not in self._ids:
+            known = ", ".join(f"result:{each}" for each in self._ids[-_MAX_NAMED:]) or "none"
+            raise ReferenceInvalid(template.UNKNOWN_REFERENCE.format(reference=f"result:{name}", known=known))
+        kept = self._results.get(name)
+        is_part = "#" in reference
+        if kept is None or (kept.has_more_json if is_part else NOT_KEPT.search(kept.whole)):
+            raise ReferenceInvalid(template.REFERENCE_IS_GONE.format(reference=f"result:{name}"))
+        value: Any = kept.whole
+        if is_part:
+            sent = [read_exactly(text) for text in kept.sent_json]
+            if not sent:
+                raise ReferenceInvalid(template.REFERENCE_WITHOUT_JSON.format(reference=f"result:{name}"))
+            let_others_through()  # a long JSON takes its time, to be read and to be written
+            value = _pointed_at(sent if len(sent) > 1 else sent[0], pointer, f"result:{name}#")
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        is_long, note = len(text) > _LONGEST_SHOWN, template.LEFT_OUT_OF_QUESTION.format
+        shown = cut_to_size(text, _LONGEST_SHOWN, note=note) if is_long else value
+        part = self._parts[reference] = _Part(value, shown, len(text), kept.tool)
+        let_others_through()
+        return part
+
+
+def _references(value: object) -> Iterator[str]:
+    """The texts in a value, at any depth, that are exactly a reference."""
+    if isinstance(value, str) and value.startswith("result:") and _REFERENCE.fullmatch(value):
+        yield value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _references(item)
+
+
+def _pointed_at(value: Any, pointer: str, begun: str) -> Any:  # noqa: ANN401 - JSON
+    """The part of a JSON value that a JSON Pointer (RFC 6901) names; its names may be percent-encoded, as in a URL.
+
+    Raises:
+        ReferenceInvalid: there is no such part; says where, and what is there.
+    """
+    if pointer and not (pointer.startswith("/") and _TOKEN.fullmatch(pointer)):
+        raise ReferenceInvalid(template.NO_POINTER.format(reference=f"{begun}{pointer}"[:_QUOTE]))
+    for written in pointer.split("/")[1:]:
+        names = [each.replace("~1", "/").replace("~0", "~") for each in (written, unquote(written))]
+        if isinstance(value, dict) and (name := next((each for each in names if each in value), None)) is not None:
+            value = value[name]
+        elif isinstance(value, list) and _INDEX.fullmatch(names[0]) and int(names[0]) < len(value):
+            value = value[int(names[0])]
+        else:
+            there = _what_is_there(value)
+            raise ReferenceInvalid(
+                template.NO_SUCH_PART.format(where=begun[-_QUOTE:], name=names[0][:_QUOTE], there=there)
+            )
+        begun += f"/{written}"
+    return value
+
+
+def _what_is_there(value: object) -> str:
+    if isinstance(value, dict):
+        names = [repr(name[:_QUOTE]) for name in list(value)[:_MAX_NAMED]]
+        return f"the names are {', '.join(names)}{', …' if len(value) > _MAX_NAMED else ''}" if names else "it is empty"
+    if isinstance(value, list):
+        return f"it has the items 0 to {len(value) - 1}" if value else "it is empty"
+    return "it is neither an object nor an array"
