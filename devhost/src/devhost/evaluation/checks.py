@@ -138,7 +138,7 @@ def rounds_of(run: Run) -> int:
 
 
 class Checked(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 def _pattern(text: str) -> str:
@@ -272,7 +272,7 @@ _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 
 
 class Verdict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     passed: StrictBool
     reason: str = ""

@@ -26,7 +26,7 @@ PREVIOUS = ".previous"
 
 
 class Line(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ HIDDEN_TYPE = "secret"
 class _Given(BaseModel):
     """Dify adds keys from version to version; those that devhost does not need are left unread."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
 
 class FlowVariable(_Given):

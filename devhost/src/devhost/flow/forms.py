@@ -40,7 +40,7 @@ FIELD = re.compile(r"\{\{#\$output\.([a-zA-Z_][a-zA-Z0-9_]{0,29})#\}\}")
 class _Data(BaseModel):
     """Delivery methods and the time until the timeout are Dify's matter."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
 
 class _Source[Value](_Data):

@@ -31,7 +31,7 @@ NODE_TYPE = "knowledge-retrieval"
 class Segment(BaseModel):
     """Its fields stand at the same names in the item; `metadata` goes before what devhost fills in."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     content: str | None
     """None as in Dify, where a segment may have nothing but files."""
@@ -83,7 +83,7 @@ type Segments = tuple[Annotated[Segment, BeforeValidator(_text_alone)], ...]
 """A text is short for `{content: TEXT}`."""
 type Knowledge = Mapping[str, Segments]
 """By a node's id or title."""
-_SEGMENTS: TypeAdapter[Segments] = TypeAdapter(Segments)
+_SEGMENTS: TypeAdapter[Segments] = TypeAdapter(Segments, config=ConfigDict(defer_build=True))
 
 
 def read_segments(file: Path) -> Segments:

@@ -23,7 +23,7 @@ with a newer Dify it arrives and is refused on its way back; a host that keeps i
 
 
 class _Decoded(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="ignore", protected_namespaces=(), defer_build=True)
 
 
 class TextPart(_Decoded):

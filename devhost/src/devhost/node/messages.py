@@ -17,8 +17,6 @@ from functools import cache
 from itertools import count
 from pathlib import Path
 
-import httpx
-
 from devhost.errors import NodeFailedError
 from devhost.golang import marshalled
 from devhost.limits import HostLimits
@@ -507,6 +505,8 @@ class FileMessages:
         blob += data
 
     def _downloaded(self, message: Message) -> Message:
+        import httpx  # noqa: PLC0415 - it takes as long to import as half of devhost, and few messages need it
+
         try:
             response = httpx.get(message.text, timeout=IMAGE_SECONDS, follow_redirects=True)
             response.raise_for_status()

@@ -17,7 +17,7 @@ from devhost.text import TRUE, reads_as_switch, typed_json
 
 
 class _Declared(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 class CredentialOption(_Declared):

@@ -37,7 +37,7 @@ def as_sent(value: Any) -> Any:  # noqa: ANN401 - YAML of any shape
 
 
 class Declared(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 class I18n(Declared):

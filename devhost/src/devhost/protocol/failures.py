@@ -79,7 +79,7 @@ def _named(value: object) -> object:
 class ApiFault(BaseModel):
     """One of `FAULTS`, a status with a body, or an error within the stream after its first chunk."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     fault: str | None = None
     http: Annotated[int, Field(ge=300, le=599)] | None = None

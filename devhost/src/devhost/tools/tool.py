@@ -115,7 +115,7 @@ def call_tool(tool: Tool, parameters: JsonObject, around: Surroundings, request_
 
 
 class ToolRequest(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     tool_type: Literal["builtin", "workflow", "api", "mcp"]
     provider: StrictStr

@@ -10,7 +10,7 @@ type FlowStatus = Literal["succeeded", "partial-succeeded", "failed", "stopped",
 
 
 class Line(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, defer_build=True)
 
 
 class Timed(Line):

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TextIO
 
-from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, ConfigDict, Field, TypeAdapter, ValidationError
 
 from devhost.errors import TraceError
 from devhost.models.backend import ModelDescription
@@ -136,7 +136,7 @@ type TraceLine = Annotated[
 #
 # Only the last line may be cut off: the run was killed then.
 
-_LINE: TypeAdapter[TraceLine] = TypeAdapter(TraceLine)
+_LINE: TypeAdapter[TraceLine] = TypeAdapter(TraceLine, config=ConfigDict(defer_build=True))
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ type _Number = Annotated[float | str | None, one_sentence("should be a number, o
 
 
 class Scripted(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class ScriptedCall(Scripted):

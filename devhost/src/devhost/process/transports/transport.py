@@ -107,6 +107,28 @@ LOOPBACK = "127.0.0.1"
 WITHHELD = ("OPENAI_", "PYTHONPATH")
 """How the names begin of variables that a plugin does not get."""
 
+STARTER = """
+import os, runpy, sys
+from importlib import metadata
+found = metadata.entry_points()
+metadata.entry_points = lambda **wanted: found.select(**wanted)
+try:
+    from pydantic import BaseModel
+except ImportError:
+    pass
+else:
+    made = type(BaseModel).__new__
+    def make(kind, name, bases, body, **config):
+        if str(body.get("__module__")).startswith("dify_plugin."):
+            config.setdefault("defer_build", True)
+        return made(kind, name, bases, body, **config)
+    type(BaseModel).__new__ = make
+sys.path[0] = os.getcwd()
+runpy.run_module(sys.argv.pop(), run_name="__main__", alter_sys=True)
+"""
+"""Does what `python -m` does, a quarter faster: gevent, when it patches, reads the entry points of all packages again
+and again, and pydantic builds the validators of some hundred classes of the SDK, of which a run needs few."""
+
 type ReadStdout = Callable[[IO[bytes]], None]
 type Ended = Callable[[str], None]
 
@@ -115,7 +137,8 @@ class PluginProgram:
     def __init__(self, directory: Path, entrypoint: str, python: str, stop_seconds: float) -> None:
         self.directory = directory
         self.killed_because: str | None = None
-        self._command = [python, "-m", entrypoint]
+        self._python = python
+        self._entrypoint = entrypoint
         self._stop_seconds = stop_seconds
         self._stderr: deque[str] = deque(maxlen=40)
         self._readers: list[threading.Thread] = []
@@ -131,7 +154,7 @@ class PluginProgram:
         """`printed` gets the lines on stderr."""
         try:
             self.process = subprocess.Popen(
-                self._command,
+                [self._python, "-c", STARTER, self._entrypoint],
                 cwd=self.directory,
                 env={**_inherited_environment(), "PYTHONUTF8": "1", **environment},  # as in Dify's containers
                 stdin=subprocess.PIPE,
@@ -140,7 +163,9 @@ class PluginProgram:
                 process_group=0,  # Ctrl-C is for devhost, which then stops its plugins itself
             )
         except OSError as error:
-            raise PluginStartError(f"{self.directory}: {' '.join(self._command)} cannot be started: {error}") from error
+            raise PluginStartError(
+                f"{self.directory}: {self._python} -m {self._entrypoint} cannot be started: {error}"
+            ) from error
         self._readers = [  # in this order: at the end of stdout, stderr is waited for
             threading.Thread(target=self._read_stderr, args=(printed,), daemon=True),
             threading.Thread(target=self._read_stdout, args=(read_stdout, ended), daemon=True),
