@@ -12,6 +12,7 @@
 only packages above it in this list (devhost/tests/test_architecture.py checks that):
 
     errors, home, limits, words  the exceptions, where devhost lies, the host's limits, and words of many pages
+    options             how a command's options are declared
     scaffold            the folder of a new plugin
     golang              JSON as Go reads and writes it
     text                YAML, JSON and secret values
@@ -44,7 +45,7 @@ only packages above it in this list (devhost/tests/test_architecture.py checks t
     flow.engine         Dify's own workflow engine, with devhost's nodes in it
     overview            what a plugin declares, in lines
     package             a plugin as one file: written, installed, opened
-    cli.options         options that several commands have
+    hosting             what a command is given: scenario, model, host, trace
     console             the console: a local web server, with a module for each family of its pages
     cli                 the commands and their options
 """

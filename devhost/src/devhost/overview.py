@@ -1,7 +1,9 @@
 """What a plugin declares, and how well, in lines for a terminal: the commands `list` and `check`."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.text import Text
@@ -11,6 +13,7 @@ from devhost.errors import HostError
 from devhost.flow.checks import seen_in_the_editor, wrong_in_file
 from devhost.flow.document import FlowFile
 from devhost.models.scripted.script import Script
+from devhost.options import DIRECTORY, PATH, argument, color_option, option, takes
 from devhost.plugin.casting import range_text
 from devhost.plugin.check import Checked, check_plugin
 from devhost.plugin.declaration import PluginDeclaration
@@ -142,22 +145,25 @@ def _description(script: Path) -> str:
 
 # The commands `check` and `list`, which read a plugin's files and start nothing.
 
-WELL, REFUSED = 0, 1
+
+def plugin_argument() -> Any:  # noqa: ANN401 - a field
+    return argument(metavar="[PLUGIN]", required=False, type=DIRECTORY)
 
 
-def _plugin_argument(command: Callable[..., int]) -> Callable[..., int]:
-    argument = click.argument(
-        "plugin", metavar="[PLUGIN]", required=False, type=click.Path(file_okay=False, path_type=Path)
+def accept_option() -> Any:  # noqa: ANN401 - a field
+    return option(
+        "--accept",
+        metavar="RULE:FILE",
+        multiple=True,
+        help="A finding that is meant, such as secret:README.md; it becomes a notice. Can be repeated.",
     )
-    return argument(click.option("--no-color", is_flag=True, help="Print without colours.")(command))
 
 
-accept_option = click.option(
-    "--accept",
-    metavar="RULE:FILE",
-    multiple=True,
-    help="A finding that is meant, such as secret:README.md; it becomes a notice. Can be repeated.",
-)
+@dataclass(frozen=True)
+class CheckOptions:
+    plugin: Path | None = argument(metavar="[PLUGIN | APP]", required=False, type=PATH)
+    accept: tuple[str, ...] = accept_option()
+    color: bool = color_option()
 
 
 @click.command(
@@ -167,22 +173,20 @@ accept_option = click.option(
         "devhost check examples/workflows/approval.yml",
     )
 )
-@click.argument("plugin", metavar="[PLUGIN | APP]", required=False, type=click.Path(path_type=Path))
-@click.option("--no-color", is_flag=True, help="Print without colours.")
-@accept_option
-def check(*, plugin: Path | None, accept: tuple[str, ...], no_color: bool) -> int:
+@takes(CheckOptions)
+def check(options: CheckOptions) -> int:
     """Check a plugin by the daemon's rules, or an app by the editor's.
 
     Nothing is started. PLUGIN is a folder; by default the nearest plugin in or above the current one. APP is a file
     that Dify exports; its Agent nodes are checked against the nearest plugin with strategies.
     """
-    if plugin is not None and plugin.is_file():
-        return _check_app(plugin, color=not no_color)
-    checked = check_plugin(real_path(plugin or nearest_plugin(Path.cwd())), accept)
-    console = open_console(stderr=False, color=not no_color)
+    if options.plugin is not None and options.plugin.is_file():
+        return _check_app(options.plugin, color=options.color)
+    checked = check_plugin(real_path(options.plugin or nearest_plugin(Path.cwd())), options.accept)
+    console = open_console(stderr=False, color=options.color)
     for text in check_lines(checked):
         console.print(text, soft_wrap=True)
-    return REFUSED if checked.refusals else WELL
+    return int(bool(checked.refusals))
 
 
 def _check_app(path: Path, *, color: bool) -> int:
@@ -195,25 +199,25 @@ def _check_app(path: Path, *, color: bool) -> int:
         console.print(Text(printable(sentence), "bold"), soft_wrap=True)
     if not found:
         console.print(Text(f"{file.kind} with {counted(len(file.nodes), 'node')}: Dify's editor publishes it", "green"))
-    return REFUSED if found else WELL
+    return int(bool(found))
 
 
-@click.command(
-    "list",
-    epilog=examples(
-        "devhost list",
-        "devhost list examples/helpdesk",
-    ),
-)
-@_plugin_argument
-def list_(*, plugin: Path | None, no_color: bool) -> int:
+@dataclass(frozen=True)
+class ListOptions:
+    plugin: Path | None = plugin_argument()
+    color: bool = color_option()
+
+
+@click.command("list", epilog=examples("devhost list", "devhost list examples/helpdesk"))
+@takes(ListOptions)
+def list_(options: ListOptions) -> int:
     """List a plugin's strategies, tools, parameters and examples.
 
     PLUGIN is a folder; by default the nearest plugin in or above the current one.
     """
-    declaration = PluginDeclaration.read(plugin or nearest_plugin(Path.cwd()))
+    declaration = PluginDeclaration.read(options.plugin or nearest_plugin(Path.cwd()))
     examples = examples_of(declaration.directory) if declaration.strategies else None
-    console = open_console(stderr=False, color=not no_color)
+    console = open_console(stderr=False, color=options.color)
     for text in inventory(declaration, examples):
         console.print(text, soft_wrap=True)
-    return WELL
+    return 0

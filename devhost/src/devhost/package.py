@@ -24,7 +24,8 @@ from rich.text import Text
 
 from devhost.errors import PackageError, PluginStartError
 from devhost.limits import HostLimits
-from devhost.overview import accept_option, check_lines
+from devhost.options import FILE, color_option, option, takes
+from devhost.overview import accept_option, check_lines, plugin_argument
 from devhost.plugin.check import MANIFEST_FILE, check_plugin
 from devhost.plugin.contents import MAX_BYTES, MAX_FILES, REQUIREMENTS, Contents, requirement_lines
 from devhost.plugin.declaration import PluginDeclaration
@@ -205,8 +206,25 @@ def _call(failure: str, command: list[str]) -> None:
 
 # `devhost package`: a plugin as the file that Dify installs.
 
-WELL, REFUSED = 0, 1
 FOLDER = Path("dist")
+
+
+@dataclass(frozen=True)
+class PackageOptions:
+    plugin: Path | None = plugin_argument()
+    output: Path | None = option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=FILE,
+        help=f"The package; by default {FOLDER}/NAME-VERSION.difypkg in the current folder.",
+    )
+    accept: tuple[str, ...] = accept_option()
+    marketplace: bool = option("--marketplace", is_flag=True, help="Also refuse what only the marketplace refuses.")
+    install: bool = option(
+        "--install/--no-install", default=True, help="Whether to install and start the package first."
+    )
+    color: bool = color_option()
 
 
 @click.command(
@@ -215,60 +233,41 @@ FOLDER = Path("dist")
         "devhost package examples/helpdesk --no-install -o helpdesk.difypkg",
     )
 )
-@click.argument("plugin", metavar="[PLUGIN]", required=False, type=click.Path(file_okay=False, path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help=f"The package; by default {FOLDER}/NAME-VERSION.difypkg in the current folder.",
-)
-@accept_option
-@click.option("--marketplace", is_flag=True, help="Also refuse what only the marketplace refuses.")
-@click.option("--install/--no-install", default=True, help="Whether to install and start the package first.")
-@click.option("--no-color", is_flag=True, help="Print without colours.")
-def package(  # noqa: PLR0913 - its options
-    *,
-    plugin: Path | None,
-    output: Path | None,
-    accept: tuple[str, ...],
-    marketplace: bool,
-    install: bool,
-    no_color: bool,
-) -> int:
+@takes(PackageOptions)
+def package(options: PackageOptions) -> int:
     """Check a plugin, pack it, and try to install the package.
 
     It is installed in an environment of its own. PLUGIN is a folder; by default the nearest plugin in or above the
     current one. A refused package is not written.
     """
-    directory = real_path(plugin or nearest_plugin(Path.cwd()))
-    checked = check_plugin(directory, accept)
-    console = open_console(stderr=False, color=not no_color)
-    for text in check_lines(checked, marketplace=marketplace):
+    directory = real_path(options.plugin or nearest_plugin(Path.cwd()))
+    checked = check_plugin(directory, options.accept)
+    console = open_console(stderr=False, color=options.color)
+    for text in check_lines(checked, marketplace=options.marketplace):
         console.print(text, soft_wrap=True)
-    if checked.of("refused", *(("marketplace",) if marketplace else ())):
-        return REFUSED
+    if checked.of("refused", *(("marketplace",) if options.marketplace else ())):
+        return 1
     if strange := unknown_files(checked.contents):
         remedy = f"git add what belongs to it, and name the rest in {checked.contents.ignored_by or '.difyignore'}"
         names = printable(", ".join(folded(strange, checked.contents.paths)))
         console.print(Text(f"not packed: git does not know {names}; {remedy}", "red"), soft_wrap=True)
-        return REFUSED
+        return 1
     if changed := changed_files(checked.contents):
         names = printable(", ".join(changed))
         console.print(Text(f"notice: not as in the last commit: {names}", "yellow"), soft_wrap=True)
     manifest = PluginDeclaration.read(directory).manifest
-    target = output or FOLDER / f"{manifest.name}-{manifest.version}.difypkg"
+    target = options.output or FOLDER / f"{manifest.name}-{manifest.version}.difypkg"
     content = packed(checked.contents)
-    if install:
+    if options.install:
         console.print(Text("installing it into an environment of its own …", "dim"))
-        took = try_install(content, MARKETPLACE if marketplace else None)
+        took = try_install(content, MARKETPLACE if options.marketplace else None)
         seconds = f"installed in {took.installing:.0f} s, answered after {took.starting:.1f} s"
         console.print(Text(seconds, "green"), soft_wrap=True)
     _write(target, content)
     digest = hashlib.sha256(content).hexdigest()
     files = f"{counted(len(checked.contents.paths), 'file')}, {counted(len(content), 'byte')}, sha256 {digest}"
     console.print(Text(f"{target}: {files}"), soft_wrap=True)
-    return WELL
+    return 0
 
 
 def _write(target: Path, content: bytes) -> None:

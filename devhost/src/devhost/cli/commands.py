@@ -19,7 +19,7 @@ from devhost.words import examples
 RUN_FAILED, ASKED_WRONGLY, INTERRUPTED = 1, 2, 130
 DISK_FAULTS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 COMMANDS = {
-    "chat": ("run_command.chat", "Keep a conversation with a strategy, one question a line."),
+    "chat": ("run.chat", "Keep a conversation with a strategy, one question a line."),
     "check": (
         "devhost.overview.check",
         "Check a plugin by the daemon's rules, or an app by the editor's.",
@@ -27,15 +27,15 @@ COMMANDS = {
     "eval": ("evaluation.eval_", "Run the cases of a file, and say which fit what they expect."),
     "flow": ("flow.flow", "Play a chatflow or workflow on Dify's own engine, without Dify."),
     "fork": ("recording.fork", "Run a traced run again from a round on, with a change."),
-    "init": ("init_command.init", "Write a new plugin that runs, with a scenario and a test."),
+    "init": ("devhost.scaffold.plugin_folder.init", "Write a new plugin that runs, with a scenario and a test."),
     "list": ("devhost.overview.list_", "List a plugin's strategies, tools, parameters and examples."),
     "package": ("devhost.package.package", "Check a plugin, pack it, and try to install the package."),
     "record": ("recording.record", "Make a case of a traced run: a script that runs it again."),
-    "replay": ("trace_commands.replay", "Show a traced run again, as it was shown."),
-    "report": ("trace_commands.report_page", "Make a self-contained page of a traced run."),
-    "run": ("run_command.run", "Run a strategy and show it."),
-    "tool": ("tool_command.tool", "Call one tool and show every message."),
-    "ui": ("ui_command.ui", "Serve the console, a local page to run and compare agents."),
+    "replay": ("trace.replay", "Show a traced run again, as it was shown."),
+    "report": ("trace.report_page", "Make a self-contained page of a traced run."),
+    "run": ("run.run", "Run a strategy and show it."),
+    "tool": ("tool.tool", "Call one tool and show every message."),
+    "ui": ("ui.ui", "Serve the console, a local page to run and compare agents."),
 }
 """Where each command is, and what `devhost --help` says of it."""
 

@@ -1,10 +1,9 @@
 """`devhost eval`: its options, and the run of its cases."""
 
-import functools
 import json
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -13,17 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from devhost.cli.options.hosting_options import (
-    KEY,
-    HostOptions,
-    ModelOptions,
-    model_options,
-    runtime_options,
-    started_host,
-)
-from devhost.cli.options.scenario_options import DIRECTORY
 from devhost.conversation import CountingModel
-from devhost.errors import ParameterError, SuiteError
+from devhost.errors import SuiteError
 from devhost.evaluation.plan import Ground, ModelSettings, Planned, header_of, plan
 from devhost.evaluation.report import (
     cases_table,
@@ -47,15 +37,27 @@ from devhost.evaluation.results import (
 )
 from devhost.evaluation.running import evaluate
 from devhost.evaluation.suite import Suite
+from devhost.hosting import (
+    KEY,
+    HostOptions,
+    ModelOptions,
+    credential_option,
+    plugin_option,
+    secrets_of,
+    set_option,
+    started_host,
+    strategy_plugin,
+    tools_option,
+)
 from devhost.models.backend import ModelBackend
 from devhost.models.scripted.script import Script
-from devhost.plugin.declaration import PluginDeclaration
+from devhost.options import DIRECTORY, FILE, argument, color_option, json_option, option, takes
 from devhost.plugin.nearest import nearest_strategy_plugin
 from devhost.process.session import Watcher
 from devhost.scenario import Example, examples_of, parse_assignments, read_tool_setups
 from devhost.terminal.run_view import open_console
 from devhost.terminal.signals import on_ctrl_c
-from devhost.text import Secrets, real_path
+from devhost.text import real_path
 from devhost.words import counted, examples
 
 
@@ -109,74 +111,47 @@ def _behind_an_api(options: ModelOptions) -> CountingModel:
 
 # What is evaluated, with what, and where the results go: the options of `devhost eval` as two values.
 
-FILE = click.Path(dir_okay=False, path_type=Path)
 LAST = "last"
-
-
-def eval_options(command: Callable[..., int]) -> Callable[..., int]:
-    """What is run, as one argument `eval_options` of the command."""
-
-    @click.argument("file", metavar="CASES", type=FILE)
-    @click.option(
-        "--case", "cases", metavar="NAME", multiple=True, help="Only this case, or those of a pattern with *."
-    )
-    @click.option("--column", "columns", metavar="NAME", multiple=True, help="Only this column, or those of a pattern.")
-    @click.option(
-        "--param",
-        "assignments",
-        metavar="KEY=VALUE",
-        multiple=True,
-        help="A parameter of the strategy for every run, over the file's; repeatable.",
-    )
-    @click.option("--repeats", type=click.IntRange(min=1), help="How often each case is run, instead of the file's.")
-    @click.option("--tools", metavar="DIR", type=DIRECTORY, multiple=True, help="A further Dify tool plugin.")
-    @click.option(
-        "--credential", "credentials", metavar="PROVIDER.KEY=VALUE", multiple=True, help="As for devhost run."
-    )
-    @click.option("--set", "settings", metavar="TOOL.PARAM=VALUE", multiple=True, help="As for devhost run.")
-    @click.option("--plugin", metavar="DIR", type=DIRECTORY, help="The strategy plugin; by default the nearest one.")
-    @click.option("--examples", metavar="DIR", type=DIRECTORY, help="The folder of the examples, as for devhost run.")
-    @functools.wraps(command)
-    def with_eval_options(  # noqa: PLR0913 - click gives one argument per option
-        *,
-        file: Path,
-        cases: tuple[str, ...],
-        columns: tuple[str, ...],
-        assignments: tuple[str, ...],
-        repeats: int | None,
-        tools: tuple[Path, ...],
-        credentials: tuple[str, ...],
-        settings: tuple[str, ...],
-        plugin: Path | None,
-        examples: Path | None,
-        **options: object,
-    ) -> int:
-        chosen = EvalOptions(file, cases, columns, assignments, repeats, tools, credentials, settings, plugin, examples)
-        return command(**options, eval_options=chosen)
-
-    return with_eval_options
+JOBS = 4
 
 
 @dataclass(frozen=True)
 class EvalOptions:
-    file: Path
-    cases: tuple[str, ...]
-    columns: tuple[str, ...]
-    assignments: tuple[str, ...]
-    repeats: int | None
-    tools: tuple[Path, ...]
-    credentials: tuple[str, ...] = field(repr=False)
-    settings: tuple[str, ...] = field(repr=False)
-    plugin: Path | None
-    examples: Path | None
+    file: Path = argument(metavar="CASES", type=FILE)
+    cases: tuple[str, ...] = option(
+        "--case", metavar="NAME", multiple=True, help="Only this case, or those of a pattern with *."
+    )
+    columns: tuple[str, ...] = option(
+        "--column", metavar="NAME", multiple=True, help="Only this column, or those of a pattern."
+    )
+    assignments: tuple[str, ...] = option(
+        "--param",
+        metavar="KEY=VALUE",
+        multiple=True,
+        help="A parameter of the strategy for every run, over the file's; repeatable.",
+    )
+    repeats: int | None = option(
+        "--repeats", type=click.IntRange(min=1), help="How often each case is run, instead of the file's."
+    )
+    tools: tuple[Path, ...] = tools_option("A further Dify tool plugin.")
+    credentials: tuple[str, ...] = credential_option("As for devhost run.")
+    settings: tuple[str, ...] = set_option("As for devhost run.")
+    plugin: Path | None = plugin_option("The strategy plugin; by default the nearest one.")
+    examples: Path | None = option(
+        "--examples", metavar="DIR", type=DIRECTORY, help="The folder of the examples, as for devhost run."
+    )
+    jobs: int = option(
+        "--jobs", type=click.IntRange(1, 64), default=JOBS, help=f"How many runs go on at once; {JOBS} by default."
+    )
+    judge: str | None = option(
+        "--judge-model", metavar="NAME", help="The model that judges; by default that of --model."
+    )
 
     def suite(self) -> Suite:
         return Suite.read(self.file).only(self.cases, self.columns).repeated(self.repeats)
 
     def ground(self, suite: Suite, host: HostOptions, models: ModelSettings) -> Ground:
-        plugin = PluginDeclaration.read(self.plugin or nearest_strategy_plugin(Path.cwd()))
-        if not plugin.strategies:
-            raise ParameterError(f"{plugin.directory} has no agent strategy")
+        plugin = strategy_plugin(self.plugin or nearest_strategy_plugin(Path.cwd()))
         examples = self.examples or examples_of(plugin.directory)
         example = None if suite.example is None else Example.find(examples, suite.example)
         panel = {} if example is None else Script.read(example.file).panel
@@ -194,61 +169,28 @@ class EvalOptions:
         )
 
 
-def report_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Where the results go, as one argument `report_options` of the command."""
-
-    @click.option(
+@dataclass(frozen=True)
+class ReportOptions:
+    results: Path | None = option(
         "--results", metavar="FILE", type=FILE, help="Where the results are kept; by default CASES.results.jsonl."
     )
-    @click.option("--show", is_flag=True, help="Run nothing: report on the results that are kept.")
-    @click.option("--fresh", is_flag=True, help="Begin again, also where an interrupted evaluation could go on.")
-    @click.option(
+    show: bool = option("--show", is_flag=True, help="Run nothing: report on the results that are kept.")
+    fresh: bool = option("--fresh", is_flag=True, help="Begin again, also where an interrupted evaluation could go on.")
+    against: str | None = option(
         "--against",
         metavar="OLD",
         help=f"Compare with the evaluation in this file of results; {LAST} is the one before this one.",
     )
-    @click.option(
+    threshold: float | None = option(
         "--threshold",
         metavar="SHARE",
         type=click.FloatRange(0, 1),
         help="Exit with 1 if a column passes a smaller share of its cases, from 0 to 1; by default the file's, or 1.",
     )
-    @click.option("--report", "page", metavar="FILE", type=FILE, help="Write a self-contained HTML page.")
-    @click.option("--junit", metavar="FILE", type=FILE, help="Write JUnit's XML, for CI.")
-    @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and the rest on stderr.")
-    @click.option("--no-color", is_flag=True, help="Print without colours.")
-    @functools.wraps(command)
-    def with_report_options(  # noqa: PLR0913 - click gives one argument per option
-        *,
-        results: Path | None,
-        show: bool,
-        fresh: bool,
-        against: str | None,
-        threshold: float | None,
-        page: Path | None,
-        junit: Path | None,
-        as_json: bool,
-        no_color: bool,
-        **options: object,
-    ) -> int:
-        chosen = ReportOptions(results, show, fresh, against, threshold, page, junit, as_json, not no_color)
-        return command(**options, report_options=chosen)
-
-    return with_report_options
-
-
-@dataclass(frozen=True)
-class ReportOptions:
-    results: Path | None
-    show: bool
-    """Whether nothing runs."""
-    fresh: bool
-    against: str | None
-    threshold: float | None
-    page: Path | None
-    junit: Path | None
-    as_json: bool
-    color: bool
+    page: Path | None = option("--report", metavar="FILE", type=FILE, help="Write a self-contained HTML page.")
+    junit: Path | None = option("--junit", metavar="FILE", type=FILE, help="Write JUnit's XML, for CI.")
+    as_json: bool = json_option()
+    color: bool = color_option()
 
     def results_of(self, cases: Path) -> Path:
         return self.results or cases.with_suffix(".results.jsonl")
@@ -258,9 +200,6 @@ class ReportOptions:
 #
 # Exit codes: 0 every column reaches the threshold, 1 one does not, 2 a mistake in the command or the file of cases.
 
-REACHED, MISSED = 0, 1
-JOBS = 4
-
 
 @click.command(
     "eval",
@@ -269,52 +208,33 @@ JOBS = 4
         "devhost eval examples/helpdesk/evaluation.yaml --report evaluation.html --against last",
     ),
 )
-@eval_options
-@click.option(
-    "--jobs", type=click.IntRange(1, 64), default=JOBS, help=f"How many runs go on at once; {JOBS} by default."
-)
-@click.option("--judge-model", metavar="NAME", help="The model that judges; by default that of --model.")
-@model_options
-@runtime_options
-@report_options
-def eval_(  # noqa: PLR0913 - click gives one argument per option
-    *,
-    eval_options: EvalOptions,
-    jobs: int,
-    judge_model: str | None,
-    model_options: ModelOptions,
-    host_options: HostOptions,
-    report_options: ReportOptions,
-) -> int:
+@takes(EvalOptions, ModelOptions, HostOptions, ReportOptions)
+def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report: ReportOptions) -> int:
     """Run the cases of a file, and say which fit what they expect.
 
     Results are kept beside the file. An interrupted evaluation goes on where it was.
     """
-    suite = eval_options.suite()
-    _refuse_outputs(report_options)
-    file = report_options.results_of(suite.file)
-    console = open_console(stderr=report_options.as_json, color=report_options.color)
-    other = None if report_options.against is None else _other(report_options, file)
-    if report_options.show:
+    suite = asked.suite()
+    _refuse_outputs(report)
+    file = report.results_of(suite.file)
+    console = open_console(stderr=report.as_json, color=report.color)
+    other = None if report.against is None else _other(report, file)
+    if report.show:
         evaluation = read_evaluation(file)
     else:
-        models = EvaluationModels(model_options, judge_model)
-        ground = eval_options.ground(suite, host_options, models.settings)
+        models = EvaluationModels(model, asked.judge)
+        ground = asked.ground(suite, hosting, models.settings)
         planned = plan(suite, ground)
         models.check(planned)
         header = header_of(suite, ground, planned)
-        with ResultsFile.begin(file, header, _secrets(ground), fresh=report_options.fresh) as results:
-            _run(planned, models, results, file=file, options=host_options, jobs=jobs, console=console)
+        with ResultsFile.begin(file, header, secrets_of(ground.tools), fresh=report.fresh) as results:
+            _run(planned, models, results, file=file, options=hosting, jobs=asked.jobs, console=console)
         evaluation = results.evaluation
     summary = Summary.of(evaluation)
-    threshold = suite.threshold if report_options.threshold is None else report_options.threshold
-    _report(summary, threshold, None if other is None else compared(other, evaluation), console, report_options)
+    threshold = suite.threshold if report.threshold is None else report.threshold
+    _report(summary, threshold, None if other is None else compared(other, evaluation), console, report)
     console.print(Text(f"results: {file}", "dim"), soft_wrap=True)
-    return REACHED if all(total.reaches(threshold) for total in summary.totals) else MISSED
-
-
-def _secrets(ground: Ground) -> Secrets:
-    return Secrets([*(value for setup in ground.tools for value in setup.secrets), os.environ.get(KEY, "").strip()])
+    return int(not all(total.reaches(threshold) for total in summary.totals))
 
 
 def _run(  # noqa: PLR0913 - what an evaluation is made of

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Self, cast
 
-from devhost.cli.options.hosting_options import BASE_URL, KEY, ModelOptions
 from devhost.console.folder import refusal
 from devhost.console.setup import QUESTION, TYPED, Setup, Values, lines_in, paths_in
 from devhost.errors import HostError
+from devhost.hosting import BASE_URL, KEY, ModelOptions
 from devhost.plugin.declaration import Strategy
 from devhost.plugin.keys import Parameter
 from devhost.scenario import PICKED

@@ -10,7 +10,6 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.status import HTTP_422_UNPROCESSABLE_CONTENT
 
-from devhost.cli.options.scenario_options import ScenarioOptions
 from devhost.console.conversation import said
 from devhost.console.folder import refusal
 from devhost.console.forms import (
@@ -41,13 +40,14 @@ from devhost.console.setup import (
     typed_path,
 )
 from devhost.console.web import KEY, Console, console_of, posted
-from devhost.errors import ConsoleError, HostError, ParameterError, about
+from devhost.errors import ConsoleError, HostError, ParameterError
+from devhost.hosting import ScenarioOptions
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import Script
 from devhost.plugin.credentials import environment_name
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.nearest import nearest_strategy_plugin
-from devhost.scenario import SCENARIOS, Example, Scenario, examples_of, refuse_misfit, typed_settings
+from devhost.scenario import SCENARIOS, Scenario, examples_of, refuse_misfit, typed_settings
 from devhost.scenario import SCRIPT as DEFAULT_SCRIPT
 
 DEMO = f"{EXAMPLE}helpdesk"
@@ -169,22 +169,12 @@ def _read(
     refused = wrong_paths(values, *(("script",) if is_file else ()), "tools", "files")
     if "script" in refused:
         return None, None, refused
-    script, wrong = tried(lambda: _script(options), places)
+    script, wrong = tried(lambda: options.read_script(options.strategy), places)
     if refused or wrong:
         return script, None, refused or wrong
     copy = dict(environment)  # because reading takes the credentials out of it
     scenario, wrong = tried(lambda: options.read(raw=False, limits=HostLimits(), environment=copy), places)
     return script, scenario, wrong
-
-
-def _script(options: ScenarioOptions) -> Script | None:
-    with about("script"):
-        if options.script is not None:
-            return Script.read(options.script, options.strategy)
-        if options.example is None or options.plugin is None:
-            return None
-        found = Example.find(examples_of(options.plugin), options.example, options.scenario)
-        return Script.read(found.file, options.strategy)
 
 
 def _tools(scenario: Scenario | None) -> list[str]:

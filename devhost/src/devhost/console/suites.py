@@ -15,7 +15,6 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from devhost.cli.options.hosting_options import ModelOptions
 from devhost.console.children import Child
 from devhost.console.evaluations import (
     MOST_REPEATS,
@@ -33,6 +32,7 @@ from devhost.console.web import Console, Parts, Told, changed_at, console_of, li
 from devhost.errors import ConsoleError, HostError
 from devhost.evaluation.results import Cell, previous_of
 from devhost.evaluation.suite import Suite
+from devhost.hosting import ModelOptions
 from devhost.text import real_path
 
 

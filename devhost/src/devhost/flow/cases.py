@@ -1,26 +1,27 @@
 """A flow's script played as a case: every turn beside what it is expected to be."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
 from devhost.errors import FlowFileError, ScriptError
 from devhost.evaluation.checks import Call, Check, Observed, call_checks
-from devhost.files import local_files
+from devhost.files import LocalFile, local_files
 from devhost.flow.chat import FlowConversation
 from devhost.flow.checks import filled_inputs, with_read_files
 from devhost.flow.document import FlowFile
 from devhost.flow.environment import load_engine
-from devhost.flow.events import FlowEnded, NodeEnded
+from devhost.flow.events import FlowEnded, FlowEvent, NodeEnded
 from devhost.flow.expectations import FlowExpected, Missing, NodeExpected, ValueExpected, found_at, value_checks
-from devhost.flow.forms import Answers, scripted_answers
+from devhost.flow.forms import Answers, Ask, GivenAnswers, scripted_answers, together
 from devhost.flow.outside import NOTHING, Allowed
-from devhost.flow.script import FlowScript, ScriptedModels, TurnScript
-from devhost.flow.surroundings import Surroundings
+from devhost.flow.script import FlowScript, Knowledge, ScriptedModels, TurnScript
+from devhost.flow.surroundings import ModelOfNode, Surroundings
 from devhost.flow.view import PlayedTurn, watched
 from devhost.host.host import ToolHost
 from devhost.limits import HostLimits
+from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets
 
@@ -36,9 +37,15 @@ class FlowCase:
     inputs: JsonObject
     """The fields of the Start node."""
     limits: HostLimits
+    answers: GivenAnswers = field(default_factory=dict)
+    """Of a command line, as is the knowledge: they go before the script's."""
+    knowledge: Knowledge = field(default_factory=dict)
+    models: ModelOfNode | None = None
+    """None if the script answers."""
+    allowed: Allowed = NOTHING
 
     @classmethod
-    def read(cls, script: Path, limits: HostLimits | None = None) -> Self:
+    def read(cls, script: Path, limits: HostLimits | None = None, allowed: Allowed = NOTHING) -> Self:
         """ScriptError if it does not name its flow, or does not fit it."""
         read, limits = FlowScript.read(script), limits or HostLimits()
         if read.flow is None:
@@ -46,13 +53,16 @@ class FlowCase:
         file = FlowFile.read(read.flow)
         refuse_misfit(file, read, str(script))
         inputs = filled_inputs(file, with_read_files(file, read.inputs, script.parent, limits))
-        return cls(file, read, str(script), inputs, limits)
+        return cls(file, read, str(script), inputs, limits, allowed=allowed)
 
-    def around(self, host: ToolHost | None, said: TurnScript, allowed: Allowed) -> Surroundings:
-        """Of one turn."""
-        models = ScriptedModels(said, self.script.model, self.place)
-        answers = Answers(scripted_answers(self.file, said.answers, self.place), None, self.limits)
-        return Surroundings(host, models, answers, {**self.script.knowledge, **said.knowledge}, allowed=allowed)
+    def around(
+        self, host: ToolHost | None, said: TurnScript, *, ask: Ask | None = None, stop: Stop | None = None
+    ) -> Surroundings:
+        """What stands in the place of Dify's services in this turn; `ask` is for forms without a given answer."""
+        models = self.models or ScriptedModels(said, self.script.model, self.place)
+        answers = together(scripted_answers(self.file, said.answers, self.place), self.answers)
+        knowledge = {**self.script.knowledge, **said.knowledge, **self.knowledge}
+        return Surroundings(host, models, Answers(answers, ask, self.limits), knowledge, stop, self.allowed)
 
 
 def refuse_misfit(file: FlowFile, script: FlowScript, place: str) -> None:
@@ -180,16 +190,26 @@ def failed_expectations(script: Path, host: ToolHost | None = None, allowed: All
 
     `allowed`: whether HTTP request and code nodes run.
     """
-    case = FlowCase.read(script, None if host is None else host.limits)
-    return [sentence for turn in case_turns(case, host, allowed) for sentence in turn.failures]
-
-
-def case_turns(case: FlowCase, host: ToolHost | None, allowed: Allowed = NOTHING) -> Iterator[CaseTurn]:
-    """After a turn that failed the user goes on, as in a chat."""
+    case = FlowCase.read(script, None if host is None else host.limits, allowed)
+    turns = [(said, said.query, local_files(said.files, case.limits)) for said in case.script.turns]
     conversation = FlowConversation(case.file, load_engine(), case.inputs)
-    for number, said in enumerate(case.script.turns, start=1):
-        events = conversation.play(said.query, case.around(host, said, allowed), local_files(said.files, case.limits))
-        played = watched(events, lambda _: None, Secrets(case.file.secrets))
+    return [sentence for turn in case_turns(case, conversation, host, turns) for sentence in turn.failures]
+
+
+def case_turns(  # noqa: PLR0913 - what a turn is played with
+    case: FlowCase,
+    conversation: FlowConversation,
+    host: ToolHost | None,
+    turns: Iterable[tuple[TurnScript, str, Sequence[LocalFile]]],
+    *,
+    show: Callable[[FlowEvent], None] = lambda _: None,
+    hidden: Secrets | None = None,
+    ask: Ask | None = None,
+) -> Iterator[CaseTurn]:
+    """`turns`: each with the question and its files. After a turn that failed the user goes on, as in a chat."""
+    hidden = hidden or Secrets(case.file.secrets)
+    for number, (said, question, files) in enumerate(turns, start=1):
+        played = watched(conversation.play(question, case.around(host, said, ask=ask), files), show, hidden)
         yield CaseTurn(said, played, failures(case.file, said, played, number))
 
 

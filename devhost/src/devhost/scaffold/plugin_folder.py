@@ -1,4 +1,4 @@
-"""Writes the folder of a new plugin from the templates beside this module."""
+"""`devhost init`: the folder of a new plugin, from the templates beside this module."""
 
 import re
 import shlex
@@ -9,9 +9,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
+import click
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from devhost.errors import ParameterError
+from devhost.options import DIRECTORY, argument, option, takes
+from devhost.words import examples
 
 type Kind = Literal["strategy", "tool"]
 
@@ -82,3 +85,29 @@ def _sdk() -> str:
         return version("dify_plugin")
     except PackageNotFoundError:
         return SDK
+
+
+@dataclass(frozen=True)
+class InitOptions:
+    kind: Kind = argument(type=click.Choice(["strategy", "tool"]))
+    name: str = argument()
+    folder: Path | None = option(
+        "--folder",
+        metavar="DIR",
+        type=DIRECTORY,
+        help="Where the plugin is written; by default a folder with its name.",
+    )
+    author: str = option(
+        "--author", metavar="NAME", default="me", show_default=True, help="Your name in Dify's marketplace."
+    )
+
+
+@click.command(epilog=examples("devhost init strategy my_strategy", "devhost init tool my_tool --author my-name"))
+@takes(InitOptions)
+def init(options: InitOptions) -> int:
+    """Write a new plugin that runs, with a scenario and a test."""
+    plugin = NewPlugin(options.kind, options.name, options.author, options.folder or Path(options.name))
+    for file in plugin.write():
+        click.echo(file)
+    click.echo(f"\nREADME.md in {plugin.folder} says how to run it.")
+    return 0

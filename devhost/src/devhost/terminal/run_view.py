@@ -1,13 +1,11 @@
 """The view of a run in a terminal: model and question, the answer while it streams, its outputs."""
 
-import functools
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import click
 from rich.console import Console, RenderableType
 from rich.rule import Rule
 from rich.text import Text
@@ -16,6 +14,7 @@ from devhost.models.backend import ModelDescription
 from devhost.node.messages import Span, ThoughtSpans
 from devhost.node.outputs.outputs import OPEN, AgentLog
 from devhost.node.outputs.run import Run, RunError
+from devhost.options import color_option, option, traceback_option
 from devhost.process.session import Watcher
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.tables import (
@@ -39,28 +38,11 @@ if TYPE_CHECKING:
     from rich.status import Status
 
 
-traceback_option = click.option("--traceback", is_flag=True, help="Show the tracebacks of the plugins' errors.")
-
-
 @dataclass(frozen=True)
 class ViewOptions:
-    color: bool = True
-    traceback: bool = False
-    verbose: bool = False
-    """Whole log entries, not the beginning of each on one line."""
-
-
-def view_options(command: Callable[..., int]) -> Callable[..., int]:
-    """The options as one argument `view_options` of the command."""
-
-    @traceback_option
-    @click.option("--verbose", is_flag=True, help="Show log entries whole, not the beginning of each.")
-    @click.option("--no-color", is_flag=True, help="Print without colours.")
-    @functools.wraps(command)
-    def with_view_options(*, traceback: bool, verbose: bool, no_color: bool, **options: object) -> int:
-        return command(**options, view_options=ViewOptions(not no_color, traceback, verbose))
-
-    return with_view_options
+    color: bool = color_option()
+    traceback: bool = traceback_option()
+    verbose: bool = option("--verbose", is_flag=True, help="Show log entries whole, not the beginning of each.")
 
 
 # The terminal while a run goes on: text that streams, lines that come in between, and what is awaited.

@@ -1,18 +1,19 @@
 """The commands `replay` and `report`, which read a trace."""
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from time import sleep
 
 import click
 
-from devhost.cli.options.hosting_options import trace_argument
 from devhost.errors import TraceError
 from devhost.flow.page.page import render_flow_page
 from devhost.flow.traces import replay_flow
+from devhost.options import PATH, option, takes, trace_argument
 from devhost.page.page import render_page, write_page
 from devhost.terminal.replay import replay_trace
-from devhost.terminal.run_view import ViewOptions, open_console, view_options
+from devhost.terminal.run_view import ViewOptions, open_console
 from devhost.trace.lines import Trace, read_trace
 from devhost.words import examples
 
@@ -37,28 +38,47 @@ def _trace_of_runs(file: Path) -> Trace:
     return trace
 
 
+@dataclass(frozen=True)
+class ReplayOptions:
+    trace: Path = trace_argument()
+    speed: float | None = option(
+        "--speed",
+        metavar="NUMBER",
+        type=click.FloatRange(min=SLOWEST),
+        callback=_refuse_nan,
+        help="Keep the pauses of the run: 1 as they were, 2 twice as fast. By default without pauses.",
+    )
+
+
 @click.command(
     epilog=examples(
         "devhost run --example helpdesk --trace run.jsonl",
         "devhost replay run.jsonl --speed 2",
     )
 )
-@trace_argument
-@click.option(
-    "--speed",
-    metavar="NUMBER",
-    type=click.FloatRange(min=SLOWEST),
-    callback=_refuse_nan,
-    help="Keep the pauses of the run: 1 as they were, 2 twice as fast. By default without pauses.",
-)
-@view_options
-def replay(*, trace_file: Path, speed: float | None, view_options: ViewOptions) -> int:
+@takes(ReplayOptions, ViewOptions)
+def replay(options: ReplayOptions, shown: ViewOptions) -> int:
     """Show a traced run again, as it was shown."""
-    console = open_console(stderr=False, color=view_options.color)
-    trace = _trace_of_runs(trace_file)
+    console = open_console(stderr=False, color=shown.color)
+    trace = _trace_of_runs(options.trace)
     play = replay_flow if trace.header.command == "flow" else replay_trace
-    play(trace, console, pause=sleep, speed=speed, options=view_options)
+    play(trace, console, pause=sleep, speed=options.speed, options=shown)
     return 0
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    trace: Path = trace_argument()
+    output: Path | None = option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=PATH,
+        help="Where the page goes, - for stdout; by default beside the trace, with .html at its end.",
+    )
+    force: bool = option(
+        "--force", is_flag=True, help="Overwrite a file that is not a page of devhost's, or behind a link."
+    )
 
 
 @click.command(
@@ -68,25 +88,16 @@ def replay(*, trace_file: Path, speed: float | None, view_options: ViewOptions) 
         "devhost report run.jsonl",
     ),
 )
-@trace_argument
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Where the page goes, - for stdout; by default beside the trace, with .html at its end.",
-)
-@click.option("--force", is_flag=True, help="Overwrite a file that is not a page of devhost's, or behind a link.")
-def report_page(*, trace_file: Path, output: Path | None, force: bool) -> int:
+@takes(ReportOptions)
+def report_page(options: ReportOptions) -> int:
     """Make a self-contained page of a traced run."""
-    trace = _trace_of_runs(trace_file)
+    trace = _trace_of_runs(options.trace)
     render = render_flow_page if trace.header.command == "flow" else render_page
-    if output == STDOUT:
+    if options.output == STDOUT:
         page = render(trace)
         click.echo(page.encode(errors="replace"), nl=False)
         return 0
-    output = output or trace_file.with_suffix(".html")
-    page = render(trace, output.parent.absolute())
-    write_page(page, output, trace_file, force=force)
+    output = options.output or options.trace.with_suffix(".html")
+    write_page(render(trace, output.parent.absolute()), output, options.trace, force=options.force)
     click.echo(output)
     return 0

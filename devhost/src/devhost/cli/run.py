@@ -7,37 +7,31 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from watchfiles import Change, DefaultFilter, watch
 
 from devhost.chat import Chat
-from devhost.cli.options.hosting_options import (
-    HostOptions,
-    ModelOptions,
-    OtlpOptions,
-    host_options,
-    model_options,
-    otlp_options,
-    started_host,
-    trace_option,
-    traced,
-)
-from devhost.cli.options.scenario_options import ScenarioOptions, scenario_options
 from devhost.conversation import Conversation, Ended, conversation_report, play, refuse_alone
 from devhost.errors import HostError
 from devhost.home import devhost_command
+from devhost.hosting import ModelOptions, NodeOptions, OtlpOptions, ScenarioOptions, started_host, traced
 from devhost.node.outputs.run import never_begun, report
+from devhost.options import json_option, option, takes, trace_option
 from devhost.process.session import Watchers
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import Scenario, refuse_misfit
 from devhost.terminal.chat_view import ChatView, read_json_lines, read_questions
-from devhost.terminal.run_view import RunView, ViewOptions, open_console, view_options
+from devhost.terminal.run_view import RunView, ViewOptions, open_console
 from devhost.terminal.signals import Interrupt, on_ctrl_c
 from devhost.text import real_path
 from devhost.words import examples
+
+if TYPE_CHECKING:
+    from watchfiles import Change
 
 WATCH = "--watch"
 SOURCES = frozenset({".py", ".yaml", ".yml", ".toml", ".txt", ".md", ".html", ".json", ".jinja", ".j2", ".env"})
@@ -46,11 +40,6 @@ LOOK_MILLISECONDS = 200
 """How often it looks whether the run is over."""
 PATIENCE_SECONDS = 5
 """For a run that was asked to end."""
-
-
-class _Sources(DefaultFilter):
-    def __call__(self, change: Change, path: str) -> bool:
-        return Path(path).suffix in SOURCES and super().__call__(change, path)
 
 
 def run_again_on_changes(arguments: Sequence[str], paths: Iterable[Path]) -> int:
@@ -77,14 +66,17 @@ def run_again_on_changes(arguments: Sequence[str], paths: Iterable[Path]) -> int
     return 0
 
 
-def _changes(watched: Sequence[Path]) -> Iterator[set[tuple[Change, str]]]:
+def _changes(watched: Sequence[Path]) -> "Iterator[set[tuple[Change, str]]]":
     """Empty sets while nothing changes.
 
     Not `run_process`: it writes lines of its own, and does not say when a run is over.
     """
+    from watchfiles import DefaultFilter, watch  # noqa: PLC0415 - only --watch needs it
+
+    ordinary = DefaultFilter()
     return watch(
         *watched,
-        watch_filter=_Sources(),
+        watch_filter=lambda change, path: Path(path).suffix in SOURCES and ordinary(change, path),
         debounce=400,  # milliseconds: an editor writes a file in several steps
         rust_timeout=LOOK_MILLISECONDS,
         yield_on_timeout=True,
@@ -102,7 +94,7 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
         process.wait()
 
 
-def _tell(changes: set[tuple[Change, str]]) -> None:
+def _tell(changes: "set[tuple[Change, str]]") -> None:
     names = sorted({_below_here(Path(path)) for _, path in changes})
     click.echo(f"\nchanged: {', '.join(names)}", err=True)
 
@@ -117,65 +109,60 @@ ANY_QUESTION = "?"
 """In place of a question that is not typed yet, while the other parameters are checked."""
 
 
+@dataclass(frozen=True)
+class ChatOptions:
+    trace: Path | None = trace_option()
+    json_lines: bool = option(
+        "--json-lines",
+        is_flag=True,
+        help="Read each question as a line of JSON, a text, so that it can have several lines; for other programs. "
+        "Ctrl-C then ends a turn, and has no effect between two.",
+    )
+    log: bool = option("--log", is_flag=True, help="Show the log tree after each answer.")
+
+
 @click.command(
     epilog=examples(
         "devhost chat --example helpdesk",
         "devhost chat --example injection --scenario mail --log",
     )
 )
-@scenario_options
-@model_options
-@host_options
-@trace_option
-@otlp_options
-@click.option(
-    "--json-lines",
-    is_flag=True,
-    help="Read each question as a line of JSON, a text, so that it can have several lines; for other programs. "
-    "Ctrl-C then ends a turn, and has no effect between two.",
-)
-@click.option("--log", "show_log", is_flag=True, help="Show the log tree after each answer.")
-@view_options
-def chat(  # noqa: PLR0913 - click gives one argument per option
-    *,
-    scenario_options: ScenarioOptions,
-    model_options: ModelOptions,
-    host_options: HostOptions,
-    trace_file: Path | None,
-    otlp_options: OtlpOptions,
-    json_lines: bool,
-    show_log: bool,
-    view_options: ViewOptions,
+@takes(ScenarioOptions, ModelOptions, NodeOptions, ChatOptions, OtlpOptions, ViewOptions)
+def chat(  # noqa: PLR0913, PLR0917 - one argument per group of options
+    asked: ScenarioOptions,
+    models: ModelOptions,
+    node: NodeOptions,
+    options: ChatOptions,
+    otlp: OtlpOptions,
+    shown: ViewOptions,
 ) -> int:
     """Keep a conversation with a strategy, one question a line."""
-    scenario = scenario_options.read(raw=host_options.raw, limits=host_options.limits)
-    guesses = scenario.guesses(ANY_QUESTION, raw=host_options.raw)
-    questions = read_json_lines() if json_lines else read_questions()
-    view = ChatView(open_console(stderr=False, color=view_options.color), view_options, show_log=show_log)
-    model = model_options.choose(scenario.script, "").description
-    check = partial(_check, raw=host_options.raw, scripted=model.scripted)
+    scenario = asked.read(raw=node.raw, limits=node.limits)
+    guesses = scenario.guesses(ANY_QUESTION, raw=node.raw)
+    questions = read_json_lines() if options.json_lines else read_questions()
+    view = ChatView(open_console(stderr=False, color=shown.color), shown, show_log=options.log)
+    model = models.choose(scenario.script, "").description
+    check = partial(_check, raw=node.raw, scripted=model.scripted)
     check(scenario)
     conversation = Chat(
         scenario,
-        partial(model_options.choose, scenario.script),
+        partial(models.choose, scenario.script),
         view,
-        raw=host_options.raw,
-        strict=host_options.strict,
+        raw=node.raw,
+        strict=node.strict,
         check=check,
-        interrupt=Interrupt(only_turns=json_lines),
+        interrupt=Interrupt(only_turns=options.json_lines),
     )
     with (
-        otlp_options.sending(trace_file) as kept,
-        traced(kept, scenario, model, host_options.transport, command="chat", guesses=guesses) as watcher,
+        otlp.sending(options.trace) as kept,
+        traced(kept, scenario, model, node.transport, command="chat", guesses=guesses) as watcher,
     ):
-        storage = host_options.storage_beside(trace_file)
+        storage = node.storage_beside(options.trace)
         view.open(scenario, model, (*scenario.notices, *guesses))
         watchers = Watchers(watcher, view.screen)
         with on_ctrl_c(view.screen.say_what_starts):
-            conversation.converse(
-                questions, partial(started_host, scenario, host_options, watchers, storage, trace_file)
-            )
-    return int(host_options.strict and conversation.broke_rules)
+            conversation.converse(questions, partial(started_host, scenario, node, watchers, storage, options.trace))
+    return int(node.strict and conversation.broke_rules)
 
 
 def _check(scenario: Scenario, *, raw: bool, scripted: bool) -> None:
@@ -186,7 +173,16 @@ def _check(scenario: Scenario, *, raw: bool, scripted: bool) -> None:
 
 # The command `run`: a question to a strategy, and what its script's user says after it.
 
-ENDED_WELL, RUN_FAILED = 0, 1
+
+@dataclass(frozen=True)
+class RunOptions:
+    query: str | None = option("--query", metavar="TEXT", help="Ask this instead of the script's own question.")
+    alone: bool = option("--alone", is_flag=True, help="Leave out what the script's user says after the question.")
+    watch: bool = option(
+        WATCH, is_flag=True, help="Run again whenever a file of the plugin, its tools or the script changes."
+    )
+    trace: Path | None = trace_option()
+    as_json: bool = json_option()
 
 
 @click.command(
@@ -195,69 +191,45 @@ ENDED_WELL, RUN_FAILED = 0, 1
         "devhost run --example helpdesk --scenario two-topics --trace run.jsonl",
     )
 )
-@scenario_options
-@click.option("--query", metavar="TEXT", help="Ask this instead of the script's own question.")
-@click.option("--alone", is_flag=True, help="Leave out what the script's user says after the question.")
-@click.option(WATCH, is_flag=True, help="Run again whenever a file of the plugin, its tools or the script changes.")
-@model_options
-@host_options
-@trace_option
-@otlp_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and the rest on stderr.")
-@view_options
-@click.pass_obj
-def run(  # noqa: PLR0913 - click gives one argument per option
-    arguments: tuple[str, ...],
-    *,
-    scenario_options: ScenarioOptions,
-    query: str | None,
-    alone: bool,
-    watch: bool,
-    model_options: ModelOptions,
-    host_options: HostOptions,
-    trace_file: Path | None,
-    otlp_options: OtlpOptions,
-    as_json: bool,
-    view_options: ViewOptions,
+@takes(ScenarioOptions, RunOptions, ModelOptions, NodeOptions, OtlpOptions, ViewOptions)
+def run(  # noqa: PLR0913, PLR0917 - one argument per group of options
+    asked: ScenarioOptions,
+    options: RunOptions,
+    models: ModelOptions,
+    node: NodeOptions,
+    otlp: OtlpOptions,
+    shown: ViewOptions,
 ) -> int:
     """Run a strategy and show it."""
-    if watch:
-        return run_again_on_changes(arguments, scenario_options.sources)
-    scenario = scenario_options.read(raw=host_options.raw, limits=host_options.limits)
-    if alone:
+    if options.watch:
+        return run_again_on_changes(click.get_current_context().obj, asked.sources)
+    scenario = asked.read(raw=node.raw, limits=node.limits)
+    if options.alone:
         refuse_alone(() if scenario.script is None else scenario.script.then)
-    question = scenario.question(query)
-    scenario.check(question, raw=host_options.raw)
-    guesses = scenario.guesses(question, raw=host_options.raw)
+    question = scenario.question(options.query)
+    scenario.check(question, raw=node.raw)
+    guesses = scenario.guesses(question, raw=node.raw)
     notices = (*scenario.notices, *guesses)
     strategy = scenario.strategy.identity.name
-    choose = partial(model_options.choose, scenario.script)
+    choose = partial(models.choose, scenario.script)
     model = choose(question).description
     if model.scripted:
         refuse_misfit(scenario)
-    follow_ups = scenario.follow_ups(question) if model.scripted and not alone else ()
-    conversation = Conversation(
-        scenario,
-        conversation_id=str(uuid.uuid4()),
-        raw=host_options.raw,
-        strict=host_options.strict,
-    )
+    follow_ups = scenario.follow_ups(question) if model.scripted and not options.alone else ()
+    conversation = Conversation(scenario, conversation_id=str(uuid.uuid4()), raw=node.raw, strict=node.strict)
     turns = play(conversation, question, follow_ups, choose)
 
-    view = RunView(open_console(stderr=as_json, color=view_options.color), view_options)
+    view = RunView(open_console(stderr=options.as_json, color=shown.color), shown)
     ended: list[Ended] = []
     with (
-        otlp_options.sending(trace_file) as kept,
-        traced(
-            kept, scenario, model, host_options.transport, command="run", query=question, guesses=guesses
-        ) as watcher,
+        otlp.sending(options.trace) as kept,
+        traced(kept, scenario, model, node.transport, command="run", query=question, guesses=guesses) as watcher,
     ):
-        storage = host_options.storage_beside(trace_file)
         facts = (scenario.name, scenario.description, strategy, model, question)
         view.open(*facts, notices=notices, files=conversation.files_of(question))
+        storage, watchers = node.storage_beside(options.trace), Watchers(watcher, view.screen)
+        hosting = started_host(scenario, node, watchers, storage, options.trace)
         try:
-            watchers = Watchers(watcher, view.screen)
-            hosting = started_host(scenario, host_options, watchers, storage, trace_file)
             with on_ctrl_c(view.show_how_far), hosting as host, on_ctrl_c(view.show_how_far):
                 view.begin_answer()
                 for turn in turns(host, view.show):
@@ -267,18 +239,17 @@ def run(  # noqa: PLR0913 - click gives one argument per option
                         view.close(turn.run, turn.remark)
                         view.go_on(turn.next_question, conversation.files_of(turn.next_question))
         except HostError as error:
-            if as_json:
+            if options.as_json:
                 lost = report(never_begun(strategy, error), model)
                 _print_json(conversation_report([*(turn.report for turn in ended), lost]), notices)
             raise
         finally:
             view.abandon()
         last = ended[-1]
-        if as_json:
+        if options.as_json:
             _print_json(conversation_report([turn.report for turn in ended]), notices)
         view.close(last.run, last.remark)
-    broke_rules = host_options.strict and any(turn.run.findings for turn in ended)
-    return RUN_FAILED if last.run.error or broke_rules else ENDED_WELL
+    return int(last.run.error is not None or (node.strict and any(turn.run.findings for turn in ended)))
 
 
 def _print_json(value: JsonObject, notices: Sequence[str]) -> None:

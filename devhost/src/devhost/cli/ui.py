@@ -2,39 +2,40 @@
 
 import contextlib
 import webbrowser
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from devhost.cli.options.scenario_options import DIRECTORY
 from devhost.errors import ConsoleError
+from devhost.options import DIRECTORY, option, takes
 from devhost.plugin.nearest import plugin_in
 from devhost.words import examples
 
 
-@click.command(
-    epilog=examples(
-        "devhost ui",
-        "devhost ui --port 8765 --no-open",
+@dataclass(frozen=True)
+class UiOptions:
+    runs: str = option(
+        "--runs",
+        metavar="DIR",
+        type=click.Path(file_okay=False),
+        default="devhost-runs",
+        show_default=True,
+        help="The folder of the runs, which are traces; it is made if it is missing.",
     )
-)
-@click.option(
-    "--runs",
-    metavar="DIR",
-    type=click.Path(file_okay=False),
-    default="devhost-runs",
-    show_default=True,
-    help="The folder of the runs, which are traces; it is made if it is missing.",
-)
-@click.option(
-    "--plugin",
-    metavar="DIR",
-    type=DIRECTORY,
-    help="The strategy plugin; by default the nearest one in or above the current folder.",
-)
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port; any free one by default.")
-@click.option("--open/--no-open", "opens", default=True, help="Open the page in the browser; it does by default.")
-def ui(*, runs: str, plugin: Path | None, port: int, opens: bool) -> int:
+    plugin: Path | None = option(
+        "--plugin",
+        metavar="DIR",
+        type=DIRECTORY,
+        help="The strategy plugin; by default the nearest one in or above the current folder.",
+    )
+    port: int = option("--port", type=click.IntRange(0, 65535), default=0, help="The port; any free one by default.")
+    opens: bool = option("--open/--no-open", default=True, help="Open the page in the browser; it does by default.")
+
+
+@click.command(epilog=examples("devhost ui", "devhost ui --port 8765 --no-open"))
+@takes(UiOptions)
+def ui(options: UiOptions) -> int:
     """Serve the console, a local page to run and compare agents.
 
     Only this machine can reach it, and only with the token in the address that is printed.
@@ -46,18 +47,18 @@ def ui(*, runs: str, plugin: Path | None, port: int, opens: bool) -> int:
     except ModuleNotFoundError as error:
         raise ConsoleError(f"the console needs the package {error.name}: pip install 'dify-devhost[ui]'") from error
 
-    if not runs:
+    if not options.runs:
         raise ConsoleError("--runs: name a folder; the runs are kept there")
-    if plugin is not None:
-        plugin_in(plugin)
-    folder = RunFolder.opened(Path(runs))
+    if options.plugin is not None:
+        plugin_in(options.plugin)
+    folder = RunFolder.opened(Path(options.runs))
 
     def opened(address: str) -> None:
         where = folder.path.resolve()
         click.echo(f"console  {address}\nruns     {where}\nCtrl-C ends the console and what it started.")
-        if opens:
+        if options.opens:
             with contextlib.suppress(webbrowser.Error):
                 webbrowser.open(address)
 
-    serve(Console(folder, plugin), port, opened)
+    serve(Console(folder, options.plugin), options.port, opened)
     return 0

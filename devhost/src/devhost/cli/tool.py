@@ -4,34 +4,36 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from devhost.cli.options.hosting_options import (
-    BASE_URL,
-    KEY,
-    HostOptions,
-    ModelOptions,
-    model_options,
-    runtime_options,
-    tool_trace_option,
-    tool_traced,
-)
 from devhost.direct import AskedTool, Found, ToolOutcome, ask, call_directly, find_tool, tools_of
 from devhost.errors import HostError, ParameterError
 from devhost.files import FileServer, LocalFile, run_folder
 from devhost.host.backwards import BackwardsCalls
+from devhost.hosting import BASE_URL, KEY, HostOptions, ModelOptions, credential_option, tool_traced
 from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend, NoModel
 from devhost.node.messages import ToolFileStore
 from devhost.node.outputs.run import RunError
+from devhost.options import (
+    DIRECTORY,
+    argument,
+    color_option,
+    json_option,
+    option,
+    takes,
+    trace_option,
+    traceback_option,
+)
 from devhost.overview import tool_lines
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.session import Watcher, Watchers
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import read_credentials
-from devhost.terminal.run_view import open_console, traceback_option
+from devhost.terminal.run_view import open_console
 from devhost.terminal.signals import on_ctrl_c
 from devhost.terminal.tool_view import ToolView
 from devhost.text import Secrets, real_path
@@ -63,7 +65,27 @@ def given_file(text: str, limits: HostLimits) -> tuple[str, LocalFile]:
 
 # The command `tool`: calls one tool of a tool plugin, or lists what there is.
 
-CALLED_WELL, CALL_FAILED = 0, 1
+
+@dataclass(frozen=True)
+class ToolOptions:
+    tool: str | None = argument(metavar="[NAME]", required=False)
+    directories: tuple[Path, ...] = option(
+        "--tools", metavar="DIR", type=DIRECTORY, multiple=True, required=True, help="A Dify tool plugin; repeatable."
+    )
+    arguments: tuple[str, ...] = option(
+        "--arg", metavar="KEY=VALUE", multiple=True, help="A value for a parameter of the tool; repeatable."
+    )
+    files: tuple[str, ...] = option(
+        "--file",
+        metavar="[KEY=]PATH",
+        multiple=True,
+        help="A file for a parameter of the tool; its name may be left out if there is only one. Repeatable.",
+    )
+    credentials: tuple[str, ...] = credential_option()
+    as_json: bool = json_option()
+    trace: Path | None = trace_option("; only runs can be replayed")
+    traceback: bool = traceback_option()
+    color: bool = color_option()
 
 
 @click.command(
@@ -73,70 +95,25 @@ CALLED_WELL, CALL_FAILED = 0, 1
         'devhost tool --tools examples/helpdesk search_manual --arg terms="deleted files"',
     ),
 )
-@click.argument("tool_name", metavar="[NAME]", required=False)
-@click.option(
-    "--tools",
-    "directories",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    multiple=True,
-    required=True,
-    help="A Dify tool plugin; repeatable.",
-)
-@click.option(
-    "--arg", "arguments", metavar="KEY=VALUE", multiple=True, help="A value for a parameter of the tool; repeatable."
-)
-@click.option(
-    "--file",
-    "files",
-    metavar="[KEY=]PATH",
-    multiple=True,
-    help="A file for a parameter of the tool; its name may be left out if there is only one. Repeatable.",
-)
-@click.option(
-    "--credential",
-    "credentials",
-    metavar="PROVIDER.KEY=VALUE",
-    multiple=True,
-    help="A credential of the tool's provider; else the variable PROVIDER_KEY, upper case, is read. Repeatable.",
-)
-@model_options
-@runtime_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and the rest on stderr.")
-@tool_trace_option
-@traceback_option
-@click.option("--no-color", is_flag=True, help="Print without colours.")
-def tool(  # noqa: PLR0913 - click gives one argument per option
-    *,
-    tool_name: str | None,
-    directories: tuple[Path, ...],
-    arguments: tuple[str, ...],
-    files: tuple[str, ...],
-    credentials: tuple[str, ...],
-    model_options: ModelOptions,
-    host_options: HostOptions,
-    as_json: bool,
-    trace_file: Path | None,
-    traceback: bool,
-    no_color: bool,
-) -> int:
+@takes(ToolOptions, ModelOptions, HostOptions)
+def tool(options: ToolOptions, models: ModelOptions, hosting: HostOptions) -> int:
     """Call one tool and show every message.
 
     Without NAME, list the tools with their parameters.
     """
-    plugins = [PluginDeclaration.read(directory) for directory in dict.fromkeys(map(real_path, directories))]
-    console = open_console(stderr=as_json, color=not no_color)
-    if tool_name is None:
+    plugins = [PluginDeclaration.read(directory) for directory in dict.fromkeys(map(real_path, options.directories))]
+    console = open_console(stderr=options.as_json, color=options.color)
+    if options.tool is None:
         for line in tool_lines(tools_of(plugins)):
             console.print(line, soft_wrap=True)
-        return CALLED_WELL
-    found = find_tool(plugins, tool_name)
-    credential_texts = read_credentials(plugins, credentials, os.environ)
-    model = tool_model(model_options)
-    view = ToolView(console, traceback=traceback)
-    with run_folder("tool", trace_file) as folder, FileServer(ToolFileStore(folder)) as server:
-        given = [given_file(text, host_options.limits) for text in files]
-        asked = ask(found, dict(assignments(arguments, "--arg")), given, credential_texts, server)
+        return 0
+    found = find_tool(plugins, options.tool)
+    credential_texts = read_credentials(plugins, options.credentials, os.environ)
+    model = tool_model(models)
+    view = ToolView(console, traceback=options.traceback)
+    with run_folder("tool", options.trace) as folder, FileServer(ToolFileStore(folder)) as server:
+        given = [given_file(text, hosting.limits) for text in options.files]
+        asked = ask(found, dict(assignments(options.arguments, "--arg")), given, credential_texts, server)
         secrets = Secrets(asked.setup.secrets)
         view.open(_name(found), secrets.masked(asked.parameters), model.description, asked.setup.notices)
         sent = {
@@ -145,23 +122,21 @@ def tool(  # noqa: PLR0913 - click gives one argument per option
             "notices": list(asked.setup.notices),
         }
         try:
-            with tool_traced(
-                trace_file, _name(found), asked.setup, model.description, host_options.transport
-            ) as watcher:
-                storage = host_options.storage_beside(trace_file)
+            transport = hosting.transport
+            with tool_traced(options.trace, _name(found), asked.setup, model.description, transport) as watcher:
+                storage = hosting.storage_beside(options.trace)
                 calls = BackwardsCalls(
-                    model, [], server=server, storage=storage, limits=host_options.limits, opaque_body="drop"
+                    model, [], server=server, storage=storage, limits=hosting.limits, opaque_body="drop"
                 )
-                outcome = _called(asked, calls, server.store, host_options, view, watcher=watcher)
+                outcome = _called(asked, calls, server.store, hosting, view, watcher=watcher)
         except HostError as error:
-            if as_json:
+            if options.as_json:
                 _print_json({**sent, **ToolOutcome(error=RunError(type(error).__name__, str(error))).report()})
             raise
     view.close(outcome)
-    if as_json:
+    if options.as_json:
         _print_json({**sent, **outcome.report()})
-    broke_rules = host_options.strict and outcome.findings
-    return CALL_FAILED if outcome.error or broke_rules else CALLED_WELL
+    return int(bool(outcome.error or (hosting.strict and outcome.findings)))
 
 
 def _print_json(value: JsonObject) -> None:

@@ -1,0 +1,471 @@
+"""What a command is given: a scenario, a model, a host, and where the trace and the spans of the run go."""
+
+import functools
+import os
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import click
+
+from devhost.errors import HostError, ParameterError, TraceError, about
+from devhost.files import SENT, run_folder
+from devhost.host.backwards import PluginStorage
+from devhost.host.host import Host, find_strategy
+from devhost.limits import HostLimits
+from devhost.models.backend import ModelDescription
+from devhost.models.catalog import DEFAULT_MODEL
+from devhost.models.scripted.model import ScriptedModel
+from devhost.models.scripted.script import Script
+from devhost.options import DIRECTORY, FILE, PATH, option
+from devhost.plugin.declaration import PluginDeclaration
+from devhost.plugin.nearest import nearest_strategy_plugin
+from devhost.process.session import Watcher
+from devhost.process.transports.transport import TransportName
+from devhost.protocol.wire import JsonObject
+from devhost.scenario import (
+    AttachedFiles,
+    Example,
+    Scenario,
+    examples_of,
+    parse_assignments,
+    read_tool_setups,
+    typed_settings,
+)
+from devhost.text import Secrets
+from devhost.tools.setup import ToolSetup
+from devhost.trace.lines import UNKNOWN_FACTS, TraceWriter, read_trace
+from devhost.words import counted
+
+if TYPE_CHECKING:
+    from devhost.models.openai_api.backend import OpenAIModel
+    from devhost.models.openai_api.provider import Api
+
+# What is run: which strategy of which plugin, with which tools, by which script.
+
+CREDENTIAL = "A credential of a tool provider; else the variable PROVIDER_KEY, upper case, is read. Repeatable."
+PLUGIN = "The strategy plugin; by default the nearest one in or above the current folder."
+EXAMPLES = "The folder of the examples; by default the plugin's examples/, or else those of devhost."
+
+
+def tools_option(words: str) -> Any:  # noqa: ANN401 - a field
+    return option("--tools", metavar="DIR", type=DIRECTORY, multiple=True, help=words)
+
+
+def credential_option(words: str = CREDENTIAL) -> Any:  # noqa: ANN401 - a field
+    return option("--credential", metavar="PROVIDER.KEY=VALUE", multiple=True, help=words, hidden=True)
+
+
+def set_option(words: str) -> Any:  # noqa: ANN401 - a field
+    return option("--set", metavar="TOOL.PARAM=VALUE", multiple=True, help=words, hidden=True)
+
+
+def file_option(words: str) -> Any:  # noqa: ANN401 - a field
+    return option("--file", metavar="PATH", type=PATH, multiple=True, help=words)
+
+
+def plugin_option(words: str = PLUGIN) -> Any:  # noqa: ANN401 - a field
+    return option("--plugin", metavar="DIR", type=DIRECTORY, help=words)
+
+
+@dataclass(frozen=True)
+class ScenarioOptions:
+    example: str | None = option("--example", metavar="NAME", help="An example of examples/: its tools and its script.")
+    scenario: str | None = option("--scenario", metavar="NAME", help="Another script of the example's scenarios/.")
+    script: Path | None = option(
+        "--script", type=FILE, help="A script of a scripted model's turns and parameters, instead of the example's."
+    )
+    tools: tuple[Path, ...] = tools_option(
+        "A Dify tool plugin for the agent, in addition to the example's tools; repeatable."
+    )
+    credentials: tuple[str, ...] = credential_option()
+    settings: tuple[str, ...] = set_option(
+        "Fix a tool's parameter, as the node's panel does: the model no longer sets it. Repeatable."
+    )
+    files: tuple[Path, ...] = file_option(
+        "A file that goes with the question, instead of the script's; in a chat with the first one. Repeatable."
+    )
+    strategy: str | None = option("--strategy", metavar="NAME", help="The strategy; the plugin's first one by default.")
+    parameters: tuple[str, ...] = option(
+        "--param", metavar="KEY=VALUE", multiple=True, help="Set a parameter of the strategy; repeatable."
+    )
+    variables: tuple[str, ...] = option(
+        "--variable",
+        metavar="NODE.NAME=VALUE",
+        multiple=True,
+        help='A variable of the workflow, for {{#node.name#}} in a text and --param KEY=\'{"variable": "node.name"}\'. '
+        "Repeatable.",
+    )
+    plugin: Path | None = plugin_option()
+    package: Path | None = option(
+        "--package",
+        metavar="FILE",
+        type=FILE,
+        help="The strategy plugin as a .difypkg file, run in a temporary folder.",
+    )
+    examples: Path | None = option("--examples", metavar="DIR", type=DIRECTORY, help=EXAMPLES)
+
+    def read(self, *, raw: bool, limits: HostLimits, environment: MutableMapping[str, str] = os.environ) -> Scenario:
+        """Credentials are removed from the environment. An error has the name of the field that it is about."""
+        given = parse_assignments(self.parameters)
+        if "query" in given and not raw:
+            raise ParameterError("--param query: a question is given with --query, or typed in a chat")
+        if self.scenario is not None and (self.example is None or self.script is not None):
+            raise ParameterError("--scenario names a script of an --example, and goes without --script")
+        with about("plugin"):
+            declaration = strategy_plugin(self.folder)
+        with about("script"):
+            example = self.read_example()
+        script = self.read_script(self.strategy)
+        default = None if script is None else script.strategy
+        with about("strategy"):
+            _, strategy = find_strategy(declaration, self.strategy or default or next(iter(declaration.strategies)))
+        script = self.read_script(strategy.identity.name)
+        with about("tools"):
+            directories = self.tools if example is None else (example.directory, *self.tools)
+            panel = {} if script is None else script.panel
+            tools = read_tool_setups(directories, self.credentials, self.settings, environment, panel)
+        with about("files"):
+            attached = AttachedFiles.of(script, self.files, limits)
+        return Scenario(
+            name="" if example is None else example.name,
+            script=script,
+            scripts=() if example is None else example.files,
+            plugin=self.folder,
+            strategy=strategy,
+            tools=tuple(tools),
+            given=given if raw else typed_settings(strategy, self.parameters),
+            given_variables=parse_assignments(self.variables, option="--variable"),
+            attached=attached,
+        )
+
+    def read_example(self) -> Example | None:
+        if self.example is None:
+            return None
+        return Example.find(self.examples or examples_of(self.folder), self.example, self.scenario)
+
+    def read_script(self, strategy: str | None) -> Script | None:
+        """With its turns for this strategy; without one for the script's own."""
+        with about("script"):
+            example = None if self.script is not None else self.read_example()
+            file = self.script or (None if example is None else example.file)
+            return None if file is None else Script.read(file, strategy)
+
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """The files and folders that a person edits."""
+        example = self.read_example()
+        found = (self.folder, None if example is None else example.directory, *self.tools, self.script)
+        return tuple(path for path in found if path is not None)
+
+    @functools.cached_property
+    def folder(self) -> Path:
+        """That of the strategy plugin; a package is unpacked until the command ends."""
+        if self.package is None:
+            return nearest_strategy_plugin(Path.cwd()) if self.plugin is None else self.plugin
+        if self.plugin is not None:
+            raise ParameterError("--plugin and --package each name the strategy plugin: leave out one of them")
+        from devhost.package import opened_package  # noqa: PLC0415 - with the rules of `devhost check`
+
+        return click.get_current_context().with_resource(opened_package(self.package))
+
+
+def strategy_plugin(folder: Path) -> PluginDeclaration:
+    declaration = PluginDeclaration.read(folder)
+    if not declaration.strategies:
+        raise ParameterError(f"{folder} has no agent strategy")
+    return declaration
+
+
+# How the plugin's process is run.
+
+STORAGE = "devhost-storage.json"
+MOST_BYTES = 2**40
+FOREVER = int(threading.TIMEOUT_MAX)
+"""Seconds; no lock waits longer."""
+
+
+def _limits(assignments: tuple[str, ...]) -> HostLimits:
+    given = {}
+    known = {field.name: field for field in fields(HostLimits)}
+    for name, value in parse_assignments(assignments, option="--limit").items():
+        field = known.get(name.replace("-", "_"))
+        if field is None:
+            raise ParameterError(f"--limit {name}: unknown limit. {_limits_and_defaults()}")
+        kind, words, most = (int, "whole number", MOST_BYTES) if field.type is int else (int | float, "number", FOREVER)
+        # NaN is between no two numbers.
+        if isinstance(value, bool) or not isinstance(value, kind) or not 0 < value <= most:
+            raise ParameterError(f"--limit {name}={value!r} must be a {words} above 0, and {most:,} at most")
+        given[field.name] = value
+    return HostLimits(**given)
+
+
+def _limits_and_defaults() -> str:
+    names = ", ".join(f"{field.name.replace('_', '-')}={field.default}" for field in fields(HostLimits))
+    return f"There are: {names}."
+
+
+@dataclass(frozen=True)
+class HostOptions:
+    transport: TransportName = option(
+        "--transport",
+        type=click.Choice(get_args(TransportName.__value__)),
+        default="stdio",
+        help="How the plugin is run: locally (stdio), as in remote debugging (tcp) or serverless (http).",
+    )
+    limits: HostLimits = option(
+        "--limit",
+        metavar="NAME=NUMBER",
+        multiple=True,
+        callback=lambda _context, _option, given: _limits(given),
+        help=f"Change a limit of the host's; repeatable. {_limits_and_defaults()}",
+    )
+    storage: Path | None = option(
+        "--storage",
+        metavar="FILE",
+        type=FILE,
+        help=f"Where plugins keep what they store; by default {STORAGE} beside the trace, else until the end.",
+    )
+    strict: bool = option("--strict", is_flag=True, help="Exit with 1 if the run breaks a rule of Dify.")
+
+    def storage_beside(self, trace_file: Path | None) -> PluginStorage:
+        """That of --storage, else one beside the trace, else one that ends with the command.
+
+        The trace has been begun; one that is a device has nothing beside it.
+        """
+        beside = trace_file.with_name(STORAGE) if trace_file is not None and trace_file.is_file() else None
+        return PluginStorage(self.storage or beside)
+
+
+@dataclass(frozen=True)
+class NodeOptions(HostOptions):
+    raw: bool = option(
+        "--raw", is_flag=True, help="Send the parameters as they are given, not cast as Dify casts them."
+    )
+
+
+@contextmanager
+def started_host(
+    scenario: Scenario, options: HostOptions, watcher: Watcher, storage: PluginStorage, trace_file: Path | None
+) -> Iterator[Host]:
+    with (
+        run_folder(scenario.name or "run", trace_file) as files,
+        Host.start(
+            scenario.plugin,
+            tools=scenario.tools,
+            files=files,
+            limits=options.limits,
+            transport=options.transport,
+            watcher=watcher,
+            storage=storage,
+        ) as host,
+    ):
+        if trace_file is not None and trace_file.is_file():
+            host.server.copies = files / SENT
+        yield host
+
+
+# Which model answers: one behind an API if a key or a base URL is set, else the example's script.
+#
+# The script needs no `openai`, so that it is imported only where a real model is chosen.
+
+KEY, BASE_URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    api: "Api | None" = option(
+        "--api",
+        type=click.Choice(["responses", "chat"]),
+        help="OpenAI's Responses API (default), or Chat Completions, which other servers have too.",
+    )
+    name: str | None = option(
+        "--model", metavar="NAME", help=f"The model; with OpenAI itself {DEFAULT_MODEL} by default."
+    )
+    completion: tuple[str, ...] = option(
+        "--completion",
+        metavar="KEY=VALUE",
+        multiple=True,
+        help="A parameter of the model, such as reasoning_effort=low or reasoning_summary=auto; repeatable.",
+    )
+    features: str | None = option(
+        "--features",
+        metavar="A,B",
+        help="What the model supports, in Dify's names: tool-call, multi-tool-call, stream-tool-call, vision, …",
+    )
+    scripted: bool = option(
+        "--scripted", is_flag=True, help=f"Answer from the script even if {KEY} or {BASE_URL} is set."
+    )
+
+    def choose(
+        self, script: Script | None, question: str, environment: Mapping[str, str] = os.environ, *, asked: int = 0
+    ) -> "ScriptedModel | OpenAIModel":
+        """`asked`: how often the conversation had this question before; a script may answer it differently."""
+        if not self.asks_the_script(environment):
+            return self.open(environment)
+        self.refuse_for_a_script()
+        if script is None:
+            raise ParameterError(f"no model is configured: give --example NAME or --script FILE, or set {KEY}")
+        return ScriptedModel.from_script(script, query=question, asked=asked)
+
+    def open(self, environment: Mapping[str, str], name: str | None = None) -> "OpenAIModel":
+        """A model behind an API; `name` counts where the options name none."""
+        try:
+            from devhost.models.openai_api.backend import open_model  # noqa: PLC0415 - see above
+        except ModuleNotFoundError as error:
+            raise ParameterError(
+                f"a model behind an API needs the package {error.name}: pip install 'dify-devhost[openai]'"
+            ) from error
+        features = None if self.features is None else tuple(filter(None, map(str.strip, self.features.split(","))))
+        return open_model(
+            key=environment.get(KEY, "").strip(),
+            base_url=environment.get(BASE_URL, "").strip(),
+            api=self.api or "responses",
+            name=self.name or name,
+            completion_params=parse_assignments(self.completion, option="--completion"),
+            features=features,
+        )
+
+    def asks_the_script(self, environment: Mapping[str, str] = os.environ) -> bool:
+        """Whether no API is called: --scripted is given, or neither a key nor a base URL is set."""
+        return self.scripted or not any(environment.get(name, "").strip() for name in (KEY, BASE_URL))
+
+    def refuse_for_a_script(self) -> None:
+        """ParameterError for an option that a scripted model would ignore."""
+        reason = "--scripted asks for the script" if self.scripted else f"neither {KEY} nor {BASE_URL} is set"
+        given = {"api": self.api, "model": self.name, "completion": self.completion, "features": self.features}
+        for name, value in given.items():
+            if value:
+                raise ParameterError(f"--{name} is for a model behind an API, but {reason}")
+
+
+# The run as OpenTelemetry spans, sent when it is over, whether it failed or not.
+
+
+def _endpoint(_context: click.Context, _option: click.Parameter, url: str | None) -> str | None:
+    if url is None:
+        return None
+    try:
+        from devhost.telemetry import endpoint  # noqa: PLC0415 - OpenTelemetry takes half a second to import
+    except ModuleNotFoundError as error:
+        raise ParameterError(f"--otlp needs the package {error.name}: pip install 'dify-devhost[otlp]'") from error
+    return endpoint(url)
+
+
+@dataclass(frozen=True)
+class OtlpOptions:
+    endpoint: str | None = option(
+        "--otlp",
+        metavar="URL",
+        callback=_endpoint,
+        help="Send the run as OpenTelemetry spans to an OTLP server, such as http://localhost:4318, when it is over.",
+    )
+    contents: bool = option(
+        "--otlp-contents", is_flag=True, help="With --otlp: send prompts, answers and results, too."
+    )
+
+    def __post_init__(self) -> None:
+        if self.contents and self.endpoint is None:
+            raise ParameterError("--otlp-contents goes with --otlp URL")
+
+    @contextmanager
+    def sending(self, trace_file: Path | None) -> Iterator[Path | None]:
+        """The file for the trace: without one, a temporary one, because the spans are made of the trace."""
+        if self.endpoint is None:
+            yield trace_file
+            return
+        with tempfile.TemporaryDirectory(prefix="devhost-otlp-") as folder:
+            file = trace_file or Path(folder) / "trace.jsonl"
+            try:
+                yield file
+            except TraceError:  # then the file has no trace of this run
+                raise
+            except BaseException:
+                try:
+                    self._send(file, self.endpoint)
+                except HostError as error:  # which must not replace the failure of the run
+                    click.echo(str(error), err=True)
+                raise
+            self._send(file, self.endpoint)
+
+    def _send(self, file: Path, address: str) -> None:
+        from devhost.telemetry import agent_spans, send, shown  # noqa: PLC0415 - as above
+
+        trace = read_trace(file)
+        sent = send(agent_spans(trace, contents=self.contents), trace.header.started, address)
+        click.echo(f"sent {counted(sent, 'span')} to {shown(address)}", err=True)
+
+
+# The messages of a run in a file, without secrets.
+
+
+@contextmanager
+def traced(  # noqa: PLR0913 - the facts of a trace's first line
+    file: Path | None,
+    scenario: Scenario,
+    model: ModelDescription,
+    transport: TransportName,
+    *,
+    command: Literal["run", "chat"],
+    query: str | None = None,
+    guesses: Iterable[str] = (),
+) -> Iterator[Watcher]:
+    """A `TraceWriter`, told of the guesses; without a file, a watcher that does nothing."""
+    facts = {
+        "command": command,
+        "example": scenario.name,
+        "description": scenario.description,
+        "strategy": scenario.strategy.identity.name,
+        "transport": transport,
+        "model": _described(model),
+        "query": query,
+    }
+    with _written(file, trace_secrets(scenario), facts, guesses) as watcher:
+        yield watcher
+
+
+@contextmanager
+def tool_traced(
+    file: Path | None, tool: str, setup: ToolSetup, model: ModelDescription, transport: TransportName
+) -> Iterator[Watcher]:
+    """As `traced`, of one call of a tool; the trace says why there was none."""
+    facts = {"command": "tool", "tool": tool, "transport": transport, "model": _described(model)}
+    with _written(file, secrets_of([setup]), {**UNKNOWN_FACTS, **facts}, setup.notices) as writer:
+        try:
+            yield writer
+        except HostError as error:
+            if isinstance(writer, TraceWriter):
+                writer.notice(f"the call did not come to its end: {error}")
+            raise
+
+
+@contextmanager
+def _written(
+    file: Path | None, secrets: Secrets, facts: Mapping[str, object], notices: Iterable[str]
+) -> Iterator[Watcher]:
+    if file is None:
+        yield Watcher()
+        return
+    with TraceWriter(file, secrets, facts) as writer:
+        for notice in notices:
+            writer.notice(notice)
+        yield writer
+
+
+def _described(model: ModelDescription) -> JsonObject:
+    return {"name": model.name, "provider": model.provider, "scripted": model.scripted, "notice": model.notice}
+
+
+def trace_secrets(scenario: Scenario, environment: Mapping[str, str] = os.environ) -> Secrets:
+    """The secret credentials and parameters of the tools, and the model's key."""
+    return secrets_of(scenario.tools, environment)
+
+
+def secrets_of(
+    setups: Iterable[ToolSetup], environment: Mapping[str, str] = os.environ, others: Iterable[str] = ()
+) -> Secrets:
+    return Secrets([*(value for setup in setups for value in setup.secrets), *others, environment.get(KEY, "").strip()])

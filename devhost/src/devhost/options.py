@@ -1,0 +1,74 @@
+"""Options of a command, each declared once: as a field of a frozen value that the command gets."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import Field, field, fields
+from pathlib import Path
+from typing import Any
+
+import click
+
+DIRECTORY = click.Path(file_okay=False, path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
+PATH = click.Path(path_type=Path)
+
+type Command = Callable[..., int]
+
+
+def option(*names: str, hidden: bool = False, **settings: Any) -> Any:  # noqa: ANN401 - a field of any type
+    """A field that is an option, with the settings of `click.option`. `hidden`: its value may be secret."""
+    default = () if settings.get("multiple") else settings.get("default", False if settings.get("is_flag") else None)
+    declared = functools.partial(click.option, *names, **settings)
+    return field(default=default, repr=not hidden, metadata={"declared": declared})
+
+
+def argument(**settings: Any) -> Any:  # noqa: ANN401 - a field of any type
+    """A field that is an argument, with the settings of `click.argument`."""
+    return field(default=None, metadata={"declared": functools.partial(click.argument, **settings)})
+
+
+def takes(*groups: type) -> Callable[[Command], Command]:
+    """Calls the command with a value of each of these frozen dataclasses."""
+
+    def decorated(command: Command) -> Command:
+        @functools.wraps(command)
+        def called(**given: object) -> int:
+            return command(*(group(**{each.name: given[each.name] for each in _declared(group)}) for group in groups))
+
+        for each in reversed([each for group in groups for each in _declared(group)]):
+            each.metadata["declared"](each.name)(called)
+        return called
+
+    return decorated
+
+
+def _declared(group: Any) -> list[Field[Any]]:  # noqa: ANN401 - a dataclass
+    return [each for each in fields(group) if "declared" in each.metadata]
+
+
+# Options that several commands have.
+
+
+def json_option() -> Any:  # noqa: ANN401 - a field
+    return option("--json", is_flag=True, help="Print one JSON object on stdout, and the rest on stderr.")
+
+
+def color_option() -> Any:  # noqa: ANN401 - a field
+    """True unless --no-color is given."""
+    declared = functools.partial(
+        click.option, "--no-color", is_flag=True, callback=lambda *given: not given[-1], help="Print without colours."
+    )
+    return field(default=True, metadata={"declared": declared})
+
+
+def traceback_option() -> Any:  # noqa: ANN401 - a field
+    return option("--traceback", is_flag=True, help="Show the tracebacks of the plugins' errors.")
+
+
+def trace_argument() -> Any:  # noqa: ANN401 - a field
+    return argument(metavar="TRACE", type=FILE)
+
+
+def trace_option(use: str = ", for replay and report") -> Any:  # noqa: ANN401 - a field
+    words = f"Write every message both ways to a file of JSON lines, without credentials{use}."
+    return option("--trace", metavar="FILE", type=FILE, help=words)
