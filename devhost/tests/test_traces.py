@@ -359,7 +359,7 @@ def test_a_replay_can_keep_the_pauses_of_the_run(tmp_path: Path, monkeypatch: py
     ]
     file.write_text("\n".join([HEADER, *map(json.dumps, lines)]) + "\n")
     slept: list[float] = []
-    monkeypatch.setattr("devhost.cli.trace_commands.sleep", slept.append)
+    monkeypatch.setattr("devhost.cli.trace.sleep", slept.append)
     assert main(["replay", str(file), "--speed", "2"]) == 0
     assert slept == [0.25, 1.0]
     slept.clear()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from watchfiles import Change
 
-from devhost.cli.run_command import _Sources
+from devhost.cli.run import is_source
 from support.plugins import PUPPET, TOOLBOX
 from support.waiting import PATIENCE, printed_until
 
@@ -70,7 +70,7 @@ def touching(file: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("path", "is_source"),
+    ("path", "expected"),
     [
         ("/p/strategies/a.py", True),
         ("/p/strategies/a.yaml", True),
@@ -81,5 +81,5 @@ def touching(file: Path) -> Iterator[None]:
         ("/p/run.jsonl", False),
     ],
 )
-def test_only_what_a_person_edits_is_watched(path: str, is_source: bool) -> None:  # noqa: FBT001 - a table
-    assert _Sources()(Change.modified, path) == is_source
+def test_only_what_a_person_edits_is_watched(path: str, expected: bool) -> None:  # noqa: FBT001 - a table
+    assert is_source(Change.modified, path) == expected

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Self, cast
 
 from devhost import Host, HostError, Run, ToolSetup
-from devhost.cli.options.hosting_options import ModelOptions
 from devhost.conversation import Conversation
 from devhost.conversation import play as play_script
+from devhost.hosting import ModelOptions
 from devhost.scenario import Scenario
 
 from .rows import Row

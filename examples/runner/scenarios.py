@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devhost import HostLimits
-from devhost.cli.options.scenario_options import ScenarioOptions
+from devhost.hosting import ScenarioOptions
 from devhost.models.scripted.script import Script
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.scenario import SCENARIOS, SCRIPT, Scenario
@@ -30,16 +30,10 @@ class Cast:
         options = ScenarioOptions(
             example=self.example,
             scenario=None if self.scenario == DEFAULT else self.scenario,
-            script=None,
-            tools=(),
             credentials=tuple(
                 f"{provider}.{key}={value}" for provider, values in credentials.items() for key, value in values.items()
             ),
-            settings=(),
             strategy=self.strategy,
-            parameters=(),
-            variables=(),
-            files=(),
             plugin=ROOT,
             examples=EXAMPLES,
         )

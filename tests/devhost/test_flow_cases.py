@@ -6,9 +6,9 @@ import pytest
 import yaml
 
 from devhost.cli.flow import FlowOptions, FlowSetup
-from devhost.cli.options.hosting_options import ModelOptions
 from devhost.errors import FlowFileError, ParameterError, ScriptError
 from devhost.flow.outside import NOTHING, Allowed
+from devhost.hosting import ModelOptions
 from devhost.limits import HostLimits
 from tests.devhost import ROOT
 
@@ -16,9 +16,8 @@ WORKFLOWS = ROOT / "examples" / "workflows"
 
 
 def read(script: Path | None, file: Path | None = None, *tools: Path, allowed: Allowed = NOTHING) -> FlowSetup:
-    return FlowOptions(file, (), (), script, tools, None, (), ROOT, (), ModelOptions(scripted=True), allowed).read(
-        {}, HostLimits()
-    )
+    asked = FlowOptions(file, script=script, tools=tools, plugin=ROOT, http=allowed.http, code=allowed.code)
+    return asked.read({}, HostLimits(), ModelOptions(scripted=True))
 
 
 def case(folder: Path, **keys: object) -> Path:
@@ -31,7 +30,7 @@ def case(folder: Path, **keys: object) -> Path:
 def test_paths_are_seen_from_the_folder_of_the_case() -> None:
     setup = read(WORKFLOWS / "cases" / "approval.yaml")
 
-    assert setup.file.path.resolve() == WORKFLOWS / "approval.yml"
+    assert setup.case.file.path.resolve() == WORKFLOWS / "approval.yml"
     assert [tools.declaration.manifest.name for tools in setup.tools] == ["harbour_hall_office"]
 
 
@@ -47,7 +46,7 @@ def test_the_command_line_stands_in_the_place_of_what_the_case_names(tmp_path: P
     injection = ROOT / "examples" / "injection"
     setup = read(case(tmp_path, flow="no.yml", example="none"), WORKFLOWS / "approval_form.yml", injection)
 
-    assert setup.file.path == WORKFLOWS / "approval_form.yml"
+    assert setup.case.file.path == WORKFLOWS / "approval_form.yml"
 
 
 def test_without_a_flow_the_error_says_where_one_can_stand() -> None:

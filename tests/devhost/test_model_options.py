@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from devhost.cli.options.hosting_options import ModelOptions
 from devhost.errors import ParameterError
+from devhost.hosting import ModelOptions
 from devhost.models.openai_api.backend import OpenAIModel
 from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.script import Script
@@ -146,7 +146,7 @@ def python(program: str, **environment: str) -> subprocess.CompletedProcess[str]
 @pytest.mark.processes
 @pytest.mark.parametrize(
     ("module", "unneeded"),
-    [("devhost.cli.commands", ["pydantic", "httpx", "rich"]), ("devhost.cli.run_command", ["openai", "jinja2"])],
+    [("devhost.cli.commands", ["pydantic", "httpx", "rich"]), ("devhost.cli.run", ["openai", "jinja2"])],
 )
 def test_a_command_imports_only_what_it_needs(module: str, unneeded: list[str]) -> None:
     ended = python(f"import sys, {module}; print([name for name in {unneeded} if name in sys.modules])")

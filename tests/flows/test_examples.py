@@ -56,13 +56,13 @@ def grounds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grounds]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_case_is_played(case: str, grounds: Grounds) -> None:
-    read = FlowCase.read(CASES[case])
+    read = FlowCase.read(CASES[case], allowed=Allowed(code=True))
     ground = grounds.of(read.script.example)
     ground.begin("script")
     stored = STORED.get(case)
 
     found = []
-    for turn in case_turns(read, ground.host, Allowed(code=True)):
+    for turn in case_turns(read, ground.host):
         assert turn.failures == ()
         found += [] if stored is None else [ground.stored(stored.database, stored.sql)]
 

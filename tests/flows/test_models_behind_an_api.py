@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from devhost.cli.flow import ModelsBehindAnApi
-from devhost.cli.options.hosting_options import ModelOptions
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
 from devhost.flow.events import AnswerText
 from devhost.flow.surroundings import FlowTurn, Surroundings
+from devhost.hosting import ModelOptions
 from devhost.models.openai_api.provider import Api
 from fake_openai import KEY, Call, FakeOpenAI, Turn, rate_limited
 from support.flow_documents import MODEL, START, answer, chain, chatflow, extractor, llm

@@ -156,7 +156,7 @@ def _written_unnamed(name: str, named: dict[str, list[str]]) -> set[str]:
     match name:
         case "report" | "record" if not named["output"]:
             suffix = ".html" if name == "report" else ".case.yaml"
-            return {str(Path(trace).with_suffix(suffix)) for trace in named["trace_file"]}
+            return {str(Path(trace).with_suffix(suffix)) for trace in named["trace"]}
         case "package" if not named["output"]:
             return {_package(ROOT / plugin) for plugin in named["plugin"] or ["."]}
         case "init" if not named["folder"]:

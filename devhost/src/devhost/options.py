@@ -27,15 +27,19 @@ def argument(**settings: Any) -> Any:  # noqa: ANN401 - a field of any type
     return field(default=None, metadata={"declared": functools.partial(click.argument, **settings)})
 
 
-def takes(*groups: type) -> Callable[[Command], Command]:
-    """Calls the command with a value of each of these frozen dataclasses."""
+def takes(*groups: type, **named: type) -> Callable[[Command], Command]:
+    """Calls the command with a value of each of these frozen dataclasses, and with what other options give."""
 
     def decorated(command: Command) -> Command:
         @functools.wraps(command)
-        def called(**given: object) -> int:
-            return command(*(group(**{each.name: given[each.name] for each in _declared(group)}) for group in groups))
+        def called(*passed: object, **given: object) -> int:
+            def value(group: type) -> object:
+                return group(**{each.name: given.pop(each.name) for each in _declared(group)})
 
-        for each in reversed([each for group in groups for each in _declared(group)]):
+            values, by_name = [value(group) for group in groups], {name: value(group) for name, group in named.items()}
+            return command(*passed, *values, **by_name, **given)
+
+        for each in reversed([each for group in (*groups, *named.values()) for each in _declared(group)]):
             each.metadata["declared"](each.name)(called)
         return called
 

@@ -21,8 +21,9 @@ from tool_layer.errors import SetupError
 from tool_layer.run_steps import steps_of
 
 from devhost import Host, HostError, ModelBackend
-from devhost.cli.options.hosting_options import ModelOptions, model_options
+from devhost.hosting import ModelOptions
 from devhost.models.scripted.script import Script
+from devhost.options import takes
 
 from .agent import STRATEGIES, AgentGenerator
 from .output import page_lines, reply_lines, sync_lines
@@ -75,7 +76,7 @@ def sync(database: Database, folder: Path) -> None:
     show_envvar=True,
     help="Save the answer with its sources; by default yes.",
 )
-@model_options
+@takes(model_options=ModelOptions)
 @click.pass_obj
 def ask(database: Database, question: str, strategy: str, *, saves: bool, model_options: ModelOptions) -> int:
     """Answer a question from the index; no key is needed."""

@@ -17,9 +17,10 @@ from tool_layer.errors import SetupError
 from tool_layer.run_steps import make_table, steps_of
 
 from devhost import Host, HostError, ToolSetup
-from devhost.cli.options.hosting_options import ModelOptions, model_options
 from devhost.host.host import find_strategy
+from devhost.hosting import ModelOptions
 from devhost.models.scripted.script import Script
+from devhost.options import takes
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.terminal.chat_view import read_questions
 
@@ -97,7 +98,7 @@ def order_system(port: int) -> None:
     help=f"By default, an order system of the chat's own is started; none for the scenario {DOWN}.",
 )
 @DATABASE
-@model_options
+@takes(model_options=ModelOptions)
 def chat(  # noqa: PLR0913 - click gives one argument per option
     *,
     scenario: str | None,

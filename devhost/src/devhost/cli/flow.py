@@ -352,7 +352,8 @@ def run(
             started = setup.host(hosting, Watchers(trace.watcher, view.screen), options.trace)
             with on_ctrl_c(view.show_how_far), started as host, on_ctrl_c(view.show_how_far):
                 view.begin_answer()
-                for each in case_turns(case, conversation, host, turns, show=view.show, hidden=hidden, ask=ask):
+                play = partial(case_turns, conversation=conversation, turns=turns, show=view.show)
+                for each in play(case, host, hidden=hidden, ask=ask):
                     ended.append(each)
                     if len(ended) < len(turns):
                         _close(view, each)

@@ -94,9 +94,9 @@ class ForkOptions:
         """Credentials are removed from the environment, which the plugins inherit."""
         if not self.live_tools:
             given = {"example": self.example, "tools": self.tools, "credential": self.credentials, "set": self.settings}
-            for name, value in given.items():
+            for option_name, value in given.items():
                 if value:
-                    raise ParameterError(f"--{name} is for tools that run: give --live-tools too")
+                    raise ParameterError(f"--{option_name} is for tools that run: give --live-tools too")
             return ()
         name = self.example or (None if self.tools else origin.trace.header.example or None)
         example = () if name is None else (Example.find(examples_of(plugin), name).directory,)

@@ -71,16 +71,21 @@ def _changes(watched: Sequence[Path]) -> "Iterator[set[tuple[Change, str]]]":
 
     Not `run_process`: it writes lines of its own, and does not say when a run is over.
     """
-    from watchfiles import DefaultFilter, watch  # noqa: PLC0415 - only --watch needs it
+    from watchfiles import watch  # noqa: PLC0415 - only --watch needs it
 
-    ordinary = DefaultFilter()
     return watch(
         *watched,
-        watch_filter=lambda change, path: Path(path).suffix in SOURCES and ordinary(change, path),
+        watch_filter=is_source,
         debounce=400,  # milliseconds: an editor writes a file in several steps
         rust_timeout=LOOK_MILLISECONDS,
         yield_on_timeout=True,
     )
+
+
+def is_source(change: "Change", path: str) -> bool:
+    from watchfiles import DefaultFilter  # noqa: PLC0415 - as above
+
+    return Path(path).suffix in SOURCES and DefaultFilter()(change, path)
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

@@ -191,25 +191,26 @@ def failed_expectations(script: Path, host: ToolHost | None = None, allowed: All
     `allowed`: whether HTTP request and code nodes run.
     """
     case = FlowCase.read(script, None if host is None else host.limits, allowed)
-    turns = [(said, said.query, local_files(said.files, case.limits)) for said in case.script.turns]
-    conversation = FlowConversation(case.file, load_engine(), case.inputs)
-    return [sentence for turn in case_turns(case, conversation, host, turns) for sentence in turn.failures]
+    return [sentence for turn in case_turns(case, host) for sentence in turn.failures]
 
 
 def case_turns(  # noqa: PLR0913 - what a turn is played with
     case: FlowCase,
-    conversation: FlowConversation,
     host: ToolHost | None,
-    turns: Iterable[tuple[TurnScript, str, Sequence[LocalFile]]],
     *,
+    conversation: FlowConversation | None = None,
+    turns: Iterable[tuple[TurnScript, str, Sequence[LocalFile]]] | None = None,
     show: Callable[[FlowEvent], None] = lambda _: None,
     hidden: Secrets | None = None,
     ask: Ask | None = None,
 ) -> Iterator[CaseTurn]:
-    """`turns`: each with the question and its files. After a turn that failed the user goes on, as in a chat."""
-    hidden = hidden or Secrets(case.file.secrets)
+    """`turns`: each with the question and its files; else the script's. After a failed one the user goes on."""
+    conversation = conversation or FlowConversation(case.file, load_engine(), case.inputs)
+    if turns is None:
+        turns = [(said, said.query, local_files(said.files, case.limits)) for said in case.script.turns]
     for number, (said, question, files) in enumerate(turns, start=1):
-        played = watched(conversation.play(question, case.around(host, said, ask=ask), files), show, hidden)
+        events = conversation.play(question, case.around(host, said, ask=ask), files)
+        played = watched(events, show, hidden or Secrets(case.file.secrets))
         yield CaseTurn(said, played, failures(case.file, said, played, number))
 
 
