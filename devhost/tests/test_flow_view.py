@@ -28,7 +28,7 @@ from devhost.models.backend import ModelDescription
 from devhost.node.outputs.outputs import Finding, LogEntry, NodeOutputs, no_usage
 from devhost.node.outputs.run import Run, RunError
 from devhost.protocol.wire import JsonObject
-from devhost.terminal.run_view import ViewOptions
+from devhost.terminal.screen import ViewOptions
 from devhost.text import Secrets
 from devhost.trace.lines import read_trace
 from support.tracing import tracing

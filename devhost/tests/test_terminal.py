@@ -13,7 +13,8 @@ from devhost.node.outputs.outputs import AgentLog, Finding, IconLookups, NodeOut
 from devhost.node.outputs.run import CallsMade, NodeError, Run, RunError
 from devhost.terminal import run_view
 from devhost.terminal.chat_view import ChatView
-from devhost.terminal.run_view import RunView, Screen, ViewOptions
+from devhost.terminal.run_view import RunView
+from devhost.terminal.screen import Screen, ViewOptions
 from devhost.terminal.tables import printable, usage_line
 from support.waiting import MovableClock
 

@@ -17,7 +17,7 @@ from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import Scenario, parse_assignments, typed_settings
 from devhost.terminal.chat_view import ChatView
-from devhost.terminal.signals import Interrupt
+from devhost.terminal.screen import Interrupt
 
 # The commands of a chat: lines that begin with a slash.
 

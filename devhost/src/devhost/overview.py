@@ -21,7 +21,7 @@ from devhost.plugin.keys import Parameter
 from devhost.plugin.nearest import nearest_plugin, nearest_strategy_plugin
 from devhost.plugin.problems import Level
 from devhost.scenario import SCENARIOS, SCRIPT, examples_of
-from devhost.terminal.run_view import open_console
+from devhost.terminal.screen import open_console
 from devhost.terminal.tables import preview, printable
 from devhost.text import real_path
 from devhost.tools.entity import refused_parameters

@@ -31,7 +31,7 @@ from devhost.plugin.contents import MAX_BYTES, MAX_FILES, REQUIREMENTS, Contents
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.nearest import nearest_plugin
 from devhost.process.plugin_process import PluginProcess
-from devhost.terminal.run_view import open_console
+from devhost.terminal.screen import open_console
 from devhost.terminal.tables import printable
 from devhost.text import real_path
 from devhost.words import counted, examples

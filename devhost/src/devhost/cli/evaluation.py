@@ -55,8 +55,7 @@ from devhost.options import DIRECTORY, FILE, argument, color_option, json_option
 from devhost.plugin.nearest import nearest_strategy_plugin
 from devhost.process.session import Watcher
 from devhost.scenario import Example, examples_of, parse_assignments, read_tool_setups
-from devhost.terminal.run_view import open_console
-from devhost.terminal.signals import on_ctrl_c
+from devhost.terminal.screen import on_ctrl_c, open_console
 from devhost.text import real_path
 from devhost.words import counted, examples
 

@@ -46,8 +46,7 @@ from devhost.process.session import Stop, Watcher, Watchers
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import Example, examples_of, read_tool_setups
 from devhost.terminal.chat_view import read_questions
-from devhost.terminal.run_view import ViewOptions, open_console
-from devhost.terminal.signals import on_ctrl_c
+from devhost.terminal.screen import ViewOptions, on_ctrl_c, open_console
 from devhost.text import Secrets
 from devhost.tools.setup import ToolSetup
 from devhost.trace.lines import UNKNOWN_FACTS, TraceWriter

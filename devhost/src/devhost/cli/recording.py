@@ -35,8 +35,8 @@ from devhost.process.session import Watchers
 from devhost.recording.case import recorded_case, refuse_to_overwrite, runs_of, write_case
 from devhost.recording.files import KeptFiles
 from devhost.scenario import Example, examples_of, read_tool_setups
-from devhost.terminal.run_view import RunView, ViewOptions, open_console
-from devhost.terminal.signals import on_ctrl_c
+from devhost.terminal.run_view import RunView
+from devhost.terminal.screen import ViewOptions, on_ctrl_c, open_console
 from devhost.tools.setup import ToolSetup
 from devhost.trace.lines import read_trace
 from devhost.trace.runs import traced_runs

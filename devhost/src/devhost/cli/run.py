@@ -25,8 +25,8 @@ from devhost.process.session import Watchers
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import Scenario, refuse_misfit
 from devhost.terminal.chat_view import ChatView, read_json_lines, read_questions
-from devhost.terminal.run_view import RunView, ViewOptions, open_console
-from devhost.terminal.signals import Interrupt, on_ctrl_c
+from devhost.terminal.run_view import RunView
+from devhost.terminal.screen import Interrupt, ViewOptions, on_ctrl_c, open_console
 from devhost.text import real_path
 from devhost.words import examples
 

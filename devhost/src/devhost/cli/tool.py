@@ -33,9 +33,8 @@ from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.session import Watcher, Watchers
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import read_credentials
-from devhost.terminal.run_view import open_console
-from devhost.terminal.signals import on_ctrl_c
-from devhost.terminal.tool_view import ToolView
+from devhost.terminal.run_view import ToolView
+from devhost.terminal.screen import Screen, ViewOptions, on_ctrl_c, open_console
 from devhost.text import Secrets, real_path
 from devhost.tools.setup import start_tool_plugin
 from devhost.words import examples
@@ -110,7 +109,7 @@ def tool(options: ToolOptions, models: ModelOptions, hosting: HostOptions) -> in
     found = find_tool(plugins, options.tool)
     credential_texts = read_credentials(plugins, options.credentials, os.environ)
     model = tool_model(models)
-    view = ToolView(console, traceback=options.traceback)
+    view = ToolView(console, ViewOptions(traceback=options.traceback), Screen(console))
     with run_folder("tool", options.trace) as folder, FileServer(ToolFileStore(folder)) as server:
         given = [given_file(text, hosting.limits) for text in options.files]
         asked = ask(found, dict(assignments(options.arguments, "--arg")), given, credential_texts, server)

@@ -28,7 +28,7 @@ from devhost.node.outputs.outputs import CONVERSATION_BYTES, Finding
 from devhost.node.parameters import Memory, PastTurn
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
-from devhost.terminal.signals import Interrupt
+from devhost.terminal.screen import Interrupt
 from devhost.terminal.tables import findings_list, on_a_line, printable, sources_table
 from devhost.text import Secrets
 from devhost.words import counted
@@ -168,9 +168,6 @@ class FlowChatView(FlowView):
         self._console.print(
             Text(f"{counted(len(self._rows), 'node')}, {words} {seconds:.1f} s", style if ended.error else "dim")
         )
-
-    def note(self, sentence: str) -> None:
-        self._console.print(Text(printable(sentence), "dim"), soft_wrap=True)
 
     def show_log(self) -> None:
         """The nodes of the last turn, with the trees of its agents."""

@@ -23,7 +23,7 @@ from devhost.flow.events import (
 from devhost.flow.surroundings import FlowEngine, FlowTurn, Surroundings
 from devhost.flow.view import FlowFacts, FlowView, findings_of
 from devhost.process.session import Watcher
-from devhost.terminal.run_view import ViewOptions
+from devhost.terminal.screen import ViewOptions
 from devhost.trace.flow import (
     FlowEndLine,
     FlowLine,

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from textwrap import indent
 from typing import Any, assert_never
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
@@ -29,12 +29,11 @@ from devhost.flow.surroundings import FlowTurn
 from devhost.node.outputs.outputs import AgentLog, Finding, LogEntry
 from devhost.node.outputs.run import report
 from devhost.protocol.wire import JsonObject
-from devhost.terminal.run_view import Screen, ViewOptions
+from devhost.terminal.screen import View
 from devhost.terminal.tables import (
     clipped,
     failure_text,
     findings_list,
-    heading,
     log_tree,
     preview,
     printable,
@@ -348,18 +347,11 @@ ENDINGS = {
 CHATFLOW = "chatflow"
 
 
-class FlowView:
-    def __init__(self, console: Console, options: ViewOptions | None = None) -> None:
-        self._console = console
-        self._options = options or ViewOptions()
-        self.screen = Screen(console, traceback=self._options.traceback)
-        self._begin()
-
+class FlowView(View):
     def _begin(self) -> None:
+        super()._begin()
         self._rows = Rows()
         self._sources: list[JsonObject] = []
-        self._said_anything = False
-        self._closed = False
 
     def open(self, file: FlowFile, turn: FlowTurn, notices: Iterable[str] = ()) -> None:
         self.open_with(FlowFacts.of(file, turn), notices)
@@ -378,25 +370,12 @@ class FlowView:
             table.add_row("file", Text(printable(name)))
         self._console.print(table)
 
-    def begin_answer(self) -> None:
-        """The plugins have started."""
-        self._console.print(heading("answer"))
-
-    def go_on(self, question: str) -> None:
-        """The next turn of a conversation."""
-        self._begin()
-        self._console.line()
-        self._console.print(Text.assemble(("question", "bold"), f"  {printable(question)}"))
-        self.begin_answer()
-
     def show(self, event: FlowEvent, at: float | None = None) -> None:
         """`at`: on another clock than this process's."""
         self._rows.add(event, time.monotonic() if at is None else at)
         match event:
             case AnswerText():
-                shown = printable(event.text)
-                self.screen.stream(shown, None)
-                self._said_anything = self._said_anything or bool(shown.strip())
+                self._say(event.text)
             case NodeStarted() | NodeEnded() | NodeRetried():
                 if isinstance(event, NodeEnded):
                     self._sources += _sources_of(event)
@@ -432,7 +411,7 @@ class FlowView:
         if ended.error:
             self._console.print(Text(printable(ended.error), "red"), soft_wrap=True)
         self._show_tracebacks()
-        self._closed = True
+        self._showed_how_far = True
 
     def _values(self, values: JsonObject) -> RenderableType | None:
         if not values:
@@ -466,35 +445,15 @@ class FlowView:
         )
         self._console.print(Text(words, style))
 
-    def abandon(self) -> None:
-        """The turn ends without an end of its own."""
-        self.screen.end_status()
-
     def show_how_far(self) -> None:
         """After Ctrl-C: the nodes until then."""
-        if self._closed:
-            return
-        self._closed = True
-        self.screen.end_status()
-        self.screen.end_line()
-        self.screen.say_what_starts()
-        if self._rows.roots:
-            tree = node_rows(self._rows, whole=self._options.verbose, now=time.monotonic())
-            self._section("nodes until Ctrl-C", tree)
+        self._show_how_far("nodes until Ctrl-C", self._nodes_so_far)
+
+    def _nodes_so_far(self) -> RenderableType | None:
+        return node_rows(self._rows, whole=self._options.verbose, now=time.monotonic()) if self._rows.roots else None
 
     def _finish_answer(self, ended: FlowEnded) -> None:
-        """What an Answer node put out without streaming it is shown here."""
-        self.screen.end_status()
-        self.screen.end_line()
-        if not self._said_anything:
-            answer = ended.outputs.get("answer")
-            self._console.print(Text(printable(answer)) if answer else Text("(no text)", "dim"))
-
-    def _section(self, title: str, content: RenderableType | None) -> None:
-        if content is not None:
-            self._console.line()
-            self._console.print(heading(title))
-            self._console.print(content)
+        self._end_answer(str(ended.outputs.get("answer") or ""))
 
 
 def _as_source(segment: JsonObject) -> JsonObject:

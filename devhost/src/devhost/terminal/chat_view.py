@@ -15,7 +15,8 @@ from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import Scenario
-from devhost.terminal.run_view import RunView, Screen, ViewOptions
+from devhost.terminal.run_view import RunView
+from devhost.terminal.screen import View, ViewOptions
 from devhost.terminal.tables import (
     facts_table,
     failure_text,
@@ -32,12 +33,10 @@ from devhost.words import counted
 NOTHING_YET = "There was no run yet."
 
 
-class ChatView:
+class ChatView(View):
     def __init__(self, console: Console, options: ViewOptions | None = None, *, show_log: bool) -> None:
-        self._console = console
-        self._options = options or ViewOptions()
+        super().__init__(console, options)
         self._show_log = show_log or self._options.verbose
-        self.screen = Screen(console, traceback=self._options.traceback)
 
     def open(self, scenario: Scenario, model: ModelDescription, notices: Sequence[str] = ()) -> None:
         facts = facts_table(scenario.name, scenario.description, scenario.strategy.identity.name, model, notices)
@@ -79,9 +78,6 @@ class ChatView:
         for hint in hints:
             self.note(hint)
         self._console.line()
-
-    def note(self, sentence: str) -> None:
-        self._console.print(Text(printable(sentence), "dim"))
 
     def show_log(self, run: Run | None) -> None:
         if run is None or not run.outputs.logs:

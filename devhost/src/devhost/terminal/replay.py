@@ -16,7 +16,8 @@ from devhost.models.backend import ModelDescription
 from devhost.node.messages import Message, NodeText, read_message
 from devhost.node.parameters import files_among
 from devhost.terminal.chat_view import PROMPT, ChatView
-from devhost.terminal.run_view import RunView, ViewOptions
+from devhost.terminal.run_view import RunView
+from devhost.terminal.screen import ViewOptions
 from devhost.terminal.tables import facts_table, printable
 from devhost.trace.lines import PrintedLine, Trace
 from devhost.trace.runs import Arrival, TracedRun, run_of, traced_runs

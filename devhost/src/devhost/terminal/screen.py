@@ -1,0 +1,236 @@
+"""The terminal while something runs: text that streams, lines in between, what is awaited, and Ctrl-C."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from devhost.node.outputs.run import RunError
+from devhost.options import color_option, option, traceback_option
+from devhost.process.session import Stop, Watcher
+from devhost.protocol.wire import JsonObject
+from devhost.terminal.tables import failure_text, given_file, heading, printable
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+
+@dataclass(frozen=True)
+class ViewOptions:
+    color: bool = color_option()
+    traceback: bool = traceback_option()
+    verbose: bool = option("--verbose", is_flag=True, help="Show log entries whole, not the beginning of each.")
+
+
+# The terminal while a run goes on: text that streams, lines that come in between, and what is awaited.
+#
+# A line never stands in the middle of another one.
+
+
+class Screen(Watcher):
+    def __init__(self, console: Console, *, traceback: bool = False) -> None:
+        self.console = console
+        self.at_line_start = True
+        self._traceback = traceback
+        self._status: Status | None = None
+        self._starting: Sequence[str] = ()
+        self._start_began = 0.0
+        self._writing = threading.RLock()
+
+    def stream(self, text: str, style: str | None) -> None:
+        """A piece of a text; the next piece goes on where it ends."""
+        with self._writing:
+            self.end_status()
+            self.console.out(text, style=style, highlight=False, end="")
+            self.at_line_start = text.endswith("\n")
+
+    def end_line(self) -> None:
+        with self._writing:
+            if not self.at_line_start:
+                self.console.line()
+            self.at_line_start = True
+
+    def printed(self, plugin: str, text: str, *, exact: bool) -> None:
+        del exact  # in a terminal the time alone says where a line belongs
+        with self._writing:
+            self.end_line()
+            shown = Text.assemble((f"{printable(plugin)} | ", "magenta"), (printable(text), "dim"), overflow="fold")
+            self.console.print(shown, soft_wrap=True)
+
+    def failed(self, tool: str, error: RunError) -> None:
+        """Only with --traceback: the strategy deals with the error, and says of it what it wants."""
+        if self._traceback:
+            with self._writing:
+                self.end_line()
+                self.console.print(Text(f"tool {printable(tool)} failed", "red"))
+                self.console.print(failure_text(RunError(error.kind, error.message, error.traceback), traceback=True))
+
+    def starting(self, plugins: Sequence[str]) -> None:
+        with self._writing:
+            if not self._starting:
+                self._start_began = time.monotonic()
+            began, self._starting = bool(self._starting), plugins
+            names = f"starting {', '.join(map(printable, plugins))} …"
+            if not plugins:
+                self.end_status()
+            elif self.console.is_terminal:
+                self.show_status(names)
+            elif not began:
+                self.console.print(Text(names, "dim"))
+
+    def say_what_starts(self) -> None:
+        """After Ctrl-C: the plugins that were still starting."""
+        with self._writing:
+            self.end_status()
+            if self._starting:
+                seconds = time.monotonic() - self._start_began
+                names = ", ".join(map(printable, self._starting))
+                self.console.print(Text(f"… {names} still starting after {seconds:.1f} s", "yellow"))
+            self._starting = ()
+
+    def show_status(self, label: str) -> None:
+        """The running step, while nothing streams; below an unfinished line a status would break the line."""
+        with self._writing:
+            if not self.console.is_terminal or not self.at_line_start:
+                return
+            if self._status is None:
+                self._status = self.console.status(Text(label))
+                self._status.start()
+            else:
+                self._status.update(Text(label))
+
+    def end_status(self) -> None:
+        with self._writing:
+            if self._status is not None:
+                self._status.stop()
+                self._status = None
+
+
+PIPED_WIDTH = 120
+
+
+def open_console(*, stderr: bool, color: bool) -> Console:
+    console = (
+        Console(stderr=stderr, highlight=False) if color else Console(stderr=stderr, highlight=False, color_system=None)
+    )
+    if not console.is_terminal:
+        console.width = PIPED_WIDTH
+    return console
+
+
+class View:
+    """What the views of a run, of a flow and of a tool have in common."""
+
+    def __init__(self, console: Console, options: ViewOptions | None = None, screen: Screen | None = None) -> None:
+        """With a `screen`, on that of a conversation."""
+        self._console = console
+        self._options = options or ViewOptions()
+        self.screen = screen or Screen(console, traceback=self._options.traceback)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._said_anything = False
+        self._showed_how_far = False
+
+    def begin_answer(self) -> None:
+        """The plugins have started."""
+        self._console.print(heading("answer"))
+
+    def go_on(self, question: str, files: Iterable[JsonObject] = ()) -> None:
+        """The next turn of a conversation."""
+        self._begin()
+        self._console.line()
+        self._console.print(Text.assemble(("question", "bold"), f"  {printable(question)}"))
+        self.show_files(files)
+        self.begin_answer()
+
+    def show_files(self, files: Iterable[JsonObject]) -> None:
+        """Those that go with the question."""
+        for file in files:
+            self._console.print(Text.assemble(("file", "bold"), f"  {given_file(file)}"))
+
+    def note(self, sentence: str) -> None:
+        self._console.print(Text(printable(sentence), "dim"), soft_wrap=True)
+
+    def abandon(self) -> None:
+        """It ends without an outcome."""
+        self.screen.end_status()
+
+    def _say(self, text: str, style: str | None = None) -> None:
+        """A piece of the answer."""
+        shown = printable(text)
+        self.screen.stream(shown, style)
+        self._said_anything = self._said_anything or bool(shown.strip())
+
+    def _end_answer(self, unsaid: str = "") -> None:
+        """`unsaid`: what was put out without being streamed."""
+        self.screen.end_status()
+        self.screen.end_line()
+        if not self._said_anything:
+            self._console.print(Text(printable(unsaid)) if unsaid else Text("(no text)", "dim"))
+
+    def _show_how_far(self, title: str, made: Callable[[], RenderableType | None]) -> None:
+        """After Ctrl-C: what there was until then, once."""
+        if not self._showed_how_far:
+            self._showed_how_far = True
+            self.screen.end_status()
+            self.screen.end_line()
+            self.screen.say_what_starts()
+            self._section(title, made())
+
+    def _section(self, title: str, content: RenderableType | None, *, soft_wrap: bool = False) -> None:
+        if content is not None:
+            self._console.line()
+            self._console.print(heading(title))
+            self._console.print(content, soft_wrap=soft_wrap)
+
+
+# Ctrl-C: in a conversation it ends a turn, and at the prompt it is Python's own KeyboardInterrupt.
+#
+# A handler instead of an exception: an exception could strike in the middle of a line that is written to a plugin.
+
+
+@contextmanager
+def on_ctrl_c(show: Callable[[], None]) -> Iterator[None]:
+    """Shows what a person wants to see of what Ctrl-C ended; the exception goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        show()
+        raise
+
+
+class Interrupt:
+    def __init__(self, *, only_turns: bool = False) -> None:
+        """`only_turns`: between two turns it has no effect, because it was meant for the turn that has just ended."""
+        self._only_turns = only_turns
+        self._stop: Stop | None = None
+
+    @contextmanager
+    def handled(self) -> Iterator[None]:
+        before = signal.signal(signal.SIGINT, self._handle)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    @contextmanager
+    def stops_a_turn(self) -> Iterator[Stop]:
+        self._stop = Stop()
+        try:
+            yield self._stop
+        finally:
+            self._stop = None
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        if self._stop is not None:
+            self._stop.request()
+        elif not self._only_turns:
+            raise KeyboardInterrupt
