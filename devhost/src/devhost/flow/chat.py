@@ -4,8 +4,7 @@ import json
 import sys
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -14,49 +13,22 @@ from typing import Protocol
 from rich.table import Table
 from rich.text import Text
 
-from devhost.chat import Typed, help_on, read_command
-from devhost.errors import HostError
+from devhost.chat import Talk
 from devhost.files import LocalFile, local_files
 from devhost.flow.document import FlowFile
 from devhost.flow.events import AnswerText, FlowEnded, FlowEvent
 from devhost.flow.surroundings import FlowEngine, FlowTurn, Surroundings
 from devhost.flow.view import ENDINGS, FlowView, findings_of, node_rows, watched
-from devhost.host.host import STARTED_AGAIN, ToolHost
+from devhost.host.host import ToolHost
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import gist
 from devhost.node.outputs.outputs import CONVERSATION_BYTES, Finding
 from devhost.node.parameters import Memory, PastTurn
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
-from devhost.terminal.screen import Interrupt
 from devhost.terminal.tables import findings_list, on_a_line, printable, sources_table
 from devhost.text import Secrets
 from devhost.words import counted
-
-# The commands of a chat with a flow.
-
-
-class FlowCommand(StrEnum):
-    VARIABLES = "/variables"
-    LOG = "/log"
-    SOURCES = "/sources"
-    FILE = "/file"
-    RESET = "/reset"
-    HELP = "/help"
-
-
-HELP = help_on(
-    {
-        FlowCommand.VARIABLES: ("", "show the conversation variables, with their types and sizes"),
-        FlowCommand.LOG: ("", "show the nodes of the last turn, with the log trees of its agents"),
-        FlowCommand.SOURCES: ("", "show the sources of the last turn"),
-        FlowCommand.FILE: (" PATH", "send a file with the next message"),
-        FlowCommand.RESET: ("", "begin a new conversation: its memory and its variables are those of the beginning"),
-        FlowCommand.HELP: ("", "show this list"),
-    },
-    "the flow",
-)
-
 
 # What Dify keeps of a conversation with a chatflow, from turn to turn: its id, memory and conversation variables.
 
@@ -207,7 +179,27 @@ class AroundTurn(Protocol):
         """`number`: of the turn in the conversation, from 1. `asked`: how often it had this question before."""
 
 
-class FlowChat:
+class FlowCommand(StrEnum):
+    VARIABLES = "/variables"
+    LOG = "/log"
+    SOURCES = "/sources"
+    FILE = "/file"
+    RESET = "/reset"
+    HELP = "/help"
+
+
+class FlowChat(Talk[FlowCommand, ToolHost]):
+    commands = FlowCommand
+    meanings = {  # noqa: RUF012 - it is never changed
+        FlowCommand.VARIABLES: ("", "show the conversation variables, with their types and sizes"),
+        FlowCommand.LOG: ("", "show the nodes of the last turn, with the log trees of its agents"),
+        FlowCommand.SOURCES: ("", "show the sources of the last turn"),
+        FlowCommand.FILE: (" PATH", "send a file with the next message"),
+        FlowCommand.RESET: ("", "begin a new conversation: its memory and its variables are those of the beginning"),
+        FlowCommand.HELP: ("", "show this list"),
+    }
+    addressee = "the flow"
+
     def __init__(  # noqa: PLR0913 - what it is made of
         self,
         begin: Callable[[], FlowConversation],
@@ -219,7 +211,7 @@ class FlowChat:
         strict: bool,
     ) -> None:
         """`begin` makes a new conversation. `hidden` is never shown. `strict`: broken rules of Dify are shown."""
-        self.broke_rules = False
+        super().__init__(view)
         self._begin = begin
         self._around = around
         self._view = view
@@ -227,33 +219,14 @@ class FlowChat:
         self._hidden = hidden
         self._limits = limits
         self._added: tuple[LocalFile, ...] = ()
-        self._interrupt = Interrupt()
         self._reset()
 
     def _reset(self) -> None:
         self._conversation = self._begin()
         self._asked: Counter[str] = Counter()
 
-    def converse(self, lines: Iterable[str], start_host: Callable[[], AbstractContextManager[ToolHost]]) -> None:
-        with ExitStack() as hosts, self._interrupt.handled():
-            host = hosts.enter_context(start_host())
-            for question in self._questions(lines):
-                with self._interrupt.stops_a_turn() as stop:
-                    self._ask(host, question, stop)
-                if host.lost_a_plugin:
-                    self._view.note(STARTED_AGAIN)
-                    hosts.close()
-                    host = hosts.enter_context(start_host())
-
-    def _questions(self, lines: Iterable[str]) -> Iterator[str]:
-        for line in lines:
-            if line.startswith("/"):
-                self._obey(read_command(line, FlowCommand))
-            else:
-                yield line.strip()
-
-    def _obey(self, typed: Typed[FlowCommand]) -> None:
-        match typed.command:
+    def _obey(self, command: FlowCommand, words: str) -> None:
+        match command:
             case FlowCommand.VARIABLES:
                 self._view.show_variables(self._hidden.masked(self._conversation.variables))
             case FlowCommand.LOG:
@@ -261,24 +234,16 @@ class FlowChat:
             case FlowCommand.SOURCES:
                 self._view.show_sources()
             case FlowCommand.FILE:
-                self._attach(typed.words)
+                self._attach(words, self._add, "message")
             case FlowCommand.RESET:
                 self._reset()
                 self._view.note("A new conversation begins: memory and conversation variables are as in the beginning.")
             case FlowCommand.HELP:
-                self._view.note(HELP)
-            case None:
-                self._view.note(f"{typed.name} is not a command of the chat, and was not sent.\n{HELP}")
+                self._view.note(self.help)
 
-    def _attach(self, path: str) -> None:
-        """`path` may stand in quotes, as a terminal writes a file that is dropped on it."""
-        try:
-            paths = [*(file.path for file in self._added), Path(path.strip("'\""))]
-            self._added = local_files(paths, self._limits)
-        except HostError as error:
-            self._view.note(str(error) if path else f"{FlowCommand.FILE} needs the path of a file.")
-            return
-        self._view.note(f"{self._added[-1].path.name} goes with the next message.")
+    def _add(self, path: Path) -> LocalFile:
+        self._added = local_files([*(file.path for file in self._added), path], self._limits)
+        return self._added[-1]
 
     def _ask(self, host: ToolHost, question: str, stop: Stop) -> None:
         asked = self._asked[gist(question)]

@@ -50,6 +50,24 @@ from devhost.plugin.keys import Parameter
 from devhost.protocol.wire import JsonObject
 from devhost.tools.tool import Surroundings, Tool, call_tool
 
+
+class _OwnNode[Data: BaseNodeData](Node[Data]):
+    """A node that the engine does not have; `playing` is the turn."""
+
+    @override
+    def __init__(
+        self, node_id: str, data: Data, *, init_params: InitParams, runtime_state: RuntimeState, playing: Playing
+    ) -> None:
+        super().__init__(node_id=node_id, data=data, init_params=init_params, runtime_state=runtime_state)
+        self._playing = playing
+        self._node = playing.file.nodes[node_id]
+
+    @classmethod
+    @override
+    def version(cls) -> str:
+        return "1"
+
+
 # Dify's Agent node on the engine: a strategy's run as the engine's events.
 #
 # The rules are those of `devhost.node`, recorded from Dify's own node; the engine's error branch, default value and
@@ -62,30 +80,15 @@ class AgentNodeData(BaseNodeData):
     agent_parameters: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
 
-class AgentNode(Node[AgentNodeData]):
+class AgentNode(_OwnNode[AgentNodeData]):
     node_type = BuiltinNodeTypes.AGENT
 
     @override
-    def __init__(
-        self,
-        node_id: str,
-        data: AgentNodeData,
-        *,
-        init_params: InitParams,
-        runtime_state: RuntimeState,
-        playing: Playing,
-    ) -> None:
-        super().__init__(node_id=node_id, data=data, init_params=init_params, runtime_state=runtime_state)
-        self._playing = playing
-        self._node = playing.file.nodes[node_id]
+    def __init__(self, node_id: str, data: AgentNodeData, **parts: Any) -> None:
+        super().__init__(node_id, data, **parts)
         self._inputs: JsonObject = {}
         self._streamed = {"text"}
         """Outputs that stream: an Answer node waits for the end of each before it goes on."""
-
-    @classmethod
-    @override
-    def version(cls) -> str:
-        return "1"
 
     @override
     def _run(self) -> Generator[NodeEventPayload, None, None]:
@@ -215,26 +218,8 @@ class KnowledgeNodeData(BaseNodeData):
     query_variable_selector: list[str] = Field(default_factory=list)
 
 
-class KnowledgeNode(Node[KnowledgeNodeData]):
+class KnowledgeNode(_OwnNode[KnowledgeNodeData]):
     node_type = BuiltinNodeTypes.KNOWLEDGE_RETRIEVAL
-
-    @override
-    def __init__(
-        self,
-        node_id: str,
-        data: KnowledgeNodeData,
-        *,
-        init_params: InitParams,
-        runtime_state: RuntimeState,
-        playing: Playing,
-    ) -> None:
-        super().__init__(node_id=node_id, data=data, init_params=init_params, runtime_state=runtime_state)
-        self._playing = playing
-
-    @classmethod
-    @override
-    def version(cls) -> str:
-        return "1"
 
     @override
     def _run(self) -> NodeRunResult:
@@ -244,7 +229,7 @@ class KnowledgeNode(Node[KnowledgeNodeData]):
         if not query.value:
             return _refused("Query is required.")
         with self._playing.mistakes.watched():
-            found = retrieved(self._playing.around.knowledge, self._playing.file.nodes[self.id])
+            found = retrieved(self._playing.around.knowledge, self._node)
         return NodeRunResult(
             status=WorkflowNodeExecutionStatus.SUCCEEDED,
             inputs={"query": query.value},
