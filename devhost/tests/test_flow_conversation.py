@@ -11,9 +11,8 @@ import pytest
 from devhost.files import LocalFile
 from devhost.flow.chat import FlowConversation
 from devhost.flow.document import FlowFile, FlowNode
-from devhost.flow.events import AnswerText, FlowEnded, FlowEvent
 from devhost.flow.script import FlowScript, ScriptedModels
-from devhost.flow.surroundings import FlowTurn, Surroundings
+from devhost.flow.turn import AnswerText, FlowEnded, FlowEvent, FlowTurn, Surroundings
 from devhost.host.host import start_tools
 from devhost.limits import HostLimits
 from devhost.trace.flow import FlowStatus

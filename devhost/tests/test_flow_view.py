@@ -12,7 +12,8 @@ from rich.console import Console
 
 from devhost.errors import TraceError
 from devhost.flow.document import FlowNode, Form
-from devhost.flow.events import (
+from devhost.flow.traces import FlowTrace, replay_flow
+from devhost.flow.turn import (
     AgentLog,
     AnswerText,
     FlowEnded,
@@ -22,7 +23,6 @@ from devhost.flow.events import (
     NodeRetried,
     NodeStarted,
 )
-from devhost.flow.traces import FlowTrace, replay_flow
 from devhost.flow.view import FlowFacts, FlowView, findings_of, flow_report, watched
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.outputs import Finding, LogEntry, NodeOutputs, no_usage

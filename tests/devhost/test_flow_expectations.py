@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from devhost.flow.cases import Outcome, checks
 from devhost.flow.document import FlowFile
-from devhost.flow.events import FlowEnded, NodeEnded
 from devhost.flow.expectations import FlowExpected
+from devhost.flow.turn import FlowEnded, NodeEnded
 from devhost.node.outputs.outputs import NodeOutputs
 from devhost.node.outputs.run import CallsMade, Run
 from tests.devhost import ROOT

@@ -6,10 +6,9 @@ from typing import Self
 
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
-from devhost.flow.events import FlowEnded, FlowEvent, NodeEnded
 from devhost.flow.outside import Allowed
 from devhost.flow.script import FlowScript, ScriptedModels
-from devhost.flow.surroundings import FlowTurn, Surroundings
+from devhost.flow.turn import FlowEnded, FlowEvent, FlowTurn, NodeEnded, Surroundings
 from devhost.host.host import ToolHost
 from devhost.protocol.wire import JsonObject
 

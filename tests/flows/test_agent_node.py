@@ -7,8 +7,7 @@ import pytest
 from devhost.errors import ParameterError
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
-from devhost.flow.events import AgentLog, AnswerText, FlowEvent, NodeEnded
-from devhost.flow.surroundings import FlowTurn
+from devhost.flow.turn import AgentLog, AnswerText, FlowEvent, FlowTurn, NodeEnded
 from devhost.host.host import Host
 from tests.flows.playing import WORKFLOWS, Played, surroundings
 

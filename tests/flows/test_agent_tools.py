@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from devhost.flow.surroundings import FlowTurn
+from devhost.flow.turn import FlowTurn
 from devhost.host.host import Host
 from devhost.protocol.wire import JsonObject
 from support.flow_documents import START, answer, chain, chatflow, node

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from devhost.errors import FlowFileError
-from devhost.flow.surroundings import FlowTurn
+from devhost.flow.turn import FlowTurn
 from devhost.protocol.wire import JsonObject
 from support.flow_documents import Edge, chain, end, iteration, node, start, workflow
 from tests.flows.playing import Played

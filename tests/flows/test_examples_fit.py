@@ -11,7 +11,7 @@ from devhost.flow.engine.play import Stretch
 from devhost.flow.engine.turn import Forms, Playing
 from devhost.flow.outside import Allowed
 from devhost.flow.script import FlowScript, ScriptedModels
-from devhost.flow.surroundings import FlowTurn, Surroundings
+from devhost.flow.turn import FlowTurn, Surroundings
 from tests.flows.playing import ROOT
 
 FLOWS = {f"{file.parent.name}/{file.stem}": file for file in sorted(ROOT.glob("examples/*/*.yml"))}

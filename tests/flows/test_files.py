@@ -8,7 +8,7 @@ import pytest
 
 from devhost.cli.commands import main
 from devhost.files import LocalFile
-from devhost.flow.surroundings import FlowTurn
+from devhost.flow.turn import FlowTurn
 from devhost.host.host import Host
 from devhost.limits import HostLimits
 from support.flow_documents import START, answer, chain, chatflow, end, node, tool, variable, workflow

@@ -14,7 +14,7 @@ from devhost.errors import FlowFileError
 from devhost.flow.chat import FlowConversation
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
-from devhost.flow.surroundings import FlowTurn
+from devhost.flow.turn import FlowTurn
 from devhost.host.host import Host
 from devhost.protocol.wire import JsonObject
 from support.flow_documents import START, answer, chain, chatflow, mixed, node, tool, workflow

@@ -5,9 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from devhost.flow.events import NodeStarted
 from devhost.flow.page.page import render_flow_page
-from devhost.flow.surroundings import FlowTurn
+from devhost.flow.turn import FlowTurn, NodeStarted
 from devhost.host.host import Host
 from devhost.protocol.wire import JsonObject
 from devhost.trace.lines import read_trace

@@ -10,8 +10,7 @@ from devhost.files import LocalFile
 from devhost.flow.document import TIMEOUT, AnswerForm, Button, FlowFile, Form, FormAnswer, FormField
 from devhost.flow.engine.play import Stretch, play
 from devhost.flow.engine.turn import Forms, Playing
-from devhost.flow.events import AnswerText, FlowEnded, FlowEvent, FlowPaused, NodeEnded, NodeStarted
-from devhost.flow.surroundings import FlowTurn
+from devhost.flow.turn import AnswerText, FlowEnded, FlowEvent, FlowPaused, FlowTurn, NodeEnded, NodeStarted
 from devhost.host.host import start_tools
 from devhost.limits import HostLimits
 from support.flow_documents import START, Edge, answer, chatflow, iteration, node

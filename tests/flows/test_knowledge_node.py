@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from devhost.errors import ParameterError
-from devhost.flow.events import SourcesRead
-from devhost.flow.surroundings import FlowTurn
+from devhost.flow.turn import FlowTurn, SourcesRead
 from support.flow_documents import START, answer, chain, chatflow, knowledge, llm
 from tests.flows.playing import Played
 

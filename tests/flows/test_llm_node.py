@@ -12,8 +12,7 @@ from devhost.errors import ParameterError
 from devhost.files import LocalFile
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
-from devhost.flow.events import AnswerText, NodeRetried
-from devhost.flow.surroundings import FlowTurn, Surroundings
+from devhost.flow.turn import AnswerText, FlowTurn, NodeRetried, Surroundings
 from devhost.host.host import start_tools
 from devhost.limits import HostLimits
 from devhost.models.backend import MediaPart, ModelDescription, ModelRequest, TextPart, chunk

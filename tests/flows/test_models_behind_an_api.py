@@ -9,8 +9,7 @@ import pytest
 from devhost.cli.flow import ModelsBehindAnApi
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
-from devhost.flow.events import AnswerText
-from devhost.flow.surroundings import FlowTurn, Surroundings
+from devhost.flow.turn import AnswerText, FlowTurn, Surroundings
 from devhost.hosting import ModelOptions
 from devhost.models.openai_api.provider import Api
 from fake_openai import KEY, Call, FakeOpenAI, Turn, rate_limited

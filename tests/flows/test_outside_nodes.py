@@ -12,7 +12,7 @@ from devhost.flow.checks import check_flow
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
 from devhost.flow.outside import Allowed
-from devhost.flow.surroundings import FlowTurn, Surroundings
+from devhost.flow.turn import FlowTurn, Surroundings
 from devhost.host.host import Host
 from devhost.protocol.wire import JsonObject
 from support.flow_documents import chain, end, node, start, workflow

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from devhost.flow.surroundings import FlowTurn
+from devhost.flow.turn import FlowTurn
 from devhost.node.parameters import Memory, PastTurn
 from devhost.protocol.wire import JsonObject
 from support.flow_documents import START, Edge, answer, chain, chatflow, classifier, extractor

@@ -13,8 +13,7 @@ import pytest
 from devhost.conversation import was_stopped
 from devhost.flow.document import FlowFile, FlowNode
 from devhost.flow.engine.play import play
-from devhost.flow.events import AgentLog, FlowEnded, NodeEnded, NodeStarted
-from devhost.flow.surroundings import FlowTurn
+from devhost.flow.turn import AgentLog, FlowEnded, FlowTurn, NodeEnded, NodeStarted
 from devhost.host.host import Host
 from devhost.models.backend import ModelBackend
 from devhost.node.outputs.run import Run

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from devhost.errors import ParameterError
-from devhost.flow.events import AnswerText
-from devhost.flow.surroundings import FlowTurn
+from devhost.flow.turn import AnswerText, FlowTurn
 from devhost.host.host import Host, ToolHost, start_tools
 from devhost.limits import HostLimits
 from devhost.protocol.wire import JsonObject

@@ -69,40 +69,11 @@ if TYPE_CHECKING:
     from devhost.trace.lines import Trace, TraceWriter, read_trace
     from devhost.trace.runs import TracedRun, run_of, traced_runs
 
-__all__ = [
-    "ApiFault",
-    "Connection",
-    "Finding",
-    "FunctionTool",
-    "Host",
-    "HostError",
-    "HostLimits",
-    "ModelBackend",
-    "ModelCallError",
-    "ModelDescription",
-    "ModelRequest",
-    "NodeOutputs",
-    "OpenAIModel",
-    "ParameterError",
-    "PluginLostError",
-    "PluginStartError",
-    "Run",
-    "RunError",
-    "ScriptedModel",
-    "Stop",
-    "ToolSetup",
-    "Trace",
-    "TraceError",
-    "TraceWriter",
-    "TracedRun",
-    "Watcher",
-    "chunk",
-    "read_fault",
-    "read_trace",
-    "run_of",
-    "tool_call",
-    "traced_runs",
-]
+__all__ = ["ApiFault", "Connection", "Finding", "FunctionTool", "Host", "HostError", "HostLimits", "ModelBackend"]
+__all__ += ["ModelCallError", "ModelDescription", "ModelRequest", "NodeOutputs", "OpenAIModel", "ParameterError"]
+__all__ += ["PluginLostError", "PluginStartError", "Run", "RunError", "ScriptedModel", "Stop", "ToolSetup", "Trace"]
+__all__ += ["TraceError", "TraceWriter", "TracedRun", "Watcher", "chunk", "read_fault", "read_trace", "run_of"]
+__all__ += ["tool_call", "traced_runs"]
 
 _PLACES = {
     "errors": ("HostError", "ParameterError", "PluginLostError", "PluginStartError", "TraceError"),

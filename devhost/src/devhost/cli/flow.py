@@ -23,8 +23,8 @@ from devhost.flow.environment import go_on_in_flow_environment, has_engine, load
 from devhost.flow.forms import ask_at_terminal, read_answers
 from devhost.flow.outside import Allowed
 from devhost.flow.script import FlowScript, TurnScript, read_knowledge
-from devhost.flow.surroundings import FlowTurn, Surroundings
 from devhost.flow.traces import FlowTrace
+from devhost.flow.turn import FlowTurn, Surroundings
 from devhost.flow.view import FlowView, findings_of, flow_report
 from devhost.host.host import Host, ToolHost, start_tools
 from devhost.hosting import (

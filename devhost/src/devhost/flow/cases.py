@@ -12,12 +12,11 @@ from devhost.flow.chat import FlowConversation
 from devhost.flow.checks import filled_inputs, with_read_files
 from devhost.flow.document import FlowFile
 from devhost.flow.environment import load_engine
-from devhost.flow.events import FlowEnded, FlowEvent, NodeEnded
 from devhost.flow.expectations import FlowExpected, Missing, NodeExpected, ValueExpected, found_at, value_checks
 from devhost.flow.forms import Answers, Ask, GivenAnswers, scripted_answers, together
 from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.script import FlowScript, Knowledge, ScriptedModels, TurnScript
-from devhost.flow.surroundings import ModelOfNode, Surroundings
+from devhost.flow.turn import FlowEnded, FlowEvent, ModelOfNode, NodeEnded, Surroundings
 from devhost.flow.view import PlayedTurn, watched
 from devhost.host.host import ToolHost
 from devhost.limits import HostLimits

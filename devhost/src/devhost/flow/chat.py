@@ -16,8 +16,7 @@ from rich.text import Text
 from devhost.chat import Talk
 from devhost.files import LocalFile, local_files
 from devhost.flow.document import FlowFile
-from devhost.flow.events import AnswerText, FlowEnded, FlowEvent
-from devhost.flow.surroundings import FlowEngine, FlowTurn, Surroundings
+from devhost.flow.turn import AnswerText, FlowEnded, FlowEngine, FlowEvent, FlowTurn, Surroundings
 from devhost.flow.view import ENDINGS, FlowView, findings_of, node_rows, watched
 from devhost.host.host import ToolHost
 from devhost.limits import HostLimits

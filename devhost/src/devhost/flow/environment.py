@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NoReturn, cast
 
 from devhost.errors import FlowEnvironmentError
-from devhost.flow.surroundings import FlowEngine
+from devhost.flow.turn import FlowEngine
 from devhost.home import REPOSITORY, devhost_command
 
 ENGINE = "graphon"

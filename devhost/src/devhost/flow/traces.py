@@ -9,18 +9,20 @@ from rich.text import Text
 
 from devhost.errors import TraceError
 from devhost.flow.document import FlowFile, FlowNode, Form
-from devhost.flow.events import (
+from devhost.flow.turn import (
     AgentLog,
     AnswerText,
     FlowEnded,
+    FlowEngine,
     FlowEvent,
     FlowPaused,
+    FlowTurn,
     NodeEnded,
     NodeRetried,
     NodeStarted,
     SourcesRead,
+    Surroundings,
 )
-from devhost.flow.surroundings import FlowEngine, FlowTurn, Surroundings
 from devhost.flow.view import FlowFacts, FlowView, findings_of
 from devhost.process.session import Watcher
 from devhost.terminal.screen import ViewOptions

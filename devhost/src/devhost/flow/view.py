@@ -14,18 +14,18 @@ from rich.text import Text
 from rich.tree import Tree
 
 from devhost.flow.document import FlowFile, FlowNode
-from devhost.flow.events import AgentLog as AgentLogged
-from devhost.flow.events import (
+from devhost.flow.turn import AgentLog as AgentLogged
+from devhost.flow.turn import (
     AnswerText,
     FlowEnded,
     FlowEvent,
     FlowPaused,
+    FlowTurn,
     NodeEnded,
     NodeRetried,
     NodeStarted,
     SourcesRead,
 )
-from devhost.flow.surroundings import FlowTurn
 from devhost.node.outputs.outputs import AgentLog, Finding, LogEntry
 from devhost.node.outputs.run import report
 from devhost.protocol.wire import JsonObject

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NoReturn, override
+from typing import Any, NoReturn, override
 
 from graphon.file.enums import FileTransferMethod, FileType
 from graphon.file.models import File
@@ -145,24 +145,11 @@ class FileService(
     def http_get(self, url: str, *, follow_redirects: bool = True) -> NoReturn:
         raise HostError(f"devhost fetches no file from another server: {url}")
 
-    # The engine asks for none of the following, which its interface has for Dify's own code.
-
-    @override
-    def storage_load(self, path: str, *, stream: bool = False) -> NoReturn:
+    def _never(self, *_: object, **__: object) -> NoReturn:
+        """The engine asks for none of these, which its interface has for Dify's own code."""
         raise HostError(NOT_ASKED)
 
-    @override
-    def resolve_upload_file_url(
-        self, *, upload_file_id: str, as_attachment: bool = False, for_external: bool = True
-    ) -> NoReturn:
-        raise HostError(NOT_ASKED)
-
-    @override
-    def resolve_tool_file_url(self, *, tool_file_id: str, extension: str, for_external: bool = True) -> NoReturn:
-        raise HostError(NOT_ASKED)
-
-    @override
-    def verify_preview_signature(
-        self, *, preview_kind: Literal["image", "file"], file_id: str, timestamp: str, nonce: str, sign: str
-    ) -> NoReturn:
-        raise HostError(NOT_ASKED)
+    storage_load = _never
+    resolve_upload_file_url = _never
+    resolve_tool_file_url = _never
+    verify_preview_signature = _never

@@ -1,9 +1,7 @@
 """The nodes that ask Dify's services in Dify, and devhost here."""
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from queue import SimpleQueue
-from threading import Thread
 from typing import Any, cast, override
 
 from graphon.dsl.code_runtime import SandboxCodeExecutionError, _transformer_for
@@ -37,7 +35,7 @@ from devhost.errors import HostError, InvocationError, NodeFailedError, NodePara
 from devhost.flow.document import FlowNode
 from devhost.flow.engine.files import list_of, made_by_tool
 from devhost.flow.engine.models import AskedModel
-from devhost.flow.engine.turn import Playing, plain_variables
+from devhost.flow.engine.turn import Driven, Playing, plain_variables
 from devhost.flow.outside import CodeError, run_program
 from devhost.flow.script import retrieved
 from devhost.flow.tools import Panel
@@ -96,33 +94,22 @@ class AgentNode(_OwnNode[AgentNodeData]):
             yield from self._played()
 
     def _played(self) -> Iterator[NodeEventPayload]:
-        said: SimpleQueue[JsonObject | Run | Exception] = SimpleQueue()
         variables = plain_variables(self.runtime_state.variable_pool)
-        Thread(target=self._play_into, args=(variables, said), daemon=True).start()
-        while True:
-            match message := said.get():
-                case Run():
-                    if was_stopped(message):
-                        self._playing.ending.wait()
-                    for output in sorted(self._streamed):
-                        yield self._chunk(output, "", is_final=True)
-                    yield StreamCompletedEvent(node_run_result=self._result(message))
-                    return
-                case NodeParameterError():
-                    yield StreamCompletedEvent(node_run_result=_failed(message.words, type(message).__name__))
-                    return
-                case Exception():
-                    raise message
-                case _:
-                    yield from self._events(message)
-
-    def _play_into(self, variables: JsonObject, said: SimpleQueue[JsonObject | Run | Exception]) -> None:
+        said: Driven[JsonObject | Run] = Driven(lambda put: put(self._play(variables, put)))
         try:
-            said.put(self._play(variables, said.put))
-        except Exception as error:  # noqa: BLE001 - raised again in the engine's thread
-            said.put(error)
+            for message in said:
+                yield from self._ended(message) if isinstance(message, Run) else self._events(message)
+        except NodeParameterError as error:
+            yield StreamCompletedEvent(node_run_result=_failed(error.words, type(error).__name__))
 
-    def _play(self, variables: JsonObject, on_message: Any) -> Run:  # noqa: ANN401 - the queue's put
+    def _ended(self, run: Run) -> Iterator[NodeEventPayload]:
+        if was_stopped(run):
+            self._playing.ending.wait()
+        for output in sorted(self._streamed):
+            yield self._chunk(output, "", is_final=True)
+        yield StreamCompletedEvent(node_run_result=self._result(run))
+
+    def _play(self, variables: JsonObject, on_message: Callable[[JsonObject], None]) -> Run:
         turn, around = self._playing.turn, self._playing.around
         host = around.host
         if not isinstance(host, Host):

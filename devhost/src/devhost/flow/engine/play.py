@@ -43,18 +43,19 @@ from devhost.errors import FlowFileError, UnansweredFormError
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.factory import FlowNodeFactory
 from devhost.flow.engine.turn import Forms, Playing, conversation_of, filled_pool, plain
-from devhost.flow.events import (
+from devhost.flow.turn import (
     AgentLog,
     AnswerText,
     FlowEnded,
     FlowEvent,
     FlowPaused,
+    FlowTurn,
     NodeEnded,
     NodeRetried,
     NodeStarted,
     SourcesRead,
+    Surroundings,
 )
-from devhost.flow.surroundings import FlowTurn, Surroundings
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
 from devhost.text import describe
@@ -147,7 +148,7 @@ def _built(playing: Playing, state: RuntimeState, run_id: str) -> Graph:
     return Graph.init(graph_config=config, node_factory=FlowNodeFactory.of(playing, params, state), root_node_id=start)
 
 
-# The engine's events as those of `devhost.flow.events`.
+# The engine's events as those of `devhost.flow.turn`.
 
 
 class Teller:

@@ -5,7 +5,7 @@ import threading
 import time
 import uuid
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -32,7 +32,7 @@ from devhost.files import FileServer
 from devhost.flow.document import TIMEOUT, FieldValue, FlowFile, FlowVariable, Form, FormAnswer, FormField
 from devhost.flow.engine.files import FileService, all_uploaded, with_files
 from devhost.flow.forms import DeclaredForm, filled_content
-from devhost.flow.surroundings import FlowTurn, Surroundings
+from devhost.flow.turn import FlowTurn, Surroundings
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
 from devhost.process.session import Stop
@@ -66,7 +66,12 @@ class Ending:
 
     def until_stopped[T](self, values: Iterable[T]) -> Iterator[T]:
         """The values as they come; RunStoppedError as soon as the turn ends."""
-        reading = _Reading(values)
+
+        def read(put: Callable[[T], None]) -> None:
+            for value in values:
+                put(value)
+
+        reading = Driven(read)
         self.stop.ends(reading)
         try:
             yield from reading
@@ -77,16 +82,16 @@ class Ending:
             reading.stop()
 
 
-class _Reading[T]:
-    """Reads in a thread of its own, because what is read may not send anything for a long time."""
+class Driven[T]:
+    """What `work` passes to its argument; it runs in a thread, because it may not send anything for a long time."""
 
-    def __init__(self, values: Iterable[T]) -> None:
-        self._values = values
+    def __init__(self, work: Callable[[Callable[[T], None]], None]) -> None:
+        self._work = work
         self._said: SimpleQueue[tuple[T] | Exception | None] = SimpleQueue()
         self._stopped = False
 
     def __iter__(self) -> Iterator[T]:
-        Thread(target=self._read, daemon=True).start()
+        Thread(target=self._drive, daemon=True).start()
         while True:
             said = self._said.get()
             if self._stopped:
@@ -104,15 +109,17 @@ class _Reading[T]:
         self._stopped = True
         self._said.put(None)
 
-    def _read(self) -> None:
+    def _drive(self) -> None:
         try:
-            for value in self._values:
-                if self._stopped:
-                    return
-                self._said.put((value,))
+            self._work(self._pass_on)
             self._said.put(None)
         except Exception as error:  # noqa: BLE001 - raised again where the values are read
             self._said.put(error)
+
+    def _pass_on(self, value: T) -> None:
+        if self._stopped:
+            raise RunStoppedError("the run was stopped")
+        self._said.put((value,))
 
 
 # Human Input on the engine: a form pauses the flow until it has an answer.

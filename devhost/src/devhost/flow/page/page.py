@@ -6,8 +6,8 @@ from functools import cached_property
 from itertools import count
 from pathlib import Path
 
-from devhost.flow.events import FlowEnded, NodeEnded, SourcesRead
 from devhost.flow.traces import TracedTurn, traced_turns
+from devhost.flow.turn import FlowEnded, NodeEnded, SourcesRead
 from devhost.flow.view import FlowFacts, Row, Rows
 from devhost.page.calls import Source, retrieved
 from devhost.page.contents import Attachments, Axis, Passage, passages
