@@ -79,7 +79,7 @@ def test_click_reads_the_arguments_of_a_chat_as_its_values(held: Values) -> None
 def test_click_reads_the_arguments_of_a_fork_as_its_values(held: Values) -> None:
     read = read_by_click(fork_arguments(held, Path("/run.jsonl")))
 
-    assert (read["trace_file"], read["at"]) == (Path("/run.jsonl"), int(held.get("at", "0")))
+    assert (read["trace"], read["at"]) == (Path("/run.jsonl"), int(held.get("at", "0")))
     assert str(read["question"]) == str(held.get("turn"))
     is_live = "live" in held
     assert (read["live_tools"], read["example"]) == (is_live, "one" if is_live and "source" in held else None)

@@ -9,11 +9,11 @@ from devhost.errors import FlowFileError, ScriptError
 from devhost.evaluation.checks import Call, Check, Observed, call_checks
 from devhost.files import LocalFile, local_files
 from devhost.flow.chat import FlowConversation
-from devhost.flow.checks import filled_inputs, with_read_files
 from devhost.flow.document import FlowFile
 from devhost.flow.environment import load_engine
 from devhost.flow.expectations import FlowExpected, Missing, NodeExpected, ValueExpected, found_at, value_checks
 from devhost.flow.forms import Answers, Ask, GivenAnswers, scripted_answers, together
+from devhost.flow.inputs import filled_inputs, with_read_files
 from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.script import FlowScript, Knowledge, ScriptedModels, TurnScript
 from devhost.flow.turn import FlowEnded, FlowEvent, ModelOfNode, NodeEnded, Surroundings

@@ -110,8 +110,10 @@ WITHHELD = ("OPENAI_", "PYTHONPATH")
 STARTER = """
 import os, runpy, sys
 from importlib import metadata
+__name__ = "starter"  # Python shows deprecations that are used in __main__
 found = metadata.entry_points()
 metadata.entry_points = lambda **wanted: found.select(**wanted)
+sys.modules["httpx._main"] = None
 try:
     from pydantic import BaseModel
 except ImportError:
@@ -127,7 +129,8 @@ sys.path[0] = os.getcwd()
 runpy.run_module(sys.argv.pop(), run_name="__main__", alter_sys=True)
 """
 """Does what `python -m` does, a quarter faster: gevent, when it patches, reads the entry points of all packages again
-and again, and pydantic builds the validators of some hundred classes of the SDK, of which a run needs few."""
+and again; httpx imports what its own command needs, such as rich; and pydantic builds the validators of some hundred
+classes of the SDK, of which a run needs few."""
 
 type ReadStdout = Callable[[IO[bytes]], None]
 type Ended = Callable[[str], None]
