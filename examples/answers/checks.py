@@ -22,7 +22,12 @@ from examples.runner.playing import conversation
 from examples.runner.world import Credentials, Played
 
 DOCUMENTS = PLUGIN_FOLDER / "documents"
-_FULL = "CREATE TRIGGER full BEFORE INSERT ON answers BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+_TRIGGER = "CREATE TRIGGER disk_full BEFORE INSERT ON answers"
+_FULL = {
+    "sqlite": f"{_TRIGGER} BEGIN SELECT RAISE(ABORT, 'the disk is full'); END",
+    "postgresql": "CREATE OR REPLACE FUNCTION fails() RETURNS trigger LANGUAGE plpgsql AS "
+    f"$$ BEGIN RAISE 'the disk is full'; END $$; {_TRIGGER} EXECUTE FUNCTION fails()",
+}
 
 
 @dataclass(frozen=True)
@@ -65,25 +70,23 @@ class _Lines(logging.Handler):
 
 @dataclass
 class Library:
-    file: Path
+    url: URL
     expected: Outcome = field(default_factory=Outcome)
     replies: list[Reply] = field(default_factory=list[Reply])
     log: _Lines = field(default_factory=_Lines)
 
     @property
-    def _url(self) -> URL:
-        return URL.create("sqlite", database=str(self.file))
-
-    @property
     def _database(self) -> Database:
-        return Database(self._url, make_tables)
+        return Database(self.url, make_tables)
 
     @property
     def credentials(self) -> Credentials:
-        return {"answers": {CREDENTIAL: self._url.render_as_string()}}
+        return {"answers": {CREDENTIAL: self.url.render_as_string(hide_password=False)}}
 
     def begin(self, scenario: str) -> None:
-        self.file.unlink(missing_ok=True)
+        with Database(self.url, lambda _: None).session() as session:
+            for metadata in (Base.metadata, RunStep.metadata):
+                metadata.drop_all(session.connection())
         self.expected = OUTCOMES[scenario]
         self.replies.clear()
         self.log.lines.clear()
@@ -91,7 +94,7 @@ class Library:
             sync_service(self._database).sync(DOCUMENTS)
         if scenario == "save-fails":
             with self._database.session() as session:
-                session.execute(text(_FULL))
+                session.execute(text(_FULL[self.url.get_backend_name()]))
 
     def rows(self) -> int:
         tables = [*Base.metadata.sorted_tables, RunStep.__table__]
@@ -147,8 +150,8 @@ class Library:
 
 
 @contextmanager
-def world(folder: Path) -> Iterator[Library]:
-    library = Library(folder / "answers.sqlite3")
+def world(folder: Path, database: URL | None = None) -> Iterator[Library]:
+    library = Library(database or URL.create("sqlite", database=str(folder / "answers.sqlite3")))
     log = logging.getLogger("answering")
     log.addHandler(library.log)
     try:

@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Self, cast
 
+from sqlalchemy import URL
+
 from devhost import Host, HostError, Run, ToolSetup
 from devhost.conversation import Conversation
 from devhost.conversation import play as play_script
@@ -20,15 +22,19 @@ from .scenarios import ROOT, Cast, casts
 from .world import Checks, Director, Played, World
 
 
-def played_rows(example: str) -> Iterator[Row]:
+def played_rows(example: str, database: URL | None = None) -> Iterator[Row]:
+    """`database`: one in place of an SQLite file, where the example takes one; then each scenario is played once."""
     checks = cast("Checks", importlib.import_module(f"examples.{example}.checks"))
     with (
         tempfile.TemporaryDirectory(prefix=f"{example}-") as folder,
-        checks.world(Path(folder)) as world,
+        checks.world(Path(folder), *([] if database is None else [database])) as world,
         _Hosts() as hosts,
     ):
+        played = set[str]()
         for each in casts(example):
-            yield _row(each, world, hosts)
+            if database is None or each.scenario not in played:
+                yield _row(each, world, hosts)
+            played.add(each.scenario)
 
 
 def _row(each: Cast, world: World, hosts: "_Hosts") -> Row:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from sqlalchemy import URL
+
 from devhost import Host, Run
 from devhost.scenario import Scenario
 
@@ -54,6 +56,6 @@ class Director(Protocol):
 class Checks(Protocol):
     """The module `checks` of an example."""
 
-    def world(self, folder: Path) -> AbstractContextManager[World]:
-        """`folder`: an empty one for the database."""
+    def world(self, folder: Path, *database: URL) -> AbstractContextManager[World]:
+        """`folder`: an empty one for the database. `database`: another one, for examples that take it."""
         ...

@@ -1,56 +1,122 @@
-"""The commands of the examples' READMEs, typed one after another on each database that the example takes."""
+"""The commands of the examples' READMEs, and all scenarios with their checks, on each database an example takes."""
 
-import os
-import subprocess
-import sys
+import runpy
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from order_desk.order_system_server import OrderSystemServer
 from sqlalchemy import URL
 
+from devhost.cli.commands import main
+from devhost.plugin.contents import Contents
+from examples.runner.playing import played_rows
+from examples.runner.scenarios import ROOT, example_names
+from support.lending import Lender
 from tests.support.documented_commands import Command, shown_commands
 
-from .conftest import EXAMPLES
+from .postgres import Postgres
 
-ROOT = EXAMPLES.parent
 VARIABLES = {
     "answers": "ANSWERS_DATABASE_URL",
     "memo_to_task": "MEMOS_DATABASE_URL",
     "order_entry": "ORDER_ENTRY_DATABASE_URL",
 }
-NOT_RUN = ("order-system", "-m examples ")
-"""What does not end, and `make examples` itself."""
+NOT_RUN = ("order-system", "-m examples ", "devhost eval")
+"""What does not end, `make examples` itself, and what tests/examples/test_helpdesk_evaluation.py runs."""
 
 
 def shown(example: str) -> list[Command]:
-    page = (EXAMPLES / example / "README.md").read_text(encoding="utf-8")
-    commands = [command for command in shown_commands(page) if command.words[0].startswith(".venv/bin/")]
-    return [
-        command
-        for command in commands
-        if "OPENAI" not in command.variables and not any(words in command.line for words in NOT_RUN)
-    ]
+    """The commands of the page, without those that need a key and those of a shell."""
+    page = (ROOT / "examples" / example / "README.md").read_text(encoding="utf-8")
+    commands = [command for command in shown_commands(page) if "OPENAI" not in command.variables]
+    return [command for command in commands if not any(words in command.line for words in NOT_RUN)]
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """Of the repository, as a reader has it: without what examples have left."""
+    folder = tmp_path / "repository"
+    for path in Contents.of(ROOT).paths:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / path, folder / path)
+    shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("data", "__pycache__"))
+    return folder
+
+
+@pytest.fixture
+def reader(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """A person in the copy, without a key; plugins are started once, and the scripted model does not pause."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("devhost.models.scripted.model.time", SimpleNamespace(sleep=lambda _seconds: None))
+    monkeypatch.setattr("sys.stdin", StringIO())
+    monkeypatch.chdir(copy)
+    lender = Lender(frozenset({copy, *(copy / "examples" / name for name in example_names())}))
+    with lender.lends(), ExitStack() as opened:
+        opened.callback(lender.close)
+        yield monkeypatch
+
+
+def typed(command: Command, reader: pytest.MonkeyPatch, *more: str) -> str:
+    """What is wrong with how it ended; empty if nothing is."""
+    program, *arguments = command.words
+    output = StringIO()
+    try:
+        with redirect_stdout(output), redirect_stderr(output):
+            if command.devhost:
+                code = main([*command.devhost, *more])
+            elif program == "cd":
+                reader.chdir(arguments[0])
+                code = 0
+            elif arguments[0] == "-m" or program.endswith("alembic"):
+                module, rest = (arguments[1], arguments[2:]) if arguments[0] == "-m" else ("alembic", arguments)
+                reader.setattr("sys.argv", [module, *rest])
+                runpy.run_module(module, run_name="__main__", alter_sys=True)
+                code = 0
+            else:
+                return f"{command.line}: not a command that this test knows"
+    except SystemExit as ended:
+        code = 0 if not ended.code else 1
+    said = output.getvalue()
+    return f"{command.line}\n{code}\n{said}" if code or "Traceback" in said or "has no turn" in said else ""
+
+
+def all_wrong(example: str, reader: pytest.MonkeyPatch) -> list[str]:
+    with OrderSystemServer() as order_system:
+        address = ["--credential", f"orders.order_system_url={order_system.url}"] if example == "order_entry" else []
+        return [wrong for each in shown(example) if (wrong := typed(each, reader, *address if each.devhost else []))]
+
+
+def test_every_example_has_a_page_with_commands() -> None:
+    assert all(len(shown(example)) > 1 for example in example_names())
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("example", [name for name in example_names() if name not in VARIABLES])
+def test_every_command_of_the_readme_works(example: str, reader: pytest.MonkeyPatch) -> None:
+    assert all_wrong(example, reader) == []
 
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("example", VARIABLES)
-def test_every_command_of_the_readme_works(example: str, database_url: URL, tmp_path: Path) -> None:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI")}
-    environment = {**kept, VARIABLES[example]: database_url.render_as_string(hide_password=False)}
-    failed = []
-    with OrderSystemServer() as order_system:
-        for command in shown(example):
-            program = ["-m", "devhost", *command.devhost] if command.devhost else [*command.words[1:]]
-            if command.devhost and example == "order_entry":
-                program += ["--credential", f"orders.order_system_url={order_system.url}"]
-            done = subprocess.run(
-                [sys.executable, *program], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-            )
-            if done.returncode or "Traceback" in done.stderr or "has no turn" in done.stdout + done.stderr:
-                failed.append((command.line, done.stdout[-2000:], done.stderr))
-    assert failed == []
-    assert len(shown(example)) > 3
-    assert list(tmp_path.glob("*")) == (
-        [Path(str(database_url.database))] if "sqlite" in database_url.drivername else []
-    )
+def test_every_command_of_the_readme_works_on_both_databases(
+    example: str, database_url: URL, reader: pytest.MonkeyPatch
+) -> None:
+    reader.setenv(VARIABLES[example], database_url.render_as_string(hide_password=False))
+
+    assert all_wrong(example, reader) == []
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("example", VARIABLES)
+def test_every_scenario_is_right_on_postgresql(example: str, postgres: Postgres) -> None:
+    """`python -m examples`, which `make examples` runs too, plays them on SQLite."""
+    rows = list(played_rows(example, postgres.new_database()))
+
+    assert [(row.scenario, row.problems) for row in rows if row.problems] == []
+    assert len(rows) == len({row.scenario for row in rows}) > 4
