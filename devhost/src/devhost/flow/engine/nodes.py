@@ -20,8 +20,6 @@ from graphon.nodes.runtime import ToolNodeRuntimeProtocol
 from graphon.nodes.tool.entities import ToolNodeData
 from graphon.nodes.tool.exc import ToolNodeError, ToolRuntimeInvocationError, ToolRuntimeResolutionError
 from graphon.nodes.tool_runtime_entities import ToolRuntimeHandle, ToolRuntimeMessage, ToolRuntimeParameter
-from graphon.runtime.init_params import InitParams
-from graphon.runtime.runtime_state import RuntimeState
 from graphon.runtime.variable_pool import VariablePool
 from graphon.template_rendering import Jinja2TemplateRenderer, TemplateRenderError
 from graphon.variables.segments import StringSegment
@@ -49,19 +47,15 @@ from devhost.protocol.wire import JsonObject
 from devhost.tools.tool import Surroundings, Tool, call_tool
 
 
-class _OwnNode[Data: BaseNodeData](Node[Data]):
-    """A node that the engine does not have; `playing` is the turn."""
+class _Playing:
+    """Of a node that the engine does not have: it belongs to the turn `playing`."""
 
-    @override
-    def __init__(
-        self, node_id: str, data: Data, *, init_params: InitParams, runtime_state: RuntimeState, playing: Playing
-    ) -> None:
-        super().__init__(node_id=node_id, data=data, init_params=init_params, runtime_state=runtime_state)
+    def __init__(self, node_id: str, data: BaseNodeData, *, playing: Playing, **parts: object) -> None:
+        super().__init__(node_id=node_id, data=data, **parts)  # type: ignore[call-arg] # the engine's Node
         self._playing = playing
         self._node = playing.file.nodes[node_id]
 
     @classmethod
-    @override
     def version(cls) -> str:
         return "1"
 
@@ -78,7 +72,7 @@ class AgentNodeData(BaseNodeData):
     agent_parameters: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
 
-class AgentNode(_OwnNode[AgentNodeData]):
+class AgentNode(_Playing, Node[AgentNodeData]):
     node_type = BuiltinNodeTypes.AGENT
 
     @override
@@ -205,7 +199,7 @@ class KnowledgeNodeData(BaseNodeData):
     query_variable_selector: list[str] = Field(default_factory=list)
 
 
-class KnowledgeNode(_OwnNode[KnowledgeNodeData]):
+class KnowledgeNode(_Playing, Node[KnowledgeNodeData]):
     node_type = BuiltinNodeTypes.KNOWLEDGE_RETRIEVAL
 
     @override
