@@ -44,6 +44,10 @@ def own_json(outcome: Outcome) -> list[Any]:
     return values[: next(at for at, value in enumerate(values) if "variables" in value)]
 
 
+def variable(name: str, value: object) -> Json:
+    return {"type": "variable", "message": {"variable_name": name, "variable_value": value}, "meta": None}
+
+
 def link(text: str, kind: str = "link") -> Json:
     return {"type": kind, "message": {"text": text}, "meta": None}
 
@@ -119,6 +123,7 @@ SAID: dict[str, tuple[list[Json | str], str, Json | None, list[Any]]] = {
     "two objects": (["See.", json_message(OFFER), json_message({})], "See.", None, [OFFER, {}]),
     "a list": (["See.", json_message([OFFER])], "See.", None, [[OFFER]]),
     "a number that the host would round": (["See.", json_message({"n": 2**60})], "See.", EXACT, [EXACT]),
+    "a variable alone": ([variable("total", 40)], '{"total": 40}', None, []),
     "a link": (["See.", link("https://a.example")], "See.\n\nlink: https://a.example", None, []),
     "a file alone": ([link("/files/tools/0a1b-2c.png", "image_link")], "", None, []),
     "text and a file": (["See.", link("/files/tools/0a1b-2c.png", "image_link")], "See.", None, []),
