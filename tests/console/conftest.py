@@ -3,8 +3,9 @@
 Playwright and the SDK cannot live in one process, because the SDK's import patches sockets and threads, and
 the conftest.py above imports the SDK. So these tests run in a pytest of their own: `pytest --confcutdir=tests/console`.
 
-`open_console(folder)` starts a console, `open_page(console)` opens a page of it, `page` is the list of runs of a
-console over real traces. A test waits with playwright's `expect`; its time limit is one that no slow machine reaches.
+`console` is one console over real traces, `open_page(console)` opens a page of it, `page` is its list of runs.
+`open_console(folder)` starts another one. A test waits with playwright's `expect`; its time limit is one that no slow
+machine reaches.
 """
 
 import os
@@ -68,10 +69,11 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def runs_folder(recorded: Path, tmp_path: Path) -> Path:
-    """A folder of the test's own with copies of them."""
-    return shutil.copytree(recorded, tmp_path / "runs")
+@pytest.fixture(scope="session")
+def shared(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The console that all tests use that do not end it."""
+    with Served(shutil.copytree(recorded, tmp_path_factory.mktemp("shared") / "runs")) as served:
+        yield served
 
 
 @pytest.fixture
@@ -82,8 +84,16 @@ def open_console() -> Iterator[OpenConsole]:
 
 
 @pytest.fixture
-def console(open_console: OpenConsole, runs_folder: Path) -> Served:
-    return open_console(runs_folder)
+def console(shared: Served, recorded: Path) -> Iterator[Served]:
+    """Over copies of the real traces, to which a test may add others."""
+    yield shared
+    shared.clear()
+    shutil.copytree(recorded, shared.runs, dirs_exist_ok=True)
+
+
+@pytest.fixture
+def runs_folder(console: Served) -> Path:
+    return console.runs
 
 
 @pytest.fixture

@@ -1,14 +1,17 @@
 """`python -m tests.console.long_run FILE`: the trace of 100 rounds in four subtasks, in one of which a tool fails.
 
-It is a program of its own, because it imports the SDK.
+With a second FILE also that of a run of two calls, neither of which ends before the other has begun. It is a program of
+its own, because it imports the SDK.
 """
 
 import sys
+import threading
 from pathlib import Path
 
 from devhost import FunctionTool, Host, ScriptedModel
 from devhost.protocol.wire import JsonObject
 from support.tracing import tracing
+from support.waiting import PATIENCE
 from tests.console.recording import ROOT
 
 ROUNDS = 25
@@ -52,6 +55,24 @@ def main() -> None:
     tool = FunctionTool("look", {"topic": "string"}, look)
     with tracing(Path(sys.argv[1]), example="long") as writer, Host.start(ROOT, watcher=writer) as host:
         run = host.run("gpt5_plan_and_reflect", parameters, model=ScriptedModel.of(turns()), tools=[tool])
+    assert run.error is None, run.error
+    if len(sys.argv) > 2:
+        side_by_side(Path(sys.argv[2]))
+
+
+def side_by_side(file: Path) -> None:
+    both_began = threading.Barrier(2, timeout=PATIENCE)
+
+    def meet(given: JsonObject) -> str:
+        both_began.wait()
+        return f"Nothing about {given['topic']}."
+
+    calls = [{"name": "look", "id": f"call_{topic}", "arguments": {"topic": topic}} for topic in ("tea", "rice")]
+    asked = {"thought": "Two topics.", "text": "Looking.", "tool_calls": calls, "delay": 0.01}
+    model = ScriptedModel.of([asked, {"text": "Nothing."}])
+    with tracing(file) as writer, Host.start(ROOT, watcher=writer) as host:
+        tool = FunctionTool("look", {"topic": "string"}, meet)
+        run = host.run("gpt5_function_calling", {"query": "Look."}, model=model, tools=[tool])
     assert run.error is None, run.error
 
 

@@ -1,11 +1,14 @@
 """`devhost ui` as a process."""
 
+import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Self
 from urllib.parse import urljoin
+
+import httpx
 
 from support.waiting import PATIENCE, printed_until
 
@@ -34,6 +37,20 @@ class Served:
         errors = self._errors.read()
         self._errors.close()
         assert "Traceback" not in errors, errors
+
+    def clear(self) -> None:
+        """Ends what tests have started here, and removes all runs."""
+        with httpx.Client(base_url=self.url("/"), headers={"origin": self.url("/").rstrip("/")}) as client:
+            client.get(self.address)
+            for setup in self.runs.glob("*.setup.json"):
+                client.post(f"/runs/{setup.name.removesuffix('.setup.json')}/steer", data={"do": "kill"})
+            for suite in self.runs.glob("*.yaml"):
+                client.post("/suite", data={"do": "stop", "file": str(suite)})
+        for entry in self.runs.iterdir():
+            if entry.is_dir():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink(missing_ok=True)
 
     def url(self, path: str) -> str:
         return urljoin(self.address, path)

@@ -1,4 +1,4 @@
-"""What holds on every page: WCAG AA, no horizontal scrolling, and that nothing from a run is taken for HTML."""
+"""What holds on every page: nothing from a run is taken for HTML, and a run that begins or is killed is seen."""
 
 import json
 import os
@@ -7,31 +7,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Page, expect
 
-from tests.console.accessibility import axe, overflow
+from tests.console.accessibility import overflow
 from tests.console.browsing import OpenPage
 from tests.console.conftest import OpenConsole
 from tests.console.serving import ROOT, Served
 
-PAGES = ("/new", "/runs/helpdesk", "/runs/helpdesk/again", "/compare/helpdesk/injection", "/suites")
 HOSTILE = (
     "<script>window.ran = 1</script><style>body { display: none }</style>"
     '<img src=x onerror="window.ran = 1"><a href="javascript:window.ran = 1">authenticator</a>'
 )
 LONG = "a" * 1_000_000
-
-
-@pytest.mark.parametrize("path", PAGES)
-def test_a_page_is_accessible_and_fits(open_page: OpenPage, console: Served, path: str) -> None:
-    found = {}
-    for scheme, width in (("light", 360), ("light", 1280), ("dark", 360), ("dark", 1280)):
-        page = open_page(console, path, color_scheme=scheme, viewport={"width": width, "height": 800})
-        expect(page.get_by_role("heading", level=1)).to_be_visible()
-        found[scheme, width] = (axe(page), overflow(page))
-
-    assert {case: result for case, result in found.items() if result != ([], 0)} == {}
 
 
 def test_a_hostile_tool_result_is_text(

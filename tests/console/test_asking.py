@@ -8,11 +8,9 @@ import yaml
 from playwright.sync_api import Page, expect
 
 from support.waiting import PATIENCE
-from tests.console.accessibility import axe, overflow
+from tests.console.accessibility import looks_well
 from tests.console.browsing import OpenPage
 from tests.console.serving import Served
-
-WIDTHS = (360, 768, 1920)
 
 
 @pytest.fixture
@@ -28,18 +26,8 @@ def status(page: Page, words: str) -> None:
     expect(page.locator("#waiting .status")).to_have_text(words)
 
 
-def looks_well(page: Page) -> None:
-    assert axe(page) == []
-    for width in WIDTHS:
-        page.set_viewport_size({"width": width, "height": 900})
-        assert overflow(page) == 0
-
-
-@pytest.mark.parametrize("color_scheme", ["light", "dark"])
-def test_a_scenario_is_chosen_edited_asked_rejected_and_approved(
-    open_page: OpenPage, console: Served, color_scheme: str
-) -> None:
-    page = open_page(console, "/new", color_scheme=color_scheme)
+def test_a_scenario_is_chosen_edited_asked_rejected_and_approved(open_page: OpenPage, console: Served) -> None:
+    page = open_page(console, "/new")
     page.get_by_label("Scenario", exact=True).select_option("example:injection/mail")
     expect(page.get_by_label(re.compile("^Question"))).to_have_value("Confirm the choir's booking.")
     page.get_by_label(re.compile("^Instruction")).fill("Work in the office.\nBe brief.")
@@ -50,14 +38,12 @@ def test_a_scenario_is_chosen_edited_asked_rejected_and_approved(
     page.get_by_role("button", name="Reset maximum_iterations").click()
     expect(page.locator(".field.changed")).to_have_count(1)
     expect(page.get_by_label(re.compile("^Instruction"))).to_have_value("Work in the office.\nBe brief.")
-    looks_well(page)
 
     page.get_by_role("button", name="Start", exact=True).click()
 
     page.wait_for_url("**/runs/*")
     status(page, "Waits for your approval.")
     expect(page.locator(".call h3")).to_have_text("send_mail")
-    looks_well(page)
     page.get_by_label(re.compile("^Your own answer")).fill("mention the piano")
     page.get_by_role("button", name="Reject").click()
     expect(page.locator(".call pre")).to_contain_text("about the piano")
@@ -111,6 +97,5 @@ def test_what_cannot_be_is_said_beside_its_field_and_nothing_starts(open_page: O
     page.get_by_role("button", name="Check without starting").click()
     expect(page.locator("[id='wrong-p.answer_schema']")).to_contain_text("not a JSON Schema")
     expect(page.get_by_label(re.compile("^Answer schema"))).to_have_attribute("aria-invalid", "true")
-    looks_well(page)
     assert page.url.endswith("/new")
     assert sorted(file.stem for file in console.runs.glob("*.jsonl")) == ["helpdesk", "injection"]

@@ -7,10 +7,8 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from devhost.console.setup import Setup
-from tests.console.accessibility import axe, overflow
 from tests.console.browsing import OpenPage
 from tests.console.conftest import OpenConsole
-from tests.console.serving import Served
 
 
 def test_the_list_follows_the_folder(page: Page, runs_folder: Path) -> None:
@@ -108,14 +106,3 @@ def test_a_thousand_runs_are_listed_and_searched(
     page.get_by_role("searchbox").fill("authenticator")
     page.get_by_role("link", name="Older").click()
     expect(page.get_by_text("51–100 of 999")).to_be_visible()
-
-
-def test_the_list_is_accessible_and_fits(open_page: OpenPage, console: Served) -> None:
-    found = {}
-    for scheme in ("light", "dark"):
-        for width in (360, 1280):
-            for path in ("/", "/?search=nothing-has-this", "/delete?run=helpdesk"):
-                page = open_page(console, path, color_scheme=scheme, viewport={"width": width, "height": 800})
-                found[scheme, width, path] = (axe(page), overflow(page))
-
-    assert {case: result for case, result in found.items() if result != ([], 0)} == {}

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, Route, expect
 
 from devhost.console.setup import Setup
 from tests.console.browsing import OpenPage
+from tests.console.conftest import OpenConsole
 from tests.console.serving import Served
 
 SELECT = """selector => {
@@ -145,12 +146,15 @@ def test_the_list_drops_an_answer_that_would_come_after_a_later_one(page: Page) 
     assert ["nothing-has" in address for address in dropped] == [True]
 
 
-@pytest.mark.parametrize("path", ["/", "/runs/helpdesk"])
-def test_a_page_says_that_the_console_has_ended(open_page: OpenPage, console: Served, path: str) -> None:
-    page = open_page(console, path)
+def test_pages_say_that_the_console_has_ended(
+    open_page: OpenPage, open_console: OpenConsole, recorded: Path, tmp_path: Path
+) -> None:
+    console = open_console(shutil.copytree(recorded, tmp_path / "runs"))
+    pages = [open_page(console, path) for path in ("/", "/runs/helpdesk")]
     console.process.send_signal(signal.SIGINT)
 
-    expect(page.get_by_text("The console does not answer.")).to_be_visible()
+    for page in pages:
+        expect(page.get_by_text("The console does not answer.")).to_be_visible()
 
 
 def test_a_page_says_that_another_console_needs_its_own_token(page: Page) -> None:

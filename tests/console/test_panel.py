@@ -6,7 +6,6 @@ import pytest
 import yaml
 from playwright.sync_api import Page, ViewportSize, expect
 
-from tests.console.accessibility import axe, overflow
 from tests.console.browsing import OpenPage
 from tests.console.serving import ROOT, Served
 
@@ -92,7 +91,6 @@ def test_the_panel_takes_a_third_of_the_window_at_most(open_page: OpenPage, cons
             page.evaluate("scrollTo(0, 0)")
             assert 0 < page.evaluate(SHARE) <= size["height"] / 3, size
             expect(page.locator("#waiting .status")).to_be_in_viewport()
-            assert (axe(page), overflow(page)) == ([], 0), size
             if size["width"] >= 768 and size["height"] >= 700:
                 expect(page.locator("#waiting .primary")).to_be_in_viewport()
             else:

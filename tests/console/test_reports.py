@@ -1,20 +1,20 @@
 """The pages that commands write, in a browser: WCAG AA in light and dark, room for labels, groups, and a print."""
 
+import struct
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
 
+from support.chromium import screenshot
 from support.nesting import nested
-from tests.console.accessibility import axe, overflow
+from tests.console.accessibility import WIDTHS, looks_well, open_all, overflow
 from tests.console.recording import DEVHOST, ROOT
 
-WIDTHS = (360, 620, 860, 1280, 1920)
-OPEN_ALL = "document.querySelectorAll('details').forEach(each => each.open = true)"
 CASE = """
 example: helpdesk
 columns: [{name: standard, strategy: gpt5_function_calling}, {name: short, strategy: gpt5_function_calling}]
@@ -22,25 +22,20 @@ cases:
   - {name: passes, scenario: single-topic, expect: {rounds: 3}}
   - {name: fails, scenario: single-topic, expect: {text: {contains: [never said]}}}
 """
-type Scheme = Literal["light", "dark"]
-
-
-class OpenReport(Protocol):
-    def __call__(self, name: str, scheme: Scheme = "light") -> Page: ...
+type OpenReport = Callable[[str], Page]
 
 
 @pytest.fixture(scope="module")
 def reports(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with run.html, long.html, deep.html, flow.html, fork.html and evaluation.html."""
+    """A folder with run.html, long.html, two.html, deep.html, flow.html, fork.html and evaluation.html."""
     folder = tmp_path_factory.mktemp("reports")
     trace, cases = recorded / "helpdesk.jsonl", folder / "evaluation.yaml"
     cases.write_text(CASE, encoding="utf-8")
-    run([sys.executable, "-m", "tests.console.long_run", str(folder / "long.jsonl")])
-    run([*DEVHOST, "report", str(folder / "long.jsonl")])
+    run([sys.executable, "-m", "tests.console.long_run", str(folder / "long.jsonl"), str(folder / "two.jsonl")])
     (folder / "deep.jsonl").write_bytes(nested(trace.read_bytes(), 60))
-    run([*DEVHOST, "report", str(folder / "deep.jsonl")])
     run([sys.executable, "-m", "tests.console.flow_trace", str(folder / "flow.jsonl")])
-    run([*DEVHOST, "report", str(folder / "flow.jsonl")])
+    for name in ("long", "two", "deep", "flow"):
+        run([*DEVHOST, "report", str(folder / f"{name}.jsonl")])
     run([*DEVHOST, "report", str(trace), "-o", str(folder / "run.html")])
     fork = ["fork", str(trace), "--at", "1", "--instruction", "Be brief.", "--scripted"]
     run([*DEVHOST, *fork, "--report", str(folder / "fork.html")])
@@ -58,8 +53,8 @@ def run(command: Sequence[str], code: int = 0) -> None:
 def open_report(browser: Browser, reports: Path) -> Iterator[OpenReport]:
     pages: list[Page] = []
 
-    def opened(name: str, scheme: Scheme = "light") -> Page:
-        page = browser.new_page(color_scheme=scheme)
+    def opened(name: str) -> Page:
+        page = browser.new_page()
         pages.append(page)
         page.goto((reports / name).as_uri())
         return page
@@ -69,25 +64,14 @@ def open_report(browser: Browser, reports: Path) -> Iterator[OpenReport]:
         page.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["run.html", "fork.html", "evaluation.html", "flow.html"])
-def test_a_report_keeps_wcag_aa_with_all_that_it_folds(open_report: OpenReport, name: str, scheme: Scheme) -> None:
-    page = open_report(name, scheme)
-    page.evaluate(OPEN_ALL)
-    for width in (360, 1280):
-        page.set_viewport_size({"width": width, "height": 900})
-        assert axe(page, "wcag22aa", "best-practice") == [], width
-
-
-@pytest.mark.parametrize("name", ["run.html", "long.html", "fork.html", "evaluation.html", "flow.html"])
-def test_no_report_is_wider_than_its_window(open_report: OpenReport, name: str) -> None:
+def test_a_report_looks_well_with_all_that_it_folds_and_fits_its_window(open_report: OpenReport, name: str) -> None:
     page = open_report(name)
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
         assert overflow(page) == 0, width
-    page.evaluate(OPEN_ALL)
-    page.set_viewport_size({"width": 360, "height": 900})
-    assert overflow(page) == 0
+    open_all(page)
+    looks_well(page)
 
 
 CUT = """() => [...document.querySelectorAll('.words b')].filter(each => each.checkVisibility()).filter(
@@ -100,7 +84,7 @@ def test_labels_have_room(open_report: OpenReport, name: str) -> None:
     page = open_report(name)
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
-        assert page.evaluate(CUT) == [], width
+        assert (page.evaluate(CUT), overflow(page)) == ([], 0), width
 
 
 def test_groups_of_a_long_run_fold_and_the_keyboard_opens_them(open_report: OpenReport) -> None:
@@ -124,3 +108,38 @@ def test_a_print_shows_the_rows_of_folded_groups(open_report: OpenReport) -> Non
     assert shown < rows
     page.emulate_media(media="print")
     assert page.evaluate(count) == rows
+
+
+BOXES = """selector => [...document.querySelectorAll(selector)].map(each => {
+  const { left, right, top, bottom } = each.getBoundingClientRect();
+  return { label: each.dataset.label, left, right, top, bottom };
+})"""
+
+
+def test_bars_are_at_their_times_and_those_of_concurrent_calls_below_each_other(open_report: OpenReport) -> None:
+    page = open_report("two.html")
+    all_bars: list[dict[str, Any]] = []
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 1000})
+        all_bars = page.evaluate(BOXES, ".bar")
+        tea, rice = [bar for bar in all_bars if bar["label"] == "CALL look"]
+        assert tea["left"] < rice["right"]
+        assert rice["left"] < tea["right"]
+        assert tea["bottom"] <= rice["top"]
+    bars, tracks = {bar["label"]: bar for bar in all_bars}, page.evaluate(BOXES, ".track")
+    first, second, call, track = bars["ROUND 1"], bars["ROUND 2"], bars["CALL look"], tracks[0]
+    assert first["left"] <= call["left"] < call["right"] <= first["right"] + 4
+    assert first["right"] <= second["left"] + 4
+    assert len({(each["left"], each["right"]) for each in tracks}) == 1
+    for bar in all_bars:
+        if bar["label"] != "RUN FINISHED: answered":  # a mark, with its middle on its time
+            assert track["left"] <= bar["left"] < bar["right"] <= track["right"] + 0.5
+
+
+def test_a_picture_can_be_taken(reports: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "run.png"
+    screenshot(reports / "two.html", picture, 1280, 900)
+    data = picture.read_bytes()
+    assert data.startswith(b"\x89PNG")
+    assert struct.unpack(">II", data[16:24]) == (1280, 900)
+    assert len(data) > 20_000

@@ -2,7 +2,6 @@
 
 import json
 import re
-import signal
 from pathlib import Path
 
 from playwright.sync_api import expect
@@ -80,21 +79,6 @@ def test_an_open_row_that_gets_children_shows_them(open_page: OpenPage, console:
     expect(round_1.locator("> .children > .span.model > summary")).to_be_visible()
 
 
-def test_a_group_is_open_although_it_had_no_children_at_first(
-    open_page: OpenPage, console: Served, runs_folder: Path
-) -> None:
-    lines = (runs_folder / "helpdesk.jsonl").read_bytes().splitlines(keepends=True)
-    begun = next(number for number, line in enumerate(lines, start=1) if b"ROUND 1" in line)
-    growing = console.runs / "growing.jsonl"
-    growing.write_bytes(b"".join(lines[:begun]))
-    page = open_page(console, "/runs/growing")
-    expect(page.locator(".span > summary", has_text="ROUND 1")).to_be_visible()
-
-    growing.write_bytes(b"".join(lines))
-
-    expect(page.locator(".span.model > summary").first).to_be_visible()
-
-
 def test_rows_are_searched_folded_and_walked_with_the_keyboard(open_page: OpenPage, console: Served) -> None:
     page = open_page(console, "/runs/injection")
     rounds = page.locator(".span.group > summary")
@@ -163,12 +147,3 @@ def test_texts_are_copied(open_page: OpenPage, console: Served) -> None:
     page.get_by_role("button", name="Copy").click()
     expect(page.locator(".copy")).to_have_text("Copied")
     assert '"terms"' in page.evaluate("navigator.clipboard.readText()")
-
-
-def test_a_console_that_has_ended_is_said_to_be_so(open_page: OpenPage, console: Served) -> None:
-    page = open_page(console, "/runs/helpdesk")
-    expect(page.locator("#row-tools")).to_be_visible()
-
-    console.process.send_signal(signal.SIGINT)
-
-    expect(page.get_by_text("The console does not answer.")).to_be_visible()

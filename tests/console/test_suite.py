@@ -8,10 +8,6 @@ import pytest
 import yaml
 from playwright.sync_api import Page, expect
 
-from tests.console.accessibility import axe, overflow
-from tests.console.browsing import OpenPage
-from tests.console.serving import Served
-
 ANSWER = "Answer in the language of the question."
 SUITE = {
     "description": "Asked in Japanese",
@@ -41,7 +37,6 @@ def test_a_changed_instruction_makes_a_case_better(page: Page, suite: Path) -> N
     page.get_by_role("link", name=suite.name).click()
     page.get_by_role("button", name="Run the suite").click()
     expect(page.get_by_role("status")).to_contain_text("The last evaluation: 1 of 2 runs passed")
-    assert axe(page) == []
 
     page.get_by_label("Instruction").fill(f"Be brief. {ANSWER}")
     page.get_by_role("button", name="Run the suite").click()
@@ -50,7 +45,6 @@ def test_a_changed_instruction_makes_a_case_better(page: Page, suite: Path) -> N
     expect(page.get_by_text("1 of 2 cases got better, 0 got worse")).to_be_visible()
     page.locator("summary").filter(has_text=re.compile("in Japanese")).click()
     expect(page.locator("pre").filter(has_text="はい")).to_be_visible()
-    assert axe(page) == []
 
 
 def test_results_come_in_and_the_evaluation_can_be_stopped(page: Page, suite: Path) -> None:
@@ -61,13 +55,3 @@ def test_results_come_in_and_the_evaluation_can_be_stopped(page: Page, suite: Pa
     page.get_by_role("button", name="Stop").click()
 
     expect(page.get_by_role("status")).to_contain_text(re.compile(r"interrupted [\d,]+ of 2,000 runs"))
-    assert axe(page) == []
-
-
-@pytest.mark.parametrize("width", [360, 1920])
-def test_the_pages_fit_their_windows(open_page: OpenPage, console: Served, suite: Path, width: int) -> None:
-    page = open_page(console, "/suites", viewport={"width": width, "height": 800}, color_scheme="dark")
-    assert (overflow(page) <= 0, axe(page)) == (True, [])
-
-    page.goto(console.url(f"/suite?{urlencode({'file': str(suite)})}"))
-    assert (overflow(page) <= 0, axe(page)) == (True, [])

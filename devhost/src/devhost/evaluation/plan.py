@@ -105,7 +105,7 @@ def _planned(suite: Suite, case: Case, column: Column, ground: Ground) -> Iterat
     except HostError as error:
         raise SuiteError(f"{suite.file}: case {case.name!r}, column {column.name!r}: {error}") from error
     script = None if scenario.script is None else replace(scenario.script, place="")
-    asked = [question, case.variables, *map(_content, case.files), repr(script), repr(case.expected)]
+    asked = [question, case.variables, *map(_content, case.files), repr(script), repr(case.expect)]
     digest = _digest(asked)
     for repeat in range(1, case.repeats + 1):
         about = [digest, case.name, column.name, scenario.strategy.identity.name, scenario.given, ground.strict, repeat]
@@ -166,7 +166,7 @@ def _refuse(case: Case, scenario: Scenario, question: str, ground: Ground) -> No
     scenario.api_fails  # noqa: B018 - raises for a tool that is not offered
     offered = [tool.declared.identity.name for setup in scenario.tools for tool in setup.tools]
     tools = [*offered, *scenario.recorded_names]
-    for call in case.expected.calls.every if case.expected.calls else ():
+    for call in case.expect.calls.every if case.expect.calls else ():
         if call.name not in tools:
             there_are = ", ".join(tools) or "none"
             raise SuiteError(f"expect, calls: there is no tool {call.name!r}; there are: {there_are}")
@@ -180,7 +180,7 @@ def _refuse(case: Case, scenario: Scenario, question: str, ground: Ground) -> No
     refuse_misfit(scenario)
     if not script.knows(question) and script.otherwise is None:
         raise SuiteError(f"{script.place} has no turns for this question")
-    judge = case.expected.judge
+    judge = case.expect.judge
     if judge is not None and judge.turns is None:
         raise SuiteError("expect, judge: without a key the judge is scripted: give it turns, or set OPENAI_API_KEY")
 

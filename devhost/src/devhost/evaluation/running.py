@@ -41,7 +41,7 @@ def run_once(host: Host, planned: Planned, models: Models) -> Result:
     follow_ups = planned.scenario.follow_ups(planned.question) if scripted else ()
     turns = play(conversation, planned.question, follow_ups, choose)
     observed = Observed.of([turn.run for turn in turns(host, _ignore)])
-    found = [*checks(planned.case.expected, observed), *_judgement(planned, observed, models.judging)]
+    found = [*checks(planned.case.expect, observed), *_judgement(planned, observed, models.judging)]
     if planned.strict:
         found.append(Check("rules of Dify", "none is broken", ", ".join(observed.findings)))
     return Result(
@@ -57,7 +57,7 @@ def run_once(host: Host, planned: Planned, models: Models) -> Result:
 
 def _judgement(planned: Planned, observed: Observed, model: Callable[[], ModelBackend | None]) -> list[Check]:
     """A run that failed has no answer to judge."""
-    expected = planned.case.expected.judge
+    expected = planned.case.expect.judge
     if expected is None or observed.error is not None:
         return []
     judge = model() or _scripted_judge(expected.turns or ())

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, PositiveInt, ValidationError
 from pydantic_core import ErrorDetails
@@ -22,7 +22,7 @@ from devhost.evaluation.checks import (
     TextExpected,
     Texts,
 )
-from devhost.models.scripted.script import SomeTurns, Turn, Words
+from devhost.models.scripted.script import SomeTurns, Words
 from devhost.protocol.wire import JsonObject
 from devhost.text import json_value, load_yaml
 
@@ -42,7 +42,7 @@ class ColumnFile(Checked):
     """Parameters of the model."""
 
 
-class CaseFile(Checked):
+class Case(Checked):
     name: _Name
     query: Words | None = None
     """By default, the question of the case's script."""
@@ -55,10 +55,17 @@ class CaseFile(Checked):
     files: tuple[Path, ...] = ()
     params: _JsonObject = Field(default_factory=dict)
     variables: _JsonObject = Field(default_factory=dict)
-    repeats: PositiveInt | None = None
-    rate: Share | None = None
-    """The share of the repeats that must fit."""
+    repeats: PositiveInt = 1
+    rate: Share = 1.0
+    """The share of the repeats that must fit. Both have the values of the file where a case has none."""
     expect: Expected
+
+    def within(self, suite: "SuiteFile", folder: Path) -> Self:
+        """With the defaults of its file, and paths from the file's folder."""
+        defaults = {name: getattr(suite, name) for name in {"repeats", "rate"} - self.model_fields_set}
+        script = folder / self.script if isinstance(self.script, Path) else self.script
+        files = tuple(folder / path for path in self.files)
+        return self.model_copy(update={**defaults, "script": script, "files": files})
 
 
 class SuiteFile(Checked):
@@ -72,7 +79,7 @@ class SuiteFile(Checked):
     repeats: PositiveInt = 1
     rate: Share = 1.0
     threshold: Share = 1.0
-    cases: Annotated[tuple[CaseFile, ...], Field(min_length=1)]
+    cases: Annotated[tuple[Case, ...], Field(min_length=1)]
 
 
 OWNERS: Mapping[str, type[Checked]] = {
@@ -132,7 +139,7 @@ def _there_are(around: list[int | str]) -> str:
     """The keys of what has the unknown one; a script's own are not listed."""
     names = [part for part in around if isinstance(part, str)]
     owner = names[-1] if names else "the file"
-    model = CaseFile if owner.startswith("case ") else OWNERS.get(owner)
+    model = Case if owner.startswith("case ") else OWNERS.get(owner)
     return "" if model is None else f"; there are: {', '.join(model.model_fields)}"
 
 
@@ -168,21 +175,6 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Case:
-    name: str
-    query: str | None
-    scenario: str | None
-    script: Path | dict[str, Any] | None
-    turns: tuple[Turn, ...] | None
-    files: tuple[Path, ...]
-    params: JsonObject
-    variables: JsonObject
-    repeats: int
-    rate: float
-    expected: Expected
-
-
-@dataclass(frozen=True)
 class Suite:
     file: Path
     description: str
@@ -205,7 +197,7 @@ class Suite:
         """Every case so often; None leaves them as they are written."""
         if repeats is None:
             return self
-        return replace(self, cases=tuple(replace(case, repeats=repeats) for case in self.cases))
+        return replace(self, cases=tuple(case.model_copy(update={"repeats": repeats}) for case in self.cases))
 
     @classmethod
     def read(cls, file: Path) -> "Suite":
@@ -225,7 +217,7 @@ class Suite:
             params=read.params,
             threshold=read.threshold,
             columns=columns,
-            cases=tuple(_case_of(each, read, file.parent) for each in read.cases),
+            cases=tuple(case.within(read, file.parent) for case in read.cases),
         )
 
 
@@ -250,20 +242,3 @@ def _columns(written: ColumnFile) -> list[Column]:
         name = " · ".join(part for part in parts if part) or "default"
         columns.append(Column(name, strategy, model, written.params, written.completion))
     return columns
-
-
-def _case_of(written: CaseFile, suite: SuiteFile, folder: Path) -> Case:
-    script = written.script
-    return Case(
-        name=written.name,
-        query=written.query,
-        scenario=written.scenario,
-        script=folder / script if isinstance(script, Path) else script,
-        turns=written.turns,
-        files=tuple(folder / path for path in written.files),
-        params=written.params,
-        variables=written.variables,
-        repeats=written.repeats or suite.repeats,
-        rate=suite.rate if written.rate is None else written.rate,
-        expected=written.expect,
-    )
