@@ -204,7 +204,7 @@ def _tokens(call: Call, name: str) -> int:
 
 
 def _called(call: Call) -> str:
-    given = json.dumps(call.request.get("tool_parameters"), ensure_ascii=False, sort_keys=True)
+    given = json.dumps(call.arguments, ensure_ascii=False, sort_keys=True)
     return f"{call.name} {given}{f' → {raised(call)}' if call.error else ''}"
 
 

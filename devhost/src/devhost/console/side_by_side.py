@@ -18,11 +18,9 @@ from devhost.console.web import Console, Parts, changed_at, console_of, live
 from devhost.errors import HostError, ParameterError, TraceError
 from devhost.fork import Origin, Past, find_origin
 from devhost.models.scripted.script import RecordedCall
-from devhost.protocol.wire import JsonObject
 from devhost.recording.case import settings, tool_calls
 from devhost.tools.recorded import NOT_RECORDED, RecordedAnswers
 from devhost.trace.lines import is_written, read_trace
-from devhost.trace.runs import Call
 
 
 @dataclass(frozen=True)
@@ -116,32 +114,19 @@ def _calls_that_ran(before: Origin, after: Origin, fork: Setup) -> tuple[str, ..
     running = {plugin.provider_id(provider) for plugin in plugins for provider in plugin.tool_providers}
     made = RecordedAnswers(
         [
-            RecordedCall(tool=_tool(call), provider=_provider(call), arguments=_given(call))
+            RecordedCall(tool=call.name, provider=call.provider, arguments=call.arguments)
             for call in tool_calls(before.run.calls)
             if call.began < past.until
         ],
         once=True,
     )
     return tuple(
-        f"{_tool(call)} {json.dumps(_given(call), ensure_ascii=False, sort_keys=True)}"
+        f"{call.name} {json.dumps(call.arguments, ensure_ascii=False, sort_keys=True)}"
         for call in tool_calls(after.run.calls)
-        if _provider(call) in running
-        and made.take(_provider(call), _tool(call), _given(call)) is None
+        if call.provider in running
+        and made.take(call.provider, call.name, call.arguments) is None
         and raised(call) != NOT_RECORDED
     )
-
-
-def _tool(call: Call) -> str:
-    return str(call.request.get("tool"))
-
-
-def _provider(call: Call) -> str:
-    return str(call.request.get("provider"))
-
-
-def _given(call: Call) -> JsonObject:
-    given = call.request.get("tool_parameters")
-    return given if isinstance(given, dict) else {}
 
 
 # The pages.

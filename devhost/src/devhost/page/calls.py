@@ -67,8 +67,7 @@ class ToolCall:
 
 
 def model_call(call: Call) -> ModelCall:
-    deltas = [_mapping(piece.data.get("delta")) for piece in call.pieces]
-    messages = [_mapping(delta.get("message")) for delta in deltas]
+    messages = [_mapping(delta.get("message")) for delta in call.deltas]
     spans = ThoughtSpans()
     said = [span for message in messages for span in spans.feed(_words(message.get("content")))]
     said += spans.finish()
@@ -80,15 +79,15 @@ def model_call(call: Call) -> ModelCall:
         text="".join(text for is_thought, text in said if not is_thought).strip(),
         called=tuple(written_calls(call)),
         usage=call.usage,
-        finish_reason=next((str(reason) for delta in reversed(deltas) if (reason := delta.get("finish_reason"))), ""),
-        chunks=len(deltas),
+        finish_reason=call.finish_reason,
+        chunks=len(call.pieces),
         first_at=call.pieces[0].at if call.pieces else None,
         error=call.error,
     )
 
 
 def prompt_of(call: Call) -> tuple[Said, ...]:
-    return tuple(_said(message) for message in _items(call.request.get("prompt_messages")))
+    return tuple(map(_said, call.prompt))
 
 
 def offered_tools(call: Call) -> tuple[OfferedTool, ...]:
@@ -106,7 +105,7 @@ def tool_call(call: Call) -> ToolCall:
     raised = plugin_error(call.error)
     return ToolCall(
         provider=str(call.request.get("provider") or call.kind),
-        arguments=_mapping(call.request.get("tool_parameters")) or ({} if call.kind == "tool" else call.request),
+        arguments=call.arguments or ({} if call.kind == "tool" else call.request),
         results=tuple(_result(piece.data) for piece in call.pieces),
         error=call.error if raised is None else f"{raised.error_type}: {raised.message}",
         traceback="" if raised is None else raised.traceback,

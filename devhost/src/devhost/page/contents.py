@@ -358,7 +358,7 @@ def _innermost(spans: list[Span], at: float) -> list[Span]:
 
 def _serves(plugin: str, call: Call) -> bool:
     """A provider's id is author/plugin/provider."""
-    return call.kind == "tool" and str(call.request.get("provider")).split("/")[1:2] == [plugin]
+    return call.kind == "tool" and call.provider.split("/")[1:2] == [plugin]
 
 
 def _is_open(call: Call, at: float) -> bool:

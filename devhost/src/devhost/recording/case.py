@@ -116,12 +116,8 @@ def tool_calls(calls: Iterable[Call]) -> list[Call]:
 
 def recorded_call(call: Call, made: Mapping[str, JsonObject], files: KeptFiles) -> JsonObject:
     """`made`: by id, the files of the run as its output `files` describes them."""
-    given = call.request.get("tool_parameters")
-    recorded: JsonObject = {
-        "tool": str(call.request.get("tool")),
-        "provider": str(call.request.get("provider")),
-        "arguments": _without_addresses(given) if isinstance(given, dict) else {},
-    }
+    arguments = _without_addresses(call.arguments)
+    recorded: JsonObject = {"tool": call.name, "provider": call.provider, "arguments": arguments}
     if call.pieces:
         recorded["answer"] = [_part(piece.data, made, files) for piece in call.pieces]
     if call.error:
@@ -207,9 +203,7 @@ class Lanes:
 
 
 def _user_messages(call: Call) -> list[str]:
-    messages = call.request.get("prompt_messages")
-    listed = [message for message in messages if isinstance(message, dict)] if isinstance(messages, list) else []
-    return [_words(message.get("content")) for message in listed if message.get("role") == "user"]
+    return [_words(message.get("content")) for message in call.prompt if message.get("role") == "user"]
 
 
 def _words(content: object) -> str:
@@ -262,7 +256,7 @@ def _turn(call: Call) -> JsonObject:
 
 
 def _texts(call: Call) -> Iterator[str]:
-    for delta in _deltas(call):
+    for delta in call.deltas:
         message = delta.get("message")
         content = message.get("content") if isinstance(message, dict) else None
         if isinstance(content, str) and content:
@@ -286,12 +280,11 @@ def _scripted(call: WrittenCall) -> JsonObject:
 def _ending(call: Call, *, has_calls: bool) -> JsonObject:
     """The last chunk's fields that differ from those of a script."""
     ending: JsonObject = {}
-    reason = next((delta["finish_reason"] for delta in reversed(_deltas(call)) if delta.get("finish_reason")), None)
-    if reason is not None and reason != ("tool_calls" if has_calls else "stop"):
-        ending["finish_reason"] = reason
+    if call.finish_reason not in {"", "tool_calls" if has_calls else "stop"}:
+        ending["finish_reason"] = call.finish_reason
     if call.usage or not call.error:
         ending["usage"] = _usage(call.usage) if call.usage else None
-    bodies = (delta["message"].get("opaque_body") for delta in _deltas(call) if isinstance(delta.get("message"), dict))
+    bodies = (delta["message"].get("opaque_body") for delta in call.deltas if isinstance(delta.get("message"), dict))
     body = next((body for body in bodies if body is not None), None)
     return ending if body is None else {**ending, "opaque_body": body}
 
@@ -314,10 +307,6 @@ def _failure(call: Call) -> JsonObject:
         if call.error == f"{raised.before}{again}":
             return {"type": raised.error_type, "message": raised.message}
     return {"words": call.error}
-
-
-def _deltas(call: Call) -> list[JsonObject]:
-    return [piece.data["delta"] for piece in call.pieces if isinstance(piece.data.get("delta"), dict)]
 
 
 # A trace as a script: one conversation with all that is needed to run it again, without tools and without a model.

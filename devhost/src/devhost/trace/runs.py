@@ -46,10 +46,34 @@ class Call:
         return str(self.request.get("model" if self.kind == "llm" else "tool") or self.kind)
 
     @property
+    def provider(self) -> str:
+        return str(self.request.get("provider"))
+
+    @property
+    def arguments(self) -> JsonObject:
+        """Of a tool."""
+        given = self.request.get("tool_parameters")
+        return given if isinstance(given, dict) else {}
+
+    @property
+    def prompt(self) -> list[JsonObject]:
+        """The messages to a model."""
+        messages = self.request.get("prompt_messages")
+        return [each for each in messages if isinstance(each, dict)] if isinstance(messages, list) else []
+
+    @property
+    def deltas(self) -> list[JsonObject]:
+        """Of a model's answer."""
+        return [piece.data["delta"] for piece in self.pieces if isinstance(piece.data.get("delta"), dict)]
+
+    @property
     def usage(self) -> JsonObject:
         """Of a model call, the last one that came; empty without any."""
-        deltas = (piece.data.get("delta") for piece in reversed(self.pieces))
-        return next((delta["usage"] for delta in deltas if isinstance(delta, dict) and delta.get("usage")), {})
+        return next((delta["usage"] for delta in reversed(self.deltas) if delta.get("usage")), {})
+
+    @property
+    def finish_reason(self) -> str:
+        return next((str(delta["finish_reason"]) for delta in reversed(self.deltas) if delta.get("finish_reason")), "")
 
 
 class CallLog:
@@ -300,10 +324,9 @@ def run_of(traced: TracedRun, strategy: str) -> Run:
 
 
 def _calls_made(traced: TracedRun) -> CallsMade:
-    parameters = {call.id: call.request.get("tool_parameters") for call in traced.calls if call.kind == "tool"}
     return CallsMade(
         Counter(call.kind for call in traced.calls),
-        {name: given for name, given in parameters.items() if isinstance(given, dict)},
+        {call.id: call.arguments for call in traced.calls if call.kind == "tool"},
         spent(call.usage for call in traced.calls),
         {call.id: str(call.request.get("tool")) for call in traced.calls if call.kind == "tool"},
     )
