@@ -121,7 +121,7 @@ LEAST_SECONDS = 0.15
 """Between two looks."""
 SHARE = 4
 """A part that took a second to render is rendered again after so many, so that a long run leaves time for itself."""
-_TAG = re.compile(r"\s*<(\w+)")
+_TAG = re.compile(r"<(\w+)")
 
 
 class Told:
@@ -131,7 +131,8 @@ class Told:
         self._pieces: dict[str, str] = {}
 
     def piece(self, name: str, html: str) -> Markup:
-        """`html`: one element with the name as its id."""
+        """`html`: one element with the name as its id. Blanks around it would be matched with those around others."""
+        html = html.strip()
         if self._pieces.get(name) == html:
             tag = cast("re.Match[str]", _TAG.match(html))[1]
             return Markup('<{} id="{}" data-same></{}>').format(Markup(tag), name, Markup(tag))  # noqa: S704 - rendered

@@ -6,9 +6,10 @@ const REFUSED = 403;
 const FOCUSABLE = "a[href], button, input, select, textarea, summary, [tabindex]";
 const isGroup = (row) => row.querySelector(":scope > .children") !== null;
 
-// What only the person changes.
-const KEPT = new Set(["open", "checked", "value"]);
-Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, { type }) => !KEPT.has(name) || type === "hidden";
+// What only the person changes: what is open, ticked or typed.
+const TYPED = "textarea, select, input:not([type=hidden], [type=checkbox], [type=radio])";
+const isKept = (name, element) => name === "open" || name === "checked" || (name === "value" && element.matches(TYPED));
+Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, element) => !isKept(name, element);
 Idiomorph.defaults.callbacks.beforeNodeMorphed = (old, fresh) => {
   if (fresh.dataset?.same !== undefined) return false; // nothing in it has changed
   if (old.matches?.(".inside[hx-get]") && !fresh.hasChildNodes()) {
