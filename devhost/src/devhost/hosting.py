@@ -395,9 +395,9 @@ class OtlpOptions:
     def _send(self, file: Path, address: str) -> None:
         from devhost.telemetry import agent_spans, send, shown  # noqa: PLC0415 - as above
 
-        trace = read_trace(file)
-        sent = send(agent_spans(trace, contents=self.contents), trace.header.started, address)
-        click.echo(f"sent {counted(sent, 'span')} to {shown(address)}", err=True)
+        spans = agent_spans(read_trace(file), contents=self.contents)
+        send(spans, address)
+        click.echo(f"sent {counted(len(spans), 'span')} to {shown(address)}", err=True)
 
 
 # The messages of a run in a file, without secrets.

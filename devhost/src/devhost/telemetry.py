@@ -3,8 +3,6 @@
 import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
 from urllib.parse import urlsplit
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -32,76 +30,103 @@ from devhost.trace.timeline import Span, timeline
 type Attribute = str | int | float | bool | Sequence[str]
 FAILED = "_OTHER"
 """The conventions' error type where none is known."""
+NANOSECONDS = 1_000_000_000
+NAME = "devhost"
+IDS = RandomIdGenerator()
 
 
-@dataclass(frozen=True)
-class AgentSpan:
-    """Times are seconds since the trace began."""
-
-    name: str
-    is_client: bool
-    """Whether it calls out of the agent, as a model call does."""
-    began: float
-    ended: float
-    attributes: Mapping[str, Attribute] = field(default_factory=dict)
-    error: str | None = None
-    """Its words, which are empty without contents; None if it did not fail."""
-    children: tuple["AgentSpan", ...] = ()
+def agent_spans(trace: Trace, *, contents: bool) -> list[ReadableSpan]:
+    """A span for each run, and those of its calls."""
+    return [span for run in traced_runs(trace) for span in _RunSpans(trace, run, contents=contents)]
 
 
-def agent_spans(trace: Trace, *, contents: bool) -> tuple[AgentSpan, ...]:
-    """A span for each run."""
-    return tuple(_of_run(trace, run, contents=contents) for run in traced_runs(trace))
+class _RunSpans:
+    """The spans of one run as the exporter takes them, made without a TracerProvider.
 
+    A provider starts threads in every child of a fork for as long as it lives. Under gevent, the start of a thread
+    lets another greenlet run, and the child of one plugin's start would go on to start the other plugins too.
+    """
 
-def _of_run(trace: Trace, run: TracedRun, *, contents: bool) -> AgentSpan:
-    strategy = trace.header.strategy
-    outcome = run_of(run, strategy)
-    usage = outcome.calls.spent
-    attributes: dict[str, Attribute] = {
-        gen_ai.GEN_AI_OPERATION_NAME: "invoke_agent",
-        gen_ai.GEN_AI_AGENT_NAME: strategy,
-        gen_ai.GEN_AI_PROVIDER_NAME: _provider(trace.header.model.provider),
-        gen_ai.GEN_AI_REQUEST_MODEL: trace.header.model.name,
-        gen_ai.GEN_AI_USAGE_INPUT_TOKENS: _whole(usage.get("prompt_tokens")),
-        gen_ai.GEN_AI_USAGE_OUTPUT_TOKENS: _whole(usage.get("completion_tokens")),
-    }
-    if contents:
-        attributes[gen_ai.GEN_AI_INPUT_MESSAGES] = _messages("user", run.question)
-        attributes[gen_ai.GEN_AI_OUTPUT_MESSAGES] = _messages("assistant", outcome.outputs.text)
-    error = None
-    if outcome.error is not None:
-        attributes[ERROR_TYPE] = outcome.error.kind
-        error = outcome.error.message if contents else ""
-    children = tuple(_of_spans(timeline(run), trace, run.finished, contents=contents))
-    return AgentSpan(f"invoke_agent {strategy}", False, run.began, run.finished, attributes, error, children)  # noqa: FBT003 - a field
+    def __init__(self, trace: Trace, run: TracedRun, *, contents: bool) -> None:
+        self._trace = trace
+        self._run = run
+        self._contents = contents
+        self._id = IDS.generate_trace_id()
+        self._resource = Resource.create({"service.name": NAME})
 
+    def __iter__(self) -> Iterator[ReadableSpan]:
+        run, header = self._run, self._trace.header
+        outcome = run_of(run, header.strategy)
+        usage = outcome.calls.spent
+        attributes: dict[str, Attribute] = {
+            gen_ai.GEN_AI_OPERATION_NAME: "invoke_agent",
+            gen_ai.GEN_AI_AGENT_NAME: header.strategy,
+            gen_ai.GEN_AI_PROVIDER_NAME: _provider(header.model.provider),
+            gen_ai.GEN_AI_REQUEST_MODEL: header.model.name,
+            gen_ai.GEN_AI_USAGE_INPUT_TOKENS: _whole(usage.get("prompt_tokens")),
+            gen_ai.GEN_AI_USAGE_OUTPUT_TOKENS: _whole(usage.get("completion_tokens")),
+        }
+        if self._contents:
+            attributes[gen_ai.GEN_AI_INPUT_MESSAGES] = _messages("user", run.question)
+            attributes[gen_ai.GEN_AI_OUTPUT_MESSAGES] = _messages("assistant", outcome.outputs.text)
+        error = None if outcome.error is None else (outcome.error.kind, outcome.error.message)
+        agent = self._span(f"invoke_agent {header.strategy}", (run.began, run.finished), attributes, error)
+        yield agent
+        yield from self._inside(timeline(run), agent.context)
 
-def _of_spans(spans: Iterable[Span], trace: Trace, finished: float, *, contents: bool) -> Iterator[AgentSpan]:
-    for span in spans:
-        inner = tuple(_of_spans(span.children, trace, finished, contents=contents))
-        if not span.calls:
-            yield from inner
-            continue
-        *earlier, last = span.calls
-        for call in earlier:
-            yield _of_call(call, span, trace, finished, contents=contents)
-        yield _of_call(last, span, trace, finished, contents=contents, children=inner)
+    def _inside(self, spans: Iterable[Span], parent: SpanContext) -> Iterator[ReadableSpan]:
+        """What stands inside of several calls of one row stands under the last."""
+        for span in spans:
+            around = parent
+            for call in span.calls:
+                made = self._of_call(call, span, parent)
+                around = made.context
+                yield made
+            yield from self._inside(span.children, around)
 
+    def _of_call(self, call: Call, span: Span, parent: SpanContext) -> ReadableSpan:
+        is_model = call.kind == "llm"
+        operation = "chat" if is_model else "execute_tool"
+        attributes: dict[str, Attribute] = {gen_ai.GEN_AI_OPERATION_NAME: operation}
+        if is_model:
+            attributes |= _of_model(call, self._trace, contents=self._contents)
+        else:
+            attributes |= _of_tool(call, span, contents=self._contents)
+        times = (call.began, self._run.finished if call.ended is None else call.ended)
+        error = (FAILED, call.error) if call.error else None
+        return self._span(f"{operation} {call.name}", times, attributes, error, parent, is_client=is_model)
 
-def _of_call(  # noqa: PLR0913 - what surrounds a call
-    call: Call, span: Span, trace: Trace, finished: float, *, contents: bool, children: tuple[AgentSpan, ...] = ()
-) -> AgentSpan:
-    is_model = call.kind == "llm"
-    operation = "chat" if is_model else "execute_tool"
-    attributes: dict[str, Attribute] = {gen_ai.GEN_AI_OPERATION_NAME: operation}
-    attributes |= _of_model(call, trace, contents=contents) if is_model else _of_tool(call, span, contents=contents)
-    error = None
-    if call.error:
-        attributes[ERROR_TYPE] = FAILED
-        error = call.error if contents else ""
-    ended = finished if call.ended is None else call.ended
-    return AgentSpan(f"{operation} {call.name}", is_model, call.began, ended, attributes, error, children)
+    def _span(  # noqa: PLR0913 - what a span holds
+        self,
+        name: str,
+        times: tuple[float, float],
+        attributes: dict[str, Attribute],
+        error: tuple[str, str] | None,
+        parent: SpanContext | None = None,
+        *,
+        is_client: bool = False,
+    ) -> ReadableSpan:
+        """`times`: seconds since the trace began. `error`: its type, and words that are sent only with contents."""
+        began, ended = (
+            int(self._trace.header.started.timestamp() * NANOSECONDS) + int(at * NANOSECONDS) for at in times
+        )
+        status = Status(StatusCode.UNSET)
+        if error is not None:
+            attributes[ERROR_TYPE] = error[0]
+            status = Status(StatusCode.ERROR, (error[1] or None) if self._contents else None)
+        flags = TraceFlags(TraceFlags.SAMPLED)
+        return ReadableSpan(
+            name,
+            SpanContext(self._id, IDS.generate_span_id(), is_remote=False, trace_flags=flags),
+            parent,
+            self._resource,
+            attributes,
+            kind=SpanKind.CLIENT if is_client else SpanKind.INTERNAL,
+            status=status,
+            start_time=began,
+            end_time=ended,
+            instrumentation_scope=InstrumentationScope(NAME),
+        )
 
 
 def _of_model(call: Call, trace: Trace, *, contents: bool) -> dict[str, Attribute]:
@@ -170,11 +195,8 @@ def _content(message: object) -> str:
 # Sends spans to an OTLP server over HTTP, with the OpenTelemetry SDK's own exporter.
 
 PATH = "/v1/traces"
-NANOSECONDS = 1_000_000_000
 PATIENCE = 10
 """Seconds for the server to take the spans."""
-NAME = "devhost"
-IDS = RandomIdGenerator()
 
 
 def endpoint(url: str) -> str:
@@ -194,51 +216,12 @@ def shown(address: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
-def send(spans: Iterable[AgentSpan], began: datetime, address: str) -> int:
-    """How many spans were sent; TelemetryError if the server did not take them."""
-    resource = Resource.create({"service.name": NAME})
-    origin = int(began.timestamp() * NANOSECONDS)
-    finished: list[ReadableSpan] = []
-    for span in spans:
-        finished += _Export(resource, origin, IDS.generate_trace_id()).of(span)
+def send(spans: Sequence[ReadableSpan], address: str) -> None:
+    """TelemetryError if the server did not take them."""
     logging.getLogger(OTLPSpanExporter.__module__).disabled = True  # it shows an address with its password
     exporter = OTLPSpanExporter(endpoint=address, timeout=PATIENCE)
     try:
-        if exporter.export(finished) is not SpanExportResult.SUCCESS:
+        if exporter.export(spans) is not SpanExportResult.SUCCESS:
             raise TelemetryError(f"--otlp: no OTLP server took the spans at {shown(address)}")
     finally:
         exporter.shutdown()  # type: ignore[no-untyped-call] # the SDK's
-    return len(finished)
-
-
-@dataclass(frozen=True)
-class _Export:
-    """The spans of one run as the exporter takes them, made without a TracerProvider.
-
-    A provider starts threads in every child of a fork for as long as it lives. Under gevent, the start of a thread
-    lets another greenlet run, and the child of one plugin's start would go on to start the other plugins too.
-    """
-
-    resource: Resource
-    origin: int
-    """Nanoseconds since 1970."""
-    trace_id: int
-
-    def of(self, span: AgentSpan, parent: SpanContext | None = None) -> Iterator[ReadableSpan]:
-        """The span and all that is inside it."""
-        sampled = TraceFlags(TraceFlags.SAMPLED)
-        context = SpanContext(self.trace_id, IDS.generate_span_id(), is_remote=False, trace_flags=sampled)
-        yield ReadableSpan(
-            span.name,
-            context,
-            parent,
-            self.resource,
-            dict(span.attributes),
-            kind=SpanKind.CLIENT if span.is_client else SpanKind.INTERNAL,
-            status=Status(StatusCode.UNSET) if span.error is None else Status(StatusCode.ERROR, span.error or None),
-            start_time=self.origin + int(span.began * NANOSECONDS),
-            end_time=self.origin + int(span.ended * NANOSECONDS),
-            instrumentation_scope=InstrumentationScope(NAME),
-        )
-        for child in span.children:
-            yield from self.of(child, context)
