@@ -110,18 +110,9 @@ class _Reader:
                 raise TraceError(f"the trace is damaged: the run {line.session_id} ends two nodes")
             self.turns[-1].runs.setdefault(line.execution, []).append(traced)
             self._runs.remove(traced)
-        return NodeEnded(
-            line.execution,
-            self._nodes[line.execution],
-            line.status,
-            line.inputs,
-            line.outputs,
-            line.seconds,
-            line.error,
-            line.metadata,
-            line.process,
-            None if traced is None else run_of(traced, self._strategy),
-        )
+        run = None if traced is None else run_of(traced, self._strategy)
+        told = line.model_dump(exclude={"at", "event", "session_id"})
+        return NodeEnded(node=self._nodes[line.execution], run=run, **told)
 
     def _place_the_other_runs(self) -> None:
         """Those that the engine tried again, and those that the end of the trace cut off: by their time."""
@@ -202,28 +193,23 @@ class FlowTrace:
 
 
 def line_of(event: FlowEvent) -> Timed | None:
-    """None for what stands in other lines already."""
+    """None for what stands in other lines already. A line takes of an event what it has a field for."""
     match event:
         case NodeStarted():
             return NodeStartLine(at=UNTIMED, execution=event.execution, node=_traced(event.node), round=event.round)
         case NodeRetried():
-            return NodeRetryLine(at=UNTIMED, execution=event.execution, attempt=event.attempt, error=event.error)
+            return NodeRetryLine(at=UNTIMED, **vars(event))
         case NodeEnded():
-            return _end_line(event)
+            session = "" if event.run is None else event.run.session_id
+            return NodeEndLine(at=UNTIMED, session_id=session, **vars(event))
         case AnswerText():
             return FlowTextLine(at=UNTIMED, node=event.node.id, text=event.text)
         case FlowPaused():
             return FlowPauseLine(at=UNTIMED, nodes=tuple(form.node.id for form in event.forms))
         case FlowEnded():
-            return FlowEndLine(
-                at=UNTIMED,
-                status=event.status,
-                outputs=event.outputs,
-                error=event.error,
-                conversation=dict(event.conversation),
-            )
+            return FlowEndLine(at=UNTIMED, **vars(event))
         case SourcesRead():
-            return NodeSourcesLine(at=UNTIMED, execution=event.execution, sources=event.sources)
+            return NodeSourcesLine(at=UNTIMED, **vars(event))
         case AgentLog():
             return None
 
@@ -236,21 +222,6 @@ def _traced(node: FlowNode) -> TracedNode:
         title=node.title,
         container=node.container,
         error_strategy=strategy if isinstance(strategy, str) else None,
-    )
-
-
-def _end_line(event: NodeEnded) -> NodeEndLine:
-    return NodeEndLine(
-        at=UNTIMED,
-        execution=event.execution,
-        status=event.status,
-        seconds=event.seconds,
-        inputs=event.inputs,
-        outputs=event.outputs,
-        error=event.error,
-        metadata=event.metadata,
-        process=event.process,
-        session_id="" if event.run is None else event.run.session_id,
     )
 
 
