@@ -4,7 +4,7 @@ import socket
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from order_desk.order_system_server import LOOPBACK, OrderSystemServer
@@ -19,7 +19,6 @@ from examples.runner.world import Credentials, Played
 DOWN = "order-system-down"
 SEEDED = 2
 """Order requests that are there before a scenario."""
-REQUESTED = ("request_order", "request_order: fix", "request_order: send")
 
 type Quantities = Mapping[str, int]
 """By item code; a line without a code has the code ""."""
@@ -29,7 +28,8 @@ type Quantities = Mapping[str, int]
 class Promise:
     """What a scenario leaves behind."""
 
-    order_request_id: int
+    number: int
+    """Of the order request."""
     status: str
     version: int
     quantities: Quantities
@@ -37,45 +37,24 @@ class Promise:
     """How often each tool ran, and each step of a tool that has several."""
     error: str = ""
     """In the message of the one call that fails."""
-    placed: tuple[Quantities, ...] = field(default=())
-    """In the order system's book."""
 
 
-LOOKED_UP = Counter(["search_items", "find_similar_orders"])
-REVIEWED = LOOKED_UP + Counter(["save_order_draft", "review_order"])
-PLACED = Counter([*REQUESTED, "request_order: settle"])
+def _steps(*more: str) -> Counter[str]:
+    return Counter(["search_items", "find_similar_orders", *more])
+
+
+NAPKINS = {"NP-200": 40}
+DRAFTED = ("save_order_draft", "review_order")
+REQUESTED = ("request_order", "request_order: fix", "request_order: send")
+PLACED = (*REQUESTED, "request_order: settle")
+DATE, UNREACHABLE = "Invalid parameters for save_order_draft: delivery_date", "the order system cannot be reached"
 PROMISES = {
-    "script": Promise(
-        3, "ready", 2, {"NP-200": 10, "CP-240": 4}, REVIEWED + Counter(["search_items", "save_order_draft"])
-    ),
-    "duplicate": Promise(
-        1, "ready", 2, {"CP-240": 4, "CL-080": 3}, LOOKED_UP + Counter(["search_items", "save_order_draft"])
-    ),
-    "invalid-parameters": Promise(
-        3,
-        "ready",
-        1,
-        {"LB-700": 20},
-        LOOKED_UP + Counter({"save_order_draft": 2}),
-        error="Invalid parameters for save_order_draft: delivery_date",
-    ),
-    "approved": Promise(3, "requested", 1, {"NP-200": 40}, REVIEWED + PLACED, placed=({"NP-200": 40},)),
-    "rejected": Promise(
-        3,
-        "requested",
-        2,
-        {"NP-200": 20},
-        REVIEWED + Counter(["save_order_draft", "review_order"]) + PLACED,
-        placed=({"NP-200": 20},),
-    ),
-    DOWN: Promise(
-        3,
-        "ready",
-        1,
-        {"NP-200": 40},
-        REVIEWED + Counter([*REQUESTED, "request_order: release"]),
-        error="Nothing was placed: the order system cannot be reached",
-    ),
+    "script": Promise(3, "ready", 2, {"NP-200": 10, "CP-240": 4}, _steps("search_items", "save_order_draft", *DRAFTED)),
+    "duplicate": Promise(1, "ready", 2, {"CP-240": 4, "CL-080": 3}, _steps("search_items", "save_order_draft")),
+    "invalid-parameters": Promise(3, "ready", 1, {"LB-700": 20}, _steps(*["save_order_draft"] * 2), DATE),
+    "approved": Promise(3, "requested", 1, NAPKINS, _steps(*DRAFTED, *PLACED)),
+    "rejected": Promise(3, "requested", 2, {"NP-200": 20}, _steps(*DRAFTED, *DRAFTED, *PLACED)),
+    DOWN: Promise(3, "ready", 1, NAPKINS, _steps(*DRAFTED, *REQUESTED, "request_order: release"), UNREACHABLE),
 }
 
 
@@ -107,21 +86,21 @@ class OrderEntry:
         yield from self._in_the_orders(promise)
         yield from self._in_the_audit_trail(promise)
         orders = self._order_system.orders.values()
-        placed = tuple({line.item: line.quantity for line in order.lines} for order in orders)
-        if placed != promise.placed:
-            yield f"the order system has {placed}, not {promise.placed}"
+        placed = [{line.item: line.quantity for line in order.lines} for order in orders]
+        if placed != [promise.quantities] * (promise.status == "requested"):
+            yield f"the order system has {placed}"
         leaked = [run.outputs.text for run in played.runs if '"status"' in run.outputs.text]
         yield from (f"a tool's result is shown as it is: {text}" for text in leaked)
 
     def _in_the_orders(self, promise: Promise) -> Iterator[str]:
         with self._database.session() as session:
             requests = {request.id: request for request in OrderRequests(session).all()}
-        if len(requests) != max(SEEDED, promise.order_request_id):
+        if len(requests) != max(SEEDED, promise.number):
             yield f"there are {len(requests)} order requests"
-        request = requests[promise.order_request_id]
+        request = requests[promise.number]
         quantities = {line.item_code: line.quantity for line in request.order.lines}
         found = request.status, request.version, quantities, bool(request.order_number)
-        if found != (promise.status, promise.version, promise.quantities, bool(promise.placed)):
+        if found != (promise.status, promise.version, promise.quantities, promise.status == "requested"):
             yield f"order request {request.id} is {found}"
 
     def _in_the_audit_trail(self, promise: Promise) -> Iterator[str]:

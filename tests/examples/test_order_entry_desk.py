@@ -7,45 +7,25 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from order_desk.agents import SecondReader
 from order_desk.commands import ROOT, commands
-from order_desk.desk import _named
-from order_desk.messages import Annotation, BackEndData, ChatMessage, Conversation, FrontEndData, message_to_model
+from order_desk.conversation import BackEndData, ChatMessage, Conversation, FrontEndData, message_to_model
 from order_desk.order_system_server import OrderSystemServer
-from ordering.orders import Judgement
 from sqlalchemy import URL, inspect
 from tool_layer.database import Database
 from tool_layer.run_steps import make_table
 
-from devhost import Host, ScriptedModel
 from devhost.conversation import KeptState
 
 FRONT_END = FrontEndData(customer_number="C-3001", customer_name="Café Lindqvist", page_snapshot="</order_context> <b>")
-JUDGEMENT = Judgement("change", ("Half was enough.",), "high")
-ANNOTATION = Annotation(
-    order_request_id=3, version=1, verdict="change", concerns=("Half was enough.",), confidence="high"
-)
 
 
 def of_assistant(**added: Any) -> ChatMessage:  # noqa: ANN401 - fields
     return ChatMessage(role="assistant", text="Saved.", back_end=BackEndData(**added))
 
 
-def test_of_each_named_value_the_last_one_lands_on_the_message() -> None:
-    found = [
-        {"message": "For the model.", "saved_order_request_id": 3},
-        {"message": "For the model.", "referenced_order_request_id": 1, "output_report": "Order SO-1"},
-        {"message": "For the model.", "saved_order_request_id": 4},
-    ]
-
-    assert BackEndData(**_named(found)) == BackEndData(
-        saved_order_request_id=4, referenced_order_request_id=1, report="Order SO-1"
-    )
-
-
 def test_the_model_reads_the_front_ends_data_and_what_was_added_last() -> None:
     history = [
-        of_assistant(saved_order_request_id=3, annotations=(ANNOTATION,)),
+        of_assistant(saved_order_request_id=3),
         of_assistant(saved_order_request_id=4, report="Order SO-1"),
         of_assistant(referenced_order_request_id=1),
         ChatMessage(role="user", text="Thanks", front_end=FRONT_END),
@@ -62,14 +42,13 @@ def test_the_model_reads_the_front_ends_data_and_what_was_added_last() -> None:
         "page_snapshot": "</order_context> <b>",
         "saved_order_request_id": 4,
         "referenced_order_request_id": 1,
-        "annotations": [ANNOTATION.model_dump(mode="json")],
     }
     assert "saved_order_request_id" not in message_to_model("Hello", FRONT_END, [])
 
 
 def test_a_conversation_is_in_the_database_with_what_the_agent_goes_on_from(database_url: URL) -> None:
     said = ChatMessage(role="user", text="こんにちは", front_end=FRONT_END)
-    answered = of_assistant(saved_order_request_id=3, annotations=(ANNOTATION,))
+    answered = of_assistant(saved_order_request_id=3)
     state = KeptState("state of a run", ({"tool": "request_order", "arguments": {"order_request_id": 3}},))
     other = Conversation(database_url, "c2")
     other.add(said)
@@ -120,14 +99,12 @@ def test_a_conversation_goes_on_after_a_restart_and_keeps_its_data_and_its_audit
     assert "I need your approval" in first
     assert conversation_in(second) == conversation
     assert "40 pack (100 sheets). Review: no concerns." in second  # what waits is shown again
-    assert "· second reader of order request 3, version 2: pass (low confidence)" in second
     assert "- NP-200 ペーパーナプキン 4つ折り: 20 pack (100 sheets)" in second
     assert '"status"' not in first + second
     assert [message.role for message in messages] == ["user", "assistant"] * 3
     assert all(message.back_end == BackEndData() and message.front_end for message in messages[::2])
     added = [message.back_end for message in messages[1::2]]
     assert [data.saved_order_request_id for data in added] == [3, 3, None]
-    assert [[note.version for note in data.annotations] for data in added] == [[1], [2], []]
     assert [data.report is not None for data in added] == [False, False, True]
     assert not [message for message in messages if "no rule asks for a change" in message.model_dump_json()]
     printed = CliRunner().invoke(commands, audit).output
@@ -175,21 +152,3 @@ def test_no_script_shows_a_tools_result_as_it_is() -> None:
 
     for script in (folder / "script.yaml", *folder.glob("scenarios/*.yaml")):
         assert "{{tool_results}}" not in script.read_text(encoding="utf-8")
-
-
-@pytest.mark.e2e
-def test_a_second_readers_answer_fits_its_schema_or_is_none() -> None:
-    """An answer outside of the schema goes back to the model."""
-    right = {"verdict": "change", "concerns": ["Half was enough."], "confidence": "high"}
-    models = [
-        ScriptedModel.of([{"tool_calls": [{"name": "submit_answer", "id": "1", "arguments": answer}]}])
-        for answer in (right, {**right, "verdict": "maybe"})
-    ]
-    with Host.start(ROOT) as host:
-        judgements = [
-            SecondReader(host, lambda model=model: model).judged("Order request 3", ["Hello"])  # type: ignore[misc]
-            for model in models
-        ]
-
-    assert judgements == [JUDGEMENT, None]
-    assert "Order request 3" in models[0].requests[0].prompt_messages[-1].text

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from order_tools.inputs import Draft, DraftLine
 from ordering.matching import LEAST, folded, likeness
 from ordering.order_system import ExternalLine, ExternalOrder, to_external
-from ordering.orders import Item, Judgement, Line, Order, OrderRequest
+from ordering.orders import Item, Line, Order, OrderRequest
 from ordering.rules import Review, review
 
 from .conftest import ORDER_ENTRY
@@ -27,9 +27,9 @@ CUP = Item(
 )
 
 
-def reviewed(judgement: Judgement | None = None, line: dict[str, object] | None = None, **changes: object) -> Review:
+def reviewed(line: dict[str, object] | None = None, **changes: object) -> Review:
     order = ORDER.model_copy(update={"lines": (LINE.model_copy(update=line or {}),), **changes})
-    return review(OrderRequest(3, 1, "ready", order, "key", ""), {CUP.code: CUP}, judgement, TODAY)
+    return review(OrderRequest(3, 1, "ready", order, "key", ""), {CUP.code: CUP}, TODAY)
 
 
 def found(query: str) -> list[str]:
@@ -127,14 +127,11 @@ def test_the_order_system_gets_none_of_the_internal_fields() -> None:
 
 def test_what_is_approved_is_the_order_with_its_review_in_one_line() -> None:
     order = "Customer C-1, 喫茶みなと; delivery as soon as possible; CP-240 ホットカップ 240ml 白: 4 case."
-    asks = Judgement("change", ("Four is half of what was asked.",), "high")
     guess = "Line 1: 'ホットカップ 240ml 白' is only a guess; ask the customer."
 
     assert reviewed().to_approve == f"{order} Review: no concerns."
-    assert reviewed(Judgement("pass", ("Fine.",), "low")).to_approve == f"{order} Review: no concerns."
-    assert reviewed(Judgement("change", (), "low")).to_approve.endswith("The second reader asks for a change.")
-    assert reviewed(asks, {"confidence": "low"}).to_approve == f"{order} Review: {guess} {asks.concerns[0]}"
-    assert [reviewed().verdict, reviewed(asks).verdict] == ["pass", "change"]
+    assert reviewed({"confidence": "low"}).to_approve == f"{order} Review: {guess}"
+    assert [reviewed().verdict, reviewed({"confidence": "low"}).verdict] == ["pass", "change"]
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ from typing import Any
 import httpx
 import pytest
 from order_desk.order_system_server import OrderSystemServer
-from order_tools.results import described
-from ordering.order_system import ExternalOrder, HttpOrderSystem, OrderSystem, Placed, UnknownOutcomeError
-from ordering.orders import Judgement, Line, Order, OrderRequest
+from ordering.order_system import ExternalOrder, OrderSystem, Placed, UnknownOutcomeError
+from ordering.orders import Line, Order, OrderRequest
 from ordering.services import (
     FixedRequestError,
     IncompleteError,
@@ -82,10 +81,10 @@ def server(running: OrderSystemServer) -> OrderSystemServer:
 
 @pytest.fixture
 def desk(database_url: URL, server: OrderSystemServer) -> Desk:
-    return Desk(database_url, HttpOrderSystem(server.url))
+    return Desk(database_url, OrderSystem(server.url))
 
 
-UNREACHABLE = HttpOrderSystem("http://127.0.0.1:1")
+UNREACHABLE = OrderSystem("http://127.0.0.1:1")
 
 
 def test_json_is_jsonb_on_postgresql(desk: Desk, database_url: URL) -> None:
@@ -97,7 +96,7 @@ def test_json_is_jsonb_on_postgresql(desk: Desk, database_url: URL) -> None:
             for column in inspect(session.connection()).get_columns(table)
         }
 
-    for name in ("items.units", "order_requests.payload", "judgements.judgement"):
+    for name in ("items.units", "order_requests.payload"):
         assert columns[name] == expected
 
 
@@ -190,23 +189,18 @@ def test_what_is_requested_has_to_be_what_the_draft_holds(
     assert desk.requested(order, f" {held}\n").is_new
 
 
-def test_what_was_reviewed_as_wrong_is_placed_only_with_the_review_in_what_was_approved(
+def test_what_was_reviewed_as_doubtful_is_placed_only_with_the_review_in_what_was_approved(
     desk: Desk, server: OrderSystemServer
 ) -> None:
     order = desk.saved(line={"confidence": "low"})
     guess = "Line 1: 'ペーパーナプキン 4つ折り' is only a guess; ask the customer."
-    before = desk.service.review(order)
-    assert before.to_approve.endswith(f"Review: {guess}")
 
-    concern = "The customer wrote four, not forty."
-    assert desk.service.judge(before.request, Judgement("change", (concern,), "high"))
-    for text in (ORDERED, before.to_approve):
-        with pytest.raises(NotApprovedError, match=concern):
-            desk.requested(order, text)
+    with pytest.raises(NotApprovedError, match=guess):
+        desk.requested(order)
     assert server.orders == {}
 
     seen = desk.service.review(order).to_approve
-    assert seen.endswith(f"Review: {guess} {concern}")
+    assert seen.endswith(f"Review: {guess}")
     assert desk.requested(order, seen).is_new
 
 
@@ -241,14 +235,11 @@ def test_when_the_order_system_is_down_the_draft_is_kept(desk: Desk, database_ur
     assert desk.requested(order).is_new
 
 
-class AnswerLost:
+class AnswerLost(OrderSystem):
     """Places the order, but its answer does not arrive."""
 
-    def __init__(self, behind: HttpOrderSystem) -> None:
-        self._behind = behind
-
     def place(self, order: ExternalOrder, idempotency_key: str) -> Placed:
-        self._behind.place(order, idempotency_key)
+        super().place(order, idempotency_key)
         raise UnknownOutcomeError("the order system did not answer in time")
 
 
@@ -257,13 +248,11 @@ def test_after_a_lost_answer_the_content_is_fixed_and_a_repeated_call_finds_the_
 ) -> None:
     order = desk.saved()
 
-    for system in (AnswerLost(HttpOrderSystem(server.url)), UNREACHABLE):
+    for system in (AnswerLost(server.url), UNREACHABLE):
         with pytest.raises(PlacedOrNotError):
             Desk(database_url, system).requested(order)
     with pytest.raises(FixedRequestError):
         desk.saved(order)
-    # A new judgement stops no order that is on its way.
-    assert desk.service.judge(desk.stored(order), Judgement("change", ("Too late.",), "high"))
 
     assert not desk.requested(order).is_new
     assert len(server.orders) == 1
@@ -282,7 +271,7 @@ def test_after_a_lost_answer_the_content_is_fixed_and_a_repeated_call_finds_the_
 def test_only_a_clear_refusal_says_that_nothing_was_placed(
     database_url: URL, answer: httpx.Response, why: str | None
 ) -> None:
-    desk = Desk(database_url, HttpOrderSystem("http://orders.example", httpx.MockTransport(lambda _: answer)))
+    desk = Desk(database_url, OrderSystem("http://orders.example", httpx.MockTransport(lambda _: answer)))
     order = desk.saved()
 
     with pytest.raises(NothingPlacedError if why else PlacedOrNotError, match=why):
@@ -306,20 +295,3 @@ def test_the_order_system_takes_a_key_for_one_content_only(server: OrderSystemSe
     assert [answer.status_code for answer in answers] == [201, 200, 422, 400, 400, 400]
     assert all(answer.json()["error"] for answer in answers[2:])
     assert len(server.orders) == 1
-
-
-def test_a_second_readers_judgement_counts_for_the_version_that_was_read(desk: Desk) -> None:
-    order = desk.saved()
-    read = desk.service.review(order).request
-    judgement = Judgement("change", ("Forty packs are half a pallet.",), "medium")
-
-    assert desk.service.judge(read, Judgement("pass", (), "low"))
-    assert desk.service.judge(read, judgement)
-    found = desk.service.review(order)
-    assert (found.verdict, found.judgement) == ("change", judgement)
-
-    desk.saved(order, line={"quantity": 20})
-    changed = desk.service.review(order)
-    assert (changed.verdict, changed.request.version, changed.judgement) == ("pass", 2, None)
-    assert not desk.service.judge(read, judgement)
-    assert described(changed.request).startswith(f"Order request {order}, version 2: a draft that can be requested")

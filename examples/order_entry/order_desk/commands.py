@@ -4,11 +4,9 @@ import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 
 import click
-from ordering.order_system import HttpOrderSystem
-from ordering.services import CREDENTIAL, DEFAULT_URL, PLUGIN_FOLDER, OrderService, chosen_database
+from ordering.services import CREDENTIAL, DEFAULT_URL, PLUGIN_FOLDER, chosen_database
 from ordering.storage import begin_again
 from sqlalchemy import URL
 from tool_layer.audit import audit_lines
@@ -24,9 +22,8 @@ from devhost.options import takes
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.terminal.chat_view import read_questions
 
-from .agents import SECOND_READER, SalesAgent, SecondReader
+from .conversation import Conversation, FrontEndData
 from .desk import Desk, shown
-from .messages import Conversation, FrontEndData
 from .order_system_server import OrderSystemServer
 
 ROOT = PLUGIN_FOLDER.parents[1]
@@ -118,12 +115,7 @@ def chat(  # noqa: PLR0913 - click gives one argument per option
         kept = Conversation(_url(database_url), conversation or str(uuid.uuid4()))
         address = order_system_url or (NOTHING_LISTENS if scenario == DOWN else own.url)
         with Host.start(ROOT, tools=[_tools(_url(database_url), address, kept.id)]) as host:
-            desk = Desk(
-                kept,
-                OrderService(_url(database_url), HttpOrderSystem(address)),
-                SalesAgent(host, script, strategy, model_options.choose),
-                SecondReader(host, partial(model_options.choose, reader := Script.read(SECOND_READER), reader.query)),
-            )
+            desk = Desk(kept, host, script, strategy, model_options.choose)
             click.echo(f"Conversation {kept.id}. Ctrl-D ends it.\n")
             for message in kept.messages()[-1:]:
                 click.echo("\n".join(shown(message)))

@@ -1,56 +1,63 @@
 """One conversation at the order desk: what a user writes → the assistant's message with its data. Both are stored."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
 
-from order_tools.results import described
-from ordering.services import OrderService
+from devhost import Host, ModelBackend, Run
+from devhost.models.scripted.script import Script
 
-from devhost import Run
+from .conversation import BackEndData, ChatMessage, Conversation, FrontEndData, message_to_model
 
-from .agents import SalesAgent, SecondReader
-from .messages import Annotation, BackEndData, ChatMessage, Conversation, FrontEndData, message_to_model
+NEEDS_APPROVAL = "request_order"
+"""The one tool that acts on the world."""
+_KEPT = {
+    "saved_order_request_id": "saved_order_request_id",
+    "referenced_order_request_id": "referenced_order_request_id",
+    "output_report": "report",
+}
+"""The values of a result that a message's data keeps, and under which name; `message` is for the model alone."""
+
+
+class ChooseModel(Protocol):
+    def __call__(self, script: Script, question: str, *, asked: int) -> ModelBackend: ...
 
 
 class Desk:
+    """Each message is a run of the sales agent, which goes on from the state that the last one left."""
+
     def __init__(
-        self, conversation: Conversation, orders: OrderService, agent: SalesAgent, second_reader: SecondReader
+        self, conversation: Conversation, host: Host, script: Script, strategy: str, choose: ChooseModel
     ) -> None:
         self._conversation = conversation
-        self._orders = orders
-        self._agent = agent
-        self._second_reader = second_reader
+        self._host = host
+        self._script = script
+        self._strategy = strategy
+        self._choose = choose
 
     def say(self, text: str, front_end: FrontEndData) -> ChatMessage:
         """If the run fails, the message says so; what its tools saved stays."""
         history, state = self._conversation.messages(), self._conversation.state()
-        users = [message.text for message in history if message.role == "user"]
         self._conversation.add(ChatMessage(role="user", text=text, front_end=front_end))
         # An answer to a call that waits is sent as it is: the run goes on from its state, which has the context.
         message = text if state.waiting else message_to_model(text, front_end, history)
-        run = self._agent.run(text, message, state, conversation=self._conversation.id, asked=users.count(text))
-        found = list(_results(run))
+        asked = sum(before.role == "user" and before.text == text for before in history)
+        run = self._run(text, message, state.text, asked)
         said = run.outputs.text if run.error is None else f"The agent failed: {run.error.message}"
-        # The second reader speaks before the user is asked for an approval.
-        added = BackEndData(**_named(found), annotations=tuple(self._read(found, [*users, text])))
-        answer = ChatMessage(role="assistant", text=said, back_end=added)
+        answer = ChatMessage(role="assistant", text=said, back_end=BackEndData(**dict(_kept(run))))
         self._conversation.add(answer, state.after(run))
         return answer
 
-    def _read(self, found: Sequence[Mapping[str, Any]], customer_wrote: list[str]) -> Iterator[Annotation]:
-        """Drafts that `review_order` was called for and that no second reader has judged yet."""
-        reviews = [result["reviewer_output"] for result in found if "reviewer_output" in result]
-        for number in dict.fromkeys(each["order_request_id"] for each in reviews if "second_reader" not in each):
-            request = self._orders.review(number).request
-            judgement = self._second_reader.judged(described(request), customer_wrote)
-            if judgement is not None and self._orders.judge(request, judgement):
-                yield Annotation(
-                    order_request_id=request.id,
-                    version=request.version,
-                    verdict=judgement.verdict,
-                    concerns=judgement.concerns,
-                    confidence=judgement.confidence,
-                )
+    def _run(self, text: str, message: str, state: str, asked: int) -> Run:
+        parameters = {
+            **self._script.params,
+            "query": {"constant": message},
+            "approval_required": NEEDS_APPROVAL,
+            "approval": {"constant": text},
+            "state": {"constant": state},
+            "extra_outputs": "state, tool_results",
+        }
+        model = self._choose(self._script, text, asked=asked)
+        return self._host.run(self._strategy, parameters, model=model, conversation_id=self._conversation.id)
 
 
 def shown(message: ChatMessage) -> Iterator[str]:
@@ -59,26 +66,15 @@ def shown(message: ChatMessage) -> Iterator[str]:
     yield message.text
     if added.report is not None:
         yield f"\n{added.report}"
-    ids = {
-        "saved order request": added.saved_order_request_id,
-        "referenced order request": added.referenced_order_request_id,
-    }
-    yield from (f"· {name} {number}" for name, number in ids.items() if number is not None)
-    for each in added.annotations:
-        which = f"order request {each.order_request_id}, version {each.version}"
-        concerns = " ".join(each.concerns) or "no concerns"
-        yield f"· second reader of {which}: {each.verdict} ({each.confidence} confidence): {concerns}"
+    if added.saved_order_request_id is not None:
+        yield f"· saved order request {added.saved_order_request_id}"
+    if added.referenced_order_request_id is not None:
+        yield f"· referenced order request {added.referenced_order_request_id}"
 
 
-def _results(run: Run) -> Iterator[Mapping[str, Any]]:
-    """Of the calls that succeeded. Every tool of the desk is this plugin's, whose envelope this is."""
+def _kept(run: Run) -> Iterator[tuple[str, Any]]:
+    """Of the calls that succeeded, in their order. All tools are this plugin's, whose envelope this is."""
     for entry in run.outputs.variables.get("tool_results") or ():
-        if (entry["json"] or {}).get("status") == "success":
-            yield entry["json"]["result"]
-
-
-def _named(found: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Of each named value the last one; `message` is for the model alone."""
-    kept = {"output_report": "report"}
-    names = ("saved_order_request_id", "referenced_order_request_id", "output_report")
-    return {kept.get(name, name): result[name] for result in found for name in names if name in result}
+        envelope: Mapping[str, Any] = entry["json"] or {}
+        if envelope.get("status") == "success":
+            yield from ((_KEPT[name], value) for name, value in envelope["result"].items() if name in _KEPT)

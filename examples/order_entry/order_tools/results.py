@@ -6,7 +6,7 @@ What has no value is left out of the JSON (tool_layer/envelope.py).
 from collections.abc import Sequence
 
 from ordering.matching import SAME
-from ordering.orders import Confidence, Item, OrderRequest, Verdict
+from ordering.orders import Item, OrderRequest, Verdict
 from ordering.rules import Review
 from ordering.services import (
     FixedRequestError,
@@ -40,24 +40,13 @@ class OrderEntryResult(Result):
     """What was ordered, in lines that a person may read."""
 
 
-class SecondReading(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-    verdict: Verdict
-    concerns: tuple[str, ...]
-    confidence: Confidence
-
-
 class ReviewerOutput(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     order_request_id: int
     version: int
     verdict: Verdict
-    """`change` if a rule or the second reader asks for a change."""
     findings: tuple[str, ...]
-    """Of the rules that need no reader."""
-    second_reader: SecondReading | None = None
 
 
 class ReviewerResult(Result):
@@ -102,26 +91,15 @@ def saved(request: OrderRequest) -> SalesResult:
 
 
 def reviewed(review: Review) -> ReviewerResult:
-    request, judgement = review.request, review.judgement
-    reading = None
-    said = [f"Order request {request.id}, version {request.version}:"]
-    said += review.findings or ["no rule asks for a change."]
-    if judgement is not None:
-        reading = SecondReading(verdict=judgement.verdict, concerns=judgement.concerns, confidence=judgement.confidence)
-        concerns = " ".join(judgement.concerns) or "no concerns."
-        said.append(f"The second reader ({judgement.confidence} confidence) says {judgement.verdict}: {concerns}")
-    if review.can_be_placed:
-        said.append("To place it, call request_order with order_to_approve, unchanged, as order.")
-    output = ReviewerOutput(
-        order_request_id=request.id,
-        version=request.version,
-        verdict=review.verdict,
-        findings=review.findings,
-        second_reader=reading,
-    )
+    request = review.request
+    found = " ".join(review.findings) or "no rule asks for a change."
+    place = " To place it, call request_order with order_to_approve, unchanged, as order."
+    advice = place if review.can_be_placed else ""
     return ReviewerResult(
-        message=" ".join(said),
-        reviewer_output=output,
+        message=f"Order request {request.id}, version {request.version}: {found}{advice}",
+        reviewer_output=ReviewerOutput(
+            order_request_id=request.id, version=request.version, verdict=review.verdict, findings=review.findings
+        ),
         order_to_approve=review.to_approve if review.can_be_placed else None,
     )
 

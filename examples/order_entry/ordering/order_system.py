@@ -3,7 +3,7 @@
 The key is the same for every attempt at one order request, so that an attempt that is repeated places nothing twice.
 """
 
-from typing import Literal, Protocol
+from typing import Literal
 
 import httpx
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -48,12 +48,6 @@ class UnknownOutcomeError(Exception):
     """The order may have been placed: the connection ended before the answer came."""
 
 
-class OrderSystem(Protocol):
-    def place(self, order: ExternalOrder, idempotency_key: str) -> Placed:
-        """Raises: NotPlacedError, UnknownOutcomeError."""
-        ...
-
-
 def to_external(order: Order) -> ExternalOrder:
     lines = (
         ExternalLine(item=each.item_code, quantity=each.quantity, unit_code=UNIT_CODES[each.unit])
@@ -67,12 +61,13 @@ def to_external(order: Order) -> ExternalOrder:
     )
 
 
-class HttpOrderSystem:
+class OrderSystem:
     def __init__(self, url: str, transport: httpx.BaseTransport | None = None) -> None:
         self._url = url.rstrip("/")
         self._transport = transport
 
     def place(self, order: ExternalOrder, idempotency_key: str) -> Placed:
+        """Raises: NotPlacedError, UnknownOutcomeError."""
         headers = {KEY_HEADER: idempotency_key, "Content-Type": "application/json"}
         try:
             with httpx.Client(timeout=_SECONDS, transport=self._transport) as client:

@@ -15,7 +15,7 @@ type DraftStatus = Literal["incomplete", "ready"]
 type Status = Literal["incomplete", "ready", "requesting", "requested"]
 """While an order request is `requesting`, its content must not change: it may be placed already."""
 type Confidence = Literal["low", "medium", "high"]
-"""How sure somebody is; of a line, that its item is the one that the customer means."""
+"""How sure the model is that an item is the one that the customer means."""
 type Verdict = Literal["pass", "change"]
 
 
@@ -75,15 +75,6 @@ class OrderRequest:
     """Made with the request and never changed: it is placed once at most."""
     order_number: str
     """Of the order system; empty until the order is placed."""
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """A second reader's, of one version of an order request."""
-
-    verdict: Verdict
-    concerns: tuple[str, ...]
-    confidence: Confidence
 
 
 @dataclass(frozen=True)

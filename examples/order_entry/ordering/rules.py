@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from .matching import folded
-from .orders import Item, Judgement, Line, Order, OrderRequest, Verdict
+from .orders import Item, Line, Order, OrderRequest, Verdict
 
 
 @dataclass(frozen=True)
@@ -16,8 +16,6 @@ class Review:
     request: OrderRequest
     wrong: tuple[str, ...]
     doubtful: tuple[str, ...]
-    judgement: Judgement | None
-    """None until a second reader has read this version."""
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -25,7 +23,7 @@ class Review:
 
     @property
     def verdict(self) -> Verdict:
-        return "change" if self.findings or self._concerns else "pass"
+        return "change" if self.findings else "pass"
 
     @property
     def can_be_placed(self) -> bool:
@@ -34,8 +32,7 @@ class Review:
     @property
     def to_approve(self) -> str:
         """The order with what its review found, so that nobody approves the one without the other."""
-        found = " ".join(self.doubtful + self._concerns) or "no concerns."
-        return f"{self.request.order.in_words} Review: {found}"
+        return f"{self.request.order.in_words} Review: {' '.join(self.doubtful) or 'no concerns.'}"
 
     def is_what(self, approved: str) -> bool:
         """Whether a person approved this. A new review stops no order that is on its way."""
@@ -43,18 +40,10 @@ class Review:
             return approved.split() == self.to_approve.split()
         return " ".join(approved.split()).startswith(" ".join(self.request.order.in_words.split()))
 
-    @property
-    def _concerns(self) -> tuple[str, ...]:
-        if self.judgement is None or self.judgement.verdict == "pass":
-            return ()
-        return self.judgement.concerns or ("The second reader asks for a change.",)
 
-
-def review(request: OrderRequest, items: Mapping[str, Item], judgement: Judgement | None, today: date) -> Review:
+def review(request: OrderRequest, items: Mapping[str, Item], today: date) -> Review:
     """`items`: those of the catalogue that the order names, by their codes."""
-    return Review(
-        request, tuple(_wrong(request.order, items, today)), tuple(_doubtful(request.order, items)), judgement
-    )
+    return Review(request, tuple(_wrong(request.order, items, today)), tuple(_doubtful(request.order, items)))
 
 
 def _wrong(order: Order, items: Mapping[str, Item], today: date) -> Iterator[str]:

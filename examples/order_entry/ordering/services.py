@@ -20,7 +20,6 @@ from tool_layer.run_steps import recorded
 
 from .matching import LEAST, is_customer, likeness, sameness
 from .order_system import (
-    HttpOrderSystem,
     NotPlacedError,
     OrderSystem,
     Placed,
@@ -28,9 +27,9 @@ from .order_system import (
     is_address,
     to_external,
 )
-from .orders import DraftStatus, Item, Judgement, Order, OrderRequest
+from .orders import DraftStatus, Item, Order, OrderRequest
 from .rules import Review, review
-from .storage import Items, Judgements, OrderRequests, prepare
+from .storage import Items, OrderRequests, prepare
 
 PLUGIN_FOLDER = Path(__file__).resolve().parents[1]
 CREDENTIAL = "order_system_url"
@@ -123,7 +122,7 @@ class OrderService:
         url = str(credentials.get(CREDENTIAL) or "").strip() or DEFAULT_URL
         if not is_address(url):
             raise SetupError(f"{CREDENTIAL} is not an address such as https://orders.example.")
-        return cls(chosen_database(credentials), HttpOrderSystem(url))
+        return cls(chosen_database(credentials), OrderSystem(url))
 
     def items_like(self, query: str) -> list[Scored[Item]]:
         """The most likely first."""
@@ -155,15 +154,6 @@ class OrderService:
         """Raises: UnknownRequestError."""
         with self.database.session() as session:
             return _reviewed(session, _existing(session, order_request_id))
-
-    def judge(self, read: OrderRequest, judgement: Judgement) -> bool:
-        """False if the order request has changed since it was read: the judgement is of another version then."""
-        with self.database.session() as session:
-            request = _existing(session, read.id)
-            if request.version != read.version:
-                return False
-            Judgements(session).put(request, judgement)
-            return True
 
     def request(self, order_request_id: int, approved: str, steps: RunSteps) -> Placement:
         """Places an order request with the order system: once, whatever happens on the way.
@@ -229,7 +219,7 @@ def _existing(session: Session, order_request_id: int) -> OrderRequest:
 
 def _reviewed(session: Session, request: OrderRequest) -> Review:
     items = Items(session).by_code([line.item_code for line in request.order.lines])
-    return review(request, items, Judgements(session).of(request), datetime.now(UTC).date())
+    return review(request, items, datetime.now(UTC).date())
 
 
 def _best[T](scored: Sequence[Scored[T]], most: int) -> list[Scored[T]]:

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import JSON, Connection, ForeignKey, String, UniqueConstraint, func, insert, or_, select, text
+from sqlalchemy import JSON, Connection, String, func, insert, or_, select, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 from tool_layer.run_steps import RunStep, make_table
 
-from .orders import Item, Judgement, Order, OrderRequest, Status
+from .orders import Item, Order, OrderRequest, Status
 
 JSON_COLUMN = JSON().with_variant(JSONB(), "postgresql")
 _CATALOGUE = Path(__file__).resolve().parents[1] / "catalogue"
@@ -52,16 +52,6 @@ class OrderRequestRow(Base):
     """An `Order`."""
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
-
-
-class JudgementRow(Base):
-    __tablename__ = "judgements"
-    __table_args__ = (UniqueConstraint("order_request_id", "version"),)
-
-    id: Mapped[int] = mapped_column(primary_key=True)
-    order_request_id: Mapped[int] = mapped_column(ForeignKey("order_requests.id"))
-    version: Mapped[int]
-    judgement: Mapped[Any] = mapped_column(JSON_COLUMN)
 
 
 def prepare(connection: Connection) -> None:
@@ -160,34 +150,6 @@ class OrderRequests:
         row.updated_at = _now()
         self._session.flush()
         return _request(row)
-
-
-class Judgements:
-    """One at most of each version of an order request."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def of(self, request: OrderRequest) -> Judgement | None:
-        row = self._row(request)
-        if row is None:
-            return None
-        kept = row.judgement
-        return Judgement(kept["verdict"], tuple(kept["concerns"]), kept["confidence"])
-
-    def put(self, request: OrderRequest, judgement: Judgement) -> None:
-        """In place of an earlier one."""
-        row = self._row(request) or JudgementRow(order_request_id=request.id, version=request.version)
-        row.judgement = {
-            "verdict": judgement.verdict,
-            "concerns": list(judgement.concerns),
-            "confidence": judgement.confidence,
-        }
-        self._session.add(row)
-
-    def _row(self, request: OrderRequest) -> JudgementRow | None:
-        query = select(JudgementRow).where(JudgementRow.order_request_id == request.id)
-        return self._session.scalar(query.where(JudgementRow.version == request.version))
 
 
 def _item(row: ItemRow) -> Item:

@@ -1,4 +1,4 @@
-"""The tool `review_order`: what the rules say of a draft, and a second reader if one has read it."""
+"""The tool `review_order`: what the rules say of a draft, and the text with which it is placed."""
 
 from order_tools import base, results
 from order_tools.inputs import DraftToReview

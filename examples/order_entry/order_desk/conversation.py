@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from ordering.orders import Confidence, Verdict
 from ordering.storage import JSON_COLUMN, Base, prepare
 from pydantic import BaseModel, ConfigDict
 from sqlalchemy import URL, select
@@ -35,21 +34,10 @@ class FrontEndData(_Kept):
     """The text of the page that the user saw."""
 
 
-class Annotation(_Kept):
-    """What a second reader said of one version of an order request."""
-
-    order_request_id: int
-    version: int
-    verdict: Verdict
-    concerns: tuple[str, ...]
-    confidence: Confidence
-
-
 class BackEndData(_Kept):
     saved_order_request_id: int | None = None
     referenced_order_request_id: int | None = None
     report: str | None = None
-    annotations: tuple[Annotation, ...] = ()
 
 
 class ChatMessage(_Kept):
@@ -113,8 +101,8 @@ def message_to_model(text: str, front_end: FrontEndData, history: Sequence[ChatM
 
 
 def _said_last(history: Sequence[ChatMessage]) -> Iterator[tuple[str, object]]:
-    """Of each kind what was said last."""
-    added = [message.back_end.model_dump(mode="json") for message in reversed(history)]
-    for name in ("saved_order_request_id", "referenced_order_request_id", "annotations"):
-        if found := next((data[name] for data in added if data[name]), None):
+    """Of each id the one that was made last."""
+    added = [message.back_end for message in reversed(history)]
+    for name in ("saved_order_request_id", "referenced_order_request_id"):
+        if found := next((value for data in added if (value := getattr(data, name))), None):
             yield name, found
