@@ -24,13 +24,14 @@ HANDLERS: dict[str, Handler] = {
 ARGUMENTS = st.one_of(
     st.builds(lambda value: json.dumps({"q": value}), st.sampled_from(["a", "b", "ü", "\ud83d"])),
     st.sampled_from(['{"id": "r1"}', '{"id": "r1", "offset": 9}', '{"id": "r2", "find": "o"}', '{"id": "r1", "x": 1}']),
+    st.sampled_from(['{"query": "look"}', '{"query": "broken long"}']),
     st.sampled_from(["", "{}", "  ", "null", "[]", '{"q": ', '{"q": NaN}', '{"w": 1}', '"text"', '{"q":"a"}{"q":"b"}']),
     st.text(max_size=8),
 )
 CALL = st.builds(
     entry,
     st.sampled_from(["", "", "c1", "c2", "search", "tool_call_id"]),
-    st.sampled_from([*HANDLERS, "read_result", "nope", "", "se arch"]),
+    st.sampled_from([*HANDLERS, "read_result", "find_tools", "nope", "", "se arch"]),
     ARGUMENTS,
 )
 CONTENT = st.one_of(
@@ -66,6 +67,7 @@ PARAMS = st.fixed_dictionaries(
         "parallel_tool_calls": st.integers(1, 3),
         "emit_intermediate_thoughts": st.booleans(),
         "tool_result_limit": st.just(1000),
+        "tools_in_prompt": st.integers(1, 3),
     },
 )
 
