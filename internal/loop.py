@@ -189,11 +189,8 @@ class AgentLoop:
         """Ask until there is an answer; the text of a draft is not shown, but that of a closing answer is."""
         self._is_draft = is_draft
         before, self.before = self.before, None
-        if (
-            before
-            and (brought := (yield from before))
-            and (finish := (yield from self._take(brought, self.part.parent)))
-        ):
+        brought = (yield from before) if before else ()
+        if finish := (yield from self._take(brought, self.part.parent)):
             return finish
         has_rounds = self.maximum_iterations > 0
         first: NextStep = AnotherRound() if has_rounds else ClosingAnswer(StopReason.ITERATION_LIMIT)
@@ -283,12 +280,13 @@ class AgentLoop:
         brought = yield from self.rounds.run(turn, allowed, span, self.end if closing else self.tool_deadline)
         if waits(judged):
             return Finish(StopReason.APPROVAL_REQUIRED)
-        if brought:
-            finish = yield from self._take(brought, span.round_key)
+        finish = finish or (yield from self._take(brought, span.round_key))
         return finish or (ClosingAnswer(closing) if closing else self._within_budget(self._after_tools(judged)))
 
     def _take(self, brought: Sequence[Brought], row: str | None) -> Generator[Event, None, Finish | None]:
-        """The end by what answer tools brought; where that does not fit, the model reads why."""
+        """The end by what answer tools brought, if anything; where it does not fit, the model reads why."""
+        if not brought:
+            return None
         verdict = self.answer.after_tools(brought)
         if isinstance(verdict, Finish):
             for each in brought:
