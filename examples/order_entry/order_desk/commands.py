@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
-from ordering.services import CREDENTIAL, DEFAULT_URL, PLUGIN_FOLDER, chosen_database
+from ordering.services import CREDENTIAL, DEFAULT_URL, PLUGIN_FOLDER, VARIABLE, chosen_database
 from ordering.storage import begin_again
 from sqlalchemy import URL
 from tool_layer.audit import audit_lines
@@ -15,11 +15,9 @@ from tool_layer.errors import SetupError
 from tool_layer.run_steps import make_table, steps_of
 
 from devhost import Host, HostError, ToolSetup
-from devhost.host.host import find_strategy
 from devhost.hosting import ModelOptions
 from devhost.models.scripted.script import Script
 from devhost.options import takes
-from devhost.plugin.declaration import PluginDeclaration
 from devhost.terminal.chat_view import read_questions
 
 from .conversation import Conversation, FrontEndData
@@ -27,11 +25,11 @@ from .desk import Desk, shown
 from .order_system_server import OrderSystemServer
 
 ROOT = PLUGIN_FOLDER.parents[1]
+STRATEGY = "gpt5_function_calling"
 DOWN, NOTHING_LISTENS = "order-system-down", "http://127.0.0.1:1"
-DATABASE = click.option("--database-url", default="", help="SQLite or PostgreSQL; by default that of the plugin.")
 
 
-@click.group()
+@click.group(epilog=f"The database is the one that {VARIABLE} names, else the plugin's own SQLite file.")
 def commands() -> None:
     """Order entry: the back end around the example's tools."""
 
@@ -46,11 +44,10 @@ def _as_sentence() -> Iterator[None]:
 
 @commands.command()
 @click.argument("conversation", required=False)
-@DATABASE
-def audit(conversation: str | None, database_url: str) -> None:
+def audit(conversation: str | None) -> None:
     """Print the run steps of a CONVERSATION, or of all."""
     with _as_sentence():
-        steps = steps_of(Database(_url(database_url), make_table), conversation)
+        steps = steps_of(Database(chosen_database({}), make_table), conversation)
     for line in audit_lines(steps):
         click.echo(line)
     if not steps:
@@ -58,11 +55,10 @@ def audit(conversation: str | None, database_url: str) -> None:
 
 
 @commands.command()
-@DATABASE
 @click.confirmation_option(prompt="This deletes all order requests, conversations and run steps. Go on?")
-def begin(database_url: str) -> None:
+def begin() -> None:
     """Empty the database, and put the catalogue and two order requests into it."""
-    with _as_sentence(), Database(_url(database_url), begin_again).session():
+    with _as_sentence(), Database(chosen_database({}), begin_again).session():
         click.echo("The database holds the catalogue and two order requests.")
 
 
@@ -83,39 +79,27 @@ def order_system(port: int) -> None:
 
 @commands.command()
 @click.option("--scenario", metavar="NAME", help="Whose scripted model answers; by default that of script.yaml.")
-@click.option("--strategy", default="gpt5_function_calling", show_default=True)
 @click.option("--play", is_flag=True, help="Say what the script's user says, instead of reading from the terminal.")
 @click.option("--conversation", default="", metavar="ID", help="Go on with a conversation, also after a restart.")
 @click.option("--customer-number", default="C-3001", show_default=True)
 @click.option("--customer-name", default="Café Lindqvist", show_default=True)
-@click.option("--page-snapshot", default=None, help="The text of the page that the user sees.")
-@click.option(
-    "--order-system-url",
-    default="",
-    help=f"By default, an order system of the chat's own is started; none for the scenario {DOWN}.",
-)
-@DATABASE
 @takes(model_options=ModelOptions)
-def chat(  # noqa: PLR0913 - click gives one argument per option
+def chat(
     *,
     scenario: str | None,
-    strategy: str,
     play: bool,
     conversation: str,
-    order_system_url: str,
-    database_url: str,
     model_options: ModelOptions,
     **front_end: object,
 ) -> int:
-    """Chat with the sales agent. Without a key, a script answers."""
+    """Chat with the sales agent. Without a key, a script answers. The chat has an order system of its own."""
     file = PLUGIN_FOLDER / f"scenarios/{scenario}.yaml" if scenario else PLUGIN_FOLDER / "script.yaml"
     with _as_sentence(), OrderSystemServer() as own:
-        find_strategy(PluginDeclaration.read(ROOT), strategy)
-        script = Script.read(file, strategy)
-        kept = Conversation(_url(database_url), conversation or str(uuid.uuid4()))
-        address = order_system_url or (NOTHING_LISTENS if scenario == DOWN else own.url)
-        with Host.start(ROOT, tools=[_tools(_url(database_url), address, kept.id)]) as host:
-            desk = Desk(kept, host, script, strategy, model_options.choose)
+        script = Script.read(file, STRATEGY)
+        kept = Conversation(chosen_database({}), conversation or str(uuid.uuid4()))
+        address = NOTHING_LISTENS if scenario == DOWN else own.url
+        with Host.start(ROOT, tools=[_tools(chosen_database({}), address, kept.id)]) as host:
+            desk = Desk(kept, host, script, STRATEGY, model_options.choose)
             click.echo(f"Conversation {kept.id}. Ctrl-D ends it.\n")
             for message in kept.messages()[-1:]:
                 click.echo("\n".join(shown(message)))
@@ -136,7 +120,3 @@ def _tools(database: URL, order_system: str, conversation: str) -> ToolSetup:
         credentials={"orders": credentials},
         fixed={tool.stem: {"conversation": conversation} for tool in (PLUGIN_FOLDER / "tools").glob("*.yaml")},
     )
-
-
-def _url(given: str) -> URL:
-    return chosen_database({"database_url": given})

@@ -18,7 +18,7 @@ from tool_layer.database import Database
 from devhost.conversation import KeptState
 
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e"})
-"""JSON that cannot close the block around it: a page or a name may hold anything."""
+"""JSON that cannot close the block around it: a name may hold anything."""
 
 
 class _Kept(BaseModel):
@@ -30,8 +30,6 @@ class FrontEndData(_Kept):
 
     customer_number: str
     customer_name: str
-    page_snapshot: str | None = None
-    """The text of the page that the user saw."""
 
 
 class BackEndData(_Kept):

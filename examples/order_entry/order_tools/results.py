@@ -8,16 +8,7 @@ from collections.abc import Sequence
 from ordering.matching import SAME
 from ordering.orders import Item, OrderRequest, Verdict
 from ordering.rules import Review
-from ordering.services import (
-    FixedRequestError,
-    IncompleteError,
-    NotApprovedError,
-    NothingPlacedError,
-    OrderError,
-    OthersRequestError,
-    Placement,
-    Scored,
-)
+from ordering.services import OrderError, Placement, Scored
 from pydantic import BaseModel, ConfigDict
 from tool_layer.envelope import Result
 
@@ -116,33 +107,34 @@ def placed(placement: Placement) -> OrderEntryResult:
 def refusal(error: OrderError) -> str:
     request, why = error.request, error.why
     name, new_draft = f"Order request {request.id}", "Save a new draft with order_request_id null"
-    match error:
-        case OthersRequestError():
+    match error.matter:
+        case "other customer":
             return f"{name} is that of customer {request.order.customer_number}. {new_draft}."
-        case FixedRequestError() if request.order_number:
+        case "fixed" if request.order_number:
             return (
                 f"{name} is placed as {request.order_number} and cannot change any more. {new_draft} if the customer "
                 "wants something else as well."
             )
-        case FixedRequestError():
+        case "fixed":
             return (
                 f"{name} may be placed already: the order system has not answered. Call request_order with the same "
                 "text to find out; it places nothing twice."
             )
-        case IncompleteError():
+        case "incomplete":
             saved_as = "It is saved as incomplete. " if request.status == "incomplete" else ""
             return f"{name} cannot be placed yet. {saved_as}{why}"
-        case NotApprovedError():
+        case "not approved":
             return (
                 f"Nothing was placed: the order or its review is another one now. {name} is: {why} If that is what the "
                 "customer wants, call request_order with exactly this text; else save the draft first."
             )
-        case NothingPlacedError():
+        case "not placed":
             return f"Nothing was placed: {why}. {name} is kept as a draft. Tell the customer; do not save it again."
-    return (
-        f"It is not known whether {name[0].lower()}{name[1:]} was placed: {why}. Tell the customer, and call "
-        "request_order with the same text later; it places nothing twice."
-    )
+        case "unknown outcome":
+            return (
+                f"It is not known whether order request {request.id} was placed: {why}. Tell the customer, and call "
+                "request_order with the same text later; it places nothing twice."
+            )
 
 
 def described(request: OrderRequest) -> str:

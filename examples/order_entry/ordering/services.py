@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 from pydantic_core import to_jsonable_python
 from sqlalchemy import URL
@@ -19,59 +19,34 @@ from tool_layer.errors import SetupError
 from tool_layer.run_steps import recorded
 
 from .matching import LEAST, is_customer, likeness, sameness
-from .order_system import (
-    NotPlacedError,
-    OrderSystem,
-    Placed,
-    UnknownOutcomeError,
-    is_address,
-    to_external,
-)
+from .order_system import NotPlacedError, OrderSystem, Placed, UnknownOutcomeError, is_address, to_external
 from .orders import DraftStatus, Item, Order, OrderRequest
 from .rules import Review, review
 from .storage import Items, OrderRequests, prepare
 
 PLUGIN_FOLDER = Path(__file__).resolve().parents[1]
 CREDENTIAL = "order_system_url"
+VARIABLE = "ORDER_ENTRY_DATABASE_URL"
 DEFAULT_URL = "http://127.0.0.1:8737"
 MOST_ITEMS, MOST_SIMILAR = 5, 3
 REQUESTED_WITHIN = timedelta(days=14)
 """Customers order the same things again; an older order does not count as a duplicate."""
 
 
+type Matter = Literal["other customer", "fixed", "incomplete", "not approved", "not placed", "unknown outcome"]
+"""What keeps something from being done. `fixed`: it is placed, or may be placed already, and cannot change any more.
+`not placed`: the order system has certainly not taken it. `unknown outcome`: the same call finds out later."""
+
+
 @dataclass(eq=False)
 class OrderError(Exception):
-    """Why something was not done."""
-
+    matter: Matter
     request: OrderRequest
     why: str = ""
+    """What is wrong with it, what the database holds in place of what was approved, or why it was not placed."""
 
     def __str__(self) -> str:
-        return f"order request {self.request.id}. {self.why}"
-
-
-class OthersRequestError(OrderError):
-    """It is another customer's."""
-
-
-class FixedRequestError(OrderError):
-    """It is placed, or may be placed already, and cannot change any more."""
-
-
-class IncompleteError(OrderError):
-    """It cannot be placed as it is; `why` says what is wrong."""
-
-
-class NotApprovedError(OrderError):
-    """A person approved something else than `why`, which the database holds."""
-
-
-class NothingPlacedError(OrderError):
-    """The order system has certainly not taken it."""
-
-
-class PlacedOrNotError(OrderError):
-    """The order system has not answered; the same call finds out later."""
+        return f"{self.matter}: order request {self.request.id}. {self.why}"
 
 
 class UnknownRequestError(Exception):
@@ -139,15 +114,15 @@ class OrderService:
         return _best([Scored(each, sameness(items, each.order, known)) for each in of_customer], MOST_SIMILAR)
 
     def save(self, order: Order, status: DraftStatus, order_request_id: int | None = None) -> OrderRequest:
-        """Raises: UnknownRequestError, OthersRequestError, FixedRequestError."""
+        """Raises: UnknownRequestError, OrderError."""
         with self.database.session() as session:
             if order_request_id is None:
                 return OrderRequests(session).add(order, status)
             before = _existing(session, order_request_id)
             if before.order.customer_number != order.customer_number:
-                raise OthersRequestError(before)
+                raise OrderError("other customer", before)
             if before.status in {"requesting", "requested"}:
-                raise FixedRequestError(before)
+                raise OrderError("fixed", before)
             return OrderRequests(session).change(before, order, status)
 
     def review(self, order_request_id: int) -> Review:
@@ -162,7 +137,7 @@ class OrderService:
         it. A process that dies between them leaves it `requesting`, and the next call sends the same content with the
         same key.
 
-        Raises: UnknownRequestError, IncompleteError, NotApprovedError, NothingPlacedError, PlacedOrNotError.
+        Raises: UnknownRequestError, OrderError.
         """
         given: dict[str, object] = {"order_request_id": order_request_id}
         before = steps.run("fix", {**given, "approved": approved}, lambda: self._fix(order_request_id, approved))
@@ -174,10 +149,10 @@ class OrderService:
         except NotPlacedError as error:
             # If an earlier attempt ended without an answer, that one may have placed it.
             if before.status == "ready" and steps.run("release", given, lambda: self._settle(before)).status == "ready":
-                raise NothingPlacedError(before, str(error)) from error
-            raise PlacedOrNotError(before, str(error)) from error
+                raise OrderError("not placed", before, str(error)) from error
+            raise OrderError("unknown outcome", before, str(error)) from error
         except UnknownOutcomeError as error:
-            raise PlacedOrNotError(before, str(error)) from error
+            raise OrderError("unknown outcome", before, str(error)) from error
         return Placement(steps.run("settle", given, lambda: self._settle(before, placed)), placed.status == "placed")
 
     def _fix(self, order_request_id: int, approved: str) -> OrderRequest:
@@ -186,9 +161,9 @@ class OrderService:
             request = _existing(session, order_request_id)
             found = _reviewed(session, request)
             if request.status in {"incomplete", "ready"} and not found.can_be_placed:
-                raise IncompleteError(request, " ".join(found.wrong))
+                raise OrderError("incomplete", request, " ".join(found.wrong))
             if not found.is_what(approved):
-                raise NotApprovedError(request, found.to_approve)
+                raise OrderError("not approved", request, found.to_approve)
             if request.status == "ready":
                 OrderRequests(session).mark(request, "requesting")
             return request
@@ -205,9 +180,7 @@ class OrderService:
 
 
 def chosen_database(credentials: Mapping[str, object]) -> URL:
-    return database_url(
-        PLUGIN_FOLDER, credentials, variable="ORDER_ENTRY_DATABASE_URL", file_name="order_entry.sqlite3"
-    )
+    return database_url(PLUGIN_FOLDER, credentials, variable=VARIABLE, file_name="order_entry.sqlite3")
 
 
 def _existing(session: Session, order_request_id: int) -> OrderRequest:
