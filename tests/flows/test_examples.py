@@ -27,7 +27,7 @@ class Stored:
 
 
 OFFICE = "office.sqlite3", "SELECT body FROM mails"
-RULES = "office.sqlite3", "SELECT length(body) > 900, body LIKE '%freezer%' FROM mails"
+RULES = "office.sqlite3", "SELECT body LIKE 'archive/house-rules%freezer%thirty days.' FROM mails"
 DEEDS = "office.sqlite3", "SELECT count(*) FROM deeds"
 DRAFT = "order_entry.sqlite3", "SELECT status, version, order_number FROM order_requests WHERE id = 3"
 INDEX = "manual.sqlite3", "SELECT count(*) > 0 FROM chunk"
@@ -37,7 +37,7 @@ FIVE, TEN = ("Five chairs for Harbour Hall.",), ("Ten chairs for Harbour Hall.",
 CARETAKER = ("Five chairs will come.",)
 STORED = {
     "approval": Stored(*OFFICE, [[], [], [], [FIVE], [FIVE], [FIVE], [FIVE, CARETAKER], [FIVE, CARETAKER]]),
-    "approval_by_reference": Stored(*RULES, [[], [(1, 1)]]),
+    "approval_by_reference": Stored(*RULES, [[], [(1,)]]),
     "word_for_word": Stored(*DEEDS, [[(0,)], [(0,)]]),
     "approval_form": Stored(*OFFICE, [[], [TEN], [TEN], [TEN]]),
     "error_branch": Stored(*INDEX, [[]]),
