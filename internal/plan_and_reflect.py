@@ -281,7 +281,7 @@ class SubtaskWorker:
         ending = yield from loop.run()
         if ending.reason is StopReason.APPROVAL_REQUIRED:
             return SubtaskOutcome(self._record("", entries=self._transcript.record[len(self.run.dialogue.earlier) :]))
-        if ending.brought:  # nobody has to judge what a tool said
+        if ending.brought:  # what a tool said needs no judgement
             return SubtaskOutcome(self._record(ending.text, completed=True))
         results = self._transcript.results_since(since)
         if reached := self.run.budget.reached():

@@ -31,7 +31,7 @@ class PolicyTexts:
     reflection_policy: str = ""
     answer_policy: str = ""
     extra_policy: str = ""
-    """Stands at the end of the system prompt, without a tag."""
+    """The end of the system prompt, without a tag."""
 
 
 DEFAULT_POLICY = PolicyTexts()

@@ -56,7 +56,7 @@ def parse_tool_arguments(arguments: object) -> ToolArgumentsParseResult:
 
 
 def parse_object(arguments: object, advice: str = f"; {_ONE_OBJECT}") -> dict[str, Any]:
-    """Read the text of a JSON object; the advice is for whoever wrote something else.
+    """Read the text of a JSON object; the advice ends the error about anything else.
 
     Raises ``NoObjectError``, or ``UnwritableError`` for an object that could not be written as JSON again.
     """

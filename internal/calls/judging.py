@@ -271,7 +271,7 @@ def waits(judged: Sequence[JudgedCall]) -> bool:
 
 @dataclass(frozen=True)
 class Resumption:
-    """How a run goes on from calls that wait."""
+    """The user's answer to calls that wait, and what else the user said."""
 
     decision: Decision
     has_question: bool

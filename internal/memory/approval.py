@@ -23,7 +23,7 @@ from prompt.approval_words import APPROVAL_WORDS
 # JSON's ``true`` under a call's id, approves.
 
 MAX_REASON_LENGTH = 4_000
-"""Characters of what the user said that stand in a call's result."""
+"""Characters of what the user said that a call's result quotes."""
 _NOTHING = frozenset({"", "null", "None", "[]"})
 """What Dify writes for a variable without a value (docs/host-facts.md, "Values of parameters")."""
 _MAX_WORDS_LENGTH = 200
@@ -101,7 +101,7 @@ _SIGNS = tuple(_folded(sign) for sign in APPROVAL_WORDS["any"])
 
 
 def _read_object(text: str) -> dict[str, object] | None:
-    """The JSON object that the text is, else None; a name that stands twice has an empty list."""
+    """The JSON object that the text is, else None; a name that occurs twice has an empty list."""
     if not text.startswith("{") or len(text) > MAX_ARGUMENTS_LENGTH:
         return None
     try:
@@ -150,7 +150,7 @@ def is_same_call(identifier: str, tool: Tool, arguments: Mapping[str, Any], file
 def _digest(tool: Tool, arguments: Mapping[str, Any], files: Mapping[str, File]) -> str:
     named = [_file_identity(files[name]) for name in tool.files_in(arguments) if name in files]
     canonical = canonical_json([tool.provider, tool.own_name, tool.setting, arguments, named])
-    # Arguments may come from a state: half a surrogate pair in them is no reason to fail.
+    # Arguments may come from a state: half a surrogate pair in them must not fail.
     return hashlib.sha256(canonical.encode(errors="surrogatepass")).hexdigest()[:8]
 
 
@@ -201,7 +201,7 @@ def inline_code(text: str) -> str:
     """The text as code within a line; its line ends, tabs and second spaces are escapes too."""
     shown = _LOST_IN_A_LINE.sub(_escape, _INVISIBLE.sub(_escape, _shortened(text))) or '""'
     fence = _fence(shown, 1)
-    # A backtick beside the fence would count as a part of it; Markdown takes these spaces away.
+    # A backtick next to the fence would count as a part of it; Markdown takes these spaces away.
     padding = " " if shown.startswith("`") or shown.endswith("`") else ""
     return f"{fence}{padding}{shown}{padding}{fence}"
 

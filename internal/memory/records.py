@@ -168,7 +168,7 @@ class State(_Record):
     """A conversation up to the end of a run."""
 
     strategy: str
-    """The name of the one that made it: only the same one goes on with calls that wait."""
+    """The name of the one that made it: only the same one continues calls that wait."""
     entries: Several[EntryRecord] = ()
     plan: PlanRecord | None = None
     sources: Several[SourceRecord] = ()
@@ -380,5 +380,5 @@ def recorded_sources(before: State | None, entries: Sequence[tuple[int, Source]]
 
 
 def earlier_media(kind: str, name: str | None) -> str:
-    """What stands in later runs for a file that the user or the model sent."""
+    """What later runs read in place of a file that the user or the model sent."""
     return template.EARLIER_MEDIA.format(kind=kind, name=f" {name}" if name else "")

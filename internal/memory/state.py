@@ -42,7 +42,7 @@ def encode(state: State) -> str:
 
 
 def decode(text: str) -> State | None:
-    """The state that a text holds; None for a text that stands for none.
+    """The state that a text holds; None for a text that means no state.
 
     The checksum finds damage, such as a text that was cut; anybody can write a text with a correct one. Raises
     ``InvalidParameters``, which quotes nothing, if it is not a state of this version, whole and unchanged.
@@ -97,7 +97,7 @@ def _unpacked(content: bytes) -> str:
         if len(written) > MAX_UNPACKED:
             raise _refused(f"it unpacks to more than {MAX_UNPACKED // 2**20} MiB")
         if not unpacker.eof or unpacker.unused_data:
-            raise _refused("it cannot be unpacked: it has no end, or something stands behind it")
+            raise _refused("it cannot be unpacked: it has no end, or something follows its end")
         return written.decode()
     except (zlib.error, UnicodeDecodeError):
         raise _refused("it cannot be unpacked") from None
@@ -163,7 +163,7 @@ def _fits(step: _Step, state: State, turns_before: int, number: int) -> bool:
 
 
 def _packed(state: State) -> bytes:
-    """The JSON of a state as a raw deflate stream; empty if there is no room for it."""
+    """The JSON of a state as a raw deflate stream; empty if it does not fit."""
     give_way()
     entries = list(chain.from_iterable(state.conversations))
     calls = chain.from_iterable(entry.calls for entry in entries if isinstance(entry, RoundRecord))

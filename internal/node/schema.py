@@ -200,7 +200,7 @@ _UNUSED = frozenset(
     | {"contentEncoding", "contentMediaType", "contentSchema"}
 )
 """Keywords that the library does not see: they would name other places to look in, or check what is inside texts."""
-_MASK = "\x00"  # stands for the value in the library's sentences
+_MASK = "\x00"  # in place of the value in the library's sentences
 
 
 class Unchecked(Exception):  # noqa: N818 - says what happened
@@ -211,7 +211,7 @@ type Place = tuple[str | int, ...]
 
 
 class Problem(NamedTuple):
-    """What is wrong with a value at a place: "must be a number, got null"; after a colon where it is no predicate."""
+    """What is wrong with a value at a place: "must be a number, got null"; or any sentence, after a colon."""
 
     place: Place
     predicate: str
@@ -335,7 +335,7 @@ def _leaves(error: ValidationError) -> list[_Leaf]:
 
 
 def _branches(error: ValidationError) -> list[list[ValidationError]]:
-    """The errors of each alternative; none where one of them fits, or there is no choice."""
+    """The errors of each alternative; empty if one of them fits or there are no alternatives."""
     branches: list[list[ValidationError]] = getattr(error.kind, "context", [])
     return branches if all(branches) else []
 

@@ -96,7 +96,7 @@ class KeptText:
         return self._kept.getvalue()
 
     def excerpt(self, redact: Callable[[str], str]) -> str:
-        """What is kept, redacted; a note stands for the middle that is not."""
+        """What is kept, redacted; a note takes the place of the middle that is not."""
         kept = self.whole()
         if self.is_whole:
             return redact(kept)
@@ -195,7 +195,7 @@ _JAPANESE_WORDS = re.compile(r"予[定想算約防備報測選]|払|込|駄目")
 _WEIGHT = 3
 """Of a Japanese or Chinese character, in letters of an alphabet."""
 _MAX_WORD_WEIGHT = 4
-"""Of a word of an alphabet: technical terms are long, and stand in texts of every language."""
+"""Of a word of an alphabet: technical terms are long, and occur in texts of every language."""
 _SHORT = 15
 """The weight of an answer such as "no, too expensive"."""
 _MAX_LENGTH_READ = 10_000

@@ -124,7 +124,7 @@ def _excerpts(text: str, found: Sequence[tuple[int, int]]) -> Iterator[tuple[str
 
 
 def places(text: str, wanted: str) -> Iterator[tuple[int, int]]:
-    """Where a text stands in a longer one, whatever the case and width of its letters; no place overlaps another."""
+    """Where a longer text contains this one, whatever the case and width of letters; places do not overlap."""
     looked_for = re.compile(re.escape(wanted.translate(_WIDTHS)), re.IGNORECASE)
     blocks = (text[at : at + _BLOCK] for at in in_turns(range(0, len(text), _BLOCK)))
     searched = "".join(block.translate(_WIDTHS) for block in blocks)

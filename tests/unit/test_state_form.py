@@ -96,7 +96,7 @@ def test_a_state_that_was_cut_or_changed_is_refused(position: int, count: int, i
         ("x" * (MAX_LENGTH + 1), "131,073 characters, and a state has at most 131,072"),
         (text_of(b"\xff\xff"), "cannot be unpacked"),
         (text_of(packed(b'{"strategy": "\xff"}')), "cannot be unpacked"),
-        (text_of(packed(b"{}") + b"{}"), "something stands behind it"),
+        (text_of(packed(b"{}") + b"{}"), "something follows its end"),
         (text_of(packed(b'{"strategy": "gpt5_react"}')[:-1]), "has no end"),
         (text_of(b""), "has no end"),
         (text_of(packed(b" " * (MAX_UNPACKED + 1))), "unpacks to more than 1 MiB"),
