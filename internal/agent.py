@@ -34,6 +34,7 @@ from internal.run import Dialogue, Run
 from internal.sources import Bibliography, context_block, read_context
 from internal.text.secrets import KnownSecrets
 from internal.transcript.kept_results import KeptResults
+from internal.transcript.summary import Summaries
 from internal.transcript.transcript import Window, estimate_tokens
 from prompt import template
 
@@ -147,6 +148,7 @@ def built[P: StrategyParams](
     said = dialogue.said(params, context_block(bibliography.entries()))
     host, budget = HostSession(session), Budget(params.maximum_total_tokens, params.maximum_tool_calls)
     slots = BoundedSemaphore(params.parallel_tool_calls)
+    stop = () if offers_tools else model.stop
     window = Window(toolbox.prompt_tools, model.context_size, model.max_tokens)
     known = skills.known(window.prompt_tokens * _SKILLS_SHARE, estimate_tokens)
     if known:
@@ -164,7 +166,7 @@ def built[P: StrategyParams](
         said=said,
         task=dialogue.task(said),
         files=files,
-        models=ModelCaller(host, toolbox, in_use, window, clock, secrets, budget, () if offers_tools else model.stop),
+        models=ModelCaller(host, toolbox, in_use, window, clock, secrets, budget, Summaries(), stop),
         tools=ToolRunner(
             host,
             toolbox,

@@ -69,7 +69,7 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
     kept = kept if ending.brought else answer
     state = State(
         strategy=run.dialogue.strategy,
-        entries=(*result.record, *(() if waits else (AnswerRecord(text=kept),))),
+        entries=(*run.models.summaries.applied(result.record), *(() if waits else (AnswerRecord(text=kept),))),
         plan=result.plan,
         skills=tuple(run.tools.skills.read),
         found=recorded_tools(run.tools.search.found.values()),

@@ -125,7 +125,14 @@ class AnswerRecord(_Record):
     text: str
 
 
-type EntryRecord = Annotated[UserRecord | RoundRecord | AnswerRecord, Field(discriminator="kind")]
+class SummaryRecord(_Record):
+    """What a model wrote of the turns that stood here; the first entry, if there is one."""
+
+    kind: Literal["summary"] = "summary"
+    text: str
+
+
+type EntryRecord = Annotated[UserRecord | RoundRecord | AnswerRecord | SummaryRecord, Field(discriminator="kind")]
 
 
 class SubtaskRecord(_Record):
@@ -243,6 +250,17 @@ _ONE_RESULT, _ALL_RESULTS = 4_000, 12_000
 """Characters of one result, and of all results that no answer puts into words."""
 
 
+class SummaryMessage(UserPromptMessage):
+    """A summary of messages that were left out."""
+
+    turns: int = Field(default=0, exclude=True)
+    """How many turns before the run it stands for, if this run has made it."""
+
+
+def summary_message(text: str, turns: int = 0) -> SummaryMessage:
+    return SummaryMessage(content=template.SUMMARY.format(summary=escaped(text)), turns=turns)
+
+
 def messages_of(entries: Iterable[EntryRecord], toolbox: Toolbox) -> Iterator[PromptMessage]:
     """The messages, in order; a call that still waits has ``template.APPROVAL_NOT_GIVEN`` for its result."""
     for entry in in_turns(entries):
@@ -254,6 +272,8 @@ def messages_of(entries: Iterable[EntryRecord], toolbox: Toolbox) -> Iterator[Pr
             case AnswerRecord(text=text):
                 if text.strip():
                     yield AssistantPromptMessage(content=text)
+            case SummaryRecord(text=text):
+                yield summary_message(text)
             case RoundRecord(said=said, calls=calls):
                 written = [call_of(call, toolbox).written_back() for call in in_turns(calls)]
                 yield AssistantPromptMessage(content=said, tool_calls=written)

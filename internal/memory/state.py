@@ -13,7 +13,7 @@ from typing import Any
 
 from internal.clock import give_way, in_turns
 from internal.errors import InvalidParameters
-from internal.memory.records import CallRecord, EntryRecord, RoundRecord, State, UserRecord
+from internal.memory.records import CallRecord, EntryRecord, RoundRecord, State, SummaryRecord, UserRecord
 from internal.text.texts import cut_to_size, looks_like_selector, missing_variable, wellformed, without_escaped_nul
 from prompt import template
 
@@ -211,8 +211,10 @@ def _with_short_results(entry: EntryRecord) -> EntryRecord:
 
 
 def _without_turns(state: State, number: int) -> State:
+    """The state without its oldest turns; a summary stays."""
     begin = _turns(state.entries)[number] if number else 0
-    return state.model_copy(update={"entries": state.entries[begin:]})
+    summary = [entry for entry in state.entries[: min(begin, 1)] if isinstance(entry, SummaryRecord)]
+    return state.model_copy(update={"entries": (*summary, *state.entries[begin:])})
 
 
 def _without_rounds(state: State, number: int) -> State:

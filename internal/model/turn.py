@@ -10,16 +10,22 @@ from dify_plugin.entities.model.llm import LLMModelConfig
 
 from internal.budget import Budget, Usage
 from internal.call import ToolCall
-from internal.clock import Clock
+from internal.clock import Clock, Deadline
 from internal.errors import ModelCallFailed, OurWords, Quoting, Sentence, StopReason
-from internal.events import Event, ModelFinished, ModelStarted, Noted
+from internal.events import Event, ModelFinished, ModelStarted, Noted, SpanFinished, SpanStarted
 from internal.host.failures import FailureKind, HostFailure
 from internal.host.session import DeadlinePassed, HostSession, ModelRequest, new_request_id, without_opaque_body
+from internal.memory.records import SummaryMessage
+from internal.model.display import DisplayRule
 from internal.model.reading import ModelTurn, Reading, TurnSpan
 from internal.node.tools import Toolbox
 from internal.text.secrets import KnownSecrets, texts_in
+from internal.transcript.summary import MAX_SUMMARY_LENGTH, Older, Summaries
 from internal.transcript.transcript import Transcript, Window
 
+_UNSEEN = DisplayRule(show_thoughts=False, step=1, last_step=1, is_seen=False)
+_REMEDY_SHARE = 0.75
+"""Of a prompt that the provider says is too long."""
 RETRY_WAITS = (1.0, 4.0)
 """Seconds before the second and the third try of a call that failed for a temporary reason."""
 _TIME_WAS_UP = OurWords("the time was up before the answer had ended; what had come of it is kept")
@@ -76,6 +82,7 @@ class ModelCaller:
     clock: Clock
     secrets: KnownSecrets
     budget: Budget
+    summaries: Summaries
     stop: tuple[str, ...] = ()
     """Stop words for the node's own model; a hit discards tool calls, so only a run that offers no tool has any."""
 
@@ -89,6 +96,7 @@ class ModelCaller:
         Raises ``ModelCallFailed``, also where something was shown already, and ``InvalidParameters`` if the request
         cannot be made to fit.
         """
+        yield from self.make_room(transcript, span, self.window.prompt_tokens)
         asked = _Asked(self, self.models.now, transcript, span)
         outcome = yield from asked.run()
         can_replace = self.models.can_replace(asked.model) and not asked.reading.has_shown
@@ -102,6 +110,37 @@ class ModelCaller:
         if isinstance(outcome, ModelCallFailed):
             raise self.models.told(asked.model, outcome)
         return outcome
+
+    def make_room(self, transcript: Transcript, span: TurnSpan, limit: float) -> Generator[Event, None, None]:
+        """Have the model summarise the oldest part of a prompt with more tokens than the limit, before it is cut."""
+        yield from (Noted(note, span.round_key) for note in self.window.leave_out_pictures(transcript, limit))
+        while self.window.weigh(transcript).tokens > limit and self.budget.reached() is not StopReason.TOKEN_LIMIT:
+            with self.summaries.slot:
+                older = Older.of(transcript, self.window.weigh(transcript).tokens, limit)
+                if older is None or self.summaries.has_failed:
+                    return
+                summary = self.summaries.known(older) or (yield from self._summary(older, span, limit))
+            if summary:
+                transcript.fold(older.stretch, summary)
+
+    def _summary(self, older: Older, span: TurnSpan, limit: float) -> Generator[Event, None, SummaryMessage | None]:
+        """Ask for one with one try, in half of the time that the turn has; None if the model writes none."""
+        self.summaries.asked += 1
+        key, started = f"{span.round_key}.summary{self.summaries.asked}", self.clock.now()
+        yield SpanStarted(key, "SUMMARY")
+        deadline = Deadline(self.clock, started + span.deadline.left() / 2)
+        asking, place = (
+            replace(self.offering(Toolbox()), stop=()),
+            TurnSpan(f"{key}.model", key, _UNSEEN, deadline, deadline),
+        )
+        turn = yield from _Asked(asking, self.models.now, older.request(limit), place, has_one_try=True).run()
+        said = turn.text if isinstance(turn, ModelTurn) and turn.cut in (None, StopReason.LENGTH) else ""
+        summary = self.summaries.take(older, said)
+        if summary is None:
+            yield Noted(OurWords("no summary came, so what is too long is cut; no more are asked for"), key)
+        data = {"messages": len(older.messages), "summary": said[:MAX_SUMMARY_LENGTH]}
+        yield SpanFinished(key, self.clock.now() - started, data)
+        return summary
 
 
 @dataclass
@@ -213,11 +252,12 @@ class _Asked:
         Not where the run uses the fallback by now. The request tells whether opaque bodies are to blame: another
         conversation of the run may have dropped them since.
         """
-        if self.has_one_try or self.model is not self.caller.models.now:
+        caller = self.caller
+        if self.has_one_try or self.model is not caller.models.now:
             return False
         may_blame_body = failure.names_opaque_body or failure.kind in _MAY_REFUSE_A_BODY
         if may_blame_body and any(without_opaque_body(each) is not each for each in request.messages):
-            self.caller.models.refuse_opaque_bodies()
+            caller.models.refuse_opaque_bodies()
             yield self._note("the host refused the provider's opaque bodies; the run continues without them")
             return True
         if failure.is_transient and self._retries < len(RETRY_WAITS):
@@ -225,11 +265,15 @@ class _Asked:
             if wait < self.span.deadline.left():
                 self._retries += 1
                 yield self._note(f"{failure.kind}; tried again after {wait:g} s")
-                self.caller.clock.sleep(wait)
+                caller.clock.sleep(wait)
                 return True
         if failure.kind is FailureKind.CONTEXT_LENGTH and not self._has_shrunk:
             self._has_shrunk = True
-            notes = list(self.caller.window.shrink(self.transcript))
+            tokens = caller.window.weigh(self.transcript).tokens
+            yield from caller.make_room(self.transcript, self.span, tokens * _REMEDY_SHARE)
+            if caller.window.weigh(self.transcript).tokens <= tokens * _REMEDY_SHARE:
+                return True
+            notes = list(caller.window.shrink(self.transcript))
             yield from (Noted(note, self.span.key) for note in notes)
             return bool(notes)
         return False

@@ -1,7 +1,8 @@
 """The messages of one conversation, which only grow, and what of them fits into the model's window and a request.
 
-They are valid for every provider at any time. They change in three cases only, and for good: a request would not fit; a
-subtask is tried again, and one line is left of each earlier result; the host refuses opaque bodies.
+They are valid for every provider at any time. They change in three cases only, and for good: a request would not fit,
+so that older messages are summarised or cut; a subtask is tried again, and one line is left of each earlier result; the
+host refuses opaque bodies.
 """
 
 import math
@@ -28,7 +29,7 @@ from internal.clock import in_turns
 from internal.errors import InvalidParameters, OurWords
 from internal.flow import build_round_prompt_messages
 from internal.host.session import MAX_REQUEST_BYTES, without_opaque_body
-from internal.memory.records import EntryRecord, UserRecord
+from internal.memory.records import EntryRecord, SummaryMessage, UserRecord
 from internal.node.tools import Tool, name_in_history
 from internal.node.virtual_tools import NOT_RESULTS, READ_SKILL
 from internal.transcript.kept_results import KeptResults
@@ -212,11 +213,12 @@ class Transcript:
         self._append(UserPromptMessage(content=text))
 
     def results_since(self, length: int) -> list[str]:
-        """The tool results after the first ``length`` messages for other conversations, skills and such left out."""
+        """For other conversations: the tool results after the first ``length`` messages, and summaries of them."""
         return [
             entry.for_others or entry.message.get_text_content()
             for entry in self._entries[max(length - self._left_out, 0) :]
-            if isinstance(entry.message, ToolPromptMessage) and entry.message.name not in NOT_RESULTS
+            if isinstance(entry.message, SummaryMessage)
+            or (isinstance(entry.message, ToolPromptMessage) and entry.message.name not in NOT_RESULTS)
         ]
 
     def shorten(self, shortening: Shortening, is_enough: Callable[[], bool] = lambda: False) -> int:
@@ -236,7 +238,8 @@ class Transcript:
     def drop_oldest_turn(self) -> bool:
         """Leave out the oldest turn before the question, for good; False when none is left."""
         entries = self._entries
-        first = next((at for at, each in enumerate(entries) if not isinstance(each.message, SystemPromptMessage)), 0)
+        stays = (SystemPromptMessage, SummaryMessage)
+        first = next((at for at, each in enumerate(entries) if not isinstance(each.message, stays)), len(entries))
         if first >= self._question:
             return False
         end = next((at for at in range(first + 1, self._question) if _is_of_user(entries[at])), self._question)
@@ -245,6 +248,40 @@ class Transcript:
         self._question -= end - first
         self._left_out += end - first
         return True
+
+    def earlier_turns(self, recent: float) -> range:
+        """Where the turns before the question are, but for the newest that have at most ``recent`` tokens together."""
+        first = sum(isinstance(each.message, SystemPromptMessage) for each in self._entries[:1])
+        end, newest = self._question, 0
+        for at in range(self._question - 1, first - 1, -1):
+            newest += self._entries[at].weight.tokens
+            if newest > recent:
+                return range(first, end)
+            end = at if _is_of_user(self._entries[at]) else end
+        return range(first, first)
+
+    def earlier_rounds(self, excess: float) -> range:
+        """Where the oldest rounds after the question are that have so many tokens together; never the last one."""
+        first, end, oldest = self._question + 1, self._question + 1, 0
+        for at in range(first, len(self._entries)):
+            if isinstance(self._entries[at].message, AssistantPromptMessage):
+                end = at
+                if oldest >= excess:
+                    break
+            oldest += self._entries[at].weight.tokens
+        return range(first, end)
+
+    def tokens_of(self, stretch: range) -> int:
+        return sum(self._entries[at].weight.tokens for at in stretch)
+
+    def fold(self, stretch: range, summary: SummaryMessage) -> None:
+        """Put a summary in place of messages that follow each other, for good."""
+        gone = self._entries[stretch.start : stretch.stop]
+        entry = _Entry(summary, weight_of(summary), summary.get_text_content())
+        self.weight += entry.weight - sum((each.weight for each in gone), Weight())
+        self._entries[stretch.start : stretch.stop] = [entry]
+        self._left_out += len(gone) - 1
+        self._question -= len(gone) - 1 if stretch.start < self._question else 0
 
     def _append(self, message: PromptMessage, for_others: str = "") -> None:
         entry = _Entry(message, weight_of(message), for_others)
@@ -306,10 +343,21 @@ class Window:
         written = ",".join(tool.model_dump_json() for tool in self.tools)
         return Weight(estimate_tokens(written), len(written.encode())) + _ENVELOPE
 
+    def leave_out_pictures(self, transcript: Transcript, limit: float) -> Iterator[OurWords]:
+        """Pictures of tools go before any text does, where a prompt has more tokens than the limit."""
+        if self.weigh(transcript).tokens > limit:
+            most = int(limit * _KEPT_SHARE)
+            pictures = transcript.shorten(without_first_picture, lambda: self.weigh(transcript).tokens <= most)
+            yield from [_too_long(f"{pictures} pictures of tools")] if pictures else ()
+
     def _fit_tokens(self, transcript: Transcript, limit: float) -> Iterator[OurWords]:
         kinds, most = ("pictures of tools", "tool results", "opaque bodies"), int(limit * _KEPT_SHARE)
         if left_out := _shorten(transcript, kinds, lambda: self.weigh(transcript).tokens <= most):
-            yield OurWords(f"the prompt was too long for the model; left out, the oldest first: {left_out}")
+            yield _too_long(left_out)
+
+
+def _too_long(left_out: str) -> OurWords:
+    return OurWords(f"the prompt was too long for the model; left out, the oldest first: {left_out}")
 
 
 def _shorten(transcript: Transcript, kinds: Iterable[str], is_enough: Callable[[], bool]) -> str:

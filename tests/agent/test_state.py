@@ -163,12 +163,12 @@ def test_anything_else_is_one_error_and_nothing_runs(text: str, reason: str) -> 
     assert outcome.model.prompts == []
 
 
-def test_in_a_small_window_whole_old_turns_are_left_out() -> None:
+def test_without_a_summary_whole_old_turns_are_left_out_in_a_small_window() -> None:
     begun = then(first([says("early " * 4_000)]), [says("later")])
 
-    outcome = then(begun, model=model(context_size=4_000), query="Third?")
+    outcome = then(begun, [says(""), ANSWER], model=model(context_size=4_000), query="Third?")
 
-    prompt = json.dumps(outcome.model.prompts[0])
+    prompt = json.dumps(outcome.model.prompts[-1])
     assert "early" not in prompt
     assert "Third?" in prompt
     assert any("earlier turns" in note for note in outcome.notes)

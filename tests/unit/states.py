@@ -16,6 +16,7 @@ from internal.memory.records import (
     SourceRecord,
     State,
     SubtaskRecord,
+    SummaryRecord,
     ToolRecord,
     UserRecord,
 )
@@ -53,7 +54,7 @@ def _subtasks(entries: Sequence[EntryRecord]) -> st.SearchStrategy[SubtaskRecord
 @st.composite
 def states(draw: st.DrawFn) -> State:
     """Any state that a run could leave: finished, or with calls that wait, in a plan or not."""
-    entries = draw(_conversations)
+    entries = [*draw(st.lists(st.builds(SummaryRecord, text=_texts), max_size=1)), *draw(_conversations)]
     source = st.builds(SourceRecord, number=st.integers(1, 999), title=_texts, document_id=st.none() | _texts)
     sources, numbers = tuple(draw(st.lists(source))), (draw(_numbers), draw(_numbers))
     skills = tuple(draw(st.lists(_texts, max_size=3)))

@@ -21,6 +21,7 @@ from internal.memory.records import (
     SourceRecord,
     State,
     SubtaskRecord,
+    SummaryRecord,
     UserRecord,
 )
 from internal.memory.state import MAX_ENTRIES, MAX_LENGTH, MAX_WAITING, decode, encode, size_of_waiting
@@ -146,6 +147,14 @@ def test_findings_and_the_results_in_a_plan_that_waits_count_as_results() -> Non
     assert sorted(lengths[:-1]) == lengths[:-1]
     assert set(lengths) == {KEPT, 30_000, 0}
     assert subtask.nearest == noise(3_000)
+
+
+def test_a_summary_stays_while_turns_go() -> None:
+    summary = SummaryRecord(text="S" * 4_000)
+    left = fitted(state_of([[summary], *(turn(number, answer=noise(30_000, number)) for number in range(9))]))
+
+    assert left.entries[0] == summary
+    assert users(left) == ["Q5", "Q6", "Q7", "Q8"]
 
 
 def test_a_state_that_would_unpack_to_too_much_yields_too() -> None:
