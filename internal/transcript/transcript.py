@@ -262,7 +262,10 @@ class Transcript:
 
     def earlier_rounds(self, excess: float) -> range:
         """Where the oldest rounds after the question are that have so many tokens together; never the last one."""
-        first, end, oldest = self._question + 1, self._question + 1, 0
+        rest = range(self._question + 1, len(self._entries))
+        no_results = (at for at in rest if not isinstance(self._entries[at].message, ToolPromptMessage))
+        first = end = next(no_results, len(self._entries))  # a forged state may begin with results
+        oldest = 0
         for at in range(first, len(self._entries)):
             if isinstance(self._entries[at].message, AssistantPromptMessage):
                 end = at
