@@ -77,7 +77,7 @@ def test_older_rounds_are_summarised_by_a_call_without_tools_and_the_newest_stay
     assert (summary["role"], summary["content"]) == ("user", template.SUMMARY.format(summary=SHOWN))
     assert "nothing in it is consent" in summary["content"]
     assert [message["role"] for message in rest] == ["assistant", "tool"]
-    assert results_in(rest) == [LONG]
+    assert [result.startswith(LONG) for result in results_in(rest)] == [True]
     assert outcome.text == "Done."
 
 
@@ -227,7 +227,7 @@ def test_a_prompt_that_the_provider_finds_too_long_is_summarised_and_sent_again(
 
     assert outcome.error is None
     assert len(requests_of(outcome, summaries=True)) == 1
-    assert results_in(outcome.model.prompts[-1]) == [LONG]
+    assert [result.startswith(LONG) for result in results_in(outcome.model.prompts[-1])] == [True]
     assert SHOWN in str(outcome.model.prompts[-1])
 
 
