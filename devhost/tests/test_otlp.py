@@ -45,7 +45,7 @@ def server() -> Iterator[Server]:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             received.paths.append(self.path)
             request = ExportTraceServiceRequest()
-            request.MergeFromString(body)  # type: ignore[no-untyped-call] # protobuf is untyped here
+            request.MergeFromString(body)
             for resource in request.resource_spans:
                 received.spans += [span for scope in resource.scope_spans for span in scope.spans]
             self.send_response(received.status)
