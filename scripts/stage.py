@@ -16,6 +16,7 @@ import re
 import shutil
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -46,6 +47,7 @@ RELATIVE = re.compile(r"\[([^]]+)\]\((?!https?:)[^)]+\)")
 ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 
 
+@cache
 def readme(language: str) -> str:
     """The package's README in a language.
 
