@@ -1,4 +1,4 @@
-"""Contrasts of the report's colours, computed in light and dark: WCAG AA (1.4.3 for text, 1.4.11 for what is drawn)."""
+"""Contrasts of what is drawn on a report, computed in light and dark: WCAG AA, 1.4.11. Those of text are axe's."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ import pytest
 
 from devhost.page.page import HERE
 
-TEXT, DRAWN = 4.5, 3.0
+DRAWN = 3.0
 STYLE = (HERE / "styles" / "base.css").read_text(encoding="utf-8")
 
 
@@ -36,19 +36,6 @@ def test_the_contrast_of_black_and_white_is_21() -> None:
 
 def test_both_schemes_have_all_colours() -> None:
     assert LIGHT.keys() == DARK.keys()
-
-
-@SCHEMES
-@pytest.mark.parametrize("ground", ["ground", "paper", "sunk"])
-@pytest.mark.parametrize("ink", ["ink", "soft", "link", "good", "bad", "warn-ink"])
-def test_text_stands_out_from_every_ground(scheme: Mapping[str, str], ink: str, ground: str) -> None:
-    assert contrast(scheme[ink], scheme[ground]) >= TEXT
-
-
-@SCHEMES
-@pytest.mark.parametrize(("ink", "ground"), [("warn-ink", "warn-ground"), ("ink", "bad-ground"), ("bad", "bad-ground")])
-def test_text_stands_out_from_the_ground_of_a_warning(scheme: Mapping[str, str], ink: str, ground: str) -> None:
-    assert contrast(scheme[ink], scheme[ground]) >= TEXT
 
 
 @SCHEMES

@@ -1,4 +1,4 @@
-"""Run again with one thing changed, see both side by side, and keep a run as a case: in a browser."""
+"""Run again with one thing changed, and see both runs side by side: in a browser."""
 
 import fcntl
 import re
@@ -50,27 +50,3 @@ def test_a_run_that_goes_on_grows_below_the_comparison(open_page: OpenPage, cons
         growing.writelines(lines[first:])
         growing.flush()
         expect(page.locator("#runs .span > summary", has_text="ROUND 2")).to_be_visible()
-
-
-def test_a_mistake_stands_beside_its_field_and_what_was_typed_stays(page: Page) -> None:
-    page.goto(f"{page.url}runs/helpdesk/again")
-    page.get_by_label("Instruction").first.fill(CHANGED)
-    page.get_by_label("the turns of a script file").check()
-    page.get_by_role("textbox", name="Script file").fill("nowhere.yaml")
-    page.get_by_role("button", name="Run again").last.click()
-
-    expect(page.get_by_role("textbox", name="Script file")).to_have_attribute("aria-invalid", "true")
-    expect(page.locator("#wrong-script")).to_contain_text("nowhere.yaml")
-    expect(page.get_by_label("Instruction").first).to_have_value(CHANGED)
-
-
-def test_a_run_is_kept_and_its_suite_opens_with_the_case_chosen(page: Page, runs_folder: Path) -> None:
-    page.goto(f"{page.url}runs/helpdesk")
-    page.get_by_role("link", name="Keep as a case").click()
-    page.get_by_label("Name").fill("two topics")
-    page.get_by_role("button", name="Keep").click()
-
-    expect(page.get_by_role("status")).to_contain_text("two topics")
-    assert (runs_folder / "two-topics.case.yaml").is_file()
-    page.get_by_role("link", name="Open its suite").click()
-    expect(page.get_by_role("checkbox", name="two topics")).to_be_checked()

@@ -83,19 +83,3 @@ def test_an_answer_that_streams_is_stopped_and_the_conversation_goes_on(
     expect(page.get_by_role("heading", name="And now in two lines?")).to_be_in_viewport()
     page.get_by_role("button", name="Kill").click()
     status(page, "The conversation is over: its process was killed.")
-
-
-def test_what_cannot_be_is_said_beside_its_field_and_nothing_starts(open_page: OpenPage, console: Served) -> None:
-    page = open_page(console, "/new")
-    page.get_by_label(re.compile("^Answer schema")).fill('{"type": "thing"}')
-    page.get_by_label("Files that go with it, a path a line").fill("/nowhere.png")
-
-    page.get_by_role("button", name="Start", exact=True).click()
-
-    expect(page.locator("#wrong-files")).to_contain_text("/nowhere.png")
-    page.get_by_label("Files that go with it, a path a line").fill("")
-    page.get_by_role("button", name="Check without starting").click()
-    expect(page.locator("[id='wrong-p.answer_schema']")).to_contain_text("not a JSON Schema")
-    expect(page.get_by_label(re.compile("^Answer schema"))).to_have_attribute("aria-invalid", "true")
-    assert page.url.endswith("/new")
-    assert sorted(file.stem for file in console.runs.glob("*.jsonl")) == ["helpdesk", "injection"]

@@ -56,17 +56,6 @@ def test_two_ticked_runs_can_be_compared(page: Page) -> None:
     expect(page).to_have_url(re.compile("/compare/(helpdesk/injection|injection/helpdesk)$"))
 
 
-def test_a_run_is_deleted_after_a_question(page: Page, runs_folder: Path) -> None:
-    page.get_by_role("checkbox", name="authenticator").check()
-    page.get_by_role("button", name="Delete").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Delete this run?")
-
-    page.get_by_role("button", name="Delete").click()
-
-    expect(page.locator("tr[data-row]")).to_have_count(1)
-    assert (runs_folder / "deleted" / "helpdesk" / "helpdesk.jsonl").is_file()
-
-
 def test_from_the_list_to_an_opened_call_by_keyboard_alone(page: Page) -> None:
     page.keyboard.press("/")
     page.keyboard.type("authenticator")

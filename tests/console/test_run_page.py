@@ -7,7 +7,6 @@ from pathlib import Path
 from playwright.sync_api import expect
 
 from tests.console.browsing import OpenPage
-from tests.console.recording import record_script
 from tests.console.serving import Served
 
 REFUSED = """
@@ -116,21 +115,6 @@ def test_enter_goes_to_a_row_of_what_was_typed_last(open_page: OpenPage, console
     page.keyboard.press("Enter")
 
     expect(page.locator(".hit.current > summary")).to_contain_text("ROUND 2")
-
-
-def test_the_first_error_is_one_key_away(open_page: OpenPage, console: Served) -> None:
-    record_script(console.runs / "refused.jsonl", "helpdesk", REFUSED)
-    page = open_page(console, "/runs/refused")
-    failed = page.locator(".span.error:not(:has(.span.error)) > summary").first
-    expect(failed).to_be_visible()
-    page.get_by_role("button", name="Fold all", exact=True).click()
-    expect(failed).not_to_be_visible()
-
-    page.get_by_role("button", name="Keys").focus()
-    page.keyboard.press("e")
-
-    expect(failed).to_be_focused()
-    expect(failed).to_be_visible()
 
 
 def test_texts_are_copied(open_page: OpenPage, console: Served) -> None:
