@@ -13,7 +13,7 @@ import pytest
 
 from devhost.cli.commands import main
 from devhost.evaluation.results import previous_of
-from devhost.evaluation.running import side_by_side
+from devhost.evaluation.runs import side_by_side
 from fake_openai import KEY, FakeOpenAI, Turn
 from support.evaluating import WHERE, call, case, evaluate, result_lines, variable, write
 from support.plugins import PROJECT

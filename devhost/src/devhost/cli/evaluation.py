@@ -35,7 +35,7 @@ from devhost.evaluation.results import (
     previous_of,
     read_evaluation,
 )
-from devhost.evaluation.running import evaluate
+from devhost.evaluation.runs import evaluate
 from devhost.evaluation.suite import Suite
 from devhost.hosting import (
     KEY,

@@ -14,7 +14,7 @@ from devhost.conversation import KeptState
 from devhost.errors import ConsoleError, HostError
 from devhost.models.scripted.script import Script
 from devhost.node.outputs.run import Run
-from devhost.page.shown import ShownRun
+from devhost.page.section import ShownRun
 from devhost.plugin.nearest import nearest_strategy_plugin
 from devhost.scenario import Example, examples_of
 from devhost.trace.lines import is_written

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from devhost.page.calls import model_call, tool_call
 from devhost.page.contents import Attachments, every, pretty
-from devhost.page.shown import ShownRun, shown_run
+from devhost.page.section import ShownRun, shown_run
 from devhost.trace.lines import Trace, is_written
 from devhost.trace.runs import Call, traced_runs
 from devhost.trace.tail import GrowingTrace

@@ -17,7 +17,7 @@ from devhost.console.readers import Seen, matching_rows, row_text
 from devhost.console.web import Console, Parts, Told, changed_at, console_of, live, posted
 from devhost.errors import ConsoleError, TraceError, UnknownRunError
 from devhost.golang import well_formed
-from devhost.page.shown import ShownRun
+from devhost.page.section import ShownRun
 from devhost.trace.lines import is_written
 from devhost.trace.timeline import Span
 

@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from devhost.errors import TraceError
 from devhost.page.calls import model_call, parameter_rows, tool_call
 from devhost.page.contents import DEEPEST, Attachments, every, hint, is_long, number, pretty, written, written_values
-from devhost.page.shown import shown_run
+from devhost.page.section import shown_run
 from devhost.trace.lines import PrintedLine, Trace
 from devhost.trace.runs import traced_runs
 from devhost.words import counted, price_text

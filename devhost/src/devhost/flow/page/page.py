@@ -12,7 +12,7 @@ from devhost.flow.view import FlowFacts, Row, Rows
 from devhost.page.calls import Source, retrieved
 from devhost.page.contents import Attachments, Axis, Passage, passages
 from devhost.page.page import page_environment
-from devhost.page.shown import ShownRun, shown_run
+from devhost.page.section import ShownRun, shown_run
 from devhost.protocol.wire import JsonObject
 from devhost.trace.lines import PrintedLine, Trace
 
