@@ -112,6 +112,13 @@ def test_what_is_wrong_with_a_trace_is_said_and_what_was_in_it_stays(whole: byte
     assert look()["problem"] == ""
 
 
+def test_a_run_that_is_deleted_before_its_trace_begins_breaks_no_stream(file: Path, look: Look) -> None:
+    before = look()
+    file.with_name(f"run{SETUP}").unlink()
+
+    assert look()["head"] == before["head"]
+
+
 def test_of_a_longer_trace_nothing_stays_when_a_run_writes_over_it(whole: bytes, file: Path, look: Look) -> None:
     header, rest = whole.split(b"\n", 1)
     session = json.loads(rest.splitlines()[-1])["session_id"].encode()

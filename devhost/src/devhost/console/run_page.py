@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from devhost.console.conversation import obey, waiting_of
 from devhost.console.folder import OUTPUT
-from devhost.console.readers import Seen, matching_rows, row_text
+from devhost.console.readers import RunReader, Seen, matching_rows, row_text
 from devhost.console.web import Console, Parts, Told, changed_at, console_of, live, posted
 from devhost.errors import ConsoleError, TraceError, UnknownRunError
 from devhost.golang import well_formed
@@ -24,13 +24,14 @@ from devhost.trace.timeline import Span
 
 def one_run(request: Request) -> Response:
     console, name = console_of(request), request.path_params["name"]
-    seen = console.readers.of(console.folder.trace(name)).read()
-    parts = {part: Markup(html) for part, html in _parts(console, name, seen, Told()).items()}  # noqa: S704 - rendered
+    reader = console.readers.of(console.folder.trace(name))
+    seen = reader.read()
+    parts = {part: Markup(html) for part, html in _parts(console, name, reader, seen, Told()).items()}  # noqa: S704 - rendered
     return console.page("one_run.html.j2", name=name, trace=seen.trace, parts=parts)
 
 
-def _parts(console: Console, name: str, seen: Seen, told: Told) -> Mapping[str, str]:
-    reader = console.readers.of(console.folder.trace(name))
+def _parts(console: Console, name: str, reader: RunReader, seen: Seen, told: Told) -> Mapping[str, str]:
+    """All that the page shows of the run, although its files may be gone by now."""
     row = getattr(console.environment.get_template("row.html.j2").module, "row")  # noqa: B009 - a macro
 
     def render(span: Span, shown: ShownRun) -> str:
@@ -70,7 +71,7 @@ def watched(console: Console, name: str) -> tuple[Callable[[Told], Parts], Calla
                 console, "" if reader.file.exists() else f"{reader.file} is gone: this page shows what was in it."
             )
         shown = seen
-        return Parts(_parts(console, name, seen, told))
+        return Parts(_parts(console, name, reader, seen, told))
 
     def version() -> object:
         """The child first: what it wrote before it ended is then seen."""

@@ -29,10 +29,11 @@ document.addEventListener("htmx:beforeRequest", ({ detail }) => {
   if (detail.elt.matches(".steer")) detail.elt.dataset.turn = Number(card().dataset.told) + 1;
 });
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-  if (!detail.elt.matches?.(".steer") || detail.serverResponse.includes('class="refused"')) return;
+  const { elt, parameters } = detail.requestConfig;
+  if (!elt.matches(".steer") || detail.serverResponse.includes('class="refused"')) return;
   delete drafts[state]; // it is sent
   if (field()) field().value = "";
-  if (TURNS.includes(detail.requestConfig.parameters.do)) awaited = Number(detail.elt.dataset.turn);
+  if (TURNS.includes(parameters.do)) awaited = Number(elt.dataset.turn);
 });
 for (const move of MOVES) document.addEventListener(move, () => (awaited = 0), { passive: true });
 // The second click of a double click would press the button that stands there next, such as Stop after Approve.
