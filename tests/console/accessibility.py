@@ -14,6 +14,7 @@ LOOKS: tuple[tuple[Literal["light", "dark"], int], ...] = (("light", 1280), ("da
 
 
 def looks_well(page: Page) -> None:
+    page.wait_for_load_state()  # with its style sheet
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
         assert overflow(page) == 0, width
