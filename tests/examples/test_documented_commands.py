@@ -41,7 +41,7 @@ def copy(tmp_path: Path) -> Path:
     for path in Contents.of(ROOT).paths:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / path, tmp_path / path)
-    for folder in ("examples", "tests/fixtures", "docs/images", "devhost/docs/images"):
+    for folder in ("examples", "tests/fixtures", "devhost/tests/fixtures", "docs/images", "devhost/docs/images"):
         ignored = shutil.ignore_patterns("data", "__pycache__", "*.jsonl")
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
     return tmp_path
