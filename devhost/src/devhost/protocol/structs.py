@@ -196,10 +196,14 @@ def _zero(kind: Kind) -> Json:
     return None
 
 
+_GO_NAMES = {"mimetype": "MimeType"}
+"""Names of fields that do not follow from their keys."""
+
+
 def _violations(struct: Struct, value: Json, path: str) -> Iterator[str]:
     """The validator's sentences about a decoded struct, in the order of its fields."""
     for key, field in struct.fields.items():
-        name = "".join(part.capitalize() for part in key.split("_"))
+        name = _GO_NAMES.get(key) or "".join(part.capitalize() for part in key.split("_"))
         where = ".".join(filter(None, [path, field.within, name]))
         item, kind, tag = value[key], field.kind, ""
         if field.required and (item is None or (item == "" and kind != "content")):
