@@ -26,7 +26,7 @@ from devhost.console.folder import RunFolder
 from devhost.console.listing import Index
 from devhost.console.readers import Kept, RunReader
 from devhost.console.setup import Setup
-from devhost.errors import ConsoleError, TraceError
+from devhost.errors import ConsoleError, TraceError, UnknownRunError
 from devhost.evaluation import report
 from devhost.golang import well_formed
 from devhost.page.page import page_environment
@@ -161,10 +161,14 @@ async def _events(
     yield "retry: 1000\n\n"
     while not ending.is_set():
         began = time.monotonic()
-        current = await run_in_threadpool(version)
-        if current != seen:
-            seen = current
-            parts = await run_in_threadpool(look, told)
+        try:
+            current = await run_in_threadpool(version)
+            parts = await run_in_threadpool(look, told) if current != seen else None
+        except UnknownRunError:  # a run was deleted while its page was open
+            yield event("end", "")
+            return
+        seen = current
+        if parts:
             for name, html in parts.html.items():
                 if sent.get(name) != html:
                     sent[name] = html
