@@ -65,8 +65,9 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
     if note := run.budget.estimate_note():
         yield Noted(note)
     # A model's answer is short; the next runs read a tool's as they read its result.
-    kept = cut_to_size(answer, run.params.tool_result_limit, note=template.CHARACTERS_NOT_KEPT.format)
-    kept = kept if ending.brought else answer
+    kept = answer
+    if ending.brought:
+        kept = cut_to_size(answer, run.params.tool_result_limit, note=template.CHARACTERS_NOT_KEPT.format)
     state = State(
         strategy=run.dialogue.strategy,
         entries=(*run.models.summaries.applied(result.record), *(() if waits else (AnswerRecord(text=kept),))),

@@ -94,13 +94,14 @@ class Summaries:
     asked: int = 0
     has_failed: bool = False
     """Then no more are asked for in this run."""
-    _known: dict[tuple[int, ...], SummaryMessage] = field(default_factory=dict, init=False)
-    """By the identities of the messages that they replace."""
+    _known: dict[tuple[int, ...], tuple[Older, SummaryMessage]] = field(default_factory=dict, init=False)
+    """By the identities of the messages that they replace; these are kept, so that no other message gets one."""
     _of_turns: tuple[int, str] = field(default=(0, ""), init=False)
     """How many turns before the run one covers, and its text; of several, the one that covers most."""
 
     def known(self, older: Older) -> SummaryMessage | None:
-        return self._known.get(tuple(map(id, older.messages)))
+        found = self._known.get(tuple(map(id, older.messages)))
+        return found[1] if found else None
 
     def take(self, older: Older, said: str) -> SummaryMessage | None:
         """The summary that a model has written; None if it says nothing."""
@@ -108,7 +109,8 @@ class Summaries:
             self.has_failed = True
             return None
         text = cut_to_size(text, MAX_SUMMARY_LENGTH, template.CHARACTERS_NOT_KEPT.format)
-        message = self._known[tuple(map(id, older.messages))] = summary_message(text, older.turns)
+        message = summary_message(text, older.turns)
+        self._known[tuple(map(id, older.messages))] = older, message
         self._of_turns = max(self._of_turns, (older.turns, text))
         return message
 
