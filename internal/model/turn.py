@@ -129,10 +129,8 @@ class ModelCaller:
         key, started = f"{span.round_key}.summary{self.summaries.asked}", self.clock.now()
         yield SpanStarted(key, "SUMMARY")
         deadline = Deadline(self.clock, started + span.deadline.left() / 2)
-        asking, place = (
-            replace(self.offering(Toolbox()), stop=()),
-            TurnSpan(f"{key}.model", key, _UNSEEN, deadline, deadline),
-        )
+        asking = replace(self.offering(Toolbox()), stop=())
+        place = TurnSpan(f"{key}.model", key, _UNSEEN, deadline, deadline)
         turn = yield from _Asked(asking, self.models.now, older.request(limit), place, has_one_try=True).run()
         said = turn.text if isinstance(turn, ModelTurn) and turn.cut in (None, StopReason.LENGTH) else ""
         summary = self.summaries.take(older, said)

@@ -40,15 +40,16 @@ class Older:
 
     @classmethod
     def of(cls, transcript: Transcript, tokens: float, limit: float) -> "Older | None":
-        """Earlier turns but for the newest, else the rounds of this turn but for the newest; None if that is little.
+        """Earlier turns but for the newest, else the rounds of this turn but for the newest.
 
-        The prompt has so many ``tokens``, and may have ``limit``.
+        None if that is little, or summarised already. The prompt has so many ``tokens``, and may have ``limit``.
         """
         turns = transcript.earlier_turns(limit * _RECENT_SHARE)
         rounds = transcript.earlier_rounds(tokens - limit * _KEPT_SHARE)
         for stretch in (turns, rounds):
-            if transcript.tokens_of(stretch) >= _LEAST_TOKENS:
-                messages = transcript.messages()[stretch.start : stretch.stop]
+            messages = transcript.messages()[stretch.start : stretch.stop]
+            is_new = any(not isinstance(message, SummaryMessage) for message in messages)
+            if is_new and transcript.tokens_of(stretch) >= _LEAST_TOKENS:
                 return cls(stretch, tuple(messages), stretch is turns)
         return None
 

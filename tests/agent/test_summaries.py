@@ -266,3 +266,11 @@ def test_a_subtask_summarises_its_own_rounds() -> None:
     assert log_of(outcome, "SUMMARY")["parent_id"].endswith("subtask1.attempt1.round3")
     judged = next(each for each in outcome.model.requests if offered(each) == ["submit_reflection"])
     assert "A lamp costs 3 [1]." in text_of(judged["prompt_messages"][-1])
+
+
+def test_a_summary_alone_is_not_summarised_again() -> None:
+    """A character of such a script counts as a token, so that the summary itself is too long for the window."""
+    long = When(template.SUMMARY_REQUEST.partition("\n")[0], says("記" * MAX_SUMMARY_LENGTH))
+    outcome = with_memory([long, ANSWER], model=model(context_size=4_000, history_prompt_messages=list(MEMORY)))
+
+    assert len(requests_of(outcome, summaries=True)) == 1
