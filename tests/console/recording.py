@@ -1,11 +1,21 @@
 """Real traces, made by the command that makes them."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 DEVHOST = (sys.executable, "-m", "devhost")
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "devhost" / "tests")}
+"""Of a module of the tests that is run: as pytest has it, which reads pyproject.toml."""
+
+
+def write_traces(module: str, *traces: Path) -> None:
+    """Run a module of this folder in a process of its own, since it imports the SDK."""
+    command = [sys.executable, "-m", f"tests.console.{module}", *map(str, traces)]
+    ran = subprocess.run(command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 def record(folder: Path, *examples: str) -> None:

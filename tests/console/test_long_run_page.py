@@ -1,8 +1,6 @@
 """The page of a run with a hundred rounds, by keyboard alone: the focus is always in sight."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.console.browsing import OpenPage
 from tests.console.conftest import OpenConsole
-from tests.console.recording import ROOT
+from tests.console.recording import write_traces
 
 IN_SIGHT = """() => {
   const focused = document.activeElement;
@@ -26,8 +24,7 @@ ALL = {"shows": True, "begin": True, "end": True}
 def long_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = tmp_path_factory.mktemp("long") / "runs"
     runs.mkdir()
-    command = [sys.executable, "-m", "tests.console.long_run", str(runs / "long.jsonl")]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    write_traces("long_run", runs / "long.jsonl")
     return runs
 
 

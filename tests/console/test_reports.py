@@ -2,7 +2,6 @@
 
 import struct
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from playwright.sync_api import Browser, Page
 from support.chromium import screenshot
 from support.nesting import nested
 from tests.console.accessibility import WIDTHS, looks_well, open_all, overflow
-from tests.console.recording import DEVHOST, ROOT
+from tests.console.recording import DEVHOST, ROOT, write_traces
 
 CASE = """
 example: helpdesk
@@ -31,9 +30,9 @@ def reports(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("reports")
     trace, cases = recorded / "helpdesk.jsonl", folder / "evaluation.yaml"
     cases.write_text(CASE, encoding="utf-8")
-    run([sys.executable, "-m", "tests.console.long_run", str(folder / "long.jsonl"), str(folder / "two.jsonl")])
+    write_traces("long_run", folder / "long.jsonl", folder / "two.jsonl")
     (folder / "deep.jsonl").write_bytes(nested(trace.read_bytes(), 60))
-    run([sys.executable, "-m", "tests.console.flow_trace", str(folder / "flow.jsonl")])
+    write_traces("flow_trace", folder / "flow.jsonl")
     for name in ("long", "two", "deep", "flow"):
         run([*DEVHOST, "report", str(folder / f"{name}.jsonl")])
     run([*DEVHOST, "report", str(trace), "-o", str(folder / "run.html")])
