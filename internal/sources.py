@@ -167,11 +167,9 @@ def read_context(context: object) -> list[Source]:
     """Read the ``context`` parameter: str, dict, list of either, or nothing; a list or dict may be given as text."""
     if isinstance(context, str):
         context = read_pasted(context)
-        try:
-            is_json = context.lstrip().startswith(("[", "{"))
-            context = (parse_pasted(context) if is_json else None) or context
-        except (ValueError, RecursionError):
-            pass
+        if context.lstrip().startswith(("[", "{")):
+            with contextlib.suppress(ValueError, RecursionError):  # what only begins like JSON is a text
+                context = parse_pasted(context) or context
     return list(_read_context(context))
 
 

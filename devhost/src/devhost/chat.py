@@ -1,6 +1,7 @@
 """A conversation with a strategy in a terminal."""
 
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 # What every chat does: it reads lines, obeys those that begin with a slash, and asks the others.
 
 
-class Talk[C: StrEnum, H: ToolHost]:
+class Talk[C: StrEnum, H: ToolHost](ABC):
     """One conversation after another, with a host that is started again when a plugin is lost."""
 
     commands: type[C]
@@ -74,12 +75,12 @@ class Talk[C: StrEnum, H: ToolHost]:
         last = f"To send {self.addressee} a text that begins with a slash, type a space before it."
         return "\n".join(["Commands:", *lines, last])
 
+    @abstractmethod
     def _obey(self, command: C, words: str) -> str | None:
         """A command's answer; None for a command to the chat."""
-        raise NotImplementedError
 
-    def _ask(self, host: H, question: str, stop: Stop) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _ask(self, host: H, question: str, stop: Stop) -> None: ...
 
     def _attach(self, path: str, added: Callable[[Path], LocalFile], to: str) -> None:
         """`path` may stand in quotes, as a terminal writes a file that is dropped on it."""
