@@ -2,6 +2,7 @@
 
 import runpy
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from io import StringIO
@@ -76,6 +77,7 @@ def typed(command: Command, reader: pytest.MonkeyPatch, *more: str) -> str:
             elif arguments[0] == "-m" or program.endswith("alembic"):
                 module, rest = (arguments[1], arguments[2:]) if arguments[0] == "-m" else ("alembic", arguments)
                 reader.setattr("sys.argv", [module, *rest])
+                reader.delitem(sys.modules, f"{module}.__main__", raising=False)  # which another test has imported
                 runpy.run_module(module, run_name="__main__", alter_sys=True)
                 code = 0
             else:
