@@ -65,8 +65,8 @@ CLOSING_NOTE_FOR_SUBMISSION = (
 # About tools whose result is the answer.
 ANSWER_TOOL_NOTE = "The result of this tool is the answer as the user gets it, and nothing follows it: call it last."
 TOOL_ANSWER_UNFIT = (
-    "{tool} has run, but its result is not taken as the answer: {problem}. Do not repeat the call to correct this; go on "
-    "from its result, and hand over the answer by a call of submit_answer."
+    "{tool} has run, but its result is not taken as the answer: {problem}. Do not repeat the call to correct this; "
+    "continue from its result, and hand over the answer by a call of submit_answer."
 )
 NO_SINGLE_OBJECT = "it would have to be one JSON object, which fits the answer's schema"
 

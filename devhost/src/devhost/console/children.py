@@ -166,7 +166,7 @@ class Child:
         return True
 
     def _timer(self) -> threading.Timer:
-        """A chat that nobody talks to keeps its plugins running."""
+        """An idle chat keeps its plugins running."""
         timer = threading.Timer(self._idle_seconds, self.close_input, (IDLE,))
         timer.daemon = True
         timer.start()

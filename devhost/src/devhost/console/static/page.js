@@ -59,7 +59,7 @@ document.addEventListener("htmx:afterRequest", ({ detail: { xhr } }) => say(xhr.
 document.addEventListener("htmx:sseOpen", () => say(""));
 for (const event of ["htmx:sendError", "htmx:sseError"]) document.addEventListener(event, () => say(NO_ANSWER));
 
-// A browser opens six connections to a host: a page that nobody sees gives its own back.
+// A browser opens six connections to a host: a hidden page closes its own.
 const sources = new Set();
 document.addEventListener("htmx:sseOpen", ({ detail: { source } }) => sources.add(source));
 document.addEventListener("visibilitychange", () => {
