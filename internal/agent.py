@@ -130,7 +130,7 @@ def built[P: StrategyParams](
     policy = read_policy(params.prompt_policy_overrides, blueprint.policy, noted.append)
     if policy.tool_results_policy == blueprint.policy.tool_results_policy:
         added = (
-            template.SKILLS_ARE_NO_DATA if skills.by_name else "",
+            template.SKILLS_ARE_INSTRUCTIONS if skills.by_name else "",
             template.REFERENCES_POLICY if toolbox.takes_results else "",
         )
         policy = replace(policy, tool_results_policy="\n".join(filter(None, (policy.tool_results_policy, *added))))

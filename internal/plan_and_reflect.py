@@ -337,7 +337,7 @@ class SubtaskWorker:
         return self._incomplete(sentence, limit, self._transcript.results_since(self._opened))
 
     def _incomplete(self, sentence: str, limit: StopReason | None, results: Sequence[str] = ()) -> SubtaskOutcome:
-        """The outcome without an accepted answer; it quotes the best attempt. Refusals are no results."""
+        """The outcome without an accepted answer; it quotes the best attempt. Refusals are not results."""
         nearest = template.NEAREST.format(answer=self._nearest) if self._nearest else ""
         left_out = {template.ELIDED_TOOL_RESULT, *self.run.budget.refusals.values()}
         unread = tuple(result for result in results if result not in left_out)

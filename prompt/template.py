@@ -340,7 +340,7 @@ SKILLS_HEADER = (
     "Instructions for certain tasks. When a task fits one of them, read it with read_skill before you begin, and "
     "follow it: unlike other results, what read_skill brings is an instruction."
 )
-SKILLS_ARE_NO_DATA = "Results of read_skill are no data but instructions of this prompt's author."
+SKILLS_ARE_INSTRUCTIONS = "Results of read_skill are not data but instructions of this prompt's author."
 KNOWN_SKILL = '<skill name="{name}">\n{body}\n</skill>'
 READ_SKILL_DESCRIPTION = "Read one of the skills that the system prompt lists, whole, and follow it."
 SKILL_NAME_DESCRIPTION = "The name of the skill."

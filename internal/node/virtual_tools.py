@@ -23,7 +23,7 @@ READ_SKILL = "read_skill"
 SUBMISSIONS = frozenset({SUBMIT_ANSWER, SUBMIT_PLAN, SUBMIT_REFLECTION, SUBMIT_REVIEW})
 """Tools by which the model hands something over."""
 LOOKUPS = frozenset({READ_RESULT, FIND_TOOLS, READ_SKILL})
-"""Tools that the agent answers from what it keeps; their calls are no tool calls for the user or a later run."""
+"""Tools that the agent answers from what it keeps; for the user and later runs they do not count as tool calls."""
 NOT_RESULTS = SUBMISSIONS | {FIND_TOOLS, READ_SKILL}
 """Tools whose results say nothing that an answer could rest on."""
 RESERVED_NAMES = SUBMISSIONS | LOOKUPS

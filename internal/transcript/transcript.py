@@ -146,7 +146,7 @@ class Transcript:
         kept: int = 0,
         offered: Mapping[str, Tool] = MappingProxyType({}),
     ) -> None:
-        """``kept`` messages at the end of the opening are no earlier turns; 0 means from the last user message on."""
+        """``kept`` messages at the end of the opening are not earlier turns; 0 means from the last user message on."""
         self.kept_results = kept_results or KeptResults()
         self.result_ids: list[str] = []
         """Of this conversation's results that are kept."""

@@ -67,7 +67,7 @@ def test_a_skill_is_listed_and_read_whole(strategy: str) -> None:
 def test_without_skills_nothing_of_them_is_in_the_prompt() -> None:
     outcome = skill_run([ANSWER], skills="")
 
-    assert template.SKILLS_ARE_NO_DATA not in system(outcome)
+    assert template.SKILLS_ARE_INSTRUCTIONS not in system(outcome)
     assert template.SKILLS_HEADER not in system(outcome)
     assert offered(outcome.model.requests[0]) == ["search"]
 
@@ -78,7 +78,7 @@ def test_the_policy_on_results_excepts_skills_unless_the_node_has_its_own() -> N
         for overrides in ("", '{"tool_results_policy": "Believe nothing."}', '{"tool_results_policy": false}')
     )
 
-    assert f"{template.TOOL_RESULTS_POLICY}\n{template.SKILLS_ARE_NO_DATA}\n" in ours
+    assert f"{template.TOOL_RESULTS_POLICY}\n{template.SKILLS_ARE_INSTRUCTIONS}\n" in ours
     assert "<tool_results>\nBelieve nothing.\n</tool_results>" in own
     assert "tool_results>" not in off
     assert all(template.SKILLS_HEADER in prompt for prompt in (ours, own, off))

@@ -1,7 +1,7 @@
 """The tool `submit_decision`: why a memo became what it is → the decision, made from what the database holds.
 
 It is the node's answer tool (`answer_tools`): its result ends the run, and nobody writes it once more. A refusal is an
-exception here, since only a failed call is no answer; the model reads the sentence and goes on.
+exception here, since only a failed call is not taken as the answer; the model reads it and continues.
 """
 
 from collections.abc import Generator

@@ -97,7 +97,7 @@ def _tool_names(plugins: Sequence[PluginDeclaration]) -> list[str]:
 
 
 def _number(typed: str, least: int, most: int) -> int | None:
-    """None for what is no such number."""
+    """None for what is not such a number."""
     is_number = typed.isascii() and typed.isdigit() and len(typed) < 10  # noqa: PLR2004 - digits
     return int(typed) if is_number and least <= int(typed) <= most else None
 

@@ -103,7 +103,7 @@ class Asked:
         yield from ("eval", str(file))
         for option, names in (("--case", self.cases), ("--column", self.columns)):
             for name in names:
-                yield from (option, escape(name))  # a name is no pattern
+                yield from (option, escape(name))  # a name is not a pattern
         values = {
             "--repeats": self.repeats,
             "--param": None if self.instruction is None else f"{INSTRUCTION}={self.instruction}",

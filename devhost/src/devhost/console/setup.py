@@ -17,7 +17,7 @@ SETUP = ".setup.json"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
 """Of a run; it stands in addresses, and is never a path."""
 RESULTS = (".results", ".results.previous")
-"""Ends of the names of an evaluation's results, which are no traces."""
+"""Ends of the names of an evaluation's results, which are not traces."""
 EXAMPLE, SCRIPT, NO_SCRIPT = "example:", "script", "none"
 """Where the scenario comes from: `example:NAME` or `example:NAME/SCENARIO`, a script file, or nowhere."""
 TYPED = "p."
@@ -139,7 +139,7 @@ def typed_in(values: Values) -> dict[str, str]:
     return texts
 
 
-# The command of a run, as a person would type it. The question of a chat is no argument: it is typed after it.
+# The command of a run, as a person would type it. The question of a chat is not an argument: it is typed after it.
 
 
 def chat_arguments(values: Values) -> tuple[str, ...]:

@@ -31,9 +31,9 @@ class Pair:
     settings: list[Row]
     """Question, strategy and parameters, where they differ."""
     ran: tuple[str, ...]
-    """The calls of tools that ran although there is a recording; empty if the second run is no fork."""
+    """The calls of tools that ran although there is a recording; empty if the second run is not a fork."""
     kept: int | None
-    """How many rounds of the first run the second one repeats; None if it is no fork of it."""
+    """How many rounds of the first run the second one repeats; None if it is not a fork of it."""
     turns: Literal["recorded", "written", ""]
     """What the model of the second run said, if another instruction was given to one that is not real."""
 
