@@ -18,7 +18,7 @@ from tests.compat.environments import python_of, version_in
 pytestmark = pytest.mark.e2e
 
 COURIER = ROOT / "tests" / "compat" / "fixtures" / "courier"
-TOOLBOX = ROOT / "tests" / "devhost" / "fixtures" / "toolbox"
+TOOLBOX = ROOT / "devhost" / "tests" / "fixtures" / "toolbox"
 CHARTS = ROOT / "devhost" / "tests" / "fixtures" / "charts"
 NO_PYTHON = "/nonexistent/python"
 """In place of devhost's own, which a plugin with a .venv must not use."""
