@@ -121,10 +121,11 @@ class ScenarioOptions:
         with about("script"):
             example = self.read_example()
         script = self.read_script(self.strategy)
-        default = None if script is None else script.strategy
+        wanted = self.strategy or (None if script is None else script.strategy)
         with about("strategy"):
-            _, strategy = find_strategy(declaration, self.strategy or default or next(iter(declaration.strategies)))
-        script = self.read_script(strategy.identity.name)
+            _, strategy = find_strategy(declaration, wanted or next(iter(declaration.strategies)))
+        if wanted is None:
+            script = self.read_script(strategy.identity.name)
         with about("tools"):
             directories = self.tools if example is None else (example.directory, *self.tools)
             panel = {} if script is None else script.panel
