@@ -12,7 +12,7 @@ from devhost.host.backwards import Reply
 from devhost.models.backend import ModelRequest
 from devhost.protocol import structs
 from devhost.protocol.failures import read_fault
-from devhost.protocol.node_stream import agent_message, failed, passed_on
+from devhost.protocol.structs import agent_message, failed, passed_on
 from devhost.protocol.wire import JsonObject, read_session_event
 from devhost.tools.tool import decode_tool_request
 from support.daemon_golden import LINES, Caller, backwards_calls, lines, same

@@ -7,7 +7,6 @@ import pytest
 from devhost.models.catalog import MODELS, facts_of
 from devhost.models.openai_api.provider import (
     Api,
-    PricedCall,
     Spending,
     TokenCounts,
     parameter_rules,
@@ -63,7 +62,7 @@ def test_what_no_rule_names_is_dropped_as_in_dify() -> None:
 
 def test_a_call_is_priced_by_what_was_cached_and_written() -> None:
     counts = TokenCounts(prompt=100_000, cached=60_000, written=10_000, completion=2_000, reasoning=500)
-    usage = PricedCall.of("gpt-5.6-terra", counts, 1.23456).usage()
+    usage = counts.usage("gpt-5.6-terra", 1.23456)
 
     # 30,000 fresh at 2, 60,000 cached at 0.2, 10,000 written at 2.5; 2,000 at 12: dollars per million.
     assert usage["prompt_price"] == "0.0970000"
@@ -79,13 +78,13 @@ def test_a_call_is_priced_by_what_was_cached_and_written() -> None:
 
 def test_a_long_prompt_costs_more_where_it_does() -> None:
     long = TokenCounts(prompt=300_000, completion=1_000)
-    assert PricedCall.of("gpt-5.4", long, 0).prompt_price == Decimal("1.5")
-    assert PricedCall.of("gpt-5.4", long, 0).completion_price == Decimal("0.0225")
-    assert PricedCall.of("gpt-5.4-mini", long, 0).prompt_price == Decimal("0.225")
+    assert long.usage("gpt-5.4", 0)["prompt_price"] == "1.5000000"
+    assert long.usage("gpt-5.4", 0)["completion_price"] == "0.0225000"
+    assert long.usage("gpt-5.4-mini", 0)["prompt_price"] == "0.2250000"
 
 
 def test_an_unlisted_model_costs_nothing_and_the_notice_says_so() -> None:
-    assert PricedCall.of("qwen3", TokenCounts(prompt=5, completion=5), 0).usage()["total_price"] == "0.0000000"
+    assert TokenCounts(prompt=5, completion=5).usage("qwen3", 0)["total_price"] == "0.0000000"
     assert price_notice("qwen3") == "devhost knows no price of qwen3 and counts 0"
     assert facts_of("qwen3").context_size is None
     assert price_notice("gpt-5-mini-2025-08-07") == price_notice("gpt-5") == "OpenAI's prices of November 2026"
@@ -109,8 +108,8 @@ def test_spending_adds_up() -> None:
 
 
 def test_a_model_without_a_price_costs_0() -> None:
-    free = PricedCall.of("unlisted", TokenCounts(10, 0, 0, 5, 0), 1.0)
-    assert Spending().plus(free.counts, free.total_price).as_json()["total_price"] == "0"
+    price = TokenCounts(10, 0, 0, 5, 0).usage("unlisted", 1.0)["total_price"]
+    assert Spending().plus(TokenCounts(10, 0, 0, 5, 0), Decimal(price)).as_json()["total_price"] == "0"
 
 
 def test_counts_that_servers_leave_out_are_zero() -> None:

@@ -131,6 +131,21 @@ def test_chunks_are_put_together_and_the_bytes_of_the_last_are_ignored(node: Nod
     assert (file["type"], file["filename"]) == ("image", "p.png")
 
 
+@pytest.mark.parametrize(
+    ("kind", "body", "rule"),
+    [
+        ("blob_chunk", {"id": "b", "blob": "YQ=="}, "blob-chunk-skipped"),
+        ("text", {"text": "a\0"}, "nul-character"),
+        ("json", {"json_object": {"a": ["\0"]}}, "nul-character"),
+    ],
+)
+def test_what_dify_takes_otherwise_than_it_was_meant_is_found(
+    node: Node, kind: str, body: JsonObject, rule: str
+) -> None:
+    assert node.add(kind, body) in ([], [kind])
+    assert node.rules == [rule]
+
+
 def test_a_chunk_and_a_file_have_a_limit(node: Node) -> None:
     with pytest.raises(NodeFailedError, match="8,192"):
         node.chunk(b"a" * 8193)

@@ -1,31 +1,21 @@
 """What happens to a plugin, and to the runs on it, at the host's limits."""
 
 import json
-import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from devhost import Host, HostLimits, PluginStartError, Run, ScriptedModel
+from devhost import Host, HostLimits, PluginStartError
 from devhost.process import session
 from devhost.process.plugin_process import PluginProcess
 from devhost.process.transports.transport import TransportName
-from devhost.protocol.wire import JsonObject
 from support.plugins import PUPPET
+from support.puppet_runs import failure, perform, plugin_with_main
 from support.waiting import PATIENCE, MovableClock, PausingModel
 
 pytestmark = pytest.mark.processes
-
-
-def perform(host: Host, *steps: JsonObject, turns: list[JsonObject] | None = None) -> Run:
-    return host.run("puppet", {"query": json.dumps(steps)}, model=ScriptedModel.of(turns or [{"text": "x"}]))
-
-
-def failure(run: Run) -> str:
-    assert run.error is not None
-    return f"{run.error.kind}: {run.error.message}"
 
 
 def test_the_longest_line_that_passes() -> None:
@@ -95,13 +85,6 @@ def test_a_call_has_a_deadline_of_its_own(monkeypatch: pytest.MonkeyPatch) -> No
     assert "read llm model failed: read tcp" in failure(run)
     assert "use of closed network connection" in failure(run)
     assert run.outputs.text == "a"
-
-
-def plugin_with_main(tmp_path: Path, main: str) -> Path:
-    plugin = tmp_path / "plugin"
-    shutil.copytree(PUPPET, plugin)
-    (plugin / "main.py").write_text(main, encoding="utf-8")
-    return plugin
 
 
 def test_a_plugin_that_ends_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

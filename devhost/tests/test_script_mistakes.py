@@ -85,6 +85,24 @@ def test_yaml_values_that_json_does_not_have(tmp_path: Path, value: str, said: s
     assert sentence(tmp_path, f"query: a\nturns: [{{opaque_body: {value}}}]") == f"turn 1: opaque_body: {said}"
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"query: q\n{TURNS}\notherwise: [{{delay: -1}}]", "turn of otherwise 1: delay: Input should be greater"),
+        ("query: q\nturn: []", "unknown key 'turn'"),
+        ("query: q", "turns: Field required"),
+        (TURNS, "query: Field required"),
+        ("query: q\nturns: [{call_chunking: bits}]", "turn 1: call_chunking: Input should be 'whole'"),
+        ("query: q\nturns: &a [*a]", "turns: contains itself"),
+        (f"query: q\n{TURNS}\nstrategy: [1]", "strategy: should be a name, or a list of names"),
+        (f"query: q\n{TURNS}\nvariants: [{{turns: [{{txt: b}}]}}]", "variant 1, turn 1: unknown key 'txt'"),
+        (f"extends: script.yaml\nquery: q\n{TURNS}", "extends: "),
+    ],
+)
+def test_each_mistake_of_a_whole_script(tmp_path: Path, text: str, said: str) -> None:
+    assert sentence(tmp_path, text).startswith(said)
+
+
 def test_numbers_and_an_alias_that_is_used_twice_are_json(tmp_path: Path) -> None:
     file = tmp_path / "script.yaml"
     file.write_text(f"query: a\nparams: {{context: [&a [1.5, null], *a]}}\n{TURNS}")

@@ -8,7 +8,6 @@ import pytest
 import yaml
 
 from devhost.cli.commands import main
-from devhost.errors import ScriptError
 from devhost.models.scripted.script import Script, Turn
 from support.plugins import PROJECT, TOOLBOX
 
@@ -102,21 +101,6 @@ def test_what_a_script_does_not_set_is_as_in_the_one_that_it_extends(tmp_path: P
     assert (texts(plan.turns), texts(react.turns)) == (["own"], ["look", "found"])
     assert plan.params["instruction"] == react.params["instruction"] == "other"
     assert react.variables == {"s.a": 1, "s.b": 2}
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("query: q\nturns: [{text: a}]\nvariants: [{turns: [{txt: b}]}]", "variant 1, turn 1: unknown key 'txt'"),
-        ("query: q\nturns: [{text: a}]\nstrategy: [1]", "strategy: should be a name, or a list of names"),
-        ("query: q\nturns: &a [*a]", "turns: contains itself"),
-        ("query: q", "turns: Field required"),
-        ("extends: script.yaml\nquery: q\nturns: [{text: a}]", "leads back to itself"),
-    ],
-)
-def test_mistakes(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(ScriptError, match=re.escape(said)):
-        Script.read(written(tmp_path / "script.yaml", text))
 
 
 @pytest.mark.parametrize("strategy", [CALLING, REACT, PLAN])

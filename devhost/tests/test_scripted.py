@@ -11,7 +11,6 @@ import pytest
 from devhost.errors import ScriptError
 from devhost.models.backend import ModelCallError, ModelRequest, decode_model_request
 from devhost.models.scripted.model import ScriptedModel
-from devhost.models.scripted.script import Script
 from devhost.protocol.wire import JsonObject
 
 CALLS = [
@@ -260,23 +259,6 @@ def test_a_turn_can_wait_for_what_a_tool_said_before_the_users_words(tmp_path: P
     assert answer("the piano too", "The user did not approve it.") == "again"
     assert answer("no", "The user did not approve it.") == "left"
     assert answer("the piano too", "Sent.") == "hm"
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("query: q\nturns: [{text: a}, {txt: b}]", r"script\.yaml: turn 2: unknown key 'txt'"),
-        ("query: q\nturns: [{tool_calls: [{name: s, arg: 1}]}]", "turn 1, tool call 1: unknown key 'arg'"),
-        ("query: q\nturns: [{text: a}]\notherwise: [{delay: -1}]", "turn of otherwise 1: delay: "),
-        ("query: q\nturn: []", "unknown key 'turn'"),
-        ("query: q\nturns: []", "turns: .*at least 1"),
-        ("turns: [{text: a}]", "query: Field required"),
-        ("query: q\nturns: [{call_chunking: bits}]", "turn 1: call_chunking: .*fragments"),
-    ],
-)
-def test_mistakes_in_a_script(tmp_path: Path, text: str, words: str) -> None:
-    with pytest.raises(ScriptError, match=words):
-        Script.read(script(tmp_path, text))
 
 
 def test_mistakes_in_turns_given_as_data() -> None:

@@ -15,8 +15,8 @@ from devhost import Host, HostError, PluginStartError
 from devhost.errors import ToolSetupError
 from devhost.host import host as starting
 from devhost.host.host import Start, started_side_by_side
-from devhost.process.plugin_process import Launches, PluginProcess
-from devhost.process.session import Watcher
+from devhost.process.plugin_process import PluginProcess
+from devhost.process.session import Stop, Watcher
 from support.plugins import FIXTURES, ODDMENTS, PROJECT, PUPPET, TOOLBOX
 from support.waiting import PATIENCE, printed_until
 
@@ -39,9 +39,9 @@ class Fake:
         self.stopped.set()
 
 
-def begin(plugin: Fake, serve: Callable[[Fake], None]) -> Callable[[Launches], PluginProcess]:
-    def start(launches: Launches) -> PluginProcess:
-        launches.add(plugin)
+def begin(plugin: Fake, serve: Callable[[Fake], None]) -> Callable[[Stop], PluginProcess]:
+    def start(stop: Stop) -> PluginProcess:
+        stop.ends(plugin)
         serve(plugin)
         return plugin  # type: ignore[return-value] # stands for one
 
@@ -124,9 +124,9 @@ def test_ctrl_c_stops_all() -> None:
 
 
 def test_a_launch_that_begins_after_the_end_is_stopped_too() -> None:
-    launches, plugin = Launches(), Fake()
-    launches.end()
-    launches.add(plugin)
+    launches, plugin = Stop(), Fake()
+    launches.request()
+    launches.ends(plugin)
     assert plugin.stopped.is_set()
 
 

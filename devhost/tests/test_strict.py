@@ -1,4 +1,4 @@
-"""A strategy that breaks every rule is caught, with the name of each."""
+"""A strategy that breaks every rule is caught, with the name of each; what breaks one: test_outputs, test_node_end."""
 
 import json
 import re
@@ -34,41 +34,6 @@ def host() -> Iterator[Host]:
 def run(host: Host, faults: str, *, strict: bool = True) -> Run:
     model = ScriptedModel.of([{"text": "unused"}])
     return host.run("bad", {"query": faults}, model=model, conversation_variables=["declared"], strict=strict)
-
-
-@pytest.mark.parametrize(
-    ("fault", "rules", "fails"),
-    [
-        ("text-without-a-text", ["message-malformed"], True),
-        ("message-of-its-own-kind", ["message-malformed"], True),
-        ("picture-elsewhere", ["file-link-without-tool-file"], True),
-        ("picture-that-is-not-there", ["image-not-downloaded"], False),
-        ("file", ["file-message-dropped"], False),
-        ("large-chunk", ["blob-chunk-too-large"], True),
-        ("large-file", ["blob-too-large", "blob-left-open"], True),
-        ("bytes-in-the-last-chunk", ["blob-end-has-bytes"], False),
-        ("unfinished-file", ["blob-left-open"], False),
-        ("chunk-without-a-length", ["blob-chunk-skipped"], False),
-        ("tokens-as-text", ["usage-types"], True),
-        ("usage-twice", ["usage-replaced"], False),
-        ("json-after-the-usage", ["usage-reset"], False),
-        ("variable-text", ["variable-name-reserved"], True),
-        ("variable-usage", ["variable-hides-usage"], False),
-        ("undeclared-variable", ["variable-not-declared"], False),
-        ("elapsed-time-as-text", ["log-elapsed-time"], False),
-        ("unfinished-log", ["log-left-open"], False),
-        ("long-text", ["outputs-truncated"], False),
-        ("large-memory", ["outputs-truncated", "conversation-variable-too-large"], False),
-        ("nul", ["nul-character"], False),
-        ("log-within-a-thought", ["think-closed-early"], False),
-        ("open-thought", ["think-left-open"], False),
-    ],
-)
-def test_each_fault_is_named(host: Host, fault: str, rules: list[str], *, fails: bool) -> None:
-    for strict in (True, False):
-        ended = run(host, fault, strict=strict)
-        assert [finding.rule for finding in ended.findings] == rules
-        assert (ended.error is not None and ended.error.kind in {rules[0], "unmarshal_error"}) is fails
 
 
 def test_all_at_once_and_no_rule_is_left_out(host: Host) -> None:

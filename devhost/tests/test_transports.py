@@ -1,7 +1,6 @@
 """What is different about the three ways to run a plugin."""
 
 import json
-import shutil
 import socket
 import sys
 import threading
@@ -9,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from devhost import Host, HostLimits, PluginStartError, Run, ScriptedModel, Stop
+from devhost import Host, HostLimits, PluginStartError, ScriptedModel, Stop
 from devhost.process.plugin_process import PluginProcess
 from devhost.process.session import Watcher
 from devhost.process.transports import serverless
 from devhost.process.transports import streams as tcp
 from devhost.process.transports.transport import LOOPBACK, ReservedPort, TransportName
-from devhost.protocol.wire import JsonObject
 from support.plugins import PUPPET
+from support.puppet_runs import failure, perform, plugin_with_main
 from support.waiting import PATIENCE, PausingModel, wait_for
 
 pytestmark = pytest.mark.processes
@@ -65,22 +64,6 @@ HTTPServer((os.environ["SERVERLESS_HOST"], int(os.environ["SERVERLESS_PORT"])), 
 """
 
 
-def plugin_with_main(tmp_path: Path, main: str) -> Path:
-    plugin = tmp_path / "plugin"
-    shutil.copytree(PUPPET, plugin)
-    (plugin / "main.py").write_text(PRELUDE + main, encoding="utf-8")
-    return plugin
-
-
-def perform(host: Host, *steps: JsonObject, turns: list[JsonObject] | None = None) -> Run:
-    return host.run("puppet", {"query": json.dumps(steps)}, model=ScriptedModel.of(turns or [{"text": "x"}]))
-
-
-def failure(run: Run) -> str:
-    assert run.error is not None
-    return f"{run.error.kind}: {run.error.message}"
-
-
 def test_over_tcp_a_line_has_no_longest_length() -> None:
     with Host.start(PUPPET, transport="tcp", limits=HostLimits(line_bytes=10_000)) as host:
         assert len(perform(host, {"say": "x" * 50_000}).outputs.text) == 50_000
@@ -106,7 +89,7 @@ def test_the_error_of_a_crash_ends_with_the_stderr(transport: TransportName, mon
 
 @pytest.mark.parametrize("transport", ["stdio", "tcp", "http"])
 def test_a_plugin_that_does_not_import(tmp_path: Path, transport: TransportName) -> None:
-    plugin = plugin_with_main(tmp_path, "import a_module_that_is_not_there\n")
+    plugin = plugin_with_main(tmp_path, PRELUDE + "import a_module_that_is_not_there\n")
     with pytest.raises(PluginStartError, match=r"exited with code 1\n[\s\S]*a_module_that_is_not_there"):
         PluginProcess.start(plugin, transport=transport)
 
@@ -120,7 +103,7 @@ def test_a_plugin_that_does_not_import(tmp_path: Path, transport: TransportName)
     ],
 )
 def test_a_plugin_that_never_serves(tmp_path: Path, transport: TransportName, words: str) -> None:
-    plugin = plugin_with_main(tmp_path, "sys.stdin.read()\n")
+    plugin = plugin_with_main(tmp_path, PRELUDE + "sys.stdin.read()\n")
     with pytest.raises(PluginStartError, match=rf"{words} 0\.1 seconds"):
         PluginProcess.start(plugin, transport=transport, limits=HostLimits(launch_seconds=0.1))
 
@@ -142,7 +125,7 @@ line = dial(os.environ["REMOTE_INSTALL_KEY"])
 introduce(line)
 line.recv(1)
 """
-    with PluginProcess.start(plugin_with_main(tmp_path, main), transport="tcp") as plugin:
+    with PluginProcess.start(plugin_with_main(tmp_path, PRELUDE + main), transport="tcp") as plugin:
         assert plugin.printed.kept[0].startswith("a connection was refused: the key is wrong")
 
 
@@ -163,7 +146,7 @@ line.recv(1)
 )
 def test_the_error_of_a_registration_says_where_it_failed(tmp_path: Path, main: str, words: str) -> None:
     with pytest.raises(PluginStartError, match=rf"the daemon refuses to register it: .*{words}"):
-        PluginProcess.start(plugin_with_main(tmp_path, main), transport="tcp")
+        PluginProcess.start(plugin_with_main(tmp_path, PRELUDE + main), transport="tcp")
 
 
 def test_a_connection_that_ends_ends_its_runs(tmp_path: Path) -> None:
@@ -175,7 +158,7 @@ line.close()
 sys.stdin.read()
 """
     limits = HostLimits(stop_seconds=0.5)
-    with Host.start(plugin_with_main(tmp_path, main), transport="tcp", limits=limits) as host:
+    with Host.start(plugin_with_main(tmp_path, PRELUDE + main), transport="tcp", limits=limits) as host:
         assert failure(perform(host)) == "ConnectionClosedError: the plugin closed its connection"
         assert "PluginLostError: the plugin has closed its connection" in failure(perform(host))
 
@@ -195,7 +178,7 @@ for request in line.makefile():
     line.sendall(json.dumps(message).encode() + b"\\n")
 """
     limits = HostLimits(stop_seconds=0.5)
-    with Host.start(plugin_with_main(tmp_path, main), transport="tcp", limits=limits) as host:
+    with Host.start(plugin_with_main(tmp_path, PRELUDE + main), transport="tcp", limits=limits) as host:
         serves_again = threading.Event()
         monkeypatch.setattr(host.plugin, "served", serves_again.set)
         assert "ConnectionClosedError" in failure(perform(host))
@@ -209,7 +192,9 @@ line = dial(os.environ["REMOTE_INSTALL_KEY"])
 line.makefile().read()
 """
     with pytest.raises(PluginStartError, match=r"the handshake was not complete within 0\.3 seconds"):
-        PluginProcess.start(plugin_with_main(tmp_path, main), transport="tcp", limits=HostLimits(handshake_seconds=0.3))
+        PluginProcess.start(
+            plugin_with_main(tmp_path, PRELUDE + main), transport="tcp", limits=HostLimits(handshake_seconds=0.3)
+        )
 
 
 # Serverless
@@ -266,7 +251,7 @@ def test_an_answer_without_an_end_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, words: str
 ) -> None:
     monkeypatch.setattr(serverless, "LAST_MOMENTS", 0.01)
-    with Host.start(plugin_with_main(tmp_path, SERVER % answer), transport="http") as host:
+    with Host.start(plugin_with_main(tmp_path, PRELUDE + SERVER % answer), transport="http") as host:
         assert words in failure(perform(host))
 
 

@@ -128,9 +128,8 @@ def run_folder(name: str, trace_file: Path | None = None) -> Iterator[Path]:
             folder.rmdir()
 
 
-# Dify's file service for plugins: it serves files of this machine, and takes those that plugins upload.
-#
-# It listens on this machine only, each URL has an id that cannot be guessed, and all end with the server.
+# Dify's file service for plugins: it serves files of this machine, and takes those that plugins upload. It listens on
+# this machine only, each URL has an id that cannot be guessed, and all end with the server.
 
 LOOPBACK = "127.0.0.1"
 FILES = "/files/"

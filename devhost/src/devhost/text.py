@@ -97,9 +97,8 @@ def _not_json(value: object, place: str, around: tuple[int, ...]) -> str | None:
     return next((reason for inner, part in parts if (reason := _not_json(part, inner, around))), None)
 
 
-# Values that must not be shown: secret credentials, and secrets that `--set` fixes.
-#
-# A value of fewer than six characters is not replaced: too much harmless text would contain it.
+# Values that must not be shown: secret credentials, and secrets that `--set` fixes. A value of fewer than six
+# characters is not replaced: too much harmless text would contain it.
 
 SHORTEST = 6
 MASK = "[secret]"
@@ -209,9 +208,8 @@ def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
-# YAML files as dictionaries, and pydantic's errors as sentences that name the key.
-#
-# What a file asks of the reader is bounded: 5 MiB, 100 levels, and a million values once each alias is written out.
+# YAML files as dictionaries, and pydantic's errors as sentences that name the key. What a file asks of the reader is
+# bounded: 5 MiB, 100 levels, and a million values once each alias is written out.
 
 FAST: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's, which every wheel of PyYAML contains: about ten times as fast."""

@@ -5,7 +5,7 @@
         … fake.base_url, KEY …
     fake.requests       (path, body) of every request, refused ones too
 
-Its strictness is pydantic models with no room for unknown keys (`*_schema`) and rules over whole requests (`*_rules`).
+Its strictness is pydantic models with no room for unknown keys, and rules over whole requests.
 """
 
 from fake_openai.refusals import (

@@ -1,8 +1,13 @@
-"""The API's errors: status, headers' counterpart in the body, and the words, as OpenAI's own (2026)."""
+"""The API's errors in OpenAI's words (2026), the models that the fake has, and what both APIs demand of tools."""
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import jsonschema_rs
+from jsonschema_rs import meta
 from pydantic import ValidationError
 
 
@@ -89,3 +94,84 @@ def _path(location: Sequence[int | str], body: object) -> str:
             path += f".{part}" if path else str(part)
             node = node.get(part)
     return path
+
+
+# The models, and what each takes: the fake's own knowledge, not devhost's.
+
+
+@dataclass(frozen=True)
+class Profile:
+    efforts: frozenset[str] = frozenset()
+    """Empty: it does not reason."""
+    default_effort: str = "medium"
+    is_openais: bool = True
+    chat_takes_tools_with_effort: bool = True
+
+    @property
+    def reasons(self) -> bool:
+        return bool(self.efforts)
+
+
+_MODELS = {
+    "gpt-5": Profile(frozenset({"minimal", "low", "medium", "high"})),
+    "gpt-5.4": Profile(frozenset({"none", "low", "medium", "high", "xhigh"}), default_effort="none"),
+    "gpt-5.6-terra": Profile(
+        frozenset({"none", "low", "medium", "high", "xhigh", "max"}), chat_takes_tools_with_effort=False
+    ),
+    "gpt-4.1": Profile(),
+    "llama3.2": Profile(is_openais=False),
+}
+
+
+def profile(model: str) -> Profile:
+    if model not in _MODELS:
+        raise no_such_model(model)
+    return _MODELS[model]
+
+
+# Function tools and their calls.
+
+_NAME = re.compile(r"[a-zA-Z0-9_-]+")
+_MAX_NAME_LENGTH = 64
+
+
+def check_tool(name: str, schema: Mapping[str, object] | None, place: str) -> None:
+    check_name(name, f"{place}.name")
+    if schema is None:
+        return
+    if schema.get("type") != "object":
+        kind = schema.get("type")
+        raise _bad_schema(name, f"schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{kind}\"'", place)
+    if not isinstance(schema.get("properties", {}), dict):
+        raise _bad_schema(name, "object schema missing properties", place)
+    try:
+        meta.validate(dict(schema))
+    except jsonschema_rs.ValidationError as error:
+        where = "/".join(str(part) for part in error.instance_path)
+        raise _bad_schema(name, f"In context=({where}), {error.message}", place) from error
+
+
+def check_name(name: str, param: str) -> None:
+    if len(name) > _MAX_NAME_LENGTH:
+        said = f"Invalid '{param}': string too long. Expected a string with maximum length {_MAX_NAME_LENGTH}."
+        raise Refusal(said, param=param, code="string_above_max_length")
+    if not _NAME.fullmatch(name):
+        said = f"Invalid '{param}': string does not match pattern. Expected a string that matches '^[a-zA-Z0-9_-]+$'."
+        raise Refusal(said, param=param, code="invalid_value")
+
+
+def check_arguments(arguments: str, param: str) -> None:
+    try:
+        parsed = json.loads(arguments)
+    except ValueError as error:
+        raise Refusal(f"Invalid '{param}': not valid JSON.", param=param, code="invalid_value") from error
+    if not isinstance(parsed, dict):
+        raise Refusal(f"Invalid '{param}': expected a JSON object.", param=param, code="invalid_value")
+
+
+def _bad_schema(name: str, reason: str, place: str) -> Refusal:
+    return Refusal(
+        f"Invalid schema for function '{name}': {reason}.",
+        param=f"{place}.parameters",
+        code="invalid_function_parameters",
+    )

@@ -8,12 +8,10 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
-from fake_openai import chat_rules, refusals, responses_rules
-from fake_openai.chat_events import chat_chunks
-from fake_openai.chat_schema import ChatRequest
+from fake_openai import chat, refusals, responses
+from fake_openai.chat import ChatRequest, chat_chunks
 from fake_openai.refusals import Refusal
-from fake_openai.responses_events import ResponseInTheMaking
-from fake_openai.responses_schema import ResponsesRequest
+from fake_openai.responses import ResponseInTheMaking, ResponsesRequest
 from fake_openai.turns import Turn
 
 KEY = "sk-proj-theFakeServersOwnKey0123456789"
@@ -23,7 +21,7 @@ type Json = dict[str, Any]
 class FakeOpenAI:
     def __init__(self) -> None:
         self.requests: list[tuple[str, Json]] = []
-        self.issued: responses_rules.Issued = []
+        self.issued: responses.Issued = []
         """The output items of every response, in order."""
         self._steps: list[Turn | Refusal] = []
         self._answering = threading.Lock()
@@ -70,7 +68,7 @@ class FakeOpenAI:
 
     def _respond(self, body: Json) -> tuple[Turn, Iterator[object]]:
         request = _of_shape(ResponsesRequest, body)
-        responses_rules.check_request(request, self.issued)
+        responses.check_request(request, self.issued)
         turn = self._next_turn()
         response = ResponseInTheMaking(request, turn)
         self.issued.append(response.output)
@@ -78,7 +76,7 @@ class FakeOpenAI:
 
     def _complete(self, body: Json) -> tuple[Turn, Iterator[object]]:
         request = _of_shape(ChatRequest, body)
-        chat_rules.check_request(request)
+        chat.check_request(request)
         turn = self._next_turn()
         return turn, chat_chunks(request, turn)
 

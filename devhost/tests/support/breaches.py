@@ -164,91 +164,51 @@ OF_FILES = [
     Breach("compile", written("tools/odd.py", "\nreturn\n"), "tools/odd.py", "line 2"),
     Breach("compile", written("tools/odd.py", b"a = '\0'"), "tools/odd.py", "line 1"),
 ]
+
+
+def of_strategy(rule: str, old: str, new: str, key: str, most: int = -1) -> Breach:
+    return Breach(rule, replaced(STRATEGY, old, new, most), STRATEGY, key, source=PUPPET)
+
+
+MODELS = replaced(MANIFEST, "plugins:", "plugins:\n  models: [provider/m.yaml]")
 OF_STRATEGIES = [
-    Breach("field", replaced(STRATEGY, "max: 9", 'max: "9"'), STRATEGY, "parameters[3].max", source=PUPPET),
-    Breach(
-        "selector", replaced(STRATEGY, "    required: true\n", "", most=1), STRATEGY, "parameters[0]", source=PUPPET
-    ),
-    Breach(
-        "kinds",
-        replaced(MANIFEST, "plugins:", "plugins:\n  models: [provider/m.yaml]"),
-        MANIFEST,
-        "plugins",
-        source=PUPPET,
-    ),
-    Breach(
-        "scope",
-        replaced(STRATEGY, "scope: tool-call&llm", "scope: tools&word"),
-        STRATEGY,
-        "parameters[0].scope",
-        source=PUPPET,
-    ),
-    Breach(
-        "scope",
-        replaced(STRATEGY, "default: 3", "default: 3\n    scope: llm"),
-        STRATEGY,
-        "parameters[3].scope",
-        source=PUPPET,
-    ),
-    Breach(
-        "parameter-type",
-        replaced(STRATEGY, "type: boolean", "type: object"),
-        STRATEGY,
-        "parameters[4].type",
-        source=PUPPET,
-    ),
-    Breach(
-        "default", replaced(STRATEGY, "default: calm", "default: sad"), STRATEGY, "parameters[5].default", source=PUPPET
-    ),
-    Breach(
-        "default", replaced(STRATEGY, "default: 3", "default: [3]"), STRATEGY, "parameters[3].default", source=PUPPET
-    ),
-    Breach("output-schema", replaced(STRATEGY, "    answer:", "    text:"), STRATEGY, "output_schema", source=PUPPET),
-    Breach(
-        "feature", added(STRATEGY, "features: [history-messages, telepathy]\n"), STRATEGY, "features[1]", source=PUPPET
-    ),
+    Breach("kinds", MODELS, MANIFEST, "plugins", source=PUPPET),
+    of_strategy("field", "max: 9", 'max: "9"', "parameters[3].max"),
+    of_strategy("selector", "    required: true\n", "", "parameters[0]", most=1),
+    of_strategy("scope", "scope: tool-call&llm", "scope: tools&word", "parameters[0].scope"),
+    of_strategy("scope", "default: 3", "default: 3\n    scope: llm", "parameters[3].scope"),
+    of_strategy("parameter-type", "type: boolean", "type: object", "parameters[4].type"),
+    of_strategy("default", "default: calm", "default: sad", "parameters[5].default"),
+    of_strategy("default", "default: 3", "default: [3]", "parameters[3].default"),
+    of_strategy("output-schema", "    answer:", "    text:", "output_schema"),
+    of_strategy("feature", "\nparameters:", "\nfeatures: [history-messages, telepathy]\nparameters:", "features[1]"),
 ]
+
+
+def noticed(rule: str, file: str, old: str, new: str, key: str) -> Breach:
+    return Breach(rule, replaced(file, old, new), file, key, "notice")
+
+
+TEMPLATE = "## Privacy\n\n!!! Please fill in the privacy policy of the plugin."
+ICON = "<!-- DIFY_MARKETPLACE_TEMPLATE_ICON_… -->"
+LLM = "for-the-model"
 NOT_REFUSED = [
     Breach("readme", added("README.md", "\n图表\n"), "README.md", "line 5", "marketplace"),
     Breach("privacy", removed("PRIVACY.md"), MANIFEST, "privacy", "marketplace"),
     Breach("privacy", written("PRIVACY.md", "\n"), "PRIVACY.md", "", "marketplace"),
-    Breach(
-        "privacy",
-        written("PRIVACY.md", "## Privacy\n\n!!! Please fill in the privacy policy of the plugin."),
-        "PRIVACY.md",
-        "",
-        "marketplace",
-    ),
+    Breach("privacy", written("PRIVACY.md", TEMPLATE), "PRIVACY.md", "", "marketplace"),
     Breach("readme", removed("README.md"), "README.md", "", "marketplace"),
     Breach("readme", written("README.md", "# Charts\n"), "README.md", "", "marketplace"),
     Breach("readme-language", written("readme/README.ja.md", "図"), "readme/README.ja.md", "", "notice"),
     Breach("language", replaced(MANIFEST, "zh_Hans: 图表\n", "zh_Hant: 圖表\n"), MANIFEST, "label.zh_Hant", "notice"),
     Breach("unknown-key", replaced(DRAW, "default: 40", "defualt: 40"), DRAW, "parameters[3].defualt", "notice"),
-    Breach(
-        "for-the-model",
-        replaced(DRAW, "llm_description: A sh", "llm_desc: A sh"),
-        DRAW,
-        "parameters[0].llm_description",
-        "notice",
-    ),
-    Breach(
-        "for-the-model",
-        replaced(DRAW, "default: 40", "input_schema: {type: integer}"),
-        DRAW,
-        "parameters[3].input_schema",
-        "notice",
-    ),
+    noticed(LLM, DRAW, "llm_description: A sh", "llm_desc: A sh", "parameters[0].llm_description"),
+    noticed(LLM, DRAW, "default: 40", "input_schema: {type: integer}", "parameters[3].input_schema"),
     Breach("unknown-key", added(MANIFEST, "colour: red\n"), MANIFEST, "colour", "notice"),
     Breach("unknown-key", added("provider/charts.yaml", "colour: red\n"), "provider/charts.yaml", "colour", "notice"),
     Breach("dependency", written("requirements.txt", "dify-plugin>=0.9.0\n"), "requirements.txt", "line 1", "notice"),
     Breach("dependency", written("requirements.txt", "dify_plugin==0.5.1\n"), "requirements.txt", "", "marketplace"),
-    Breach(
-        "icon",
-        written("_assets/icon.svg", "<!-- DIFY_MARKETPLACE_TEMPLATE_ICON_… -->"),
-        MANIFEST,
-        "icon",
-        "marketplace",
-    ),
+    Breach("icon", written("_assets/icon.svg", ICON), MANIFEST, "icon", "marketplace"),
     Breach("marketplace", replaced(MANIFEST, "github.com", "example.com"), MANIFEST, "repo", "marketplace"),
     Breach("marketplace", replaced(MANIFEST, "contact:", "contacts:"), MANIFEST, "contact", "marketplace"),
     Breach("marketplace", replaced(MANIFEST, "privacy:", "private:"), MANIFEST, "privacy", "marketplace"),

@@ -68,5 +68,5 @@ def backwards_calls(
         storage=storage or PluginStorage(),
         limits=limits or HostLimits(),
         opaque_body=opaque_body,
-        api_fails=api_fails,
+        api_fails=api_fails or {},
     )

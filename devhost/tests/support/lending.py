@@ -8,13 +8,13 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Unpack
 
 import pytest
 
 from devhost.limits import HostLimits
-from devhost.process.plugin_process import Launches, PluginProcess
+from devhost.process.plugin_process import PluginProcess, StartOptions
 from devhost.process.session import Watcher
-from devhost.process.transports.transport import TransportName
 from devhost.text import Secrets
 
 
@@ -25,38 +25,21 @@ class Lender:
         self._stop = PluginProcess.stop
         self._running: dict[Path, PluginProcess] = {}
 
-    def start(
-        self,
-        directory: Path,
-        launches: Launches | None = None,
-        *,
-        transport: TransportName = "stdio",
-        limits: HostLimits | None = None,
-        python: str = sys.executable,
-        watcher: Watcher | None = None,
-        secrets: Secrets | None = None,
-    ) -> PluginProcess:
+    def start(self, directory: Path, **options: Unpack[StartOptions]) -> PluginProcess:
         """In place of `PluginProcess.start`."""
         directory = directory.resolve()
+        python = options.get("python", sys.executable)
         is_usual_python = python in {sys.executable, str(directory / ".venv" / "bin" / "python")}
-        as_usual = is_usual_python and (transport, limits or HostLimits()) == ("stdio", HostLimits())
-        if not as_usual or directory not in self._directories:
-            return self._start(
-                directory,
-                launches,
-                transport=transport,
-                limits=limits,
-                python=python,
-                watcher=watcher,
-                secrets=secrets,
-            )
+        how = options.get("transport", "stdio"), options.get("limits", HostLimits())
+        if not is_usual_python or how != ("stdio", HostLimits()) or directory not in self._directories:
+            return self._start(directory, **options)
         plugin = self._running.get(directory)
         if plugin is None or plugin.lost is not None:
             plugin = self._running[directory] = self._start(directory, python=python)
         plugin._watcher = Watcher()
         plugin.printed.renew()
-        plugin.printed.hide(secrets or Secrets())
-        plugin._watcher = watcher or Watcher()
+        plugin.printed.hide(options.get("secrets", Secrets()))
+        plugin._watcher = options.get("watcher", Watcher())
         return plugin
 
     def stop(self, plugin: PluginProcess) -> None:

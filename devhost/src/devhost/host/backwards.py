@@ -6,7 +6,7 @@ import queue
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -62,15 +62,15 @@ def _model(name: str, access: str, path: str) -> Invocation:
 
 
 INVOCATIONS: Mapping[str, Invocation] = {
-    "llm": _model("llm", "llm", "llm"),
+    **{
+        kind: _model(kind.replace("_", "-"), access, kind.replace("_", "-"))
+        for kind, access in {
+            **{kind: kind for kind in ("llm", "text_embedding", "rerank", "tts", "speech2text", "moderation")},
+            "multimodal_embedding": "text_embedding",
+            "multimodal_rerank": "rerank",
+        }.items()
+    },
     "llm_structured_output": _model("llm with structured output", "llm", "llm/structured-output"),
-    "text_embedding": _model("text-embedding", "text_embedding", "text-embedding"),
-    "multimodal_embedding": _model("multimodal-embedding", "text_embedding", "multimodal-embedding"),
-    "rerank": _model("rerank", "rerank", "rerank"),
-    "multimodal_rerank": _model("multimodal-rerank", "rerank", "multimodal-rerank"),
-    "tts": _model("tts", "tts", "tts"),
-    "speech2text": _model("speech2text", "speech2text", "speech2text"),
-    "moderation": _model("moderation", "moderation", "moderation"),
     "tool": Invocation("tool", "invoke tool", "read tool response", "tool"),
     "node_parameter_extractor": Invocation(
         "node", "invoke parameter extractor", "read parameter extractor", "parameter-extractor"
@@ -97,10 +97,8 @@ def find_invocation(kind: str, permission: Permission) -> Invocation:
     return invocation
 
 
-# What plugins keep in storage, by plugin and key.
-#
-# With a file, what is kept outlives the command; the file is JSON, with the values in hexadecimal as they cross the
-# wire.
+# What plugins keep in storage, by plugin and key. With a file, what is kept outlives the command; the file is JSON,
+# with the values in hexadecimal as they cross the wire.
 
 LONGEST_KEY = 256
 MARK = {"storage": "devhost"}
@@ -188,10 +186,9 @@ def _read(file: Path) -> dict[str, dict[str, str]]:
             raise ParameterError(f"{file} exists and is not a storage of devhost: name another file with --storage")
 
 
-# The answer to one backwards call: responses, an error if it fails, and an end, each written once and in order.
-#
-# The host's time limit ends it, and a run that is over gets nothing more. With a limit for bursts, only so many
-# messages can wait to be written, and one that comes while all places are taken is lost.
+# The answer to one backwards call: responses, an error if it fails, and an end, each written once and in order. The
+# host's time limit ends it, and a run that is over gets nothing more. With a limit for bursts, only so many messages
+# can wait to be written, and one that comes while all places are taken is lost.
 
 type Event = tuple[str, str, JsonObject | None]
 """The event's name, its message and its data."""
@@ -277,44 +274,35 @@ class Reply:
                     self._session.answer(self._request_id, event, message=message, data=data)
 
 
-# Answers a plugin's backwards calls, each in a thread of its own.
-#
-# A call goes through the daemon's decoding to what stands for Dify's API here, and its answer comes back through it.
+# Answers a plugin's backwards calls, each in a thread of its own. A call goes through the daemon's decoding to what
+# stands for Dify's API here, and its answer comes back through it.
 
 
+@dataclass(eq=False)
 class BackwardsCalls:
-    """The calls of one run. `fault` is a programming error in devhost or in a backend, which the host raises."""
+    """The calls of one run."""
 
-    def __init__(  # noqa: PLR0913 - what a run's calls can reach
-        self,
-        model: ModelBackend,
-        tools: Sequence[Tool],
-        *,
-        server: FileServer,
-        storage: PluginStorage,
-        limits: HostLimits,
-        opaque_body: OpaqueBodyPolicy,
-        api_fails: Mapping[str, ApiFault] | None = None,
-        failed: Callable[[str, InvocationError], None] | None = None,
-    ) -> None:
-        """`server` keeps the files of tools. `api_fails`: by tool, what Dify's API does when it is called.
+    model: ModelBackend
+    tools: Sequence[Tool]
+    server: FileServer = field(kw_only=True)
+    """Keeps the files of tools."""
+    storage: PluginStorage = field(kw_only=True)
+    limits: HostLimits = field(kw_only=True)
+    opaque_body: OpaqueBodyPolicy = field(default="drop", kw_only=True)
+    api_fails: Mapping[str, ApiFault] = field(default_factory=dict, kw_only=True)
+    """By tool, what Dify's API does when it is called."""
+    failed: Callable[[str, InvocationError], None] | None = field(default=None, kw_only=True)
+    """Is told of each error that a tool raised."""
+    findings: list[Finding] = field(default_factory=list, init=False)
+    fault: Exception | None = field(default=None, init=False)
+    """A programming error in devhost or in a backend, which the host raises."""
 
-        `failed` is told of each error that a tool raised.
-        """
-        self.fault: Exception | None = None
+    def __post_init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._sent: dict[str, JsonObject] = {}
         self._tools_called: dict[str, str] = {}
         self._usages: dict[str, JsonObject] = {}
-        self.findings: list[Finding] = []
-        self._model = model
-        self._tools = {(tool.provider, tool.name): tool for tool in tools}
-        self._server = server
-        self._storage = storage
-        self._limits = limits
-        self._opaque_body: OpaqueBodyPolicy = opaque_body
-        self._api_fails = api_fails or {}
-        self._failed = failed
+        self._tools = {(tool.provider, tool.name): tool for tool in self.tools}
 
     @property
     def made(self) -> CallsMade:
@@ -329,7 +317,7 @@ class BackwardsCalls:
 
     def _serve(self, session: Session, invoked: Invoked) -> None:
         permission = session.declaration.manifest.resource.permission
-        reply = Reply(session, invoked.request_id, self._limits)
+        reply = Reply(session, invoked.request_id, self.limits)
         # A plugin that has gone needs no answer, and its run already knows.
         with contextlib.suppress(PluginLostError), reply:
             try:
@@ -347,7 +335,8 @@ class BackwardsCalls:
         try:
             for said in self._responses(session, invoked, invocation):
                 passed = self._decoded(said, invoked.kind)
-                self._note_usage(invoked, passed)
+                if invoked.kind == "llm" and passed is not None and (usage := passed["delta"].get("usage")):
+                    self._usages[invoked.request_id] = usage  # of a call, the last one counts
                 if passed is not None and not reply.respond(passed):
                     return
         except (RefusedCallError, PluginLostError):
@@ -356,11 +345,6 @@ class BackwardsCalls:
             reply.wait_for_the_cut()
         except (HostError, ModelCallError) as error:
             reply.fail(invocation.failed(_as_the_api_tells(error)))
-
-    def _note_usage(self, invoked: Invoked, passed: JsonObject | None) -> None:
-        """Of a call, the last usage counts."""
-        if invoked.kind == "llm" and passed is not None and (usage := passed["delta"].get("usage")):
-            self._usages[invoked.request_id] = usage
 
     def _decoded(self, said: JsonObject, kind: str) -> JsonObject | None:
         """One item of the answer as the daemon passes it on; None if the daemon drops it."""
@@ -377,19 +361,19 @@ class BackwardsCalls:
         request = invoked.request
         match invoked.kind:
             case "llm":
-                return model_answer(self._model, structs.LLM, request, self._opaque_body)
+                return model_answer(self.model, structs.LLM, request, self.opaque_body)
             case "llm_structured_output":
-                return structured_answer(self._model, request, self._opaque_body)
+                return structured_answer(self.model, request, self.opaque_body)
             case "tool":
                 return self._call_tool(request, invoked.request_id)
             case "system_summary":
                 asked = structs.to_the_api(structs.SUMMARY, request)
-                return iter([{"summary": summary(self._model, asked["text"], asked["instruction"])}])
+                return iter([{"summary": summary(self.model, asked["text"], asked["instruction"])}])
             case "storage":
-                return iter([self._storage.answer(session.declaration.manifest, request, self._limits)])
+                return iter([self.storage.answer(session.declaration.manifest, request, self.limits)])
             case "upload_file":
                 asked = structs.to_the_api(structs.UPLOAD, request)
-                return iter([{"url": self._server.upload_url(asked["filename"], asked["mimetype"])}])
+                return iter([{"url": self.server.upload_url(asked["filename"], asked["mimetype"])}])
             case "app" | "fetch_app":
                 raise ApiCallError.invalid("app not found")
             case kind:
@@ -399,7 +383,7 @@ class BackwardsCalls:
     def _call_tool(self, request: JsonObject, request_id: str) -> Iterator[JsonObject]:
         call = decode_tool_request(request)
         self._sent[request_id] = call.tool_parameters
-        fault = self._api_fails.get(call.tool)
+        fault = self.api_fails.get(call.tool)
         answer = self._asked_tool(call, request_id)
         return answer if fault is None else fault.through(answer)
 
@@ -409,12 +393,12 @@ class BackwardsCalls:
             there_are = ", ".join(sorted(f"{provider}/{name}" for provider, name in self._tools)) or "none"
             said = f"tool {call.tool} of provider {call.provider} not found; there are: {there_are}"
             raise ApiCallError.invalid(said)
-        surroundings = Surroundings(self.answer, self._server.store, self._limits, partial(self._found, call.tool))
+        surroundings = Surroundings(self.answer, self.server.store, self.limits, partial(self._found, call.tool))
         try:
             yield from call_tool(tool, call.tool_parameters, surroundings, request_id)
         except InvocationError as error:
-            if self._failed is not None:
-                self._failed(call.tool, error)
+            if self.failed is not None:
+                self.failed(call.tool, error)
             raise
 
     def _found(self, tool: str, rule: str, sentence: str) -> None:
@@ -424,7 +408,7 @@ class BackwardsCalls:
 _DECODED: Mapping[str, Callable[[JsonObject], JsonObject]] = {
     "llm": structs.llm_chunk,
     "llm_structured_output": structs.structured_chunk,
-    "tool": structs.tool_message,
+    "tool": partial(structs.from_json, structs.TOOL_MESSAGE),
 }
 
 

@@ -21,7 +21,7 @@ from devhost.node.outputs.outputs import Finding, OutputsFold
 from devhost.node.outputs.run import Run, RunError
 from devhost.node.parameters import Constant, NodeVariables, Picked, Setting, node_parameters, read_setting, resolved
 from devhost.plugin.declaration import PluginDeclaration, Strategy, StrategyProvider
-from devhost.process.plugin_process import Launches, PluginProcess
+from devhost.process.plugin_process import PluginProcess, StartOptions
 from devhost.process.session import Session, Stop, Watcher
 from devhost.process.transports.transport import TransportName
 from devhost.protocol.failures import ApiFault
@@ -91,51 +91,50 @@ def node_request(provider: StrategyProvider, strategy: Strategy, parameters: Jso
 
 # Starts the strategy plugin and its tool plugins side by side.
 
-
-class StartOptions(TypedDict):
-    """Of `PluginProcess.start`."""
-
-    limits: HostLimits
-    python: str
-    watcher: Watcher
-    secrets: Secrets
-
-
 GRACE_SECONDS = 10.0
 """For the others after one has failed, so that most errors are reported together."""
 
 
 def start_plugins(
-    strategies: Path | None, tools: Sequence[ToolSetup], transport: TransportName, **options: Unpack[StartOptions]
+    strategies: Path | None, tools: Sequence[ToolSetup], **options: Unpack[StartOptions]
 ) -> list[PluginProcess]:
     """The strategy plugin, if any, then those of the tools. Tool plugins run locally, whatever the transport is."""
-    starts = [Start(setup.declaration.manifest.name, partial(start_tool_plugin, setup, **options)) for setup in tools]
+
+    def of_tools(setup: ToolSetup, stop: Stop) -> PluginProcess:
+        given: StartOptions = {**options, "transport": "stdio", "stop": stop}
+        return start_tool_plugin(setup, **given)
+
+    def of_strategies(directory: Path, stop: Stop) -> PluginProcess:
+        given: StartOptions = {**options, "stop": stop}
+        return start_in_own_python(directory, **given)
+
+    starts = [Start(setup.declaration.manifest.name, partial(of_tools, setup)) for setup in tools]
     if strategies is not None:
-        begin = partial(start_in_own_python, strategies, transport=transport, **options)
-        starts = [Start(PluginDeclaration.read(strategies).manifest.name, begin), *starts]
-    return started_side_by_side(starts, options["watcher"]) if starts else []
+        name = PluginDeclaration.read(strategies).manifest.name
+        starts = [Start(name, partial(of_strategies, strategies)), *starts]
+    return started_side_by_side(starts, options.get("watcher", Watcher())) if starts else []
 
 
 @dataclass(frozen=True)
 class Start:
     name: str
-    begin: Callable[[Launches], PluginProcess]
+    begin: Callable[[Stop], PluginProcess]
 
 
 def started_side_by_side(starts: Sequence[Start], watcher: Watcher) -> list[PluginProcess]:
     """HostError if one fails; after any exception, Ctrl-C included, all processes have ended."""
-    launches = Launches()
+    stop = Stop()
     with ThreadPoolExecutor(len(starts)) as pool:
         try:
             watcher.starting([start.name for start in starts])
-            futures = [pool.submit(start.begin, launches) for start in starts]
+            futures = [pool.submit(start.begin, stop) for start in starts]
             for waiting in _waiting(futures):
                 names = [start.name for start, future in zip(starts, futures, strict=True) if future in waiting]
                 watcher.starting(names)
             _raise(futures)
             return [future.result() for future in futures]
         except BaseException:
-            launches.end()
+            stop.request()
             raise
 
 
@@ -172,79 +171,66 @@ def telling_of_failure(watcher: Watcher) -> Iterator[None]:
         raise
 
 
-# Tool plugins that run, with Dify's services around them: the file service and the storage.
-#
-# A flow without an Agent node needs no more; `Host` adds a strategy plugin.
+# Tool plugins that run, with Dify's services around them: the file service and the storage. A flow without an Agent
+# node needs no more; `Host` adds a strategy plugin.
 
 STARTED_AGAIN = "A plugin has ended. The plugins are started again, as the daemon would start it."
 """What a chat says where its host has lost a plugin."""
 
 
-@dataclass(frozen=True)
-class Started:
-    """What a host is made of."""
-
-    plugins: Sequence[PluginProcess]
-    """That of the strategies first, if there is one."""
-    tools: Sequence[Tool]
-    server: FileServer
-    storage: PluginStorage
+class HostSettings(TypedDict, total=False):
     limits: HostLimits
-    watcher: Watcher
-    secrets: Secrets
-    to_close: ExitStack
+    files: Path | None
+    """Where the files of runs are kept; by default in a folder that is removed with the host."""
+    python: str
+    transport: TransportName
+    watcher: Watcher | None
+    storage: PluginStorage | None
+    """What plugins store; by default it ends with the host."""
 
 
-def started(  # noqa: PLR0913 - a host's options, by keyword
-    plugin: Path | None,
-    tools: Sequence[Path | ToolSetup] = (),
-    *,
-    limits: HostLimits | None = None,
-    files: Path | None = None,
-    python: str = sys.executable,
-    transport: TransportName = "stdio",
-    watcher: Watcher | None = None,
-    storage: PluginStorage | None = None,
-) -> Started:
-    """Starts the strategy plugin, if any, and a process for each tool plugin.
+class CallOptions(TypedDict, total=False):
+    """Of `BackwardsCalls`."""
 
-    Without a `storage`, what plugins store ends with the host.
-    """
-    limits = limits or HostLimits()
-    watcher = watcher or Watcher()
-    setups = [ToolSetup.read(tool) if isinstance(tool, Path) else tool for tool in tools]
-    for notice in (notice for setup in setups for notice in setup.notices):
-        watcher.notice(notice)
-    secrets = Secrets(value for setup in setups for value in setup.secrets)
-    with ExitStack() as starting, telling_of_failure(watcher):
-        store = ToolFileStore(files)
-        starting.callback(store.remove)
-        server = starting.enter_context(FileServer(store))
-        plugins = start_plugins(
-            plugin, setups, transport, limits=limits, python=python, watcher=watcher, secrets=secrets
-        )
-        for running in plugins:
-            starting.enter_context(running)
-        offered: list[Tool] = []
-        for process, setup in zip(plugins[len(plugins) - len(setups) :], setups, strict=True):
-            offered += plugin_tools(process, setup, limits)
-        kept = storage or PluginStorage()
-        return Started(plugins, offered, server, kept, limits, watcher, secrets, starting.pop_all())
+    opaque_body: OpaqueBodyPolicy
+    api_fails: Mapping[str, ApiFault]
+    failed: Callable[[str, InvocationError], None]
 
 
 class ToolHost:
-    """A context manager."""
+    """Tool plugins that run, with the file service and the storage around them. A context manager."""
 
-    def __init__(self, parts: Started) -> None:
-        self.tools = list(parts.tools)
-        self.files = parts.server.store
-        self.server = parts.server
-        self.limits = parts.limits
-        self.secrets = parts.secrets
+    def __init__(self, plugin: Path | None, tools: Sequence[Path | ToolSetup], **options: Unpack[HostSettings]) -> None:
+        """Starts the strategy plugin, if any, and a process for each tool plugin."""
+        self.limits, self._watcher = options.get("limits") or HostLimits(), options.get("watcher") or Watcher()
+        setups = [ToolSetup.read(tool) if isinstance(tool, Path) else tool for tool in tools]
+        for notice in (notice for setup in setups for notice in setup.notices):
+            self._watcher.notice(notice)
+        self.secrets = Secrets(value for setup in setups for value in setup.secrets)
         """The values that are replaced in everything that is shown or written of a run."""
-        self._plugins = parts.plugins
-        self._storage = parts.storage
-        self._to_close = parts.to_close
+        self._storage = options.get("storage") or PluginStorage()
+        self.files = ToolFileStore(options.get("files"))
+        given: StartOptions = {
+            "limits": self.limits,
+            "watcher": self._watcher,
+            "python": options.get("python", sys.executable),
+            "transport": options.get("transport", "stdio"),
+            "secrets": self.secrets,
+        }
+        with ExitStack() as starting, telling_of_failure(self._watcher):
+            starting.callback(self.files.remove)
+            self.server = starting.enter_context(FileServer(self.files))
+            self._plugins = start_plugins(plugin, setups, **given)
+            """That of the strategies first, if there is one."""
+            for running in self._plugins:
+                starting.enter_context(running)
+            of_tools = self._plugins[len(self._plugins) - len(setups) :]
+            self.tools: list[Tool] = [
+                tool
+                for process, setup in zip(of_tools, setups, strict=True)
+                for tool in plugin_tools(process, setup, self.limits)
+            ]
+            self._to_close = starting.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -257,42 +243,14 @@ class ToolHost:
         """Whether the process of a plugin has ended, so that the host has to be started again."""
         return any(plugin.lost is not None for plugin in self._plugins)
 
-    def calls(
-        self,
-        model: ModelBackend,
-        tools: Sequence[Tool],
-        *,
-        opaque_body: OpaqueBodyPolicy = "drop",
-        api_fails: Mapping[str, ApiFault] | None = None,
-        failed: Callable[[str, InvocationError], None] | None = None,
-    ) -> BackwardsCalls:
+    def calls(self, model: ModelBackend, tools: Sequence[Tool], **options: Unpack[CallOptions]) -> BackwardsCalls:
         """The backwards calls of one run, of a strategy or of a tool."""
-        return BackwardsCalls(
-            model,
-            tools,
-            server=self.server,
-            storage=self._storage,
-            limits=self.limits,
-            opaque_body=opaque_body,
-            api_fails=api_fails,
-            failed=failed,
-        )
+        return BackwardsCalls(model, tools, server=self.server, storage=self._storage, limits=self.limits, **options)
 
 
-def start_tools(
-    tools: Sequence[Path | ToolSetup],
-    *,
-    limits: HostLimits,
-    files: Path | None = None,
-    watcher: Watcher | None = None,
-    storage: PluginStorage | None = None,
-) -> ToolHost:
-    return ToolHost(started(None, tools, limits=limits, files=files, watcher=watcher, storage=storage))
+def start_tools(tools: Sequence[Path | ToolSetup], **options: Unpack[HostSettings]) -> ToolHost:
+    return ToolHost(None, tools, **options)
 
-
-# The Agent node and the daemon around one strategy plugin: casts the parameters, invokes, answers, folds the outputs.
-#
-# One host serves many runs at once, each from a thread of its own.
 
 type OnMessage = Callable[[JsonObject], None]
 
@@ -303,41 +261,15 @@ class Host(ToolHost):
     A context manager, made by `Host.start`. `run` may be called from many threads at once.
     """
 
-    def __init__(self, parts: Started) -> None:
-        super().__init__(parts)
-        self.plugin = parts.plugins[0]
-        self._plugins = parts.plugins
-        self._watcher = parts.watcher
-
     @classmethod
-    def start(  # noqa: PLR0913 - a host's options, by keyword
-        cls,
-        plugin: Path,
-        *,
-        tools: Sequence[Path | ToolSetup] = (),
-        limits: HostLimits | None = None,
-        files: Path | None = None,
-        python: str = sys.executable,
-        transport: TransportName = "stdio",
-        watcher: Watcher | None = None,
-        storage: PluginStorage | None = None,
-    ) -> Self:
-        """Starts the strategy plugin and a process for each tool plugin; leaving the host ends them all.
+    def start(cls, plugin: Path, *, tools: Sequence[Path | ToolSetup] = (), **options: Unpack[HostSettings]) -> Self:
+        """Starts the strategy plugin and a process for each tool plugin; leaving the host ends them all."""
+        return cls(plugin, tools, **options)
 
-        Without a `storage`, what plugins store ends with the host.
-        """
-        return cls(
-            started(
-                plugin,
-                tools,
-                limits=limits,
-                files=files,
-                python=python,
-                transport=transport,
-                watcher=watcher,
-                storage=storage,
-            )
-        )
+    @property
+    def plugin(self) -> PluginProcess:
+        """That of the strategies."""
+        return self._plugins[0]
 
     def run(  # noqa: PLR0913 - a run's options, by keyword
         self,
@@ -368,7 +300,7 @@ class Host(ToolHost):
         picked = picked_values(declared, model.description.selector(history), tools)
         values = {**picked, **parameters} if raw else built_parameters(declared, picked, parameters, variables)
         request = node_request(provider, declared, values)
-        calls = self.calls(model, tools, opaque_body=opaque_body, api_fails=api_fails, failed=self._tool_failed)
+        calls = self.calls(model, tools, opaque_body=opaque_body, api_fails=api_fails or {}, failed=self._tool_failed)
         opened = partial(self._open, request, conversation_id, stop)
         kept = frozenset(conversation_variables)
         fold = OutputsFold(self.files, self.limits, declared_outputs(declared), kept=kept, goes_on=strict)

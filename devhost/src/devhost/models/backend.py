@@ -13,9 +13,8 @@ from devhost.protocol.wire import JsonObject
 from devhost.text import describe
 from devhost.words import counted
 
-# A plugin's request for a model call, decoded as the daemon and then Dify's API decode it.
-#
-# What neither of them knows is dropped, as they drop it.
+# A plugin's request for a model call, decoded as the daemon and then Dify's API decode it. What neither of them knows
+# is dropped, as they drop it.
 
 type OpaqueBodyPolicy = Literal["drop", "refuse", "keep"]
 """What hosts do with `opaque_body`. Today's Dify drops it from answers, and its daemon refuses a request that has one;
@@ -140,10 +139,9 @@ def _without_opaque_bodies(request: JsonObject) -> tuple[JsonObject, list[object
     return {**request, "prompt_messages": without}, bodies
 
 
-# The interface of a model, and the shape of its answer.
-#
-# A backend takes a `ModelRequest` and yields chunks (see `chunk`), or raises `ModelCallError`, which reaches the
-# plugin in the words in which Dify passes a provider's error on. One backend may serve many calls at once.
+# The interface of a model, and the shape of its answer. A backend takes a `ModelRequest` and yields chunks (see
+# `chunk`), or raises `ModelCallError`, which reaches the plugin in the words in which Dify passes a provider's error
+# on. One backend may serve many calls at once.
 
 type Features = tuple[str, ...]
 DEFAULT_FEATURES: Features = ("tool-call", "multi-tool-call", "stream-tool-call", "vision")
@@ -258,9 +256,8 @@ def tool_call(call_id: str, name: str, arguments: str) -> JsonObject:
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
-# The calls that a model answers: a plain one, and one for structured output, as Dify's API does them.
-#
-# Requests pass through the daemon's decoding first.
+# The calls that a model answers: a plain one, and one for structured output, as Dify's API does them. Requests pass
+# through the daemon's decoding first.
 
 
 def model_answer(
@@ -320,9 +317,8 @@ class NoModel:
         yield {}
 
 
-# A long text as its summary, as Dify's system model makes it for `system_summary`.
-#
-# A scripted model cannot summarize, and its turns are for other calls, so that the text is cut instead, and says so.
+# A long text as its summary, as Dify's system model makes it for `system_summary`. A scripted model cannot summarize,
+# and its turns are for other calls, so that the text is cut instead, and says so.
 
 CHARACTERS_PER_TOKEN = 4
 UNKNOWN_WINDOW = 2048

@@ -20,7 +20,7 @@ from pathlib import Path
 from devhost.errors import NodeFailedError
 from devhost.golang import marshalled
 from devhost.limits import HostLimits
-from devhost.protocol.node_stream import passed_on
+from devhost.protocol.structs import passed_on
 from devhost.protocol.wire import MESSAGE_TYPES, JsonObject
 
 # What Dify says of a file: its type, its MIME type and its extension.
@@ -127,43 +127,34 @@ def read_message(data: JsonObject) -> Message:
     return message
 
 
-def _problem(message: Message) -> str | None:  # noqa: C901, PLR0912 - one case per message type
+_NEEDS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
+    "json": {"json_object": (dict, list)},
+    "variable": {"variable_name": (str,)},
+    "log": {"id": (str,), "label": (str,), "data": (dict,)},
+    "blob": {"blob": (str,)},
+    "blob_chunk": {"id": (str,), "blob": (str,)},
+    "retriever_resources": {"retriever_resources": (list,)},
+}
+"""By type of message, what its body must have; that of all others a text."""
+_WORDS: Mapping[type, str] = {str: "text", dict: "object", list: "list"}
+
+
+def _problem(message: Message) -> str | None:
     body = message.body
+    for name, kinds in _NEEDS.get(message.type, {"text": (str,)}).items():
+        if not isinstance(body.get(name), kinds):
+            return f"needs {name}: it must be {' or '.join(f'a {_WORDS[kind]}' for kind in kinds)}"
     match message.type:
-        case "json":
-            if not isinstance(body.get("json_object"), dict | list):
-                return "needs a json_object that is an object or a list"
-        case "variable":
-            return _variable_problem(body)
-        case "log":
-            if not isinstance(body.get("id"), str) or not isinstance(body.get("label"), str):
-                return "needs an id and a label"
-            if body.get("status") not in LOG_STATUSES:
-                return f"has status {body.get('status')!r}, which is none of {', '.join(LOG_STATUSES)}"
-            if not isinstance(body.get("data"), dict) or not isinstance(body.get("metadata") or {}, dict):
-                return "needs data and metadata that are objects"
-            if not all(isinstance(body.get(name), str | None) for name in ("parent_id", "error")):
-                return "needs a parent_id and an error that are strings, if any"
-        case "blob":
-            if not isinstance(body.get("blob"), str):
-                return "needs a blob"
-        case "blob_chunk":
-            if not isinstance(body.get("blob"), str) or not isinstance(body.get("id"), str):
-                return "needs an id and a blob"
-        case "retriever_resources":
-            if not isinstance(body.get("retriever_resources"), list):
-                return "needs a list of retriever_resources"
-        case _:
-            if not isinstance(body.get("text"), str):
-                return "needs a text"
-    return None
-
-
-def _variable_problem(body: JsonObject) -> str | None:
-    if not isinstance(body.get("variable_name"), str) or "variable_value" not in body:
-        return "needs a variable_name and a variable_value"
-    if body.get("stream") and not isinstance(body.get("variable_value"), str):
-        return "that streams needs a value that is a string"
+        case "variable" if "variable_value" not in body:
+            return "needs variable_value"
+        case "variable" if body.get("stream") and not isinstance(body["variable_value"], str):
+            return "that streams needs a value that is a text"
+        case "log" if body.get("status") not in LOG_STATUSES:
+            return f"has status {body.get('status')!r}, which is none of {', '.join(LOG_STATUSES)}"
+        case "log" if not isinstance(body.get("metadata") or {}, dict):
+            return "needs metadata that are an object"
+        case "log" if not all(isinstance(body.get(name), str | None) for name in ("parent_id", "error")):
+            return "needs a parent_id and an error that are texts, if any"
     return None
 
 
@@ -176,9 +167,8 @@ def _line(data: JsonObject) -> str:
     return marshalled(passed_on(data))
 
 
-# Bytes of others in a folder of this machine, under names that do no harm.
-#
-# Nothing that exists is overwritten, and the file is nowhere but directly in the folder.
+# Bytes of others in a folder of this machine, under names that do no harm. Nothing that exists is overwritten, and the
+# file is nowhere but directly in the folder.
 
 LONGEST_NAME = 150
 """Bytes; file systems take 255, and a number may follow."""
@@ -219,10 +209,8 @@ def _cut(text: str, most_bytes: int) -> str:
     return text.encode()[:most_bytes].decode(errors="ignore")
 
 
-# Splits a streamed answer into thoughts and speech, wherever chunk borders cut the tags.
-#
-# The tags themselves are kept among the thoughts for a view without colours, where they alone show that a block is
-# closed.
+# Splits a streamed answer into thoughts and speech, wherever chunk borders cut the tags. The tags themselves are kept
+# among the thoughts for a view without colours, where they alone show that a block is closed.
 
 type Span = tuple[bool, str]
 _TAG = re.compile(r"</?think>")
@@ -308,13 +296,10 @@ class ToolFile:
             "path": str(self.path),
         }
 
-    def link(self, meta: JsonObject, *, is_image: bool) -> JsonObject:
+    def link(self, meta: JsonObject, *, is_image: bool) -> Message:
         """The message that replaces the file: its meta is the tool's own and the id, so it may have no `filename`."""
-        return {
-            "type": "image_link" if is_image else "binary_link",
-            "message": {"text": self.url},
-            "meta": {**meta, "tool_file_id": self.id},
-        }
+        kind = "image_link" if is_image else "binary_link"
+        return Message(kind, {"text": self.url}, {**meta, "tool_file_id": self.id})
 
 
 class ToolFileStore:
@@ -354,10 +339,8 @@ class ToolFileStore:
             shutil.rmtree(self.directory)
 
 
-# What Dify's page gets during a run: text in events, with repaired think tags.
-#
-# Newer Dify (its own `think_tags.py`, September 2026) repairs tags and counts every tag, quoted ones too; an older
-# one passes text on as it was said.
+# What Dify's page gets during a run: text in events, with repaired think tags. Newer Dify (its own `think_tags.py`,
+# September 2026) repairs tags and counts every tag, quoted ones too; an older one passes text on as it was said.
 
 EVENT_CHARACTERS = 64
 OPENING, CLOSING = "<think>", "</think>"
@@ -435,9 +418,8 @@ class NodeText:
             yield Message("text", {"text": text[start : start + EVENT_CHARACTERS]})
 
 
-# The first step for every message of a tool or a strategy in Dify: bytes become tool files, files become links.
-#
-# One object per stream, since the chunks of a file belong together; both limits on chunks are the daemon's.
+# The first step for every message of a tool or a strategy in Dify: bytes become tool files, files become links. One
+# object per stream, since the chunks of a file belong together; both limits on chunks are the daemon's.
 
 IMAGE_SECONDS = 20.0
 
@@ -475,7 +457,7 @@ class FileMessages:
     def _saved(self, data: bytes, message: Message) -> Message:
         mime_type, name = message.meta.get("mime_type"), message.meta.get("filename")
         file = self._files.save(data, str(mime_type or UNKNOWN_MIME_TYPE), None if name is None else str(name))
-        return _link(file, message, is_image="image" in file.mime_type)
+        return file.link(message.meta, is_image="image" in file.mime_type)
 
     def _chunk(self, message: Message) -> Iterator[Message]:
         """The last chunk only says that it is the last: the daemon does not look at its bytes."""
@@ -515,12 +497,7 @@ class FileMessages:
             return Message("text", {"text": f"Failed to download image: {message.text}: {error}"})
         by_name, header = mime_type_of(message.text), response.headers.get("content-type", "").partition(";")[0].strip()
         mime_type = header or UNKNOWN_MIME_TYPE if by_name == UNKNOWN_MIME_TYPE else by_name
-        return _link(self._files.save(response.content, mime_type), message, is_image=True)
-
-
-def _link(file: ToolFile, message: Message, *, is_image: bool) -> Message:
-    link = file.link(message.meta, is_image=is_image)
-    return Message(link["type"], link["message"], link["meta"])
+        return self._files.save(response.content, mime_type).link(message.meta, is_image=True)
 
 
 def _decoded(message: Message) -> bytes:

@@ -108,9 +108,8 @@ def _attribute(file: JsonObject, name: str) -> Variable | None:
     return Variable(file.get(_FILE_ATTRIBUTES[name])) if name in _FILE_ATTRIBUTES else None
 
 
-# A conversation as the node's memory hands it to a strategy: docs/host-facts.md, "Conversation memory".
-#
-# Tool calls are not in it.
+# A conversation as the node's memory hands it to a strategy: docs/host-facts.md, "Conversation memory". Tool calls are
+# not in it.
 
 WINDOW_TOKENS = 2000
 WINDOW_TURNS = 500
@@ -191,10 +190,9 @@ def _tokens(message: JsonObject) -> int:
     return sum(estimated_tokens(part.get("data", "")) for part in content)
 
 
-# The parameters of an Agent node as Dify builds them before a run: resolved from its settings, then cast.
-#
-# A setting is written `{"variable": "node.name"}` for a selector and `{"constant": VALUE}` for a constant that looks
-# like one; any other value but a `Picked` is a constant.
+# The parameters of an Agent node as Dify builds them before a run: resolved from its settings, then cast. A setting is
+# written `{"variable": "node.name"}` for a selector and `{"constant": VALUE}` for a constant that looks like one; any
+# other value but a `Picked` is a constant.
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,6 @@ from devhost.plugin.keys import Parameter
 from devhost.protocol.wire import JsonObject
 from devhost.text import TRUE, reads_as_switch
 
-# Parameter values as Dify casts them by a declaration before it sends them to a plugin.
-#
-# Rule for rule what dify-api does (`init_frontend_parameter`, `cast_parameter_value`), surprises and wording of
-# errors included.
-
 FILE_IDENTITY = "__dify__file__"
 PLUGIN_FILE = ("dify_model_identity", "mime_type", "filename", "extension", "size", "type", "url")
 """What a plugin gets of a file (`File.to_plugin_parameter`)."""
@@ -120,9 +115,8 @@ def _any(value: object) -> object:
     return value
 
 
-# What Dify's cast makes of a value that does not fit its parameter, where it refuses nothing and says nothing.
-#
-# No sentence quotes a text: it may be a secret.
+# What Dify's cast makes of a value that does not fit its parameter, where it refuses nothing and says nothing. No
+# sentence quotes a text: it may be a secret.
 
 
 def guesses(declared: Iterable[Parameter], values: Mapping[str, object], of: str = "") -> Iterator[str]:

@@ -24,11 +24,9 @@ from devhost.errors import DeclarationError
 from devhost.plugin.problems import Level, Problem
 from devhost.protocol.wire import JsonObject
 
-# The lines of an ignore file as Dify's packager reads them.
-#
-# It is not git's reading: each line is one pattern, matched alone, and the first that matches a path leaves it out,
-# so that a line with `!` changes nothing (docs/host-facts.md, "Packages"; recorded in
-# devhost/tests/fixtures/dify/packager.json).
+# The lines of an ignore file as Dify's packager reads them. It is not git's reading: each line is one pattern, matched
+# alone, and the first that matches a path leaves it out, so that a line with `!` changes nothing (docs/host-facts.md,
+# "Packages"; recorded in devhost/tests/fixtures/dify/packager.json).
 
 NEGATION = "!"
 ANY_FOLDERS = "**"
@@ -134,9 +132,8 @@ def _class(listed: str, *, is_negated: bool) -> str:
     return f"[{'^' if is_negated else ''}{letters}]"
 
 
-# The files of a folder that Dify's packager takes: all but those that `.difyignore` names.
-#
-# Without a `.difyignore`, `.gitignore` counts; without both, all is packed.
+# The files of a folder that Dify's packager takes: all but those that `.difyignore` names. Without a `.difyignore`,
+# `.gitignore` counts; without both, all is packed.
 
 IGNORE_FILES = (".difyignore", ".gitignore")
 FORBIDDEN_FOLDERS = frozenset(
@@ -225,9 +222,8 @@ def _walk(directory: Path, ignored: Ignored, forbidden: list[str]) -> Iterator[s
                 yield path
 
 
-# What a package needs to be installed.
-#
-# The daemon installs from pyproject.toml if the package has one, else from requirements.txt.
+# What a package needs to be installed. The daemon installs from pyproject.toml if the package has one, else from
+# requirements.txt.
 
 REQUIREMENTS, PYPROJECT = "requirements.txt", "pyproject.toml"
 SDK = "dify-plugin"
@@ -289,8 +285,9 @@ def requirement_lines(contents: Contents) -> list[str]:
 def _lines(contents: Contents, file: str) -> Iterator[tuple[str, str]]:
     """Each requirement with its place, without comments and hashes."""
     if file == PYPROJECT:
-        for number, line in enumerate(_of_pyproject(contents)):
-            yield f"project.dependencies[{number}]", line
+        match tomllib.loads(contents.text(PYPROJECT)):
+            case {"project": {"dependencies": list(listed)}}:
+                yield from ((f"project.dependencies[{number}]", str(line)) for number, line in enumerate(listed))
         return
     whole = contents.text(file).replace("\\\n", " ")
     for number, line in enumerate(whole.splitlines(), start=1):
@@ -299,18 +296,8 @@ def _lines(contents: Contents, file: str) -> Iterator[tuple[str, str]]:
             yield f"line {number}", requirement
 
 
-def _of_pyproject(contents: Contents) -> list[str]:
-    match tomllib.loads(contents.text(PYPROJECT)):
-        case {"project": {"dependencies": list(listed)}}:
-            return [str(line) for line in listed]
-        case _:
-            return []
-
-
-# Files that a package must not hold, and how much it may hold.
-#
-# The names are those of the marketplace's pre-check; the sizes are the daemon's (MAX_PLUGIN_PACKAGE_SIZE) and the
-# pre-check's.
+# Files that a package must not hold, and how much it may hold. The names are those of the marketplace's pre-check; the
+# sizes are the daemon's (MAX_PLUGIN_PACKAGE_SIZE) and the pre-check's.
 
 MAX_BYTES = 50 * 1024 * 1024
 """Of all files together, and of the package."""
@@ -350,9 +337,8 @@ def size_problems(contents: Contents, most_bytes: int = MAX_BYTES, most_files: i
         yield Problem("size", ".", "", f"{len(sizes):,} files are more than {most_files:,}")
 
 
-# The documents of a package: READMEs and the privacy policy.
-#
-# Only the marketplace asks for them: Dify installs a plugin without.
+# The documents of a package: READMEs and the privacy policy. Only the marketplace asks for them: Dify installs a plugin
+# without.
 
 README = "README.md"
 FOLDER = "readme/"
@@ -406,9 +392,7 @@ def privacy_problems(contents: Contents, manifest: JsonObject) -> Iterator[Probl
         yield Problem("privacy", path, "", sentence, level="marketplace")
 
 
-# The Python files of a package.
-#
-# The daemon runs compileall after the installation, and starts `python -m ENTRYPOINT`.
+# The Python files of a package. The daemon runs compileall after the installation, and starts `python -m ENTRYPOINT`.
 
 
 def compile_problems(contents: Contents) -> Iterator[Problem]:
@@ -432,11 +416,9 @@ def entrypoint_problems(contents: Contents, manifest: JsonObject) -> Iterator[Pr
                 yield Problem("entrypoint", "manifest.yaml", "meta.runner.entrypoint", f"{path} {reason}")
 
 
-# Keys, tokens and passwords in the files of a package.
-#
-# The value itself is not quoted. What has no fixed beginning counts if it is assigned to a name such as api_key and
-# looks random. Placeholders do not count: words, such as in xoxb-your-access-token, one letter over and over, and a
-# key's first line alone.
+# Keys, tokens and passwords in the files of a package. The value itself is not quoted. What has no fixed beginning
+# counts if it is assigned to a name such as api_key and looks random. Placeholders do not count: words, such as in
+# xoxb-your-access-token, one letter over and over, and a key's first line alone.
 
 PRIVATE_KEY = re.compile(r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----")
 KEY_BODY = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{40,}")

@@ -1,6 +1,6 @@
 """The plugin that a person works on: in the folder that was named, or the nearest one above a folder."""
 
-import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,34 +22,34 @@ def nearest_strategy_plugin(start: Path) -> Path:
 
     Other plugins and files that only have the same name are passed over.
     """
-    start = start.resolve()
-    invalid = []
-    for folder in (start, *start.parents):
-        if not (folder / MANIFEST).is_file():
-            continue
-        try:
-            manifest = load_yaml(folder / MANIFEST)
-        except DeclarationError as error:
-            invalid.append(f"; {error}")
-            continue
-        if _has_strategies(manifest):
-            return folder
-    raise ParameterError(
-        f"no strategy plugin was found: neither {start} nor a folder above it has a {MANIFEST} with agent_strategies. "
-        f"Give --plugin DIR, or run devhost in the plugin's folder{''.join(invalid)}"
-    )
+    invalid = list[str]()
+    found = next((folder for folder, plugins in _plugins(start, invalid) if plugins.get("agent_strategies")), None)
+    if found is None:
+        raise ParameterError(
+            f"no strategy plugin was found: neither {start.resolve()} nor a folder above it has a {MANIFEST} with "
+            f"agent_strategies. Give --plugin DIR, or run devhost in the plugin's folder{''.join(invalid)}"
+        )
+    return found
 
 
 def nearest_plugin(start: Path) -> Path:
     """`start` or the nearest folder above it that has the manifest of any plugin; ParameterError without one."""
-    start = start.resolve()
-    for folder in (start, *start.parents):
-        with contextlib.suppress(DeclarationError):
-            if (folder / MANIFEST).is_file() and isinstance(load_yaml(folder / MANIFEST).get("plugins"), dict):
-                return folder
-    raise ParameterError(f"no plugin was found: neither {start} nor a folder above it has a plugin's {MANIFEST}")
+    found = next((folder for folder, _ in _plugins(start, [])), None)
+    if found is None:
+        raise ParameterError(
+            f"no plugin was found: neither {start.resolve()} nor a folder above it has a plugin's {MANIFEST}"
+        )
+    return found
 
 
-def _has_strategies(manifest: dict[str, Any]) -> bool:
-    plugins = manifest.get("plugins")
-    return isinstance(plugins, dict) and bool(plugins.get("agent_strategies"))
+def _plugins(start: Path, invalid: list[str]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Each plugin's folder, from `start` up, with what it provides; `invalid` gets what was wrong with a manifest."""
+    for folder in (start.resolve(), *start.resolve().parents):
+        if (folder / MANIFEST).is_file():
+            try:
+                plugins = load_yaml(folder / MANIFEST).get("plugins")
+            except DeclarationError as error:
+                invalid.append(f"; {error}")
+                continue
+            if isinstance(plugins, dict):
+                yield folder, plugins

@@ -10,7 +10,7 @@ from typing import Any
 
 from devhost.errors import RegistrationError
 from devhost.plugin.declaration import PluginDeclaration, StrategyProvider
-from devhost.plugin.keys import Manifest
+from devhost.plugin.keys import Manifest, as_sent
 from devhost.plugin.rules import check
 from devhost.protocol.wire import JsonObject
 
@@ -37,7 +37,7 @@ class Registration:
             case {"type": str(kind)} if not self.knows_key:
                 raise RegistrationError(f"a {kind} message came before the handshake's key")
             case {"type": "manifest_declaration", "data": dict(manifest)}:
-                self._manifest = _without_nulls(manifest)
+                self._manifest = as_sent(manifest)
                 check("manifest", self._manifest, "manifest_declaration")
             case {"type": str(kind)} if self._manifest is None:
                 raise RegistrationError(f"a {kind} message came before the manifest_declaration")
@@ -60,7 +60,7 @@ class Registration:
     def _declare(self, kind: str, providers: list[Any]) -> None:
         if kind in self._declared:
             raise RegistrationError(f"{kind} came twice")
-        self._declared[kind] = _without_nulls(providers)
+        self._declared[kind] = as_sent(providers)
         if kind == "agent_strategy_declaration":
             for number, provider in enumerate(self._declared[kind]):
                 check("agent_strategies", provider, f"{kind}[{number}]")
@@ -81,22 +81,20 @@ class Registration:
         if strategies and len(self._declared) > 1:
             others = ", ".join(sorted(set(self._declared) - {"agent_strategy_declaration"}))
             raise RegistrationError(f"agent_strategy_declaration cannot share a plugin with {others}")
-        self._check_icon("manifest_declaration.icon", manifest.get("icon"))
-        self._check_icon("manifest_declaration.icon_dark", manifest.get("icon_dark"))
+        holders = {"manifest_declaration": manifest}
         for number, provider in enumerate(strategies):
-            identity = provider["identity"]
-            self._check_icon(f"agent_strategy_declaration[{number}].identity.icon", identity.get("icon"))
-            self._check_icon(f"agent_strategy_declaration[{number}].identity.icon_dark", identity.get("icon_dark"))
+            holders[f"agent_strategy_declaration[{number}].identity"] = provider["identity"]
+        for holder, fields in holders.items():
+            for icon in (fields.get("icon"), fields.get("icon_dark")):
+                if icon and icon not in self._assets:
+                    assets = sorted(self._assets)
+                    raise RegistrationError(f"{holder}.icon is {icon!r}, which is not among the assets: {assets}")
         return self._files.model_copy(
             update={
                 "manifest": Manifest.model_validate(manifest),
                 "strategy_providers": tuple(self._provider(provider) for provider in strategies),
             }
         )
-
-    def _check_icon(self, field: str, icon: str | None) -> None:
-        if icon and icon not in self._assets:
-            raise RegistrationError(f"{field} is {icon!r}, which is not among the assets: {sorted(self._assets)}")
 
     def _provider(self, declared: JsonObject) -> StrategyProvider:
         """The SDK leaves `output_schema` out. An installed plugin has it, so the files' is taken."""
@@ -107,12 +105,3 @@ class Registration:
             schema = files[strategy.identity.name][1].output_schema if strategy.identity.name in files else None
             strategies.append(strategy.model_copy(update={"output_schema": schema}))
         return provider.model_copy(update={"strategies": tuple(strategies)})
-
-
-def _without_nulls(value: Any) -> Any:  # noqa: ANN401 - JSON of any shape
-    """To the daemon, which is written in Go, null counts as absent."""
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [_without_nulls(item) for item in value]
-    return value

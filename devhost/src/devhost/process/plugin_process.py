@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self, TypedDict, Unpack
 
 from rich.text import Text
 
@@ -19,7 +19,7 @@ from devhost.errors import PluginLostError, PluginStartError, WireError
 from devhost.golang import remarshalled
 from devhost.limits import HostLimits
 from devhost.plugin.declaration import PluginDeclaration
-from devhost.process.session import Session, Watcher
+from devhost.process.session import Session, Stop, Watcher
 from devhost.process.transports.serverless import HttpTransport
 from devhost.process.transports.streams import StdioTransport, TcpTransport
 from devhost.process.transports.transport import LONGEST as LONGEST_READ
@@ -28,10 +28,8 @@ from devhost.protocol.wire import Failed, JsonObject, Lost, read_session_event, 
 from devhost.text import Secrets
 from devhost.words import counted
 
-# What a plugin prints, line by line: harmless, without secrets, and not more than a person can read.
-#
-# Of one run the first lines are passed on at once; what comes after them is counted, and when the run is over the
-# last lines follow.
+# What a plugin prints, line by line: harmless, without secrets, and not more than a person can read. Of one run the
+# first lines are passed on at once; what comes after them is counted, and when the run is over the last lines follow.
 
 LONGEST = 2_000
 """Characters of one line."""
@@ -119,47 +117,22 @@ def record_text(line: str) -> str:
     return line
 
 
-# The plugins that are starting, so that all of them can be ended from another thread.
-
-
-class Stoppable(Protocol):
-    def stop(self) -> None: ...
-
-
-class Launches:
-    """Thread-safe."""
-
-    def __init__(self) -> None:
-        self._begun: list[Stoppable] = []
-        self._ended = False
-        self._changing = threading.Lock()
-
-    def add(self, plugin: Stoppable) -> None:
-        """Its process exists. It is stopped at once if the others have been ended before."""
-        with self._changing:
-            self._begun.append(plugin)
-            ended = self._ended
-        if ended:
-            plugin.stop()
-
-    def end(self) -> None:
-        with self._changing:
-            self._ended = True
-            begun = list(self._begun)
-        for plugin in begun:
-            plugin.stop()
-
-
-# A running plugin that serves many sessions at once, over any of the transports.
-#
-# Routes what comes from the plugin to its sessions; watches its heartbeats; passes on what it prints. When it ends,
-# every open session gets the reason.
-
 TRANSPORTS: Mapping[TransportName, type[Transport]] = {
     "stdio": StdioTransport,
     "tcp": TcpTransport,
     "http": HttpTransport,
 }
+
+
+class StartOptions(TypedDict, total=False):
+    transport: TransportName
+    limits: HostLimits
+    python: str
+    watcher: Watcher
+    secrets: Secrets
+    """Are hidden in what the plugin prints."""
+    stop: Stop
+    """Can end it while it starts."""
 
 
 class PluginProcess:
@@ -181,25 +154,17 @@ class PluginProcess:
         self._gone = threading.Event()
 
     @classmethod
-    def start(  # noqa: PLR0913 - a plugin's options, by keyword
-        cls,
-        directory: Path,
-        launches: Launches | None = None,
-        *,
-        transport: TransportName = "stdio",
-        limits: HostLimits | None = None,
-        python: str = sys.executable,
-        watcher: Watcher | None = None,
-        secrets: Secrets | None = None,
-    ) -> Self:
-        """Returns when the plugin serves. `secrets` are hidden in what it prints; `launches` can end it meanwhile."""
-        limits = limits or HostLimits()
+    def start(cls, directory: Path, **options: Unpack[StartOptions]) -> Self:
+        """Returns when the plugin serves."""
+        limits = options.get("limits", HostLimits())
         declaration = PluginDeclaration.read(directory)
         entrypoint = declaration.manifest.meta.runner.entrypoint
+        python = options.get("python", sys.executable)
         program = PluginProgram(declaration.directory, entrypoint, python, limits.stop_seconds)
-        plugin = cls(declaration, TRANSPORTS[transport](program, limits), limits, watcher or Watcher())
-        plugin.printed.hide(secrets or Secrets())
-        plugin.launch(launches)
+        transport = TRANSPORTS[options.get("transport", "stdio")](program, limits)
+        plugin = cls(declaration, transport, limits, options.get("watcher", Watcher()))
+        plugin.printed.hide(options.get("secrets", Secrets()))
+        plugin.launch(options.get("stop"))
         return plugin
 
     def __enter__(self) -> Self:
@@ -208,11 +173,11 @@ class PluginProcess:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def launch(self, launches: Launches | None = None) -> None:
+    def launch(self, stop: Stop | None = None) -> None:
         self._transport.start(self)
         try:
-            if launches is not None:
-                launches.add(self)
+            if stop is not None:
+                stop.ends(self)
             served = self._served_or_gone.wait(self.limits.launch_seconds)
         except BaseException:  # Ctrl-C while it starts must not leave it behind
             self._transport.stop()

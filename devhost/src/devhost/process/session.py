@@ -120,18 +120,16 @@ def _crosses_the_bridge(event: SessionEvent) -> bool:
 type Answer = Callable[[Session, Invoked], None]
 
 
-# Ends a turn from outside, as Dify's Stop does: what still comes is dropped, and the plugin is not told.
-#
-# `request` may be called from a signal handler: it takes no lock.
-
-
 class Stoppable(Protocol):
     def stop(self) -> None:
-        """Takes no lock either."""
+        """Takes no lock, and may be called twice."""
 
 
 class Stop:
-    """Ends what it was given to, such as sessions; for one turn only, in which a flow may have several."""
+    """Ends what it was given, from outside: sessions of one turn, as Dify's Stop does, or starting plugins.
+
+    `request` may be called from a signal handler: it takes no lock.
+    """
 
     def __init__(self) -> None:
         self.requested = False
@@ -148,8 +146,6 @@ class Stop:
         if self.requested:
             stoppable.stop()
 
-
-# The interface of an observer of all messages between the host and its plugins, over any transport.
 
 type Side = Literal["host", "plugin"]
 

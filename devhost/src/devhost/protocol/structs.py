@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from devhost.errors import RefusedCallError
-from devhost.golang import Json, NumberRangeError, number, remarshalled, shown, well_formed
+from devhost.errors import InvocationError, RefusedCallError, RunFailure, RunTimeoutError
+from devhost.golang import Json, NumberRangeError, marshalled, number, remarshalled, shown, well_formed
 from devhost.protocol.wire import MESSAGE_TYPES, JsonObject
 
 # The structs. A kind of field is a Go type, `[kind]` for a slice, or a struct. Before a Go type, `!` means that the
@@ -121,11 +121,12 @@ _DELTA = Struct(
 _CHUNK: Keys = {"model": "!string", "system_fingerprint": "string", "delta": _DELTA}
 _LLM_CHUNK = Struct("LLMResultChunk", _CHUNK)
 _STRUCTURED_CHUNK = Struct("LLMResultChunkWithStructuredOutput", _CHUNK, {"structured_output": "map"})
-_TOOL_MESSAGE: Keys = {
+_MESSAGE_KEYS: Keys = {
     "type": Choice("is_valid_tool_response_chunk_type", MESSAGE_TYPES),
     "message": "map",
     "meta": "map",
 }
+TOOL_MESSAGE = Struct("tool_entities.ToolResponseChunk", _MESSAGE_KEYS)
 
 
 def to_the_api(struct: Struct, request: JsonObject) -> JsonObject:
@@ -146,11 +147,41 @@ def structured_chunk(said: Json) -> JsonObject:
 
 
 def tool_message(said: Json) -> JsonObject:
-    return from_json(Struct("tool_entities.ToolResponseChunk", _TOOL_MESSAGE), said)
+    """As the daemon passes it on to Dify, or InvocationError in its words."""
+    return _streamed(TOOL_MESSAGE, said)
 
 
 def agent_message(said: Json) -> JsonObject:
-    return from_json(Struct("agent_entities.AgentStrategyResponseChunk", ("ToolResponseChunk", _TOOL_MESSAGE)), said)
+    """As above, of a strategy."""
+    return _streamed(Struct("agent_entities.AgentStrategyResponseChunk", ("ToolResponseChunk", _MESSAGE_KEYS)), said)
+
+
+def _streamed(struct: Struct, said: Json) -> JsonObject:
+    try:
+        return from_json(struct, said)
+    except (GoDecodeError, NumberRangeError) as error:
+        raise InvocationError("unmarshal_error", f"unmarshal json failed: {error}") from error
+
+
+# What the Agent node reads of a run from the daemon: an envelope for each message or failure.
+
+FAILED = -500
+
+
+def passed_on(message: JsonObject) -> JsonObject:
+    return {"code": 0, "message": "success", "data": message}
+
+
+def failed(failure: RunFailure) -> JsonObject:
+    """The daemon's error is JSON in a text, and what the plugin raised is once more JSON in a text of that."""
+    error_type, message = "PluginDaemonInternalServerError", str(failure)
+    match failure:
+        case InvocationError():
+            error_type, message = "PluginInvokeError", marshalled(remarshalled(failure.said))
+        case RunTimeoutError():
+            message = "killed by timeout"
+    said = {"message": message, "error_type": error_type, "args": None}
+    return {"code": FAILED, "message": marshalled(said), "data": None}
 
 
 # Reading, checking and writing. Null is the zero value.

@@ -113,9 +113,8 @@ def encoded(envelope: JsonObject) -> bytes:
     return text.encode()
 
 
-# The types of messages that a tool or a strategy may send: Dify's daemon and its node know the same ones.
-#
-# A new type is added here. What becomes of it is in `devhost/node/messages` and `devhost/node/outputs`.
+# The types of messages that a tool or a strategy may send: Dify's daemon and its node know the same ones. A new type is
+# added here. What becomes of it is in `devhost/node/messages` and `devhost/node/outputs`.
 
 FILE_LINKS = frozenset({"image_link", "binary_link"})
 """Addresses of tool files; such a message becomes a file of the node."""
@@ -125,9 +124,8 @@ MESSAGE_TYPES = FILE_LINKS | {
 }
 
 
-# The daemon's queue between a plugin and Dify's API: a message that comes while all places are taken is lost.
-#
-# The daemon has two: 128 places for a run's messages, 1,024 for the answers of a backwards call.
+# The daemon's queue between a plugin and Dify's API: a message that comes while all places are taken is lost. The
+# daemon has two: 128 places for a run's messages, 1,024 for the answers of a backwards call.
 
 ANSWER_PLACES_FOR_EACH_OF_A_RUN = 8
 

@@ -10,12 +10,6 @@ from devhost.plugin.declaration import Tool, ToolProvider
 from devhost.plugin.keys import FILES, Parameter
 from devhost.protocol.wire import JsonObject
 
-# A declared tool as the dictionary that Dify sends to a strategy.
-#
-# The shape is ToolEntity's JSON plus `runtime_parameters`, `credential_id` and `provider_type`. A parameter that the
-# node's panel holds a value for is form: its own form parameters (untouched, at their cast default) and what was
-# fixed.
-
 
 def tool_entity(
     provider_id: str, provider: ToolProvider, tool: Tool, fixed: Mapping[str, object] | None = None

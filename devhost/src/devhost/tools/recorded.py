@@ -14,9 +14,8 @@ from devhost.process.session import Answer
 from devhost.protocol.wire import JsonObject
 from devhost.tools.tool import Tool
 
-# The recorded answers, found by tool and arguments.
-#
-# Number types, the order of keys and the addresses of files make no difference. Thread-safe.
+# The recorded answers, found by tool and arguments. Number types, the order of keys and the addresses of files make no
+# difference. Thread-safe.
 
 SAME_FILE = ("filename", "size", "type")
 """A file has another address in every run."""
@@ -62,8 +61,6 @@ def _without_addresses(value: object) -> object:
         return {key: _without_addresses(item) for key, item in value.items()}
     return [_without_addresses(item) for item in value] if isinstance(value, list) else value
 
-
-# A tool that answers from a recording.
 
 NOT_RECORDED = "NotRecordedError"
 

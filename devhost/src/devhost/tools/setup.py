@@ -4,16 +4,15 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Self
+from typing import Self, Unpack
 
 from devhost.errors import ParameterError, PluginStartError, RunFailure, ToolSetupError, about
 from devhost.limits import HostLimits
 from devhost.plugin.casting import guesses
 from devhost.plugin.credentials import filled_credentials, invalid_defaults
 from devhost.plugin.declaration import PluginDeclaration, Tool, ToolProvider
-from devhost.process.plugin_process import Launches, PluginProcess
-from devhost.process.session import Session, Watcher
-from devhost.process.transports.transport import TransportName
+from devhost.process.plugin_process import PluginProcess, StartOptions
+from devhost.process.session import Session
 from devhost.protocol.wire import Invoked, JsonObject
 from devhost.text import Secrets, read_file
 from devhost.tools.entity import declared_entity, tool_entity, typed_values, why_left_out
@@ -45,8 +44,6 @@ def _is_project(file: Path) -> bool:
     except (OSError, ValueError):  # uv will say what is wrong with it
         return True
 
-
-# A tool plugin made ready for an agent: which tools it offers, with which credentials and which values in the panel.
 
 type Texts = Mapping[str, Mapping[str, str]]
 """By provider or tool, then by key."""
@@ -160,28 +157,13 @@ class ToolSetup:
         ]
 
 
-def start_in_own_python(  # noqa: PLR0913 - as `PluginProcess.start`
-    directory: Path,
-    launches: Launches | None = None,
-    *,
-    limits: HostLimits,
-    python: str,
-    watcher: Watcher,
-    secrets: Secrets,
-    transport: TransportName,
-) -> PluginProcess:
-    """`PluginProcess.start` in the Python of the plugin's own .venv, or else in `python`."""
+def start_in_own_python(directory: Path, **options: Unpack[StartOptions]) -> PluginProcess:
+    """`PluginProcess.start` in the Python of the plugin's own .venv, or else in the one of the options."""
     own = own_python(directory)
+    if own is not None:
+        options["python"] = str(own)
     try:
-        return PluginProcess.start(
-            directory,
-            launches,
-            transport=transport,
-            limits=limits,
-            python=str(own or python),
-            watcher=watcher,
-            secrets=secrets,
-        )
+        return PluginProcess.start(directory, **options)
     except PluginStartError as error:
         if own is None and "ModuleNotFoundError" in str(error):
             raise PluginStartError(
@@ -191,27 +173,15 @@ def start_in_own_python(  # noqa: PLR0913 - as `PluginProcess.start`
         raise
 
 
-def start_tool_plugin(  # noqa: PLR0913 - as `PluginProcess.start`
-    setup: ToolSetup,
-    launches: Launches | None = None,
-    *,
-    limits: HostLimits,
-    python: str,
-    watcher: Watcher,
-    secrets: Secrets,
-    transport: TransportName = "stdio",
-) -> PluginProcess:
+def start_tool_plugin(setup: ToolSetup, **options: Unpack[StartOptions]) -> PluginProcess:
     """Also asks what Dify's settings pages ask before an agent can use the plugin.
 
     Are the credentials right (asked when they are saved), and which options does a dynamic select have (asked when its
     picker opens)?
     """
-    directory = setup.declaration.directory
-    plugin = start_in_own_python(
-        directory, launches, limits=limits, python=python, watcher=watcher, secrets=secrets, transport=transport
-    )
+    plugin = start_in_own_python(setup.declaration.directory, **options)
     try:
-        _check(plugin, setup, limits)
+        _check(plugin, setup, options.get("limits", HostLimits()))
     except BaseException:
         plugin.stop()
         raise

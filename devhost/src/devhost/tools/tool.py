@@ -14,15 +14,14 @@ from devhost.process.plugin_process import PluginProcess
 from devhost.process.session import Answer
 from devhost.protocol import structs
 from devhost.protocol.failures import ApiCallError
-from devhost.protocol.node_stream import tool_message
+from devhost.protocol.structs import tool_message
 from devhost.protocol.wire import MESSAGE_TYPES, JsonObject
 from devhost.text import Secrets, describe
 from devhost.tools.setup import CREDENTIAL_TYPE, OfferedTool, ToolSetup
 
-# The tools a run can use: anything that has Dify's description of itself and answers a call with messages.
-#
-# `PluginTool` is a tool of a tool plugin that runs; it casts the parameters by the tool's declaration, as Dify does.
-# `call_tool` is what Dify does around any of them: bytes in its messages become tool files.
+# The tools a run can use: anything that has Dify's description of itself and answers a call with messages. `PluginTool`
+# is a tool of a tool plugin that runs; it casts the parameters by the tool's declaration, as Dify does. `call_tool` is
+# what Dify does around any of them: bytes in its messages become tool files.
 
 
 class Tool(Protocol):

@@ -13,7 +13,7 @@ from devhost.limits import HostLimits
 from devhost.node.messages import ToolFileStore
 from devhost.node.outputs.outputs import NodeOutputs, OutputsFold, spent
 from devhost.node.outputs.run import CallsMade, Run, RunError
-from devhost.protocol.node_stream import agent_message
+from devhost.protocol.structs import agent_message
 from devhost.protocol.wire import Invoked, JsonObject, read_session_event
 from devhost.trace.lines import EndLine, MessageLine, PrintedLine, RemarkLine, ServingLine, Trace
 

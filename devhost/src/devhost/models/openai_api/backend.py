@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 import httpx
 import openai
@@ -17,7 +18,6 @@ from devhost.models.openai_api.provider import (
     Api,
     Called,
     Finished,
-    PricedCall,
     Said,
     Spending,
     TokenCounts,
@@ -32,10 +32,6 @@ from devhost.models.openai_api.provider import (
 )
 from devhost.models.openai_api.responses import responses_request, responses_turn
 from devhost.protocol.wire import JsonObject
-
-# A model behind one of OpenAI's APIs, as a `ModelBackend`.
-#
-# The client's own retries are off: the plugin retries, as it does in Dify, and a retry below it would hide that.
 
 OPENAI = "https://api.openai.com/v1"
 _NO_KEY = "none"
@@ -151,14 +147,10 @@ class OpenAIModel:
                 yield from chat_turn(chunks)
 
     def _count(self, model: str, tokens: TokenCounts | None, seconds: float) -> JsonObject | None:
-        if tokens is None:
-            with self._counting:
-                self.spending = self.spending.plus_uncounted()
-            return None
-        priced = PricedCall.of(model, tokens, seconds)
+        usage = None if tokens is None else tokens.usage(model, seconds)
         with self._counting:
-            self.spending = self.spending.plus(tokens, priced.total_price)
-        return priced.usage()
+            self.spending = self.spending.plus(tokens, Decimal(usage["total_price"] if usage else 0))
+        return usage
 
 
 # A model from the options of a command; mistakes are reported before anything is started.

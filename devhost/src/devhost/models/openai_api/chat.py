@@ -1,34 +1,22 @@
 """Chat Completions: a request of Dify's core as one of this API, and its stream as turn events."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, cast
+from typing import Any
 
-from openai.types.chat import (
-    ChatCompletionAssistantMessageParam,
-    ChatCompletionChunk,
-    ChatCompletionContentPartParam,
-    ChatCompletionFunctionToolParam,
-    ChatCompletionMessageParam,
-    ChatCompletionSystemMessageParam,
-    ChatCompletionToolMessageParam,
-    ChatCompletionUserMessageParam,
-)
+from openai.types.chat import ChatCompletionChunk
 from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
-from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming, ResponseFormat
 
 from devhost.models.backend import (
     AssistantMessage,
     MediaPart,
     ModelRequest,
     PromptMessage,
-    SystemMessage,
     TextPart,
     ToolMessage,
     UserMessage,
     tool_call,
 )
 from devhost.models.catalog import limits_completion_tokens
-from devhost.models.openai_api.formats import address, data_url, filename, named_schema
 from devhost.models.openai_api.provider import (
     Called,
     Finished,
@@ -36,105 +24,73 @@ from devhost.models.openai_api.provider import (
     ThoughtText,
     TokenCounts,
     TurnEvent,
+    answer_format,
     cut_off,
+    data_url,
+    filename,
     refused,
     text_of,
     without_thoughts,
 )
 from devhost.protocol.wire import JsonObject
 
-# A request of Dify's core as one of Chat Completions.
-#
-# Opaque bodies are the Responses API's and are left out.
+SAME_NAME = (
+    *("temperature", "top_p", "presence_penalty", "frequency_penalty", "seed"),
+    *("reasoning_effort", "verbosity", "service_tier"),
+)
+"""Parameters that the API calls as Dify does."""
 
 
-def chat_request(request: ModelRequest, params: JsonObject) -> CompletionCreateParamsStreaming:
-    arguments: CompletionCreateParamsStreaming = {
+def chat_request(request: ModelRequest, params: JsonObject) -> Any:  # noqa: ANN401 - keyword arguments of the client
+    """A request of Dify's core. Opaque bodies are the Responses API's and are left out."""
+    arguments: JsonObject = {
         "model": request.model,
         "messages": [chat_message(message) for message in request.prompt_messages],
         "stream": True,
         "stream_options": {"include_usage": True},
     }
     if request.tools:
-        arguments["tools"] = function_tools(request)
+        arguments["tools"] = [{"type": "function", "function": tool.model_dump()} for tool in request.tools]
     if request.stop:
         arguments["stop"] = list(request.stop)
-    _set_parameters(arguments, params)
-    return arguments
+    if "max_tokens" in params:
+        name = "max_completion_tokens" if limits_completion_tokens(request.model) else "max_tokens"
+        arguments[name] = params["max_tokens"]
+    if (format_ := answer_format(params, lambda schema: {"json_schema": schema})) is not None:
+        arguments["response_format"] = format_
+    return arguments | {name: params[name] for name in SAME_NAME if name in params}
 
 
-def function_tools(request: ModelRequest) -> list[ChatCompletionFunctionToolParam]:
-    return [
-        {
-            "type": "function",
-            "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
-        }
-        for tool in request.tools or ()
-    ]
-
-
-def chat_message(message: PromptMessage) -> ChatCompletionMessageParam:
+def chat_message(message: PromptMessage) -> JsonObject:
     match message:
-        case SystemMessage():
-            return ChatCompletionSystemMessageParam(role="system", content=message.text)
-        case UserMessage():
-            content = message.content
-            parts = [_part(part) for part in content] if isinstance(content, tuple) else content or ""
-            return ChatCompletionUserMessageParam(role="user", content=parts)
+        case UserMessage(content=tuple(parts)):
+            return {"role": "user", "content": [_part(part) for part in parts]}
         case AssistantMessage():
-            return _assistant_message(message)
+            calls = [call.model_dump() | {"type": "function"} for call in message.tool_calls]
+            answer: JsonObject = {"role": "assistant", "content": without_thoughts(message.text)}
+            return {**answer, "tool_calls": calls} if calls else answer
         case ToolMessage():
             if isinstance(message.content, tuple) and any(isinstance(part, MediaPart) for part in message.content):
                 raise refused("Chat Completions takes text alone as a tool's result")
-            return ChatCompletionToolMessageParam(role="tool", tool_call_id=message.tool_call_id, content=message.text)
+            return {"role": "tool", "tool_call_id": message.tool_call_id, "content": message.text}
+        case _:
+            return {"role": message.role, "content": message.text}
 
 
-def _assistant_message(message: AssistantMessage) -> ChatCompletionAssistantMessageParam:
-    answer = ChatCompletionAssistantMessageParam(role="assistant", content=without_thoughts(message.text))
-    if message.tool_calls:
-        answer["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.function.name, "arguments": call.function.arguments},
-            }
-            for call in message.tool_calls
-        ]
-    return answer
-
-
-def _part(part: TextPart | MediaPart) -> ChatCompletionContentPartParam:
+def _part(part: TextPart | MediaPart) -> JsonObject:
     match part:
         case TextPart():
             return {"type": "text", "text": part.data}
         case MediaPart(type="image"):
-            return {"type": "image_url", "image_url": {"url": address(part), "detail": part.detail or "auto"}}
+            return {
+                "type": "image_url",
+                "image_url": {"url": part.url or data_url(part), "detail": part.detail or "auto"},
+            }
         case MediaPart(type="document") if part.base64_data:
             return {"type": "file", "file": {"filename": filename(part), "file_data": data_url(part)}}
         case MediaPart(type="audio") if part.base64_data:
-            sound: Any = {"data": part.base64_data, "format": part.format}
-            return {"type": "input_audio", "input_audio": sound}
+            return {"type": "input_audio", "input_audio": {"data": part.base64_data, "format": part.format}}
     raise refused(f"Chat Completions takes no {part.type} {'by its URL' if part.url else 'in a prompt'}")
-
-
-def _set_parameters(arguments: CompletionCreateParamsStreaming, params: JsonObject) -> None:
-    if "max_tokens" in params and limits_completion_tokens(arguments["model"]):
-        arguments["max_completion_tokens"] = params["max_tokens"]
-    elif "max_tokens" in params:
-        arguments["max_tokens"] = params["max_tokens"]
-    for name in ("temperature", "top_p", "presence_penalty", "frequency_penalty", "seed"):
-        if name in params:
-            arguments[name] = params[name]
-    for setting in ("reasoning_effort", "verbosity", "service_tier"):
-        if setting in params:
-            arguments[setting] = params[setting]
-    match params.get("response_format"):
-        case "json_schema":
-            arguments["response_format"] = cast(
-                "ResponseFormat", {"type": "json_schema", "json_schema": named_schema(params)}
-            )
-        case "json_object":
-            arguments["response_format"] = {"type": "json_object"}
 
 
 # The stream of a chat completion, as turn events.

@@ -1,15 +1,16 @@
 """What the streams of both of OpenAI's APIs have in common: failures, parameters, tokens and turn events."""
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass
 from decimal import Decimal
 from typing import Any, Literal, Self
 
 import openai
 
-from devhost.models.backend import ModelCallError
+from devhost.models.backend import MediaPart, ModelCallError
 from devhost.models.catalog import PRICES_AS_OF, Prices, facts_of, has_reasoning_modes, has_verbosity, is_openais
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets
@@ -85,21 +86,12 @@ def provider_failures(key: str, url: str) -> Iterator[None]:
         yield
     except (ModelCallError, openai.APIError, ValueError) as error:
         worded = _worded(error)
-        said = _on_one_line(Secrets([key]).masked(worded.message))
-        help_ = _help(error, worded)
+        said = " ".join(Secrets([key]).masked(worded.message).split())
+        said = f"{said[:_LONGEST]}…" if len(said) > _LONGEST else said
+        is_a_page = getattr(error, "status_code", None) == _NOT_FOUND or _PAGE in worded.message
+        help_ = _HELPS_NOT_FOUND if is_a_page else _HELPS.get(worded.error_type)
         where = f"server: {url}; {help_}" if help_ else f"server: {url}"
         raise ModelCallError(worded.error_type, f"{said} ({where})") from None
-
-
-def _help(error: Exception, worded: ModelCallError) -> str:
-    if getattr(error, "status_code", None) == _NOT_FOUND or _PAGE in worded.message:
-        return _HELPS_NOT_FOUND
-    return _HELPS.get(worded.error_type, "")
-
-
-def _on_one_line(text: str) -> str:
-    line = " ".join(text.split())
-    return f"{line[:_LONGEST]}…" if len(line) > _LONGEST else line
 
 
 @contextmanager
@@ -108,14 +100,11 @@ def reading_the_stream() -> Iterator[None]:
     try:
         yield
     except (AttributeError, TypeError, LookupError, ValueError, RecursionError) as error:
-        said = f"[models] Error: the server's stream cannot be read: {_detail(error)}"
+        detail = f"an event is not of the form that the API gives it ({type(error).__name__}: {error})"
+        if isinstance(error, ValueError):  # an event that is not valid JSON
+            detail = str(error)
+        said = f"[models] Error: the server's stream cannot be read: {detail}"
         raise ModelCallError("InvokeError", said) from error
-
-
-def _detail(error: Exception) -> str:
-    if isinstance(error, ValueError):  # an event that is not valid JSON
-        return str(error)
-    return f"an event is not of the form that the API gives it ({type(error).__name__}: {error})"
 
 
 def _worded(error: ModelCallError | openai.APIError | ValueError) -> ModelCallError:
@@ -141,9 +130,8 @@ def _page_or_text(error: openai.APIError) -> str:
     return f" - {_PAGE}" + (f" with the title {' '.join(title.group(1).split())!r}" if title else "")
 
 
-# The parameters of a model: as rules for the entity, and checked as a model plugin's SDK checks them.
-#
-# What no rule names is dropped, a wrong type or option is an error, in the SDK's words (0.10.2).
+# The parameters of a model: as rules for the entity, and checked as a model plugin's SDK checks them. What no rule
+# names is dropped, a wrong type or option is an error, in the SDK's words (0.10.2).
 
 type Api = Literal["responses", "chat"]
 _MOST_TOKENS = 128_000
@@ -238,21 +226,38 @@ class TokenCounts:
     """Of the completion."""
 
     @classmethod
-    def read(cls, usage: Mapping[str, object], prompt: str, completion: str) -> Self:
+    def read(cls, usage: Mapping[str, Any], prompt: str, completion: str) -> Self:
         """From a provider's usage, whose two sides are named so; compatible servers leave out what they do not know."""
-        details = [usage.get(f"{prompt}_details"), usage.get(f"{completion}_details")]
-        of_prompt, of_completion = (detail if isinstance(detail, Mapping) else {} for detail in details)
-        return cls(
-            prompt=_count(usage.get(prompt)),
-            cached=_count(of_prompt.get("cached_tokens")),
-            written=_count(of_prompt.get("cache_write_tokens")),
-            completion=_count(usage.get(completion)),
-            reasoning=_count(of_completion.get("reasoning_tokens")),
+        of_prompt, of_completion = (usage.get(f"{side}_details") or {} for side in (prompt, completion))
+        counts = (
+            *(usage.get(prompt), of_prompt.get("cached_tokens"), of_prompt.get("cache_write_tokens")),
+            *(usage.get(completion), of_completion.get("reasoning_tokens")),
         )
+        return cls(*(count if isinstance(count, int) else 0 for count in counts))
 
+    def __add__(self, other: "TokenCounts") -> "TokenCounts":
+        return TokenCounts(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
-def _count(value: object) -> int:
-    return value if isinstance(value, int) else 0
+    def usage(self, model: str, seconds: float) -> JsonObject:
+        """Dify's usage at the model's prices; an unlisted model costs nothing here."""
+        prices = (facts_of(model).prices or _FREE).at(self.prompt)
+        fresh = max(0, self.prompt - self.cached - self.written)
+        asked = _dollars(fresh * prices.prompt + self.cached * prices.cached + self.written * prices.written)
+        answered = _dollars(self.completion * prices.completion)
+        return {
+            "prompt_tokens": self.prompt,
+            "prompt_unit_price": str(prices.prompt),
+            "prompt_price_unit": f"{_MILLIONTH:f}",
+            "prompt_price": f"{asked:f}",
+            "completion_tokens": self.completion,
+            "completion_unit_price": str(prices.completion),
+            "completion_price_unit": f"{_MILLIONTH:f}",
+            "completion_price": f"{answered:f}",
+            "total_tokens": self.prompt + self.completion,
+            "total_price": f"{asked + answered:f}",
+            "currency": "USD",
+            "latency": round(seconds, 3),
+        }
 
 
 @dataclass(frozen=True)
@@ -265,19 +270,10 @@ class Spending:
     tokens: TokenCounts = TokenCounts()
     dollars: Decimal = Decimal(0)
 
-    def plus_uncounted(self) -> "Spending":
-        return replace(self, calls=self.calls + 1, uncounted=self.uncounted + 1)
-
-    def plus(self, counts: TokenCounts, price: Decimal) -> "Spending":
-        had = self.tokens
-        tokens = TokenCounts(
-            prompt=had.prompt + counts.prompt,
-            cached=had.cached + counts.cached,
-            written=had.written + counts.written,
-            completion=had.completion + counts.completion,
-            reasoning=had.reasoning + counts.reasoning,
-        )
-        return replace(self, calls=self.calls + 1, tokens=tokens, dollars=self.dollars + price)
+    def plus(self, counts: TokenCounts | None, price: Decimal = Decimal(0)) -> "Spending":
+        """`counts`: None if the server did not count."""
+        uncounted = self.uncounted + (counts is None)
+        return Spending(self.calls + 1, uncounted, self.tokens + (counts or TokenCounts()), self.dollars + price)
 
     def __str__(self) -> str:
         tokens = self.tokens
@@ -306,50 +302,6 @@ class Spending:
         }
 
 
-@dataclass(frozen=True)
-class PricedCall:
-    """One call's counts at its model's prices; an unlisted model costs nothing here."""
-
-    counts: TokenCounts
-    prices: Prices
-    seconds: float
-
-    @classmethod
-    def of(cls, model: str, counts: TokenCounts, seconds: float) -> Self:
-        prices = facts_of(model).prices or _FREE
-        return cls(counts, prices.at(counts.prompt), seconds)
-
-    @property
-    def prompt_price(self) -> Decimal:
-        counts, prices = self.counts, self.prices
-        fresh = max(0, counts.prompt - counts.cached - counts.written)
-        return _dollars(fresh * prices.prompt + counts.cached * prices.cached + counts.written * prices.written)
-
-    @property
-    def completion_price(self) -> Decimal:
-        return _dollars(self.counts.completion * self.prices.completion)
-
-    @property
-    def total_price(self) -> Decimal:
-        return self.prompt_price + self.completion_price
-
-    def usage(self) -> JsonObject:
-        return {
-            "prompt_tokens": self.counts.prompt,
-            "prompt_unit_price": str(self.prices.prompt),
-            "prompt_price_unit": f"{_MILLIONTH:f}",
-            "prompt_price": f"{self.prompt_price:f}",
-            "completion_tokens": self.counts.completion,
-            "completion_unit_price": str(self.prices.completion),
-            "completion_price_unit": f"{_MILLIONTH:f}",
-            "completion_price": f"{self.completion_price:f}",
-            "total_tokens": self.counts.prompt + self.counts.completion,
-            "total_price": f"{self.total_price:f}",
-            "currency": "USD",
-            "latency": round(self.seconds, 3),
-        }
-
-
 def _dollars(millionths: Decimal) -> Decimal:
     return (millionths * _MILLIONTH).quantize(_SMALLEST)
 
@@ -360,9 +312,8 @@ def price_notice(model: str) -> str:
     return f"OpenAI's prices of {PRICES_AS_OF}"
 
 
-# What a provider's stream says, whichever API it came over: text, pieces of tool calls, and the end of the turn.
-#
-# Text carries thoughts as `<think>` blocks, which `ThoughtText` opens and closes.
+# What a provider's stream says, whichever API it came over: text, pieces of tool calls, and the end of the turn. Text
+# carries thoughts as `<think>` blocks, which `ThoughtText` opens and closes.
 
 
 @dataclass(frozen=True)
@@ -424,3 +375,35 @@ def text_of(value: object) -> str:
 def without_thoughts(text: str) -> str:
     """The text for a provider: without the thoughts that `ThoughtText` put in."""
     return _BLOCK.sub("", text)
+
+
+# What both APIs take alike: parts of a prompt, and formats of an answer.
+
+
+def data_url(part: MediaPart) -> str:
+    return f"data:{part.mime_type};base64,{part.base64_data}"
+
+
+def filename(part: MediaPart) -> str:
+    return part.filename or f"file.{part.format}"
+
+
+def answer_format(params: JsonObject, wrapped: Callable[[JsonObject], JsonObject]) -> JsonObject | None:
+    """`response_format` and `json_schema` as the API's format, whose schema is `wrapped`; None for text."""
+    match params.get("response_format"):
+        case "json_schema":
+            return {"type": "json_schema", **wrapped(_named_schema(params.get("json_schema")))}
+        case "json_object":
+            return {"type": "json_object"}
+    return None
+
+
+def _named_schema(text: str | None) -> JsonObject:
+    """The node's JSON text: `{"name": …, "schema": …}`, or a bare schema."""
+    try:
+        given = json.loads(text) if text else None
+    except ValueError as error:
+        raise refused(f"json_schema is not valid JSON: {error}") from error
+    if not isinstance(given, dict):
+        raise refused("response_format=json_schema needs json_schema, a JSON object")
+    return given if "schema" in given else {"name": "answer", "schema": given}

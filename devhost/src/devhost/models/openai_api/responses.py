@@ -3,22 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from openai.types.responses import (
-    EasyInputMessageParam,
-    FunctionToolParam,
-    Response,
-    ResponseFunctionToolCall,
-    ResponseFunctionToolCallParam,
-    ResponseInputFileParam,
-    ResponseInputImageParam,
-    ResponseInputItemParam,
-    ResponseInputTextParam,
-    ResponseStreamEvent,
-    ResponseTextConfigParam,
-)
-from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
-from openai.types.responses.response_input_item_param import FunctionCallOutput
-from openai.types.shared_params import Reasoning
+from openai.types.responses import Response, ResponseFunctionToolCall, ResponseStreamEvent
 
 from devhost.models.backend import (
     AssistantMessage,
@@ -31,35 +16,32 @@ from devhost.models.backend import (
     tool_call,
 )
 from devhost.models.catalog import reasons
-from devhost.models.openai_api.formats import address, data_url, filename, named_schema
 from devhost.models.openai_api.provider import (
     Finished,
     Said,
     ThoughtText,
     TokenCounts,
     TurnEvent,
+    answer_format,
     cut_off,
+    data_url,
     failed_in_stream,
+    filename,
     refused,
     text_of,
     without_thoughts,
 )
 from devhost.protocol.wire import JsonObject
 
-# A request of Dify's core as one of the Responses API.
-#
-# An assistant message that carries the items of its response goes back as these items, verbatim; its content and
-# calls are not looked at.
-
 OUTPUT_ITEMS = "responses_output"
 """The key of an opaque body, as Dify's openai plugin names it."""
-type ContentPart = ResponseInputTextParam | ResponseInputImageParam | ResponseInputFileParam
 
 
-def responses_request(request: ModelRequest, params: JsonObject) -> ResponseCreateParamsStreaming:
+def responses_request(request: ModelRequest, params: JsonObject) -> Any:  # noqa: ANN401 - arguments of the client
+    """A request of Dify's core. No tool is strict: Dify's schemas leave parameters optional."""
     if request.stop:
         raise refused("the Responses API has no stop words")
-    arguments: ResponseCreateParamsStreaming = {
+    arguments: JsonObject = {
         "model": request.model,
         "input": [item for message in request.prompt_messages for item in input_items(message)],
         "store": False,
@@ -68,102 +50,50 @@ def responses_request(request: ModelRequest, params: JsonObject) -> ResponseCrea
     if reasons(request.model):
         arguments["include"] = ["reasoning.encrypted_content"]
     if request.tools:
-        arguments["tools"] = function_tools(request)
+        arguments["tools"] = [{"type": "function", **tool.model_dump(), "strict": False} for tool in request.tools]
         arguments["tool_choice"] = "auto"
-    _set_parameters(arguments, params)
-    return arguments
+    if "max_tokens" in params:
+        arguments["max_output_tokens"] = params["max_tokens"]
+    reasoning = {part: params.get(f"reasoning_{part}") for part in ("effort", "summary", "mode", "context")}
+    text = {"verbosity": params.get("verbosity"), "format": answer_format(params, dict)}
+    for name, parts in (("reasoning", reasoning), ("text", text)):
+        if given := {key: value for key, value in parts.items() if value is not None}:
+            arguments[name] = given
+    return arguments | {name: params[name] for name in ("temperature", "top_p", "service_tier") if name in params}
 
 
-def function_tools(request: ModelRequest) -> list[FunctionToolParam]:
-    """Not strict: Dify's schemas leave parameters optional, which strict ones may not."""
-    return [
-        {
-            "type": "function",
-            "name": tool.name,
-            "description": tool.description,
-            "parameters": tool.parameters,
-            "strict": False,
-        }
-        for tool in request.tools or ()
-    ]
-
-
-def input_items(message: PromptMessage) -> Iterator[ResponseInputItemParam]:
+def input_items(message: PromptMessage) -> Iterator[JsonObject]:
+    """An assistant message that carries the items of its response goes back as these items, verbatim."""
     match message:
+        case AssistantMessage(opaque_body={"responses_output": list(items)}):
+            yield from cast("list[JsonObject]", items)
         case AssistantMessage():
-            items = output_items(message.opaque_body)
-            yield from _assistant_items(message) if items is None else items
+            if text := without_thoughts(message.text):
+                yield {"type": "message", "role": "assistant", "content": text}
+            for call in message.tool_calls:
+                yield {"type": "function_call", "call_id": call.id, **call.function.model_dump()}
         case ToolMessage():
-            output = FunctionCallOutput(
-                type="function_call_output", call_id=message.tool_call_id, output=_parts(message.content)
-            )
-            yield output
+            output = _parts(message.content)
+            yield {"type": "function_call_output", "call_id": message.tool_call_id, "output": output}
         case _:
-            yield EasyInputMessageParam(type="message", role=message.role, content=_parts(message.content))
+            yield {"type": "message", "role": message.role, "content": _parts(message.content)}
 
 
-def output_items(opaque_body: object) -> list[ResponseInputItemParam] | None:
-    """The items of an earlier response; None when the message carries none."""
-    items = opaque_body.get(OUTPUT_ITEMS) if isinstance(opaque_body, dict) else None
-    return cast("list[ResponseInputItemParam]", items) if isinstance(items, list) else None
+def _parts(content: Content) -> str | list[JsonObject]:
+    return [_part(part) for part in content] if isinstance(content, tuple) else content or ""
 
 
-def _assistant_items(message: AssistantMessage) -> Iterator[ResponseInputItemParam]:
-    text = without_thoughts(message.text)
-    if text:
-        yield EasyInputMessageParam(type="message", role="assistant", content=text)
-    for call in message.tool_calls:
-        yield ResponseFunctionToolCallParam(
-            type="function_call", call_id=call.id, name=call.function.name, arguments=call.function.arguments
-        )
-
-
-def _parts(content: Content) -> Any:  # noqa: ANN401 - the SDK has a list type per message, of the same parts
-    if isinstance(content, tuple):
-        return [_part(part) for part in content]
-    return content or ""
-
-
-def _part(part: TextPart | MediaPart) -> ContentPart:
+def _part(part: TextPart | MediaPart) -> JsonObject:
     match part:
         case TextPart():
             return {"type": "input_text", "text": part.data}
         case MediaPart(type="image"):
-            return {"type": "input_image", "image_url": address(part), "detail": part.detail or "auto"}
+            return {"type": "input_image", "image_url": part.url or data_url(part), "detail": part.detail or "auto"}
         case MediaPart(type="document") if part.url:
             return {"type": "input_file", "file_url": part.url}
         case MediaPart(type="document"):
             return {"type": "input_file", "filename": filename(part), "file_data": data_url(part)}
     raise refused(f"the Responses API takes no {part.type} in a prompt")
-
-
-def _set_parameters(arguments: ResponseCreateParamsStreaming, params: JsonObject) -> None:
-    if "max_tokens" in params:
-        arguments["max_output_tokens"] = params["max_tokens"]
-    for name in ("temperature", "top_p", "service_tier"):
-        if name in params:
-            arguments[name] = params[name]
-    reasoning = Reasoning()
-    for part in ("effort", "summary", "mode", "context"):
-        if f"reasoning_{part}" in params:
-            reasoning[part] = params[f"reasoning_{part}"]
-    if reasoning:
-        arguments["reasoning"] = reasoning
-    text = _text_config(params)
-    if text:
-        arguments["text"] = text
-
-
-def _text_config(params: JsonObject) -> ResponseTextConfigParam:
-    text = ResponseTextConfigParam()
-    if "verbosity" in params:
-        text["verbosity"] = params["verbosity"]
-    match params.get("response_format"):
-        case "json_schema":
-            text["format"] = cast("Any", {"type": "json_schema", **named_schema(params)})
-        case "json_object":
-            text["format"] = {"type": "json_object"}
-    return text
 
 
 # The stream of a response, as turn events.

@@ -56,33 +56,21 @@ def _texts(turn: Turn) -> Iterator[str]:
 def _call_lists(turn: Turn) -> list[list[JsonObject]]:
     """The `tool_calls` of each chunk after the text; the last list comes with the last chunk."""
     whole = [tool_call(call.id, call.name, arguments_text(call)) for call in turn.tool_calls]
-    match turn.call_chunking:
-        case "whole":
-            return [whole]
-        case "per_call":
-            return [*([call] for call in whole), []]
-        case "fragments":
-            return [*_fragments(turn), []]
-        case "snapshots":
-            return [*_snapshots(turn, whole), whole]
-
-
-def _fragments(turn: Turn) -> Iterator[list[JsonObject]]:
-    """A call's id and name come with its first piece; continuations have neither."""
-    for call in turn.tool_calls:
-        first, *rest = _pieces(arguments_text(call), turn.chunk_size) or [""]
-        yield [tool_call(call.id, call.name, first)]
-        for piece in rest:
-            yield [tool_call("", "", piece)]
-
-
-def _snapshots(turn: Turn, whole: list[JsonObject]) -> Iterator[list[JsonObject]]:
-    """The list so far, again and again, the newest call's arguments growing."""
+    if turn.call_chunking == "whole":
+        return [whole]
+    if turn.call_chunking == "per_call":
+        return [*([call] for call in whole), []]
+    lists: list[list[JsonObject]] = []
     for position, call in enumerate(turn.tool_calls):
-        grown = ""
-        for piece in _pieces(arguments_text(call), turn.chunk_size) or [""]:
-            grown += piece
-            yield [*whole[:position], tool_call(call.id, call.name, grown)]
+        pieces = _pieces(arguments_text(call), turn.chunk_size) or [""]
+        for number, piece in enumerate(pieces):
+            if turn.call_chunking == "snapshots":  # the list so far, again and again, the newest arguments growing
+                lists.append([*whole[:position], tool_call(call.id, call.name, "".join(pieces[: number + 1]))])
+            elif number == 0:
+                lists.append([tool_call(call.id, call.name, piece)])
+            else:  # a continuation has neither id nor name
+                lists.append([tool_call("", "", piece)])
+    return [*lists, whole if turn.call_chunking == "snapshots" else []]
 
 
 def arguments_text(call: ScriptedCall) -> str:
@@ -132,21 +120,14 @@ MOST_QUESTIONS, LONGEST_QUESTION = 8, 200
 def answer_to_the_unknown(script: Script) -> Turn:
     """One answer for every call of the run, because nothing is known of what the strategy asks."""
     known = script.questions
-    listed = "\n".join(f"- {_short(question)}" for question in known[:MOST_QUESTIONS])
+    short = (each if len(each) <= LONGEST_QUESTION else f"{each[:LONGEST_QUESTION]}…" for each in known)
+    listed = "\n".join(f"- {question}" for question in islice(short, MOST_QUESTIONS))
     more = f"\n- and {len(known) - MOST_QUESTIONS} more" if len(known) > MOST_QUESTIONS else ""
     return Turn(
         text=f"I am a scripted model: I cannot think, I only say what is written in {script.place}. "
         f"There I have answers to:\n\n{listed}{more}\n\nFor any other question, use a real model."
     )
 
-
-def _short(question: str) -> str:
-    return question if len(question) <= LONGEST_QUESTION else f"{question[:LONGEST_QUESTION]}…"
-
-
-# A model whose answers are written down: the turns of a script, one per call, as provider plugins would stream them.
-#
-# A call that no turn fits is an error that the plugin sees. Thread-safe; every request is kept in `requests`.
 
 OTHER_DATA = " If a tool answered otherwise than the script was written for, begin with its first data again."
 

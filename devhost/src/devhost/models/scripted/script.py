@@ -209,10 +209,6 @@ class Recorded(Scripted):
         return tuple(str(entity["identity"]["name"]) for entity in self.tools)
 
 
-# A script file as pydantic checks it.
-#
-# `devhost.models.scripted.script` chooses from it what one strategy needs.
-
 type _JsonObject = Annotated[dict[str, Any], BeforeValidator(json_value)]
 type _Names = Annotated[
     tuple[str, ...],

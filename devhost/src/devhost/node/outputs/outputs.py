@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, StrictFloat, StrictInt, ValidationEr
 from devhost.errors import InvocationError, NodeFailedError, RunFailure
 from devhost.limits import HostLimits
 from devhost.node.messages import FileMessages, Message, NodeText, ToolFileStore, read_message
-from devhost.protocol.node_stream import agent_message
+from devhost.protocol.structs import agent_message
 from devhost.protocol.wire import FILE_LINKS, JsonObject
 from devhost.text import describe
 from devhost.words import MOST_DIGITS
@@ -189,9 +189,6 @@ def _number(value: object) -> Decimal:
     return number if number.is_finite() and abs(number.adjusted()) < MOST_DIGITS else Decimal(0)
 
 
-# The outputs of a node, and the findings about them.
-
-
 @dataclass(frozen=True)
 class Finding:
     """A rule of the host that the run broke, whether it failed by it or not."""
@@ -344,11 +341,6 @@ def _has_nul(value: object) -> bool:
             return any(map(_has_nul, value))
         case _:
             return False
-
-
-# The Agent node's outputs, folded from a strategy's messages by the host's rules.
-#
-# What fails a node in Dify raises `NodeFailedError` here.
 
 
 class OutputsFold:

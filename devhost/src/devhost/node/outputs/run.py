@@ -9,7 +9,7 @@ from devhost.errors import HostError, InvocationError, NodeFailedError, RunFailu
 from devhost.golang import marshalled
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.outputs import Finding, NodeOutputs, no_usage, spent
-from devhost.protocol.node_stream import FAILED, failed
+from devhost.protocol.structs import FAILED, failed
 from devhost.protocol.wire import JsonObject
 
 REQUEST_ID = "0123456789"
@@ -83,8 +83,6 @@ def _of_daemon(error: dict[str, object]) -> NodeError:
     shows = f"Failed to transform agent message: req_id: {REQUEST_ID} {error_type}: {message}"
     return NodeError(shows, type="", inputs_kept=True)
 
-
-# The result of one run.
 
 ANSWERED = "answered"
 STOPPED: Mapping[str, str] = {

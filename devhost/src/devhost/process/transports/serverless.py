@@ -27,9 +27,8 @@ from devhost.process.transports.transport import (
 )
 from devhost.protocol.wire import Invoked, JsonObject, encoded, read_session_event
 
-# The backwards calls of a serverless plugin: each is an HTTP request to the host, and its answer a stream of lines.
-#
-# A request that is too long is cut off by the daemon and never understood: its call hangs.
+# The backwards calls of a serverless plugin: each is an HTTP request to the host, and its answer a stream of lines. A
+# request that is too long is cut off by the daemon and never understood: its call hangs.
 
 PATH = "/backwards-invocation/transaction"
 
@@ -206,10 +205,8 @@ def _read_call(body: bytes, session_header: str | None) -> tuple[JsonObject, str
     raise WireError("the transaction is not a backwards call of the session in its header")
 
 
-# The serverless way to run a plugin: plugin and host are both HTTP servers.
-#
-# `POST /invoke` with a request answers with the session's messages, one a line, until the session ends; the plugin's
-# backwards calls arrive at `Transactions`.
+# The serverless way to run a plugin: plugin and host are both HTTP servers. `POST /invoke` with a request answers with
+# the session's messages, one a line, until the session ends; the plugin's backwards calls arrive at `Transactions`.
 
 HEALTH_PAUSE = 0.02
 LAST_MOMENTS = 1.0

@@ -5,7 +5,7 @@ import json
 import secrets
 import socket
 import threading
-from collections.abc import Iterator
+import time
 from functools import partial
 from typing import IO, TYPE_CHECKING
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from devhost.plugin.registration import Registration
 
 # The local way to run a plugin: JSON lines over its stdin and stdout. A line that is too long kills the plugin.
-#
 # Everything that it writes to stdout or stderr is a sign of life.
 
 
@@ -40,9 +39,6 @@ class StdioTransport(Transport):
 
     def send(self, envelope: JsonObject, /) -> None:
         self._program.write(encoded(envelope) + b"\n")
-
-    def hang_up(self, session_id: str, /) -> None:
-        """The plugin is not told: the daemon only drops what still comes."""
 
     def _read(self, stdout: IO[bytes], listener: TransportListener) -> None:
         limit = self._limits.line_bytes
@@ -58,10 +54,8 @@ class StdioTransport(Transport):
 
 
 # The remote-debugging way to run a plugin: it connects to our port, sends its declaration, and keeps the connection.
-#
 # The key in its environment is the one it has to say first; then the same JSON lines as over stdio, of any length. A
-# plugin that is refused reads one line before the connection ends; one that has lost its connection may connect
-# again.
+# plugin that is refused reads one line before the connection ends; one that has lost its connection may connect again.
 
 LAST_MOMENTS = 1.0
 """Seconds in which a process that has just dropped its connection is seen to be gone."""
@@ -103,9 +97,6 @@ class TcpTransport(Transport):
         except OSError as error:
             raise PluginLostError(self._program.killed_because or "the plugin has closed its connection") from error
 
-    def hang_up(self, session_id: str, /) -> None:
-        """The plugin is not told: the daemon only drops what still comes."""
-
     def give_up(self, reason: str) -> None:
         self._given_up = f"{reason}: the daemon closes its connection for that"
         if self._line is not None:
@@ -129,8 +120,8 @@ class TcpTransport(Transport):
         registration = Registration(self._key, listener.declaration)
         with connection, connection.makefile("rb") as lines, contextlib.suppress(OSError):  # reset is ended, too
             try:
-                with _within(self._limits.handshake_seconds, connection):
-                    listener.introduced(_introduction(lines, registration))
+                seconds = self._limits.handshake_seconds
+                listener.introduced(_introduction(connection, lines, registration, seconds))
             except RegistrationError as error:
                 self._refuse(connection, error, listener, fatal=registration.knows_key)
                 return
@@ -160,41 +151,30 @@ class TcpTransport(Transport):
             self.kill(reason)
 
 
-@contextlib.contextmanager
-def _within(seconds: float, connection: socket.socket) -> Iterator[None]:
-    """Ends the connection after so many seconds; RegistrationError then."""
-    late = threading.Event()
-
-    def end() -> None:
-        late.set()
-        with contextlib.suppress(OSError):  # it has ended of itself
-            connection.shutdown(socket.SHUT_RD)
-
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    except (RegistrationError, OSError) as error:  # a read that is ended from here may raise
-        if late.is_set():
-            raise RegistrationError(f"the handshake was not complete within {seconds:g} seconds") from error
-        raise
-    finally:
-        timer.cancel()
-
-
-def _introduction(lines: IO[bytes], registration: "Registration") -> PluginDeclaration:
-    for line in lines:
+def _introduction(
+    connection: socket.socket, lines: IO[bytes], registration: "Registration", seconds: float
+) -> PluginDeclaration:
+    """RegistrationError for what the daemon does not register, and for a handshake that takes longer."""
+    deadline = time.monotonic() + seconds
+    late = f"the handshake was not complete within {seconds:g} seconds"
+    while (left := deadline - time.monotonic()) > 0:
+        connection.settimeout(left)
+        try:
+            line = lines.readline()
+        except TimeoutError as error:
+            raise RegistrationError(late) from error
+        if not line:
+            raise RegistrationError("the connection ended within the handshake")
         if not line.strip():
             continue
         try:
             message = json.loads(line)
         except ValueError as error:
             raise RegistrationError(f"a line of the handshake is not valid JSON: {error}") from error
-        declaration = registration.add(message)
-        if declaration is not None:
+        if (declaration := registration.add(message)) is not None:
+            connection.settimeout(None)
             return declaration
-    raise RegistrationError("the connection ended within the handshake")
+    raise RegistrationError(late)
 
 
 def _close(line: socket.socket) -> None:

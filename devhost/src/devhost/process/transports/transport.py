@@ -22,10 +22,8 @@ from devhost.plugin.declaration import PluginDeclaration
 from devhost.protocol.wire import JsonObject
 from devhost.words import counted
 
-# Splits what a plugin prints into lines, in bounded memory.
-#
-# Of a line that is too long comes the beginning and, at its end, how much was left out. A line that is not ended is
-# passed on after a short pause.
+# Splits what a plugin prints into lines, in bounded memory. Of a line that is too long comes the beginning and, at its
+# end, how much was left out. A line that is not ended is passed on after a short pause.
 
 LONGEST = 16_000
 """Characters of one line that are passed on."""
@@ -98,10 +96,9 @@ def read_lines(pipe: IO[bytes], printed: Callable[[str], None], came: Callable[[
             return
 
 
-# A plugin's own process: `python -m main` in its directory, with the way it is run in its environment.
-#
-# The transport chooses who reads its stdout; the end of its stderr is kept for error messages. When stdout has come
-# to its end the process is over, and the reason is passed on.
+# A plugin's own process: `python -m main` in its directory, with the way it is run in its environment. The transport
+# chooses who reads its stdout; the end of its stderr is kept for error messages. When stdout has come to its end the
+# process is over, and the reason is passed on.
 
 LOOPBACK = "127.0.0.1"
 WITHHELD = ("OPENAI_", "PYTHONPATH")
@@ -262,11 +259,9 @@ def _inherited_environment() -> Mapping[str, str]:
     return {**inherited, **direct}
 
 
-# The interface of the three ways to run a plugin.
-#
-# A transport carries whole JSON objects both ways and knows nothing of sessions but their ids. Requests and answers
-# go in through `send` (told apart by their `event`); all that comes out goes to the listener, from threads of its
-# own.
+# The interface of the three ways to run a plugin. A transport carries whole JSON objects both ways and knows nothing of
+# sessions but their ids. Requests and answers go in through `send` (told apart by their `event`); all that comes out
+# goes to the listener, from threads of its own.
 
 type TransportName = Literal["stdio", "tcp", "http"]
 
@@ -325,9 +320,8 @@ class Transport(ABC):
     def send(self, envelope: JsonObject, /) -> None:
         """PluginLostError if the plugin has ended."""
 
-    @abstractmethod
-    def hang_up(self, session_id: str, /) -> None:
-        """The session is over; what still comes for it is dropped."""
+    def hang_up(self, session_id: str, /) -> None:  # noqa: B027 - most transports do nothing
+        """The session is over. The plugin is not told, unless it is serverless: what still comes is dropped."""
 
     def give_up(self, reason: str) -> None:
         """Do what the daemon does with a plugin that has been silent for too long."""
@@ -368,14 +362,10 @@ def deliver(line: bytes, listener: TransportListener) -> None:
 
 def _ends_in_a_message(text: str) -> bool:
     """The SDK writes a message as a line of its own; a print without a newline stands before it on the same line."""
-    return any(start > 0 and _is_message(text[start:]) for start in {text.find(_MESSAGE, 1), text.rfind(_MESSAGE)})
-
-
-def _is_message(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text, parse_constant=_refuse), dict)
-    except (ValueError, RecursionError):
-        return False
+    for start in {text.find(_MESSAGE, 1), text.rfind(_MESSAGE)} - {0, -1}:
+        with contextlib.suppress(ValueError, RecursionError):
+            return isinstance(json.loads(text[start:], parse_constant=_refuse), dict)
+    return False
 
 
 def _refuse(constant: str) -> None:
@@ -383,11 +373,9 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
-# A port that is chosen before the program that will listen on it: the SDK does not tell which port it got.
-#
-# On Linux it is held from its choice on. A socket that is bound and does not listen keeps the kernel from giving the
-# port to anyone who asks for a free one, and a server that allows the reuse of addresses, as the SDK's does, may
-# still listen.
+# A port that is chosen before the program that will listen on it: the SDK does not tell which port it got. On Linux it
+# is held from its choice on. A socket that is bound and does not listen keeps the kernel from giving the port to anyone
+# who asks for a free one, and a server that allows the reuse of addresses, as the SDK's does, may still listen.
 
 
 class ReservedPort:
