@@ -47,6 +47,7 @@ STORED = {
     "read_json": Stored(*INDEX, [[(1,)]]),
     "pictures": Stored(*OFFICE, [[]]),
     "skills": Stored(*INDEX, [[], []]),
+    "long_conversation": Stored(*INDEX, [[(1,)]] * 4),
     "order_entry": Stored(*DRAFT, [[("incomplete", 1, "")], [("ready", 2, "")], [("ready", 2, "")]]),
     "memo_to_task": Stored(*TASKS, [[("Reply to Ms Sato", "progress")]] * 2),
     "answers": Stored(*CALLS, [[("search_documents", 1), ("search_documents", 1)]]),
