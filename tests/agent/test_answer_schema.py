@@ -7,10 +7,10 @@ import pytest
 from dify_plugin.errors.model import InvokeBadRequestError
 
 from prompt import template
-from tests.agent.plans import UP_TO_THE_ANSWER, blocks, every_strategy, offered
-from tests.agent.scenes import check_growth, check_prompt, results_in, search
 from tests.support.host import Json
+from tests.support.plans import UP_TO_THE_ANSWER, blocks, every_strategy, offered
 from tests.support.run import Outcome, run
+from tests.support.scenes import check_growth, check_prompt, results_in, search
 from tests.support.wire import USAGE, calls, model, replies, says
 
 SCHEMA: Json = {

@@ -12,10 +12,10 @@ from internal.memory.records import AnswerRecord
 from internal.memory.state import decode
 from prompt import template
 from strategies.gpt5_react import GPT5ReActStrategy
-from tests.agent.plans import answers, done_at_once, of_answer, of_reflection, plan_run, plans, subtask, works_on
-from tests.agent.scenes import ANSWER, check_growth, check_prompt, log_of, results_in, search
 from tests.support.host import Handler, Json, Step, text_of
+from tests.support.plans import answers, done_at_once, of_answer, of_reflection, plan_run, plans, subtask, works_on
 from tests.support.run import Outcome, run
+from tests.support.scenes import ANSWER, check_growth, check_prompt, log_of, results_in, search
 from tests.support.wire import breaks, calls, json_message, parameter, replies, says, tool
 
 QUOTE = "Quote A-17\n\n| lamp | 40 |\n|---|---|\n"

@@ -10,9 +10,9 @@ from internal.agent import Blueprint
 from prompt import template
 from strategies.gpt5_function_calling import GPT5FunctionCallingStrategy
 from strategies.gpt5_react import GPT5ReActStrategy
-from tests.agent.scenes import ANSWER, check_prompt, log_of, results_in
 from tests.support.host import Json, Step
 from tests.support.run import Outcome, run
+from tests.support.scenes import ANSWER, check_prompt, log_of, results_in
 from tests.support.wire import breaks, calls, fails, parameter, replies, says, tool
 
 FOUND = {"search": replies("found"), "order": replies("ordered")}

@@ -10,10 +10,10 @@ import pytest
 from internal.memory.records import CallRecord, RoundRecord, State, UserRecord
 from internal.memory.state import encode
 from prompt import template
-from tests.agent.local_http import served
-from tests.agent.scenes import ANSWER, results_in
 from tests.support.host import Json, Step
+from tests.support.local_http import served
 from tests.support.run import Outcome, run
+from tests.support.scenes import ANSWER, results_in
 from tests.support.wire import calls, parameter, replies, says, tool
 
 SANDBOX, PRODUCTION = {"credential_id": "cred-sandbox"}, {"credential_id": "cred-production"}

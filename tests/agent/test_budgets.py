@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from internal.agent import FUNCTION_CALLING, Blueprint
 from prompt import template
 from strategies.gpt5_react import GPT5ReActStrategy
-from tests.agent.example_strategy import DRAFT_AND_CHECK
-from tests.agent.scenes import ANSWER, check_growth, ends, results_in, search, silent, text
 from tests.support.clock import FakeTime
+from tests.support.example_strategy import DRAFT_AND_CHECK
 from tests.support.host import CallFails, Json
 from tests.support.run import Outcome, run
+from tests.support.scenes import ANSWER, check_growth, ends, results_in, search, silent, text
 from tests.support.wire import USAGE, calls, fails, parameter, replies, says, text_message, tool
 
 FOUND = {"search": replies("found")}

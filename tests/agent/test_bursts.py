@@ -9,10 +9,10 @@ from devhost.protocol.wire import Bridge
 from internal.agent import FUNCTION_CALLING, Blueprint
 from internal.plan_and_reflect import PLAN_AND_REFLECT
 from strategies.gpt5_react import GPT5ReActStrategy
-from tests.agent.plans import completed, plans, works_on
-from tests.agent.scenes import live
 from tests.support.clock import FakeTime
 from tests.support.host import Json, Step, When
+from tests.support.plans import completed, plans, works_on
+from tests.support.scenes import live
 from tests.support.wire import calls, replies, says
 
 PLACES = 128

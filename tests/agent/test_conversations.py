@@ -18,9 +18,9 @@ from internal.memory.state import decode
 from strategies.gpt5_function_calling import GPT5FunctionCallingStrategy
 from strategies.gpt5_plan_and_reflect import GPT5PlanAndReflectStrategy
 from strategies.gpt5_react import GPT5ReActStrategy
-from tests.agent.plans import advised, completed, incomplete, plans, works_on
 from tests.support.clock import FakeTime
 from tests.support.host import Handler, Json, Step, When
+from tests.support.plans import advised, completed, incomplete, plans, works_on
 from tests.support.run import Outcome, run
 from tests.support.wire import breaks, calls, replies, says
 

@@ -18,11 +18,23 @@ from internal import loop
 from internal.agent import FUNCTION_CALLING, run_agent
 from internal.calls import runner as side_by_side
 from prompt import template
-from tests.agent.local_http import served
-from tests.agent.scenes import ANSWER, asks, cut_off, entry, log_of, results_in, search, silence, silent, text, wait_for
 from tests.support.clock import PATIENCE, FakeTime
 from tests.support.host import CallFails, HostTransport, Json, ScriptedModel, Tools
+from tests.support.local_http import served
 from tests.support.run import run
+from tests.support.scenes import (
+    ANSWER,
+    asks,
+    cut_off,
+    entry,
+    log_of,
+    results_in,
+    search,
+    silence,
+    silent,
+    text,
+    wait_for,
+)
 from tests.support.wire import calls, model, replies, says, text_message
 
 FOUND = {"search": replies("found")}

@@ -9,10 +9,10 @@ import gevent
 import pytest
 from gevent.event import Event
 
-from tests.agent.scenes import ANSWER, cut_off, ends, live, part, search, text, wait_for
 from tests.support.clock import PATIENCE, FakeTime
 from tests.support.host import CallFails
 from tests.support.run import run
+from tests.support.scenes import ANSWER, cut_off, ends, live, part, search, text, wait_for
 from tests.support.wire import calls, fails, model, replies, says
 
 FOUND = {"search": replies("found")}

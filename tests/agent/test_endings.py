@@ -15,10 +15,10 @@ from internal.node.params import StrategyParams
 from internal.policy import DEFAULT_POLICY
 from internal.run import Run
 from prompt import template
-from tests.agent.scenes import ANSWER, asks, cut_off, ends, entry, log_of, search, text
 from tests.support.clock import FakeTime
 from tests.support.host import CallFails
 from tests.support.run import run
+from tests.support.scenes import ANSWER, asks, cut_off, ends, entry, log_of, search, text
 from tests.support.wire import USAGE, calls, replies, says
 
 FOUND = {"search": replies("found")}

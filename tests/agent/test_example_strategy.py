@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-import tests.agent.example_strategy as example
-from tests.agent.plans import tree
-from tests.agent.scenes import check_growth, search
+import tests.support.example_strategy as example
+from tests.support.plans import tree
 from tests.support.run import run
+from tests.support.scenes import check_growth, search
 from tests.support.wire import calls, replies, says
 
 PAGE = Path(__file__).parents[2] / "docs" / "write-a-strategy.md"

@@ -18,10 +18,10 @@ from internal.memory.records import State, UserRecord
 from internal.node.params import ExtraOutput
 from internal.render.outputs import MAX_EXTRA_BYTES, MAX_THOUGHTS, Variables
 from internal.text.secrets import KnownSecrets, Redactor
-from tests.agent import plans
-from tests.agent.scenes import ANSWER, search, text
+from tests.support import plans
 from tests.support.host import Json, When
 from tests.support.run import run
+from tests.support.scenes import ANSWER, search, text
 from tests.support.wire import breaks, calls, fails, json_message, parameter, replies, says, text_message, tool
 
 STRATEGY = Path(__file__).parents[2] / "strategies" / "gpt5_function_calling.yaml"

@@ -15,11 +15,11 @@ from gevent.event import Event
 
 from internal.agent import FUNCTION_CALLING, Blueprint
 from internal.plan_and_reflect import PLAN_AND_REFLECT
-from tests.agent import plans
-from tests.agent.scenes import ANSWER, assistant_messages, search, silence, text, wait_for
+from tests.support import plans
 from tests.support.clock import FakeTime
 from tests.support.host import CallFails, Json, Step, When
 from tests.support.run import Outcome, run
+from tests.support.scenes import ANSWER, assistant_messages, search, silence, text, wait_for
 from tests.support.wire import MODEL, USAGE, calls, fails, model, replies, says
 
 FALLBACK = "acme/relay/relay/qwen/qwen-3:free"

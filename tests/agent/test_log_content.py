@@ -9,9 +9,9 @@ import pytest
 from internal.errors import OurWords, Quoting
 from internal.plan_and_reflect import PLAN_AND_REFLECT
 from internal.render.log import LogContent
-from tests.agent.scenes import ANSWER
 from tests.support.host import CallFails, Handler
 from tests.support.run import Outcome, run
+from tests.support.scenes import ANSWER
 from tests.support.wire import breaks, calls, json_message, model, replies, says
 
 OFF = {"LOG_CONTENT": "off"}

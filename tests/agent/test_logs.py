@@ -12,10 +12,10 @@ from internal.plan_and_reflect import PLAN_AND_REFLECT
 from internal.render.log import MAX_PROVIDERS, LogContent, LogTree
 from internal.render.messages import render
 from internal.text.secrets import KnownSecrets, Redactor
-from tests.agent.scenes import ANSWER, log_of, search
 from tests.support.host import CallFails, Json, ScriptedModel, Tools, make_session
 from tests.support.node import SdkLines
 from tests.support.run import Outcome, run
+from tests.support.scenes import ANSWER, log_of, search
 from tests.support.wire import USAGE, breaks, calls, model, parameter, replies, says, tool
 
 FOUND = {"search": replies("found")}

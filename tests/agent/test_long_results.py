@@ -12,7 +12,8 @@ from internal.calls.judging import REFUSED_AT_THE_END
 from internal.memory.records import RoundRecord
 from internal.memory.state import decode
 from prompt import template
-from tests.agent.plans import (
+from tests.support.host import Json, When, text_of
+from tests.support.plans import (
     STRATEGIES,
     advised,
     answers,
@@ -25,9 +26,8 @@ from tests.agent.plans import (
     plans,
     works_on,
 )
-from tests.agent.scenes import ANSWER, check_growth, log_of, results_in, search
-from tests.support.host import Json, When, text_of
 from tests.support.run import Outcome, run
+from tests.support.scenes import ANSWER, check_growth, log_of, results_in, search
 from tests.support.wire import calls, model, parameter, replies, says, text_message, tool
 
 TEXT = " ".join(f"word{number}" for number in range(400))

@@ -10,10 +10,20 @@ from internal.budget import MAX_LOOKUP_TURNS
 from internal.memory.records import MAX_FOUND_TOOLS, State, ToolRecord
 from internal.memory.state import decode, encode
 from prompt import template
-from tests.agent.plans import STRATEGIES, advised, answers, completed, incomplete, of_subtask, offered, plans, works_on
-from tests.agent.scenes import ANSWER, check_growth, log_of, results_in
 from tests.support.host import Json
+from tests.support.plans import (
+    STRATEGIES,
+    advised,
+    answers,
+    completed,
+    incomplete,
+    of_subtask,
+    offered,
+    plans,
+    works_on,
+)
 from tests.support.run import Outcome, run
+from tests.support.scenes import ANSWER, check_growth, log_of, results_in
 from tests.support.wire import calls, parameter, replies, says, tool
 
 FILLERS = [f"filler_{number}" for number in range(1, 61)]

@@ -17,11 +17,11 @@ from internal.host.session import HostSession, ModelRequest
 from internal.model.display import DisplayRule
 from internal.model.reading import Reading, TurnSpan
 from internal.plan_and_reflect import PLAN_AND_REFLECT
-from tests.agent.plans import answers, done_at_once, plans
-from tests.agent.scenes import ANSWER, asks, assistant_messages, ends, entry, part, search, text
 from tests.support.clock import FakeTime
 from tests.support.host import CallFails, Json, ScriptedModel, Step, Tools, make_session
+from tests.support.plans import answers, done_at_once, plans
 from tests.support.run import run
+from tests.support.scenes import ANSWER, asks, assistant_messages, ends, entry, part, search, text
 from tests.support.wire import MODEL, USAGE, calls, fails, model, replies, says, tool
 
 FOUND = {"search": replies("found")}

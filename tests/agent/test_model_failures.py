@@ -7,11 +7,11 @@ import pytest
 from dify_plugin.errors.model import InvokeError
 from gevent.event import Event
 
-from tests.agent.plans import answers, completed, echo, plan_run, plans, works_on
-from tests.agent.scenes import ANSWER, asks, assistant_messages, entry, live, results_in, search, text, wait_for
 from tests.support.clock import FakeTime
 from tests.support.host import CallFails, Json, When
+from tests.support.plans import answers, completed, echo, plan_run, plans, works_on
 from tests.support.run import run, without_id
+from tests.support.scenes import ANSWER, asks, assistant_messages, entry, live, results_in, search, text, wait_for
 from tests.support.wire import MODEL, calls, fails, replies, says, tool
 
 FOUND = {"search": replies("found")}

@@ -9,11 +9,11 @@ import pytest
 from internal.errors import ModelCallFailed, node_error
 from internal.host.failures import FailureKind
 from support.recordings import NODE, recorded
-from tests.agent.scenes import text
 from tests.support.clock import FakeTime
 from tests.support.host import CallFails
 from tests.support.node import KNOWN_TO_DIFY, error_body, node_shows
 from tests.support.run import run
+from tests.support.scenes import text
 from tests.support.wire import MODEL, fails, model, replies, tool
 
 NAMED = f"model {MODEL} (openai)"

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from internal.plan_and_reflect import PLAN_AND_REFLECT
-from tests.agent.plans import completed, plans, works_on
-from tests.agent.scenes import ANSWER, part, text
 from tests.support.host import Json
+from tests.support.plans import completed, plans, works_on
 from tests.support.run import Outcome, run
+from tests.support.scenes import ANSWER, part, text
 from tests.support.wire import USAGE, breaks, calls, fails, json_message, model, parameter, replies, says, tool
 
 FOUND = {"search": replies("found")}

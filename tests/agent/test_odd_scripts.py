@@ -8,11 +8,11 @@ import pytest
 from gevent import Timeout
 from gevent.event import Event
 
-from tests.agent.scenes import ANSWER, asks, check_growth, ends, entry, live, part, search, text
 from tests.support.clock import PATIENCE
 from tests.support.host import Json
 from tests.support.node import KNOWN_TO_DIFY
 from tests.support.run import Outcome, run
+from tests.support.scenes import ANSWER, asks, check_growth, ends, entry, live, part, search, text
 from tests.support.wire import calls, json_message, model, parameter, replies, text_message, tool
 
 FOUND = {"search": replies("found")}

@@ -15,10 +15,10 @@ from internal.node.virtual_tools import StructuredOutput
 from internal.render.outputs import Variables, closing_messages, decision_summary
 from internal.sources import RESOURCE_FIELDS
 from internal.text.secrets import KnownSecrets, Redactor
-from tests.agent.scenes import ANSWER, search
 from tests.support.clock import FakeTime
 from tests.support.host import Json
 from tests.support.run import Outcome, run
+from tests.support.scenes import ANSWER, search
 from tests.support.wire import USAGE, breaks, calls, model, parameter, replies, says, tool
 
 KNOWLEDGE = {

@@ -19,11 +19,11 @@ from internal.errors import StopReason
 from internal.memory.state import decode
 from internal.plan_and_reflect import PLAN_AND_REFLECT
 from strategies.gpt5_react import GPT5ReActStrategy
-from tests.agent.scenes import check_prompt
 from tests.support.clock import PATIENCE, FakeTime
 from tests.support.host import CallFails, Json, ScriptedModel, Step
 from tests.support.node import KNOWN_TO_DIFY
 from tests.support.run import Outcome, run
+from tests.support.scenes import check_prompt
 from tests.support.wire import USAGE, calls, fails, parameter, says, text_message, tool
 
 STRATEGIES: list[Blueprint[Any]] = [FUNCTION_CALLING, GPT5ReActStrategy.blueprint, PLAN_AND_REFLECT]

@@ -9,11 +9,21 @@ import pytest
 from internal.host.session import MAX_REQUEST_BYTES
 from internal.node.model import MAX_FILE_BYTES
 from prompt import template
-from tests.agent.plans import STRATEGIES, advised, answers, completed, incomplete, of_subtask, offered, plan_run, plans
-from tests.agent.plans import works_on as works
-from tests.agent.scenes import ANSWER, check_growth, search
 from tests.support.host import Json
+from tests.support.plans import (
+    STRATEGIES,
+    advised,
+    answers,
+    completed,
+    incomplete,
+    of_subtask,
+    offered,
+    plan_run,
+    plans,
+)
+from tests.support.plans import works_on as works
 from tests.support.run import Outcome, run
+from tests.support.scenes import ANSWER, check_growth, search
 from tests.support.wire import calls, json_message, model, parameter, replies, says, text_message, tool
 
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -7,10 +7,10 @@ from typing import Any
 from internal.memory.records import AnswerRecord, CallRecord, RoundRecord, UserRecord
 from internal.memory.state import decode, encode
 from prompt import template
-from tests.agent.plans import answers, completed, done_at_once, incomplete, plan_run, plans, works_on
-from tests.agent.scenes import check_prompt, search
 from tests.support.host import Json, Step, When, text_of
+from tests.support.plans import answers, completed, done_at_once, incomplete, plan_run, plans, works_on
 from tests.support.run import Outcome, run
+from tests.support.scenes import check_prompt, search
 from tests.support.wire import calls, fails, model, replies, says
 
 FOUND = {"order": replies("ordered"), "search": replies("a shop")}

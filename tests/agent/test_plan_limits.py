@@ -13,7 +13,9 @@ from internal.clock import Clock
 from internal.loop import MIN_CLOSING_SECONDS
 from internal.plan_and_reflect import PLAN_AND_REFLECT
 from prompt import template
-from tests.agent.plans import (
+from tests.support.clock import FakeTime
+from tests.support.host import CallFails, Handler, Json, Step, When, text_of
+from tests.support.plans import (
     ANSWER,
     FOUND,
     advised,
@@ -37,10 +39,8 @@ from tests.agent.plans import (
     verdict,
     works_on,
 )
-from tests.agent.scenes import check_prompt, cut_off, results_in, search, silence, silent, text, wait_for
-from tests.support.clock import FakeTime
-from tests.support.host import CallFails, Handler, Json, Step, When, text_of
 from tests.support.run import Outcome, run
+from tests.support.scenes import check_prompt, cut_off, results_in, search, silence, silent, text, wait_for
 from tests.support.wire import USAGE, calls, fails, replies, says, text_message
 
 SCHEMA = '{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}'

@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 from internal.plan_and_reflect import PLAN_AND_REFLECT, PLAN_POLICY
 from internal.text.texts import cut_evenly
 from prompt import template
-from tests.agent.plans import (
+from tests.support.clock import PATIENCE
+from tests.support.host import Handler, Json, Step, When, text_of
+from tests.support.plans import (
     ANSWER,
     FOUND,
     LONG,
@@ -44,10 +46,8 @@ from tests.agent.plans import (
     verdict,
     works_on,
 )
-from tests.agent.scenes import assistant_messages, check_prompt, live, results_in, search, text, wait_for
-from tests.support.clock import PATIENCE
-from tests.support.host import Handler, Json, Step, When, text_of
 from tests.support.run import Outcome
+from tests.support.scenes import assistant_messages, check_prompt, live, results_in, search, text, wait_for
 from tests.support.wire import MODEL, breaks, calls, fails, model, replies, says, text_message
 
 NAMES = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]

@@ -8,11 +8,11 @@ import pytest
 from gevent.event import Event
 
 from internal.node import model as model_module
-from tests.agent.local_http import served
-from tests.agent.scenes import ANSWER, search
 from tests.support.clock import FakeTime
 from tests.support.host import Json
+from tests.support.local_http import served
 from tests.support.run import Outcome, run
+from tests.support.scenes import ANSWER, search
 from tests.support.wire import model, replies
 
 PNG = b"\x89PNG\r\n\x1a\n0000"

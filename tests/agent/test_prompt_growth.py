@@ -6,11 +6,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.agent.scenes import asks, check_growth, ends, entry, part, text
 from tests.support.clock import FakeTime
 from tests.support.host import Handler, Json
 from tests.support.node import KNOWN_TO_DIFY
 from tests.support.run import run
+from tests.support.scenes import asks, check_growth, ends, entry, part, text
 from tests.support.wire import breaks, fails, json_message, replies, says
 
 HANDLERS: dict[str, Handler] = {

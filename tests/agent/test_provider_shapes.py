@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.agent.scenes import ANSWER, asks, assistant_messages, check_prompt, ends, entry, part, text
 from tests.support.run import run
+from tests.support.scenes import ANSWER, asks, assistant_messages, check_prompt, ends, entry, part, text
 from tests.support.wire import USAGE, replies
 
 A, B = '{"q": "a"}', '{"q": "b"}'

@@ -11,10 +11,10 @@ from internal.memory.records import RoundRecord
 from internal.memory.state import decode
 from prompt import template
 from strategies.gpt5_react import GPT5ReActStrategy
-from tests.agent.plans import completed, done_at_once, plan_run, plans, works_on
-from tests.agent.scenes import ANSWER, check_growth, check_prompt, log_of, results_in
 from tests.support.host import Handler, Json, Step, When
+from tests.support.plans import completed, done_at_once, plan_run, plans, works_on
 from tests.support.run import Outcome, run
+from tests.support.scenes import ANSWER, check_growth, check_prompt, log_of, results_in
 from tests.support.wire import calls, json_message, parameter, replies, says, tool
 
 LONG = "".join(f"Line {number} of the minutes. " for number in range(60))

@@ -11,11 +11,11 @@ from dify_plugin.errors.model import InvokeBadRequestError
 from internal.clock import Clock
 from internal.memory.state import decode
 from prompt import template
-from tests.agent.plans import UP_TO_THE_ANSWER, blocks, every_strategy, offered, plan_run, plans, works_on
-from tests.agent.scenes import ANSWER, check_growth, cut_off, log_of, search, silence, silent, text
 from tests.support.clock import FakeTime
 from tests.support.host import CallFails, Handler, Json
+from tests.support.plans import UP_TO_THE_ANSWER, blocks, every_strategy, offered, plan_run, plans, works_on
 from tests.support.run import Outcome, run
+from tests.support.scenes import ANSWER, check_growth, cut_off, log_of, search, silence, silent, text
 from tests.support.wire import USAGE, calls, fails, model, parameter, replies, says, tool
 
 CRITERIA = "A source for every figure; at most <draft> 200 words."

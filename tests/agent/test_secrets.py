@@ -8,10 +8,10 @@ import pytest
 
 from internal.agent import FUNCTION_CALLING, Blueprint
 from internal.plan_and_reflect import PLAN_AND_REFLECT
-from tests.agent.plans import completed, plans, works_on
-from tests.agent.scenes import ANSWER, log_of, part, search, text
 from tests.support.host import Json, text_of
+from tests.support.plans import completed, plans, works_on
 from tests.support.run import Outcome, run
+from tests.support.scenes import ANSWER, log_of, part, search, text
 from tests.support.wire import breaks, calls, json_message, model, parameter, replies, says, tool
 
 SECRET = "hunter2-hunter2"

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from prompt import template
-from tests.agent.plans import (
+from tests.support.host import Json, When, text_of
+from tests.support.node import KNOWN_TO_DIFY
+from tests.support.plans import (
     STRATEGIES,
     advised,
     completed,
@@ -18,10 +20,8 @@ from tests.agent.plans import (
     plans,
     works_on,
 )
-from tests.agent.scenes import ANSWER, check_growth, log_of, results_in, search
-from tests.support.host import Json, When, text_of
-from tests.support.node import KNOWN_TO_DIFY
 from tests.support.run import Outcome, run
+from tests.support.scenes import ANSWER, check_growth, log_of, results_in, search
 from tests.support.wire import calls, model, replies, says
 
 REFUNDS = "Ask for the order first.\n\n---\n\n" + "Then check the date. " * 100

@@ -9,10 +9,10 @@ import pytest
 from internal.memory.records import AnswerRecord, State
 from internal.memory.state import decode
 from prompt import template
-from tests.agent.plans import plan_run
-from tests.agent.scenes import ANSWER, check_prompt, results_in, search
 from tests.support.host import Handler, Step, text_of
+from tests.support.plans import plan_run
 from tests.support.run import Outcome, run
+from tests.support.scenes import ANSWER, check_prompt, results_in, search
 from tests.support.wire import breaks, calls, model, parameter, replies, says, tool
 
 FOUND = {"search": replies("found")}

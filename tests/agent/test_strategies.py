@@ -12,10 +12,10 @@ from dify_plugin.entities.agent import AgentRuntime
 from internal.node.params import StrategyParams
 from prompt import template
 from strategies import gpt5_function_calling, gpt5_plan_and_reflect, gpt5_react
-from tests.agent import plans
-from tests.agent.scenes import ANSWER, search
+from tests.support import plans
 from tests.support.host import ScriptedModel, Step, Tools, make_session
 from tests.support.run import run
+from tests.support.scenes import ANSWER, search
 from tests.support.wire import model, parameter, replies, tool
 
 FOUND = {"search": replies("found")}

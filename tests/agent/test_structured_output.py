@@ -8,10 +8,10 @@ from jsonschema_rs import Draft202012Validator
 
 from internal.agent import FUNCTION_CALLING, Blueprint
 from internal.plan_and_reflect import PLAN_AND_REFLECT
-from tests.agent.plans import done_at_once, plans
-from tests.agent.scenes import results_in, search
 from tests.support.host import Json
+from tests.support.plans import done_at_once, plans
 from tests.support.run import Outcome, run
+from tests.support.scenes import results_in, search
 from tests.support.wire import calls, parameter, replies, tool
 
 SECRET = "s3cret-value-1234"

@@ -11,12 +11,12 @@ from internal.memory.state import decode
 from internal.transcript.summary import MAX_SUMMARY_LENGTH
 from internal.transcript.transcript import estimate_tokens
 from prompt import template
-from tests.agent.plans import UP_TO_THE_ANSWER, answers, completed, every_strategy, offered, plan_run
-from tests.agent.plans import plans as makes_plan
-from tests.agent.scenes import ANSWER, check_prompt, log_of, results_in, search, silence
 from tests.support.clock import FakeTime
 from tests.support.host import CallFails, Json, Step, When, text_of
+from tests.support.plans import UP_TO_THE_ANSWER, answers, completed, every_strategy, offered, plan_run
+from tests.support.plans import plans as makes_plan
 from tests.support.run import Outcome, run
+from tests.support.scenes import ANSWER, check_prompt, log_of, results_in, search, silence
 from tests.support.wire import USAGE, fails, model, parameter, replies, says, tool
 
 SMALL = {"model": model(context_size=6_000)}

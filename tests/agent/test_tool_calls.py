@@ -6,10 +6,10 @@ import gevent
 import pytest
 from gevent.event import Event
 
-from tests.agent.scenes import ANSWER, asks, check_prompt, ends, entry, log_of, wait_for
 from tests.support.clock import PATIENCE
 from tests.support.host import Handler, Json
 from tests.support.run import run
+from tests.support.scenes import ANSWER, asks, check_prompt, ends, entry, log_of, wait_for
 from tests.support.wire import calls, parameter, replies, text_message, tool
 
 BAD_ARGUMENTS = {

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 from gevent import Timeout
 
-from tests.agent.scenes import ANSWER, log_of, search
 from tests.support.clock import PATIENCE, FakeTime
 from tests.support.host import CallFails, Json
 from tests.support.run import run
+from tests.support.scenes import ANSWER, log_of, search
 from tests.support.wire import breaks, calls, json_message, replies, says, text_message
 
 FAILED = "tool invoke error: failed to execute tool"

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.agent.scenes import ANSWER, log_of, search
 from tests.support.host import Json
 from tests.support.run import Outcome, run
+from tests.support.scenes import ANSWER, log_of, search
 from tests.support.wire import breaks, calls, json_message, parameter, replies, says, tool
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 100

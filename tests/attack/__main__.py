@@ -10,8 +10,8 @@ import traceback
 
 import dify_plugin  # noqa: F401 - patches threads and sockets, and has to come first
 
-from tests.agent.local_http import served
 from tests.attack.conversations import Conversation, FileServer
+from tests.support.local_http import served
 
 
 def main(number: int = 20_000, first: int = 0) -> int:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.agent.local_http import served
 from tests.attack.conversations import Conversation, FileServer
+from tests.support.local_http import served
 
 FOUND: list[int] = []
 """Seeds of conversations that once went wrong."""

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 
-from tests.agent.local_http import served
+from tests.support.local_http import served
 
 KEY = "sk-made-up-1234567890"
 DIMENSIONS = 8

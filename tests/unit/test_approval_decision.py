@@ -14,7 +14,7 @@ from internal.memory.approval import MAX_REASON_LENGTH, Decision, Verdict, not_a
 from internal.text.texts import has_lone_surrogate
 from prompt import template
 from prompt.approval_words import APPROVAL_WORDS
-from tests.unit.generators import any_text, json_values, readable_text
+from tests.support.generators import any_text, json_values, readable_text
 
 WORDS = [words for of_language in APPROVAL_WORDS.values() for words in of_language]
 NO = Verdict(approved=False)

@@ -9,8 +9,8 @@ import pytest
 
 from internal.memory.approval import call_id, is_same_call
 from internal.node.tools import Tool
+from tests.support.builders import file, parameter_of, tool_of
 from tests.support.wire import parameter
-from tests.unit.builders import file, parameter_of, tool_of
 
 TEA = {"item": "tea", "count": 1}
 ORDER = Tool("order", "order", "shop/shop", setting="5e771119")

@@ -16,7 +16,7 @@ from internal.memory.approval import Decision, Verdict, approval_question, how_t
 from internal.node.tools import Tool
 from internal.text.secrets import Redactor
 from prompt import template
-from tests.unit.generators import any_text, joined, json_values
+from tests.support.generators import any_text, joined, json_values
 
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 STRUCTURE = {"text", "softbreak", "strong_open", "strong_close", "code_inline"}

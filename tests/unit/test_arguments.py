@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from internal.calls.judging import ArgumentsInvalid, call_parameters, rounded_arguments, validate_arguments
 from internal.node.tools import Tool
 from internal.node.virtual_tools import answer_tool
+from tests.support.builders import file, tool_of, toolbox_of
+from tests.support.generators import json_objects, json_values
 from tests.support.wire import parameter
-from tests.unit.builders import file, tool_of, toolbox_of
-from tests.unit.generators import json_objects, json_values
 
 SEARCH = tool_of(
     parameter("q", required=True),

@@ -14,8 +14,8 @@ from internal.flow import SdkToolCall
 from internal.model.reading import CallAssembler
 from internal.text.texts import without_escaped_nul
 from internal.tooling import MAX_ARGUMENTS_LENGTH
-from tests.unit.builders import sdk_call
-from tests.unit.generators import cut, json_objects
+from tests.support.builders import sdk_call
+from tests.support.generators import cut, json_objects
 
 type Chunks = Sequence[Sequence[SdkToolCall]]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from internal.events import AnswerBreak, AnswerText, Shown
 from internal.model.display import PLAINLY_AN_ANSWER, DisplayRule, Trimmer, TurnDisplay
 from internal.text.thoughts import PieceKind, ThoughtSplitter
-from tests.unit.generators import cut, cut_lists, joined
+from tests.support.generators import cut, cut_lists, joined
 
 HIDDEN = DisplayRule(show_thoughts=False, step=1, last_step=7)
 SHOWN = DisplayRule(show_thoughts=True, step=1, last_step=7)

@@ -10,7 +10,7 @@ from internal.calls.output import MAX_REASON_LENGTH, TOOL_FAILED, ToolFailure, p
 from internal.host.failures import FailureKind, HostFailure
 from internal.text.secrets import KnownSecrets, Redactor
 from support.recordings import DAEMON, recorded
-from tests.unit.generators import joined, text_from_the_host
+from tests.support.generators import joined, text_from_the_host
 
 
 def kind_of(message: str) -> FailureKind:

@@ -19,7 +19,7 @@ from internal.flow import (
     should_emit_response_text,
 )
 from internal.loop import should_continue
-from tests.unit.builders import sdk_call
+from tests.support.builders import sdk_call
 
 CALL = sdk_call("c1", "search")
 

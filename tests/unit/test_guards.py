@@ -7,7 +7,7 @@ import pytest
 from internal.call import CallStatus, EndedCall, RejectedCall, ToolCall, ValidCall
 from internal.calls.judging import REPEATED_FAILURE, RepeatGuard
 from prompt import template
-from tests.unit.builders import tool_of
+from tests.support.builders import tool_of
 
 
 def call_of(arguments: dict[str, Any]) -> ValidCall:

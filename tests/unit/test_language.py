@@ -7,7 +7,7 @@ from internal.errors import StopReason
 from internal.loop import tools_line
 from internal.text.texts import deciding_text, language_of
 from prompt import template
-from tests.unit.generators import any_text
+from tests.support.generators import any_text
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from dify_plugin.entities.model.message import (
 )
 
 from internal.node.model import ModelSelection
+from tests.support.builders import sdk_call
 from tests.support.wire import model
-from tests.unit.builders import sdk_call
 
 
 def select(raw: object) -> tuple[ModelSelection, list[str]]:

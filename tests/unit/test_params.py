@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from internal.errors import InvalidParameters
 from internal.node.params import ExtraOutput, StrategyParams, Text, node_secrets
 from internal.text.secrets import Redactor
+from tests.support.generators import any_text, json_values
 from tests.support.wire import model, parameter, tool
-from tests.unit.generators import any_text, json_values
 
 SECRET = "hunter2-hunter2"
 FILE = {

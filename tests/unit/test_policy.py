@@ -11,7 +11,7 @@ from internal.policy import DEFAULT_POLICY, PolicyTexts, build_system_instructio
 from internal.sources import escaped
 from internal.text.texts import wellformed
 from strategies.gpt5_react import GPT5ReActStrategy
-from tests.unit.generators import any_text, joined, readable_text
+from tests.support.generators import any_text, joined, readable_text
 
 TAGS = {
     "persistence_policy": "persistence",

@@ -13,7 +13,7 @@ from internal.events import AnswerBreak, AnswerText, Event, Noted, ShownTogether
 from internal.render.log import MAX_PREVIEW_LENGTH, preview
 from internal.render.messages import redacted_text
 from internal.text.secrets import REDACTED, KnownSecrets, Redactor
-from tests.unit.generators import cut, cut_lists, joined, json_values, text_from_the_host
+from tests.support.generators import cut, cut_lists, joined, json_values, text_from_the_host
 
 SECRET = "hunter2-hunter2"
 NONE = Redactor.of([])

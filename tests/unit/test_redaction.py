@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.text.secrets import BORDER, MAX_ERROR_LENGTH, REDACTED, Redactor, looks_secret, texts_in, without_named
-from tests.unit.generators import cut, cut_lists, readable_text
+from tests.support.generators import cut, cut_lists, readable_text
 
 SECRET = 'p"ä/ss word!&=+<n>'
 

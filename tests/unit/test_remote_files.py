@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from internal.host.files import FileUnavailable, fetch_file
-from tests.agent.local_http import served
+from tests.support.local_http import served
 
 PUBLIC = "http://93.184.215.14"
 MOST = 1_000_000

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from jsonschema_rs import Draft202012Validator
 
 from internal.node.schema import Problem, SchemaUnusable, Unchecked, check_of, fitted, quoted
-from tests.unit.generators import json_values, small_schemas, small_values
+from tests.support.generators import json_values, small_schemas, small_values
 
 OLD = "http://json-schema.org/draft-07/schema#"
 NULL = {"type": "null"}

@@ -21,7 +21,7 @@ from internal.sources import (
     source_list,
 )
 from prompt import template
-from tests.unit.generators import any_text, finite_numbers, joined, text_from_the_host
+from tests.support.generators import any_text, finite_numbers, joined, text_from_the_host
 
 KNOWLEDGE: dict[str, Any] = {
     "metadata": {

@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from internal.errors import InvalidParameters
 from internal.memory.records import AnswerRecord, CallRecord, RoundRecord, State, UserRecord
 from internal.memory.state import MAX_ENTRIES, MAX_LENGTH, MAX_UNPACKED, VERSION, decode, encode
-from tests.unit.generators import any_text, json_values
-from tests.unit.states import states
+from tests.support.generators import any_text, json_values
+from tests.support.states import states
 
 HEAD = "gpt5-agent-state.1."
 CALL = {"id": "a", "provider": "shop", "tool": "order", "arguments": "{}"}

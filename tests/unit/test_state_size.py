@@ -25,7 +25,7 @@ from internal.memory.records import (
     UserRecord,
 )
 from internal.memory.state import MAX_ENTRIES, MAX_LENGTH, MAX_WAITING, decode, encode, size_of_waiting
-from tests.unit.states import states
+from tests.support.states import states
 
 KEPT = 1_000
 

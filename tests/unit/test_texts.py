@@ -28,9 +28,9 @@ from internal.text.texts import (
     without_escaped_nul,
 )
 from prompt import template
+from tests.support.generators import any_text, json_objects, json_values
+from tests.support.generators import joined as drawn
 from tests.support.wire import model, tool
-from tests.unit.generators import any_text, json_objects, json_values
-from tests.unit.generators import joined as drawn
 
 json_with_any_text: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | any_text,

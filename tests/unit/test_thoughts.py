@@ -16,7 +16,7 @@ from internal.text.thoughts import (
     without_thoughts,
     without_was_thought,
 )
-from tests.unit.generators import cut, cut_lists, joined
+from tests.support.generators import cut, cut_lists, joined
 
 TAG = re.compile(r"</?think(?:\s[^<>]{0,100})?>", re.IGNORECASE)
 PARTS = ["<think>", "</think>", "<THINK a='b'>", "</Think >", "<thi", "nk>", "</", "`", "```", "~~~", "````"]

@@ -17,7 +17,7 @@ from internal.events import MAX_FILE_BYTES, MAX_NAME_LENGTH, ExternalImage, Host
 from internal.host.files import FileBytes, FileRefused, read_local_file
 from internal.host.session import WireMessage, wellformed_message
 from internal.text.secrets import KnownSecrets, Redactor
-from tests.unit.generators import any_text, json_values
+from tests.support.generators import any_text, json_values
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
 HOSTED = "/files/tools/0a1b-2c3d.png"

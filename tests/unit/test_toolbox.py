@@ -12,9 +12,9 @@ from jsonschema_rs import meta
 
 from internal.calls.judging import ArgumentsInvalid, validate_arguments
 from internal.node.tools import Toolbox, build_toolbox, name_files
+from tests.support.builders import file, parameter_of, tool_of
+from tests.support.generators import text_from_the_host
 from tests.support.wire import parameter, tool
-from tests.unit.builders import file, parameter_of, tool_of
-from tests.unit.generators import text_from_the_host
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 

@@ -17,7 +17,7 @@ from internal.tooling import (
     unknown_tool_error,
     without_quote,
 )
-from tests.unit.generators import any_text, joined, json_objects, json_values
+from tests.support.generators import any_text, joined, json_objects, json_values
 
 SCRAPS = ["{", "}", '"a"', ":", ",", "1", "1e999", "NaN", "-Infinity", "[", "]", '"\\ud83d"', "null", "tru", " ", "\n"]
 

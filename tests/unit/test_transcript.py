@@ -26,11 +26,11 @@ from internal.node.model import ModelSelection
 from internal.tooling import MAX_ARGUMENTS_LENGTH
 from internal.transcript.transcript import SHORTENINGS, Content, Transcript, Weight, Window, estimate_tokens, weight_of
 from prompt import template
-from tests.agent.scenes import check_prompt
+from tests.support.builders import ended
+from tests.support.generators import any_text, json_objects, json_values, readable_text, text_from_the_host
 from tests.support.host import ScriptedModel, Tools, make_session
+from tests.support.scenes import check_prompt
 from tests.support.wire import model, says
-from tests.unit.builders import ended
-from tests.unit.generators import any_text, json_objects, json_values, readable_text, text_from_the_host
 
 OPENING: list[PromptMessage] = [
     SystemPromptMessage(content="system"),

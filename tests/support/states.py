@@ -20,7 +20,7 @@ from internal.memory.records import (
     ToolRecord,
     UserRecord,
 )
-from tests.unit.generators import json_objects, readable_text
+from tests.support.generators import json_objects, readable_text
 
 _texts = readable_text.map(lambda text: text.replace("\0", ""))
 _arguments = json_objects.map(lambda value: json.dumps(value, ensure_ascii=False))
