@@ -6,7 +6,7 @@
 
 It holds the files that `.difyignore` leaves in, which git must know. The plugin gets READMEs for somebody who has just
 installed it, from docs/package/README*.md; what those share with the repository's READMEs stands in the latter, between
-markers. An example gets what its `main.py` takes from examples/shared.
+markers. An example gets the packages of examples/shared that it imports.
 
 Dify's page for a plugin shows a line's end as a break, half of a table, no relative link and no picture of the package
 (docs/host-facts.md, "The page of a plugin").
@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 PLUGIN = "gpt5_agent"
 SHARED_CODE = "shared"
-"""The folder in examples/ with what several of them use."""
+"""The folder in examples/ with the packages that several of them use."""
 TEMPLATES = ROOT / "docs" / "package"
 PAGES = {
     "en_US": "README.md",
@@ -95,25 +95,26 @@ def stage_example(name: str, target: Path) -> tuple[str, ...]:
     if not main.is_file():
         names = ", ".join(sorted(file.parent.name for file in ROOT.glob("examples/*/main.py")))
         raise ValueError(f"there is no example {name!r} with a plugin; there are {names}")
-    shared = [main.parents[1] / SHARED_CODE] if f'"{SHARED_CODE}"' in main.read_text(encoding="utf-8") else []
-    return laid_out(target, main.parent, *shared)
+    sources = "\n".join(file.read_text(encoding="utf-8") for file in main.parent.rglob("*.py"))
+    packages = [each for each in sorted((main.parents[1] / SHARED_CODE).iterdir()) if f"from {each.name}." in sources]
+    return laid_out(target, main.parent, *packages)
 
 
-def laid_out(target: Path, *folders: Path) -> tuple[str, ...]:
-    """Copy what each folder has for a package, in place of what `target` held."""
-    every = [Contents.of(folder) for folder in folders]
-    for contents in every:
+def laid_out(target: Path, plugin: Path, *packages: Path) -> tuple[str, ...]:
+    """Copy what the plugin has for a package, and the Python packages, in place of what `target` held."""
+    every = {target: Contents.of(plugin), **{target / each.name: Contents.of(each) for each in packages}}
+    for contents in every.values():
         if strange := unknown_files(contents):
             names = ", ".join(folded(strange, contents.paths))
             raise ValueError(
                 f"git does not know {names}; git add what belongs to the plugin, and name the rest in .difyignore"
             )
     shutil.rmtree(target, ignore_errors=True)
-    for contents in every:
+    for folder, contents in every.items():
         for path in contents.paths:
-            (target / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(contents.directory / path, target / path)
-    return tuple(path for contents in every for path in changed_files(contents))
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(contents.directory / path, folder / path)
+    return tuple(path for contents in every.values() for path in changed_files(contents))
 
 
 def main(arguments: Sequence[str]) -> int:

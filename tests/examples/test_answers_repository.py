@@ -1,20 +1,19 @@
 """The answers of examples/answers in both databases."""
 
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from answering.domain.answer import Answer
-from answering.domain.errors import AnswerSystemError
-from answering.domain.identifiers import AnswerId, DocumentId
-from answering.domain.question import Question
+from answering.domain.answer import Answer, Unanswered
+from answering.domain.errors import AnswerSystemError, BusinessCode
 from answering.domain.retrieval import RetrievalContext, RetrievedDocument
-from answering.storage.answers import AnswerRepository
+from answering.domain.values import AnswerId, DocumentId, Question, SimilarityScore
+from answering.storage.answers import AnswerRepository, UnansweredRepository
 from answering.storage.tables import SourceRow, make_tables
 from sqlalchemy import URL, func, select
 from tool_layer.database import Database
 
 MIDNIGHT = datetime(2026, 11, 22, tzinfo=UTC)
-DAY = MIDNIGHT.date()
+DAY = timedelta(days=1)
 
 
 @pytest.fixture
@@ -29,7 +28,7 @@ def repository(database: Database) -> AnswerRepository:
 
 def answer(number: int, generated_at: datetime) -> Answer:
     documents = tuple(
-        RetrievedDocument(DocumentId(f"{name}.md"), name.title(), f"Text of {name}。", 0.1234567890123)
+        RetrievedDocument(DocumentId(f"{name}.md"), name.title(), f"Text of {name}。", SimilarityScore(0.1234567890123))
         for name in ("one", "two")
     )
     context = RetrievalContext(Question(f"質問 {number}?"), documents)
@@ -46,7 +45,7 @@ def test_an_answer_comes_back_as_it_was(repository: AnswerRepository) -> None:
 def test_a_time_of_another_zone_is_stored_in_utc(repository: AnswerRepository) -> None:
     repository.save(answer(1, datetime(2026, 11, 23, 8, 59, 59, tzinfo=timezone(timedelta(hours=9)))))
 
-    assert repository.between(DAY, DAY).total == 1
+    assert repository.between(MIDNIGHT, MIDNIGHT + DAY).total == 1
 
 
 def test_the_recent_ones_are_paged_with_a_total(repository: AnswerRepository) -> None:
@@ -65,22 +64,34 @@ def test_the_recent_ones_are_paged_with_a_total(repository: AnswerRepository) ->
     assert all(len(each.sources) == 2 for page in pages for each in page.answers)
 
 
-def test_those_between_two_dates_include_both_days(repository: AnswerRepository) -> None:
+def test_those_between_two_instants_begin_with_the_first_and_end_before_the_last(repository: AnswerRepository) -> None:
     moments = {
         1: MIDNIGHT - timedelta(microseconds=1),
         2: MIDNIGHT,
-        3: MIDNIGHT + timedelta(days=2) - timedelta(microseconds=1),
-        4: MIDNIGHT + timedelta(days=2),
+        3: MIDNIGHT + DAY - timedelta(microseconds=1),
+        4: MIDNIGHT + DAY,
     }
     for number, moment in moments.items():
         repository.save(answer(number, moment))
 
-    found = repository.between(DAY, DAY + timedelta(days=1), size=1)
+    found = repository.between(MIDNIGHT, MIDNIGHT + DAY, size=1)
 
     assert ([each.id.value for each in found.answers], found.total) == (["answer-3"], 2)
-    assert repository.between(DAY, DAY + timedelta(days=1), size=1, page=2).answers[0].id.value == "answer-2"
-    assert repository.between(date.min, date.max).total == 4
-    assert repository.between(DAY + timedelta(days=1), DAY).total == 0
+    assert repository.between(MIDNIGHT, MIDNIGHT + DAY, size=1, page=2).answers[0].id.value == "answer-2"
+    whole = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+    assert repository.between(*whole).total == 4
+    assert repository.between(MIDNIGHT + DAY, MIDNIGHT).total == 0
+
+
+def test_unanswered_questions_are_kept_with_time_and_reason(database: Database) -> None:
+    unanswered = UnansweredRepository(database)
+    first = Unanswered(Question("駐車場は?"), BusinessCode.NO_RELEVANT_DOCUMENTS, MIDNIGHT)
+    second = Unanswered(Question("drill"), BusinessCode.INDEX_NOT_AVAILABLE, MIDNIGHT + timedelta(hours=1))
+    for each in (first, second):
+        unanswered.record(each)
+
+    assert unanswered.between(MIDNIGHT, MIDNIGHT + DAY) == [second, first]
+    assert unanswered.between(MIDNIGHT, MIDNIGHT + timedelta(hours=1)) == [first]
 
 
 def test_answers_of_the_same_moment_have_one_order(repository: AnswerRepository) -> None:

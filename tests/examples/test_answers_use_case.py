@@ -3,24 +3,37 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 
 import pytest
 from answering.application.generate_and_reply import GenerateAndReply, Reply
-from answering.application.searching import HOW_TO_BUILD, SearchService
-from answering.domain.answer import Answer
+from answering.application.searching import HOW_TO_BUILD, SearchQuery, SearchService
+from answering.domain.answer import Answer, Unanswered
 from answering.domain.errors import AnswerBusinessError, AnswerSystemError, BusinessCode, SystemCode
-from answering.domain.identifiers import AnswerId, DocumentId
 from answering.domain.ports import Page
-from answering.domain.question import Question
 from answering.domain.retrieval import RetrievalContext, SearchResult
+from answering.domain.values import AnswerId, DocumentId, Question, SimilarityScore
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 FOUND = (
-    SearchResult(DocumentId("fees.md"), "Fees", 0, "200 yen.", 0.6),
-    SearchResult(DocumentId("loans.md"), "Loans", 0, "7 days.", 0.5),
+    SearchResult(DocumentId("fees.md"), "Fees", 0, "200 yen.", SimilarityScore(0.6), SimilarityScore(0)),
+    SearchResult(DocumentId("loans.md"), "Loans", 0, "7 days.", SimilarityScore(0.5), SimilarityScore(0)),
 )
 CONTENT = "Seven days [2], else 200 yen [1]."
+
+
+@dataclass
+class Records:
+    kept: list[Unanswered] = field(default_factory=list[Unanswered])
+    fails: bool = False
+
+    def record(self, unanswered: Unanswered) -> None:
+        if self.fails:
+            raise AnswerSystemError(SystemCode.SAVE_FAILED, "disk full")
+        self.kept.append(unanswered)
+
+    def between(self, _begin: datetime, _end: datetime) -> Sequence[Unanswered]:
+        raise NotImplementedError
 
 
 @dataclass
@@ -31,9 +44,10 @@ class World:
     content: str | Exception = CONTENT
     save_fails: Exception | None = None
     happened: list[object] = field(default_factory=list[object])
+    records: "Records" = field(default_factory=Records)
 
-    def search(self, question: Question) -> Sequence[SearchResult]:
-        self.happened.append(("search", question.text))
+    def search(self, query: SearchQuery) -> Sequence[SearchResult]:
+        self.happened.append(("search", query.text))
         return raised_or(self.found)
 
     def generate(self, context: RetrievalContext) -> str:
@@ -48,7 +62,7 @@ class World:
     def recent(self, *, page: int = 1, size: int = 20) -> Page:
         raise NotImplementedError
 
-    def between(self, first: date, last: date, *, page: int = 1, size: int = 20) -> Page:
+    def between(self, begin: datetime, end: datetime, *, page: int = 1, size: int = 20) -> Page:
         raise NotImplementedError
 
     def reply(self, reply: Reply) -> None:
@@ -56,7 +70,7 @@ class World:
 
     def ask(self, question: str, *, saves_answers: bool = True) -> Reply:
         GenerateAndReply(
-            SearchService(self),
+            SearchService(self, self.records, lambda: NOW),
             self,
             self,
             self.reply,
@@ -128,6 +142,17 @@ def test_without_documents_no_model_is_asked(found: Exception | Sequence[SearchR
     assert world.steps == ["search", "reply"]
     assert (reply.code, reply.answer) == (code, None)
     assert said in reply.text
+    is_of_business = isinstance(reply.code, BusinessCode)
+    assert [(each.question, each.reason, each.asked_at) for each in world.records.kept] == (
+        [(Question("How long?"), code, NOW)] if is_of_business else []
+    )
+
+
+def test_a_record_that_cannot_be_kept_changes_no_reply(caplog: pytest.LogCaptureFixture) -> None:
+    world = World(found=(), records=Records(fails=True))
+
+    assert world.ask("How long?").code == "ANSWER_NO_RELEVANT_DOCUMENTS"
+    assert "was not recorded. ANSWER_SAVE_FAILED: disk full" in caplog.text
 
 
 def test_an_empty_question_is_not_searched() -> None:

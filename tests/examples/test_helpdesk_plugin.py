@@ -119,11 +119,13 @@ def test_both_tools_at_once_on_missing_indexes(helpdesk_plugin: StdioPlugin, tmp
         }
     )
     text, sources = messages(answers["first"])
-    assert text["message"]["text"].startswith(f"The 3 past questions most similar to: {question}\nNo OpenAI key is set")
+    assert text["message"]["text"].startswith(
+        f"The 2 past questions most similar to: {question}\nSimilarity was computed by"
+    )
     resources = sources["message"]["retriever_resources"]
-    assert [resource["position"] for resource in resources] == [1, 2, 3]
+    assert [resource["position"] for resource in resources] == [1, 2]
     assert "Google Authenticator" in resources[0]["content"]
-    assert len({resource["document_id"] for resource in resources}) == 3
+    assert len({resource["document_id"] for resource in resources}) == 2
     for resource in resources:
         assert resource["document_name"] in text["message"]["text"]
         assert resource["content"] in text["message"]["text"]
@@ -138,7 +140,7 @@ def test_both_tools_at_once_on_missing_indexes(helpdesk_plugin: StdioPlugin, tmp
     assert blank["message"]["text"].startswith("search_qa error: The question is blank")
     (language,) = messages(answers["language"])
     assert "'fr' is unknown" in language["message"]["text"]
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["manual.sqlite3", "qa-ngrams.sqlite3"]
+    assert sorted(file.name.partition("-")[0] for file in tmp_path.iterdir()) == ["manual.sqlite3", "qa"]
 
 
 @pytest.mark.e2e
@@ -162,7 +164,7 @@ def test_a_key_selects_the_api_and_a_wrong_key_is_an_error_that_hides_it(helpdes
         "Similarity was computed by meaning, with the embedding model text-embedding-3-small."
         in text["message"]["text"]
     )
-    assert len(sources["message"]["retriever_resources"]) == 3
+    assert sources["message"]["retriever_resources"]
     assert messages(answers["good check"]) == [{"result": True}]
     for session in ("bad", "bad check"):
         (error,) = answers[session]

@@ -10,18 +10,19 @@ from typing import Any
 
 import apsw
 import pytest
-from helpdesk_search.answers_index import index_of_answers
-from helpdesk_search.answers_search import find_alike, question_vector
-from helpdesk_search.ngrams import DIMENSIONS, NgramEmbedding
+from helpdesk_search.answers_index import find_alike, index_of_answers
 from helpdesk_search.search import find
 from helpdesk_search.terms import parse_terms
 from helpdesk_search.wording import answers_as_text, hits_as_text, pair
+from meaning.embeddings import BundledEmbedding
 
 from devhost.cli.commands import main
 from devhost.models.scripted.script import Script, Turn
 
+from .conftest import HELPDESK
+
 NAMES = ["two-topics", "single-topic", "not-found"]
-LOCAL = NgramEmbedding()
+LOCAL = BundledEmbedding()
 
 
 class Scenario:
@@ -46,8 +47,8 @@ class Scenario:
                 hits = find(self._manual, parse_terms(arguments["terms"]), arguments["language"])
                 searches.append((hits_as_text(arguments["terms"], hits), [hit.text for hit in hits]))
             elif call.name == "search_qa":
-                vector = question_vector(LOCAL, arguments["question"])
-                found = find_alike(self._answers, vector, LOCAL.least_similarity, arguments["language"])
+                (vector,) = LOCAL.vectors([arguments["question"]])
+                found = find_alike(self._answers, vector, LOCAL.least_of_questions, arguments["language"])
                 said = answers_as_text(arguments["question"], found, LOCAL.described)
                 searches.append((said, [pair(likeness) for likeness in found]))
         return searches
@@ -61,8 +62,7 @@ class Scenario:
 
 @pytest.fixture(scope="module")
 def past_answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[apsw.Connection]:
-    folder = Path(__file__).resolve().parents[2] / "examples" / "helpdesk" / "qa"
-    with closing(index_of_answers(folder, tmp_path_factory.mktemp("index"), LOCAL, DIMENSIONS).open()) as index:
+    with closing(index_of_answers(HELPDESK / "qa", tmp_path_factory.mktemp("index"), LOCAL, 512).open()) as index:
         yield index
 
 
@@ -141,12 +141,11 @@ def test_the_answer_cites_only_sources_that_exist(scenario: Scenario) -> None:
         ("[1]", "Set up authenticator app"),
         ("[2]", "32-character key"),
         ("[3]", "recovery codes"),
-        ("[4]", "single addresses"),
-        ("[5]", "the recipient has left the workspace"),
-        ("[6]", "open invoice"),
-        ("[7]", "spam folder"),
-        ("[8]", "Admin > Backups > History"),
-        ("[9]", "48 hours"),
+        ("[4]", "the recipient has left the workspace"),
+        ("[5]", "single addresses"),
+        ("[6]", "spam folder"),
+        ("[7]", "Admin > Backups > History"),
+        ("[8]", "48 hours"),
     ],
 )
 def test_a_cited_source_supports_its_statement(scenario: Scenario, number: str, said: str) -> None:
@@ -165,17 +164,8 @@ def test_one_subtask_needs_a_second_attempt(scenario: Scenario) -> None:
 @pytest.mark.parametrize("scenario", ["not-found"], indirect=True)
 def test_what_is_not_found_is_in_neither_source(scenario: Scenario) -> None:
     assert scenario.sources == {}
-    assert "neither" in str(scenario.script.turns[-1].text)
-
-
-@pytest.mark.parametrize("strategy", ["gpt5_function_calling", "gpt5_react", "gpt5_plan_and_reflect"])
-@pytest.mark.parametrize("scenario", [None, "as-data", *NAMES])
-def test_every_script_plays_under_every_strategy(
-    scenario: str | None, strategy: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    chosen = [] if scenario is None else ["--scenario", scenario]
-    assert main(["run", "--scripted", "--example", "helpdesk", *chosen, "--strategy", strategy]) == 0
-    assert "turns that no model call asked for" not in capsys.readouterr().out
+    assert "We go on investigating" in str(scenario.script.turns[-1].text)
+    assert "@" not in str(scenario.script.turns[-1].text)
 
 
 @pytest.mark.parametrize("strategy", ["gpt5_function_calling", "gpt5_plan_and_reflect"])

@@ -40,8 +40,10 @@ def test_the_plugin_starts_from_its_package_alone(plugin: Path, tmp_path: Path) 
         assert started.manifest["name"] == PluginDeclaration.read(plugin).manifest.name
 
 
-def test_what_examples_share_stands_once() -> None:
+def test_what_examples_share_stands_once_and_a_package_has_only_what_it_uses(tmp_path: Path) -> None:
     assert [layer.parent.name for layer in (ROOT / "examples").glob("*/tool_layer")] == ["shared"]
+    stage_example("helpdesk", tmp_path)
+    assert [(tmp_path / name).is_dir() for name in ("meaning", "tool_layer")] == [True, False]
 
 
 def test_an_example_that_does_not_exist_is_named(tmp_path: Path) -> None:

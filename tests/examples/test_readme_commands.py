@@ -55,7 +55,6 @@ def reader(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.Monke
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("devhost.models.scripted.model.time", SimpleNamespace(sleep=lambda _seconds: None))
-    monkeypatch.setattr("sys.stdin", StringIO())
     monkeypatch.chdir(copy)
     lender = Lender(frozenset({copy, *(copy / "examples" / name for name in example_names())}))
     with lender.lends(), ExitStack() as opened:
@@ -67,6 +66,7 @@ def typed(command: Command, reader: pytest.MonkeyPatch, *more: str) -> str:
     """What is wrong with how it ended; empty if nothing is."""
     program, *arguments = command.words
     output = StringIO()
+    reader.setattr("sys.stdin", StringIO("".join(Path(file).read_text(encoding="utf-8") for file in command.read)))
     try:
         with redirect_stdout(output), redirect_stderr(output):
             if command.devhost:
@@ -85,6 +85,8 @@ def typed(command: Command, reader: pytest.MonkeyPatch, *more: str) -> str:
     except SystemExit as ended:
         code = 0 if not ended.code else 1
     said = output.getvalue()
+    for file in command.written:
+        Path(file).write_text(said, encoding="utf-8")
     return f"{command.line}\n{code}\n{said}" if code or "Traceback" in said or "has no turn" in said else ""
 
 

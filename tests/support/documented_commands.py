@@ -23,6 +23,8 @@ class Command:
     words: tuple[str, ...]
     written: tuple[str, ...] = ()
     """Files to which the shell writes its output."""
+    read: tuple[str, ...] = ()
+    """Files that the shell gives it as input."""
     variables: str = ""
     """Those that stand in front of it."""
 
@@ -55,18 +57,20 @@ def _split(line: str, variables: str) -> Iterator[Command]:
     """One command for each part of a line that `&&` joins; what reads from a pipe is left out."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
-    words, written, piped = list[str](), list[str](), list[str]()
+    words, written, read, piped = list[str](), list[str](), list[str](), list[str]()
     taker = words
     for word in [*lexer, "&&"]:
         match word:
             case ">":
                 taker = written
+            case "<":
+                taker = read
             case "|":
                 taker = piped
             case "&&" | "&":
                 if words:
-                    yield Command(line, tuple(words), tuple(written), variables)
-                words, written = [], []
+                    yield Command(line, tuple(words), tuple(written), tuple(read), variables)
+                words, written, read = [], [], []
                 taker = words
             case _:
                 taker.append(word)

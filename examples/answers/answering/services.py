@@ -7,10 +7,10 @@ from tool_layer.address import database_url
 from tool_layer.database import Database
 
 from answering.application.generate_and_reply import GenerateAndReply, Reply
-from answering.application.searching import SearchService
+from answering.application.searching import Search, SearchService
 from answering.application.syncing import SyncService
-from answering.domain.ports import Answers, Generator
-from answering.storage.answers import AnswerRepository
+from answering.domain.ports import Answers, Generator, UnansweredQuestions
+from answering.storage.answers import AnswerRepository, UnansweredRepository
 from answering.storage.passages import PassageRepository
 from answering.storage.tables import make_tables
 
@@ -25,8 +25,12 @@ def open_database(credentials: Mapping[str, object]) -> Database:
     )
 
 
+def search_of(database: Database) -> Search:
+    return PassageRepository(database)
+
+
 def search_service(database: Database) -> SearchService:
-    return SearchService(PassageRepository(database))
+    return SearchService(search_of(database), UnansweredRepository(database))
 
 
 def sync_service(database: Database) -> SyncService:
@@ -35,6 +39,10 @@ def sync_service(database: Database) -> SyncService:
 
 def answers_of(database: Database) -> Answers:
     return AnswerRepository(database)
+
+
+def unanswered_of(database: Database) -> UnansweredQuestions:
+    return UnansweredRepository(database)
 
 
 def generate_and_reply(

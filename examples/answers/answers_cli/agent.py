@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 from answering.domain.errors import AnswerSystemError, SystemCode
 from answering.domain.retrieval import RetrievalContext
+from answering.domain.values import PromptTemplate
 
 from devhost import Host, HostError, ModelBackend, Run, RunError
 from devhost.node.outputs.run import MODEL_ERRORS
 
-from .prompt import parameters, variables
+from .prompt import INSTRUCTION, parameters, variables
 
 STRATEGIES = ("gpt5_function_calling", "gpt5_react", "gpt5_plan_and_reflect")
 
@@ -24,6 +25,7 @@ class AgentGenerator:
     """Called once for each answer, so that a question without documents starts nothing."""
     choose_model: Callable[[RetrievalContext], ModelBackend]
     strategy: str = STRATEGIES[0]
+    prompt: PromptTemplate = INSTRUCTION
     ended: Callable[[Run], None] = lambda _: None
     """Is told of each run."""
 
@@ -32,7 +34,7 @@ class AgentGenerator:
             with self.open_host() as host:
                 run = host.run(
                     self.strategy,
-                    parameters(),
+                    parameters(context, self.prompt),
                     model=self.choose_model(context),
                     tools=(),
                     variables=variables(context),

@@ -1,19 +1,28 @@
-"""The commands `sync`, `ask`, `list` and `audit`.
+"""The commands `sync`, `ask`, `list`, `audit` and `evaluate`.
 
 Exit codes: 0 it worked, 1 there is no answer, 2 for a mistake in the command or its settings.
 """
 
 import logging
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 import click
 from answering.application.generate_and_reply import Reply
 from answering.domain.retrieval import RetrievalContext
+from answering.domain.values import PromptTemplate
 from answering.index.folder import UnreadableError
-from answering.services import VARIABLE, answers_of, generate_and_reply, open_database, sync_service
+from answering.services import (
+    PLUGIN_FOLDER,
+    VARIABLE,
+    answers_of,
+    generate_and_reply,
+    open_database,
+    sync_service,
+    unanswered_of,
+)
 from tool_layer.address import CREDENTIAL
 from tool_layer.audit import audit_lines
 from tool_layer.database import Database
@@ -26,7 +35,9 @@ from devhost.models.scripted.script import Script
 from devhost.options import takes
 
 from .agent import STRATEGIES, AgentGenerator
-from .output import page_lines, reply_lines, sync_lines
+from .evaluating import evaluation_lines
+from .output import page_lines, reply_lines, sync_lines, unanswered_lines
+from .prompt import INSTRUCTION
 from .scripted import NOTICE, script_for
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -76,14 +87,28 @@ def sync(database: Database, folder: Path) -> None:
     show_envvar=True,
     help="Save the answer with its sources; by default yes.",
 )
+@click.option(
+    "--system-prompt",
+    metavar="TEXT",
+    default=INSTRUCTION,
+    envvar="ANSWERS_SYSTEM_PROMPT",
+    show_envvar=True,
+    help="What the agent is told, in place of the text in answers_cli/prompt.py; {documents} are the titles found.",
+)
 @takes(model_options=ModelOptions)
 @click.pass_obj
-def ask(database: Database, question: str, strategy: str, *, saves: bool, model_options: ModelOptions) -> int:
+def ask(  # noqa: PLR0913 - its options
+    database: Database, question: str, strategy: str, *, saves: bool, system_prompt: str, model_options: ModelOptions
+) -> int:
     """Answer a question from the index; no key is needed."""
     _refuse_wrong_options(model_options)
+    try:
+        prompt = PromptTemplate(system_prompt)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--system-prompt") from None
     replies: list[Reply] = []
     generator = AgentGenerator(
-        partial(Host.start, REPOSITORY), partial(_choose_model, model_options, strategy), strategy
+        partial(Host.start, REPOSITORY), partial(_choose_model, model_options, strategy), strategy, prompt
     )
 
     def show(reply: Reply) -> None:
@@ -105,32 +130,45 @@ def _refuse_wrong_options(options: ModelOptions) -> None:
     options.choose(Script.of({"query": "", "turns": [{"text": ""}]}), "")
 
 
-DAY = click.DateTime(["%Y-%m-%d"])
+DAY = "%Y-%m-%d"
+INSTANT = click.DateTime([DAY, "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"])
+FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 @commands.command("list")
-@click.option("--from", "first", type=DAY, help="The first day, in UTC, such as 2026-11-01.")
-@click.option("--to", "last", type=DAY, help="The last day, which is included.")
+@click.option("--from", "first", type=INSTANT, help="A day or an instant in UTC: 2026-11-01, 2026-11-01T08:30.")
+@click.option("--to", "last", type=INSTANT, help="A day, which is included, or an instant, which is not.")
 @click.option("--page", type=click.IntRange(1, 1_000_000), default=1, show_default=True)
 @click.option("--size", type=click.IntRange(1, 1000), default=20, show_default=True, help="Answers on a page.")
 @click.pass_obj
 def list_(database: Database, first: datetime | None, last: datetime | None, page: int, size: int) -> None:
-    """Show saved answers, the newest first."""
-    answers = answers_of(database)
-    if first is None and last is None:
-        found = answers.recent(page=page, size=size)
-    else:
-        begin, end = first.date() if first else date.min, last.date() if last else date.max
-        found = answers.between(begin, end, page=page, size=size)
-    _print(page_lines(found, page))
+    """Show saved answers and the questions without one, the newest first."""
+    begin = first.replace(tzinfo=UTC) if first else FIRST
+    end = last.replace(tzinfo=UTC) if last else LAST
+    if last and last.time() == last.min.time():
+        end += timedelta(days=1)
+    _print(page_lines(answers_of(database).between(begin, end, page=page, size=size), page))
+    _print(unanswered_lines(unanswered_of(database).between(begin, end)))
 
 
 @commands.command()
 @click.argument("conversation", required=False)
 @click.pass_obj
 def audit(database: Database, conversation: str | None) -> None:
-    """Show what the tool was asked and what it returned, of a conversation or of all."""
+    """Show what the tool was asked and returned, of a conversation; or of all, with the questions without an answer."""
     _print(audit_lines(steps_of(database, conversation)))
+    if conversation is None:
+        _print(unanswered_lines(unanswered_of(database).between(FIRST, LAST)))
+
+
+@commands.command()
+@click.argument(
+    "questions", metavar="[FILE]", default=PLUGIN_FOLDER / "questions.yaml", type=click.Path(path_type=Path)
+)
+@click.pass_obj
+def evaluate(database: Database, questions: Path) -> None:
+    """Show what letters, meaning and both find of each question in FILE."""
+    _print(evaluation_lines(database, questions))
 
 
 def _print(lines: Iterable[str]) -> None:

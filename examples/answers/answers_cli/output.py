@@ -1,10 +1,10 @@
 """What a person reads in the terminal: a reply with its sources, what a sync did, and earlier answers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from answering.application.generate_and_reply import Reply
 from answering.application.syncing import Synced
-from answering.domain.answer import Answer
+from answering.domain.answer import Answer, Unanswered
 from answering.domain.ports import Page
 
 
@@ -37,3 +37,8 @@ def page_lines(page: Page, number: int) -> Iterator[str]:
         yield from (f"    {line}" for line in answer.content.splitlines())
         yield from (f"    {source.id}  {source.document_id}" for source in answer.sources)
     yield f"Page {number}: {len(page.answers)} of {page.total} answers"
+
+
+def unanswered_lines(unanswered: Sequence[Unanswered]) -> Iterator[str]:
+    for each in unanswered:
+        yield f"{each.asked_at:%Y-%m-%d %H:%M} UTC  unanswered: {each.reason}  {each.question}"

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from answering.domain.retrieval import RetrievalContext
+from answering.domain.values import PromptTemplate
 
-INSTRUCTION = (
+INSTRUCTION = PromptTemplate(
     "You answer questions about the organisation whose documents are in the context. Say only what they say, in the "
     "language of the question, and put the number of the source behind each statement, like [1]. If they do not answer "
     "the question, say so."
@@ -13,9 +14,9 @@ FOUND = "search.result"
 """The workflow's variable that holds what the search found, as if a search node stood before the Agent node."""
 
 
-def parameters() -> Mapping[str, object]:
+def parameters(context: RetrievalContext, prompt: PromptTemplate) -> Mapping[str, object]:
     return {
-        "instruction": INSTRUCTION,
+        "instruction": prompt.filled(tuple(document.title for document in context.documents)),
         "query": {"variable": "sys.query"},
         "context": {"variable": FOUND},
         "maximum_iterations": 3,

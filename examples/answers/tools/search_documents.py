@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from answering.application.searching import explained
 from answering.domain.errors import AnswerBusinessError
-from answering.domain.question import Question
 from answering.domain.retrieval import RetrievalContext
+from answering.domain.values import Question
 from answering.services import open_database, search_service
 from dify_plugin.entities.tool import ToolInvokeMessage
 from pydantic import Field

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .digest import digest
 from .errors import AnswersError
+from .making import digest
 from .manual import LANGUAGES
 
 COLUMNS = ("id", "answered_on", "topic", "question", "answer")

@@ -1,22 +1,25 @@
-"""The index of past questions.
+"""The index of past questions by meaning, and the search in it.
 
-In: the questions, an embedding and a directory. Out: an index of exactly these. sqlite-vec keeps the vectors. It is
-loaded through apsw, which has an SQLite of its own: many Pythons are built without loadable extensions.
+sqlite-vec keeps the vectors. It is loaded through apsw, which has an SQLite of its own: many Pythons are built without
+loadable extensions.
 """
 
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
 import sqlite_vec
+from meaning.api import EmbeddingError, Vector
+from meaning.embeddings import Embedding, file_part
 
-from .answers import fingerprint, read_answers
-from .embedding import Embedding, Vector
-from .errors import AnswersError, EmbeddingError, IndexUnavailableError
+from .answers import AnsweredQuestion, fingerprint, read_answers
+from .errors import IndexUnavailableError, TermsError
 from .making import MadeIndex
+from .search import ALL_LANGUAGES, BEST
 
 # Part of `made_from`: raise it whenever the tables change, or which parts of a question are embedded.
-_FORMAT = 1
+_FORMAT = 2
 
 _TABLE = """
 CREATE TABLE origin (made_from TEXT NOT NULL);
@@ -36,6 +39,17 @@ _VECTORS = (
     "id INTEGER PRIMARY KEY, language TEXT PARTITION KEY, embedding FLOAT[{dimensions}] DISTANCE_METRIC=cosine)"
 )
 
+LONGEST_QUESTION = 1000
+_SHARE = 0.85
+"""Of the best similarity; what has less shares a word with the question, such as "password", but not the matter."""
+
+_NEAREST = """
+SELECT answered.language, file, ticket, answered_on, topic, question, answer, distance
+FROM likeness JOIN answered ON answered.id = likeness.id
+WHERE embedding MATCH :embedding AND k = :best {in_language}
+ORDER BY distance, answered.id
+"""
+
 _making = threading.Lock()
 
 
@@ -50,7 +64,7 @@ def index_of_answers(
     questions = fingerprint(folder)
     made_from = f"format {_FORMAT}, embedding {embedding.name}, dimensions {dimensions}, questions {questions}"
     return MadeIndex(
-        directory / f"qa-{embedding.file_part}.sqlite3",
+        directory / f"qa-{file_part(embedding)}.sqlite3",
         made_from,
         connect=lambda path: _connect(path, apsw.SQLITE_OPEN_READONLY),
         make=lambda new: _make(new, folder, embedding, dimensions, made_from),
@@ -77,16 +91,13 @@ def _connect(path: Path, flags: int) -> apsw.Connection:
 
 def _make(new: Path, folder: Path, embedding: Embedding, dimensions: int, made_from: str) -> None:
     answers = read_answers(folder)
-    # The topic adds the help desk's words to the customer's. Answers contain too much else to be embedded.
-    vectors = embedding.vectors([f"{answered.topic}\n{answered.question}" for answered in answers])
+    # Answers contain too much else to be embedded.
+    vectors = embedding.vectors([answered.question for answered in answers])
     if len(vectors[0]) != dimensions:
         raise EmbeddingError(
             f"The embeddings have {len(vectors[0])} dimensions, but the question's has {dimensions}; "
             "is the model behind openai_base_url being changed?"
         )
-    for answered, vector in zip(answers, vectors, strict=True):
-        if not any(vector):
-            raise AnswersError(f"{answered.file}, {answered.id}: the question contains no searchable word.")
     connection = _connect(new, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
     try:
         connection.execute("PRAGMA journal_mode = MEMORY")  # the file is not read before it is complete
@@ -104,3 +115,36 @@ def _make(new: Path, folder: Path, embedding: Embedding, dimensions: int, made_f
         raise IndexUnavailableError(f"The index of past questions could not be built: {error}") from error
     finally:
         connection.close()
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """A past question and its similarity to the one asked: 1 is the same, 0 has nothing in common."""
+
+    answered: AnsweredQuestion
+    similarity: float
+
+
+def checked_question(given: object) -> str:
+    question = " ".join(str(given or "").split())
+    if not question:
+        raise TermsError("The question is blank; ask what the customer wants to know, in a sentence.")
+    if len(question) > LONGEST_QUESTION:
+        raise TermsError(f"The question has {len(question)} characters; at most {LONGEST_QUESTION} are compared.")
+    return question
+
+
+def find_alike(
+    index: apsw.Connection,
+    vector: Vector,
+    least_similarity: float,
+    language: str = ALL_LANGUAGES,
+    best: int = BEST,
+) -> list[Likeness]:
+    rows = index.execute(
+        _NEAREST.format(in_language="" if language == ALL_LANGUAGES else "AND likeness.language = :language"),
+        {"embedding": as_blob(vector), "best": best, "language": language},
+    )
+    found = [Likeness(AnsweredQuestion(*row[:-1]), round(min(max(1 - row[-1], 0.0), 1.0), 6)) for row in rows]
+    least = max(least_similarity, _SHARE * found[0].similarity) if found else 0
+    return [likeness for likeness in found if likeness.similarity >= least]

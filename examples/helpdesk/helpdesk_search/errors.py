@@ -4,7 +4,6 @@ HelpdeskError
 ├── TermsError    the caller: the search terms, the question or the language are not usable
 ├── ManualError   the author: the manual that ships with the plugin cannot be read
 ├── AnswersError  the author: the past questions and answers that ship with it cannot be read
-├── EmbeddingError          the operator: the settings of the embeddings API do not work
 └── IndexUnavailableError   the operator: the index cannot be stored in the given place
 """
 
@@ -23,10 +22,6 @@ class ManualError(HelpdeskError):
 
 class AnswersError(HelpdeskError):
     """The past questions and answers are missing or have the wrong format."""
-
-
-class EmbeddingError(HelpdeskError):
-    """The embeddings API refused or cannot be reached; the text never contains the key."""
 
 
 class IndexUnavailableError(HelpdeskError):

@@ -5,10 +5,11 @@ outdated index is rebuilt in another file, which then replaces it in one step: a
 process) sees the old index or the new one, never half of it.
 """
 
+import hashlib
 import os
 import sqlite3
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,3 +123,13 @@ def _identity(path: Path) -> tuple[int, int] | None:
 def _is_temporary(error: Exception) -> bool:
     code = getattr(error, "sqlite_errorcode", getattr(error, "result", None))
     return code is not None and code & 0xFF in _TEMPORARY  # higher bits only add detail
+
+
+def digest(files: Iterable[Path], folder: Path) -> str:
+    """A fingerprint of names and contents: any edit, rename or removal changes it."""
+    made = hashlib.sha256()
+    for file in files:
+        content = file.read_bytes()
+        made.update(f"{file.relative_to(folder).as_posix()}\0{len(content)}\0".encode())
+        made.update(content)
+    return made.hexdigest()

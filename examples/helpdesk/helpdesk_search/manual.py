@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from .digest import digest
 from .errors import ManualError
+from .making import digest
 from .pdf import read_pdf
 
 LANGUAGES = ("ja", "en")

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from .errors import TermsError
 from .folding import fold
-from .stop_words import says_nothing
 
 SHORTEST_INDEXED = 3
 MAX_TERMS = 16
@@ -28,6 +27,24 @@ _HIRAGANA = re.compile("[\u3041-\u309f]")
 _JAPANESE_PARTS = re.compile(
     "[\u30a1-\u30ff]+|[\u3400-\u9fff々]+|[^\u3041-\u30ff\u3400-\u9fff々.,;:!?。、…()\\[\\]'‘’]+"
 )
+
+# Words that say nothing about what a person looks for.
+_WORDS = (
+    "a about after again all am an and another any anything are as at be because been before being but by can cannot"
+    " could did do does doing done for from get got had has have having help here how i if in into is it its just let"
+    " like may me might mine much must my need no not now of on one only or our out please shall should so some someone"
+    " something tell than that the their them then there these they this those to too up us use used using want wants"
+    " was we were what when where which while who whom whose why will with would you your"
+    " can't couldn't didn't doesn't don't hasn't haven't i'm i've isn't it's that's what's where's won't"
+)
+_ENGLISH = frozenset(_WORDS.split())
+# Particles, endings and questions, of which a run of hiragana may consist.
+_HIRAGANA = re.compile(
+    "(?:です|ます|ません|ました|でした|ない|する|した|して|します|しない|したい|すれば|しています|ください|下さい|できる|できない"
+    "|できます|できません|どう|どの|どこ|どれ|どんな|いつ|なぜ|なに|だれ|いい|よい|いる|いない|ある|あり|なり|なる|こと|とき|もの|ため"
+    "|これ|それ|この|その|について|から|まで|より|たら|れば|ので|のに|[のはがをにへともでやかなねよ])+"
+)
+_JAPANESE = frozenset(("方法", "場合", "時", "何", "事"))
 
 
 @dataclass(frozen=True)
@@ -69,4 +86,8 @@ def _meant(word: str) -> list[str]:
     """What a word is searched by: nothing, itself, or the parts of a Japanese sentence that have a meaning."""
     bare = word.strip(_PUNCTUATION)
     parts = [part for part in _JAPANESE_PARTS.findall(bare) if len(part) > 1] if _HIRAGANA.search(bare) else []
-    return [term for term in parts or [bare] if term and not says_nothing(term)]
+    return [term for term in parts or [bare] if term and not _says_nothing(term)]
+
+
+def _says_nothing(word: str) -> bool:
+    return word.replace("’", "'") in _ENGLISH or word in _JAPANESE or _HIRAGANA.fullmatch(word) is not None

@@ -5,7 +5,7 @@ Hits are called "Hit 1", not "[1]": the agent uses bracketed numbers for the sou
 
 from collections.abc import Sequence
 
-from .answers_search import Likeness
+from .answers_index import Likeness
 from .search import Hit
 
 ENDS = tuple(".?!。？！")

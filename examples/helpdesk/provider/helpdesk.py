@@ -6,9 +6,10 @@ from typing import Any
 
 from dify_plugin import ToolProvider
 from dify_plugin.errors.tool import ToolProviderCredentialValidationError
-from helpdesk_search.embedding_choice import KEY_CREDENTIAL, chosen_embedding
 from helpdesk_search.errors import HelpdeskError
 from helpdesk_search.location import index_directory
+from meaning.api import EmbeddingError
+from meaning.embeddings import KEY_CREDENTIAL, chosen_embedding
 
 _PLUGIN_FOLDER = Path(__file__).resolve().parent.parent
 
@@ -20,5 +21,5 @@ class HelpdeskProvider(ToolProvider):
             embedding = chosen_embedding(credentials, os.environ)
             if credentials.get(KEY_CREDENTIAL):
                 embedding.vectors(["Is this key good?"])  # only a call shows whether it is
-        except HelpdeskError as error:
+        except (HelpdeskError, EmbeddingError) as error:
             raise ToolProviderCredentialValidationError(str(error)) from None  # the host would show the traceback

@@ -10,13 +10,12 @@ from typing import Any
 
 from dify_plugin import Tool
 from dify_plugin.entities.tool import ToolInvokeMessage
-from helpdesk_search.answers_index import index_of_answers
-from helpdesk_search.answers_search import Likeness, checked_question, find_alike, question_vector
-from helpdesk_search.embedding_choice import chosen_embedding
+from helpdesk_search.answers_index import Likeness, checked_question, find_alike, index_of_answers
 from helpdesk_search.errors import TermsError
 from helpdesk_search.location import index_directory
 from helpdesk_search.search import checked_language
 from helpdesk_search.wording import answers_as_text, named, pair
+from meaning.embeddings import chosen_embedding
 
 _PLUGIN_FOLDER = Path(__file__).resolve().parent.parent
 type _Resource = ToolInvokeMessage.RetrieverResourceMessage.RetrieverResource
@@ -29,9 +28,9 @@ class SearchQaTool(Tool):
             language = checked_language(tool_parameters.get("language"))
             embedding = chosen_embedding(self.runtime.credentials, os.environ)
             directory = index_directory(_PLUGIN_FOLDER, self.runtime.credentials, os.environ)
-            vector = question_vector(embedding, question)
+            (vector,) = embedding.vectors([question])
             index = index_of_answers(_PLUGIN_FOLDER / "qa", directory, embedding, len(vector))
-            found = index.search(lambda opened: find_alike(opened, vector, embedding.least_similarity, language))
+            found = index.search(lambda opened: find_alike(opened, vector, embedding.least_of_questions, language))
         except TermsError as error:
             # The model can correct this: it reads why and asks again. Other failures are the operator's.
             yield self.create_text_message(f"search_qa error: {error}")

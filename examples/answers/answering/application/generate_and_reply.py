@@ -11,9 +11,8 @@ from datetime import UTC, datetime
 
 from answering.domain.answer import Answer
 from answering.domain.errors import AnswerBusinessError, AnswerSystemError, Code, SystemCode
-from answering.domain.identifiers import AnswerId
 from answering.domain.ports import Answers, Generator
-from answering.domain.question import Question
+from answering.domain.values import AnswerId, Question
 
 from .searching import SearchService, explained
 

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
-from .errors import AnswerBusinessError, BusinessCode
-from .identifiers import AnswerId, DocumentId, SourceId
-from .question import Question
+from .errors import BusinessCode
 from .retrieval import RetrievalContext
-from .score import checked_score
+from .values import AnswerContent, AnswerId, DocumentId, Question, SimilarityScore, SourceId
 
 _CITATION = re.compile(r"\[\s*(\d{1,4}(?:\s*[,、]\s*\d{1,4})*)\s*\]")
 
@@ -20,24 +18,18 @@ class AnswerSource:
     document_id: DocumentId
     document_title: str
     relevant_content: str
-    score: float
-
-    def __post_init__(self) -> None:
-        checked_score(self.score)
+    score: SimilarityScore
 
 
 @dataclass(frozen=True)
 class Answer:
     id: AnswerId
     question: Question
-    content: str
+    content: AnswerContent
     sources: tuple[AnswerSource, ...]
     generated_at: datetime
 
     def __post_init__(self) -> None:
-        """Raises AnswerBusinessError, ANSWER_EMPTY_CONTENT."""
-        if not self.content.strip():
-            raise AnswerBusinessError(BusinessCode.EMPTY_CONTENT, "The model gave an empty answer. Ask again.")
         if self.generated_at.tzinfo is None:
             raise ValueError("The time of an answer needs a time zone.")
 
@@ -55,7 +47,16 @@ class Answer:
             for number, document in numbered.items()
             if number in cited
         )
-        return cls(answer_id, context.question, content.strip(), sources, generated_at)
+        return cls(answer_id, context.question, AnswerContent(content), sources, generated_at)
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """A question for which no model was asked, and why."""
+
+    question: Question
+    reason: BusinessCode
+    asked_at: datetime
 
 
 def _cited_numbers(content: str) -> set[int]:

@@ -2,23 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import datetime
 from typing import Protocol
 
-from .answer import Answer
-from .question import Question
-from .retrieval import RetrievalContext, SearchResult
-
-
-class Search(Protocol):
-    def search(self, question: Question, /) -> Sequence[SearchResult]:
-        """The best passages of the index, the best first.
-
-        Raises:
-            AnswerBusinessError: ANSWER_INDEX_NOT_AVAILABLE.
-            AnswerSystemError: ANSWER_CONTEXT_RETRIEVAL_FAILED.
-        """
-        ...
+from .answer import Answer, Unanswered
+from .retrieval import RetrievalContext
 
 
 class Generator(Protocol):
@@ -52,6 +40,16 @@ class Answers(Protocol):
 
     def recent(self, *, page: int = 1, size: int = 20) -> Page: ...
 
-    def between(self, first: date, last: date, *, page: int = 1, size: int = 20) -> Page:
-        """Those of the days from `first` to `last`, both included, in UTC."""
+    def between(self, begin: datetime, end: datetime, *, page: int = 1, size: int = 20) -> Page:
+        """Those of `begin` and later, up to but without `end`; both have a time zone."""
+        ...
+
+
+class UnansweredQuestions(Protocol):
+    def record(self, unanswered: Unanswered, /) -> None:
+        """Raises AnswerSystemError, ANSWER_SAVE_FAILED."""
+        ...
+
+    def between(self, begin: datetime, end: datetime, /) -> Sequence[Unanswered]:
+        """The newest first."""
         ...

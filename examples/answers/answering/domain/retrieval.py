@@ -1,16 +1,21 @@
-"""From search results to the context of an answer, as a pure function."""
+"""From search results to the context of an answer, as a pure function.
 
-from collections.abc import Iterable
+Each passage was compared in two ways, by letters and by meaning. Reciprocal rank fusion orders them: what stands high
+in one ranking, or fairly high in both, comes first.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from .errors import AnswerBusinessError, BusinessCode
-from .identifiers import DocumentId
-from .question import Question
-from .score import checked_score
+from .values import DocumentId, Question, SimilarityScore
 
-LEAST_SCORE = 0.19
+LEAST_LETTERS = 0.19
 """Below this a passage shares only common words with the question. The tests hold it against the documents here."""
+LEAST_MEANING = 0.36
+"""Below this no sentence of the passage says anything about the question: `meaning.embeddings`."""
+SMOOTHING = 60
+"""k of reciprocal rank fusion: how little the first ranks differ."""
 MOST_DOCUMENTS = 4
 MOST_PASSAGES = 3
 """Of one document."""
@@ -25,10 +30,8 @@ class SearchResult:
     position: int
     """Of the passage in its document, from 0."""
     text: str
-    score: float
-
-    def __post_init__(self) -> None:
-        checked_score(self.score)
+    letters: SimilarityScore
+    meaning: SimilarityScore
 
 
 @dataclass(frozen=True)
@@ -38,11 +41,8 @@ class RetrievedDocument:
     id: DocumentId
     title: str
     content: str
-    score: float
-    """That of its best passage."""
-
-    def __post_init__(self) -> None:
-        checked_score(self.score)
+    score: SimilarityScore
+    """That of its best passage: 1 for the first in both rankings, about 0.5 for the first in one."""
 
 
 @dataclass(frozen=True)
@@ -61,24 +61,40 @@ class RetrievalContext:
             )
 
 
-def retrieve(question: Question, results: Iterable[SearchResult]) -> RetrievalContext:
+def retrieve(question: Question, results: Sequence[SearchResult]) -> RetrievalContext:
     """The best documents among the results, each with its best passages.
 
     Raises:
         AnswerBusinessError: ANSWER_NO_RELEVANT_DOCUMENTS.
     """
-    relevant = sorted((each for each in results if each.score >= LEAST_SCORE), key=_by_document)
-    documents = [_document(list(passages)) for _, passages in groupby(relevant, key=lambda each: each.document_id)]
-    documents.sort(key=lambda each: (-each.score, each.id.value))
+    by_letters = _ranking(results, lambda each: each.letters, LEAST_LETTERS)
+    by_meaning = _ranking(results, lambda each: each.meaning, LEAST_MEANING)
+    passages: dict[DocumentId, list[SearchResult]] = {}
+    scores = fused(by_letters, by_meaning)
+    for result in sorted(scores, key=lambda each: (-scores[each], each.document_id.value, each.position)):
+        passages.setdefault(result.document_id, []).append(result)
+    documents = [_document(best_first, scores[best_first[0]]) for best_first in passages.values()]
     return RetrievalContext(question, tuple(documents[:MOST_DOCUMENTS]))
 
 
-def _by_document(result: SearchResult) -> tuple[str, float, int]:
-    return (result.document_id.value, -result.score, result.position)
+def fused(*rankings: Sequence[SearchResult]) -> dict[SearchResult, SimilarityScore]:
+    """1 is the score of what is first in every ranking."""
+    whole = len(rankings) / (SMOOTHING + 1)
+    found: dict[SearchResult, float] = {}
+    for ranking in rankings:
+        for rank, result in enumerate(ranking, start=1):
+            found[result] = found.get(result, 0) + 1 / (SMOOTHING + rank)
+    return {result: SimilarityScore(min(score / whole, 1)) for result, score in found.items()}
 
 
-def _document(best_first: list[SearchResult]) -> RetrievedDocument:
-    best = best_first[0]
+def _ranking(
+    results: Sequence[SearchResult], score: Callable[[SearchResult], float], least: float
+) -> list[SearchResult]:
+    relevant = [each for each in results if score(each) >= least]
+    return sorted(relevant, key=lambda each: (-score(each), each.document_id.value, each.position))
+
+
+def _document(best_first: list[SearchResult], score: SimilarityScore) -> RetrievedDocument:
     in_order = sorted(best_first[:MOST_PASSAGES], key=lambda each: each.position)
     content = "\n\n".join(each.text for each in in_order)
-    return RetrievedDocument(best.document_id, best.document_title, content, best.score)
+    return RetrievedDocument(best_first[0].document_id, best_first[0].document_title, content, score)

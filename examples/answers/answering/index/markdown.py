@@ -68,6 +68,12 @@ def _passages(blocks: Sequence[_Block]) -> Iterator[str]:
     yield from passage()
 
 
+def sentences(passage: str) -> list[str]:
+    """What is compared by meaning: each sentence of a passage, and the headings that it stands under."""
+    found = (each.strip(" \n-*|#") for each in _SENTENCE.findall(passage))
+    return [each for each in found if len(each) > 1]
+
+
 def _pieces(text: str) -> Iterator[str]:
     if len(text) <= SIZE:
         yield text

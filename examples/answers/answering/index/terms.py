@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
 
-FORM = "1"
+FORM = "2"
 """To be changed with this module, so that the next `sync` reads every document again."""
 _WORD_PIECE, _WIDE_PIECE = 4, 2
 _RUN = re.compile(r"[^\W_]+")

@@ -1,19 +1,19 @@
-"""The repository of the answers."""
+"""The repositories of the answers, and of the questions without one."""
 
-from datetime import UTC, date, datetime, time
+from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from sqlalchemy import ColumnElement, func, select, true
 from sqlalchemy.orm import selectinload
 from tool_layer.database import Database
 
-from answering.domain.answer import Answer, AnswerSource
-from answering.domain.errors import SystemCode
-from answering.domain.identifiers import AnswerId, DocumentId, SourceId
+from answering.domain.answer import Answer, AnswerSource, Unanswered
+from answering.domain.errors import BusinessCode, SystemCode
 from answering.domain.ports import Page
-from answering.domain.question import Question
+from answering.domain.values import AnswerContent, AnswerId, DocumentId, Question, SimilarityScore, SourceId
 
 from .failures import raised_as
-from .tables import AnswerRow, SourceRow
+from .tables import AnswerRow, SourceRow, UnansweredRow
 
 
 class AnswerRepository:
@@ -32,10 +32,10 @@ class AnswerRepository:
     def recent(self, *, page: int = 1, size: int = 20) -> Page:
         return self._page(true(), page, size)
 
-    def between(self, first: date, last: date, *, page: int = 1, size: int = 20) -> Page:
-        """Those of the days from `first` to `last`, both included, in UTC."""
-        begin, end = datetime.combine(first, time.min), datetime.combine(last, time.max)
-        return self._page((AnswerRow.generated_at >= begin) & (AnswerRow.generated_at <= end), page, size)
+    def between(self, begin: datetime, end: datetime, *, page: int = 1, size: int = 20) -> Page:
+        """Those of `begin` and later, up to but without `end`."""
+        wanted = (AnswerRow.generated_at >= _stored(begin)) & (AnswerRow.generated_at < _stored(end))
+        return self._page(wanted, page, size)
 
     def _page(self, wanted: ColumnElement[bool], page: int, size: int) -> Page:
         if page < 1 or size < 1:
@@ -58,7 +58,7 @@ def _row(answer: Answer) -> AnswerRow:
         id=answer.id.value,
         question=answer.question.text,
         content=answer.content,
-        generated_at=answer.generated_at.astimezone(UTC).replace(tzinfo=None),
+        generated_at=_stored(answer.generated_at),
         sources=[
             SourceRow(
                 id=source.id.value,
@@ -80,8 +80,36 @@ def _answer(row: AnswerRow) -> Answer:
             DocumentId(source.document_id),
             source.document_title,
             source.relevant_content,
-            source.score,
+            SimilarityScore(source.score),
         )
         for source in row.sources
     )
-    return Answer(AnswerId(row.id), Question(row.question), row.content, sources, row.generated_at.replace(tzinfo=UTC))
+    content = AnswerContent(row.content)
+    return Answer(AnswerId(row.id), Question(row.question), content, sources, row.generated_at.replace(tzinfo=UTC))
+
+
+class UnansweredRepository:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(self, unanswered: Unanswered) -> None:
+        """Raises AnswerSystemError, ANSWER_SAVE_FAILED."""
+        asked_at = _stored(unanswered.asked_at)
+        with raised_as(SystemCode.SAVE_FAILED), self._database.session() as session:
+            session.add(UnansweredRow(question=unanswered.question.text, reason=unanswered.reason, asked_at=asked_at))
+
+    def between(self, begin: datetime, end: datetime) -> Sequence[Unanswered]:
+        """The newest first."""
+        query = select(UnansweredRow).where(
+            (UnansweredRow.asked_at >= _stored(begin)) & (UnansweredRow.asked_at < _stored(end))
+        )
+        with self._database.session() as session:
+            rows = session.scalars(query.order_by(UnansweredRow.asked_at.desc(), UnansweredRow.id.desc()))
+            return [
+                Unanswered(Question(row.question), BusinessCode(row.reason), row.asked_at.replace(tzinfo=UTC))
+                for row in rows
+            ]
+
+
+def _stored(instant: datetime) -> datetime:
+    return instant.astimezone(UTC).replace(tzinfo=None)

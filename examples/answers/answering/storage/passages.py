@@ -1,25 +1,29 @@
-"""The repository of the index: documents, their passages, and the terms of these."""
+"""The repository of the index: documents, their passages, and of these the terms and the sentences' meaning."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from heapq import nlargest
 from itertools import batched
 
+import numpy as np
+from meaning.embeddings import BundledEmbedding
 from sqlalchemy import delete, func, insert, select
 from sqlalchemy.orm import Session
 from tool_layer.database import Database
 
+from answering.application.searching import SearchQuery
 from answering.domain.errors import AnswerBusinessError, BusinessCode, SystemCode
-from answering.domain.identifiers import DocumentId
-from answering.domain.question import Question
 from answering.domain.retrieval import SearchResult
+from answering.domain.values import DocumentId, SimilarityScore
 from answering.index.folder import MarkdownFile
+from answering.index.markdown import sentences
 from answering.index.scoring import Posting, scores
 from answering.index.terms import terms
 
 from .failures import raised_as, raised_for_the_operator
-from .tables import DocumentRow, IndexRow, PassageRow, TermRow
+from .tables import DocumentRow, IndexRow, PassageRow, SentenceRow, TermRow
+from .vectors import Numbers, likeness
 
-MOST_RESULTS = 20
 _IN_ONE_QUERY = 1000
 """Values; SQLite takes at most 32,766."""
 
@@ -28,8 +32,8 @@ class PassageRepository:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def search(self, question: Question) -> Sequence[SearchResult]:
-        """The best passages, the best first; empty if none holds any term of the question.
+    def search(self, query: SearchQuery) -> Sequence[SearchResult]:
+        """The best passages by letters, and the best by meaning.
 
         Raises:
             AnswerBusinessError: ANSWER_INDEX_NOT_AVAILABLE.
@@ -39,16 +43,14 @@ class PassageRepository:
             if session.get(IndexRow, 1) is None:
                 raise AnswerBusinessError(BusinessCode.INDEX_NOT_AVAILABLE, "The index has not been built.")
             passages, whole_length = session.execute(select(func.count(), func.sum(PassageRow.length))).one()
-            asked = terms(question.text)
+            asked = terms(query.text)
             if not passages or not asked:
                 return ()
-            found = scores(
-                asked,
-                _postings(session, sorted(asked)),
-                passages=passages,
-                average_length=int(whole_length) / passages,
-            )
-            return _results(session, found)
+            postings, length = _postings(session, sorted(asked)), int(whole_length) / passages
+            letters = scores(asked, postings, passages=passages, average_length=length)
+            (vector,) = _vectors([query.text])
+            meaning = likeness(session, vector, lambda: _sentences(session))
+            return _results(session, letters, meaning, query.most)
 
     def digests(self) -> Mapping[str, str]:
         """By document."""
@@ -82,14 +84,33 @@ def _postings(session: Session, asked: Sequence[str]) -> list[Posting]:
     return found
 
 
-def _results(session: Session, found: Mapping[str, float]) -> Sequence[SearchResult]:
-    best = sorted(found, key=lambda passage: (-found[passage], passage))[:MOST_RESULTS]
+def _results(
+    session: Session, letters: Mapping[str, float], meaning: Mapping[str, float], most: int
+) -> Sequence[SearchResult]:
+    best = {
+        passage for scored in (letters, meaning) for passage in nlargest(most, scored, key=lambda p: (scored[p], p))
+    }
     query = select(PassageRow, DocumentRow.title).join(DocumentRow).where(PassageRow.id.in_(best))
-    results = [
-        SearchResult(DocumentId(row.document_id), title, row.position, row.text, found[row.id])
-        for row, title in session.execute(query)
+    return [
+        SearchResult(
+            DocumentId(row.document_id),
+            title,
+            row.position,
+            row.text,
+            letters=SimilarityScore(letters.get(row.id, 0)),
+            meaning=SimilarityScore(meaning.get(row.id, 0)),
+        )
+        for row, title in session.execute(query.order_by(PassageRow.id))
     ]
-    return sorted(results, key=lambda each: (-each.score, each.document_id.value, each.position))
+
+
+def _sentences(session: Session) -> Sequence[tuple[str, Numbers]]:
+    rows = session.execute(select(SentenceRow.passage_id, SentenceRow.embedding))
+    return [(passage, embedding) for passage, embedding in rows]
+
+
+def _vectors(texts: Sequence[str]) -> list[Numbers]:
+    return [np.asarray(vector, np.float32) for vector in BundledEmbedding().vectors(texts)]
 
 
 def _add(session: Session, file: MarkdownFile) -> None:
@@ -109,3 +130,12 @@ def _add(session: Session, file: MarkdownFile) -> None:
     ]
     if rows:
         session.execute(insert(TermRow), rows)
+    told = [
+        (passage.id, number, each) for passage in row.passages for number, each in enumerate(sentences(passage.text))
+    ]
+    if told:
+        vectors = _vectors([each for _, _, each in told])
+        session.add_all(
+            SentenceRow(passage_id=passage, number=number, embedding=vector)
+            for (passage, number, _), vector in zip(told, vectors, strict=True)
+        )

@@ -1,10 +1,35 @@
 """The tables: the index, and the answers with their sources. Times are in UTC."""
 
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, ForeignKey, UniqueConstraint
+import numpy as np
+from sqlalchemy import REAL, Connection, Dialect, ForeignKey, LargeBinary, TypeDecorator, UniqueConstraint
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+from sqlalchemy.types import TypeEngine
 from tool_layer import run_steps
+
+from .vectors import Numbers, add_pgvector
+
+
+class Floats(TypeDecorator[Numbers]):
+    """An array on PostgreSQL, which pgvector can read; bytes on SQLite."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        chosen: TypeEngine[Any] = ARRAY(REAL) if dialect.name == "postgresql" else LargeBinary()
+        return dialect.type_descriptor(chosen)
+
+    def process_bind_param(self, value: Numbers | None, dialect: Dialect) -> object:
+        if value is None or dialect.name == "postgresql":
+            return None if value is None else value.tolist()
+        return value.tobytes()
+
+    def process_result_value(self, value: object, _dialect: Dialect) -> Numbers:
+        return np.frombuffer(value, np.float32) if isinstance(value, bytes) else np.asarray(value, np.float32)
 
 
 class Base(DeclarativeBase):
@@ -54,6 +79,23 @@ class TermRow(Base):
     count: Mapped[int]
 
 
+class SentenceRow(Base):
+    __tablename__ = "passage_sentences"
+
+    passage_id: Mapped[str] = mapped_column(ForeignKey(PassageRow.id, ondelete="CASCADE"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    embedding: Mapped[Numbers] = mapped_column(Floats)
+
+
+class UnansweredRow(Base):
+    __tablename__ = "unanswered_questions"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    question: Mapped[str]
+    reason: Mapped[str]
+    asked_at: Mapped[datetime] = mapped_column(index=True)
+
+
 class AnswerRow(Base):
     __tablename__ = "answers"
 
@@ -80,4 +122,5 @@ class SourceRow(Base):
 def make_tables(connection: Connection) -> None:
     """Those that are missing, and that of the run steps."""
     Base.metadata.create_all(connection)
+    add_pgvector(connection)
     run_steps.make_table(connection)

@@ -4,7 +4,6 @@ Every failure is one `EmbeddingError` that says what to do. It contains neither 
 repeat the key.
 """
 
-import hashlib
 import math
 import re
 from collections.abc import Sequence
@@ -12,8 +11,7 @@ from typing import Any
 
 import httpx
 
-from .embedding import Vector
-from .errors import EmbeddingError
+type Vector = Sequence[float]
 
 OPENAI = "https://api.openai.com/v1"
 MODEL = "text-embedding-3-small"
@@ -21,13 +19,22 @@ _TEXTS_PER_CALL = 128
 _TIMEOUT = httpx.Timeout(30.0, connect=10.0)
 _KEY = re.compile(r"[!-~]+")
 _CODE = re.compile(r"[a-z_]{1,40}")
-_REFUSED = (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN)
-_WITHOUT_IT = "Without a key, search_qa compares by letters on this machine."
+_WITHOUT_IT = "Without a key, meaning is compared on this machine."
+_REMEDIES = {
+    401: f"refused the OpenAI key ({{said}}); correct or remove it. {_WITHOUT_IT}",
+    403: f"refused the OpenAI key ({{said}}); correct or remove it. {_WITHOUT_IT}",
+    404: f"has no model {MODEL} ({{said}}); check openai_base_url. {_WITHOUT_IT}",
+    429: "is at its rate limit or out of credit ({said}); try again later.",
+}
+
+
+class EmbeddingError(Exception):
+    """The settings of the API do not work, or it cannot be reached; written for the operator."""
 
 
 class OpenAIEmbedding:
     described = f"Similarity was computed by meaning, with the embedding model {MODEL}."
-    least_similarity = 0.2
+    least_of_questions = least_of_texts = 0.2
 
     def __init__(self, key: str, base_url: str = OPENAI) -> None:
         if not _KEY.fullmatch(key):
@@ -36,8 +43,8 @@ class OpenAIEmbedding:
             )
         self._url = _checked(base_url)
         self._key = key
+        self._where = f"The embeddings API at {self._url.netloc.decode('ascii')}"
         self.name = f"{MODEL} at {self._url}"
-        self.file_part = f"openai-{hashlib.sha256(self.name.encode()).hexdigest()[:12]}"
 
     def vectors(self, texts: Sequence[str], /) -> list[Vector]:
         batches = [texts[start : start + _TEXTS_PER_CALL] for start in range(0, len(texts), _TEXTS_PER_CALL)]
@@ -52,27 +59,15 @@ class OpenAIEmbedding:
                 json={"model": MODEL, "input": list(texts), "encoding_format": "float"},
             )
         except httpx.TimeoutException:
-            raise EmbeddingError(f"The embeddings API at {self._host} timed out; try again later.") from None
+            raise EmbeddingError(f"{self._where} timed out; try again later.") from None
         except httpx.TransportError as error:
-            raise EmbeddingError(
-                f"The embeddings API at {self._host} cannot be reached ({type(error).__name__}); check openai_base_url "
-                f"and the network. {_WITHOUT_IT}"
-            ) from None
+            said = f"cannot be reached ({type(error).__name__}); check openai_base_url and the network."
+            raise EmbeddingError(f"{self._where} {said} {_WITHOUT_IT}") from None
         if response.status_code != httpx.codes.OK:
-            raise self._refusal(response)
+            remedy = _REMEDIES.get(response.status_code, "failed ({said}); try again later.")
+            said = f"status {response.status_code}{_error_code(response)}"
+            raise EmbeddingError(f"{self._where} {remedy.format(said=said)}")
         return self._read(response, len(texts))
-
-    def _refusal(self, response: httpx.Response) -> EmbeddingError:
-        status = response.status_code
-        where = f"The embeddings API at {self._host}"
-        said = f"status {status}{_error_code(response)}"
-        if status in _REFUSED:
-            return EmbeddingError(f"{where} refused the OpenAI key ({said}); correct or remove it. {_WITHOUT_IT}")
-        if status == httpx.codes.NOT_FOUND:
-            return EmbeddingError(f"{where} has no model {MODEL} ({said}); check openai_base_url. {_WITHOUT_IT}")
-        if status == httpx.codes.TOO_MANY_REQUESTS:
-            return EmbeddingError(f"{where} is at its rate limit or out of credit ({said}); try again later.")
-        return EmbeddingError(f"{where} failed ({said}); try again later.")
 
     def _read(self, response: httpx.Response, expected: int) -> list[Vector]:
         try:
@@ -83,15 +78,9 @@ class OpenAIEmbedding:
         sizes = {len(vector) for vector in vectors}
         finite = all(math.isfinite(number) for vector in vectors for number in vector)
         if len(vectors) != expected or len(sizes) != 1 or 0 in sizes or not finite:
-            raise EmbeddingError(
-                f"{self._host} did not return a list of {expected} embeddings; is openai_base_url the address of "
-                "an OpenAI-compatible API?"
-            )
+            said = f"did not return a list of {expected} embeddings; is openai_base_url the address of such an API?"
+            raise EmbeddingError(f"{self._where} {said}")
         return list(vectors)
-
-    @property
-    def _host(self) -> str:
-        return self._url.netloc.decode("ascii")
 
 
 def _checked(base_url: str) -> httpx.URL:
