@@ -1,7 +1,6 @@
 """The backends against the fake API: chunks as Dify's plugins stream them, failures as Dify words them."""
 
 import json
-from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -32,18 +31,6 @@ TWO_CALLS = Turn(
     calls=(Call("search", {"q": "größe"}, id="call_a"), Call("search", {"q": "大きさ"}, id="call_b")),
     tokens=Tokens(prompt=1000, cached=400, completion=50, reasoning=30),
 )
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[FakeOpenAI]:
-    with FakeOpenAI() as server:
-        yield server
-
-
-@pytest.fixture
-def fake(server: FakeOpenAI) -> FakeOpenAI:
-    server.forget()
-    return server
 
 
 def model(fake: FakeOpenAI, api: Api, key: str = KEY) -> OpenAIModel:
@@ -344,6 +331,5 @@ def test_a_caller_that_has_enough_closes_the_connection(fake: FakeOpenAI) -> Non
     fake.will(Turn(text="abcdefgh" * 50))
     chunks = model(fake, "responses").invoke(model_request())
     assert next(chunks)["delta"]["message"]["content"]
-    close: Callable[[], None] = chunks.close  # type: ignore[attr-defined] # a generator, behind the Iterator it is typed as
-    close()
+    chunks.close()  # type: ignore[attr-defined] # a generator, behind the Iterator it is typed as
     assert list(chunks) == []

@@ -38,18 +38,6 @@ def host() -> Iterator[Host]:
         yield host
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[FakeOpenAI]:
-    with FakeOpenAI() as server:
-        yield server
-
-
-@pytest.fixture
-def fake(server: FakeOpenAI) -> FakeOpenAI:
-    server.forget()
-    return server
-
-
 def model(fake: FakeOpenAI, api: Api, key: str = KEY, **params: object) -> OpenAIModel:
     return OpenAIModel(Connection(key, fake.base_url), api, "gpt-5", completion_params=params)
 

@@ -1,7 +1,6 @@
 """Model nodes with models behind an API: their own names and parameters, streams, schemas, tools and failures."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,12 +23,6 @@ SCHEMA = {
     "additionalProperties": False,
 }
 CHEAP = {**MODEL, "name": "gpt-4.1", "completion_params": {"temperature": 0.5, "enable_thinking": True}}
-
-
-@pytest.fixture
-def fake() -> Iterator[FakeOpenAI]:
-    with FakeOpenAI() as server:
-        yield server
 
 
 def played(file: Path, fake: FakeOpenAI, api: Api = "chat", name: str | None = None, *completion: str) -> Played:

@@ -4,24 +4,33 @@ import json
 import threading
 from collections.abc import Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Self
 
-from pydantic import ValidationError
-
-from fake_openai import chat, refusals, responses
-from fake_openai.chat import ChatRequest, chat_chunks
-from fake_openai.refusals import Refusal
-from fake_openai.responses import ResponseInTheMaking, ResponsesRequest
-from fake_openai.turns import Turn
+from fake_openai.rules import Refusal, check_chat, check_responses
+from fake_openai.turns import Json, Turn, chat_chunks, response_events
 
 KEY = "sk-proj-theFakeServersOwnKey0123456789"
-type Json = dict[str, Any]
+
+
+def rate_limited() -> Refusal:
+    said = "Rate limit reached for gpt-5 on tokens per min (TPM): Limit 30000, Used 30000. Please try again in 1s."
+    return Refusal(said, status=429, kind="tokens", code="rate_limit_exceeded")
+
+
+def server_error() -> Refusal:
+    said = "The server had an error while processing your request. Sorry about that!"
+    return Refusal(said, status=500, kind="server_error")
+
+
+def context_too_long() -> Refusal:
+    said = "Your input exceeds the context window of this model. Please adjust your input and try again."
+    return Refusal(said, code="context_length_exceeded")
 
 
 class FakeOpenAI:
     def __init__(self) -> None:
         self.requests: list[tuple[str, Json]] = []
-        self.issued: responses.Issued = []
+        self.issued: list[list[Json]] = []
         """The output items of every response, in order."""
         self._steps: list[Turn | Refusal] = []
         self._answering = threading.Lock()
@@ -55,30 +64,19 @@ class FakeOpenAI:
     def answer(self, path: str, key: str, body: bytes) -> tuple[Turn, Iterator[object]]:
         """The turn and its events; Refusal when there are none."""
         with self._answering:
-            request = _parsed(body)
+            request = json.loads(body)
             self.requests.append((path, request))
             if key != KEY:
-                raise refusals.unknown_key(key)
-            match path:
-                case "/v1/responses":
-                    return self._respond(request)
-                case "/v1/chat/completions":
-                    return self._complete(request)
-            raise Refusal(f"Unknown request URL: POST {path}.", status=404, code="unknown_url")
-
-    def _respond(self, body: Json) -> tuple[Turn, Iterator[object]]:
-        request = _of_shape(ResponsesRequest, body)
-        responses.check_request(request, self.issued)
-        turn = self._next_turn()
-        response = ResponseInTheMaking(request, turn)
-        self.issued.append(response.output)
-        return turn, response.events()
-
-    def _complete(self, body: Json) -> tuple[Turn, Iterator[object]]:
-        request = _of_shape(ChatRequest, body)
-        chat.check_request(request)
-        turn = self._next_turn()
-        return turn, chat_chunks(request, turn)
+                said = f"Incorrect API key provided: {key}. You can find your API key in your account."
+                raise Refusal(said, status=401, code="invalid_api_key")
+            if path == "/v1/chat/completions":
+                check_chat(request)
+                turn = self._next_turn()
+                return turn, chat_chunks(request, turn)
+            check_responses(request, self.issued)
+            turn = self._next_turn()
+            self.issued.append([])
+            return turn, response_events(request, turn, self.issued[-1])
 
     def _next_turn(self) -> Turn:
         if not self._steps:
@@ -87,23 +85,6 @@ class FakeOpenAI:
         if isinstance(step, Refusal):
             raise step
         return step
-
-
-def _parsed(body: bytes) -> Json:
-    try:
-        parsed = json.loads(body)
-    except ValueError as error:
-        raise Refusal("We could not parse the JSON body of your request.") from error
-    if not isinstance(parsed, dict):
-        raise Refusal("Invalid body: expected an object.")
-    return parsed
-
-
-def _of_shape[Shape: (ResponsesRequest, ChatRequest)](shape: type[Shape], body: Json) -> Shape:
-    try:
-        return shape.model_validate(body)
-    except ValidationError as error:
-        raise refusals.of_schema(error, body) from error
 
 
 def _handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
@@ -116,49 +97,40 @@ def _handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
             try:
                 turn, events = fake.answer(self.path, key, body)
             except Refusal as refusal:
-                self._refuse(refusal)
-            else:
-                self._stream(turn, events, named=self.path == "/v1/responses")
+                self._begin(refusal.status, "application/json")
+                self._write(json.dumps(refusal.body).encode())
+                self._write(b"")
+                return
+            self._begin(200, "text/event-stream; charset=utf-8")
+            for piece in torn(stream_bytes(turn, events, ends_by_itself=self.path == "/v1/responses"), turn.splits):
+                self._write(piece)
+            if turn.cut_after is None:
+                self._write(b"")
 
         def log_message(self, *_: object) -> None:
             """Not to stderr."""
 
-        def _refuse(self, refusal: Refusal) -> None:
-            data = json.dumps(refusal.body).encode()
-            self.send_response(refusal.status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.send_header("Connection", "close")
-            self.end_headers()
-            self.wfile.write(data)
-
-        def _stream(self, turn: Turn, events: Iterable[object], *, named: bool) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/event-stream; charset=utf-8")
+        def _begin(self, status: int, content: str) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", content)
             self.send_header("Transfer-Encoding", "chunked")
             self.send_header("Connection", "close")
             self.end_headers()
-            for piece in torn(stream_bytes(turn, events, named=named), turn.splits):
-                self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
-                self.wfile.flush()
-            if turn.cut_after is None:
-                self.wfile.write(b"0\r\n\r\n")
+
+        def _write(self, chunk: bytes) -> None:
+            """An empty one ends the body."""
+            self.wfile.write(f"{len(chunk):x}\r\n".encode() + chunk + b"\r\n")
 
     return Handler
 
 
-def stream_bytes(turn: Turn, events: Iterable[object], *, named: bool) -> bytes:
-    """As server-sent events: those of the Responses API have names, those of Chat Completions an end of their own."""
+def stream_bytes(turn: Turn, events: Iterable[object], *, ends_by_itself: bool) -> bytes:
+    """As server-sent events; Chat Completions has an event for the end."""
     until = turn.ends_after if turn.cut_after is None else turn.cut_after
-    written = list(turn.events or events)[:until]
-    lines = [
-        (f"event: {event.get('type')}\n" if named and isinstance(event, dict) else "")
-        + f"data: {json.dumps(event, ensure_ascii=False)}\n\n"
-        for event in written
-    ]
-    if until is None and not named:
-        lines.append("data: [DONE]\n\n")
-    return "".join(lines).encode()
+    written = [json.dumps(event, ensure_ascii=False) for event in list(turn.events or events)[:until]]
+    if until is None and not ends_by_itself:
+        written.append("[DONE]")
+    return "".join(f"data: {event}\n\n" for event in written).encode()
 
 
 def torn(data: bytes, splits: Iterable[int]) -> Iterator[bytes]:

@@ -4,13 +4,16 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
 from devhost import Host, Run, ScriptedModel
 from devhost.protocol.wire import JsonObject
 from support.lending import Lender
+
+if TYPE_CHECKING:
+    from fake_openai import FakeOpenAI
 
 PROJECT = Path(__file__).resolve().parents[2]
 FIXTURES = PROJECT / "tests" / "fixtures"
@@ -69,3 +72,17 @@ def perform(host: Host) -> Perform:
         return host.run("puppet", {"query": json.dumps(steps)}, model=model, **options)  # type: ignore[arg-type] # passed on as given
 
     return perform
+
+
+@pytest.fixture(scope="session")
+def server() -> "Iterator[FakeOpenAI]":
+    from fake_openai import FakeOpenAI  # noqa: PLC0415 - tests that ask no model need not read the openai package
+
+    with FakeOpenAI() as server:
+        yield server
+
+
+@pytest.fixture
+def fake(server: "FakeOpenAI") -> "FakeOpenAI":
+    server.forget()
+    return server
