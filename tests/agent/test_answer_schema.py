@@ -10,7 +10,7 @@ from prompt import template
 from tests.support.host import Json
 from tests.support.plans import UP_TO_THE_ANSWER, blocks, every_strategy, offered
 from tests.support.run import Outcome, run
-from tests.support.scenes import check_growth, check_prompt, results_in, search
+from tests.support.scenes import FOUND, check_growth, check_prompt, results_in, search
 from tests.support.wire import USAGE, calls, model, replies, says
 
 SCHEMA: Json = {
@@ -24,7 +24,6 @@ SCHEMA: Json = {
     "additionalProperties": False,
 }
 GOOD: Json = {"city": "Köln", "people": 1_000_000, "rivers": ["Rhein"]}
-FOUND = {"search": replies("found")}
 
 
 def submits(answer: Json | str, **more: Any) -> list[Any]:  # noqa: ANN401 - passed on as it is
@@ -59,19 +58,13 @@ def unsatisfied(outcome: Outcome) -> bool:
 
 
 @every_strategy
-def test_the_arguments_of_the_call_are_the_answer_as_object_and_as_pretty_json(strategy: str) -> None:
+def test_the_arguments_of_a_call_with_the_schema_are_the_answer_as_object_and_as_pretty_json(strategy: str) -> None:
+    """Plans, subtasks and judgements do not offer the call."""
     outcome = schema_run(strategy, submits(GOOD))
 
     assert satisfied(outcome)
     assert '"city": "Köln"' in outcome.text
     assert outcome.text.startswith("{\n")
-
-
-@every_strategy
-def test_the_tool_is_offered_for_the_answer_with_the_schema_as_its_parameters(strategy: str) -> None:
-    """Plans, subtasks and judgements do not offer it."""
-    outcome = schema_run(strategy, submits(GOOD))
-
     last = outcome.model.requests[-1]
     assert offered(last) == (["submit_answer"] if strategy == "plan and reflect" else ["search", "submit_answer"])
     assert last["tools"][-1]["parameters"] == SCHEMA
@@ -185,18 +178,6 @@ def test_a_cut_answer_is_not_taken(strategy: str) -> None:
     assert outcome.text == template.NO_ANSWER["length"]["en"]
 
 
-@every_strategy
-def test_a_model_that_cannot_call_tools_is_one_clear_error(strategy: str) -> None:
-    blueprint, _ = UP_TO_THE_ANSWER[strategy]
-    params = {"answer_schema": json.dumps(SCHEMA), "model": model(features=[])}
-
-    outcome = run([], {}, params, blueprint=blueprint)
-
-    assert isinstance(outcome.error, InvokeBadRequestError)
-    assert "cannot call tools" in str(outcome.error)
-    assert outcome.model.requests == []
-
-
 # The answer among calls of other tools.
 
 CITY: Json = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -297,6 +278,7 @@ UNUSABLE: dict[str, str] = {
     "no JSON": "{city: string}",
     "prose": "An object with a city.",
     "a schema of a text": '{"type": "string"}',
+    "a schema of a text or nothing": '{"type": ["string", "null"]}',
     "a type deeper down that is none": '{"type": "object", "properties": {"a": {"type": "strin"}}}',
     "a remote reference": '{"$ref": "https://schemas.test/city.json"}',
     "a reference to nothing": '{"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}}',
@@ -317,14 +299,6 @@ def test_an_unusable_schema_is_one_clear_error_before_any_call(schema: str) -> N
     assert "answer_schema" in str(outcome.error)
     assert len(str(outcome.error)) < 500
     assert outcome.model.requests == []
-
-
-@pytest.mark.parametrize("strategy", UP_TO_THE_ANSWER)
-def test_every_strategy_refuses_it(strategy: str) -> None:
-    blueprint, _ = UP_TO_THE_ANSWER[strategy]
-    outcome = run([], {}, {"answer_schema": '{"type": "string"}'}, blueprint=blueprint)
-
-    assert isinstance(outcome.error, InvokeBadRequestError)
 
 
 REFERENCES: dict[str, Json] = {

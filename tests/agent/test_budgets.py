@@ -14,10 +14,9 @@ from tests.support.clock import FakeTime
 from tests.support.example_strategy import DRAFT_AND_CHECK
 from tests.support.host import CallFails, Json
 from tests.support.run import Outcome, run
-from tests.support.scenes import ANSWER, check_growth, ends, results_in, search, silent, text
-from tests.support.wire import USAGE, calls, fails, parameter, replies, says, text_message, tool
+from tests.support.scenes import ANSWER, FOUND, check_growth, ends, results_in, search, silent, text
+from tests.support.wire import USAGE, calls, fails, parameter, says, text_message, tool
 
-FOUND = {"search": replies("found")}
 TURN = USAGE["total_tokens"]
 """Tokens of a scripted turn that reports its usage."""
 NEGATIVE = {**USAGE, "prompt_tokens": -10, "completion_tokens": -5, "total_tokens": -15}

@@ -24,6 +24,7 @@ from tests.support.local_http import served
 from tests.support.run import run
 from tests.support.scenes import (
     ANSWER,
+    FOUND,
     asks,
     cut_off,
     entry,
@@ -37,7 +38,6 @@ from tests.support.scenes import (
 )
 from tests.support.wire import calls, model, replies, says, text_message
 
-FOUND = {"search": replies("found")}
 SHORT = {"maximum_seconds": 30}  # the tool phase ends after 27
 PAST = 27.5
 """Seconds after which the tool phase of a short run is over, and its closing answer is not."""

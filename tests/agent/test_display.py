@@ -1,6 +1,7 @@
 """What the user sees while a run goes on: answers, thoughts, remarks, and no stray blank lines."""
 
 import json
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -12,10 +13,9 @@ from gevent.event import Event
 from tests.support.clock import PATIENCE, FakeTime
 from tests.support.host import CallFails
 from tests.support.run import run
-from tests.support.scenes import ANSWER, cut_off, ends, live, part, search, text, wait_for
-from tests.support.wire import calls, fails, model, replies, says
+from tests.support.scenes import ANSWER, FOUND, cut_off, ends, live, part, search, text, wait_for
+from tests.support.wire import calls, fails, model, says
 
-FOUND = {"search": replies("found")}
 LONG = "This is plainly the answer. " * 20  # 560 characters
 
 # name: (turns, the thoughts, the text; both as they are on the screen)
@@ -156,8 +156,8 @@ def test_a_shown_thought_is_closed_before_anything_else_is_said(turns: list[Sequ
     assert "<think></think>" not in outcome.text
 
 
-QUOTED = "Use `<think>` and `</THINK>`:\n```\n<think a='b'>x</think >\n```\n"
-WRITTEN = QUOTED.replace("<", "<\u2060")
+QUOTED = "Use `<think>` and `</THINK>`:\n```\n<think a='b'>x</think >\n```\nNot <thinking> <b> a < b\n"
+WRITTEN = re.sub(r"<(/?think\b)", "<\u2060\\1", QUOTED, flags=re.IGNORECASE)
 
 
 @pytest.mark.parametrize("size", [1, 3, 7, 100])

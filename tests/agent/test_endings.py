@@ -18,10 +18,9 @@ from prompt import template
 from tests.support.clock import FakeTime
 from tests.support.host import CallFails
 from tests.support.run import run
-from tests.support.scenes import ANSWER, asks, cut_off, ends, entry, log_of, search, text
-from tests.support.wire import USAGE, calls, replies, says
+from tests.support.scenes import ANSWER, FOUND, asks, cut_off, ends, entry, log_of, search, text
+from tests.support.wire import USAGE, calls, says
 
-FOUND = {"search": replies("found")}
 LIMIT = {"maximum_iterations": 2}
 at_once_and_in_the_closing_answer = pytest.mark.parametrize("before", [[], [search("a"), search("b")]])
 

@@ -21,7 +21,7 @@ from internal.text.secrets import KnownSecrets, Redactor
 from tests.support import plans
 from tests.support.host import Json, When
 from tests.support.run import run
-from tests.support.scenes import ANSWER, search, text
+from tests.support.scenes import ANSWER, FOUND, search, text
 from tests.support.wire import breaks, calls, fails, json_message, parameter, replies, says, text_message, tool
 
 STRATEGY = Path(__file__).parents[2] / "strategies" / "gpt5_function_calling.yaml"
@@ -30,7 +30,6 @@ DECLARED = jsonschema_rs.validator_for(
 )
 """The variable as other nodes expect it."""
 SECRET = "hunter2-hunter2"
-FOUND = {"search": replies("found")}
 
 
 def asks(*names: str) -> Json:

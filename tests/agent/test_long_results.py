@@ -146,7 +146,8 @@ def test_after_so_many_turns_reading_is_refused_and_counts_as_a_round() -> None:
 def test_what_cannot_be_read_is_told_and_no_round_either() -> None:
     wrong: dict[str, Json] = {
         "'r7' in this conversation; the ids are: r1.": {"id": "r7"},
-        f"r1 has {len(TEXT)} characters; the offset must be": {"id": "r1", "offset": 10**6},
+        "in this conversation; the ids are: r1.": {"id": "x" * 10_000},
+        f"r1 has {len(TEXT)} characters; the offset must be": {"id": "r1", "offset": 10**400},
         "tool arguments validation error: parameter 'offset': ": {"id": "r1", "offset": -1},
         "give either offset or find, not both": {"id": "r1", "offset": 1, "find": "a"},
         "tool arguments validation error: ": {"offset": 1},
@@ -247,6 +248,7 @@ def test_secrets_are_replaced_before_anything_is_cut(position: int) -> None:
     outcome = run(steps, {"search": replies(said)}, {"tools": [offered_tool], **LIMIT})
 
     assert "hunter2" not in str(outcome.model.prompts)
+    assert "hunter2" not in str(outcome.bodies("log"))
     assert outcome.tool_results(2)[0].startswith("[redacted]mmm")
 
 

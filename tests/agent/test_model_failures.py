@@ -1,20 +1,40 @@
-"""Model calls that fail: what is tried again, what is done without, and how the run ends then."""
+"""Model calls that fail: what is tried again, what a second model takes over, and how the run ends then."""
 
+import json
 from functools import partial
 from typing import Any
 
 import pytest
-from dify_plugin.errors.model import InvokeError
+from dify_plugin.errors.model import (
+    InvokeAuthorizationError,
+    InvokeBadRequestError,
+    InvokeConnectionError,
+    InvokeError,
+    InvokeRateLimitError,
+)
 from gevent.event import Event
 
+from internal.agent import FUNCTION_CALLING, Blueprint
+from internal.plan_and_reflect import PLAN_AND_REFLECT
+from tests.support import plans
 from tests.support.clock import FakeTime
-from tests.support.host import CallFails, Json, When
-from tests.support.plans import answers, completed, echo, plan_run, plans, works_on
-from tests.support.run import run, without_id
-from tests.support.scenes import ANSWER, asks, assistant_messages, entry, live, results_in, search, text, wait_for
-from tests.support.wire import MODEL, calls, fails, replies, says, tool
+from tests.support.host import CallFails, Json, Step, When
+from tests.support.run import Outcome, run, without_id
+from tests.support.scenes import (
+    ANSWER,
+    FOUND,
+    asks,
+    assistant_messages,
+    entry,
+    live,
+    results_in,
+    search,
+    silence,
+    text,
+    wait_for,
+)
+from tests.support.wire import MODEL, USAGE, calls, fails, model, replies, says, tool
 
-FOUND = {"search": replies("found")}
 TRANSIENT = {
     "rate limit": fails("InvokeRateLimitError", "slow down"),
     "unavailable": fails("InvokeServerUnavailableError", "overloaded"),
@@ -142,10 +162,6 @@ def test_silence_is_bounded_by_the_time_left_and_by_the_limit_of_the_session() -
 OPAQUE: dict[str, Any] = {"responses_output": [{"type": "reasoning", "encrypted_content": "gAAA="}]}
 
 
-def opaque_bodies(prompt: list[Json]) -> list[object]:
-    return [message["opaque_body"] for message in assistant_messages(prompt)]
-
-
 REFUSED = (
     "unmarshal backwards invoke request failed: error decoding map: 1 error(s) decoding:\n\n"
     "* 'prompt_messages[{}].opaque_body[0]' expected type 'uint8', got unconvertible type 'map[string]interface {{}}', "
@@ -171,15 +187,15 @@ def test_conversations_side_by_side_are_each_asked_again_without_their_opaque_bo
         raise CallFails(REFUSED.format(1, "x"))
 
     steps = [
-        plans("alpha", "beta"),
-        *(works_on(name, calls(("search", {"q": name}), opaque_body=OPAQUE)) for name in ("alpha", "beta")),
+        plans.plans("alpha", "beta"),
+        *(plans.works_on(name, calls(("search", {"q": name}), opaque_body=OPAQUE)) for name in ("alpha", "beta")),
         *(When(f"result for {name}", [refuse]) for name in ("alpha", "beta")),
         *(When(f"result for {name}", says(f"Answer to {name}.")) for name in ("alpha", "beta")),
-        *(completed(name) for name in ("alpha", "beta")),
-        answers(),
+        *(plans.completed(name) for name in ("alpha", "beta")),
+        plans.answers(),
     ]
 
-    outcome = plan_run(steps, {"search": echo})
+    outcome = plans.plan_run(steps, {"search": plans.echo})
 
     assert outcome.error is None
     assert [entry["completed"] for entry in outcome.variables["subtasks"]] == [True, True]
@@ -215,3 +231,260 @@ def test_the_error_of_a_model_without_tools_over_chat_completions_says_what_to_c
 
     assert "not supported for gpt-5.6-sol" in str(outcome.error)
     assert str(outcome.error).endswith("(choose the Responses protocol in the model's settings)")
+
+
+FALLBACK = "acme/relay/relay/qwen/qwen-3:free"
+PROVIDER, NAME = "acme/relay/relay", "qwen/qwen-3:free"
+WITH_FALLBACK = {"fallback_model": FALLBACK}
+KEY_REFUSED = fails("InvokeAuthorizationError", "wrong key")
+FIRST_SENTENCE = (
+    f"The provider of the model {MODEL} (openai) refused its credentials. Check the model's API key in Dify."
+)
+SECOND = "model qwen/qwen-3:free (relay)"
+
+
+def asked(outcome: Outcome) -> list[str]:
+    """The model of each request, in order."""
+    return ["first" if request["model"] == MODEL else "fallback" for request in outcome.model.requests]
+
+
+def beside_the_model(request: Json) -> Json:
+    """A request without what says which model it is for."""
+    return {name: request[name] for name in ("prompt_messages", "tools", "stop")}
+
+
+FAILURES: dict[str, list[Any]] = {
+    "a rate limit": [fails("InvokeRateLimitError", "slow down")] * 3,
+    "a lost connection": [fails("InvokeConnectionError", "reset by peer")] * 3,
+    "a refused key": [KEY_REFUSED],
+    "a refused request": [fails("InvokeBadRequestError", "no such parameter")],
+    "an unknown error": [fails("SomethingElseError", "odd")],
+    "a prompt that is too long": [fails("InvokeBadRequestError", "maximum context length exceeded")],
+    "a stream that is cut unseen": [[text("<think>hm</think>Half"), CallFails("unexpected EOF")]] * 3,
+    "no chunk at all": [[]] * 3,
+}
+
+
+@pytest.mark.parametrize("failed", FAILURES.values(), ids=FAILURES)
+def test_a_model_that_failed_for_good_is_replaced_and_reads_the_same_prompt(failed: list[Any]) -> None:
+    own = model(completion_params={"max_tokens": 1000, "reasoning_effort": "high"}, mode="completion")
+
+    outcome = run([*failed, ANSWER], FOUND, {**WITH_FALLBACK, "model": own}, clock=FakeTime().clock)
+
+    assert (outcome.error, outcome.text, outcome.stop_reason) == (None, "Done.", "answered")
+    assert asked(outcome) == [*["first"] * len(failed), "fallback"]
+    *_, before, last = outcome.model.requests
+    assert json.dumps(beside_the_model(last)) == json.dumps(beside_the_model(before))
+    assert [last[name] for name in ("provider", "model", "mode", "completion_params")] == [PROVIDER, NAME, "chat", {}]
+
+
+def test_the_fallback_stays_for_the_rest_of_the_run_and_has_the_usual_retries_then() -> None:
+    time = FakeTime()
+    steps = [KEY_REFUSED, search(), fails("InvokeRateLimitError"), search("y"), ANSWER]
+
+    outcome = run(steps, FOUND, WITH_FALLBACK, clock=time.clock)
+
+    assert outcome.text == "Done."
+    assert asked(outcome) == ["first", *["fallback"] * 4]
+    assert time.slept == [1.0]
+
+
+STRATEGIES: dict[str, tuple[Blueprint[Any], list[Step]]] = {
+    "function calling": (FUNCTION_CALLING, [search(), ANSWER]),
+    "plan and reflect": (PLAN_AND_REFLECT, [plans.plans("One"), *plans.looked_up("One"), plans.answers("Done.")]),
+}
+
+
+@pytest.mark.parametrize("at", [0, 1])
+@pytest.mark.parametrize(("blueprint", "steps"), STRATEGIES.values(), ids=STRATEGIES)
+def test_every_strategy_continues_with_the_fallback(blueprint: Blueprint[Any], steps: list[Step], at: int) -> None:
+    outcome = run([*steps[:at], KEY_REFUSED, *steps[at:]], {"search": plans.echo}, WITH_FALLBACK, blueprint=blueprint)
+
+    assert (outcome.error, outcome.text) == (None, "Done.")
+    assert asked(outcome) == [*["first"] * (at + 1), *["fallback"] * (len(steps) - at)]
+
+
+def test_a_subtask_under_way_with_the_first_model_goes_to_the_fallback_when_that_fails() -> None:
+    """Beta's first call is under way while alpha's fails and is asked again; then it fails as well, and only once."""
+    begun, replaced = Event(), Event()
+    overloaded = fails("InvokeServerUnavailableError", "overloaded")
+    steps = [
+        plans.plans("alpha", "beta"),
+        plans.works_on("alpha", [wait_for(begun), *KEY_REFUSED]),
+        plans.works_on("beta", [begun.set, wait_for(replaced), *overloaded]),
+        plans.works_on("alpha", [replaced.set, *says("Answer to alpha.")]),
+        plans.works_on("beta", says("Answer to beta.")),
+        plans.completed("alpha"),
+        plans.completed("beta"),
+        plans.answers(),
+    ]
+    time = FakeTime()
+
+    outcome = plans.plan_run(steps, params=WITH_FALLBACK, clock=time.clock)
+
+    assert [entry["completed"] for entry in outcome.variables["subtasks"]] == [True, True]
+    assert time.slept == []
+    for name in ("alpha", "beta"):
+        of_first, of_second = plans.of_subtask(outcome, name)
+        assert (of_first["model"], of_second["model"]) == (MODEL, NAME)
+        assert of_first["prompt_messages"] == of_second["prompt_messages"]
+    assert len([note for note in outcome.notes if "fallback model" in note]) == 2
+
+
+@pytest.mark.parametrize("said", ["Half an answer", "<think>hm, let me see"])
+def test_a_turn_that_the_user_has_seen_is_not_asked_for_again(said: str) -> None:
+    params = {**WITH_FALLBACK, "emit_intermediate_thoughts": True}
+
+    outcome = run([[text(said), CallFails("unexpected EOF")]], params=params)
+
+    assert isinstance(outcome.error, InvokeConnectionError)
+    assert asked(outcome) == ["first"]
+    assert NAME not in str(outcome.error)
+
+
+def test_the_time_that_is_up_is_no_failure_of_the_model() -> None:
+    with FakeTime().governed() as time:
+        outcome = run([[silence(time, 28)], ANSWER], FOUND, {**WITH_FALLBACK, "maximum_seconds": 30}, clock=time.clock)
+
+    assert (outcome.text, outcome.stop_reason) == ("Done.", "time_limit")
+    assert asked(outcome) == ["first", "first"]
+
+
+LIMITED = fails("InvokeRateLimitError", "slow down")
+BOTH: dict[str, tuple[list[Any], type[InvokeError], str, str]] = {
+    "one after the other": (
+        [LIMITED] * 3 + [KEY_REFUSED],
+        InvokeAuthorizationError,
+        f"The model {MODEL} (openai) has reached its rate limit or quota. Try again in a minute. The provider of",
+        "rate limited: slow down; unauthorized: wrong key",
+    ),
+    "the fallback with its one try": (
+        [KEY_REFUSED, LIMITED],
+        InvokeRateLimitError,
+        f"{FIRST_SENTENCE} The {SECOND} has reached its rate limit",
+        "unauthorized: wrong key; rate limited: slow down",
+    ),
+    "the fallback, later": (
+        [KEY_REFUSED, search(), fails("InvokeBadRequestError", "no")],
+        InvokeBadRequestError,
+        f"{FIRST_SENTENCE} The {SECOND} refused the request: no.",
+        "unauthorized: wrong key; invalid request: no",
+    ),
+}
+
+
+@pytest.mark.parametrize(("steps", "kind", "said", "logged"), BOTH.values(), ids=BOTH)
+def test_where_both_fail_the_error_has_both_sentences_and_the_kind_of_the_second(
+    steps: list[Any], kind: type[InvokeError], said: str, logged: str
+) -> None:
+    outcome = run(steps, FOUND, WITH_FALLBACK, clock=FakeTime().clock)
+
+    assert isinstance(outcome.error, kind)
+    assert str(outcome.error).startswith(said)
+    assert logged in [log["error"] for log in outcome.logs.values()]
+    assert "start" not in [log["status"] for log in outcome.logs.values()]
+
+
+def test_after_an_approved_call_the_fallback_saves_the_run_or_both_sentences_stand_in_it() -> None:
+    handlers = {"order": replies("ordered")}
+    params = {**WITH_FALLBACK, "approval_required": "order"}
+    asking = run([calls(("order", {"q": "lamp"}))], handlers, params)
+    resumed = {**params, "state": asking.variables["state"], "approval": "yes"}
+
+    saved = run([KEY_REFUSED, ANSWER], handlers, resumed)
+    failed = run([KEY_REFUSED, fails("InvokeBadRequestError", "no such model")], handlers, resumed)
+
+    assert (saved.text, saved.stop_reason) == ("Done.", "answered")
+    assert (failed.error, failed.stop_reason) == (None, "model_failed")
+    assert f"{FIRST_SENTENCE} The {SECOND} refused the request: no such model." in failed.text
+
+
+def test_the_second_model_has_a_note_and_a_row_of_its_own_and_usage_counts_both() -> None:
+    half_said = fails("InvokeAuthorizationError", "wrong key", after=[text("<think>hm", usage=USAGE)])
+
+    outcome = run([half_said, search(), ANSWER], FOUND, WITH_FALLBACK)
+
+    first, second, later = (outcome.logs[key] for key in ("round1.model", "round1.model_fallback", "round2.model"))
+    assert (first["label"], first["status"], first["error"]) == (MODEL, "error", "unauthorized: wrong key")
+    assert (second["label"], second["status"], second["parent_id"]) == (NAME, "success", outcome.logs["round1"]["id"])
+    assert (later["label"], later["status"]) == (NAME, "success")
+    said = f"the model failed (unauthorized); the run continues with the fallback model {FALLBACK}"
+    assert [note for note in outcome.notes if "fallback" in note] == [said]
+    assert outcome.logs["round1"]["metadata"]["total_tokens"] == 2 * USAGE["total_tokens"]
+    assert outcome.last_json["execution_metadata"]["total_tokens"] == 3 * USAGE["total_tokens"]
+
+
+def test_the_fallback_reads_no_opaque_bodies_and_leaves_none() -> None:
+    steps = [search("a", opaque_body=OPAQUE), *FAILURES["a lost connection"], search("b", opaque_body=OPAQUE), ANSWER]
+
+    outcome = run(steps, FOUND, WITH_FALLBACK, clock=FakeTime().clock)
+
+    of_first, *_, of_second, last = outcome.model.prompts[1:]
+    assert [message["opaque_body"] for message in assistant_messages(of_first)] == [OPAQUE]
+    assert [message["opaque_body"] for message in assistant_messages(of_second)] == [None]
+    assert [message["opaque_body"] for message in assistant_messages(last)] == [None, None]
+
+
+def test_other_conversations_of_the_run_drop_their_opaque_bodies_too() -> None:
+    """Beta's search goes on while alpha changes the model."""
+    replaced = Event()
+
+    def slow(_request: Json) -> Any:  # noqa: ANN401 - a tool's messages
+        wait_for(replaced)()
+        yield {"type": "text", "message": {"text": "result for beta"}, "meta": None}
+
+    steps = [
+        plans.plans("alpha", "beta"),
+        plans.works_on("beta", search("beta", opaque_body=OPAQUE)),
+        plans.works_on("alpha", KEY_REFUSED),
+        plans.works_on("alpha", [replaced.set, *says("Answer to alpha.")]),
+        When("result for beta", says("Answer to beta.")),
+        plans.completed("alpha"),
+        plans.completed("beta"),
+        plans.answers(),
+    ]
+
+    outcome = plans.plan_run(steps, {"search": slow}, WITH_FALLBACK)
+
+    *_, last = plans.of_subtask(outcome, "beta")
+    assert last["model"] == NAME
+    assert [message["opaque_body"] for message in assistant_messages(last["prompt_messages"])] == [None]
+
+
+def test_stop_words_belong_to_the_first_model() -> None:
+    outcome = run([KEY_REFUSED, ANSWER], params={**WITH_FALLBACK, "model": model(completion_params={"stop": ["END"]})})
+
+    assert [request["stop"] for request in outcome.model.requests] == [["END"], []]
+
+
+@pytest.mark.parametrize(
+    ("given", "model_asked"),
+    [*((blank, "first") for blank in (None, "", "  \n", [], [None])), (f" {FALLBACK}\n", "fallback")],
+    ids=repr,
+)
+def test_blank_is_no_fallback_and_white_space_around_a_name_does_not_count(given: object, model_asked: str) -> None:
+    outcome = run([KEY_REFUSED, ANSWER], params={"fallback_model": given}, expect_all_steps=False)
+
+    assert asked(outcome)[-1] == model_asked
+
+
+ODD = {
+    "a variable that does not exist": "conversation.fallback",
+    "a provider alone": "langgenius/openai/openai",
+    "no model": "langgenius/openai/openai/",
+    "a part that is missing": "langgenius//openai/gpt-5",
+    "two lines": "langgenius/openai/openai/gpt-5\nlanggenius/openai/openai/gpt-5-mini",
+    "an address": "https://example.com/v1/gpt-5",
+    "a text": "the small one, please / or the large one / whichever / is free",
+    "a list": ["langgenius/openai/openai/gpt-5"],
+}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_any_other_text_is_one_clear_error_before_any_model_call(odd: object) -> None:
+    outcome = run([], params={"fallback_model": odd})
+
+    assert isinstance(outcome.error, InvokeBadRequestError)
+    assert str(outcome.error).startswith("parameter 'fallback_model': ")
+    assert ("does not exist" if odd == "conversation.fallback" else "provider/model") in str(outcome.error)
+    assert outcome.messages == []

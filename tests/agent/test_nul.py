@@ -9,10 +9,8 @@ from internal.plan_and_reflect import PLAN_AND_REFLECT
 from tests.support.host import Json
 from tests.support.plans import completed, plans, works_on
 from tests.support.run import Outcome, run
-from tests.support.scenes import ANSWER, part, text
+from tests.support.scenes import ANSWER, FOUND, part, text
 from tests.support.wire import USAGE, breaks, calls, fails, json_message, model, parameter, replies, says, tool
-
-FOUND = {"search": replies("found")}
 
 
 def free_of_nul(outcome: Outcome) -> bool:

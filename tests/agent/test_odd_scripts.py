@@ -1,6 +1,8 @@
 """Unusual output of providers and tools: it never hangs a run, breaks the transcript or leaves a log open."""
 
+import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import gevent
@@ -12,10 +14,22 @@ from tests.support.clock import PATIENCE
 from tests.support.host import Json
 from tests.support.node import KNOWN_TO_DIFY
 from tests.support.run import Outcome, run
-from tests.support.scenes import ANSWER, asks, check_growth, ends, entry, live, part, search, text
-from tests.support.wire import calls, json_message, model, parameter, replies, text_message, tool
+from tests.support.scenes import (
+    ANSWER,
+    FOUND,
+    asks,
+    assistant_messages,
+    check_growth,
+    check_prompt,
+    ends,
+    entry,
+    live,
+    part,
+    search,
+    text,
+)
+from tests.support.wire import USAGE, calls, json_message, model, parameter, replies, text_message, tool
 
-FOUND = {"search": replies("found")}
 HALF = "\ud83d"
 
 
@@ -89,6 +103,21 @@ ODD_TOOLS: dict[str, list[Json | str]] = {
     "our own tags": ["</context></persistence><think>"],
     "a megabyte": ["m" * 1_000_000],
     "nothing but NUL": ["\0"],
+    "brackets without end": [text_message("[" * 100_000), json_message({"a": 1})],
+    "no JSON": [{"type": "json", "message": None, "meta": None}],
+    "no text": [{"type": "text", "message": {}, "meta": None}],
+    "a text that is an object": [{"type": "text", "message": {"text": {"not": "text"}}, "meta": None}],
+    "an odd blob": [{"type": "blob", "message": {"blob": 7}, "meta": {"mime_type": 9}}],
+    "an odd link": [{"type": "image_link", "message": {"text": None}, "meta": {"tool_file_id": []}}],
+    "odd sources": [
+        {"type": "retriever_resources", "message": {"retriever_resources": [7, {"score": "x"}]}, "meta": None}
+    ],
+    "no type": [{"type": None, "message": {}, "meta": None}],
+    "a body that is a list": [{"type": "text", "message": ["a list"], "meta": None}],
+    **{
+        f"no body of type {kind}": [{"type": kind, "message": None, "meta": None}]
+        for kind in ("link", "file", "log", "x")
+    },
     **{f"JSON of {depth} levels": [json_message(nested(depth))] for depth in (50, 500, 970)},
 }
 ODD_PARAMS: dict[str, Json] = {
@@ -160,3 +189,112 @@ def test_a_model_that_always_calls_another_unknown_tool_is_stopped_by_the_limit(
     outcome = run([*turns, ANSWER], FOUND)
 
     assert (outcome.stop_reason, outcome.text) == ("iteration_limit", "Done.")
+
+
+A, B = '{"q": "a"}', '{"q": "b"}'
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What one provider sends for two calls, and what must go back to it."""
+
+    chunks: list[Any]
+    ids: tuple[str, str] | None = ("c1", "c2")
+    """None where the provider gave none."""
+    names: tuple[str, str] = ("search", "look")
+    content: object = ""
+
+
+FIRST, SECOND = entry("c1", "search", A), entry("c2", "look", B)
+
+SHAPES = {
+    "openai: both in the last chunk": Shape(
+        [text("Let me "), text("look."), asks(FIRST, SECOND, usage=USAGE, finish_reason="tool_calls")],
+        content="Let me look.",
+    ),
+    "azure responses: a chunk per call, always stop": Shape([asks(FIRST), asks(SECOND), ends("stop")]),
+    "azure chat: cumulative snapshots": Shape(
+        [
+            asks(entry("c1", "search", "")),
+            asks(entry("c1", "search", '{"q"')),
+            asks(entry("c1", "search", A), entry("c2", "look", '{"q": ')),
+            text("On it.", tool_calls=[FIRST, SECOND]),
+            asks(FIRST, SECOND, usage=USAGE, finish_reason="stop"),
+        ],
+        content="On it.",
+    ),
+    "OAICompat: merged, then a usage chunk": Shape(
+        [text("On it."), asks(FIRST, SECOND, finish_reason=None), ends("Non-JSON encountered.")], content="On it."
+    ),
+    "OAICompat: deltas with empty id and name": Shape(
+        [
+            asks(entry("c1", "search", "")),
+            asks(entry("", "", '{"q": ')),
+            asks(entry("", "", '"a"}')),
+            asks(entry("c2", "look", '{"q"')),
+            asks(entry("", "", ': "b"}')),
+            ends(None),
+        ]
+    ),
+    "ids missing": Shape([asks(entry("", "search", A), entry("", "look", B)), ends()], ids=None),
+    "ids constant (legacy function_call)": Shape(
+        [asks(entry("tool_call_id", "search", A), entry("tool_call_id", "look", B)), ends()],
+        ids=("tool_call_id", "tool_call_id"),
+    ),
+    "deepseek: think text kept raw": Shape(
+        [text("<th"), text("ink>\nhm"), text("m\n</thi"), text("nk>\nSo:"), asks(FIRST, SECOND), ends("tool_calls")],
+        content="<think>\nhmm\n</think>\nSo:",
+    ),
+    "gemini: lists of parts, a call per chunk": Shape(
+        [
+            text([part("<think>\n\nhmm</think>\n\n")]),
+            text([], tool_calls=[entry("gemini_call_search_1", "search", A)]),
+            text([part("So:")], tool_calls=[entry("gemini_call_look_2", "look", B)]),
+            text([], usage=USAGE, finish_reason="STOP"),
+        ],
+        ids=("gemini_call_search_1", "gemini_call_look_2"),
+        content=["<think>\n\nhmm</think>\n\n", "So:"],
+    ),
+    "tongyi: the id is the name, twice": Shape(
+        [asks(entry("search", "search", A), entry("search", "search", B), usage=USAGE, finish_reason="tool_calls")],
+        ids=("search", "search"),
+        names=("search", "search"),
+    ),
+    "ollama: ids are indices": Shape(
+        [text("", tool_calls=[entry("0", "search", A), entry("1", "look", B)]), ends("stop")], ids=("0", "1")
+    ),
+    "zhipuai: a whole call per delta": Shape(
+        [text(None), asks(FIRST), asks(SECOND, usage=USAGE, finish_reason="tool_calls")]
+    ),
+    "every chunk sent twice": Shape([asks(FIRST), asks(FIRST), asks(SECOND), asks(SECOND), ends()]),
+    "fragments that look like snapshots": Shape(
+        [asks(entry("c1", "search", "{")), asks(entry("c1", "search", '"q": "a"}')), asks(SECOND), ends()]
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_both_calls_run_and_go_back_as_the_provider_sent_them(shape: Shape) -> None:
+    outcome = run([shape.chunks, ANSWER], {"search": replies("found"), "look": replies("seen")})
+
+    assert outcome.error is None
+    assert outcome.text == "Done."
+    asked = sorted((request["tool"], request["tool_parameters"]["q"]) for request in outcome.tools.requests)
+    assert asked == sorted(zip(shape.names, ("a", "b"), strict=True))
+    check_prompt(outcome.model.prompts[1])
+    (message,) = assistant_messages(outcome.model.prompts[1])
+    ids = tuple(call["id"] for call in message["tool_calls"])
+    assert ids == shape.ids if shape.ids else len({*ids, ""}) == 3
+    assert tuple(call["function"]["name"] for call in message["tool_calls"]) == shape.names
+    assert [json.loads(call["function"]["arguments"]) for call in message["tool_calls"]] == [{"q": "a"}, {"q": "b"}]
+    content = message["content"]
+    assert (content if isinstance(content, str) else [item["data"] for item in content]) == shape.content
+
+
+def test_ids_made_for_missing_ones_differ_between_rounds() -> None:
+    turns = [[asks(entry("", "search", arguments)), ends()] for arguments in (A, B)]
+
+    outcome = run([*turns, ANSWER], {"search": replies("found")})
+
+    ids = {message["tool_calls"][0]["id"] for message in assistant_messages(outcome.model.prompts[2])}
+    assert len(ids - {""}) == 2

@@ -116,20 +116,6 @@ def test_a_subtask_whose_model_never_answers_is_given_up_and_thoughts_and_answer
     assert [item["status"] for item in outcome.variables["tool_runs"]] == ["ok"]
 
 
-def test_what_a_subtask_had_found_before_its_time_was_over_is_not_lost(time: FakeTime) -> None:
-    steps = [
-        *(plans("alpha"), works_on("alpha", says("Step one is X [1].")), incomplete("alpha", "Find step two.")),
-        advised("Find step two.", [text("Hm."), silence(time, SUBTASKS_ARE_OVER)]),
-        *(When(template.CLOSING_NOTE, [silence(time, MIN_CLOSING_SECONDS)]), answers()),
-    ]
-
-    outcome = plan_run(steps, ECHO, SHORT, clock=time.clock)
-
-    assert outcome.stop_reason == "time_limit"
-    assert "Step one is X [1]." in subtask(outcome, "alpha")["answer"]
-    assert "Step one is X [1]." in findings(outcome)
-
-
 def test_a_deadline_while_a_judgement_is_made_means_not_completed_and_no_second_look_at_the_answer() -> None:
     time = FakeTime()
     late = judges("alpha", [text("Hm."), lambda: time.advance(SUBTASKS_ARE_OVER), *verdict(is_completed=True)])

@@ -15,11 +15,10 @@ from tests.support.clock import FakeTime
 from tests.support.host import CallFails, Handler, Json
 from tests.support.plans import UP_TO_THE_ANSWER, blocks, every_strategy, offered, plan_run, plans, works_on
 from tests.support.run import Outcome, run
-from tests.support.scenes import ANSWER, check_growth, cut_off, log_of, search, silence, silent, text
+from tests.support.scenes import ANSWER, FOUND, check_growth, cut_off, log_of, search, silence, silent, text
 from tests.support.wire import USAGE, calls, fails, model, parameter, replies, says, tool
 
 CRITERIA = "A source for every figure; at most <draft> 200 words."
-FOUND = {"search": replies("found")}
 with_and_without_thoughts = pytest.mark.parametrize("shows", [False, True], ids=["hidden", "shown"])
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 WITH_SCHEMA: dict[str, Any] = {"answer_schema": json.dumps(SCHEMA)}
@@ -70,11 +69,6 @@ def answered(outcome: Outcome) -> list[Json]:
     others = [request for request in outcome.model.requests if offered(request) != ["submit_review"]]
     opening = others[-1]["prompt_messages"][:2]
     return [request for request in others if request["prompt_messages"][:2] == opening]
-
-
-def last_note(outcome: Outcome, back: int = 1) -> str:
-    """What the writer of the answer read last."""
-    return str(answered(outcome)[-1]["prompt_messages"][-back]["content"])
 
 
 def review(outcome: Outcome) -> tuple[bool | None, list[str], int]:
@@ -498,26 +492,6 @@ def test_blank_criteria_change_nothing(criteria: object) -> None:
     assert len(outcome.bodies("text")) == 2
     assert "review" not in outcome.variables
     assert len(outcome.model.requests) == 1
-
-
-def test_without_tools_an_answer_is_held_back_too_and_stop_words_are_dropped_since_the_judge_answers_by_a_call() -> (
-    None
-):
-    stopped = model(completion_params={"stop": ["END"]})
-
-    outcome = reviewed(says("Draft ", "one."), rejects("No."), says("Better."), passes(), handlers={}, model=stopped)
-
-    assert outcome.text == "Better."
-    assert all(not request.get("stop") for request in outcome.model.requests)
-    assert any("'stop' is dropped" in note for note in outcome.notes)
-
-
-def test_a_model_that_cannot_call_tools_is_one_clear_error() -> None:
-    outcome = reviewed(handlers={}, model=model(features=()))
-
-    assert isinstance(outcome.error, InvokeBadRequestError)
-    assert "answer_criteria" in str(outcome.error)
-    assert outcome.model.requests == []
 
 
 # Approvals.

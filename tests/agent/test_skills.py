@@ -21,14 +21,13 @@ from tests.support.plans import (
     works_on,
 )
 from tests.support.run import Outcome, run
-from tests.support.scenes import ANSWER, check_growth, log_of, results_in, search
+from tests.support.scenes import ANSWER, FOUND, check_growth, log_of, results_in, search
 from tests.support.wire import calls, model, replies, says
 
 REFUNDS = "Ask for the order first.\n\n---\n\n" + "Then check the date. " * 100
 SKILLS = (
     f"---\nname: refunds\ndescription: Money back.\n---\n{REFUNDS}\n---\nname: tone\ndescription: Words.\n---\nBe kind."
 )
-FOUND = {"search": replies("found")}
 each_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
 
 

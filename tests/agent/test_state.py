@@ -12,10 +12,9 @@ from prompt import template
 from tests.support.host import Handler, Step, text_of
 from tests.support.plans import plan_run
 from tests.support.run import Outcome, run
-from tests.support.scenes import ANSWER, check_prompt, results_in, search
+from tests.support.scenes import ANSWER, FOUND, check_prompt, results_in, search
 from tests.support.wire import breaks, calls, model, parameter, replies, says, tool
 
-FOUND = {"search": replies("found")}
 SOURCE = {"title": "Prices", "content": "A lamp costs 3.", "metadata": {"document_id": "d1"}}
 
 

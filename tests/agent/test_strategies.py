@@ -1,5 +1,6 @@
-"""The strategies as Dify calls them, and the models that they take."""
+"""The strategies as Dify calls them, the example of docs/write-a-strategy.md, and prompts that only grow."""
 
+import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -8,17 +9,22 @@ from typing import Any
 import pytest
 from dify_plugin import AgentStrategy
 from dify_plugin.entities.agent import AgentRuntime
+from hypothesis import given
+from hypothesis import strategies as st
 
+import tests.support.example_strategy as example
 from internal.node.params import StrategyParams
 from prompt import template
 from strategies import gpt5_function_calling, gpt5_plan_and_reflect, gpt5_react
 from tests.support import plans
-from tests.support.host import ScriptedModel, Step, Tools, make_session
+from tests.support.clock import FakeTime
+from tests.support.host import Handler, Json, ScriptedModel, Step, Tools, make_session
+from tests.support.node import KNOWN_TO_DIFY
+from tests.support.plans import tree
 from tests.support.run import run
-from tests.support.scenes import ANSWER, search
-from tests.support.wire import model, parameter, replies, tool
+from tests.support.scenes import ANSWER, FOUND, asks, check_growth, ends, entry, part, search, text
+from tests.support.wire import breaks, calls, fails, json_message, model, parameter, replies, says, tool
 
-FOUND = {"search": replies("found")}
 PLAIN = gpt5_function_calling.GPT5FunctionCallingStrategy
 REACT = gpt5_react.GPT5ReActStrategy
 PLAN_AND_REFLECT = gpt5_plan_and_reflect.GPT5PlanAndReflectStrategy
@@ -87,3 +93,126 @@ def test_runs_of_one_process_share_nothing() -> None:
 
     assert [outcome.text for outcome in outcomes] == ["Done."] * 8
     assert all(outcome.tool_results(2) == ["found"] for outcome in outcomes)
+
+
+HANDLERS: dict[str, Handler] = {
+    "search": replies("found"),
+    "look": replies("seen", json_message({"a": [1]})),
+    "broken": breaks("kaboom"),
+    "flaky": breaks("429 rate limit"),
+    "mute": replies(),
+    "long": replies("word " * 500),
+}
+ARGUMENTS = st.one_of(
+    st.builds(lambda value: json.dumps({"q": value}), st.sampled_from(["a", "b", "ü", "\ud83d"])),
+    st.sampled_from(['{"id": "r1"}', '{"id": "r1", "offset": 9}', '{"id": "r2", "find": "o"}', '{"id": "r1", "x": 1}']),
+    st.sampled_from(['{"query": "look"}', '{"query": "broken long"}']),
+    st.sampled_from(["", "{}", "  ", "null", "[]", '{"q": ', '{"q": NaN}', '{"w": 1}', '"text"', '{"q":"a"}{"q":"b"}']),
+    st.text(max_size=8),
+)
+CALL = st.builds(
+    entry,
+    st.sampled_from(["", "", "c1", "c2", "search", "tool_call_id"]),
+    st.sampled_from([*HANDLERS, "read_result", "find_tools", "nope", "", "se arch"]),
+    ARGUMENTS,
+)
+CONTENT = st.one_of(
+    st.sampled_from(["", "Let me look.", "<think>hm</think>", "<think>hm", "</think>", None, "\n\n"]),
+    st.text(max_size=10),
+    st.lists(st.builds(part, st.text(alphabet="ab <>\n", max_size=6)), max_size=2),
+)
+FINISH_REASONS = st.sampled_from(["stop", "tool_calls", None])
+OPAQUE = st.sampled_from([None, {"responses_output": [1]}, [{"signature": "s"}]])
+
+
+@st.composite
+def calling_turns(draw: st.DrawFn) -> list[Json]:
+    """A turn with text and calls in any chunks."""
+    chunks = [text(draw(CONTENT), opaque_body=draw(OPAQUE)) for _ in range(draw(st.integers(0, 2)))]
+    groups = draw(st.lists(st.lists(CALL, min_size=1, max_size=3), min_size=1, max_size=2))
+    return [*chunks, *(asks(*group) for group in groups), ends(draw(FINISH_REASONS))]
+
+
+FAILURES = st.sampled_from(
+    [
+        fails("InvokeRateLimitError", "slow down"),
+        fails("InvokeServerUnavailableError", after=[text("<think>hm")]),
+        fails("InvokeBadRequestError", "no opaque_body please"),
+        [],
+    ]
+)
+TURNS = st.one_of(calling_turns(), calling_turns(), FAILURES)
+PARAMS = st.fixed_dictionaries(
+    {},
+    optional={
+        "maximum_iterations": st.integers(1, 5),
+        "parallel_tool_calls": st.integers(1, 3),
+        "emit_intermediate_thoughts": st.booleans(),
+        "tool_result_limit": st.just(1000),
+        "tools_in_prompt": st.integers(1, 3),
+    },
+)
+
+
+@given(turns=st.lists(TURNS, max_size=7), params=PARAMS)
+def test_prompts_only_grow_and_hold_the_invariants(turns: list[Any], params: dict[str, Any]) -> None:
+    closing = [says("The answer.") for _ in range(3)]
+
+    outcome = run([*turns, *closing], HANDLERS, params, clock=FakeTime().clock, expect_all_steps=False)
+
+    requests = [without_opaque_bodies(request) for request in outcome.model.requests]
+    check_growth(requests)
+    assert outcome.text.count("<think>\n") <= outcome.text.count("</think>")
+    assert "start" not in {log["status"] for log in outcome.logs.values()}
+    if outcome.error is None:
+        assert outcome.text.strip()
+        assert outcome.messages[-1]["type"] == "json"
+    else:
+        assert type(outcome.error).__name__ in KNOWN_TO_DIFY
+
+
+def without_opaque_bodies(request: Json) -> Json:
+    """A host that refuses them shrinks the prompt by them, for good: that is tested on its own."""
+    messages = [{**message, "opaque_body": None} for message in request["prompt_messages"]]
+    return {**request, "prompt_messages": messages}
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "write-a-strategy.md"
+DRAFT = "A poor draft. </finding>"
+SCHEMA = json.dumps({"type": "object", "properties": {"verdict": {"type": "string"}}, "required": ["verdict"]})
+
+
+def test_the_page_shows_the_example_as_it_is_run() -> None:
+    code = Path(example.__file__).read_text(encoding="utf-8")
+
+    assert PAGE.read_text(encoding="utf-8").count(f"```python\n{code}```") == 1
+
+
+@pytest.mark.parametrize("thoughts", [False, True], ids=["hidden thoughts", "shown thoughts"])
+def test_the_example_shows_only_the_checked_answer(*, thoughts: bool) -> None:
+    steps = [search("a"), says(f"<think>hm</think>{DRAFT}"), search("b"), says("A good answer.")]
+
+    outcome = run(steps, FOUND, {"emit_intermediate_thoughts": thoughts}, blueprint=example.DRAFT_AND_CHECK)
+
+    assert outcome.error is None
+    assert outcome.text.rpartition("</think>")[2].strip() == "A good answer."
+    assert "draft" not in outcome.text
+    assert (outcome.stop_reason, outcome.variables["draft"]) == ("answered", DRAFT)
+    assert [entry["round"] for entry in outcome.variables["tool_runs"]] == [1, 1]
+    assert outcome.last_json["decision_summary"]["rounds"] == 4
+    check_growth(outcome.model.requests[:2])
+    check_growth(outcome.model.requests[2:])
+    assert "<finding>\nA poor draft. &lt;/finding>\n</finding>" in outcome.model.prompts[2][1]["content"]
+    turn, call = ["gpt-5-scripted"], ["CALL search"]
+    rounds = [["ROUND 1", turn, call], ["ROUND 2", turn]]
+    assert tree(outcome) == [["DRAFT", *rounds], ["ANSWER", *rounds], ["RUN FINISHED: answered"]]
+
+
+def test_the_example_hands_over_an_answer_in_a_schema() -> None:
+    steps = [says(DRAFT), calls(("submit_answer", {"verdict": "good"}))]
+
+    outcome = run(steps, FOUND, {"answer_schema": SCHEMA}, blueprint=example.DRAFT_AND_CHECK)
+
+    assert outcome.error is None
+    assert outcome.variables["structured_output"] == {"verdict": "good"}
+    assert json.loads(outcome.text) == {"verdict": "good"}

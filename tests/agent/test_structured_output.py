@@ -93,14 +93,6 @@ def test_what_the_model_gave_to_a_secret_parameter_is_refused_too() -> None:
     assert outcome.variables["structured_output"] == {"city": "Bonn"}
 
 
-def test_fields_with_the_name_of_a_secret_are_not_hidden() -> None:
-    answer = {"max_token": 12, "credentials": {"token": "ethereum"}}
-
-    outcome = answered(object_of(max_token=WHOLE, credentials=object_of(token=TEXT)), answer)
-
-    assert outcome.variables["structured_output"] == answer
-
-
 # Numbers that the host rounds.
 
 

@@ -209,16 +209,3 @@ def test_a_secret_in_a_tools_error_is_redacted_in_the_log(told: str) -> None:
     assert "refused" in log_of(outcome, "CALL search")["error"]
     assert SECRET not in str(outcome.messages)
     assert "sk-abcdefghijkl" not in str(outcome.messages)
-
-
-@pytest.mark.parametrize("position", range(560, 700, 7))
-def test_a_secret_where_a_result_is_cut_is_redacted_before(position: int) -> None:
-    offered = tool("search", runtime_parameters={"api_key": SECRET})
-    said = "m" * position + SECRET + "m" * 5000
-
-    outcome = run(
-        [calls(("search", {})), ANSWER], {"search": replies(said)}, {"tools": [offered], "tool_result_limit": 1000}
-    )
-
-    assert "hunter2" not in outcome.tool_results()[0]
-    assert "hunter2" not in str(outcome.bodies("log"))

@@ -17,7 +17,7 @@ from prompt import template
 from tests.support.clock import PATIENCE, FakeTime
 from tests.support.host import Handler, Json, ScriptedModel, Step, Tools, make_session
 from tests.support.run import Outcome
-from tests.support.wire import MODEL, USAGE, calls, model, parameter, says, text_message, tool
+from tests.support.wire import MODEL, USAGE, calls, model, parameter, replies, says, text_message, tool
 
 entry = tool_call
 """An entry of a chunk's tool calls: id, name, arguments."""
@@ -166,4 +166,6 @@ def check_growth(requests: Sequence[Json]) -> None:
         assert later[: len(earlier)] == earlier
 
 
+FOUND = {"search": replies("found")}
+"""The tool that most scenes call."""
 ANSWER = says("Done.")

@@ -121,7 +121,7 @@ SHAPES: dict[str, tuple[list[tuple[str | None, ...]], list[tuple[str, str, str]]
 
 @pytest.mark.parametrize(("entries", "expected"), SHAPES.values(), ids=SHAPES)
 def test_odd_shapes(entries: list[tuple[str | None, ...]], expected: list[tuple[str, str, str]]) -> None:
-    """One entry in each chunk; those of the providers are in tests/agent/test_provider_shapes.py."""
+    """One entry in each chunk; those of the providers are in tests/agent/test_odd_scripts.py."""
     assert said(assemble([[], *([sdk_call(*entry)] for entry in entries)])) == expected
 
 

@@ -18,19 +18,6 @@ def refusals(budget: Budget, calls: int) -> list[str | None]:
     return [budget.take_call() for _ in range(calls)]
 
 
-def test_the_first_calls_are_sent_and_a_refused_one_says_which_limit_is_reached() -> None:
-    budget, spent, without = Budget(maximum_calls=2), Budget(maximum_tokens=12_000), Budget()
-    spent.spend(12_000)
-    without.spend(10**9, is_estimate=True)
-
-    refusal = "limit reached: not run, since the tool calls of this run are limited to 2"
-    assert refusals(budget, 4) == [None, None, refusal, refusal]
-    assert budget.calls == 2
-    assert refusals(spent, 1) == ["limit reached: not run, since the tokens of this run are limited to 12,000"]
-    assert refusals(without, 1000) == [None] * 1000
-    assert (without.reached(), without.note("a conversation"), without.estimate_note()) == (None, None, None)
-
-
 @pytest.mark.parametrize(
     ("tokens", "calls", "reason", "is_told"),
     [

@@ -212,7 +212,7 @@ def test_of_a_huge_message_its_beginning_and_end_are_read(message: str) -> None:
     assert len(reason(failure.reason)) <= MAX_REASON_LENGTH
 
 
-# What the model reads of a tool's failure; tests/agent/test_tool_failures.py has the reasons themselves.
+# What the model reads of a tool's failure; tests/agent/test_tool_calls.py has the reasons themselves.
 
 SECRET = "hunter2-hunter2"
 REDACTOR = Redactor.of([SECRET, "two\n\nlines of it"])

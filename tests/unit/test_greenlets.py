@@ -9,10 +9,9 @@ from gevent.event import Event
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.calls.runner import Post, drain, run_side_by_side
+from internal.calls.runner import Post, run_side_by_side
 from internal.clock import Clock, Deadline
 from internal.errors import OurWords
-from internal.events import Event as AgentEvent
 from internal.events import Noted
 from internal.host.session import MAX_WAITING, DeadlinePassed, batches
 from tests.support.clock import PATIENCE, FakeTime
@@ -115,24 +114,6 @@ def test_items_that_came_before_the_deadline_are_passed_on() -> None:
         next(come)
 
 
-def test_an_answer_is_given_more_time_for_what_came_last() -> None:
-    time, seen, came = FakeTime(), Event(), list[int]()
-    deadline = until(time)
-
-    def left_for_more() -> float:
-        return PATIENCE if 2 in came else deadline()
-
-    for batch in batches(Call(1, gevent.sleep, 2, seen.wait, 3).answers(), left_for_more, PATIENCE):
-        came.extend(batch)
-        if came == [1]:
-            gevent.idle()
-            time.advance(11)
-        else:
-            seen.set()
-
-    assert came == [1, 2, 3]
-
-
 STUCK: dict[str, Callable[[], Call]] = {
     "silent": lambda: Call(1, never),
     "waiting for a free place": lambda: Call(*range(10 * MAX_WAITING)),
@@ -179,26 +160,6 @@ def test_a_run_that_ends_early_ends_its_call(
 def in_time() -> Deadline:
     clock = Clock()
     return Deadline(clock, clock.now() + PATIENCE)
-
-
-def test_results_are_at_the_position_of_their_job_in_any_order_of_completion() -> None:
-    second_is_done = Event()
-
-    def first(post: Post) -> str:
-        assert second_is_done.wait(PATIENCE)
-        post(Noted(OurWords("first")))
-        return "a"
-
-    def second(post: Post) -> str:
-        post(Noted(OurWords("second")))
-        second_is_done.set()
-        return "b"
-
-    events: list[AgentEvent] = []
-    results = drain(run_side_by_side([first, second], in_time()), events.append)
-
-    assert events == [Noted(OurWords("second")), Noted(OurWords("first"))]
-    assert [results[0], results[1]] == ["a", "b"]
 
 
 def stuck(ended: list[str]) -> Callable[[Post], str]:

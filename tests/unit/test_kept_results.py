@@ -82,15 +82,6 @@ def test_the_note_in_a_cut_result_leads_to_the_rest(length: int, limit: int) -> 
     assert int(note.partition(" ")[0]) == length - len(head) - len(tail)
 
 
-def test_errors_say_what_there_is() -> None:
-    talk = Conversation("a" * 1_500, "b")
-
-    assert talk.error(id="r1", offset=1_500) == "r1 has 1500 characters; the offset must be less than that."
-    assert talk.error(id="r1", offset=10**400)
-    assert "'r9' in this conversation; the ids are: r1, r2." in talk.error(id="r9")
-    assert talk.error(id="x" * 10_000)
-
-
 def test_what_was_never_kept_is_said_at_its_place() -> None:
     kept = KeptText(longest=300_000, tail=50_000)
     kept.add("a" * 500_000)
@@ -127,13 +118,6 @@ def test_every_place_is_shown_or_counted(parts: list[str], limit: int) -> None:
     if more:
         assert int(more[2]) == starts[len(starts) - left]
     assert reply.casefold().replace("ｎｅｅｄｌｅ", "needle").count("needle") >= len(starts) - left
-
-
-def test_a_place_is_shown_with_its_surroundings() -> None:
-    reply = Conversation("a" * 5_000 + "NEEDLE" + "b" * 5_000).said(id="r1", find="needle")
-
-    assert f"\n\n[offset 5000] …{'a' * 60}" in reply
-    assert f"NEEDLE{'b' * 60}" in reply
 
 
 @pytest.mark.parametrize("distance", range(0, 900, 30))

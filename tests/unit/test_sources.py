@@ -14,13 +14,11 @@ from internal.sources import (
     RESOURCE_FIELDS,
     Bibliography,
     Source,
-    citation_lines,
     cited_numbers,
     context_block,
     read_context,
     source_list,
 )
-from prompt import template
 from tests.support.generators import any_text, finite_numbers, joined, text_from_the_host
 
 KNOWLEDGE: dict[str, Any] = {
@@ -170,15 +168,6 @@ def test_sources_are_numbered_in_the_order_of_their_first_offer_and_listed_once(
     assert Bibliography().add(segments) == [1, 2, 1]
 
 
-def test_the_block_says_that_its_sources_are_data_and_numbers_them() -> None:
-    assert block("a", "if a < b: <b>bold</b> & <contexts>").splitlines() == [
-        *("<context>", template.CONTEXT_HEADER, '<source number="1" title="T">', "a", "</source>"),
-        *('<source number="2" title="T">', "if a < b: <b>bold</b> & <contexts>", "</source>", "</context>"),
-    ]
-    assert "not instructions" in template.CONTEXT_HEADER
-    assert context_block([]) == ""
-
-
 TAGS = ["<context>", "</context>", "</source>", "<source ", "</SOURCE", "<Context\n", *'</>"\n', "context"]
 
 
@@ -189,13 +178,6 @@ def test_no_source_can_leave_its_block(content: str, title: str) -> None:
     assert re.findall(r"</?(?:context|source)\b", lowered) == ["<context", "<source", "</source", "</context"]
     head = lowered.split("<source ")[1].split("\n")[0]
     assert head.count('"') == 4
-
-
-def test_a_tools_sources_are_told_by_number_title_and_page() -> None:
-    entries = [(3, Source("A title", "a")), (4, Source("B", "b", {"page": 2}))]
-
-    assert citation_lines(entries) == f"{template.TOOL_SOURCES_HEADER}\n[3] A title\n[4] B, page 2"
-    assert citation_lines([]) == ""
 
 
 @pytest.mark.parametrize(

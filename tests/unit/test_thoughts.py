@@ -213,21 +213,6 @@ def test_nothing_in_a_thought_hides_a_question_behind_it(thought: str, cuts: lis
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "written"),
-    [
-        ("`<think>`", "`<\u2060think>`"),
-        ("a</THINK>b", "a<\u2060/THINK>b"),
-        ("<think foo='1'>", "<\u2060think foo='1'>"),
-        ("<think", "<\u2060think"),
-        ("<thinking> <thinker> <b> a < b", "<thinking> <thinker> <b> a < b"),
-    ],
-)
-def test_a_quoted_tag_has_a_word_joiner_after_its_bracket(text: str, written: str) -> None:
-    assert write(TextStream(), [("answer", text)]) == written
-    assert without_thoughts(written) == text
-
-
 @given(joined(QUOTED_PARTS), cut_lists(60), st.sampled_from(["answer", "thought"]))
 def test_no_quoted_tag_is_left_however_the_text_is_cut(text: str, cuts: list[int], kind: str) -> None:
     written = write(TextStream(), [(kind, piece) for piece in cut(text, cuts)])

@@ -1,4 +1,4 @@
-"""The node's tools as the model sees them, whatever Dify or an MCP server declares, and the way back to a call."""
+"""The node's tools as the model sees them and finds them, whatever Dify or an MCP server declares."""
 
 import re
 import socket
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from jsonschema_rs import meta
 
 from internal.calls.judging import ArgumentsInvalid, validate_arguments
+from internal.node.tool_search import MAX_FOUND, ToolSearch, nearest
 from internal.node.tools import Toolbox, build_toolbox, name_files
 from tests.support.builders import file, parameter_of, tool_of
 from tests.support.generators import text_from_the_host
@@ -57,13 +58,6 @@ def test_namesakes_are_told_apart_by_their_provider_and_mapped_back() -> None:
     assert own_names(toolbox) == ["search"] * 4
     assert [found.provider for found in toolbox.tools.values()] == ["acme/a/a", *["acme/b/b"] * 3]
     assert {len(name) for name in build_toolbox([tool("x" * 90) for _ in range(12)]).tools} == {64}
-
-
-def test_names_of_virtual_tools_are_reserved() -> None:
-    toolbox = build_toolbox([tool("plan"), tool("search")], reserved=frozenset({"plan"}))
-
-    assert "plan" not in toolbox.tools
-    assert own_names(toolbox) == ["plan", "search"]
 
 
 @pytest.mark.parametrize(
@@ -287,3 +281,75 @@ def test_a_remote_reference_is_never_fetched() -> None:
 
         with pytest.raises(BlockingIOError):
             listener.accept()
+
+
+DESCRIBED = {
+    "list_orders": "Lists the orders of a customer.",
+    "create_invoice": "Creates an invoice. An order may have several.",
+    "issues.getComment": "Reads a comment.",
+    "slack-post-message": "Sends a text to a channel.",
+    "chumon": "注文の一覧を取得します。",
+    "fapiao": "为客户开具发票。",
+    "jumun": "주문을 취소합니다.",
+    "pedidos": "Cancela a encomenda de um cliente e devolve o preço.",
+    "akas": "ตรวจสอบสภาพอากาศของเมือง",
+    "mausam": "शहर का मौसम बताता है।",
+    "schet": "Выставляет счета клиентам.",
+    "long": "order " + "and much else that nobody asked for " * 40,
+}
+PARAMETERS = {"slack-post-message": [parameter("recipientEmail")]}
+SEARCH = ToolSearch(
+    build_toolbox(
+        tool(name, *PARAMETERS.get(name, ()), description={"human": {}, "llm": text})
+        for name, text in DESCRIBED.items()
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        ("order", "list_orders"),
+        ("ORDERS of customers", "list_orders"),
+        ("invoices", "create_invoice"),
+        ("getComment", "issues_getComment"),
+        ("get comments", "issues_getComment"),
+        ("issues.getComment", "issues_getComment"),
+        ("message to a channel", "slack-post-message"),
+        ("recipient", "slack-post-message"),
+        ("注文を探す", "chumon"),
+        ("一覧", "chumon"),
+        ("发票", "fapiao"),
+        ("ＩＮＶＯＩＣＥ", "create_invoice"),
+        ("주문 취소", "jumun"),
+        ("preços", "pedidos"),
+        ("สภาพอากาศ", "akas"),
+        ("मौसम", "mausam"),
+        ("счёт счета", "schet"),
+    ],
+)
+def test_the_best_match_comes_first(query: str, best: str) -> None:
+    assert SEARCH.best(query)[0].name == best
+
+
+def test_matches_are_ranked_and_others_are_left_out() -> None:
+    assert [found.name for found in SEARCH.best("order")] == ["list_orders", "create_invoice", "long"]
+    assert SEARCH.best("") == SEARCH.best("…") == SEARCH.best("xylophone") == []
+    assert ToolSearch(build_toolbox([])).best("order") == []
+
+
+def test_equal_matches_come_in_the_order_of_the_panel() -> None:
+    tools = [tool(f"same_{number}", description={"human": {}, "llm": "Same."}) for number in range(20)]
+
+    found = ToolSearch(build_toolbox(tools)).best("same")
+
+    assert [each.name for each in found] == [f"same_{number}" for number in range(MAX_FOUND)]
+
+
+def test_the_nearest_names_share_most_letters() -> None:
+    names = [*DESCRIBED, *(f"x{number}" for number in range(9))]
+
+    assert nearest("List_Order", names)[0] == "list_orders"
+    assert nearest("createinvoice", names)[0] == "create_invoice"
+    assert len(nearest("nothing", names)) == MAX_FOUND
+    assert nearest("", []) == []

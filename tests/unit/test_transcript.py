@@ -142,17 +142,6 @@ def test_a_turn_with_nothing_in_it_is_left_out(nothing: Content) -> None:
     assert len(transcript.messages()) == len(OPENING) + 1
 
 
-def test_the_results_of_later_rounds_are_those_since() -> None:
-    transcript, lengths = Transcript(OPENING), list[int]()
-    for said in ("one", "two", "three"):
-        transcript.append_round("", None, [result("a", "search", "", said), result("b", "search", "", said.upper())])
-        transcript.append_note("Go on.")
-        lengths.append(transcript.length)
-
-    assert transcript.results_since(lengths[0]) == ["two", "TWO", "three", "THREE"]
-    assert transcript.results_since(lengths[2]) == []
-
-
 # --- what fits into the model's window and into one line to the host -------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""A tool call's arguments checked against what the model was told."""
+"""Calls are judged before any runs: arguments are checked and converted, and endless loops of one call are stopped."""
 
 import json
 from typing import Any
@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.calls.judging import ArgumentsInvalid, call_parameters, rounded_arguments, validate_arguments
+from internal.call import ToolCall, ValidCall
+from internal.calls.judging import (
+    ArgumentsInvalid,
+    call_parameters,
+    rounded_arguments,
+    validate_arguments,
+)
 from internal.node.tools import Tool
 from internal.node.virtual_tools import answer_tool
 from tests.support.builders import file, tool_of, toolbox_of
@@ -287,3 +293,12 @@ def test_an_answer_that_takes_too_long_to_check_is_refused() -> None:
 
     assert problem(tool, rows=[{"n": 1}] * 1_000) == "they could not be checked against the schema"
     assert validate_arguments(tool, {"rows": [{"n": 1}]}) == {"rows": [{"n": 1}]}
+
+
+def call_of(arguments: dict[str, Any]) -> ValidCall:
+    return ValidCall(ToolCall("call_1", "search", "{}"), tool_of(), arguments)
+
+
+def test_the_values_of_arguments_make_another_call_and_their_order_does_not() -> None:
+    assert call_of({"a": 1, "b": {"c": 2, "d": 3}}).signature == call_of({"b": {"d": 3, "c": 2}, "a": 1}).signature
+    assert len({call_of({"a": value}).signature for value in (1, "1", True, 1.0)}) == 4
