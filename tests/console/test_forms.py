@@ -61,5 +61,5 @@ def test_back_from_the_run_leads_to_what_was_typed(open_page: OpenPage, console:
     page.reload()
     expect(page.get_by_label(INSTRUCTION)).to_have_value("Be brief.\nVery.")
     page.get_by_role("link", name="New run").click()
-    expect(page.get_by_label("Scenario", exact=True)).to_have_value("example:helpdesk")
+    expect(page.get_by_label("Scenario", exact=True)).to_have_value("example:answers")
     expect(page.get_by_label(INSTRUCTION)).not_to_have_value("Be brief.\nVery.")

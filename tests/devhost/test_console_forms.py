@@ -253,8 +253,8 @@ def test_a_check_without_mistakes_says_that_all_fits(console: ConsoleClient, bef
 # --- what a new form begins with --------------------------------------------------------------------------------------
 
 
-def test_the_first_choice_is_the_example_of_the_demo(console: ConsoleClient) -> None:
-    assert re.findall(r'<option value="([^"]+)" selected>', console.get("/new"))[1] == "example:helpdesk"
+def test_the_first_choice_is_the_first_example_of_the_folder(console: ConsoleClient) -> None:
+    assert re.findall(r'<option value="([^"]+)" selected>', console.get("/new"))[1] == "example:answers"
 
 
 def chosen(console: ConsoleClient) -> str:

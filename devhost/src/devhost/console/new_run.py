@@ -50,9 +50,6 @@ from devhost.plugin.nearest import nearest_strategy_plugin
 from devhost.scenario import SCENARIOS, Scenario, examples_of, refuse_misfit, typed_settings
 from devhost.scenario import SCRIPT as DEFAULT_SCRIPT
 
-DEMO = f"{EXAMPLE}helpdesk"
-"""The example of `make demo` and of docs/."""
-
 type Groups = Sequence[tuple[str, Sequence[tuple[str, str]]]]
 """Of a list to choose from: the group's name, then value and label of each."""
 
@@ -136,7 +133,7 @@ def _completed(values: Values, declaration: PluginDeclaration, groups: Groups) -
     known = [value for _, group in groups for value, _ in group]
     source, strategy = values.get("source", ""), values.get("strategy", "")
     if source not in {*known, SCRIPT, NO_SCRIPT}:
-        source = DEMO if DEMO in known else next(iter(known), NO_SCRIPT)
+        source = next(iter(known), NO_SCRIPT)
     if strategy not in declaration.strategies:
         strategy = next(iter(declaration.strategies))
     return {**values, "source": source, "strategy": strategy}
