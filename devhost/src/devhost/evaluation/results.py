@@ -1,7 +1,6 @@
 """The results of an evaluation: in their file, as a table, compared with those before."""
 
 import json
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -14,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from devhost.errors import SuiteError
 from devhost.evaluation.checks import Check, Observed
 from devhost.text import Secrets, describe
-from devhost.trace.tail import Added, Tail
+from devhost.trace.tail import Growing, NumberedLine
 
 # The results of an evaluation in a file of JSON lines, so that an interrupted one goes on where it was.
 #
@@ -82,48 +81,28 @@ def read_evaluation(file: Path) -> Evaluation:
     return found
 
 
-class GrowingResults:
-    """The results of an evaluation while they are written: a read parses what was added since the last one."""
+class GrowingResults(Growing[Evaluation]):
+    """As far as they are written; a result that was there before is the same object."""
 
     def __init__(self, file: Path) -> None:
-        self._tail = Tail(file)
-        self._reading = threading.Lock()
-        self._begin()
+        super().__init__(file, SuiteError)
 
     def _begin(self) -> None:
         self._header: Header | None = None
         self._results: dict[str, Result] = {}
         self._evaluation: Evaluation | None = None
 
-    def read(self) -> Evaluation | None:
-        """As far as it is written; None if there is no file. A result that was there before is the same object.
-
-        Raises SuiteError, at every read, for a file that has no evaluation.
-        """
-        with self._reading:
-            try:
-                return self._read(self._tail.read())
-            except OSError as error:
-                raise SuiteError(f"{self._tail.file} cannot be read: {error.strerror}") from error
-            except SuiteError:
-                self._tail.begin()
-                self._begin()
-                raise
-
-    def _read(self, added: Added | None) -> Evaluation | None:
-        if added is None or added.is_another:
-            self._begin()
-        if added is None:
-            return None
-        for number, line in added.lines:
-            read = read_line(self._tail.file, number, line)
+    def _added(self, lines: Sequence[NumberedLine], rest: bytes) -> Evaluation:
+        del rest
+        for number, line in lines:
+            read = read_line(self.file, number, line)
             if isinstance(read, Header):
                 self._header = read
             else:
                 self._results[read.key] = read
         if self._header is None:
-            raise SuiteError(f"{self._tail.file} has no evaluation: its first line must be a header")
-        if added.lines or self._evaluation is None:
+            raise SuiteError(f"{self.file} has no evaluation: its first line must be a header")
+        if lines or self._evaluation is None:
             self._evaluation = in_order(self._header, self._results)
         return self._evaluation
 
