@@ -7,9 +7,10 @@ the start.
 import gc
 import logging
 import os
+import sys
 import threading
 from collections.abc import Iterator, Mapping, MutableMapping
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 import yaml
 from dotenv import dotenv_values
@@ -81,6 +82,8 @@ from dify_plugin import DifyPluginEnv, Plugin  # noqa: E402 - reads the environm
 from dify_plugin.config.logger_format import plugin_logger_handler  # noqa: E402 - belongs to the import above
 from dify_plugin.core.entities.plugin.io import PluginInStream  # noqa: E402
 from dify_plugin.core.server.__base.request_reader import RequestReader  # noqa: E402
+from dify_plugin.core.server.stdio.response_writer import StdioResponseWriter  # noqa: E402
+from gevent import get_hub  # noqa: E402
 
 logger = logging.getLogger(__name__)
 
@@ -112,12 +115,35 @@ def end_with_its_stream(reader: RequestReader) -> None:
     vars(reader)["_read_stream"] = read_to_the_end
 
 
+def write_together(stdout: TextIO) -> None:
+    """Lines for Dify that are written without a wait between them leave together.
+
+    The SDK makes two system calls for each line, and a short run, which writes 20 lines, spent a quarter of its time on
+    them.
+    """
+    held = list[str]()
+
+    def flush() -> None:
+        lines = "".join(held)
+        held.clear()
+        stdout.write(lines)
+        stdout.flush()
+
+    def write(_writer: StdioResponseWriter, data: str) -> None:
+        if not held:
+            get_hub().loop.run_callback(flush)  # as soon as this greenlet waits for something
+        held.append(data)
+
+    type.__setattr__(StdioResponseWriter, "write", write)
+
+
 if __name__ == "__main__":
     # The SDK reads the plugin's declarations with the YAML loader in Python; the same in C takes an eighth of the time.
     vars(yaml)["SafeLoader"] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     threading.excepthook = end_the_process
     plugin = Plugin(DifyPluginEnv())
     end_with_its_stream(plugin.request_reader)
+    write_together(sys.stdout)
     for name in (__name__, "internal"):
         logging.getLogger(name).addHandler(plugin_logger_handler)
     for change in changes:  # not earlier: the first line that Dify reads must be the manifest, which Plugin() writes

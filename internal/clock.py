@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from time import perf_counter, process_time
+from time import perf_counter
 
 import gevent
 
@@ -29,23 +29,27 @@ def let_others_through() -> None:
 def in_turns[T](items: Iterable[T]) -> Iterator[T]:
     """Pass items on; whenever making or handling them has taken a turn's time, others run first.
 
-    Time in which the process only waited does not count: the others had it already.
+    Time in which the process waited does not count: the others had it already.
     """
-    began, worked = perf_counter(), process_time()
+    began, others_ran = perf_counter(), _others_ran()
     for item in items:
         if perf_counter() - began > MAX_TURN_SECONDS:
-            began, worked = perf_counter(), _end_of_turn(worked)
+            began, others_ran = _end_of_turn(others_ran)
         yield item
         if perf_counter() - began > MAX_TURN_SECONDS:
-            began, worked = perf_counter(), _end_of_turn(worked)
+            began, others_ran = _end_of_turn(others_ran)
 
 
-def _end_of_turn(worked: float) -> float:
-    """Let the others run if the process has worked for a turn's time since this processor time; when they last ran."""
-    if process_time() - worked <= MAX_TURN_SECONDS:
-        return worked
-    give_way()
-    return process_time()
+def _end_of_turn(others_ran: float) -> tuple[float, float]:
+    """Let the others run if they have not since then; the present moment, and when they last ran."""
+    if _others_ran() == others_ran:
+        give_way()
+    return perf_counter(), _others_ran()
+
+
+def _others_ran() -> float:
+    """When the event loop last looked for greenlets that have something to do, on a clock of its own."""
+    return float(gevent.get_hub().loop.now())
 
 
 TOOL_PHASE_SHARE = 0.9

@@ -4,14 +4,17 @@ import json
 import os
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
+import gevent
 import pytest
 from dify_plugin import DifyPluginEnv
+from dify_plugin.core.server.stdio.response_writer import StdioResponseWriter
 
 from devhost.limits import HostLimits
 from internal.node.params import StrategyParams
-from main import TIMEOUTS, settle_log_content, settle_timeouts
+from main import TIMEOUTS, settle_log_content, settle_timeouts, write_together
 from tests.support.wire import model
 
 ROOT = Path(__file__).parent.parent
@@ -91,6 +94,25 @@ def test_log_content_in_the_environment_wins_over_dotenv() -> None:
     environment = {"LOG_CONTENT": "off"}
     assert settle_log_content(environment, {"LOG_CONTENT": "on"}) == []
     assert environment == {"LOG_CONTENT": "off"}
+
+
+def test_lines_that_are_written_together_leave_together_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StdioResponseWriter, "write", StdioResponseWriter.write)  # restored after the test
+    writes = list[str]()
+
+    class Stdout(StringIO):
+        def write(self, text: str) -> int:
+            writes.append(text)
+            return len(text)
+
+    write_together(Stdout())
+    for line in ("a\n", "b\n"):
+        StdioResponseWriter().write(line)
+    assert writes == []
+    gevent.sleep(0.001)
+    StdioResponseWriter().write("c\n")
+    gevent.sleep(0.001)
+    assert writes == ["a\nb\n", "c\n"]
 
 
 @pytest.mark.e2e

@@ -50,8 +50,7 @@ class FakeTime:
     def governed(self) -> Iterator["FakeTime"]:
         """Waits for messages and turns of long work end by this clock."""
         with pytest.MonkeyPatch.context() as patch:
-            for timer in ("perf_counter", "process_time"):
-                patch.setattr(fairness, timer, lambda: self.now)
+            patch.setattr(fairness, "perf_counter", lambda: self.now)
             patch.setattr(fairness, "MOMENT", 0)  # a timer's turn would come sooner or later with the machine's speed
             for module in (read_ahead, side_by_side):
                 patch.setattr(module, "Queue", partial(_Inbox, self))
