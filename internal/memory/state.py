@@ -218,10 +218,13 @@ def _without_turns(state: State, number: int) -> State:
 
 
 def _without_rounds(state: State, number: int) -> State:
-    """The last turn and each subtask keep what they begin with, and their end."""
-    return state.with_conversations(
-        (*entries[:1], *entries[1 + number : -1], *entries[1:][-1:]) for entries in state.conversations
-    )
+    """The last turn, with a summary before it, and each subtask keep what they begin with, and their end."""
+
+    def shortened(entries: tuple[EntryRecord, ...]) -> tuple[EntryRecord, ...]:
+        begun = 1 + any(isinstance(entry, SummaryRecord) for entry in entries[:1])
+        return (*entries[:begun], *entries[begun + number : -1], *entries[begun:][-1:])
+
+    return state.with_conversations(map(shortened, state.conversations))
 
 
 def _with_short_texts(state: State, number: int) -> State:

@@ -352,6 +352,16 @@ def test_a_summary_stays_while_turns_go() -> None:
     assert users(left) == ["Q5", "Q6", "Q7", "Q8"]
 
 
+def test_a_summary_and_the_question_stay_while_rounds_go() -> None:
+    rounds = [RoundRecord(said=noise(500, number), calls=(call("R"),)) for number in range(500)]
+    begun: list[EntryRecord] = [SummaryRecord(text="S"), UserRecord(text="Q")]
+    left = fitted(state_of([[*begun, *rounds, AnswerRecord(text="A")]]))
+
+    assert list(left.entries[:2]) == begun
+    assert 100 < len(left.entries) < 400
+    assert left.entries[-2:] == (rounds[-1], AnswerRecord(text="A"))
+
+
 def test_a_state_that_would_unpack_to_too_much_yields_too() -> None:
     state = state_of([turn(number, ["a" * 200_000] * 8) for number in range(25)])
     left = fitted(state)
