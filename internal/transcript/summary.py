@@ -45,8 +45,7 @@ class Older:
         None if that is little, or summarised already. The prompt has so many ``tokens``, and may have ``limit``.
         """
         turns = transcript.earlier_turns(limit * _RECENT_SHARE)
-        rounds = transcript.earlier_rounds(tokens - limit * _KEPT_SHARE)
-        for stretch in (turns, rounds):
+        for stretch in (turns, *transcript.earlier_rounds(tokens - limit * _KEPT_SHARE)):
             messages = transcript.messages()[stretch.start : stretch.stop]
             is_new = any(not isinstance(message, SummaryMessage) for message in messages)
             if is_new and transcript.tokens_of(stretch) >= _LEAST_TOKENS:

@@ -161,7 +161,8 @@ class Transcript:
         for message in in_turns(opening):
             self._append(message)
         last = max((at for at, each in enumerate(self._entries) if _is_of_user(each)), default=0)
-        self._question = len(self._entries) - kept if kept else last
+        self._question = self._added = len(self._entries) - kept if kept else last
+        """The places of the question, and of what the user added to it; one place where that is nothing."""
 
     @property
     def length(self) -> int:
@@ -196,6 +197,7 @@ class Transcript:
 
     def append_question(self, message: UserPromptMessage, record: UserRecord) -> None:
         """Append what the user says beyond the answer to a call that waited."""
+        self._added = len(self._entries)
         self._append(message)
         self.record.append(record)
 
@@ -246,6 +248,7 @@ class Transcript:
         self.weight -= sum((entry.weight for entry in entries[first:end]), Weight())
         del entries[first:end]
         self._question -= end - first
+        self._added -= end - first
         self._left_out += end - first
         return True
 
@@ -260,19 +263,25 @@ class Transcript:
             end = at if _is_of_user(self._entries[at]) else end
         return range(first, first)
 
-    def earlier_rounds(self, excess: float) -> range:
-        """Where the oldest rounds after the question are that have so many tokens together; never the last one."""
-        rest = range(self._question + 1, len(self._entries))
-        no_results = (at for at in rest if not isinstance(self._entries[at].message, ToolPromptMessage))
-        first = end = next(no_results, len(self._entries))  # a forged state may begin with results
-        oldest = 0
-        for at in range(first, len(self._entries)):
-            if isinstance(self._entries[at].message, AssistantPromptMessage):
-                end = at
-                if oldest >= excess:
-                    break
-            oldest += self._entries[at].weight.tokens
-        return range(first, end)
+    def earlier_rounds(self, excess: float) -> Iterator[range]:
+        """Where the oldest rounds are that have so many tokens together; never the last one.
+
+        First those between the question and what the user added to it, then those behind it.
+        """
+        size = len(self._entries)
+        for part in (range(self._question + 1, self._added), range(self._added + 1, size)):
+            no_results = (at for at in part if not isinstance(self._entries[at].message, ToolPromptMessage))
+            first = end = next(no_results, part.stop)  # a forged state may begin with results
+            oldest = 0
+            for at in range(first, part.stop):
+                if isinstance(self._entries[at].message, AssistantPromptMessage):
+                    end = at
+                    if oldest >= excess:
+                        break
+                oldest += self._entries[at].weight.tokens
+            else:
+                end = end if part.stop == size else part.stop
+            yield range(first, end)
 
     def tokens_of(self, stretch: range) -> int:
         return sum(self._entries[at].weight.tokens for at in stretch)
@@ -285,6 +294,7 @@ class Transcript:
         self._entries[stretch.start : stretch.stop] = [entry]
         self._left_out += len(gone) - 1
         self._question -= len(gone) - 1 if stretch.start < self._question else 0
+        self._added -= len(gone) - 1 if stretch.start < self._added else 0
 
     def _append(self, message: PromptMessage, for_others: str = "") -> None:
         entry = _Entry(message, weight_of(message), for_others)

@@ -17,7 +17,7 @@ from tests.support.plans import UP_TO_THE_ANSWER, answers, completed, every_stra
 from tests.support.plans import plans as makes_plan
 from tests.support.run import Outcome, run
 from tests.support.scenes import ANSWER, check_prompt, log_of, results_in, search, silence
-from tests.support.wire import USAGE, fails, model, parameter, replies, says, tool
+from tests.support.wire import USAGE, calls, fails, model, parameter, replies, says, tool
 
 SMALL = {"model": model(context_size=6_000)}
 LONG = "fact " * 3_000
@@ -166,6 +166,25 @@ def test_a_summary_never_approves_and_calls_that_wait_are_not_in_it() -> None:
     state = decode(outcome.variables["state"])
     assert state
     assert [call.arguments for call in state.waiting] == ['{"q":"more"}']
+
+
+def test_what_the_user_adds_to_a_yes_stays_and_the_rounds_around_it_are_summarised() -> None:
+    asking = {"approval_required": "order", **SMALL}
+    found = {**FOUND, "order": replies("Ordered.")}
+    first = run([search("0"), calls(("order", {"q": "lamp"}))], found, asking)
+    given = {**asking, "state": first.variables["state"], "approval": "yes", "query": "And which desk?"}
+    again = When(template.SUMMARY_REQUEST.partition("\n")[0], says("A desk costs 9."))
+
+    outcome = run([search("1"), summarises, search("2"), again, ANSWER], found, given)
+
+    before, _ = requests_of(outcome, summaries=True)
+    assert "Ordered." in before["prompt_messages"][1]["content"]
+    assert [text_of(each) for each in outcome.model.prompts[-1] if each["role"] == "user"] == [
+        "What is it?",
+        template.SUMMARY.format(summary=SHOWN),
+        "And which desk?",
+        template.SUMMARY.format(summary="A desk costs 9."),
+    ]
 
 
 FAILURES: dict[str, Sequence[Any]] = {
