@@ -325,6 +325,7 @@ class AgentLoop:
             is_seen=self.part.is_seen,
             holds_answer=self._is_draft and not is_closing,
             may_ask=self.models.toolbox.asks_first,
+            may_bring=self.models.toolbox.may_bring_answer,
         )
         deadline = self.end.at_least(MIN_CLOSING_SECONDS) if is_closing else self.tool_deadline
         return TurnSpan(f"{key}.model", key, rule, deadline, max(deadline, self.end), self.asked + is_closing)

@@ -44,6 +44,8 @@ class DisplayRule:
     may_ask: bool = False
     """Whether a call of the turn may have the user asked for approval: until it is known that the text is the answer,
     nothing of it is shown that could hide the question."""
+    may_bring: bool = False
+    """Whether a call of the turn may bring the answer, word for word: text is shown once it is known that none does."""
 
     @property
     def may_call_tools(self) -> bool:
@@ -64,6 +66,7 @@ class TurnDisplay:
         self._thoughts = list[str]()
         self._may_hide = rule.may_ask and rule.may_call_tools
         """Whether text may hide a question that follows it."""
+        self._holds_answer = rule.holds_answer or (rule.may_bring and rule.may_call_tools)
         self._has_opened = False
         """Whether what is held back may open a block that hides what follows."""
 
@@ -89,7 +92,7 @@ class TurnDisplay:
     @property
     def _holds_some(self) -> bool:
         """Whether text of an answer may wait for the end of the turn."""
-        return self._rule.holds_answer or self._may_hide
+        return self._holds_answer or self._may_hide
 
     def expect_calls(self) -> None:
         """Note that calls have come: text that is held back is a remark on the way to them."""
@@ -146,7 +149,7 @@ class TurnDisplay:
         """Show what is held if it is plainly the answer, as far as it cannot hide a question behind it."""
         if self._is_answer is None and is_plainly_an_answer("".join(self._held)):
             self._is_answer = True
-        if not self._is_answer or self._rule.holds_answer or self._has_opened:
+        if not self._is_answer or self._holds_answer or self._has_opened:
             return
         text = self._take_held()
         opening = OPENS_A_BLOCK.search(text) if self._may_hide else None

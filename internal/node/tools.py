@@ -306,6 +306,10 @@ class Toolbox:
         return any(tool.needs_approval for tool in self.tools.values())
 
     @cached_property
+    def may_bring_answer(self) -> bool:
+        return any(tool.is_answer for tool in self.tools.values())
+
+    @cached_property
     def prompt_tools(self) -> tuple[PromptMessageTool, ...]:
         """What goes into every request of the run, byte for byte the same."""
         return tuple(tool.prompt_tool for name, tool in self.tools.items() if name not in self.held_back)

@@ -69,6 +69,16 @@ def test_a_successful_call_ends_the_run_and_its_result_is_the_answer(strategy: s
     assert template.ANSWER_TOOL_NOTE not in offered["search"]
 
 
+@pytest.mark.parametrize("shown", [False, True])
+def test_no_remark_before_the_call_is_in_the_answer_however_long_it_is(*, shown: bool) -> None:
+    remark = "## A quote\n\n" + "I make it now. " * 60
+
+    outcome = quoted([calls(ASKS, text=remark)], emit_intermediate_thoughts=shown)
+
+    assert outcome.text.partition("</think>\n\n")[2 if shown else 0] == QUOTE
+    assert quoted([says(remark)]).text == remark.strip()
+
+
 def test_a_model_may_still_answer_in_text_and_the_variable_says_so() -> None:
     outcome = quoted([search(), says("No quote is needed.")])
 
