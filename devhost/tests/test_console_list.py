@@ -10,7 +10,7 @@ import pytest
 
 from devhost.console import listing, runs_page
 from devhost.console.folder import RunFolder
-from devhost.console.listing import FILE, Index, Listed, Summary, summary_of
+from devhost.console.listing import Index, Listed, Summary, summary_of
 from devhost.console.setup import Setup
 from devhost.models.scripted.model import ScriptedModel
 from devhost.node.outputs.outputs import NodeOutputs, no_usage
@@ -145,7 +145,8 @@ def test_a_file_that_is_not_a_trace_is_named_with_the_reason(runs: Path) -> None
 
 
 def test_a_trace_is_read_again_only_when_it_has_changed(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    index_of(runs).look(60)
+    index = index_of(runs)
+    index.look(60)
     read: list[str] = []
 
     def noted(folder: RunFolder, name: str) -> Summary:
@@ -153,15 +154,14 @@ def test_a_trace_is_read_again_only_when_it_has_changed(runs: Path, monkeypatch:
         return summary_of(folder, name)
 
     monkeypatch.setattr(listing, "summary_of", noted)
-    later = index_of(runs)
-    later.look(60)
+    index.look(60)
     assert read == []
 
     with tracing(runs / "killed.jsonl") as writer:
         ask(writer, "Live.")
     (runs / "broken.jsonl").unlink()
 
-    assert {run.summary.name for run in later.look(60).runs} == {"tea", "killed", "fork", "notes"}
+    assert {run.summary.name for run in index.look(60).runs} == {"tea", "killed", "fork", "notes"}
     assert read == ["killed"]
 
 
@@ -181,15 +181,6 @@ def test_a_list_that_is_not_whole_says_so_and_grows_from_look_to_look(
     for unread in (3, 2, 1):
         assert f"{unread} older run" in words(console.get("/"))
     assert "being read" not in words(console.get("/"))
-
-
-@pytest.mark.parametrize("damage", [b"no list", b""])
-def test_a_damaged_list_is_made_again(runs: Path, damage: bytes) -> None:
-    before = by_name(runs)
-    (runs / FILE).write_bytes(damage)
-
-    assert by_name(runs) == before
-    assert (runs / FILE).stat().st_size > len(damage)
 
 
 def test_a_page_has_fifty_runs(runs: Path) -> None:

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import re
-import secrets
 import threading
 import time
 from collections import Counter
@@ -14,15 +13,11 @@ from functools import cached_property
 from typing import Any, Literal
 from urllib.parse import urlencode
 
-from pydantic import TypeAdapter
-
 from devhost.console.folder import TRACE, RunFolder
 from devhost.console.setup import NAME, SETUP, Setup
 from devhost.errors import TraceError
 from devhost.evaluation.checks import rounds_of
-from devhost.golang import well_formed
 from devhost.node.outputs.run import Run
-from devhost.text import open_file
 from devhost.trace.flow import FlowEndLine, FlowLine
 from devhost.trace.lines import Trace, is_written, read_trace
 from devhost.trace.runs import TracedRun, run_of, traced_runs
@@ -125,18 +120,6 @@ FLOW_ENDS: dict[str, tuple[Literal["good", "limited", "bad"], str]] = {
 
 
 def summary_of(folder: RunFolder, name: str) -> Summary:
-    """Texts without halves of surrogate pairs, which the file cannot keep."""
-    read = _read(folder, name)
-    return replace(read, **{field: _well_formed(value) for field, value in vars(read).items()})
-
-
-def _well_formed(value: object) -> Any:  # noqa: ANN401 - of the same type
-    if isinstance(value, tuple):
-        return tuple(map(_well_formed, value))
-    return well_formed(value) if isinstance(value, str) else value
-
-
-def _read(folder: RunFolder, name: str) -> Summary:
     files = trace, _ = [folder.beside(name, ending) for ending in (TRACE, SETUP)]
     setup = folder.setup(name)
     summary = Summary(
@@ -215,12 +198,6 @@ def _tokens(run: Run) -> int:
 
 
 # The summaries of all runs of a folder. A trace is read again only when its time or its size has changed.
-#
-# They are kept in a file of the folder, too, so that a console that starts finds them. A file that is missing, damaged
-# or of another version is made again; one that cannot be written only costs time at the next start.
-
-FILE = ".runs.json"
-_KEPT: TypeAdapter[dict[str, tuple[Stamp, Summary]]] = TypeAdapter(dict[str, tuple[Stamp, Summary]])
 
 
 @dataclass(frozen=True)
@@ -236,9 +213,8 @@ class Index:
         """`is_running`: of a run whose process may not write its trace yet."""
         self._folder = folder
         self._is_running = is_running
-        self._file = folder.path / FILE
         self._reading = threading.Lock()
-        self._known = self._load()
+        self._known: dict[str, tuple[Stamp, Summary]] = {}
 
     def look(self, seconds: float) -> Look:
         """What is known after it has read for so many seconds, the newest first; at least one run is read.
@@ -255,29 +231,12 @@ class Index:
             while unread and (not has_read or time.monotonic() < until):
                 name, has_read = unread.pop(), True
                 known[name] = stamps[name], summary_of(self._folder, name)
-            if has_read:
-                self._save()
             found = [self.listed(summary) for _, summary in known.values()]
         return Look(sorted(found, key=lambda run: (run.when, run.summary.name), reverse=True), len(unread))
 
     def listed(self, summary: Summary) -> Listed:
         written = is_written(self._folder.beside(summary.name, TRACE))
         return Listed(summary, written or self._is_running(summary.name))
-
-    def _load(self) -> dict[str, tuple[Stamp, Summary]]:
-        try:
-            with open_file(self._file) as file:
-                return _KEPT.validate_json(file.read())
-        except (OSError, ValueError):
-            return {}
-
-    def _save(self) -> None:
-        """Names that no run can have may not even be UTF-8, and nothing was read of their files."""
-        fresh = self._file.with_name(f"{FILE}-{secrets.token_hex(4)}")
-        kept = {name: known for name, known in self._known.items() if NAME.fullmatch(name)}
-        with contextlib.suppress(OSError):
-            fresh.write_bytes(_KEPT.dump_json(kept))
-            fresh.replace(self._file)
 
     def _stamps(self) -> Mapping[str, Stamp]:
         found: dict[str, Stamp] = {}
