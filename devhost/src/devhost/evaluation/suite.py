@@ -22,7 +22,7 @@ from devhost.evaluation.checks import (
     TextExpected,
     Texts,
 )
-from devhost.models.scripted.script import SomeTurns, Words
+from devhost.models.scripted.script import SomeTurns, Words, findings
 from devhost.protocol.wire import JsonObject
 from devhost.text import json_value, load_yaml
 
@@ -108,23 +108,13 @@ def read_suite_file(file: Path) -> SuiteFile:
 
 
 def _sentences(error: ValidationError, data: dict[str, Any]) -> Iterator[str]:
-    for finding in _findings(error):
+    for finding in findings(error):
         where = list(finding["loc"])
         if where and where[0] == "cases" and len(where) > 1:
             where[:2] = [_case(data, where[1])]
         # pydantic adds which branch of a union it tried.
         path = ", ".join(_part(part) for part in where if part not in {"Path", "dict[str,any]"})
         yield f"{path}: {_words(finding, where)}"
-
-
-def _findings(error: ValidationError) -> list[ErrorDetails]:
-    """A list whose entries have mistakes is also called too short: that is left out."""
-    findings = error.errors()
-
-    def holds_another(place: tuple[int | str, ...]) -> bool:
-        return any(other["loc"][: len(place)] == place != other["loc"] for other in findings)
-
-    return [finding for finding in findings if finding["type"] != "too_short" or not holds_another(finding["loc"])]
 
 
 def _case(data: dict[str, Any], number: int | str) -> str:

@@ -323,7 +323,7 @@ def read_turns(turns: object) -> tuple[Turn, ...]:
 def mistakes(error: ValidationError) -> str:
     """One sentence for each, with the place in the script."""
     sentences = []
-    for finding in _findings(error):
+    for finding in findings(error):
         *path, key = _readable(finding["loc"])
         where = f"{', '.join(path)}: " if path else ""
         if finding["type"] == "extra_forbidden":
@@ -333,14 +333,14 @@ def mistakes(error: ValidationError) -> str:
     return "; ".join(sentences)
 
 
-def _findings(error: ValidationError) -> list[ErrorDetails]:
-    """Turns with mistakes are not counted, so pydantic also calls the list too short: that error is left out."""
-    findings = error.errors()
+def findings(error: ValidationError) -> list[ErrorDetails]:
+    """A list whose entries have mistakes is also called too short: that is left out."""
+    found = error.errors()
 
     def holds_another(location: tuple[int | str, ...]) -> bool:
-        return any(other["loc"][: len(location)] == location != other["loc"] for other in findings)
+        return any(other["loc"][: len(location)] == location != other["loc"] for other in found)
 
-    return [finding for finding in findings if finding["type"] != "too_short" or not holds_another(finding["loc"])]
+    return [finding for finding in found if finding["type"] != "too_short" or not holds_another(finding["loc"])]
 
 
 def _readable(location: tuple[int | str, ...]) -> list[str]:
