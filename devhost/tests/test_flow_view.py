@@ -23,17 +23,28 @@ from devhost.flow.turn import (
     NodeRetried,
     NodeStarted,
 )
-from devhost.flow.view import FlowFacts, FlowView, findings_of, flow_report, watched
+from devhost.flow.view import FlowView, findings_of, flow_report, watched
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.outputs import Finding, LogEntry, NodeOutputs, no_usage
 from devhost.node.outputs.run import Run, RunError
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.screen import ViewOptions
 from devhost.text import Secrets
+from devhost.trace.flow import UNTIMED, FlowLine
 from devhost.trace.lines import read_trace
 from support.tracing import tracing
 
-FACTS = FlowFacts("flow.yml", "Office", "chatflow", 3, 1, "What is there?", {"room": "4"}, ["plan.pdf"])
+FACTS = FlowLine(
+    at=UNTIMED,
+    file="flow.yml",
+    name="Office",
+    kind="chatflow",
+    nodes=3,
+    turn=1,
+    query="What is there?",
+    inputs={"room": "4"},
+    files=("plan.pdf",),
+)
 START, AGENT = FlowNode("start", "start", "Start", {}), FlowNode("agent", "agent", "Clerk", {})
 LOOP = FlowNode("loop", "loop", "Again", {})
 STEP = FlowNode("step", "code", "Step", {}, container="loop")
@@ -72,7 +83,7 @@ def told(
         reports = []
         for number, events in enumerate(turns, start=1):
             view.begin_answer() if number == 1 else view.go_on(FACTS.query)
-            played = watched(written.of_turn(replace(FACTS, turn=number), events), view.show, Secrets())
+            played = watched(written.of_turn(FACTS.model_copy(update={"turn": number}), events), view.show, Secrets())
             view.close(played.ended, played.seconds, findings_of(played.nodes))
             reports.append(flow_report(played.nodes, played.ended, played.seconds))
     return Told(_text(console), reports)

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 from rich.console import Console
 from rich.text import Text
@@ -23,10 +23,11 @@ from devhost.flow.turn import (
     SourcesRead,
     Surroundings,
 )
-from devhost.flow.view import FlowFacts, FlowView, findings_of
+from devhost.flow.view import FlowView, facts_of, findings_of
 from devhost.process.session import Watcher
 from devhost.terminal.screen import ViewOptions
 from devhost.trace.flow import (
+    UNTIMED,
     FlowEndLine,
     FlowLine,
     FlowPauseLine,
@@ -50,11 +51,14 @@ AGENT = "agent"
 class TracedTurn:
     """Times are seconds since the trace began."""
 
-    facts: FlowFacts
-    began: float
+    facts: FlowLine
     events: list[tuple[float, FlowEvent]] = field(default_factory=list)
     runs: dict[str, list[TracedRun]] = field(default_factory=dict)
     """Of strategies, by the execution of the Agent node; several where the engine tried again."""
+
+    @property
+    def began(self) -> float:
+        return self.facts.at
 
     @property
     def finished(self) -> float:
@@ -74,8 +78,7 @@ class _Reader:
     def read(self, trace: Trace) -> None:
         for line in trace.lines:
             if isinstance(line, FlowLine):
-                facts = FlowFacts(**line.model_dump(exclude={"at", "event"}))
-                self.turns.append(TracedTurn(facts, line.at))
+                self.turns.append(TracedTurn(line))
             elif self.turns and (event := self._event(line)) is not None:
                 self.turns[-1].events.append((line.at, event))
         self._place_the_other_runs()
@@ -157,9 +160,6 @@ def traced_turns(trace: Trace) -> list[TracedTurn]:
 #
 # The log of an agent is not written twice: it stands in the messages of its run.
 
-UNTIMED = 0.0
-"""The writer puts the time into each line."""
-
 
 class FlowTrace:
     """Writes each turn into a trace; without a writer it does nothing."""
@@ -176,16 +176,16 @@ class FlowTrace:
         """An engine whose turns are written."""
 
         def play(file: FlowFile, turn: FlowTurn, around: Surroundings, /) -> Iterator[FlowEvent]:
-            return self.of_turn(FlowFacts.of(file, turn), engine(file, turn, around))
+            return self.of_turn(facts_of(file, turn), engine(file, turn, around))
 
         return play
 
-    def of_turn(self, facts: FlowFacts, events: Iterable[FlowEvent]) -> Iterator[FlowEvent]:
+    def of_turn(self, facts: FlowLine, events: Iterable[FlowEvent]) -> Iterator[FlowEvent]:
         """The events, each once it is written."""
         if self._writer is None:
             yield from events
             return
-        self._writer.flow(FlowLine(at=UNTIMED, **asdict(facts)))
+        self._writer.flow(facts)
         for event in events:
             if line := line_of(event):
                 self._writer.flow(line)

@@ -41,32 +41,24 @@ from devhost.terminal.tables import (
     variables_list,
 )
 from devhost.text import Secrets
+from devhost.trace.flow import UNTIMED, FlowLine
 from devhost.words import counted
 
-# What is known of a turn before it begins, as plain values, so that a trace can hold them.
+# What is known of a turn before it begins, as the line of a trace.
 
 
-@dataclass(frozen=True)
-class FlowFacts:
-    file: str
-    name: str
-    kind: str
-    """`chatflow` or `workflow`."""
-    nodes: int
-    """How many the file has."""
-    turn: int
-    """In its conversation, from 1."""
-    query: str
-    inputs: JsonObject
-    files: Sequence[str]
-    """The names of those that go with the question."""
-
-    @classmethod
-    def of(cls, file: FlowFile, turn: FlowTurn) -> "FlowFacts":
-        inputs = json.loads(json.dumps(dict(turn.inputs), default=str))
-        name = file.name or file.path.stem
-        names = [given.path.name for given in turn.files]
-        return cls(str(file.path), name, file.kind, len(file.nodes), turn.dialogue_count, turn.query, inputs, names)
+def facts_of(file: FlowFile, turn: FlowTurn) -> FlowLine:
+    return FlowLine(
+        at=UNTIMED,
+        file=str(file.path),
+        name=file.name or file.path.stem,
+        kind=file.kind,
+        nodes=len(file.nodes),
+        turn=turn.dialogue_count,
+        query=turn.query,
+        inputs=json.loads(json.dumps(dict(turn.inputs), default=str)),
+        files=tuple(given.path.name for given in turn.files),
+    )
 
 
 # The nodes of one turn in the order in which they began; rounds of a loop or an iteration stand in its row.
@@ -354,9 +346,9 @@ class FlowView(View):
         self._sources: list[JsonObject] = []
 
     def open(self, file: FlowFile, turn: FlowTurn, notices: Iterable[str] = ()) -> None:
-        self.open_with(FlowFacts.of(file, turn), notices)
+        self.open_with(facts_of(file, turn), notices)
 
-    def open_with(self, facts: FlowFacts, notices: Iterable[str] = ()) -> None:
+    def open_with(self, facts: FlowLine, notices: Iterable[str] = ()) -> None:
         table = Table.grid(padding=(0, 2))
         table.add_column(style="bold")
         table.add_row("flow", Text(f"{printable(facts.name)} ({facts.kind}, {counted(facts.nodes, 'node')})"))

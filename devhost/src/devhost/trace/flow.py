@@ -17,16 +17,26 @@ class Timed(Line):
     at: Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
+UNTIMED = 0.0
+"""Of a line that is written: the writer puts the time into it."""
+
+
 class FlowLine(Timed):
+    """A turn begins."""
+
     event: Literal["flow"] = "flow"
     file: str
     name: str
     kind: str
+    """`chatflow` or `workflow`."""
     nodes: int
+    """How many the file has."""
     turn: int
+    """In its conversation, from 1."""
     query: str
     inputs: dict[str, Any]
     files: tuple[str, ...]
+    """The names of those that go with the question."""
 
 
 class TracedNode(Line):

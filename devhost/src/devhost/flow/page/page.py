@@ -8,12 +8,13 @@ from pathlib import Path
 
 from devhost.flow.traces import TracedTurn, traced_turns
 from devhost.flow.turn import FlowEnded, NodeEnded, SourcesRead
-from devhost.flow.view import FlowFacts, Row, Rows
+from devhost.flow.view import Row, Rows
 from devhost.page.calls import Source, retrieved
 from devhost.page.contents import Attachments, Axis, Passage, passages
 from devhost.page.page import page_environment
 from devhost.page.section import ShownRun, shown_run
 from devhost.protocol.wire import JsonObject
+from devhost.trace.flow import FlowLine
 from devhost.trace.lines import PrintedLine, Trace
 
 HERE = Path(__file__).parent
@@ -71,7 +72,7 @@ class ShownTurn:
     sources: Sequence[Source]
 
     @property
-    def facts(self) -> FlowFacts:
+    def facts(self) -> FlowLine:
         return self.traced.facts
 
     @cached_property
