@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from sqlite3 import Connection
 
@@ -10,7 +9,6 @@ import pytest
 from sqlalchemy import URL
 
 from .postgres import Postgres, programs, running
-from .stdio_plugin import StdioPlugin
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 HELPDESK = EXAMPLES / "helpdesk"
@@ -40,18 +38,10 @@ def answers() -> Path:
 
 
 @pytest.fixture(scope="session")
-def manual_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
+def manual_index() -> Connection:
     from helpdesk_search.index import index_of_manual  # noqa: PLC0415 - importable only once this file has run
 
-    with closing(index_of_manual(HELPDESK / "manual", tmp_path_factory.mktemp("index")).open()) as index:
-        yield index
-
-
-@pytest.fixture
-def helpdesk_plugin(tmp_path: Path) -> Iterator[StdioPlugin]:
-    """The plugin in its own process, with an empty directory for its index."""
-    with StdioPlugin(HELPDESK, {"HELPDESK_INDEX_DIRECTORY": str(tmp_path)}) as plugin:
-        yield plugin
+    return index_of_manual(HELPDESK / "manual")
 
 
 @pytest.fixture(scope="session")

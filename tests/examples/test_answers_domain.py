@@ -14,7 +14,6 @@ from answering.domain.retrieval import (
     MOST_PASSAGES,
     RetrievalContext,
     SearchResult,
-    fused,
     retrieve,
 )
 from answering.domain.values import (
@@ -155,8 +154,8 @@ def test_what_both_rankings_find_comes_before_what_one_finds() -> None:
     found = retrieve(QUESTION, [letters, meaning, both]).documents
 
     assert [document.id.value for document in found] == ["both", "letters", "meaning"]
-    assert fused([both], [both])[both] == SimilarityScore(1)
-    assert fused([both], []) == {both: 0.5}
+    assert retrieve(QUESTION, [both]).documents[0].score == SimilarityScore(1)
+    assert retrieve(QUESTION, [meaning]).documents[0].score == 0.5
 
 
 def test_the_best_passages_of_the_best_documents_are_taken() -> None:

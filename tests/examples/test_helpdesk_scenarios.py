@@ -2,19 +2,15 @@
 
 import json
 import re
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
 
-import apsw
 import pytest
-from helpdesk_search.answers_index import find_alike, index_of_answers
+from helpdesk_search.likeness import find_alike, past_questions
 from helpdesk_search.search import find
 from helpdesk_search.terms import parse_terms
 from helpdesk_search.wording import answers_as_text, hits_as_text, pair
-from meaning.embeddings import BundledEmbedding
 
 from devhost.cli.commands import main
 from devhost.models.scripted.script import Script, Turn
@@ -22,13 +18,12 @@ from devhost.models.scripted.script import Script, Turn
 from .conftest import HELPDESK
 
 NAMES = ["two-topics", "single-topic", "not-found"]
-LOCAL = BundledEmbedding()
 
 
 class Scenario:
-    def __init__(self, file: Path, manual: Connection, answers: apsw.Connection) -> None:
+    def __init__(self, file: Path, manual: Connection) -> None:
         self.script = Script.read(file)
-        self._manual, self._answers = manual, answers
+        self._manual = manual
 
     @property
     def subtasks(self) -> list[str]:
@@ -47,9 +42,8 @@ class Scenario:
                 hits = find(self._manual, parse_terms(arguments["terms"]), arguments["language"])
                 searches.append((hits_as_text(arguments["terms"], hits), [hit.text for hit in hits]))
             elif call.name == "search_qa":
-                (vector,) = LOCAL.vectors([arguments["question"]])
-                found = find_alike(self._answers, vector, LOCAL.least_of_questions, arguments["language"])
-                said = answers_as_text(arguments["question"], found, LOCAL.described)
+                found = find_alike(past_questions(HELPDESK / "qa"), arguments["question"], arguments["language"])
+                said = answers_as_text(arguments["question"], found)
                 searches.append((said, [pair(likeness) for likeness in found]))
         return searches
 
@@ -60,17 +54,9 @@ class Scenario:
         return {f"[{number}]": text for number, text in enumerate(texts, start=1)}
 
 
-@pytest.fixture(scope="module")
-def past_answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[apsw.Connection]:
-    with closing(index_of_answers(HELPDESK / "qa", tmp_path_factory.mktemp("index"), LOCAL, 512).open()) as index:
-        yield index
-
-
 @pytest.fixture
-def scenario(
-    request: pytest.FixtureRequest, helpdesk: Path, manual_index: Connection, past_answers: apsw.Connection
-) -> Scenario:
-    return Scenario(helpdesk / "scenarios" / f"{request.param}.yaml", manual_index, past_answers)
+def scenario(request: pytest.FixtureRequest, manual_index: Connection) -> Scenario:
+    return Scenario(HELPDESK / "scenarios" / f"{request.param}.yaml", manual_index)
 
 
 every_scenario = pytest.mark.parametrize("scenario", NAMES, indirect=True)

@@ -1,5 +1,3 @@
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from sqlite3 import Connection
 
@@ -27,7 +25,7 @@ typed_terms = st.lists(
 
 
 @pytest.fixture
-def small_index(tmp_path: Path) -> Iterator[Connection]:
+def small_index(tmp_path: Path) -> Connection:
     folder = tmp_path / "manual" / "en"
     folder.mkdir(parents=True)
     (folder / "a.md").write_text(
@@ -35,8 +33,7 @@ def small_index(tmp_path: Path) -> Iterator[Connection]:
         '<!-- page 5 -->\n\nzz once, and\nbroken over lines; quote " and NEAR(here)\n',
         encoding="utf-8",
     )
-    with closing(index_of_manual(tmp_path / "manual", tmp_path).open()) as index:
-        yield index
+    return index_of_manual(tmp_path / "manual")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from helpdesk_steps.compare import figures, fused, lines
+from helpdesk_steps.compare import figures, lines
 from helpdesk_steps.steps import Finding, Steps
 
 from devhost import Host, ScriptedModel
@@ -47,7 +47,3 @@ def test_a_step_takes_a_text_of_ones_own_and_says_what_failed(host: Host) -> Non
 def test_the_page_has_the_measured_table() -> None:
     page = (HELPDESK / "keyword-or-meaning.md").read_text(encoding="utf-8")
     assert "\n".join(lines(figures(HELPDESK))) in page
-
-
-def test_fusion_prefers_what_both_found() -> None:
-    assert fused(["a", "b"], ["b", "c"]) == ["b", "a", "c"]

@@ -1,8 +1,8 @@
 """Search in the help desk's manual and its past answers; knows nothing of Dify.
 
 In: files. Out: hits with file and page. A module imports only modules to its left:
-shared: `errors → folding → location → making`
+both: `errors → folding`
 the manual, by words: `pdf → manual → chunks → terms → index → search`
-past answers, by meaning: `answers → answers_index`
-both: `wording`
+past answers, by meaning: `answers → likeness`
+their texts for a model: `wording`
 """

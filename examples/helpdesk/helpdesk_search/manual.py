@@ -1,16 +1,14 @@
-"""The manual.
+"""The manual: a folder of `LANGUAGE/*.md` and `LANGUAGE/*.pdf` → documents of numbered pages.
 
-In: a folder of `LANGUAGE/*.md` and `LANGUAGE/*.pdf`. Out: documents of numbered pages, and one fingerprint of all
-files. In Markdown a page begins at a line `<!-- page 3 -->`; text before the first mark is page 1. A PDF with the name
-of a Markdown file is the same guide in print and left out, so that no passage is found twice.
+In Markdown a page begins at a line `<!-- page 3 -->`; text before the first mark is page 1. A PDF with the name of a
+Markdown file is the same guide in print and left out, so that no passage is found twice.
 """
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import ManualError
-from .making import digest
+from .errors import TextsError
 from .pdf import read_pdf
 
 LANGUAGES = ("ja", "en")
@@ -42,7 +40,7 @@ def manual_files(folder: Path) -> list[Path]:
     files = [file for language in LANGUAGES for file in _guides(folder / language)]
     if not files:
         languages = " nor ".join(f"{language}/*.md" for language in LANGUAGES)
-        raise ManualError(f"The manual is missing: its folder '{folder.name}' contains neither {languages}.")
+        raise TextsError(f"The manual is missing: its folder '{folder.name}' contains neither {languages}.")
     return files
 
 
@@ -50,10 +48,6 @@ def _guides(folder: Path) -> list[Path]:
     written = sorted(folder.glob("*.md"))
     stems = {file.stem for file in written}
     return [*written, *(file for file in sorted(folder.glob("*.pdf")) if file.stem not in stems)]
-
-
-def fingerprint(folder: Path) -> str:
-    return digest(manual_files(folder), folder)
 
 
 def read_manual(folder: Path) -> list[Document]:
@@ -69,7 +63,7 @@ def _read_document(file: Path, folder: Path) -> Document:
     try:
         text = file.read_text(encoding="utf-8-sig")  # some editors put a byte order mark first
     except UnicodeDecodeError as error:
-        raise ManualError(f"{name}: byte {error.start} is not UTF-8; save the file as UTF-8.") from error
+        raise TextsError(f"{name}: byte {error.start} is not UTF-8; save the file as UTF-8.") from error
     title = _TITLE.search(text)
     return Document(
         language=file.parent.name,
@@ -85,6 +79,6 @@ def split_pages(text: str, name: str) -> tuple[Page, ...]:
     pages = [Page(1, front.strip())] if front.strip() else []
     for number, page_text in zip(marked[::2], marked[1::2], strict=True):
         if pages and int(number) <= pages[-1].number:
-            raise ManualError(f"{name}: page {number} follows page {pages[-1].number}; page numbers must grow.")
+            raise TextsError(f"{name}: page {number} follows page {pages[-1].number}; page numbers must grow.")
         pages.append(Page(int(number), page_text.strip()))
     return tuple(pages)

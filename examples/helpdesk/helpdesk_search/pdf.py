@@ -14,7 +14,7 @@ from typing import Any
 from pypdf import PdfReader
 from pypdf.errors import DependencyError, PyPdfError
 
-from .errors import ManualError
+from .errors import TextsError
 from .folding import fold
 
 _SENTENCE_END = re.compile(r"[.!?:。！？：][\"')\]」』）]*$")
@@ -22,17 +22,7 @@ _SENTENCE_END = re.compile(r"[.!?:。！？：][\"')\]」』）]*$")
 _WIDE = frozenset({"W", "F"})
 
 # What the library raises for a damaged file beside its own errors, and for a protected one whose cipher it lacks.
-_UNREADABLE = (
-    PyPdfError,
-    DependencyError,
-    OSError,
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    IndexError,
-    RecursionError,
-)
+_UNREADABLE = (PyPdfError, DependencyError, OSError, ValueError, KeyError, TypeError, AttributeError, IndexError)
 
 
 @dataclass(frozen=True)
@@ -53,9 +43,9 @@ def read_pdf(file: Path, name: str) -> Printed:
             for number, page in enumerate(reader.pages)
         )
     except _UNREADABLE as error:
-        raise ManualError(f"{name}: this PDF cannot be read ({error}); it may be damaged or protected.") from error
+        raise TextsError(f"{name}: this PDF cannot be read ({error}); it may be damaged or protected.") from error
     if not any(pages):
-        raise ManualError(f"{name}: this PDF contains no text; a scanned one needs text recognition first.")
+        raise TextsError(f"{name}: this PDF contains no text; a scanned one needs text recognition first.")
     return Printed(title, pages)
 
 

@@ -5,7 +5,7 @@ Hits are called "Hit 1", not "[1]": the agent uses bracketed numbers for the sou
 
 from collections.abc import Sequence
 
-from .answers_index import Likeness
+from .likeness import Likeness
 from .search import Hit
 
 ENDS = tuple(".?!。？！")
@@ -33,13 +33,12 @@ def excerpt(hit: Hit) -> str:
     return f"…{hit.text.strip()}" if hit.start > 0 else hit.text.strip()
 
 
-def answers_as_text(question: str, found: Sequence[Likeness], how: str) -> str:
-    """`how` says how similarity was computed, which a reader has to know to judge the answers."""
+def answers_as_text(question: str, found: Sequence[Likeness]) -> str:
     if not found:
-        return f"No past question is similar to this one: {question}\n\n{how}"
+        return f"No past question is similar to this one: {question}"
     count = "1 past question" if len(found) == 1 else f"The {len(found)} past questions"
     listed = (_likeness(number, likeness) for number, likeness in enumerate(found, start=1))
-    return "\n\n".join([f"{count} most similar to: {question}\n{how}", *listed])
+    return "\n\n".join([f"{count} most similar to: {question}", *listed])
 
 
 def _likeness(number: int, likeness: Likeness) -> str:

@@ -3,20 +3,19 @@
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import yaml
-from helpdesk_search.answers import AnsweredQuestion, read_answers
+from helpdesk_search.answers import AnsweredQuestion
 from helpdesk_search.index import index_of_manual
+from helpdesk_search.likeness import past_questions, similarities
 from helpdesk_search.search import find
 from helpdesk_search.terms import parse_terms
-from meaning.embeddings import BundledEmbedding
+from meaning.embeddings import LEAST_OF_QUESTIONS
+from meaning.fusion import fused
 
 CANDIDATES = 20
 """Of each search."""
-SMOOTHING = 60
-"""k of reciprocal rank fusion: how little the first ranks differ."""
 
 
 @dataclass(frozen=True)
@@ -33,34 +32,20 @@ class Figures:
 
 def figures(helpdesk: Path) -> list[Figures]:
     wanted = yaml.safe_load((helpdesk / "comparison.yaml").read_text(encoding="utf-8"))
-    past = read_answers(helpdesk / "qa")
-    model = BundledEmbedding()
-    vectors = model.vectors([each.question for each in past])
-    asked = model.vectors([each["question"] for each in wanted])
+    past = past_questions(helpdesk / "qa")
     with tempfile.TemporaryDirectory() as made:
-        index = index_of_manual(_as_manual(past, Path(made) / "manual"), Path(made))
-        found = []
-        for each, vector in zip(wanted, asked, strict=True):
-            terms = parse_terms(each["question"])
-            hits = index.search(partial(find, terms=terms, best=CANDIDATES))
-            by_keyword = list(dict.fromkeys(past[hit.page - 1].id for hit in hits))
-            alike = [sum(a * b for a, b in zip(vector, other, strict=True)) for other in vectors]
-            nearest = sorted(range(len(past)), key=lambda place: -alike[place])[:CANDIDATES]
-            by_meaning = [past[place].id for place in nearest if alike[place] >= model.least_of_questions]
-            answer = each["answered_by"]
-            similarity = next(alike[place] for place, one in enumerate(past) if one.id == answer)
-            ranks = [_rank(ranking, answer) for ranking in (by_keyword, by_meaning, fused(by_keyword, by_meaning))]
-            found.append(Figures(each["question"], ranks[0], ranks[1], similarity, ranks[2]))
+        index = index_of_manual(_as_manual(past.answered, Path(made) / "manual"))
+    found = []
+    for each in wanted:
+        question, answer = each["question"], each["answered_by"]
+        hits = find(index, parse_terms(question), best=CANDIDATES)
+        by_keyword = list(dict.fromkeys(past.answered[hit.page - 1].id for hit in hits))
+        alike = similarities(past, question)
+        by_meaning = [each.answered.id for each in alike[:CANDIDATES] if each.similarity >= LEAST_OF_QUESTIONS]
+        similarity = next(each.similarity for each in alike if each.answered.id == answer)
+        ranks = [_rank(ranking, answer) for ranking in (by_keyword, by_meaning, [*fused(by_keyword, by_meaning)])]
+        found.append(Figures(question, ranks[0], ranks[1], similarity, ranks[2]))
     return found
-
-
-def fused(*rankings: Sequence[str]) -> list[str]:
-    """Reciprocal rank fusion: what stands high in one ranking, or fairly high in several, comes first."""
-    scores: dict[str, float] = {}
-    for ranking in rankings:
-        for rank, name in enumerate(ranking, start=1):
-            scores[name] = scores.get(name, 0) + 1 / (SMOOTHING + rank)
-    return sorted(scores, key=lambda name: -scores[name])
 
 
 def lines(found: Sequence[Figures]) -> Iterator[str]:

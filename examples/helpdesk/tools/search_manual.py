@@ -3,7 +3,6 @@
 In: Dify's parameters. Out: a text for the model, and retriever resources for citations.
 """
 
-import os
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from dify_plugin import Tool
 from dify_plugin.entities.tool import ToolInvokeMessage
 from helpdesk_search.errors import TermsError
 from helpdesk_search.index import index_of_manual
-from helpdesk_search.location import index_directory
 from helpdesk_search.search import Hit, checked_language, find
 from helpdesk_search.terms import parse_terms
 from helpdesk_search.wording import excerpt, hits_as_text
@@ -31,9 +29,7 @@ class SearchManualTool(Tool):
             # The model can correct this: it reads why and searches again. Other failures are the operator's.
             yield self.create_text_message(f"search_manual error: {error}")
             return
-        directory = index_directory(_PLUGIN_FOLDER, self.runtime.credentials, os.environ)
-        index = index_of_manual(_PLUGIN_FOLDER / "manual", directory)
-        hits = index.search(lambda opened: find(opened, terms, language))
+        hits = find(index_of_manual(_PLUGIN_FOLDER / "manual"), terms, language)
         text = hits_as_text(typed, hits)
         yield self.create_text_message(text)
         if hits:

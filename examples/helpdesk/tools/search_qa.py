@@ -3,19 +3,16 @@
 In: a question. Out: the most similar past questions and their answers, as text and as citations.
 """
 
-import os
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 from dify_plugin import Tool
 from dify_plugin.entities.tool import ToolInvokeMessage
-from helpdesk_search.answers_index import Likeness, checked_question, find_alike, index_of_answers
 from helpdesk_search.errors import TermsError
-from helpdesk_search.location import index_directory
+from helpdesk_search.likeness import Likeness, checked_question, find_alike, past_questions
 from helpdesk_search.search import checked_language
 from helpdesk_search.wording import answers_as_text, named, pair
-from meaning.embeddings import chosen_embedding
 
 _PLUGIN_FOLDER = Path(__file__).resolve().parent.parent
 type _Resource = ToolInvokeMessage.RetrieverResourceMessage.RetrieverResource
@@ -26,16 +23,12 @@ class SearchQaTool(Tool):
         try:
             question = checked_question(tool_parameters.get("question"))
             language = checked_language(tool_parameters.get("language"))
-            embedding = chosen_embedding(self.runtime.credentials, os.environ)
-            directory = index_directory(_PLUGIN_FOLDER, self.runtime.credentials, os.environ)
-            (vector,) = embedding.vectors([question])
-            index = index_of_answers(_PLUGIN_FOLDER / "qa", directory, embedding, len(vector))
-            found = index.search(lambda opened: find_alike(opened, vector, embedding.least_of_questions, language))
         except TermsError as error:
             # The model can correct this: it reads why and asks again. Other failures are the operator's.
             yield self.create_text_message(f"search_qa error: {error}")
             return
-        text = answers_as_text(question, found, embedding.described)
+        found = find_alike(past_questions(_PLUGIN_FOLDER / "qa"), question, language)
+        text = answers_as_text(question, found)
         yield self.create_text_message(text)
         if found:
             resources = [_resource(position, likeness) for position, likeness in enumerate(found, start=1)]

@@ -7,6 +7,8 @@ in one ranking, or fairly high in both, comes first.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from meaning.fusion import fused
+
 from .errors import AnswerBusinessError, BusinessCode
 from .values import DocumentId, Question, SimilarityScore
 
@@ -14,8 +16,6 @@ LEAST_LETTERS = 0.19
 """Below this a passage shares only common words with the question. The tests hold it against the documents here."""
 LEAST_MEANING = 0.36
 """Below this no sentence of the passage says anything about the question: `meaning.embeddings`."""
-SMOOTHING = 60
-"""k of reciprocal rank fusion: how little the first ranks differ."""
 MOST_DOCUMENTS = 4
 MOST_PASSAGES = 3
 """Of one document."""
@@ -73,18 +73,8 @@ def retrieve(question: Question, results: Sequence[SearchResult]) -> RetrievalCo
     scores = fused(by_letters, by_meaning)
     for result in sorted(scores, key=lambda each: (-scores[each], each.document_id.value, each.position)):
         passages.setdefault(result.document_id, []).append(result)
-    documents = [_document(best_first, scores[best_first[0]]) for best_first in passages.values()]
+    documents = [_document(best_first, SimilarityScore(scores[best_first[0]])) for best_first in passages.values()]
     return RetrievalContext(question, tuple(documents[:MOST_DOCUMENTS]))
-
-
-def fused(*rankings: Sequence[SearchResult]) -> dict[SearchResult, SimilarityScore]:
-    """1 is the score of what is first in every ranking."""
-    whole = len(rankings) / (SMOOTHING + 1)
-    found: dict[SearchResult, float] = {}
-    for ranking in rankings:
-        for rank, result in enumerate(ranking, start=1):
-            found[result] = found.get(result, 0) + 1 / (SMOOTHING + rank)
-    return {result: SimilarityScore(min(score / whole, 1)) for result, score in found.items()}
 
 
 def _ranking(

@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 from heapq import nlargest
 from itertools import batched
 
-import numpy as np
-from meaning.embeddings import BundledEmbedding
+from meaning.embeddings import vectors
 from sqlalchemy import delete, func, insert, select
 from sqlalchemy.orm import Session
 from tool_layer.database import Database
@@ -48,7 +47,7 @@ class PassageRepository:
                 return ()
             postings, length = _postings(session, sorted(asked)), int(whole_length) / passages
             letters = scores(asked, postings, passages=passages, average_length=length)
-            (vector,) = _vectors([query.text])
+            (vector,) = vectors([query.text])
             meaning = likeness(session, vector, lambda: _sentences(session))
             return _results(session, letters, meaning, query.most)
 
@@ -109,10 +108,6 @@ def _sentences(session: Session) -> Sequence[tuple[str, Numbers]]:
     return [(passage, embedding) for passage, embedding in rows]
 
 
-def _vectors(texts: Sequence[str]) -> list[Numbers]:
-    return [np.asarray(vector, np.float32) for vector in BundledEmbedding().vectors(texts)]
-
-
 def _add(session: Session, file: MarkdownFile) -> None:
     document = file.document()
     row = DocumentRow(id=file.id, title=document.title, digest=file.digest)
@@ -134,8 +129,7 @@ def _add(session: Session, file: MarkdownFile) -> None:
         (passage.id, number, each) for passage in row.passages for number, each in enumerate(sentences(passage.text))
     ]
     if told:
-        vectors = _vectors([each for _, _, each in told])
         session.add_all(
             SentenceRow(passage_id=passage, number=number, embedding=vector)
-            for (passage, number, _), vector in zip(told, vectors, strict=True)
+            for (passage, number, _), vector in zip(told, vectors([each for _, _, each in told]), strict=True)
         )

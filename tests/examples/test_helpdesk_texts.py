@@ -1,0 +1,160 @@
+"""The help desk's texts as they are read: the manual as Markdown and PDF, and the past questions as CSV."""
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from sqlite3 import Connection
+
+import pytest
+from helpdesk_search.answers import read_answers
+from helpdesk_search.errors import TextsError
+from helpdesk_search.manual import read_manual, split_pages
+from helpdesk_search.pdf import page_as_markdown, read_pdf
+from helpdesk_search.search import find
+from helpdesk_search.terms import parse_terms
+from pypdf import PdfReader, PdfWriter
+
+from .conftest import HELPDESK
+
+HEAD = "id,answered_on,topic,question,answer\n"
+MENU = re.compile(r'(?:Admin|Settings|Share|Preferences|Help) (?:> [^,.:;"()]+)+|(?:管理|設定|共有) (?:> [^」）]+)+')
+GUIDE = "desktop-sync-guide"
+MANUAL, QA = HELPDESK / "manual", HELPDESK / "qa"
+
+
+def test_pages_are_read_by_their_marks() -> None:
+    pages = split_pages("front\n<!-- page 3 -->\nthree\n\n<!-- page 7 -->\nseven\n", "a.md")
+    assert [(page.number, page.text) for page in pages] == [(1, "front"), (3, "three"), (7, "seven")]
+
+
+def test_a_byte_order_mark_is_not_part_of_the_texts(tmp_path: Path) -> None:
+    (tmp_path / "en").mkdir()
+    (tmp_path / "en" / "a.md").write_text("<!-- page 4 -->\n# A\n\nfour", encoding="utf-8-sig")
+    row = '7,2026-01-01,t,"with ""quotes"", and\r\na break",a,a column more\r\n'
+    (tmp_path / "en.csv").write_bytes(b"\xef\xbb\xbf" + HEAD.replace("\n", ",note\r\n").encode() + row.encode())
+
+    (document,), (answered,) = read_manual(tmp_path), read_answers(tmp_path)
+    assert (document.title, [(page.number, page.text) for page in document.pages]) == ("A", [(4, "# A\n\nfour")])
+    assert answered.question == 'with "quotes", and\r\na break'
+
+
+def test_both_languages_have_the_same_files_and_pages_and_no_passage_twice(manual_index: Connection) -> None:
+    pages = {document.file: [page.number for page in document.pages] for document in read_manual(MANUAL)}
+    english, japanese = (
+        {file.removeprefix(f"{language}/"): numbers for file, numbers in pages.items() if file.startswith(language)}
+        for language in ("en", "ja")
+    )
+    assert english == japanese
+    assert f"{GUIDE}.pdf" in english
+    assert sum(len(numbers) for numbers in english.values()) == 17
+    texts = [text for (text,) in manual_index.execute("SELECT text FROM folded")]
+    assert len(set(texts)) == len(texts) > 100
+
+
+@pytest.mark.parametrize(
+    ("reader", "name", "content", "said"),
+    [
+        (read_manual, "a.txt", b"", "contains neither ja/*.md nor en/*.md"),
+        (read_manual, "en/a.md", b"caf\xe9", "en/a.md: byte 3 is not UTF-8"),
+        (read_manual, "en/a.md", b"<!-- page 2 -->\nx\n<!-- page 2 -->\ny", "a.md: page 2 follows page 2"),
+        (read_answers, "a.txt", b"", "contains neither ja.csv nor en.csv"),
+        (read_answers, "ja.csv", HEAD.encode() + "1,2,t,質問,a\n".encode("shift_jis"), "ja.csv: byte"),
+        (read_answers, "en.csv", b"", "en.csv: the first line lacks the column id, answered_on, topic, question, ans"),
+        (read_answers, "en.csv", HEAD.encode(), "en.csv: the file contains no questions"),
+        (read_answers, "en.csv", f"{HEAD}1,2,t,q,a\n2,2,t,,\n".encode(), "line 3: question, answer must not be empty"),
+        (read_answers, "en.csv", f"{HEAD}1,2,t\n".encode(), "en.csv, line 2: question, answer must not be empty"),
+        (read_answers, "en.csv", f"{HEAD}1,2,t,q,a\n1,2,t,q,a\n".encode(), "en.csv, line 3: the id 1 is used twice"),
+        (read_answers, "en.csv", f'{HEAD}1,2,t,q,"a\n'.encode(), "en.csv: not valid CSV"),
+    ],
+)
+def test_texts_that_cannot_be_read_are_named(
+    reader: Callable[[Path], object], name: str, content: bytes, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(TextsError, match=re.escape(said)):
+        reader(tmp_path)
+
+
+def test_there_are_enough_past_questions_which_name_only_what_the_manual_has() -> None:
+    manual = "\n".join(page.text for document in read_manual(MANUAL) for page in document.pages)
+    known = {path.strip() for path in MENU.findall(manual)}
+    answers = read_answers(QA)
+    for language in ("en", "ja"):
+        mine = [answered for answered in answers if answered.language == language]
+        assert 40 <= len(mine) == len({answered.question for answered in mine}) <= 60
+        assert len({answered.topic for answered in mine}) >= 9
+    named = [path for answered in answers for path in MENU.findall(answered.answer)]
+    assert len(named) > 30
+    for path in named:
+        places = path.split(" > ")
+        starts = {" > ".join(places[:length]) for length in range(2, len(places) + 1)}
+        # In English the sentence goes on after the name of the menu.
+        assert any(start in known or any(path.startswith(menu) for menu in known) for start in starts), path
+    for answered in answers:
+        assert re.fullmatch(r"2026-\d\d-\d\d", answered.answered_on)
+        for address in re.findall(r"[\w.]+@[\w.]+\w", answered.answer):
+            assert address in manual, answered.id
+        for amount in re.findall(r"\d[\d,]*(?= ?(?:MB|GB|TB|days?|minutes?|hours|日間|文字|分間|件))", answered.answer):
+            assert amount in manual, (answered.id, amount)
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_the_printed_guide_is_read_with_the_headings_of_its_bookmarks(language: str) -> None:
+    written = (HELPDESK / "print" / language / f"{GUIDE}.md").read_text(encoding="utf-8")
+    pages = [page for page in re.split(r"<!-- page \d -->", written) if page.strip()]
+    printed = read_pdf(MANUAL / language / f"{GUIDE}.pdf", "guide")
+    assert [re.sub(r"\s", "", page) for page in printed.pages] == [re.sub(r"\s", "", page) for page in pages]
+    assert pages[0].strip().startswith(f"# {printed.title}\n")
+    headings = [line for page in pages for line in page.splitlines() if line.startswith("#")]
+    assert [line for page in printed.pages for line in page.splitlines() if line.startswith("#")] == headings
+
+
+@pytest.mark.parametrize(
+    ("typed", "language", "page", "heading"),
+    [
+        ('"sync paused" reasons', "all", 3, "When sync has stopped"),
+        ("AUTOUPDATE", "en", 1, "Installing the desktop app › Installing it for many people"),
+        ("赤いバツ 200文字", "ja", 3, "同期が止まったとき › 赤いバツが付いたファイル"),
+    ],
+)
+def test_a_pdf_is_found_with_page_and_heading(
+    manual_index: Connection, typed: str, language: str, page: int, heading: str
+) -> None:
+    best = find(manual_index, parse_terms(typed), language)[0]
+    assert best.file.endswith(f"{GUIDE}.pdf")
+    assert (best.page, best.heading) == (page, heading)
+
+
+def test_lines_become_paragraphs_and_headings() -> None:
+    lines = ["A title", "One sentence that", "goes on.", "", "A title", "and more", "Next", "設定 >", "端末は10", "台"]
+    assert page_as_markdown(lines, [(1, "Ａ  title"), (3, "Next"), (2, "Not here")]) == (
+        "# A title\n\nOne sentence that goes on.\n\nA title and more\n\n### Next\n\n設定 > 端末は10台"
+    )
+
+
+def test_a_printed_edition_of_a_markdown_file_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "en").mkdir()
+    shutil.copy(MANUAL / "en" / f"{GUIDE}.pdf", tmp_path / "en")
+    assert [document.file for document in read_manual(tmp_path)] == [f"en/{GUIDE}.pdf"]
+    shutil.copy(HELPDESK / "print" / "en" / f"{GUIDE}.md", tmp_path / "en")
+    assert [document.file for document in read_manual(tmp_path)] == [f"en/{GUIDE}.md"]
+
+
+@pytest.mark.filterwarnings("ignore")  # the library may warn of the damage
+@pytest.mark.parametrize("length", [0, 8, 3000, 12_000, 19_000])
+def test_a_damaged_pdf_is_named(tmp_path: Path, length: int) -> None:
+    (tmp_path / "cut.pdf").write_bytes((MANUAL / "en" / f"{GUIDE}.pdf").read_bytes()[:length])
+    with pytest.raises(TextsError, match=r"en/cut\.pdf: this PDF (cannot be read|contains no text)"):
+        read_pdf(tmp_path / "cut.pdf", "en/cut.pdf")
+
+
+def test_a_scan_and_a_protected_pdf_are_named(tmp_path: Path) -> None:
+    scan, protected = PdfWriter(), PdfWriter(clone_from=PdfReader(MANUAL / "en" / f"{GUIDE}.pdf"))
+    scan.add_blank_page(200, 200)
+    protected.encrypt("secret", algorithm="RC4-128")
+    for writer, said in ((scan, "a scanned one needs text recognition"), (protected, "may be damaged or protected")):
+        writer.write(tmp_path / "a.pdf")
+        with pytest.raises(TextsError, match=said):
+            read_pdf(tmp_path / "a.pdf", "a.pdf")
