@@ -37,6 +37,7 @@ from devhost.scenario import (
     typed_settings,
 )
 from devhost.text import Secrets
+from devhost.tools.mcp import read_servers, with_secrets
 from devhost.tools.setup import ToolSetup
 from devhost.trace.lines import UNKNOWN_FACTS, TraceWriter, read_trace
 from devhost.words import counted
@@ -81,6 +82,13 @@ class ScenarioOptions:
     )
     tools: tuple[Path, ...] = tools_option(
         "A Dify tool plugin for the agent, in addition to the example's tools; repeatable."
+    )
+    servers: tuple[str, ...] = option(
+        "--mcp",
+        metavar="[NAME=]COMMAND|URL",
+        multiple=True,
+        help="An MCP server, whose tools the agent gets as from Dify: a command that starts it, or its address. "
+        "--credential NAME.KEY=VALUE gives the command a variable, or the address a header. Repeatable.",
     )
     credentials: tuple[str, ...] = credential_option()
     settings: tuple[str, ...] = set_option(
@@ -129,7 +137,9 @@ class ScenarioOptions:
         with about("tools"):
             directories = self.tools if example is None else (example.directory, *self.tools)
             panel = {} if script is None else script.panel
-            tools = read_tool_setups(directories, self.credentials, self.settings, environment, panel)
+            servers = read_servers((*(() if script is None else script.mcp), *self.servers))
+            of_plugins, servers = with_secrets(servers, self.credentials)
+            tools = read_tool_setups(directories, of_plugins, self.settings, environment, panel)
         with about("files"):
             attached = AttachedFiles.of(script, self.files, limits)
         return Scenario(
@@ -139,6 +149,7 @@ class ScenarioOptions:
             plugin=self.folder,
             strategy=strategy,
             tools=tuple(tools),
+            servers=servers,
             given=given if raw else typed_settings(strategy, self.parameters),
             given_variables=parse_assignments(self.variables, option="--variable"),
             attached=attached,
@@ -258,6 +269,7 @@ def started_host(
         Host.start(
             scenario.plugin,
             tools=scenario.tools,
+            servers=scenario.servers,
             files=files,
             limits=options.limits,
             transport=options.transport,
@@ -463,7 +475,8 @@ def _described(model: ModelDescription) -> JsonObject:
 
 def trace_secrets(scenario: Scenario, environment: Mapping[str, str] = os.environ) -> Secrets:
     """The secret credentials and parameters of the tools, and the model's key."""
-    return secrets_of(scenario.tools, environment)
+    of_servers = [value for server in scenario.servers for value in server.secrets.values()]
+    return secrets_of(scenario.tools, environment, of_servers)
 
 
 def secrets_of(

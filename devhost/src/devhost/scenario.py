@@ -21,6 +21,7 @@ from devhost.plugin.keys import Parameter
 from devhost.protocol.failures import ApiFault
 from devhost.protocol.wire import JsonObject
 from devhost.text import real_path, typed_json
+from devhost.tools.mcp import McpServer
 from devhost.tools.setup import Texts, ToolSetup
 
 FILES = "sys.files"
@@ -318,6 +319,7 @@ class Scenario:
     given_variables: JsonObject = field(default_factory=dict)
     """Of the workflow, over the script's."""
     attached: AttachedFiles = field(default_factory=AttachedFiles)
+    servers: tuple[McpServer, ...] = ()
     scripts: tuple[Path, ...] = ()
     """The example's, among which one may fit if this one does not."""
 
@@ -332,7 +334,7 @@ class Scenario:
         names = {offered.declared.identity.name for setup in self.tools for offered in setup.tools}
         names |= set(self.recorded_names)
         for name in faults:
-            if name not in names:
+            if name not in names and not self.servers:  # they say what they have when they are asked
                 there_are = ", ".join(sorted(names)) or "none"
                 raise ParameterError(f"api_fails names the tool {name!r}, which is not offered; there are: {there_are}")
         return faults

@@ -27,6 +27,7 @@ from devhost.process.transports.transport import TransportName
 from devhost.protocol.failures import ApiFault
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets
+from devhost.tools.mcp import McpServer, connected
 from devhost.tools.setup import ToolSetup, start_in_own_python, start_tool_plugin
 from devhost.tools.tool import Tool, plugin_tools
 
@@ -187,6 +188,8 @@ class HostSettings(TypedDict, total=False):
     watcher: Watcher | None
     storage: PluginStorage | None
     """What plugins store; by default it ends with the host."""
+    servers: Sequence[McpServer]
+    """MCP servers, whose tools come after those of the plugins."""
 
 
 class CallOptions(TypedDict, total=False):
@@ -206,7 +209,9 @@ class ToolHost:
         setups = [ToolSetup.read(tool) if isinstance(tool, Path) else tool for tool in tools]
         for notice in (notice for setup in setups for notice in setup.notices):
             self._watcher.notice(notice)
-        self.secrets = Secrets(value for setup in setups for value in setup.secrets)
+        servers = options.get("servers", ())
+        of_servers = (value for server in servers for value in server.secrets.values())
+        self.secrets = Secrets([*(value for setup in setups for value in setup.secrets), *of_servers])
         """The values that are replaced in everything that is shown or written of a run."""
         self._storage = options.get("storage") or PluginStorage()
         self.files = ToolFileStore(options.get("files"))
@@ -230,6 +235,7 @@ class ToolHost:
                 for process, setup in zip(of_tools, setups, strict=True)
                 for tool in plugin_tools(process, setup, self.limits)
             ]
+            self.tools += starting.enter_context(connected(servers, self.limits, self._watcher))
             self._to_close = starting.pop_all()
 
     def __enter__(self) -> Self:

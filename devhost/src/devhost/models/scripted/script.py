@@ -266,6 +266,8 @@ class ScriptFile(Part):
     """What the user sends with the query."""
     variables: _JsonObject = Field(default_factory=dict)
     """Of the workflow around the node, by `node.name`: what templates and selectors in `params` refer to."""
+    mcp: tuple[str, ...] = ()
+    """MCP servers, as `--mcp` takes them."""
     panel: dict[str, dict[str, str]] = Field(default_factory=dict)
     """By tool, the parameters that the node's panel holds; a text may be a template."""
     conversation_variables: tuple[str, ...] = ()
@@ -367,7 +369,7 @@ def _readable(location: tuple[int | str, ...]) -> list[str]:
 WRITTEN_HERE = "the code that runs it"
 """The place of turns without a script file."""
 SHARED = frozenset(
-    {"description", "query", "files", "panel", "conversation_variables", "model", "api_fails", "recorded"}
+    {"description", "query", "files", "mcp", "panel", "conversation_variables", "model", "api_fails", "recorded"}
 )
 """What holds for every strategy, apart from `params` and `variables`, which are merged."""
 
@@ -388,6 +390,8 @@ class Script:
     """What the user sends with the query."""
     params: JsonObject = field(default_factory=dict)
     variables: JsonObject = field(default_factory=dict)
+    mcp: tuple[str, ...] = ()
+    """Servers, as `--mcp` takes them."""
     panel: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """By tool, then by parameter."""
     conversation_variables: tuple[str, ...] = ()

@@ -1,0 +1,118 @@
+"""MCP servers beside a strategy: how they are named, reached and started, and what is said when that fails."""
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from devhost.cli.commands import main
+from devhost.errors import InvocationError, ParameterError, ToolSetupError
+from devhost.tools.mcp import McpServer, read_servers, with_secrets
+from support.mcp_servers import COMMAND, SCRIPT, everything, no_calls
+from support.plugins import PUPPET
+
+
+def test_a_person_reads_what_dify_loses() -> None:
+    with everything() as (_, told):
+        pass
+
+    assert "everything | started as a command; Dify needs an address" in told.lines
+    assert "everything | repeat: Dify does not hand on times (default); unit (default, enum)" in told.lines
+
+
+def test_a_server_that_has_ended_fails_the_call_in_difys_words() -> None:
+    with everything() as (tools, _):
+        pass
+
+    with pytest.raises(InvocationError, match="Failed to invoke tool: "):
+        list(tools["repeat"].invoke({"text": "a"}, no_calls, ""))
+
+
+@pytest.mark.parametrize("kind", ["mcp", "sse"])
+def test_a_server_is_reached_at_an_address(kind: str) -> None:
+    with subprocess.Popen([sys.executable, str(SCRIPT), kind], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            url = f"http://127.0.0.1:{int(process.stdout.readline())}/{kind}"
+            with everything(url, {"Authorization": "Bearer 42"}) as (tools, told):
+                ((message),) = tools["repeat"].invoke({"text": "hi"}, no_calls, "")
+        finally:
+            process.kill()
+
+    assert message["message"] == {"text": "hi"}
+    assert not [line for line in told.lines if "Dify needs an address" in line]
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("no-such-program", "there is no program 'no-such-program'"),
+        (
+            shlex.join([sys.executable, "-c", "import sys; sys.exit('key sk-1234567890 is missing')"]),
+            "key [secret] is missing",
+        ),
+        ("http://127.0.0.1:1/mcp", "did not start"),
+    ],
+)
+def test_a_server_that_does_not_start_says_why(target: str, words: str) -> None:
+    with pytest.raises(ToolSetupError) as raised, everything(target, {"KEY": "sk-1234567890"}):
+        pass
+    assert "the MCP server everything did not start" in str(raised.value)
+    assert words in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "target"),
+    [
+        ("npx -y @modelcontextprotocol/server-everything", "server-everything", None),
+        ("python -m mcp_server_time --local-timezone=UTC", "mcp_server_time", None),
+        ("/opt/My Server.py", "my", None),
+        ("https://tools.example.com/mcp?key=a=b", "tools-example-com", None),
+        ("time=uvx mcp-server-time", "time", "uvx mcp-server-time"),
+        ("-y", "mcp", None),
+    ],
+)
+def test_a_server_has_a_name(text: str, name: str, target: str | None) -> None:
+    server = McpServer.read(text)
+
+    assert (server.name, server.target) == (name, target or text)
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        ([" "], "is not [NAME=]COMMAND or [NAME=]URL"),
+        (["a 'b"], "is not a command: No closing quotation"),
+        (["x=one", "x=two"], "two servers are called 'x'"),
+    ],
+)
+def test_what_is_no_server_is_refused(texts: list[str], words: str) -> None:
+    with pytest.raises(ParameterError) as raised:
+        read_servers(texts)
+    assert words in str(raised.value)
+
+
+def test_a_credential_of_a_server_is_kept_from_the_plugins() -> None:
+    others, (server,) = with_secrets(read_servers(["time=t"]), ["time.KEY=sk", "charts.api_key=ck", "odd"])
+
+    assert others == ("charts.api_key=ck", "odd")
+    assert server.secrets == {"KEY": "sk"}
+    assert "sk" not in repr(server)
+
+
+def test_a_strategy_calls_a_server_that_its_script_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    steps = [{"call": {"provider": "everything", "tool_name": "repeat", "parameters": {"text": "ha", "times": 2}}}]
+    script = tmp_path / "script.yaml"
+    script.write_text(
+        yaml.safe_dump({"query": json.dumps(steps), "mcp": [f"everything={COMMAND}"], "turns": [{"text": "unused"}]})
+    )
+
+    assert main(["run", "--plugin", str(PUPPET), "--script", str(script), "--json"]) == 0
+
+    printed = json.loads(capsys.readouterr().out)
+    (message,) = printed["variables"]["tool_messages"]
+    assert message["message"] == {"text": "ha\nha"}
