@@ -251,7 +251,7 @@ def test_a_run_of_another_console_is_over_and_says_what_it_printed_without_colou
 
     assert (during.state, during.printed) == (State("elsewhere"), "")
     assert (waiting.state, waiting.began, waiting.printed) == (State("over"), False, "Error: the plugin broke")
-    assert waiting.command.startswith("devhost chat --plugin ")
+    assert waiting.command.startswith("devhost chat --example order_entry ")
 
 
 def test_after_an_answer_that_the_script_does_not_have_its_next_words_are_no_question() -> None:

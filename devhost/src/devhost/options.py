@@ -1,7 +1,7 @@
 """Options of a command, each declared once: as a field of a frozen value that the command gets."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import Field, field, fields
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,17 @@ def takes(*groups: type, **named: type) -> Callable[[Command], Command]:
         return called
 
     return decorated
+
+
+def arguments(group: Any) -> Iterator[str]:  # noqa: ANN401 - a dataclass
+    """The options of a value, as they would be typed: those that differ from their defaults."""
+    for each in _declared(group):
+        value, name = getattr(group, each.name), each.metadata["declared"].args[0]
+        if value is True:
+            yield name
+        elif value != each.default:
+            for one in value if isinstance(value, tuple) else (value,):
+                yield from (name, str(one))
 
 
 def _declared(group: Any) -> list[Field[Any]]:  # noqa: ANN401 - a dataclass

@@ -25,12 +25,13 @@ from devhost.console.web import KEY, Console, console_of, posted
 from devhost.errors import ParameterError, about
 from devhost.fork import Changes, Origin, find_origin, gist, read_fork, rounds
 from devhost.host.host import find_strategy
+from devhost.hosting import ScenarioOptions
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import Script
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.nearest import nearest_strategy_plugin
 from devhost.recording.case import runs_of
-from devhost.scenario import Example, examples_of, read_tool_setups
+from devhost.scenario import read_tool_setups
 from devhost.trace.lines import read_trace
 
 
@@ -56,13 +57,15 @@ def planned_fork(folder: RunFolder, name: str, values: Values, plugin: Path | No
     questions = [run.question for run in runs_of(trace, file)]
     turn = _number(values.get("turn", ""), 1, len(questions))
     origin = find_origin(trace, file, turn or len(questions))
-    directory = plugin or was.plugin
+    directory = plugin or was.options.plugin
     found = nearest_strategy_plugin(Path.cwd()) if directory is None else directory
     _, strategy = find_strategy(PluginDeclaration.read(found), origin.strategy)
     answered = [each for each in rounds(origin.run) if each.is_answered]
     at = _number(values.get("at") or "0", 0, len(answered))
     example = trace.header.example
-    live, _ = tried(lambda: live_plugins(found, example, was.tools), {})
+    live, _ = tried(
+        lambda: live_plugins(ScenarioOptions(example=example or None, tools=was.options.tools, plugin=found)), {}
+    )
     form = ForkForm(
         values,
         fields=tuple(each for each in fields_of(strategy, origin.run.parameters, values) if each.widget != "shown"),
@@ -85,11 +88,11 @@ def planned_fork(folder: RunFolder, name: str, values: Values, plugin: Path | No
     return replace(form.with_mistakes(mistakes), command=command)
 
 
-def live_plugins(plugin: Path | None, example: str | None, tools: Sequence[Path]) -> list[PluginDeclaration]:
+def live_plugins(asked: ScenarioOptions) -> list[PluginDeclaration]:
     """The tool plugins that `--live-tools` runs; HostError for one that is not there."""
-    directory = nearest_strategy_plugin(Path.cwd()) if plugin is None else plugin
-    found = [] if not example else [Example.find(examples_of(directory), example).directory]
-    return [PluginDeclaration.read(folder) for folder in (*found, *tools)]
+    example = asked.read_example()
+    found = () if example is None else (example.directory,)
+    return [PluginDeclaration.read(folder) for folder in (*found, *asked.tools)]
 
 
 def _tool_names(plugins: Sequence[PluginDeclaration]) -> list[str]:
@@ -155,7 +158,7 @@ def _check_tools(form: ForkForm, plugin: Path) -> None:
     if form.values.get("live") != "yes":
         return
     with about("live"):
-        plugins = live_plugins(plugin, form.setup.example[0], form.setup.tools)
+        plugins = live_plugins(replace(form.setup.options, plugin=plugin))
         if not plugins:
             raise ParameterError(
                 "the run names no example and no tool plugin: run devhost fork --live-tools --tools DIR"

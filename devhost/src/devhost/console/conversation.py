@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from devhost.chat import NO, YES
@@ -12,11 +11,8 @@ from devhost.console.folder import OUTPUT, TRACE, RunFolder, last_printed
 from devhost.console.setup import Setup, chat_arguments, typed
 from devhost.conversation import KeptState
 from devhost.errors import ConsoleError, HostError
-from devhost.models.scripted.script import Script
 from devhost.node.outputs.run import Run
 from devhost.page.section import ShownRun
-from devhost.plugin.nearest import nearest_strategy_plugin
-from devhost.scenario import Example, examples_of
 from devhost.trace.lines import is_written
 
 # The lines that a chat reads.
@@ -155,7 +151,7 @@ def suggestion(setup: Setup | None, questions: Sequence[str], state: State) -> s
     if state.word not in {"question", "approval"}:
         return ""
     try:
-        script = None if setup is None else _script(setup)
+        script = None if setup is None else setup.options.read_script(setup.options.strategy)
     except HostError:  # it was changed since
         return ""
     if script is None or not 0 < len(questions) <= len(script.then) or not script.begins_with(questions[0]):
@@ -165,14 +161,3 @@ def suggestion(setup: Setup | None, questions: Sequence[str], state: State) -> s
         return following.approval or following.query
     heard = all(words in {said.query, said.approval} for words, said in zip(questions[1:], script.then, strict=False))
     return following.query if heard else ""  # after another answer, the next words may answer what was never asked
-
-
-def _script(setup: Setup) -> Script | None:
-    strategy = setup.values.get("strategy")
-    if setup.script is not None:
-        return Script.read(setup.script, strategy)
-    example, scenario = setup.example
-    if example is None:
-        return None
-    plugin = setup.plugin or nearest_strategy_plugin(Path.cwd())
-    return Script.read(Example.find(examples_of(plugin), example, scenario).file, strategy)

@@ -73,7 +73,8 @@ class RunFolder:
             file = self.beside(name, SETUP)
             setup = Setup.known(file) if file.is_file() and file.stat().st_mtime >= since else None
             if setup is not None and setup.kind == "chat":
-                return setup.plugin if setup.plugin is not None and (setup.plugin / MANIFEST).is_file() else None
+                plugin = setup.options.plugin
+                return plugin if plugin is not None and (plugin / MANIFEST).is_file() else None
         return None
 
     def delete(self, name: str) -> Path:

@@ -3,19 +3,16 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, Self, cast
+from typing import Literal, Self
 
 from devhost.console.folder import refusal
-from devhost.console.setup import QUESTION, TYPED, Setup, Values, lines_in, paths_in
+from devhost.console.setup import QUESTION, TYPED, Setup, Values, assignments, model_options, paths_in
 from devhost.errors import HostError
 from devhost.hosting import BASE_URL, KEY, ModelOptions
 from devhost.plugin.declaration import Strategy
 from devhost.plugin.keys import Parameter
 from devhost.scenario import PICKED
 from devhost.text import typed_json, validator_of
-
-if TYPE_CHECKING:
-    from devhost.models.openai_api.provider import Api
 
 WAS = "was."
 """Before the name of a parameter: the text that the scenario had when the form was made."""
@@ -203,7 +200,7 @@ class RunForm:
     @property
     def settings(self) -> tuple[str, ...]:
         """The same as --param has it."""
-        return tuple(f"{each.name}={each.text}" for each in self.fields if each.changed)
+        return assignments({each.name: each.text for each in self.fields if each.changed})
 
     def with_mistakes(self, mistakes: Mapping[str, str]) -> Self:
         fields = (replace(each, mistake=mistakes.get(TYPED + each.name, "")) for each in self.fields)
@@ -244,14 +241,13 @@ def can_be_real(environment: Mapping[str, str]) -> bool:
 
 def wrong_model(values: Values, environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Why the real model that was chosen cannot be asked."""
-    api = values.get("api") or None
+    asked = model_options(values)
     if not can_be_real(environment):
         yield "model", f"a real model needs {KEY} or {BASE_URL} in the environment of devhost ui"
-    elif "\0" in f"{values.get('model')}{values.get('completion')}":
+    elif "\0" in f"{asked.name}{asked.completion}":
         yield "model", NUL
-    elif api not in {None, "responses", "chat"}:
-        yield "model", f"there is no API {api!r}; there are: responses, chat"
+    elif asked.api not in {None, "responses", "chat"}:
+        yield "model", f"there is no API {asked.api!r}; there are: responses, chat"
     else:
-        options = ModelOptions(cast("Api | None", api), values.get("model") or None, lines_in(values, "completion"))
-        _, mistakes = tried(lambda: options.choose(None, "", environment), {})
+        _, mistakes = tried(lambda: asked.choose(None, "", environment), {})
         yield from (("model", sentence) for sentence in mistakes.values())

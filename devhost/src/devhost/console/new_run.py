@@ -33,11 +33,9 @@ from devhost.console.setup import (
     Setup,
     Values,
     chat_arguments,
-    example_in,
     path_in,
-    paths_in,
+    scenario_options,
     typed,
-    typed_path,
 )
 from devhost.console.web import KEY, Console, console_of, posted
 from devhost.errors import ConsoleError, HostError, ParameterError
@@ -86,24 +84,25 @@ def planned(values: Values, default: Path | None, environment: Mapping[str, str]
         return NewRun(values, {"plugin": str(error)}, can_be_real=is_real)
     groups = _scenarios_of(declaration.directory)
     values = _completed(values, declaration, groups)
-    options = _options_of(values, declaration.directory)
-    script, scenario, mistakes = _read(values, options, environment)
+    script = path_in(values, "script") if values["source"] == SCRIPT else None
+    options = replace(scenario_options(values), script=script, parameters=(), plugin=declaration.directory)
+    read, scenario, mistakes = _read(values, options, environment)
     _, strategy = declaration.strategies[values["strategy"]]
     form = NewRun(
         values,
-        fields=fields_of(strategy, {} if script is None else script.params, values),
+        fields=fields_of(strategy, {} if read is None else read.params, values),
         can_be_real=is_real,
         plugin=declaration.directory,
         strategies=[(name, each.identity.label.en_US) for name, (_, each) in declaration.strategies.items()],
         about_strategy=strategy.description.en_US,
         groups=groups,
-        description="" if script is None else script.description,
-        question=question_of("" if script is None else script.query, values),
+        description="" if read is None else read.description,
+        question=question_of("" if read is None else read.query, values),
         tools=_tools(scenario),
-        credentials=tuple(_credentials(values, declaration.directory, environment)),
+        credentials=tuple(_credentials(options, environment)),
     )
     form = replace(form, setup=_setup(form))
-    return _marked(form, {**mistakes, **_mistakes(form, script, scenario, environment, has_others=bool(mistakes))})
+    return _marked(form, {**mistakes, **_mistakes(form, read, scenario, environment, has_others=bool(mistakes))})
 
 
 def _read_plugin(values: Values, default: Path | None) -> PluginDeclaration:
@@ -139,24 +138,6 @@ def _completed(values: Values, declaration: PluginDeclaration, groups: Groups) -
     return {**values, "source": source, "strategy": strategy}
 
 
-def _options_of(values: Values, plugin: Path) -> ScenarioOptions:
-    example, scenario = example_in(values)
-    return ScenarioOptions(
-        example,
-        scenario,
-        typed_path(values.get("script", "")) if values["source"] == SCRIPT else None,
-        paths_in(values, "tools"),
-        credentials=(),
-        settings=(),
-        files=paths_in(values, "files"),
-        strategy=values["strategy"],
-        parameters=(),
-        variables=(),
-        plugin=plugin,
-        examples=None,
-    )
-
-
 def _read(
     values: Values, options: ScenarioOptions, environment: Mapping[str, str]
 ) -> tuple[Script | None, Scenario | None, dict[str, str]]:
@@ -181,11 +162,10 @@ def _tools(scenario: Scenario | None) -> list[str]:
     return [*offered, *scenario.recorded_names]
 
 
-def _credentials(values: Values, plugin: Path, environment: Mapping[str, str]) -> Iterator[Credential]:
+def _credentials(options: ScenarioOptions, environment: Mapping[str, str]) -> Iterator[Credential]:
     """Of tools that cannot be read, nothing."""
-    example, _ = example_in(values)
-    folders = [] if example is None else [examples_of(plugin) / example]
-    for folder in (*folders, *paths_in(values, "tools")):
+    example = () if options.example is None else (examples_of(options.folder) / options.example,)
+    for folder in (*example, *options.tools):
         try:
             declaration = PluginDeclaration.read(folder)
         except (HostError, OSError, ValueError):

@@ -3,15 +3,20 @@
 import contextlib
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from devhost.errors import ConsoleError
 from devhost.golang import well_formed
+from devhost.hosting import ModelOptions, ScenarioOptions
+from devhost.options import arguments
 from devhost.text import read_file
+
+if TYPE_CHECKING:
+    from devhost.models.openai_api.provider import Api
 
 SETUP = ".setup.json"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
@@ -58,28 +63,15 @@ class Setup(BaseModel):
         return self.values.get(TYPED + QUESTION, "")
 
     @property
-    def plugin(self) -> Path | None:
-        """None for the nearest one."""
-        return path_in(self.values, "plugin")
-
-    @property
-    def script(self) -> Path | None:
-        return path_in(self.values, "script")
-
-    @property
-    def tools(self) -> tuple[Path, ...]:
-        return paths_in(self.values, "tools")
-
-    @property
-    def example(self) -> tuple[str | None, str | None]:
-        return example_in(self.values)
+    def options(self) -> ScenarioOptions:
+        return scenario_options(self.values)
 
     @property
     def about(self) -> str:
         """What it runs, in a word."""
-        example, scenario = self.example
-        strategy = self.values.get("strategy", "")
-        return f"{strategy or 'run'}-again" if self.kind == "fork" else scenario or example or strategy or "run"
+        asked = self.options
+        name = asked.strategy or "run"
+        return f"{name}-again" if self.kind == "fork" else asked.scenario or asked.example or name
 
     def write(self, file: Path) -> None:
         """ConsoleError if the folder cannot be written; no half of it stays."""
@@ -123,15 +115,6 @@ def path_in(values: Values, name: str) -> Path | None:
     return typed_path(values[name]) if values.get(name) else None
 
 
-def example_in(values: Values) -> tuple[str | None, str | None]:
-    """The name of the example, and that of its scenario."""
-    source = values.get("source", "")
-    if not source.startswith(EXAMPLE):
-        return None, None
-    name, _, scenario = source.removeprefix(EXAMPLE).partition("/")
-    return name, scenario or None
-
-
 def typed_in(values: Values) -> dict[str, str]:
     """The texts of parameters, by their names, without the question."""
     texts = {name.removeprefix(TYPED): text for name, text in values.items() if name.startswith(TYPED)}
@@ -139,61 +122,56 @@ def typed_in(values: Values) -> dict[str, str]:
     return texts
 
 
+def scenario_options(values: Values) -> ScenarioOptions:
+    name, _, scenario = values.get("source", "").removeprefix(EXAMPLE).partition("/")
+    is_example = values.get("source", "").startswith(EXAMPLE)
+    return ScenarioOptions(
+        example=name if is_example else None,
+        scenario=(scenario or None) if is_example else None,
+        script=path_in(values, "script"),
+        tools=paths_in(values, "tools"),
+        files=paths_in(values, "files"),
+        strategy=values.get("strategy") or None,
+        parameters=assignments(typed_in(values)),
+        plugin=path_in(values, "plugin"),
+    )
+
+
+def model_options(values: Values) -> ModelOptions:
+    """Of a new run, and of one that is run again; the key stays in the environment."""
+    if values.get("real") != "yes" and values.get("answers") != "real":
+        return ModelOptions(scripted=True)
+    api = cast("Api | None", values.get("api") or None)
+    return ModelOptions(api, values.get("model") or None, lines_in(values, "completion"))
+
+
+def assignments(texts: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(f"{name}={text}" for name, text in texts.items())
+
+
 # The command of a run, as a person would type it. The question of a chat is not an argument: it is typed after it.
 
 
 def chat_arguments(values: Values) -> tuple[str, ...]:
-    example, scenario = example_in(values)
-    return (
-        "chat",
-        *_one_each({"--plugin": path_in(values, "plugin"), "--example": example, "--scenario": scenario}),
-        *_one_each({"--script": path_in(values, "script"), "--strategy": values.get("strategy")}),
-        *_each("--tools", paths_in(values, "tools")),
-        *_each("--param", _assignments(typed_in(values))),
-        *_each("--file", paths_in(values, "files")),
-        *_model(values, real=values.get("real") == "yes"),
-    )
+    return ("chat", *arguments(scenario_options(values)), *arguments(model_options(values)))
 
 
 def fork_arguments(values: Values, trace: Path) -> tuple[str, ...]:
     """`trace`: of the run that goes on. A form knows turn and example, whether they are needed or not."""
-    texts = typed_in(values)
-    example, _ = example_in(values)
-    live = ("--live-tools", *_one_each({"--example": example}), *_each("--tools", paths_in(values, "tools")))
+    texts, asked = typed_in(values), scenario_options(values)
+    instruction = texts.pop(INSTRUCTION, None)
+    given = ScenarioOptions(script=asked.script, parameters=assignments(texts), plugin=asked.plugin)
+    live = ("--live-tools", *arguments(ScenarioOptions(example=asked.example, tools=asked.tools)))
     return (
-        "fork",
-        str(trace),
-        *_one_each({"--at": values.get("at") or "0", "--question": values.get("turn")}),
-        *_one_each({"--plugin": path_in(values, "plugin"), "--script": path_in(values, "script")}),
-        *_one_each({"--instruction": texts.pop(INSTRUCTION, None)}, keep_empty=True),
-        *_each("--param", _assignments(texts)),
+        *("fork", str(trace), "--at", values.get("at") or "0"),
+        *(("--question", values["turn"]) if values.get("turn") else ()),
+        *(() if instruction is None else ("--instruction", instruction)),
+        *arguments(given),
         *(live if values.get("live") == "yes" else ()),
-        *_model(values, real=values.get("answers") == "real"),
+        *arguments(model_options(values)),
     )
 
 
-def typed(arguments: tuple[str, ...]) -> str:
+def typed(given: tuple[str, ...]) -> str:
     """For a shell."""
-    return shlex.join(("devhost", *arguments))
-
-
-def _model(values: Values, *, real: bool) -> tuple[str, ...]:
-    if not real:
-        return ("--scripted",)
-    named = _one_each({"--api": values.get("api"), "--model": values.get("model")})
-    return (*named, *_each("--completion", lines_in(values, "completion")))
-
-
-def _one_each(options: Mapping[str, object], *, keep_empty: bool = False) -> Iterator[str]:
-    for option, value in options.items():
-        if value or (keep_empty and value is not None):
-            yield from (option, str(value))
-
-
-def _each(option: str, values: tuple[object, ...]) -> Iterator[str]:
-    for value in values:
-        yield from (option, str(value))
-
-
-def _assignments(texts: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(f"{name}={text}" for name, text in texts.items())
+    return shlex.join(("devhost", *given))

@@ -107,7 +107,7 @@ def _calls_that_ran(before: Origin, after: Origin, fork: Setup) -> tuple[str, ..
     if fork.values.get("live") != "yes":
         return ()
     try:
-        plugins = live_plugins(fork.plugin, fork.example[0], fork.tools)
+        plugins = live_plugins(fork.options)
         past = Past.of(before.run, int(fork.values["at"]), before.file)
     except HostError:  # the folder of the plugin is gone since then
         return ()
