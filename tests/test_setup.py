@@ -6,6 +6,7 @@ The interpreters are small programs that answer as Python would; no package is i
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -72,45 +73,35 @@ def python(path: Path, version: tuple[int, int], *, lacks: tuple[str, ...] = ())
 FIND = ROOT / "scripts" / "find-python"
 
 
-def test_python_3_12_is_preferred_to_newer_ones_wherever_it_is(machine: Machine) -> None:
+def test_python_3_12_is_preferred_to_newer_ones_and_a_failing_shim_hides_none(machine: Machine) -> None:
+    for name in ("python3.12", "python3", "python"):
+        shim(machine.first / name)
     newest = python(machine.first / "python3.14", (3, 14))
     newer = python(machine.second / "python3", (3, 13))
-    best = python(machine.pyenv / "3.12.4" / "bin" / "python", (3, 12))
-    assert machine.run(FIND) == (0, [str(best), str(newest), str(newer)], "")
+    best = python(machine.second / "python3.12", (3, 12))
+    of_pyenv = python(machine.pyenv / "3.13.4" / "bin" / "python", (3, 13))
+
+    code, found, errors = machine.run(FIND)
+
+    assert (code, found[0], errors) == (0, str(best), "")
+    assert set(found[1:]) == {str(path) for path in (newest, newer, of_pyenv)}
 
 
-def test_the_requested_python_comes_first(machine: Machine) -> None:
+def test_the_requested_python_comes_first_by_its_path_or_its_name_on_path(machine: Machine) -> None:
     best = python(machine.first / "python3.12", (3, 12))
-    asked = python(machine.home / "elsewhere" / "python", (3, 14))
-    assert machine.run(FIND, PYTHON=str(asked))[1] == [str(asked), str(best)]
+    asked = python(machine.second / "mypython", (3, 14))
+    for name in (str(asked), "mypython"):
+        assert machine.run(FIND, PYTHON=name) == (0, [str(asked), str(best)], "")
 
-
-def test_a_requested_python_that_does_not_run_is_named(machine: Machine) -> None:
-    best = python(machine.first / "python3.12", (3, 12))
     code, found, errors = machine.run(FIND, PYTHON=str(machine.home / "no such python"))
     assert (code, found) == (0, [str(best)])
     assert "the interpreter in PYTHON is not usable" in errors
     assert "no such python: it does not run" in errors
 
 
-def test_a_bare_name_in_the_variable_python_is_looked_up_on_path(machine: Machine) -> None:
-    asked = python(machine.second / "mypython", (3, 13))
-    assert machine.run(FIND, PYTHON="mypython")[1] == [str(asked)]
-
-
-def test_a_failing_shim_does_not_hide_a_later_python_on_path(machine: Machine) -> None:
-    for name in ("python3.12", "python3", "python"):
-        shim(machine.first / name)
-    behind = python(machine.second / "python3.12", (3, 12))
-    newer = python(machine.pyenv / "3.13.0" / "bin" / "python", (3, 13))
-    assert machine.run(FIND) == (0, [str(behind), str(newer)], "")
-
-
 def test_an_interpreter_with_several_names_is_listed_once(machine: Machine) -> None:
     best = python(machine.first / "python3.12", (3, 12))
-    machine.second.mkdir()
     shutil.copy(best, machine.first / "python3")
-    shutil.copy(best, machine.second / "python")
     assert machine.run(FIND)[1] == [str(best)]
 
 
@@ -128,39 +119,23 @@ def test_a_python_of_uv_is_found(machine: Machine) -> None:
     assert machine.run(FIND) == (0, [str(hidden)], "")
 
 
-def test_uv_without_a_python_finds_none(machine: Machine) -> None:
+UNUSABLE: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "too old": (lambda path: python(path, (3, 11)), "{}: it is Python 3.11"),
+    "a shim": (shim, "{}: it does not run"),
+    "without venv": (lambda path: python(path, (3, 12), lacks=("venv",)), "{}: it lacks the module venv or ensurepip"),
+    "without pip": (lambda path: python(path, (3, 12), lacks=("ensurepip",)), "apt-get install python3-venv"),
+    "another program": (lambda path: program(path, "echo hello"), "{}: it does not answer as Python does"),
+}
+
+
+@pytest.mark.parametrize(("put", "sentence"), UNUSABLE.values(), ids=UNUSABLE)
+def test_a_python_that_cannot_be_used_is_named(machine: Machine, put: Callable[[Path], Path], sentence: str) -> None:
+    path = put(machine.first / "python3")
     program(machine.first / "uv", "exit 2")
-    assert machine.run(FIND)[:2] == (1, [])
-
-
-def test_a_python_that_is_too_old_is_named(machine: Machine) -> None:
-    old = python(machine.first / "python3", (3, 11))
     code, found, errors = machine.run(FIND)
     assert (code, found) == (1, [])
     assert "No Python 3.12 or newer was found." in errors
-    assert f"{old}: it is Python 3.11" in errors
-
-
-def test_failing_shims_are_named(machine: Machine) -> None:
-    broken = [shim(machine.first / name) for name in ("python3.12", "python3.13", "python3", "python")]
-    code, found, errors = machine.run(FIND)
-    assert (code, found) == (1, [])
-    for path in broken:
-        assert f"{path}: it does not run" in errors
-
-
-@pytest.mark.parametrize("module", ["ensurepip", "venv"])
-def test_a_python_that_cannot_make_environments_is_named(machine: Machine, module: str) -> None:
-    bare = python(machine.first / "python3", (3, 12), lacks=(module,))
-    code, _, errors = machine.run(FIND)
-    assert code == 1
-    assert f"{bare}: it lacks the module venv or ensurepip" in errors
-    assert "apt-get install python3-venv" in errors
-
-
-def test_a_program_that_is_not_python_is_named(machine: Machine) -> None:
-    stranger = program(machine.first / "python", "echo hello")
-    assert f"{stranger}: it does not answer as Python does" in machine.run(FIND)[2]
+    assert sentence.format(path) in errors
 
 
 def test_without_any_python_the_places_that_were_searched_are_named(machine: Machine) -> None:
@@ -267,37 +242,36 @@ def test_an_environment_made_by_hand_is_kept(checkout: Checkout) -> None:
     assert (checkout.venv / "mark").exists()
 
 
-def test_a_failed_install_is_started_again(made: Checkout) -> None:
+def fails_to_install(made: Checkout) -> None:
     made.python(made.venv / "bin" / "python", install="echo no network >&2; exit 1")
     (made.root / "requirements.txt").write_text("rich==15.0.1\n", encoding="utf-8")
     code, said = made.setup()
     assert code != 0
     assert "no network" in said
-    assert made.setup()[0] == 0
-    assert not (made.venv / "mark").exists()
 
 
-def test_an_environment_whose_python_was_removed_is_made_again(made: Checkout) -> None:
+def loses_its_python(made: Checkout) -> None:
     (made.venv / "bin" / "python").unlink()
     (made.venv / "bin" / "python").symlink_to(made.machine.home / "gone")
+
+
+def loses_pip(made: Checkout) -> None:
+    made.python(made.venv / "bin" / "python", pip="exit 1")
+    (made.venv / ".setup-stamp").unlink()
+
+
+def moves(made: Checkout) -> None:
+    elsewhere = made.machine.home / "elsewhere"
+    made.root.rename(elsewhere)
+    made.root, made.venv = elsewhere, elsewhere / ".venv"
+
+
+@pytest.mark.parametrize("spoil", [fails_to_install, loses_its_python, loses_pip, moves])
+def test_an_environment_that_cannot_be_used_is_made_again(made: Checkout, spoil: Callable[[Checkout], None]) -> None:
+    spoil(made)
     assert made.setup()[0] == 0
     assert not (made.venv / "mark").exists()
     assert made.setup() == (0, "")
-
-
-def test_an_environment_without_pip_is_made_again(made: Checkout) -> None:
-    made.python(made.venv / "bin" / "python", pip="exit 1")
-    (made.venv / ".setup-stamp").unlink()
-    assert made.setup()[0] == 0
-    assert not (made.venv / "mark").exists()
-
-
-def test_a_moved_checkout_gets_a_new_environment(made: Checkout) -> None:
-    elsewhere = made.machine.home / "elsewhere"
-    made.root.rename(elsewhere)
-    code, _, _ = made.machine.run(elsewhere / "scripts" / "setup")
-    assert code == 0
-    assert not (elsewhere / ".venv" / "mark").exists()
 
 
 def test_when_one_python_cannot_make_an_environment_the_next_is_used(checkout: Checkout) -> None:
@@ -328,12 +302,6 @@ def test_when_nothing_works_it_says_what_was_tried_and_how_to_get_a_python(check
     for part in ("ensurepip is missing", "no such version", "uv python install 3.12", "PYTHON=/path/to/python3.12"):
         assert part in said
     assert not checkout.venv.exists()
-
-
-def test_setup_fails_without_a_python(checkout: Checkout) -> None:
-    code, said = checkout.setup()
-    assert code == 1
-    assert "No Python 3.12 or newer was found." in said
 
 
 def test_two_setups_at_once_make_one_environment(checkout: Checkout) -> None:
