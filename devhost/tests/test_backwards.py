@@ -1,18 +1,16 @@
 """A plugin's backwards calls without a plugin: what the daemon answers, refuses, loses, and never answers."""
 
-import json
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from devhost import FunctionTool, HostLimits, ScriptedModel
-from devhost.host.backwards import Reply
+from devhost import HostLimits, ScriptedModel
 from devhost.models.backend import ModelRequest
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.session import Session
-from devhost.protocol.failures import FAULTS, read_fault
+from devhost.protocol.failures import read_fault
 from devhost.protocol.wire import Invoked, JsonObject, Streamed
 from support.daemon_golden import Caller, backwards_calls
 from support.plugins import PUPPET
@@ -60,24 +58,6 @@ def test_structured_output_needs_a_schema() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("kind", "words"),
-    [
-        (
-            "upload_file",
-            "unmarshal backwards invoke request failed: error validating struct: Key: 'UploadFileRequest.Fil",
-        ),
-        ("storage", "permission denied, you need to enable storage access in plugin manifest"),
-        ("rerank", "permission denied, you need to enable rerank access in plugin manifest"),
-        ("text_embedding", "permission denied, you need to enable text-embedding access in plugin manifest"),
-        ("node_parameter_extractor", "permission denied, you need to enable node access in plugin manifest"),
-        ("fetch_app", "permission denied, you need to enable app access in plugin manifest"),
-    ],
-)
-def test_other_calls_are_refused_in_the_daemons_words(kind: str, words: str) -> None:
-    assert refusal(ask(kind, {})).startswith(words)
-
-
 def test_a_message_of_a_role_that_dify_does_not_know_is_refused_by_its_api() -> None:
     developer = {**ASKING, "prompt_messages": [{"role": "developer", "content": "Hi"}]}
     assert refusal(ask("llm", developer)).startswith(
@@ -85,72 +65,10 @@ def test_a_message_of_a_role_that_dify_does_not_know_is_refused_by_its_api() -> 
     )
 
 
-def test_a_tool_gets_its_parameters_as_the_daemon_writes_them() -> None:
-    got: list[JsonObject] = []
-
-    def search(given: JsonObject) -> str:
-        got.append(given)
-        return "found"
-
-    tool = FunctionTool("search", {}, search, provider="demo")
-    asking = {"tool_type": "builtin", "provider": "demo", "tool": "search"}
-    ask("tool", {**asking, "tool_parameters": {"z": 1.0, "a": 9007199254740993}}, tools=(tool,))
-    assert json.dumps(got) == '[{"a": 9007199254740992, "z": 1}]'
-
-
-def test_a_tools_messages_are_written_again() -> None:
-    tool = FunctionTool("search", {}, lambda _: {"z": 1.0, "a": "\ud800"}, provider="demo")
-    asking = {"tool_type": "builtin", "provider": "demo", "tool": "search", "tool_parameters": {}}
-    response, _ = ask("tool", asking, tools=(tool,))
-    assert json.dumps(response["data"]["message"]) == json.dumps({"json_object": {"a": "\ufffd", "z": 1}})
-
-
-@pytest.mark.parametrize("name", [*FAULTS, "http_503"])
-def test_a_script_can_name_each_fault_of_a_turn(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Reply, "wait_for_the_cut", Reply._cut)
-    model = ScriptedModel.of([{"text": "abc", "api_fails": name}])
-    events = list(Caller().ask(backwards_calls(model), "llm", ASKING))
-    assert events[-1]["event"] == "end"
-    assert model.remaining == 0
-
-
 @pytest.mark.parametrize("value", ["explodes", "http_200", {"http": 99}, {}, {"fault": "closes", "http": 500}, 5])
 def test_the_error_for_an_unknown_fault_lists_the_known_ones(value: object) -> None:
     with pytest.raises(ValueError, match=r"closes_mid_chunk, .*http_500 or another status"):
         read_fault(value)
-
-
-class Held(ScriptedModel):
-    """Says its first chunk, and the others once that one is being written."""
-
-    writing = threading.Event()
-
-    def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
-        for number, chunk in enumerate(super().invoke(request)):
-            if number == 1:
-                assert self.writing.wait(PATIENCE)
-            yield chunk
-
-
-def test_a_session_that_has_ended_gets_no_answer_at_all() -> None:
-    heard: list[JsonObject] = []
-    began = threading.Event()
-
-    def send(envelope: JsonObject) -> None:
-        heard.append(envelope)
-        began.set()
-
-    session = Session("s", PluginDeclaration.read(PUPPET), send, lambda _: None)
-    model = Held.of([{"text": "abcdef", "chunk_size": 1}])
-    with session:
-        backwards_calls(model).answer(session, Invoked("r", "llm", ASKING))
-        assert began.wait(PATIENCE)
-    model.writing.set()
-    later = Session("t", session.declaration, heard.append, lambda _: None)
-    later.__exit__()
-    calls = backwards_calls(ScriptedModel.of([{"text": "x"}]))
-    calls._serve(later, Invoked("r", "llm", ASKING))
-    assert [envelope["data"]["event"] for envelope in heard] == ["response"]
 
 
 def test_chunks_that_come_faster_than_an_answer_is_written_are_lost_and_reported() -> None:

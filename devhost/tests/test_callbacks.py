@@ -20,8 +20,6 @@ from devhost.page.page import render_page
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.protocol.wire import JsonObject
 from devhost.trace.lines import read_trace
-from devhost.trace.runs import traced_runs
-from devhost.trace.timeline import Span, timeline
 from support.lending import Lender
 from support.plugins import ODDMENTS, PUPPET
 from support.tracing import tracing
@@ -208,16 +206,6 @@ def trace(tmp_path: Path, lender: Lender) -> Path:
         run: Run = host.run("puppet", {"query": json.dumps(calls)}, model=model)
     assert run.error is None
     return file
-
-
-def test_what_a_tool_asks_for_stands_under_its_call(trace: Path) -> None:
-    (run,) = traced_runs(read_trace(trace))
-    spans: list[Span] = timeline(run)
-    assert [[call.name for call in span.calls] for span in spans] == [["perform"], ["perform"]]
-    assert [[(child.label, child.kind) for child in span.children] for span in spans] == [
-        [],
-        [("m", "model"), ("system_summary", "tool")],
-    ]
 
 
 def test_the_page_shows_what_a_tool_asked_for(trace: Path) -> None:

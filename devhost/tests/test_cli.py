@@ -13,7 +13,6 @@ import pytest
 from devhost.cli.commands import main
 from devhost.conversation import conversation_report
 from support.plugins import FIXTURES, PROJECT, PUPPET
-from support.tracing import remove_files
 from support.waiting import PATIENCE
 
 WHERE = ["--example", "toolbox", "--plugin", str(PUPPET), "--examples", str(FIXTURES)]
@@ -28,21 +27,6 @@ pytestmark = pytest.mark.usefixtures("lent_plugins")
 
 def run(*arguments: str) -> int:
     return main(["run", *WHERE, *arguments])
-
-
-def test_a_person_sees_the_run(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run() == 0
-    shown = capsys.readouterr().out
-    assert (
-        "scripted model: the answers are written in devhost/tests/fixtures/toolbox/script.yaml, no provider is called"
-        in shown
-    )
-    assert "The **answer** is 42." in shown
-    assert "✗ CALL draw  0.500 s" in shown
-    assert "picture.png" in shown
-    assert "15 tokens = 12 prompt + 3 completion" in shown
-    assert "\x1b" not in shown
-    remove_files(shown)
 
 
 def test_a_program_reads_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,27 +60,6 @@ def test_a_failed_run_exits_with_1(capsys: pytest.CaptureFixture[str]) -> None:
     report = json.loads(shown.out)
     assert (report["text"], report["error"]["kind"], report["error"]["message"]) == ("so far", "ValueError", "broke")
     assert "ValueError: broke" in shown.err
-
-
-def test_a_variable_called_usage_is_printed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    usage = {"type": "variable", "message": {"variable_name": "usage", "variable_value": {"a": 1}}}
-    assert run("--json", "--query", json.dumps([{"emit": usage}])) == 0
-    assert json.loads(capsys.readouterr().out)["usage"] == {"a": 1}
-
-
-@pytest.mark.parametrize("error", [ZeroDivisionError, ConnectionRefusedError])
-def test_an_error_of_the_view_is_raised_and_the_json_is_printed_all_the_same(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, error: type[Exception]
-) -> None:
-    """An OSError, too: only errors of writing to a disk become a sentence."""
-
-    def fail(*_: object) -> None:
-        raise error
-
-    monkeypatch.setattr("devhost.terminal.run_view.RunView.close", fail)
-    with pytest.raises(error):
-        run("--json", "--query", '[{"say": "Hi"}]')
-    assert json.loads(capsys.readouterr().out)["text"] == "Hi"
 
 
 @pytest.mark.processes
@@ -193,8 +156,3 @@ def test_a_plugin_that_does_not_start_exits_with_1(capsys: pytest.CaptureFixture
     error = json.loads(capsys.readouterr().out)["error"]
     assert error["kind"] == "PluginStartError"
     assert "did not start: the plugin exited with code 1" in error["message"]
-
-
-def test_help(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--help"]) == 0
-    assert "--param KEY=VALUE" in capsys.readouterr().out

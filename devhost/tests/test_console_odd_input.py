@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import pytest
 import yaml
@@ -13,7 +13,6 @@ from starlette.testclient import TestClient
 
 from devhost.cli.commands import main
 from devhost.console.children import Children
-from devhost.console.evaluations import cases_files
 from devhost.console.folder import OUTPUT, TRACE
 from devhost.console.listing import Index
 from devhost.console.run_page import watched
@@ -218,14 +217,6 @@ def test_a_setup_that_cannot_be_written_leaves_no_half_of_it(tmp_path: Path) -> 
         Setup().write(tmp_path / "gone" / "run.setup.json")
 
 
-def test_a_setup_of_another_version_is_a_run_that_no_form_started(tmp_path: Path) -> None:
-    console = ConsoleClient(tmp_path)
-    (tmp_path / "run.setup.json").write_text('{"future": true}')
-
-    assert "The run ended before the strategy was asked" in console.get("/runs/run")
-    assert "cannot be read" in console.get("/compare/run/run", 400)
-
-
 def test_files_that_have_no_end_are_refused(tmp_path: Path) -> None:
     console = ConsoleClient(tmp_path, PUPPET)
     pipe, loop = tmp_path / "pipe.yaml", tmp_path / "loop.yaml"
@@ -286,24 +277,3 @@ def test_the_list_finds_names_that_are_not_utf_8(halved: ConsoleClient) -> None:
     names = [run.summary.name for run in Index(folder).look(60).runs]
 
     assert sorted(names) == ["not-utf-8-\udcff", "run"]
-
-
-def test_a_setup_keeps_it(tmp_path: Path) -> None:
-    file = tmp_path / "run.setup.json"
-    Setup(values={"p.query": "hal\ud800ved"}).write(file)
-
-    assert Setup.known(file) == Setup(values={"p.query": SHOWN})
-
-
-def test_a_form_shows_what_a_script_holds(halved: ConsoleClient, tmp_path: Path) -> None:
-    script = tmp_path / "script.yaml"
-    script.write_text(r'{query: "hal\ud800ved", turns: [{text: "x"}]}')
-
-    assert SHOWN in halved.get(f"/new?{urlencode({'source': 'script', 'script': str(script)})}")
-
-
-def test_a_file_of_cases_whose_name_is_not_utf_8_has_no_address_and_is_left_out(tmp_path: Path) -> None:
-    (tmp_path / "cases.yaml").write_text("")
-    (tmp_path / "cases-\udcff.yaml").write_text("")
-
-    assert [file.name for file in cases_files(tmp_path)] == ["cases.yaml"]

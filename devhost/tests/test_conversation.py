@@ -3,7 +3,6 @@
 import io
 import json
 import re
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from devhost.cli.commands import main
 from devhost.models.scripted.script import Script
 from devhost.protocol.wire import JsonObject
 from support.plugins import FIXTURES, PUPPET, TOOLBOX
-from support.tracing import as_replayed
 
 pytestmark = pytest.mark.usefixtures("lent_plugins")
 
@@ -159,33 +157,10 @@ def test_a_state_that_the_user_sets_is_not_replaced(chat: Chat) -> None:
     assert parameters(answered) == {"approval": "", "query": "yes", "state": own}
 
 
-def test_an_approval_that_the_user_sets_is_not_replaced(chat: Chat) -> None:
-    _, answered = chat(leaving(SAY_PARAMETERS), "/approve", arguments=("--param", "approval=never"))
-
-    assert parameters(answered) == {"approval": "never", "query": "yes", "state": written(SAY_PARAMETERS)}
-
-
 def test_raw_parameters_carry_the_state_too(chat: Chat) -> None:
     _, answered = chat(leaving(SAY_PARAMETERS), "/approve", arguments=("--raw",))
 
     assert parameters(answered) == {"approval": "yes", "query": "yes", "state": written(SAY_PARAMETERS)}
-
-
-def test_a_strategy_without_the_two_parameters_gets_what_is_typed(chat: Chat, tmp_path: Path) -> None:
-    plugin = tmp_path / "puppet"
-    shutil.copytree(PUPPET, plugin)
-    file = plugin / "strategies" / "puppet.yaml"
-    declared = yaml.safe_load(file.read_text())
-    declared["parameters"] = [each for each in declared["parameters"] if each["name"] != "approval"]
-    file.write_text(yaml.safe_dump(declared))
-    script = tmp_path / "script.yaml"
-    script.write_text(yaml.safe_dump({"query": "?", "turns": [{}], "params": {"state": "[]"}}))
-
-    waiting, answered = chat(leaving(), "yes", arguments=("--plugin", str(plugin), "--script", str(script)))
-
-    assert "waiting for your answer" in waiting
-    assert "/approve" not in waiting
-    assert "0 model calls · 0 tool calls" in answered
 
 
 # --- a run that fails ------------------------------------------------------------------------------------------------
@@ -328,33 +303,6 @@ def test_a_script_says_more_than_its_question(tmp_path: Path, capsys: pytest.Cap
     assert [shown.partition("\n")[0] for shown in said.err.split("\nquestion  ")[2:]] == ["yes", "go on", "yes"]
 
 
-SPELLINGS = ("yes", "Yes.", "YES")
-"""Of the same words, as a person types them."""
-
-
-def test_each_time_that_a_script_says_something_in_another_spelling_has_turns_of_its_own(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    then = [{"query": query, "turns": [{"text": f"answer {number}"}]} for number, query in enumerate(SPELLINGS)]
-
-    assert run(script(tmp_path, then), "--json") == 0
-
-    last = json.loads(capsys.readouterr().out)
-    answers = [turn["text"].partition("\n")[2] for turn in (*last["earlier_turns"][1:], last)]
-    assert answers == ["answer 0", "answer 1", "answer 2"]
-
-
-def test_a_chat_has_the_turns_for_a_text_that_is_typed_again_in_another_spelling(chat: Chat, tmp_path: Path) -> None:
-    then = [{"query": "yes", "turns": [{"text": f"answer {number}"}]} for number in range(3)]
-    waiting = leaving({"ask": "x"}, {"leave_again": None})
-    file = tmp_path / "script.yaml"
-    file.write_text(yaml.safe_dump({"query": waiting, "turns": [{"text": "unused"}], "then": then}))
-
-    _, *answered = chat(waiting, *SPELLINGS, arguments=("--script", str(file)))
-
-    assert [shown.splitlines()[0] for shown in answered] == ["answer 0", "answer 1", "answer 2"]
-
-
 def test_another_question_is_asked_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = script(tmp_path, [{"query": "yes", "turns": [{"text": "unused"}]}])
 
@@ -413,18 +361,6 @@ def test_a_chat_finds_the_turns_of_a_scripts_messages(tmp_path: Path, chat: Chat
         "something else",
         "the second yes",
     ]
-
-
-def test_each_turn_of_a_scripts_conversation_is_in_its_trace(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = script(tmp_path, [{"query": "yes", "turns": [{"text": "approved"}]}])
-    assert run(file, "--trace", str(tmp_path / "run.jsonl")) == 0
-    shown = capsys.readouterr().out
-
-    assert main(["replay", str(tmp_path / "run.jsonl"), "--no-color"]) == 0
-
-    assert capsys.readouterr().out == as_replayed(shown)
 
 
 def test_a_script_cannot_approve_where_the_strategy_takes_no_approval(

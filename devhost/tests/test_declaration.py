@@ -7,43 +7,7 @@ import pytest
 
 from devhost.errors import DeclarationError
 from devhost.plugin.declaration import PluginDeclaration
-from devhost.tools.entity import tool_entity
-from support.plugins import PUPPET, TOOLBOX
-
-
-def test_a_strategy_plugin() -> None:
-    plugin = PluginDeclaration.read(PUPPET)
-    provider, strategy = plugin.strategies["puppet"]
-    assert provider.identity.name == "puppet"
-    assert [parameter.name for parameter in strategy.parameters] == [
-        "model",
-        "tools",
-        "query",
-        "rounds",
-        "loud",
-        "mood",
-        "files",
-        "approval",
-        "state",
-    ]
-    permission = plugin.manifest.resource.permission
-    assert [permission.allows(access) for access in ("tool", "llm", "", "tts", "app")] == [True] * 3 + [False] * 2
-
-
-def test_a_tool_as_dify_sends_it() -> None:
-    plugin = PluginDeclaration.read(TOOLBOX)
-    (provider,) = plugin.tool_providers
-    entity = tool_entity(plugin.provider_id(provider), provider, provider.tools[0])
-    assert entity["identity"]["provider"] == "devhost-tests/toolbox/toolbox"
-    assert entity["identity"]["label"]["ja_JP"] == "Repeat"  # filled with English
-    assert (entity["provider_type"], entity["credential_id"]) == ("builtin", None)
-    assert entity["description"]["llm"] == "Says a word several times"
-    assert [(each["name"], each["form"], each["type"]) for each in entity["parameters"]] == [
-        ("word", "llm", "string"),
-        ("times", "llm", "number"),
-        ("separator", "form", "string"),
-    ]
-    assert entity["runtime_parameters"] == {"separator": "-"}  # the panel was not changed
+from support.plugins import PUPPET
 
 
 @pytest.mark.parametrize(

@@ -273,15 +273,6 @@ def test_an_interrupted_evaluation_goes_on_and_a_case_that_was_changed_runs_agai
     assert not previous_of(results).exists()
 
 
-def test_cases_that_differ_in_their_names_alone_are_two(
-    tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = write(tmp_path, GREETS, {**GREETS, "name": "greets again"})
-    assert evaluate(file) == 0
-    assert {line["case"] for line in result_lines(results)} == {"greets", "greets again"}
-    assert "2 of 2" in capsys.readouterr().out
-
-
 def test_fresh_leaves_an_interrupted_evaluation(tmp_path: Path, results: Path) -> None:
     file = write(tmp_path, GREETS, MOODS)
     assert evaluate(file) == 0

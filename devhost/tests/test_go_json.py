@@ -90,16 +90,3 @@ def test_a_request_with_such_a_number_is_refused() -> None:
 )
 def test_values_as_go_shows_them(value: object, words: str) -> None:
     assert shown(value) == words
-
-
-def test_faults_are_counted_and_sorted() -> None:
-    request = {"stop": "x", "stream": 1, "tools": [5], "mode": {"a": 1}}
-    with pytest.raises(RefusedCallError) as refusal:
-        to_the_api(LLM, request)
-    assert str(refusal.value) == (
-        "unmarshal backwards invoke request failed: error decoding map: 4 error(s) decoding:\n\n"
-        "* 'mode' expected type 'string', got unconvertible type 'map[string]interface {}', value: 'map[a:1]'\n"
-        "* 'stop': source data must be an array or slice, got string\n"
-        "* 'stream' expected type 'bool', got unconvertible type 'float64', value: '1'\n"
-        "* 'tools[0]' expected a map, got 'float64'"
-    )

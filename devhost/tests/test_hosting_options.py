@@ -75,13 +75,3 @@ def test_the_highest_limits_can_be_kept(capsys: pytest.CaptureFixture[str]) -> N
     ]
     code, shown = report(capsys, *limits, steps=[{"ask": "x"}])
     assert (code, shown["error"]) == (0, None)
-
-
-def test_an_unknown_transport_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*PLUGIN, "--transport", "pigeon"]) == 2
-    assert "'pigeon' is not one of 'stdio', 'tcp', 'http'" in capsys.readouterr().err
-
-
-def test_help_names_the_limits_with_their_defaults(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--help"]) == 0
-    assert "run-seconds=600" in " ".join(capsys.readouterr().out.split())

@@ -16,7 +16,7 @@ import pytest
 from devhost.errors import InvocationError, NodeFailedError, RunStoppedError, RunTimeoutError
 from devhost.limits import HostLimits
 from devhost.node.messages import Message, NodeText, ToolFileStore
-from devhost.node.outputs.outputs import IconLookups, OutputsFold
+from devhost.node.outputs.outputs import OutputsFold
 from devhost.node.outputs.run import RunError, node_error
 from support.node_golden import Line, of_kind
 
@@ -139,11 +139,3 @@ def test_a_variable_that_the_conversation_keeps_has_a_largest_size(
     list(fold.add({"type": "variable", "message": {"variable_name": "state", "variable_value": "x" * length}}))
     found = [finding.rule for finding in fold.findings()]
     assert found == ["outputs-truncated", *rules]
-
-
-def test_look_ups_of_icons_are_counted_by_log_messages_that_name_a_provider(tmp_path: Path) -> None:
-    fold = OutputsFold(ToolFileStore(tmp_path), HostLimits())
-    for number, metadata in enumerate([None, {}, {"provider": "a/b/c"}, {"provider": ""}, {"provider": "time"}]):
-        body = {"id": str(number), "label": "l", "status": "success", "data": {}, "metadata": metadata}
-        list(fold.add({"type": "log", "message": body}))
-    assert fold.outputs().icon_lookups == IconLookups(list_plugins=4, list_builtin_tools=2)

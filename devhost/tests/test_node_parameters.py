@@ -53,12 +53,6 @@ def test_a_setting_is_a_constant_unless_it_names_a_variable(value: object, expec
     assert read_setting(value) == expected
 
 
-@pytest.mark.parametrize("odd", [["start", "items"], 5, None])
-def test_a_selector_is_written_as_a_text(odd: object) -> None:
-    with pytest.raises(ParameterError, match=r"name the variable as NODE.NAME, such as start.items"):
-        read_setting({"variable": odd})
-
-
 @pytest.mark.parametrize(
     ("selector", "value"),
     [

@@ -79,46 +79,6 @@ def test_json_has_it(lacking: list[str], capsys: pytest.CaptureFixture[str]) -> 
     assert json.loads(said.out)["notices"] == [NOTICE]
 
 
-ODD = ["--param", "loud=maybe", "--param", "rounds=99", "--set", "repeat.times=-1"]
-GUESSES = [
-    "parameter repeat.times is -1, out of range (at least 1): Dify sends it unchecked",
-    "parameter rounds is 99, out of range (at most 9): Dify sends it unchecked",
-    "parameter loud is neither true nor false: Dify sends true",
-]
-
-
-def test_what_dify_guesses_of_a_value_is_sent_and_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trace = tmp_path / "run.jsonl"
-    query = ["--query", '[{"show_parameters": null}]']
-    assert main(["run", *PLUGIN, *ODD, *query, "--json", "--no-color", "--trace", str(trace)]) == 0
-    said = capsys.readouterr()
-    report = json.loads(said.out)
-    assert report["notices"] == GUESSES
-    assert (report["variables"]["parameters"]["loud"], report["variables"]["parameters"]["rounds"]) == (True, 99)
-    assert set(read_trace(trace).notices) == set(GUESSES)
-    before = words(said.err).partition("answer ──")[0]
-    assert all(f"notice {guess}" in before for guess in GUESSES)
-
-    monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    assert main(["chat", *PLUGIN, *ODD, "--no-color"]) == 0
-    chat = words(capsys.readouterr().out)
-    assert all(guess in chat for guess in GUESSES)
-
-
-def test_a_script_gets_the_same_notices_and_raw_values_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    script = tmp_path / "script.yaml"
-    query = json.dumps([{"show_parameters": None}])
-    odd = {"query": query, "params": {"loud": "maybe", "rounds": {"variable": "start.n"}}, "variables": {"start.n": 99}}
-    script.write_text(yaml.safe_dump({**odd, "turns": [{"text": "unused"}]}))
-    given = ["--plugin", str(PUPPET), "--script", str(script), "--json"]
-    assert main(["run", *given]) == 0
-    assert json.loads(capsys.readouterr().out)["notices"] == GUESSES[1:]
-    assert main(["run", *given, "--raw"]) == 0
-    assert json.loads(capsys.readouterr().out)["notices"] == []
-
-
 def test_refused_credentials_still_print_json_and_the_trace_says_why_there_is_no_run(
     tmp_path: Path, lacking: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

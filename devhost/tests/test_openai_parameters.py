@@ -107,11 +107,6 @@ def test_spending_adds_up() -> None:
     assert spending.as_json()["total_price"] == "0.75"
 
 
-def test_a_model_without_a_price_costs_0() -> None:
-    price = TokenCounts(10, 0, 0, 5, 0).usage("unlisted", 1.0)["total_price"]
-    assert Spending().plus(TokenCounts(10, 0, 0, 5, 0), Decimal(price)).as_json()["total_price"] == "0"
-
-
 def test_counts_that_servers_leave_out_are_zero() -> None:
     usage = {"prompt_tokens": 7, "completion_tokens": 3, "prompt_tokens_details": None}
     assert TokenCounts.read(usage, "prompt_tokens", "completion_tokens") == TokenCounts(prompt=7, completion=3)

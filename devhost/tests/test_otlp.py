@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from typing import Any
 
 import gevent
@@ -15,8 +14,6 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from devhost.cli.commands import main
-from devhost.errors import ParameterError
-from devhost.telemetry import endpoint
 from support.plugins import FIXTURES, PUPPET
 
 pytestmark = pytest.mark.usefixtures("lent_plugins")
@@ -142,14 +139,6 @@ def test_a_run_that_was_broken_off_is_sent_too(
     assert "no OTLP server took the spans" in capsys.readouterr().err
 
 
-def test_a_trace_of_the_run_is_kept_only_where_one_is_asked_for(server: Server, tmp_path: Path) -> None:
-    file = tmp_path / "run.jsonl"
-    assert run("--otlp", server.address, "--trace", str(file)) == 0
-
-    assert [path.name for path in tmp_path.iterdir() if path.suffix == ".jsonl"] == ["run.jsonl"]
-    assert len(server.spans) == len({span.span_id for span in server.spans})
-
-
 def test_a_fork_after_sending_does_not_let_other_greenlets_run_in_the_child(server: Server) -> None:
     """The child of one plugin's start would start the other plugins a second time, on the same pipes."""
     assert run("--otlp", server.address) == 0
@@ -195,10 +184,3 @@ def test_a_password_in_the_address_is_not_shown(
 def test_contents_without_a_server_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--otlp-contents") == 2
     assert "--otlp-contents goes with --otlp URL" in capsys.readouterr().err
-
-
-def test_a_path_of_ones_own_is_kept() -> None:
-    assert endpoint("https://otel.example/in/v1/traces") == "https://otel.example/in/v1/traces"
-    assert endpoint("http://localhost:4318/") == "http://localhost:4318/v1/traces"
-    with pytest.raises(ParameterError):
-        endpoint("")

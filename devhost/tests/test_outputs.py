@@ -11,7 +11,7 @@ import pytest
 from devhost.errors import NodeFailedError
 from devhost.limits import HostLimits
 from devhost.node.messages import ToolFileStore, save_new
-from devhost.node.outputs.outputs import DEEPEST, OutputsFold, leaves_thought_open
+from devhost.node.outputs.outputs import OutputsFold, leaves_thought_open
 from devhost.protocol.wire import JsonObject
 
 LIMITS = HostLimits(blob_bytes=20_000)
@@ -206,10 +206,6 @@ def test_a_file_message_is_dropped(node: Node) -> None:
     assert node.rules == ["file-message-dropped"]
 
 
-def test_json_without_anything(node: Node) -> None:
-    assert node.fold.outputs().json == [{"data": []}]
-
-
 def test_logs_come_before_json_objects(node: Node) -> None:
     node.json({"a": 1})
     node.log("l", "success")
@@ -330,28 +326,6 @@ def test_logs_are_updated_in_place_and_nested(node: Node) -> None:
     assert node.rules == []
 
 
-def test_logs_in_a_circle_are_at_the_top(node: Node) -> None:
-    for log_id, parent_id in [("a", "b"), ("b", "c"), ("c", "a"), ("self", "self"), ("under a", "a"), ("d", "under a")]:
-        node.log(log_id, "success", parent_id=parent_id)
-    roots = node.fold.outputs().logs
-    assert [(root.id, [child.id for child in root.children]) for root in roots] == [
-        ("a", ["under a"]),
-        ("b", []),
-        ("c", []),
-        ("self", []),
-    ]
-    assert [entry.id for entry in roots[0].children[0].children] == ["d"]
-
-
-def test_a_log_has_a_deepest_level_where_all_that_is_below_it_stands(node: Node) -> None:
-    for number in range(2_000):
-        node.log(f"{number}", "success", parent_id=f"{number - 1}")
-    level, levels = node.fold.outputs().logs, 0
-    while len(level) == 1:
-        level, levels = level[0].children, levels + 1
-    assert (levels, len(level)) == (DEEPEST, 2_000 - DEEPEST)
-
-
 def test_a_log_left_open_is_found(node: Node) -> None:
     node.log("round", "start", metadata={"elapsed_time": "0.5"})
     assert node.rules == ["log-elapsed-time", "log-left-open"]
@@ -390,12 +364,6 @@ def test_malformed_messages_fail_the_node(node: Node, kind: str, body: JsonObjec
     with pytest.raises(NodeFailedError) as failure:
         node.add(kind, body)
     assert failure.value.rule == "message-malformed"
-
-
-@pytest.mark.parametrize("kind", [[], {}, None, 5])
-def test_a_type_is_a_string(node: Node, kind: object) -> None:
-    with pytest.raises(NodeFailedError, match="is an unknown message type"):
-        list(node.fold.add({"type": kind, "message": {"text": "x"}}))
 
 
 def test_meta_is_an_object(node: Node) -> None:

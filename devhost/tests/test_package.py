@@ -78,20 +78,6 @@ def test_a_refused_package_is_not_written(tmp_path: Path, capsys: pytest.Capture
     assert not file.exists()
 
 
-def test_what_only_the_marketplace_refuses_is_refused_only_for_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plugin, file = complete(tmp_path), tmp_path / "charts.difypkg"
-    (plugin / "README.md").unlink()
-    command = ["package", str(plugin), "-o", str(file), "--no-install", "--no-color"]
-
-    assert main([*command, "--marketplace"]) == 1
-    assert capsys.readouterr().out.splitlines()[-1] == "1 refusal in 4 declarations and 14 files"
-    assert not file.exists()
-    assert main(command) == 0
-    assert file.exists()
-
-
 def test_a_package_that_cannot_be_written_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
 

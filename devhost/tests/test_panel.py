@@ -1,18 +1,15 @@
 """What a command line and a script give for the parameters, as the node's panel would hold it."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from devhost.cli.commands import main
 from devhost.errors import ParameterError
 from devhost.models.scripted.script import Script
 from devhost.node.parameters import NodeVariables, node_parameters, read_setting
 from devhost.plugin.declaration import Strategy
 from devhost.scenario import Scenario, typed_settings
-from support.plugins import FIXTURES, PUPPET
 
 pytestmark = pytest.mark.usefixtures("lent_plugins")
 
@@ -113,13 +110,3 @@ def test_a_question_brings_the_files_that_a_variable_holds() -> None:
     asked = scenario('context={"variable": "sys.files"}', given={"sys.files": [file]})
     assert asked.files("?") == (file,)
     assert scenario('context={"variable": "sys.files"}').files("?") == ()
-
-
-def test_what_reaches_the_plugin_is_what_the_node_would_have_sent(capsys: pytest.CaptureFixture[str]) -> None:
-    where = ["--plugin", str(PUPPET), "--script", str(FIXTURES / "toolbox" / "script.yaml")]
-    given = ["--param", 'rounds={"variable": "start.n"}', "--param", "mood={{#start.mood#}}"]
-    variables = ["--variable", "start.n=true", "--variable", "start.mood=wild"]
-    steps = json.dumps([{"show_parameters": None}])
-    assert main(["run", *where, "--json", "--query", steps, *given, *variables]) == 0
-    parameters = json.loads(capsys.readouterr().out)["variables"]["parameters"]
-    assert (parameters["rounds"], parameters["mood"], parameters["query"]) == (True, "wild", steps)

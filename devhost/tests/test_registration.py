@@ -100,44 +100,6 @@ PARAMETER = "0.strategies.0.parameters"
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        (f"{PARAMETER}.0.name", "", "parameters[0].name: String should have at least 1 character"),
-        (f"{PARAMETER}.0.name", "n" * 1024, "parameters[0].name: String should have at most 1023 characters"),
-        (f"{PARAMETER}.0.label", None, "parameters[0].label: Field required"),
-        (f"{PARAMETER}.0.label", {"ja_JP": "x"}, "parameters[0].label.en_US: Field required"),
-        (f"{PARAMETER}.0.label", {"en_US": "x", "zh_Hans": "x" * 1024}, "label.zh_Hans: String should have at most"),
-        (f"{PARAMETER}.0.help", {"pt_BR": "x"}, "parameters[0].help.en_US: Field required"),
-        (f"{PARAMETER}.3.type", "dynamic-select", "parameters[3].type: Input should be 'string', 'number'"),
-        (f"{PARAMETER}.3.type", "object", "parameters[3].type: Input should be"),
-        (f"{PARAMETER}.2.auto_generate", {"type": "code"}, "auto_generate.type: Input should be 'prompt_instruction'"),
-        (f"{PARAMETER}.2.template", {"enabled": "yes"}, "template.enabled: Input should be a valid boolean"),
-        (f"{PARAMETER}.2.scope", "string", "parameters[2].scope: a parameter of type string has no scope"),
-        (f"{PARAMETER}.0.scope", "gpt", "parameters[0].scope: 'gpt' has none of document, llm, moderation"),
-        (f"{PARAMETER}.0.scope", "x" * 1025, "parameters[0].scope: String should have at most 1024"),
-        (f"{PARAMETER}.0.required", "yes", "parameters[0].required: Input should be a valid boolean"),
-        (f"{PARAMETER}.3.min", "1", "parameters[3].min"),
-        (f"{PARAMETER}.3.precision", 1.5, "parameters[3].precision: Input should be a valid integer"),
-        (f"{PARAMETER}.3.default", [3], "parameters[3].default"),
-        (f"{PARAMETER}.5.options", [{"value": "a"}], "parameters[5].options[0].label: Field required"),
-        (f"{PARAMETER}.5.options", [{"value": "", "label": {"en_US": "x"}}], "options[0].value: String should have"),
-        ("0.strategies.0.identity.author", None, "strategies[0].identity.author: Field required"),
-        ("0.strategies.0.identity.name", "two words", "strategies[0].identity.name: String should match pattern"),
-        ("0.strategies.0.description", None, "strategies[0].description: Field required"),
-        ("0.strategies.0.features", ["f" * 256], "strategies[0].features[0]: String should have at most 255"),
-        ("0.strategies", [], "[0]: strategies: List should have at least 1 item"),
-        ("0.identity.icon", None, "identity.icon: Field required"),
-        ("0.identity.tags", ["robots"], "identity.tags[0]: 'robots' is none of agent, business"),
-    ],
-)
-def test_a_strategys_fields(path: str, value: object, words: str) -> None:
-    with pytest.raises(RegistrationError) as refused:
-        introduce(KEY, manifest(), put(strategies(), path, value))
-    assert str(refused.value).startswith("agent_strategy_declaration[0]")
-    assert words in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "words"),
-    [
         ("version", "1.0", "version: '1.0' is not a version such as 0.2.0"),
         ("type", "bundle", "type: Input should be 'plugin'"),
         ("author", "Someone", "author: String should match pattern"),

@@ -62,23 +62,6 @@ def test_an_answer_streams_and_is_watched(any_host: Host) -> None:
     assert (model.requests[0].prompt_messages[0].text, model.remaining) == ("Hi", 0)
 
 
-def test_half_a_surrogate_pair_arrives_as_a_replacement_character(any_host: Host) -> None:
-    """One that the SDK cannot parse would be dropped, and the run would wait for ever."""
-
-    def half(_: object) -> str:
-        return "tool \udcff"
-
-    steps = [{"say": "query \ud800"}, {"ask": "Hi"}, call("half", provider="devhost/functions/functions")]
-    run = any_host.run(
-        "puppet",
-        {"query": json.dumps(steps, ensure_ascii=False)},
-        model=ScriptedModel.of([{"text": " Hi \ud83d there"}]),
-        tools=[FunctionTool("half", {}, half)],
-    )
-    assert run.outputs.text == "query \ufffd Hi \ufffd there"
-    assert run.outputs.variables["tool_messages"][0]["message"] == {"text": "tool \ufffd"}
-
-
 def test_a_model_error_reaches_the_plugin_in_difys_words(perform: Perform) -> None:
     error = {"type": "InvokeAuthorizationError", "message": "bad key", "after_chunks": 1}
     run = perform({"ask": "Hi"}, turns=[{"text": "abcd", "chunk_size": 2, "error": error}])
@@ -102,17 +85,6 @@ def test_a_message_that_fails_the_node(perform: Perform) -> None:
     run = perform({"emit": {"type": "variable", "message": {"variable_name": "text", "variable_value": 1}}})
     assert run.error is not None
     assert run.error.kind == "variable-name-reserved"
-
-
-def test_tool_parameters_are_cast_by_the_tools_declaration(perform: Perform) -> None:
-    run = perform(call("repeat", word="ha", times="3"))
-    assert [message["message"] for message in run.outputs.variables["tool_messages"]] == [{"text": "ha-ha-ha"}]
-
-
-def test_a_run_names_the_tools_it_called_in_their_order(perform: Perform) -> None:
-    run = perform(call("repeat", word="a", times="1"), call("draw", size=1), call("repeat", word="b", times="2"))
-    assert list(run.calls.tools.values()) == ["repeat", "draw", "repeat"]
-    assert [run.calls.sent[name]["word"] for name, tool in run.calls.tools.items() if tool == "repeat"] == ["a", "b"]
 
 
 def test_a_tools_file_comes_back_as_a_link_and_goes_on_as_a_file(perform: Perform) -> None:
@@ -153,15 +125,6 @@ def test_requests_that_are_refused(perform: Perform, kind: str, request_: JsonOb
     assert words in run.outputs.variables["refused"]
 
 
-def test_what_crosses_the_daemon_is_written_again(perform: Perform, host: Host) -> None:
-    message = {"type": "json", "message": {"json_object": {"z": 1.0, "a": 9007199254740993}}, "meta": None}
-    (sent,) = perform({"emit": message}).messages
-    assert json.dumps(sent["message"]) == '{"json_object": {"a": 9007199254740992, "z": 1}}'
-    query = json.dumps([{"show_parameters": None}])
-    run = host.run("puppet", {"query": query, "rounds": 7.0}, model=ScriptedModel.of([{}]))
-    assert json.dumps(run.outputs.variables["parameters"]["rounds"]) == "7"
-
-
 def test_a_message_that_the_daemon_does_not_know_ends_the_run(perform: Perform) -> None:
     run = perform({"emit": {"type": "hologram", "message": {"text": "x"}, "meta": None}}, {"say": "too late"})
     assert run.error is not None
@@ -185,19 +148,6 @@ def test_a_chunk_that_the_daemon_drops_is_a_finding(perform: Perform) -> None:
     assert run.error is None
     (finding,) = (finding for finding in run.findings if finding.rule == "answer-dropped")
     assert "can't convert much to decimal" in finding.sentence
-
-
-@pytest.mark.parametrize(("policy", "arrives"), [("keep", {"a": 1}), ("refuse", {"a": 1}), ("drop", None)])
-def test_opaque_bodies_on_the_way_back(perform: Perform, policy: str, arrives: object) -> None:
-    run = perform({"ask": "Hi"}, turns=[{"text": "x", "opaque_body": {"a": 1}}], opaque_body=policy)
-    assert run.outputs.variables["chunks"][-1]["delta"]["message"]["opaque_body"] == arrives
-
-
-def test_a_host_that_refuses_opaque_bodies(perform: Perform) -> None:
-    prompt = [{"role": "assistant", "content": "x", "opaque_body": "secret"}]
-    run = perform({"ask": prompt}, opaque_body="refuse")
-    assert run.error is not None
-    assert "must be an array or slice, got string" in run.error.message
 
 
 def test_function_tools(perform: Perform) -> None:

@@ -240,27 +240,6 @@ def test_an_unknown_question_is_answered_with_the_known_ones_in_every_call(tmp_p
     assert model.afterwards == ""
 
 
-def test_a_turn_can_wait_for_what_a_tool_said_before_the_users_words(tmp_path: Path) -> None:
-    file = script(
-        tmp_path,
-        "query: q\nturns: [{text: a}]\n"
-        "otherwise: [{when_result: did not, when: piano, text: again}, {when_result: did not, text: left}, {text: hm}]",
-    )
-
-    def answer(query: str, result: str) -> str:
-        model = ScriptedModel.from_file(file, query=query)
-        messages: list[JsonObject] = [
-            {"role": "assistant", "content": "", "tool_calls": []},
-            {"role": "tool", "content": result, "tool_call_id": "1"},
-            {"role": "user", "content": query},
-        ]
-        return str(next(model.invoke(request(*messages)))["delta"]["message"]["content"])
-
-    assert answer("the piano too", "The user did not approve it.") == "again"
-    assert answer("no", "The user did not approve it.") == "left"
-    assert answer("the piano too", "Sent.") == "hm"
-
-
 def test_mistakes_in_turns_given_as_data() -> None:
     broken: dict[str, Any] = {"texts": "a"}
     with pytest.raises(ScriptError, match="turn 1: unknown key 'texts'"):

@@ -133,9 +133,3 @@ def test_sessions_on_a_lost_connection_end_with_its_reason() -> None:
         next(session.messages(lambda *_: None, 60))
     assert getattr(lost.value, "error_type", "") == "ConnectionClosedError"
     assert plugin.open_session({}).id != session.id
-
-
-def test_what_the_plugin_is_asked_is_written_again() -> None:
-    plugin, line = on_a_line()
-    plugin.open_session({"agent_strategy_params": {"b": 1.0, "a": 2}})
-    assert str(line.sent[0]["data"]) == "{'agent_strategy_params': {'a': 2, 'b': 1}}"

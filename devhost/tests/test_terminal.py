@@ -163,12 +163,6 @@ def test_calls_that_wait_are_shown_with_their_arguments_and_a_state_is_shortened
     assert "pending_calls" not in text
 
 
-def test_that_no_call_waits_is_shown_among_the_variables() -> None:
-    ended = run(outputs=replace(run().outputs, variables={"pending_calls": []}))
-
-    assert "pending_calls  []" in shown(ended=ended)
-
-
 @pytest.mark.parametrize(
     ("usage", "words"),
     [
@@ -181,22 +175,6 @@ def test_that_no_call_waits_is_shown_among_the_variables() -> None:
 )
 def test_a_usage_that_a_variable_replaced_is_shown_as_it_is(usage: object, words: str) -> None:
     assert words in usage_line(usage).plain
-
-
-@pytest.mark.parametrize(
-    ("price", "words"),
-    [
-        ("0E-7", "0 USD"),
-        ("0.0100000", "0.01 USD"),
-        (1e-07, "0.0000001 USD"),
-        ("1E+3", "1000 USD"),
-        ("NaN", "NaN USD"),
-        ("1E+999999999", "1E+999999999 USD"),
-        ("much", "much USD"),
-    ],
-)
-def test_a_price_has_plain_digits(price: object, words: str) -> None:
-    assert f" · {words} · " in usage_line({**USAGE, "total_price": price}).plain
 
 
 def test_joiners_are_shown_and_control_characters_are_not() -> None:
@@ -212,11 +190,6 @@ def test_a_question_cannot_move_the_cursor() -> None:
     RunView(Console(file=file, width=100)).open("help desk", "", "s", ScriptedModel.of([{}]).description, "a\x1b[31mb")
 
     assert "a\ufffd[31mb" in file.getvalue()
-
-
-def test_a_run_that_ended_at_a_limit_says_so() -> None:
-    outputs = replace(run().outputs, variables={"stop_reason": "time_limit"})
-    assert "stopped at the limit of time (time_limit) after 1.23 s" in shown(ended=run(outputs=outputs))
 
 
 def test_a_failed_run_shows_what_its_models_answers_cost() -> None:

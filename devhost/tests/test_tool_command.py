@@ -13,7 +13,6 @@ import pytest
 from devhost import Host, ScriptedModel
 from devhost.cli.commands import main
 from devhost.direct import schema_findings
-from devhost.node.messages import file_type
 from devhost.trace.lines import MessageLine, read_trace
 from support.charts import API_KEY
 from support.plugins import CHARTS, ODDMENTS, PROJECT, PUPPET, TOOLBOX
@@ -66,17 +65,6 @@ def test_every_message_is_shown_as_it_comes(capsys: pytest.CaptureFixture[str]) 
     assert API_KEY not in read + json.dumps(report)
 
 
-def test_what_dify_guesses_of_an_argument_is_sent_and_said(capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["draw_chart", "--arg", "title=S", "--arg", "values=3", "--arg", "with_grid=maybe", "--arg", "height=401"]
-    report, read = called(capsys, "--tools", str(CHARTS), "--credential", f"charts.api_key={API_KEY}", *given)
-    assert (report["sent"]["with_grid"], report["sent"]["height"]) == (True, 401)
-    assert report["notices"] == [
-        "parameter draw_chart.height is 401, out of range (from 10 to 400): Dify sends it unchecked",
-        "parameter draw_chart.with_grid is neither true nor false: Dify sends true",
-    ]
-    assert "notice  parameter draw_chart.with_grid is neither true nor false" in read
-
-
 def test_a_tool_that_no_agent_can_have_gets_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     table, picture = tmp_path / "table.csv", tmp_path / "a=b.png"
     table.write_text("a,b")
@@ -108,12 +96,6 @@ def test_variables_are_compared_with_the_output_schema(capsys: pytest.CaptureFix
     assert rules(report) == ["output-schema-misfit", "variable-not-declared", "variable-missing"]
     assert "variable 'mood' is not in the tool's output_schema" in read
     called(capsys, *given, "--strict", code=1)
-
-
-def test_a_schema_that_is_none_is_a_finding() -> None:
-    schema = {"properties": {"text": {"type": "string"}, "n": {"type": "nonsense"}}}
-    (finding,) = schema_findings(schema, {"n": 1})
-    assert finding.rule == "output-schema-invalid"
 
 
 def test_a_schema_that_refers_elsewhere_is_not_fetched() -> None:
@@ -228,21 +210,6 @@ def test_refused_credentials_are_json_too(capsys: pytest.CaptureFixture[str]) ->
 def test_without_a_model_a_call_for_one_is_refused_with_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
     report, _ = called(capsys, *steps(("llm", "think")), code=1)
     assert "model m is not configured: set OPENAI_API_KEY" in report["error"]["message"]
-
-
-@pytest.mark.parametrize(
-    ("extension", "mime_type", "expected"),
-    [
-        (".PNG", "", "image"),
-        (".csv", "application/vnd.ms-excel", "document"),
-        (".log", "text/plain", "document"),
-        (".m4a", "video/mp4", "audio"),
-        (".zip", "application/zip", "custom"),
-        ("", "audio/ogg", "audio"),
-    ],
-)
-def test_a_file_has_the_type_that_dify_gives_it(extension: str, mime_type: str, expected: str) -> None:
-    assert file_type(extension, mime_type) == expected
 
 
 @pytest.mark.processes

@@ -148,16 +148,6 @@ def test_a_tool_that_cannot_start_is_left_out_until_its_value_is_set(
     assert setup.left_out == ()
 
 
-def test_all_values_that_a_tool_lacks_are_named_at_once(tmp_path: Path) -> None:
-    lacking = [declared(name, "string", form="form", required=True) for name in ("project", "team")]
-    setup = ToolSetup.read(copied(tmp_path, parameters=lacking), credentials={"charts": {"api_key": API_KEY}})
-    (sentence,) = setup.left_out
-    assert sentence == (
-        "draw_chart cannot start: tool parameter project not found in tool config; tool parameter team not found in "
-        "tool config. Give --set draw_chart.project=VALUE, --set draw_chart.team=VALUE"
-    )
-
-
 def test_the_error_for_yaml_that_dify_would_not_load_names_file_and_key(tmp_path: Path) -> None:
     directory = copied(tmp_path, parameters=[{"name": "x", "type": "integer", "form": "llm", "label": {"en_US": "X"}}])
     with pytest.raises(
@@ -281,10 +271,6 @@ def test_a_name_of_two_tools_must_be_given_in_full(tmp_path: Path) -> None:
     first, second = read_tool_setups([TOOLBOX, other], [], ["somebody/toolbox/toolbox/repeat.times=3"], {})
     assert "times" not in entity(first, "repeat")["runtime_parameters"]
     assert entity(second, "repeat")["runtime_parameters"]["times"] == 3
-
-
-def test_a_plugin_given_twice_is_started_once() -> None:
-    assert len(read_tool_setups([TOOLBOX, TOOLBOX / ".." / "toolbox"], [], [], {})) == 1
 
 
 def test_a_plugin_without_tools_is_refused() -> None:

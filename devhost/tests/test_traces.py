@@ -74,15 +74,6 @@ def test_a_trace_contains_the_run_over_each_transport(tmp_path: Path, transport:
     assert sides == {("puppet", "host"), ("puppet", "plugin"), ("toolbox", "host"), ("toolbox", "plugin")}
 
 
-def test_several_runs_at_once_are_told_apart(tmp_path: Path) -> None:
-    file = tmp_path / "run.jsonl"
-    with tracing(file) as writer, Host.start(PUPPET, watcher=writer) as host:
-        for words in ("one", "two"):
-            host.run("puppet", {"query": json.dumps([{"say": words}])}, model=ScriptedModel.of([{}]))
-    runs = [run_of(traced, "puppet").outputs.text for traced in traced_runs(read_trace(file))]
-    assert runs == ["one", "two"]
-
-
 @pytest.mark.processes
 def test_a_killed_run_leaves_what_there_was(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
@@ -144,14 +135,6 @@ def test_no_secret_is_in_a_trace(
     assert "The keys are [secret] and [secret]." in run_of(traced_runs(read_trace(file))[0], "").outputs.text
     requests = [line["message"]["data"] for line in lines_of(file) if line.get("message", {}).get("event") == "request"]
     assert {request["credentials"]["api_key"] for request in requests if "credentials" in request} == {"[secret]"}
-
-
-def test_half_a_character_can_be_written(tmp_path: Path) -> None:
-    file = tmp_path / "run.jsonl"
-    with tracing(file) as writer:
-        writer.remark("東京 \ud83d")
-    assert read_trace(file).lines[0].model_dump()["sentence"] == "東京 \ud83d"
-    assert "東京" in file.read_text()
 
 
 def test_secret_credentials_of_any_length_stay_out(tmp_path: Path) -> None:
@@ -250,14 +233,6 @@ def test_a_last_line_without_its_end_counts_when_it_is_whole(tmp_path: Path) -> 
     assert (len(trace.lines), trace.cut_off) == (1, False)
 
 
-@pytest.mark.parametrize("end", ["\n", "\n\n", "\n \r\n", "\n  "])
-def test_blank_lines_are_skipped(tmp_path: Path, end: str) -> None:
-    file = tmp_path / "run.jsonl"
-    file.write_text(f'{HEADER}\n\n{{"at": 1, "event": "remark", "sentence": "x"}}{end}')
-    trace = read_trace(file)
-    assert (len(trace.lines), trace.cut_off) == (1, False)
-
-
 def test_a_session_id_of_another_type_does_not_hide_the_other_runs(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     invoked: JsonObject = {"event": "request", "data": {"action": "invoke_agent_strategy"}}
@@ -278,16 +253,6 @@ def test_only_a_trace_is_overwritten_by_a_trace(tmp_path: Path, capsys: pytest.C
     said = capsys.readouterr()
     assert f"--trace {file} exists and is not a trace of devhost: name a new file, or an older trace" in said.err
     assert (said.out, file.read_text()) == ("", kept)
-
-
-@pytest.mark.parametrize("before", ["", HEADER, HEADER[:40], f"{HEADER}\n"])
-def test_an_older_trace_is_overwritten(tmp_path: Path, before: str) -> None:
-    file = tmp_path / "run.jsonl"
-    file.write_text(before)
-    for _ in range(2):
-        with tracing(file) as writer:
-            writer.remark("x")
-    assert len(read_trace(file).lines) == 1
 
 
 def test_a_trace_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
