@@ -7,13 +7,22 @@ from typing import Any
 import pytest
 from dify_plugin.errors.model import InvokeBadRequestError
 
-from internal.agent import FUNCTION_CALLING, Blueprint
+from internal.agent import Blueprint
 from internal.memory.records import AnswerRecord
 from internal.memory.state import decode
 from prompt import template
-from strategies.gpt5_react import GPT5ReActStrategy
 from tests.support.host import Handler, Json, Step, text_of
-from tests.support.plans import answers, done_at_once, of_answer, of_reflection, plan_run, plans, subtask, works_on
+from tests.support.plans import (
+    ALONE,
+    answers,
+    done_at_once,
+    of_answer,
+    of_reflection,
+    plan_run,
+    plans,
+    subtask,
+    works_on,
+)
 from tests.support.run import Outcome, run
 from tests.support.scenes import ANSWER, check_growth, check_prompt, log_of, results_in, search
 from tests.support.wire import breaks, calls, json_message, parameter, replies, says, tool
@@ -22,7 +31,6 @@ QUOTE = "Quote A-17\n\n| lamp | 40 |\n|---|---|\n"
 OFFER: Json = {"id": "A-17", "total": 40}
 BRINGS: dict[str, Handler] = {"quote": replies(QUOTE), "search": replies("found"), "order": replies("ordered")}
 ASKS = ("quote", {"q": "lamp"})
-ALONE: dict[str, Blueprint[Any]] = {"function calling": FUNCTION_CALLING, "react": GPT5ReActStrategy.blueprint}
 NODE = {"answer_tools": "quote"}
 IS_ANSWER = "quote: its result is the answer, since answer_tools names it"
 

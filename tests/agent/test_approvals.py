@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
@@ -15,9 +14,9 @@ from prompt import template
 from strategies.gpt5_function_calling import GPT5FunctionCallingStrategy
 from strategies.gpt5_react import GPT5ReActStrategy
 from tests.support.host import Json, Step
-from tests.support.local_http import served
+from tests.support.local_http import SignedFiles, served
 from tests.support.run import Outcome, run
-from tests.support.scenes import ANSWER, check_prompt, log_of, results_in
+from tests.support.scenes import ANSWER, check_prompt, log_of, passes, results_in
 from tests.support.wire import breaks, calls, fails, parameter, replies, says, tool
 
 FOUND = {"search": replies("found"), "order": replies("ordered")}
@@ -339,12 +338,11 @@ def test_a_closing_answer_puts_nothing_on_hold() -> None:
 
 def test_a_judgement_reads_nothing_of_read_result_in_what_an_approved_call_brought() -> None:
     long = {**FOUND, "order": replies("ordered " * 2_000)}
-    passes = calls(("submit_review", {"passes": True, "problems": []}))
     given = {**ASKING, "answer_criteria": "Short.", "tool_result_limit": 1_000}
     first = run([CALL], long, given)
 
     state = first.variables["state"]
-    outcome = run([ANSWER, passes], long, {**given, "state": state, "approval": "yes", "query": "yes"})
+    outcome = run([ANSWER, passes()], long, {**given, "state": state, "approval": "yes", "query": "yes"})
 
     answering, judging = outcome.model.prompts
     assert "read_result(id=" in str(answering[-1])
@@ -445,20 +443,9 @@ def test_a_waiting_call_of_an_older_state_is_not_run_and_can_be_asked_again() ->
     assert [call["id"] != waiting.id for call in outcome.variables["pending_calls"]] == [True]
 
 
-class Files(BaseHTTPRequestHandler):
-    """Serves files whose address is signed; without a signature they are gone."""
-
-    def do_GET(self) -> None:
-        self.send_response(200 if "sign=valid" in self.path else 403)
-        self.end_headers()
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401 - as the base class has it
-        """Say nothing."""
-
-
 @pytest.fixture(scope="module")
 def files() -> Iterator[str]:
-    with served(Files) as address:
+    with served(SignedFiles) as address:
         yield address
 
 

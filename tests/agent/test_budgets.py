@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from internal.agent import FUNCTION_CALLING, Blueprint
+from internal.agent import Blueprint
 from prompt import template
-from strategies.gpt5_react import GPT5ReActStrategy
 from tests.support.clock import FakeTime
 from tests.support.example_strategy import DRAFT_AND_CHECK
 from tests.support.host import CallFails, Json
+from tests.support.plans import ALONE
 from tests.support.run import Outcome, run
 from tests.support.scenes import ANSWER, FOUND, check_growth, ends, results_in, search, silent, text
 from tests.support.wire import USAGE, calls, fails, parameter, says, text_message, tool
@@ -23,7 +23,7 @@ NEGATIVE = {**USAGE, "prompt_tokens": -10, "completion_tokens": -5, "total_token
 NOTHING = {**USAGE, "prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
 SCHEMA = '{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}'
 BEGINNING_OF_NOTE = template.BUDGET_NOTE.partition("{")[0]
-loops = pytest.mark.parametrize("blueprint", [FUNCTION_CALLING, GPT5ReActStrategy.blueprint], ids=["plain", "react"])
+loops = pytest.mark.parametrize("blueprint", ALONE.values(), ids=ALONE)
 
 
 def searches(*queries: str, **more: Any) -> list[Any]:  # noqa: ANN401 - passed on as it is

@@ -1,26 +1,19 @@
-"""The soft deadline: in tools, in a silent model, in the closing call, and under the serverless runtime."""
+"""The soft deadline: in tools, in a silent model, and in the closing call."""
 
-import json
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from http.server import BaseHTTPRequestHandler
 from itertools import count
 from typing import Any
 
 import pytest
-from dify_plugin.config.config import InstallMethod
-from dify_plugin.core.runtime import Session
 from gevent import Timeout
 from gevent.event import Event
 
 from internal import loop
-from internal.agent import FUNCTION_CALLING, run_agent
 from internal.calls import runner as side_by_side
 from prompt import template
 from tests.support.clock import PATIENCE, FakeTime
-from tests.support.host import CallFails, HostTransport, Json, ScriptedModel, Tools
-from tests.support.local_http import served
+from tests.support.host import CallFails, Json
 from tests.support.run import run
 from tests.support.scenes import (
     ANSWER,
@@ -36,7 +29,7 @@ from tests.support.scenes import (
     text,
     wait_for,
 )
-from tests.support.wire import calls, model, replies, says, text_message
+from tests.support.wire import calls, replies, says, text_message
 
 SHORT = {"maximum_seconds": 30}  # the tool phase ends after 27
 PAST = 27.5
@@ -232,42 +225,6 @@ def test_a_tool_that_never_stops_sending_is_given_up_at_the_deadline(message: Js
     assert results_in(outcome.model.prompts[1])[0].startswith(LATE)
     assert (outcome.stop_reason, outcome.variables["tool_runs"][0]["status"]) == ("time_limit", "error")
     assert "time_limit" in log_of(outcome, "RUN FINISHED")["label"]
-
-
-class Transactions(BaseHTTPRequestHandler):
-    """The serverless runtime's way back to the host: a model that answers each request in one chunk."""
-
-    chunks: tuple[Json, ...] = ()
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        request_id = asked["data"]["data"]["backwards_request_id"]
-        self.send_response(200)
-        self.end_headers()
-        for event, data in [*(("response", item) for item in self.chunks), ("end", None)]:
-            body = {"backwards_request_id": request_id, "event": event, "message": "", "data": data}
-            line = {"session_id": "s", "event": "backwards_response", "data": body}
-            self.wfile.write(json.dumps(line).encode() + b"\n\n")
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401 - as the base class has it
-        """Say nothing."""
-
-
-@pytest.mark.parametrize(("asked_for", "granted"), [(540, 540), (100, 100)])
-def test_a_run_has_the_same_time_under_the_serverless_runtime(asked_for: int, granted: int) -> None:
-    class Answering(Transactions):
-        chunks = tuple(says("Hello"))
-
-    transport = HostTransport(ScriptedModel([]), Tools({}))
-    with served(Answering) as address, ThreadPoolExecutor(1) as executor:
-        session = Session(
-            "s", executor, transport, transport, InstallMethod.Serverless, address, max_invocation_timeout=600
-        )
-        parameters = {"model": model(), "query": "?", "tools": None, "maximum_seconds": asked_for}
-        messages = list(run_agent(parameters, session, FUNCTION_CALLING, FakeTime().clock))
-
-    assert session.max_invocation_timeout == granted
-    assert any(message.type.value == "text" for message in messages)
 
 
 SILENCE = 250

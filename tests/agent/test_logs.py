@@ -9,7 +9,6 @@ import pytest
 from internal import events as e
 from internal.agent import FUNCTION_CALLING, run_agent
 from internal.call import RejectedCall, ToolCall
-from internal.errors import OurWords, Quoting
 from internal.plan_and_reflect import PLAN_AND_REFLECT
 from internal.render.log import MAX_PROVIDERS, LogContent, LogTree
 from internal.render.messages import render
@@ -53,18 +52,6 @@ def test_the_tree_is_rounds_then_turns_and_calls_opened_before_they_are_finished
             assert isinstance(log["metadata"]["elapsed_time"], int | float)
     assert {key for key, log in outcome.logs.items() if log["status"] == "error"} == {"round1.call2"}
     assert not {body["id"] for body in outcome.bodies("log")} & {body["id"] for body in other.bodies("log")}
-
-
-def test_a_turn_and_a_call_have_what_was_said_in_them() -> None:
-    outcome = two_rounds()
-
-    turn, call = outcome.logs["round1.model"], log_of(outcome, "CALL search")
-    assert turn["data"]["tool_calls"] == ["search", "look"]
-    assert turn["data"]["finish_reason"] == "tool_calls"
-    assert turn["metadata"]["total_tokens"] == USAGE["total_tokens"]
-    assert turn["metadata"]["total_price"] == float(USAGE["total_price"])
-    assert turn["metadata"]["currency"] == "USD"
-    assert (call["data"]["arguments"], call["data"]["tool_response"]) == ({"q": "a"}, "found")
 
 
 def test_a_round_says_what_the_model_said_its_calls_their_results_and_its_cost() -> None:
@@ -339,16 +326,6 @@ def test_an_error_of_the_model_is_shown_by_its_kind() -> None:
     assert outcome.error is not None
     assert WORD not in all_logs(outcome)
     assert {outcome.logs[key]["error"] for key in ("round1", "round1.model")} == {"unauthorized"}
-
-
-def test_a_sentence_that_quotes_nothing_stays() -> None:
-    content = LogContent(is_shown=False)
-
-    assert content.words(OurWords("tried again")) == "tried again"
-    assert content.words(Quoting("unknown key 'Marmalade'")) == "23 characters"
-    assert content.error(OurWords("not run")) == "not run"
-    assert content.error("rate limited: Marmalade") == "rate limited"
-    assert content.error("Marmalade") == "unknown error"
 
 
 NOTES: dict[str, tuple[dict[str, Any], str]] = {

@@ -21,7 +21,7 @@ from tests.support.clock import FakeTime
 from tests.support.host import CallFails, Json, ScriptedModel, Step, Tools, make_session
 from tests.support.plans import answers, done_at_once, plans
 from tests.support.run import run
-from tests.support.scenes import ANSWER, FOUND, asks, assistant_messages, ends, entry, part, search, text
+from tests.support.scenes import ANSWER, FOUND, asks, assistant_messages, ends, entry, part, passes, search, text
 from tests.support.wire import MODEL, USAGE, calls, fails, model, says, tool
 
 OPAQUE: dict[str, Any] = {"responses_output": [{"type": "reasoning", "encrypted_content": "gAAA="}]}
@@ -51,12 +51,7 @@ STOPS: dict[str, tuple[Sequence[Step], dict[str, Any], Blueprint[Any], tuple[str
     "nothing": ([ANSWER], {}, FUNCTION_CALLING, ("END", "###")),
     "a tool": ([ANSWER], {"tools": [tool("search")]}, FUNCTION_CALLING, ()),
     "a schema": ([calls(("submit_answer", {}))], {"answer_schema": '{"type": "object"}'}, FUNCTION_CALLING, ()),
-    "criteria": (
-        [ANSWER, calls(("submit_review", {"passes": True, "problems": []}))],
-        {"answer_criteria": "Short."},
-        FUNCTION_CALLING,
-        (),
-    ),
+    "criteria": ([ANSWER, passes()], {"answer_criteria": "Short."}, FUNCTION_CALLING, ()),
     "a plan": ([plans("alpha"), *done_at_once("alpha"), answers()], {}, PLAN_AND_REFLECT, ()),
 }
 

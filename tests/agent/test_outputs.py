@@ -19,7 +19,7 @@ from tests.support.clock import FakeTime
 from tests.support.host import Json
 from tests.support.run import Outcome, run
 from tests.support.scenes import ANSWER, search
-from tests.support.wire import USAGE, breaks, calls, model, parameter, replies, says, tool
+from tests.support.wire import calls, model, parameter, replies, says, tool
 
 KNOWLEDGE = {
     "metadata": {
@@ -35,49 +35,6 @@ KNOWLEDGE = {
     "title": "Manual",
     "content": "Press the red button.",
 }
-
-
-def sourced_run() -> Outcome:
-    handlers = {"search": replies("found"), "look": breaks("kaboom")}
-    steps = [calls(("search", {"q": "a"}), ("look", {}), ("nope", {})), says("Press it [1].")]
-    return run(steps, handlers, {"context": [KNOWLEDGE, {"title": "Other", "content": "Unrelated."}]})
-
-
-def test_a_run_puts_out_sources_variables_and_both_jsons_in_this_order() -> None:
-    outcome = sourced_run()
-
-    kinds = [message["type"] for message in outcome.messages]
-    assert kinds[-7:] == ["log", "retriever_resources", "variable", "variable", "variable", "json", "json"]
-    assert (kinds.count("json"), kinds.count("retriever_resources")) == (2, 1)
-    runs = outcome.variables["tool_runs"]
-    assert outcome.variables == {
-        "stop_reason": "answered",
-        "sources": [
-            {"number": 1, "title": "Manual", "document_id": "doc-1", "score": 0.83, "cited": True},
-            {"number": 2, "title": "Other", "document_id": None, "score": None, "cited": False},
-        ],
-        "tool_runs": runs,
-    }
-    assert [(item["round"], item["tool"], item["status"]) for item in runs] == [
-        (1, "search", "ok"),
-        (1, "look", "error"),
-        (1, "nope", "refused"),
-    ]
-    assert all(isinstance(item["elapsed_seconds"], int | float) for item in runs)
-    before, last = (body["json_object"] for body in outcome.bodies("json"))
-    assert before == {"variables": outcome.variables}
-    assert set(last["execution_metadata"]) == set(USAGE)
-    assert last["decision_summary"] == {
-        "stop_reason": "answered",
-        "rounds": 2,
-        "tool_calls": runs,
-        "sources_used": [{"number": 1, "title": "Manual"}],
-    }
-    ((first, second),) = (body["retriever_resources"] for body in outcome.bodies("retriever_resources"))
-    assert (first["position"], first["dataset_name"], first["segment_id"]) == (1, "Manuals", "seg-1")
-    assert first["content"] == "Press the red button."
-    assert (second["position"], second["document_name"]) == (2, "Other")
-    assert run([ANSWER]).bodies("retriever_resources") == []
 
 
 @pytest.mark.parametrize(

@@ -569,6 +569,8 @@ def test_each_finding_belongs_to_its_subtask() -> None:
     for entry in outcome.variables["subtasks"]:
         assert f"ANSWER {entry['name']}{ATTEMPTS}" in entry["answer"]
         assert (entry["attempts"], entry["completed"]) == (ATTEMPTS, entry["name"] != NEVER_DONE)
+    summary = outcome.last_json["decision_summary"]
+    assert (summary["subtasks"], summary["subtasks_completed"], summary["attempts"]) == (4, 3, 4 * ATTEMPTS)
     tagged = r'<finding subtask="(\w+)".*?>\n(.*?)\n</finding>'
     findings: list[Any] = re.findall(tagged, opening(of_answer(outcome)[0]), re.DOTALL)
     assert [name for name, _ in findings] == list(MIXED)

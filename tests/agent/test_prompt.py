@@ -10,7 +10,7 @@ from gevent.event import Event
 from internal.node import model as model_module
 from tests.support.clock import FakeTime
 from tests.support.host import Json
-from tests.support.local_http import served
+from tests.support.local_http import Quiet, served
 from tests.support.run import Outcome, run
 from tests.support.scenes import ANSWER, search
 from tests.support.wire import model, replies
@@ -80,7 +80,7 @@ def test_the_context_block_comes_first_and_our_tags_in_it_are_escaped() -> None:
 SIZES = {"/large.png": 2_400_000}
 
 
-class FileServer(BaseHTTPRequestHandler):
+class FileServer(Quiet, BaseHTTPRequestHandler):
     """Serves a picture, something large, something that is gone, and something that never ends well."""
 
     def do_GET(self) -> None:
@@ -92,9 +92,6 @@ class FileServer(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "1000")
         self.end_headers()
         self.wfile.write(b"x" * SIZES.get(name, 0) or PNG)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401 - as the base class has it
-        """Say nothing."""
 
 
 def file(url: str, kind: str = "image", **more: Any) -> Json:  # noqa: ANN401 - passed on as it is

@@ -6,13 +6,11 @@ from typing import Any
 
 import pytest
 
-from internal.agent import FUNCTION_CALLING, Blueprint
 from internal.memory.records import RoundRecord
 from internal.memory.state import decode
 from prompt import template
-from strategies.gpt5_react import GPT5ReActStrategy
 from tests.support.host import Handler, Json, Step, When
-from tests.support.plans import completed, done_at_once, plan_run, plans, works_on
+from tests.support.plans import ALONE, completed, done_at_once, plan_run, plans, works_on
 from tests.support.run import Outcome, run
 from tests.support.scenes import ANSWER, check_growth, check_prompt, log_of, results_in
 from tests.support.wire import calls, json_message, parameter, replies, says, tool
@@ -24,7 +22,6 @@ ID = "\n\n[result:r{}]"
 SEND = tool("send", parameter("q"), parameter("body", "object"), parameter("list", "array"), parameter("n", "number"))
 TOOLS = [tool("read", parameter("q")), tool("find", parameter("q")), SEND]
 READ, FIND = calls(("read", {"q": "minutes"})), calls(("find", {"q": "items"}))
-STRATEGIES: dict[str, Blueprint[Any]] = {"function calling": FUNCTION_CALLING, "react": GPT5ReActStrategy.blueprint}
 
 
 def sends(**arguments: object) -> list[Any]:
@@ -45,11 +42,11 @@ def read_by_model(outcome: Outcome) -> list[str]:
     return results_in(outcome.model.prompts[-1])
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", ALONE)
 def test_a_result_is_handed_on_whole_and_a_part_of_its_json_too(strategy: str) -> None:
     turns = [READ, FIND, sends(q="result:r1", list=["result:r2#/items/0/id", {"deep": "result:r2#/n"}]), ANSWER]
 
-    outcome = run(turns, SAYS, {"tools": TOOLS, "tool_result_limit": 1000}, blueprint=STRATEGIES[strategy])
+    outcome = run(turns, SAYS, {"tools": TOOLS, "tool_result_limit": 1000}, blueprint=ALONE[strategy])
 
     assert sent(outcome) == [{"q": LONG, "list": [7, {"deep": None}]}]
     first, second, third = read_by_model(outcome)

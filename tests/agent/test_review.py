@@ -15,7 +15,19 @@ from tests.support.clock import FakeTime
 from tests.support.host import CallFails, Handler, Json
 from tests.support.plans import UP_TO_THE_ANSWER, blocks, every_strategy, offered, plan_run, plans, works_on
 from tests.support.run import Outcome, run
-from tests.support.scenes import ANSWER, FOUND, check_growth, cut_off, log_of, search, silence, silent, text
+from tests.support.scenes import (
+    ANSWER,
+    FOUND,
+    check_growth,
+    cut_off,
+    log_of,
+    passes,
+    rejects,
+    search,
+    silence,
+    silent,
+    text,
+)
 from tests.support.wire import USAGE, calls, fails, model, parameter, replies, says, tool
 
 CRITERIA = "A source for every figure; at most <draft> 200 words."
@@ -29,14 +41,6 @@ BROKEN = fails("InvokeBadRequestError", "broken")
 
 def image() -> Json:
     return {"type": "image", "format": "png", "url": "https://a.test/1.png", "mime_type": "image/png"}
-
-
-def passes(*remarks: str) -> list[Any]:
-    return calls(("submit_review", {"passes": True, "problems": list(remarks)}))
-
-
-def rejects(*problems: str) -> list[Any]:
-    return calls(("submit_review", {"passes": False, "problems": list(problems)}))
 
 
 def submits(city: str) -> list[Any]:

@@ -1,7 +1,6 @@
 """Where secrets are replaced: in what the model reads, in what people read, and in the log."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from internal.plan_and_reflect import PLAN_AND_REFLECT
 from tests.support.host import Json, text_of
 from tests.support.plans import completed, plans, works_on
 from tests.support.run import Outcome, run
-from tests.support.scenes import ANSWER, log_of, part, search, text
+from tests.support.scenes import ANSWER, log_of, part, passes, search, text
 from tests.support.wire import breaks, calls, json_message, model, parameter, replies, says, tool
 
 SECRET = "hunter2-hunter2"
@@ -50,33 +49,21 @@ def test_a_word_given_as_an_argument_called_token_is_not_hidden_elsewhere() -> N
     assert log_of(outcome, "CALL price")["data"]["tool_response"] == "ethereum: 3,000"
 
 
-def test_a_word_under_a_secrets_name_stays_in_the_next_result() -> None:
-    results: Iterator[Json | str] = iter([json_message({"credentials": "cardiologist"}), "Our cardiologist is in."])
-
-    def doctors(request: Json) -> Iterator[Json]:
-        yield from replies(next(results))(request)
-
-    outcome = run([search("a"), search("b"), says("The cardiologist is in.")], {"search": doctors})
-
-    assert outcome.tool_results(1) == ['{"credentials": "cardiologist"}']
-    assert outcome.tool_results(2) == ["Our cardiologist is in."]
-    assert outcome.text == "The cardiologist is in."
-    assert log_of(outcome, "CALL search")["data"]["tool_response"] == '{"credentials": "[redacted]"}'
-
-
 @pytest.mark.parametrize("name", ["app_token", "spreadsheet_token", "folder_token", "node_token"])
 def test_ids_of_feishu_and_lark_go_from_one_tool_to_the_next(name: str) -> None:
-    made = {"data": {name: "bascnCMII2ORej2RItqpZZUNMIe"}}
+    identifier = "bascnCMII2ORej2RItqpZZUNMIe"
+    made = {"data": {name: identifier}}
     offered = [tool("create"), tool("write", parameter(name, required=True))]
 
     outcome = run(
-        [calls(("create", {})), calls(("write", made["data"])), ANSWER],
-        {"create": replies(json_message(made)), "write": replies("written")},
+        [calls(("create", {})), calls(("write", made["data"])), says(f"It is {identifier}.")],
+        {"create": replies(json_message(made)), "write": replies(f"{identifier} is written")},
         {"tools": offered},
     )
 
     assert json.loads(outcome.tool_results(1)[0]) == made
     assert outcome.tools.requests[1]["tool_parameters"] == made["data"]
+    assert (outcome.tool_results(2), outcome.text) == ([f"{identifier} is written"], f"It is {identifier}.")
     assert "[redacted]" not in said_to_the_model(outcome)
     assert json.loads(log_of(outcome, "CALL create")["data"]["tool_response"]) == {"data": {name: "[redacted]"}}
 
@@ -169,7 +156,7 @@ PLACES: dict[str, Json] = {
 def test_a_secret_of_the_node_reaches_no_prompt_from_anywhere(place: Json) -> None:
     steps = [calls(("submit_answer", {}))] if "answer_schema" in place else [ANSWER]
     if "answer_criteria" in place:
-        steps += [calls(("submit_review", {"passes": True, "problems": []}))]
+        steps += [passes()]
 
     outcome = with_node_secret(*steps, **place)
 

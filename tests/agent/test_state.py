@@ -12,7 +12,7 @@ from prompt import template
 from tests.support.host import Handler, Step, text_of
 from tests.support.plans import plan_run
 from tests.support.run import Outcome, run
-from tests.support.scenes import ANSWER, FOUND, check_prompt, results_in, search
+from tests.support.scenes import ANSWER, FOUND, check_prompt, passes, rejects, results_in, search
 from tests.support.wire import breaks, calls, model, parameter, replies, says, tool
 
 SOURCE = {"title": "Prices", "content": "A lamp costs 3.", "metadata": {"document_id": "d1"}}
@@ -75,11 +75,13 @@ def test_media_are_named_and_the_context_stays() -> None:
 
 
 def test_what_belongs_to_one_run_is_not_in_it() -> None:
-    verdicts = [{"passes": False, "problems": ["no figures"]}, {"passes": True, "problems": []}]
-    bad, good = (calls(("submit_review", verdict)) for verdict in verdicts)
     draft = says("<think>my thought</think>", "The draft.")
     looked_up = calls(("search", {"q": "a"}), text="<think>another</think>")
-    reviewed = first([looked_up, draft, bad, ANSWER, good], instruction="the system prompt", answer_criteria="figures")
+    reviewed = first(
+        [looked_up, draft, rejects("no figures"), ANSWER, passes()],
+        instruction="the system prompt",
+        answer_criteria="figures",
+    )
     closed = first([search("a"), ANSWER], maximum_iterations=1)
     held = state_of(reviewed).model_dump_json() + state_of(closed).model_dump_json()
 

@@ -17,13 +17,14 @@ from internal.node.params import StrategyParams
 from prompt import template
 from strategies import gpt5_function_calling, gpt5_plan_and_reflect, gpt5_react
 from tests.support import plans
+from tests.support.any_turns import HANDLERS, TURNS
 from tests.support.clock import FakeTime
-from tests.support.host import Handler, Json, ScriptedModel, Step, Tools, make_session
+from tests.support.host import Json, ScriptedModel, Step, Tools, make_session
 from tests.support.node import KNOWN_TO_DIFY
 from tests.support.plans import tree
 from tests.support.run import run
-from tests.support.scenes import ANSWER, FOUND, asks, check_growth, ends, entry, part, search, text
-from tests.support.wire import breaks, calls, fails, json_message, model, parameter, replies, says, tool
+from tests.support.scenes import ANSWER, FOUND, check_growth, search
+from tests.support.wire import calls, model, parameter, says, tool
 
 PLAIN = gpt5_function_calling.GPT5FunctionCallingStrategy
 REACT = gpt5_react.GPT5ReActStrategy
@@ -95,53 +96,6 @@ def test_runs_of_one_process_share_nothing() -> None:
     assert all(outcome.tool_results(2) == ["found"] for outcome in outcomes)
 
 
-HANDLERS: dict[str, Handler] = {
-    "search": replies("found"),
-    "look": replies("seen", json_message({"a": [1]})),
-    "broken": breaks("kaboom"),
-    "flaky": breaks("429 rate limit"),
-    "mute": replies(),
-    "long": replies("word " * 500),
-}
-ARGUMENTS = st.one_of(
-    st.builds(lambda value: json.dumps({"q": value}), st.sampled_from(["a", "b", "ü", "\ud83d"])),
-    st.sampled_from(['{"id": "r1"}', '{"id": "r1", "offset": 9}', '{"id": "r2", "find": "o"}', '{"id": "r1", "x": 1}']),
-    st.sampled_from(['{"query": "look"}', '{"query": "broken long"}']),
-    st.sampled_from(["", "{}", "  ", "null", "[]", '{"q": ', '{"q": NaN}', '{"w": 1}', '"text"', '{"q":"a"}{"q":"b"}']),
-    st.text(max_size=8),
-)
-CALL = st.builds(
-    entry,
-    st.sampled_from(["", "", "c1", "c2", "search", "tool_call_id"]),
-    st.sampled_from([*HANDLERS, "read_result", "find_tools", "nope", "", "se arch"]),
-    ARGUMENTS,
-)
-CONTENT = st.one_of(
-    st.sampled_from(["", "Let me look.", "<think>hm</think>", "<think>hm", "</think>", None, "\n\n"]),
-    st.text(max_size=10),
-    st.lists(st.builds(part, st.text(alphabet="ab <>\n", max_size=6)), max_size=2),
-)
-FINISH_REASONS = st.sampled_from(["stop", "tool_calls", None])
-OPAQUE = st.sampled_from([None, {"responses_output": [1]}, [{"signature": "s"}]])
-
-
-@st.composite
-def calling_turns(draw: st.DrawFn) -> list[Json]:
-    """A turn with text and calls in any chunks."""
-    chunks = [text(draw(CONTENT), opaque_body=draw(OPAQUE)) for _ in range(draw(st.integers(0, 2)))]
-    groups = draw(st.lists(st.lists(CALL, min_size=1, max_size=3), min_size=1, max_size=2))
-    return [*chunks, *(asks(*group) for group in groups), ends(draw(FINISH_REASONS))]
-
-
-FAILURES = st.sampled_from(
-    [
-        fails("InvokeRateLimitError", "slow down"),
-        fails("InvokeServerUnavailableError", after=[text("<think>hm")]),
-        fails("InvokeBadRequestError", "no opaque_body please"),
-        [],
-    ]
-)
-TURNS = st.one_of(calling_turns(), calling_turns(), FAILURES)
 PARAMS = st.fixed_dictionaries(
     {},
     optional={

@@ -6,30 +6,20 @@ from typing import Any
 import pytest
 from jsonschema_rs import Draft202012Validator
 
-from internal.agent import FUNCTION_CALLING, Blueprint
-from internal.plan_and_reflect import PLAN_AND_REFLECT
 from tests.support.host import Json
-from tests.support.plans import done_at_once, plans
+from tests.support.plans import UP_TO_THE_ANSWER, every_strategy
 from tests.support.run import Outcome, run
-from tests.support.scenes import results_in, search
+from tests.support.scenes import results_in, search, submits
 from tests.support.wire import calls, parameter, replies, tool
 
 SECRET = "s3cret-value-1234"
 TEXT = {"type": "string"}
 WHOLE = {"type": "integer"}
 LARGE = 2**53 + 1
-STRATEGIES: dict[str, tuple[Blueprint[Any], list[Any]]] = {
-    "function calling": (FUNCTION_CALLING, []),
-    "plan and reflect": (PLAN_AND_REFLECT, [plans("alpha"), *done_at_once("alpha")]),
-}
 
 
 def object_of(**properties: Any) -> Json:  # noqa: ANN401 - schemas
     return {"type": "object", "properties": properties}
-
-
-def submits(answer: Json) -> list[Any]:
-    return calls(("submit_answer", answer))
 
 
 def answered(schema: Json, *answers: Json) -> Outcome:
@@ -44,7 +34,7 @@ def answered(schema: Json, *answers: Json) -> Outcome:
 
 
 def with_secret(*answers: Json, strategy: str = "function calling", schema: Json | None = None) -> Outcome:
-    blueprint, before = STRATEGIES[strategy]
+    blueprint, before = UP_TO_THE_ANSWER[strategy]
     described = tool(
         "search", parameter("q"), parameter("key", "secret-input", form="form"), runtime_parameters={"key": SECRET}
     )
@@ -56,7 +46,7 @@ def with_secret(*answers: Json, strategy: str = "function calling", schema: Json
     )
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@every_strategy
 def test_an_answer_that_holds_a_secret_is_refused_and_may_be_corrected(strategy: str) -> None:
     outcome = with_secret({"city": f"It is {SECRET}."}, {"city": "Bonn"}, strategy=strategy)
 

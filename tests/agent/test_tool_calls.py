@@ -156,15 +156,19 @@ def test_a_call_that_is_too_large_to_send_is_refused_with_a_reason(fixed: int, w
 
 
 def test_large_integers_keep_their_digits_and_the_log_says_what_was_sent() -> None:
-    offered = tool("pay", parameter("account", "number"), parameter("more", "object"))
-    wanted = ("pay", {"account": 2**53 + 1, "more": {"id": 2**60}})
+    numbers = [parameter(name, "number") for name in ("account", "written", "exact")]
+    own = parameter("own", "number", input_schema={"type": "integer"})
+    offered = tool("pay", *numbers, own, parameter("more", "object"))
+    exact: Json = {"written": "12345678901234567890", "exact": 2**53}
+    wanted = ("pay", {"account": 2**53 + 1, **exact, "own": -(2**63), "more": {"id": 2**60}})
 
     outcome = run([calls(wanted), ANSWER], {"pay": replies("paid")}, {"tools": [offered]})
 
     (request,) = outcome.tools.requests
-    assert request["tool_parameters"] == {"account": "9007199254740993", "more": {"id": 2**60}}
+    sent = {"account": "9007199254740993", **exact, "own": "-9223372036854775808"}
+    assert request["tool_parameters"] == {**sent, "more": {"id": 2**60}}
     assert log_of(outcome, "CALL pay")["data"]["arguments"] == {
-        "account": "9007199254740993",
+        **sent,
         "more": {"id": "1152921504606846976"},
     }
     assert log_of(outcome, "NOTE pay: the host rounds integers above 2^53 within the argument 'more'")

@@ -10,13 +10,13 @@ import traceback
 
 import dify_plugin  # noqa: F401 - patches threads and sockets, and has to come first
 
-from tests.attack.conversations import Conversation, FileServer
-from tests.support.local_http import served
+from tests.attack.conversations import Conversation
+from tests.support.local_http import SignedFiles, served
 
 
 def main(number: int = 20_000, first: int = 0) -> int:
     started, found, done = time.monotonic(), 0, 0
-    with served(FileServer) as address:
+    with served(SignedFiles) as address:
         for seed in range(first, first + number):
             conversation = Conversation(seed, address)
             try:

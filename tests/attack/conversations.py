@@ -13,7 +13,6 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from internal.agent import FUNCTION_CALLING, Blueprint
@@ -33,17 +32,6 @@ FAILURES = (
     "request timed out",
     "boom",
 )
-
-
-class FileServer(BaseHTTPRequestHandler):
-    """Dify's files: an address answers until its signature is no longer valid."""
-
-    def do_GET(self) -> None:
-        self.send_response(200 if self.path.endswith("sign=valid") else 403)
-        self.end_headers()
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401 - as the base class has it
-        """Say nothing."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +102,7 @@ class Conversation:
 
     seed: int
     files_at: str
-    """The address of a FileServer."""
+    """The address of SignedFiles."""
     state: str = ""
     consent: dict[str, Act | None] = field(default_factory=dict)
     """What the user was shown under each id that waits; None for what nothing tells from another."""

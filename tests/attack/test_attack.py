@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.attack.conversations import Conversation, FileServer
-from tests.support.local_http import served
+from tests.attack.conversations import Conversation
+from tests.support.local_http import SignedFiles, served
 
 FOUND: list[int] = []
 """Seeds of conversations that once went wrong."""
@@ -18,7 +18,7 @@ FOUND: list[int] = []
 
 @pytest.fixture(scope="module")
 def files() -> Iterator[str]:
-    with served(FileServer) as address:
+    with served(SignedFiles) as address:
         yield address
 
 

@@ -133,15 +133,13 @@ class HostTransport(RequestReader, ResponseWriter):
             respond("end")
 
 
-def make_session(
-    model: Handler, tools: Handler, install_method: InstallMethod = InstallMethod.Local
-) -> tuple[Session, HostTransport]:
+def make_session(model: Handler, tools: Handler) -> tuple[Session, HostTransport]:
     transport = HostTransport(model, tools)
     session = Session(
         session_id="session-1",
         executor=ThreadPoolExecutor(max_workers=1),
         reader=transport,
         writer=transport,
-        install_method=install_method,
+        install_method=InstallMethod.Local,
     )
     return session, transport

@@ -151,6 +151,8 @@ STRATEGIES: dict[str, tuple[Blueprint[Any], list[Any], list[Any]]] = {
     "plan and reflect": (PLAN_AND_REFLECT, [plans("One")], [completed("One"), answers()]),
 }
 """Each with the turns before and after those of one loop, which is the only subtask's where there is a plan."""
+ALONE: dict[str, Blueprint[Any]] = {"function calling": FUNCTION_CALLING, "react": GPT5ReActStrategy.blueprint}
+"""The strategies whose loop is the run."""
 UP_TO_THE_ANSWER: dict[str, tuple[Blueprint[Any], list[Any]]] = {
     "function calling": (FUNCTION_CALLING, []),
     "react": (GPT5ReActStrategy.blueprint, []),

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dify_plugin.config.config import InstallMethod
-
 from internal.agent import FUNCTION_CALLING, Blueprint, run_agent
 from internal.clock import Clock
 from internal.policy import PolicyTexts
@@ -83,7 +81,6 @@ def run(
     blueprint: Blueprint[Any] = FUNCTION_CALLING,
     policy: PolicyTexts | None = None,
     clock: Clock | None = None,
-    install_method: InstallMethod = InstallMethod.Local,
     environment: Mapping[str, str] | None = None,
     expect_all_steps: bool = True,
 ) -> Outcome:
@@ -94,7 +91,7 @@ def run(
     """
     scripted = steps if isinstance(steps, ScriptedModel) else ScriptedModel(list(steps))
     tools = Tools(handlers or {})
-    session, transport = make_session(scripted, tools, install_method)
+    session, transport = make_session(scripted, tools)
     offered = [tool(name, parameter("q")) for name in tools.handlers]
     parameters = {"model": model(), "query": "What is it?", "tools": offered, **(params or {})}
     messages: list[Json] = []

@@ -55,6 +55,21 @@ def search(query: str = "x", **more: Any) -> list[Any]:  # noqa: ANN401 - passed
     return calls(("search", {"q": query}), **more)
 
 
+def submits(answer: Json | str, **more: Any) -> list[Any]:  # noqa: ANN401 - passed on as it is
+    """A turn that hands an answer over."""
+    return calls(("submit_answer", answer), **more)
+
+
+def passes(*remarks: str) -> list[Any]:
+    """A judgement that takes the draft."""
+    return calls(("submit_review", {"passes": True, "problems": list(remarks)}))
+
+
+def rejects(*problems: str) -> list[Any]:
+    """A judgement that does not take the draft."""
+    return calls(("submit_review", {"passes": False, "problems": list(problems)}))
+
+
 def wait_for(event: Event) -> Callable[[], None]:
     """A step of a script that goes on when the event is set, and fails the call when it never is."""
 

@@ -1,7 +1,11 @@
 """Hypothesis strategies for the state of a conversation."""
 
+import base64
+import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from itertools import pairwise
 
 from hypothesis import strategies as st
 
@@ -19,6 +23,10 @@ from internal.memory.records import (
     SummaryRecord,
     ToolRecord,
     UserRecord,
+)
+from internal.memory.state import (
+    MAX_WAITING,
+    size_of_waiting,
 )
 from tests.support.generators import json_objects, readable_text
 
@@ -82,3 +90,89 @@ def _waiting_rounds(draw: st.DrawFn, prefix: str) -> RoundRecord:
         for index, call in enumerate(drawn)
     )
     return RoundRecord(said=draw(_texts), calls=tuple(named))
+
+
+KEPT = 1_000
+
+
+@cache
+def noise(length: int, seed: int = 0) -> str:
+    """Text that compresses badly: six bits a character."""
+    return base64.b64encode(hashlib.shake_256(repr(seed).encode()).digest(length)).decode()[:length]
+
+
+@cache
+def emoji(length: int, seed: int = 0) -> str:
+    """Text of four bytes a character."""
+    return "".join(chr(0x1F300 + ord(character)) for character in noise(length, seed))
+
+
+@cache
+def anything(length: int, seed: int = 0) -> str:
+    """Text of any characters but surrogates and NUL, as many in UTF-8 as Unicode has."""
+    digest = hashlib.shake_256(repr(seed).encode()).digest(3 * length)
+    points = (int.from_bytes(digest[start : start + 3]) % 0x10F000 + 1 for start in range(0, 3 * length, 3))
+    return "".join(chr(point + 0x800 if point >= 0xD800 else point) for point in points)
+
+
+@cache
+def escapes(length: int, seed: int = 0) -> str:
+    """Text that is longer in JSON, and longer again in the JSON of a state."""
+    return noise(length, seed).translate({ord(letter): "\"\\\n\x01'/"[number % 6] for number, letter in ALPHABET})
+
+
+ALPHABET = list(enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+
+
+def call(result: str | None, name: str = "a", arguments: str = "{}") -> CallRecord:
+    return CallRecord(id=name, provider="shop", tool="order", arguments=arguments, result=result)
+
+
+def turn(
+    number: int, results: Iterable[str] = (), context: str = "", question: str = "", answer: str = ""
+) -> list[EntryRecord]:
+    rounds = [RoundRecord(calls=(call(result),)) for result in results]
+    return [UserRecord(text=question or f"Q{number}", context=context), *rounds, AnswerRecord(text=answer or "A")]
+
+
+def state_of(turns: Iterable[Sequence[EntryRecord]], **more: object) -> State:
+    entries = tuple(entry for turn in turns for entry in turn)
+    return State.model_validate({"strategy": "gpt5_react", "entries": entries, **more})
+
+
+WRITERS = [noise, emoji, anything, escapes]
+
+
+def _canonical(arguments: object) -> str:
+    return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+
+
+def waiting_calls(write: Callable[[int, int], str], count: int, prefix: str = "call") -> list[CallRecord]:
+    """Calls that are as large as all that wait may be."""
+    calls = list[CallRecord]()
+    for number in range(count):
+        text, most = write(MAX_WAITING // count, number), MAX_WAITING // count
+        name = f"{prefix}_{number}_{hashlib.sha256(b'%d' % number).hexdigest()[:8]}"
+        while (size := size_of_waiting(waiting := call(None, name, _canonical({"a": text})))) > most:
+            assert text, f"{count} calls without arguments are too large"
+            text = text[: min(len(text) - 1, len(text) * most // size)]
+        calls.append(waiting)
+    return calls
+
+
+def turns_of(state: State) -> list[list[EntryRecord]]:
+    starts = [number for number, entry in enumerate(state.entries) if isinstance(entry, UserRecord)]
+    return [list(state.entries[start:end]) for start, end in pairwise([*starts, len(state.entries)])]
+
+
+def texts(entries: Iterable[EntryRecord]) -> list[str]:
+    return [entry.text for entry in entries if isinstance(entry, UserRecord | AnswerRecord)]
+
+
+def contexts(entries: Iterable[EntryRecord]) -> list[str]:
+    return [entry.context for entry in entries if isinstance(entry, UserRecord)]
+
+
+def results(entries: Iterable[EntryRecord]) -> list[str]:
+    rounds = (entry for entry in entries if isinstance(entry, RoundRecord))
+    return [call.result or "" for entry in rounds for call in entry.calls]

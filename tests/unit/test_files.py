@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -25,7 +24,7 @@ from internal.host.files import (
     read_local_file,
     sniff_mime_type,
 )
-from tests.support.local_http import served
+from tests.support.local_http import Quiet, served
 
 INSIDE, OUTSIDE = b"inside", b"OUTSIDE: must not be read"
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
@@ -202,7 +201,7 @@ PUBLIC = "http://93.184.215.14"
 MOST = 1_000_000
 
 
-class Server(BaseHTTPRequestHandler):
+class Server(Quiet, BaseHTTPRequestHandler):
     """A file server, and a proxy for any other; `/to/ADDRESS` leads there."""
 
     asked: list[str]
@@ -218,9 +217,6 @@ class Server(BaseHTTPRequestHandler):
         self.end_headers()
         if not target:
             self.wfile.write(gzip.compress(bytes(50 * MOST)) if self.path.endswith("packed") else b"content")
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401 - as the base class has it
-        """Say nothing."""
 
 
 @pytest.fixture

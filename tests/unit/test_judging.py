@@ -11,7 +11,6 @@ from internal.call import ToolCall, ValidCall
 from internal.calls.judging import (
     ArgumentsInvalid,
     call_parameters,
-    rounded_arguments,
     validate_arguments,
 )
 from internal.node.tools import Tool
@@ -215,46 +214,6 @@ def test_null_is_a_value_of_a_required_parameter_if_its_schema_allows_it() -> No
     assert problem(tool({"type": ["array", "null"]})) == "missing required argument 'x'"
     for own in ({"type": "array"}, None):
         assert problem(tool(own), x=None) == "missing required argument 'x'"
-
-
-def test_the_developers_values_win_over_any_argument() -> None:
-    toolbox = toolbox_of(parameter("q"), runtime_parameters={"key": "k"})
-    tool = toolbox.tools["search"]
-
-    assert call_parameters(tool, {"q": "x"}, toolbox) == {"q": "x", "key": "k"}
-    assert "unknown argument 'key'" in problem(tool, q="x", key="mine")
-
-
-@pytest.mark.parametrize("own", [None, {"type": "integer"}], ids=["number", "mcp"])
-@pytest.mark.parametrize(
-    ("given", "sent"),
-    [
-        (2**53, 2**53),
-        (2**53 + 1, "9007199254740993"),
-        (-(2**63), "-9223372036854775808"),
-        ("12345678901234567890", "12345678901234567890"),
-        (7, 7),
-    ],
-)
-def test_a_number_that_the_host_would_round_is_sent_as_text(own: object, given: object, sent: object) -> None:
-    toolbox = toolbox_of(parameter("n", "number", input_schema=own))
-    tool = toolbox.tools["search"]
-    arguments = validate_arguments(tool, {"n": given})
-
-    assert call_parameters(tool, arguments, toolbox) == {"n": sent}
-    assert arguments["n"] == int(str(given))
-    assert rounded_arguments(tool, arguments) == []
-
-
-@pytest.mark.parametrize(
-    ("kind", "given"), [("array", [1, [2**60]]), ("object", {"a": {"b": -(2**60)}}), ("any", 2**60)]
-)
-def test_arguments_in_which_the_host_rounds_an_integer_are_named(kind: str, given: object) -> None:
-    toolbox = toolbox_of(parameter("x", kind), parameter("y", kind))
-    tool = toolbox.tools["search"]
-
-    assert call_parameters(tool, {"x": given}, toolbox) == {"x": given}
-    assert rounded_arguments(tool, {"x": given, "y": 2**53}) == ["x"]
 
 
 def test_names_of_files_are_exchanged_for_the_files() -> None:

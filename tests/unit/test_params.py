@@ -154,13 +154,6 @@ def test_an_unusable_value_is_changed_and_noted(name: str, given: object, expect
     assert noted.startswith(f"{name}: {note}")
 
 
-@pytest.mark.parametrize("approval", ["example.com", " example.com\n"])
-def test_an_approval_that_is_the_query_is_no_variable(approval: str) -> None:
-    params = read(query="example.com", approval=approval)
-
-    assert (params.approval, params.notes) == (approval, ())
-
-
 odd_texts = st.sampled_from(["1" + 400 * "0", "-inf", "[None]", "['*']", '{"a": 1}', "start.x"])
 
 
@@ -242,20 +235,6 @@ def test_a_value_of_any_tool_is_secret_by_its_parameters_type_or_name(raw: dict[
 def select(raw: object) -> tuple[ModelSelection, list[str]]:
     notes: list[str] = []
     return ModelSelection.read(raw, notes.append), notes
-
-
-def test_the_plain_config_goes_into_a_request_without_entity_history_and_stop_words() -> None:
-    """Requests have a field of their own for stop words."""
-    selection, notes = select(model(completion_params={"max_tokens": 100, "stop": ["x"]}, mode=None))
-
-    assert selection.config.model_dump(mode="json") == {
-        "provider": "langgenius/openai/openai",
-        "model": "gpt-5-scripted",
-        "model_type": "llm",
-        "mode": "chat",
-        "completion_params": {"max_tokens": 100},
-    }
-    assert (selection.context_size, selection.stop, notes) == (400_000, ("x",), [])
 
 
 @pytest.mark.parametrize(

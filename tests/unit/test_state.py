@@ -5,9 +5,7 @@ import hashlib
 import json
 import tracemalloc
 import zlib
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache
-from itertools import pairwise
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,14 +31,26 @@ from internal.memory.state import (
     MAX_ENTRIES,
     MAX_LENGTH,
     MAX_UNPACKED,
-    MAX_WAITING,
     VERSION,
     decode,
     encode,
-    size_of_waiting,
 )
 from tests.support.generators import any_text, json_values
-from tests.support.states import states
+from tests.support.states import (
+    KEPT,
+    WRITERS,
+    call,
+    contexts,
+    emoji,
+    noise,
+    results,
+    state_of,
+    states,
+    texts,
+    turn,
+    turns_of,
+    waiting_calls,
+)
 
 HEAD = "gpt5-agent-state.1."
 CALL = {"id": "a", "provider": "shop", "tool": "order", "arguments": "{}"}
@@ -232,54 +242,6 @@ def test_a_state_of_this_version_is_stored() -> None:
     assert {path.stem for path in STORED.glob("v*.txt")} == {f"v{number}" for number in range(1, VERSION + 1)}
 
 
-KEPT = 1_000
-
-
-@cache
-def noise(length: int, seed: int = 0) -> str:
-    """Text that compresses badly: six bits a character."""
-    return base64.b64encode(hashlib.shake_256(repr(seed).encode()).digest(length)).decode()[:length]
-
-
-@cache
-def emoji(length: int, seed: int = 0) -> str:
-    """Text of four bytes a character."""
-    return "".join(chr(0x1F300 + ord(character)) for character in noise(length, seed))
-
-
-@cache
-def anything(length: int, seed: int = 0) -> str:
-    """Text of any characters but surrogates and NUL, as many in UTF-8 as Unicode has."""
-    digest = hashlib.shake_256(repr(seed).encode()).digest(3 * length)
-    points = (int.from_bytes(digest[start : start + 3]) % 0x10F000 + 1 for start in range(0, 3 * length, 3))
-    return "".join(chr(point + 0x800 if point >= 0xD800 else point) for point in points)
-
-
-@cache
-def escapes(length: int, seed: int = 0) -> str:
-    """Text that is longer in JSON, and longer again in the JSON of a state."""
-    return noise(length, seed).translate({ord(letter): "\"\\\n\x01'/"[number % 6] for number, letter in ALPHABET})
-
-
-ALPHABET = list(enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
-
-
-def call(result: str | None, name: str = "a", arguments: str = "{}") -> CallRecord:
-    return CallRecord(id=name, provider="shop", tool="order", arguments=arguments, result=result)
-
-
-def turn(
-    number: int, results: Iterable[str] = (), context: str = "", question: str = "", answer: str = ""
-) -> list[EntryRecord]:
-    rounds = [RoundRecord(calls=(call(result),)) for result in results]
-    return [UserRecord(text=question or f"Q{number}", context=context), *rounds, AnswerRecord(text=answer or "A")]
-
-
-def state_of(turns: Iterable[Sequence[EntryRecord]], **more: object) -> State:
-    entries = tuple(entry for turn in turns for entry in turn)
-    return State.model_validate({"strategy": "gpt5_react", "entries": entries, **more})
-
-
 def fitted(state: State) -> State:
     """The state as the next run reads it."""
     text = encode(state)
@@ -369,26 +331,6 @@ def test_a_state_that_would_unpack_to_too_much_yields_too() -> None:
     assert [len(result) for result in results(left.entries)[-6:]] == [KEPT] + [200_000] * 5
 
 
-WRITERS = [noise, emoji, anything, escapes]
-
-
-def _canonical(arguments: object) -> str:
-    return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
-
-
-def waiting_calls(write: Callable[[int, int], str], count: int, prefix: str = "call") -> list[CallRecord]:
-    """Calls that are as large as all that wait may be."""
-    calls = list[CallRecord]()
-    for number in range(count):
-        text, most = write(MAX_WAITING // count, number), MAX_WAITING // count
-        name = f"{prefix}_{number}_{hashlib.sha256(b'%d' % number).hexdigest()[:8]}"
-        while (size := size_of_waiting(waiting := call(None, name, _canonical({"a": text})))) > most:
-            assert text, f"{count} calls without arguments are too large"
-            text = text[: min(len(text) - 1, len(text) * most // size)]
-        calls.append(waiting)
-    return calls
-
-
 @pytest.mark.parametrize("write", WRITERS, ids=lambda write: write.__name__)
 @pytest.mark.parametrize("count", [1, 300])
 def test_calls_that_wait_never_yield(write: Callable[[int, int], str], count: int) -> None:
@@ -473,21 +415,3 @@ def test_whatever_yields_does_so_in_this_order(sizes: list[TurnSizes], write: Ca
     if gone > max(len(turns) - 3, 0):
         assert not any(last)
     assert [texts(now) for now, _ in pairs[:-1]] == [texts(was) for _, was in pairs[:-1]]
-
-
-def turns_of(state: State) -> list[list[EntryRecord]]:
-    starts = [number for number, entry in enumerate(state.entries) if isinstance(entry, UserRecord)]
-    return [list(state.entries[start:end]) for start, end in pairwise([*starts, len(state.entries)])]
-
-
-def texts(entries: Iterable[EntryRecord]) -> list[str]:
-    return [entry.text for entry in entries if isinstance(entry, UserRecord | AnswerRecord)]
-
-
-def contexts(entries: Iterable[EntryRecord]) -> list[str]:
-    return [entry.context for entry in entries if isinstance(entry, UserRecord)]
-
-
-def results(entries: Iterable[EntryRecord]) -> list[str]:
-    rounds = (entry for entry in entries if isinstance(entry, RoundRecord))
-    return [call.result or "" for entry in rounds for call in entry.calls]

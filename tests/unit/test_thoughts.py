@@ -170,29 +170,6 @@ def write(stream: TextStream, steps: list[tuple[str, str]]) -> str:
     return "".join([*written, stream.finish()])
 
 
-WRITTEN: list[tuple[list[tuple[str, str]], str]] = [
-    (
-        [("thought", "one"), ("thought", " two"), ("new_paragraph", ""), ("answer", "It is y.")],
-        "<think>\none two\n</think>\n\nIt is y.",
-    ),
-    ([("answer", "a"), ("thought", "b")], "a\n<think>\nb\n</think>\n"),
-    ([("thought", "a"), ("answer", "b")], "<think>\na\n</think>\nb"),
-    ([("new_paragraph", ""), ("answer", "a\n"), ("new_paragraph", ""), ("new_paragraph", "")], "a\n\n"),
-    (
-        [("remark", "Used a."), ("remark", "Used b."), ("thought", "hm"), ("remark", "Used c."), ("answer", "Yes.")],
-        "<think>\nUsed a.\n\nUsed b.\n\nhm\n</think>\nYes.\n<think>\nUsed c.\n</think>\n",
-    ),
-    ([("host", ""), ("answer", "a"), ("answer", "b")], f"{HOSTS_LINE}\nab"),
-    ([("answer", "a\n"), ("host", ""), ("host", "")], f"a\n{HOSTS_LINE}\n{HOSTS_LINE}"),
-    ([("answer", "a"), ("host", ""), ("new_paragraph", ""), ("answer", "b")], f"a\n{HOSTS_LINE}\n\nb"),
-]
-
-
-@pytest.mark.parametrize(("steps", "text"), WRITTEN)
-def test_thoughts_are_in_blocks_of_their_own_lines(steps: list[tuple[str, str]], text: str) -> None:
-    assert write(TextStream(), steps) == text
-
-
 @given(STEPS)
 def test_text_that_the_host_adds_has_its_own_line(steps: list[tuple[str, str]]) -> None:
     lines = write(TextStream(), steps).split("\n")
