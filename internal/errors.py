@@ -42,7 +42,7 @@ type Note = Callable[[Sentence], None]
 
 
 class StopReason(StrEnum):
-    """What ended the tool phase; the last four say it of the final turn and win."""
+    """What ended the tool phase; the last four describe the final turn, and take precedence."""
 
     ANSWERED = "answered"
     ITERATION_LIMIT = "iteration_limit"

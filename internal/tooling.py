@@ -133,7 +133,7 @@ NOTHING: Any = object()  # None is a value
 
 
 def converted(value: object, kind: str, *, is_whole: bool) -> object:
-    """The value as the type, NOTHING when it cannot be."""
+    """The value converted to this JSON type, or NOTHING if that is impossible."""
     if isinstance(value, str):
         said = _said(value)
         said = int(said) if kind == "integer" and isinstance(said, float) and said.is_integer() else said

@@ -227,7 +227,7 @@ ANSWER_TOOL_NOT_RUN = (
 ANSWER_NOT_TAKEN = "not taken: another call of this turn waits for the user's approval, so the answer is not due yet"
 CONFIDENTIAL_CANNOT_WAIT = (
     "not run: this call has to wait for the user's approval, and a call that waits is stored, which a secret value "
-    "must not be. Leave the secret out; such a value belongs into the settings of the tool in the node."
+    "must not be. Leave the secret out; such a value belongs in the settings of the tool in the node."
 )
 DOUBLE_CANNOT_WAIT = (
     "not run: this call has to wait for the user's approval, and the node has this tool twice, with nothing that "

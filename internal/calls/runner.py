@@ -1,4 +1,4 @@
-"""The calls of a turn are answered: jobs run side by side, each has one result, and later rounds read it.
+"""The calls of a turn are answered: jobs run side by side, each has one result, which the model reads in later rounds.
 
 A call that is still running at the deadline is given up and counts as timed out. No call is repeated, whatever its
 error says: that is the tool's own word, and it may have acted before it failed.

@@ -246,7 +246,7 @@ class HostSession:
             yield from map(wellformed_message, batch)
 
     def _bound_silence(self, most: float) -> None:
-        """Set the SDK's own limit on silence, which calls that start later obey, in whole seconds."""
+        """Set the SDK's own limit on silence, in whole seconds; it holds for every call that starts afterwards."""
         self._session.max_invocation_timeout = max(1, math.ceil(min(most, self._longest_silence)))
 
 

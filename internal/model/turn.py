@@ -84,7 +84,7 @@ class ModelCaller:
     budget: Budget
     summaries: Summaries
     stop: tuple[str, ...] = ()
-    """Stop words for the node's own model; a hit discards tool calls, so only a run that offers no tool has any."""
+    """Stop words for the node's own model; a hit discards tool calls, so only a run without tools has any."""
 
     def offering(self, toolbox: Toolbox) -> "ModelCaller":
         """The same with these tools in every request."""

@@ -341,7 +341,7 @@ def _branches(error: ValidationError) -> list[list[ValidationError]]:
 
 
 def _telling(error: ValidationError) -> int:
-    """Which error of a place is said: one that names all the values, then one that names the type, then any other."""
+    """Of several errors at one place, first the one that names all values, then the one that names the type."""
     # The library looks at "unevaluated…" first; whether it fails depends on all the others.
     name = error.kind.name
     return 3 if name.startswith("unevaluated") else {"const": 0, "enum": 0, "type": 1}.get(name, 2)

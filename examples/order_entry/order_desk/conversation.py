@@ -1,7 +1,7 @@
 """Conversations: messages with their data, and what the agent goes on from after a restart; both are in the database.
 
 A message's data keeps what the front end sent apart from what the back end adds. Results of tools on their way and
-what the agent remembers do not belong into it.
+what the agent remembers do not belong in it.
 """
 
 import json
