@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from devhost.evaluation.checks import Call, Expected, Observed, checks, judged
+from devhost.evaluation.checks import Expected, Observed, judged
+from devhost.evaluation.expected import Call
 from devhost.models.scripted.model import ScriptedModel
 
 SEEN = Observed(
@@ -23,7 +24,7 @@ SCHEMA = {"type": "object", "properties": {"topic": {"enum": ["login"]}}, "requi
 
 
 def failed(expected: dict[str, Any], observed: Observed = SEEN) -> list[str]:
-    return [check.name for check in checks(Expected.model_validate(expected), observed) if not check.passed]
+    return [check.name for check in Expected.model_validate(expected).checks(observed) if not check.passed]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from devhost.flow.cases import Outcome, checks
 from devhost.flow.document import FlowFile
-from devhost.flow.expectations import FlowExpected
+from devhost.flow.script import FlowExpected
 from devhost.flow.turn import FlowEnded, NodeEnded
 from devhost.node.outputs.outputs import NodeOutputs
 from devhost.node.outputs.run import CallsMade, Run

@@ -11,7 +11,8 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from devhost.errors import SuiteError
-from devhost.evaluation.checks import Check, Observed
+from devhost.evaluation.checks import Observed
+from devhost.evaluation.expected import Check
 from devhost.text import Secrets, describe
 from devhost.trace.tail import Growing, NumberedLine
 

@@ -9,7 +9,8 @@ from typing import Protocol
 
 from devhost.conversation import Conversation, CountingModel, play
 from devhost.errors import PluginLostError
-from devhost.evaluation.checks import Check, Observed, checks, judged
+from devhost.evaluation.checks import Observed, judged
+from devhost.evaluation.expected import Check
 from devhost.evaluation.plan import Planned
 from devhost.evaluation.results import Result, ResultsFile
 from devhost.host.host import Host
@@ -41,7 +42,7 @@ def run_once(host: Host, planned: Planned, models: Models) -> Result:
     follow_ups = planned.scenario.follow_ups(planned.question) if scripted else ()
     turns = play(conversation, planned.question, follow_ups, choose)
     observed = Observed.of([turn.run for turn in turns(host, _ignore)])
-    found = [*checks(planned.case.expect, observed), *_judgement(planned, observed, models.judging)]
+    found = [*planned.case.expect.checks(observed), *_judgement(planned, observed, models.judging)]
     if planned.strict:
         found.append(Check("rules of Dify", "none is broken", ", ".join(observed.findings)))
     return Result(

@@ -12,11 +12,11 @@ from pydantic import BeforeValidator, Field, PositiveInt, ValidationError
 from pydantic_core import ErrorDetails
 
 from devhost.errors import SuiteError
-from devhost.evaluation.checks import (
+from devhost.evaluation.checks import Expected
+from devhost.evaluation.expected import (
     Bounds,
     CallsExpected,
     Checked,
-    Expected,
     JudgeExpected,
     SourcesExpected,
     TextExpected,

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Self
 
 from devhost.errors import FlowFileError, ScriptError
-from devhost.evaluation.checks import Call, Check, Observed, call_checks
+from devhost.evaluation.checks import Observed
+from devhost.evaluation.expected import Call, Check, Missing, ValueExpected, found_at
 from devhost.files import LocalFile, local_files
 from devhost.flow.chat import FlowConversation
 from devhost.flow.document import FlowFile
 from devhost.flow.environment import load_engine
-from devhost.flow.expectations import FlowExpected, Missing, NodeExpected, ValueExpected, found_at, value_checks
 from devhost.flow.forms import Answers, Ask, GivenAnswers, scripted_answers, together
 from devhost.flow.inputs import filled_inputs, with_read_files
 from devhost.flow.outside import NOTHING, Allowed
-from devhost.flow.script import FlowScript, Knowledge, ScriptedModels, TurnScript
+from devhost.flow.script import FlowExpected, FlowScript, Knowledge, NodeExpected, ScriptedModels, TurnScript
 from devhost.flow.turn import FlowEnded, FlowEvent, ModelOfNode, NodeEnded, Surroundings
 from devhost.flow.view import PlayedTurn, watched
 from devhost.host.host import ToolHost
@@ -124,7 +124,7 @@ def _calls(ended: NodeEnded) -> tuple[Call, ...]:
 def checks(expected: FlowExpected, outcome: Outcome, file: FlowFile) -> Iterator[Check]:
     yield _status("status", expected.status, outcome.status, outcome.error)
     if expected.error is not None:
-        yield from value_checks("error", expected.error, outcome.error)
+        yield from expected.error.checks("error", outcome.error)
     if expected.answer is not None:
         yield from _values("", {"answer": expected.answer}, outcome.outputs)
     yield from _values("output ", expected.outputs, outcome.outputs)
@@ -147,10 +147,10 @@ def _node(expected: NodeExpected, outcome: NodeOutcome | None, ran: str) -> Iter
     if expected.status:
         yield _status("status", expected.status, outcome.status, outcome.error)
     if expected.error is not None:
-        yield from value_checks("error", expected.error, outcome.error)
+        yield from expected.error.checks("error", outcome.error)
     yield from _values("output ", expected.outputs, outcome.outputs)
     if expected.calls is not None:
-        yield from call_checks(expected.calls, outcome.calls)
+        yield from expected.calls.checks(outcome.calls)
 
 
 def _status(name: str, expected: tuple[str, ...], found: str, error: str) -> Check:
@@ -164,7 +164,7 @@ def _values(place: str, expected: Mapping[str, ValueExpected], values: Mapping[s
         if isinstance(found, Missing):
             yield Check(f"{place}{path}", "a value", str(found))
         else:
-            yield from value_checks(f"{place}{path}", of_value, found)
+            yield from of_value.checks(f"{place}{path}", found)
 
 
 # Plays a case, a flow's script that names its flow, beside what it expects.

@@ -1,4 +1,4 @@
-"""A flow's script: what the user says, how the models answer, which segments are found."""
+"""A flow's script: what the user says, how the models answer, which segments are found, and what is expected."""
 
 import hashlib
 import uuid
@@ -9,8 +9,8 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from devhost.errors import DeclarationError, ParameterError, ScriptError
+from devhost.evaluation.expected import CallsExpected, Checked, Texts, ValueExpected, listed
 from devhost.flow.document import FlowFile, FlowNode
-from devhost.flow.expectations import FlowExpected
 from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.script import (
     BesideTheScript,
@@ -24,6 +24,7 @@ from devhost.models.scripted.script import (
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import pairs
 from devhost.text import describe, load_yaml, read_yaml
+from devhost.trace.flow import FlowStatus, NodeStatus
 
 NODE_TYPE = "knowledge-retrieval"
 
@@ -128,6 +129,54 @@ def retrieved(knowledge: Knowledge, node: FlowNode) -> Sequence[JsonObject]:
 def _id(kind: str, name: str) -> str:
     """The same for the same name, so that two runs are alike."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"devhost:{kind}:{name}"))
+
+
+# What a turn is expected to be, in the words of `devhost.evaluation`.
+
+
+def _equal_value(value: object) -> object:
+    """A value alone must be equal."""
+    return value if isinstance(value, dict) else {"equals": value}
+
+
+type _NodeStatuses = Annotated[tuple[NodeStatus, ...], BeforeValidator(listed)]
+type _FlowStatuses = Annotated[tuple[FlowStatus, ...], BeforeValidator(listed)]
+type _Value = Annotated[ValueExpected, BeforeValidator(_equal_value)]
+type _Values = Mapping[str, _Value]
+
+
+class NodeExpected(Checked):
+    """Of several runs of the node in one turn, the last; the calls are those of all its runs."""
+
+    status: _NodeStatuses = ()
+    """Any of these."""
+    error: _Value | None = None
+    outputs: _Values = Field(default_factory=dict)
+    """By name; `plan.0` and `structured_output.topic` name what is inside one."""
+    calls: CallsExpected | None = None
+    """The tool calls of an Agent node."""
+
+
+class FlowExpected(Checked):
+    status: _FlowStatuses = ("succeeded", "partial-succeeded")
+    """Any of these."""
+    error: _Value | None = None
+    answer: _Value | None = None
+    """Of a chatflow."""
+    outputs: _Values = Field(default_factory=dict)
+    """Of the flow: what its End node lists."""
+    conversation: _Values = Field(default_factory=dict)
+    """The conversation variables after the turn."""
+    ran: Texts = ()
+    """Nodes, by id or title."""
+    not_run: Texts = ()
+    nodes: Mapping[str, NodeExpected] = Field(default_factory=dict)
+    """By id or title; a node that is expected something of must have run."""
+
+    def named(self) -> Iterator[tuple[str, str]]:
+        """The nodes, each with the key that names it."""
+        for key, names in (("ran", self.ran), ("not_run", self.not_run), ("nodes", self.nodes)):
+            yield from ((key, name) for name in names)
 
 
 # A flow's script: what a user says, turn by turn, and how the scripted models of the flow's nodes answer.

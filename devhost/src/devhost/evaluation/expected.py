@@ -1,0 +1,312 @@
+"""What a case expects of a run, or of a turn of a flow, as pydantic checks it, and whether what was found fits."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+import jsonschema_rs
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, NonNegativeFloat, model_validator
+from pydantic_core import PydanticCustomError
+
+from devhost.models.scripted.script import SomeTurns, Words, one_sentence
+from devhost.protocol.wire import JsonObject
+from devhost.text import json_value, validator_of
+
+# One expectation and what came of it.
+
+
+@dataclass(frozen=True)
+class Check:
+    name: str
+    """The expectation's key in words, such as `text contains`."""
+    expected: str
+    found: str = ""
+    """What was there instead; empty if the run fits."""
+    remark: str = ""
+    """Such as the reason of a judge."""
+
+    @property
+    def passed(self) -> bool:
+        return not self.found
+
+    @property
+    def sentence(self) -> str:
+        """For a check that failed."""
+        return f"{self.name}: expected {self.expected}; found {self.found}"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool call that reached its tool."""
+
+    name: str
+    arguments: JsonObject
+    """As the tool got them."""
+
+    def __str__(self) -> str:
+        return f"{self.name}({json.dumps(self.arguments, ensure_ascii=False)})"
+
+
+# The parts of an expectation. Each says whether what was found fits.
+
+
+class Checked(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise PydanticCustomError("pattern", "not a regular expression: {error}", {"error": str(error)}) from error
+    return text
+
+
+def _schema(schema: dict[str, Any]) -> dict[str, Any]:
+    try:
+        validator_of(schema)
+    except ValueError as error:
+        raise PydanticCustomError("json_schema", "not a JSON Schema: {error}", {"error": str(error)}) from error
+    return schema
+
+
+def listed(value: object) -> object:
+    return [value] if isinstance(value, str | dict) else value
+
+
+def _bounds(value: object) -> object:
+    """A number alone is the upper bound."""
+    return {"at_most": value} if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _named(value: object) -> object:
+    """`search` and `{search: {language: ja}}`."""
+    match value:
+        case str():
+            return {"name": value}
+        case dict() if len(value) == 1 and isinstance(next(iter(value.values())), dict):
+            ((name, arguments),) = value.items()
+            return {"name": name, "arguments": arguments}
+        case _:
+            raise PydanticCustomError("call", "should be a tool's name, or {NAME: {ARGUMENT: VALUE}}")
+
+
+type Texts = Annotated[tuple[Words, ...], one_sentence("should be a text, or a list of texts"), BeforeValidator(listed)]
+type _Schema = Annotated[dict[str, Any], AfterValidator(_schema), BeforeValidator(json_value)]
+
+
+NO_TEXT = "no text"
+LONGEST = 600
+"""Characters of a value in a sentence."""
+
+
+class _OfText(Checked):
+    contains: Texts = ()
+    lacks: Texts = ()
+    matches: Annotated[tuple[Annotated[str, AfterValidator(_pattern)], ...], BeforeValidator(listed)] = ()
+    """Regular expressions of Python, searched anywhere; `^` and `$` match at each line."""
+    json_schema: _Schema | None = None
+    """The text is JSON that fits."""
+
+    def _of_parts(self, name: str, text: str) -> Iterator[Check]:
+        said = text or NO_TEXT
+        for part in self.contains:
+            yield Check(f"{name} contains", part, "" if part in text else said)
+        for part in self.lacks:
+            yield Check(f"{name} lacks", part, said if part in text else "")
+        for pattern in self.matches:
+            yield Check(f"{name} matches", pattern, "" if re.search(pattern, text, re.MULTILINE) else said)
+        if self.json_schema is not None:
+            schema = json.dumps(self.json_schema)
+            yield Check(f"{name} fits the JSON Schema", schema, _misfit(self.json_schema, text))
+
+
+def _misfit(schema: dict[str, object], text: str) -> str:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return f"not JSON: {text}"
+    try:
+        validator_of(schema).validate(value)
+    except jsonschema_rs.ValidationError as error:
+        return f"{error.message}, in {text}"
+    return ""
+
+
+class TextExpected(_OfText):
+    """Of the answer of a run."""
+
+    equals: Words | None = None
+
+    def checks(self, name: str, text: str) -> Iterator[Check]:
+        yield from self._of_parts(name, text)
+        if self.equals is not None:
+            yield Check(f"{name} equals", self.equals, "" if text == self.equals.strip() else text or NO_TEXT)
+
+
+class ValueExpected(_OfText):
+    """Of a value in JSON: `equals` compares it, and the rest is about a text, or the JSON of another value."""
+
+    equals: Annotated[Any, BeforeValidator(json_value)] = None
+    """Null is a value, too."""
+
+    def checks(self, name: str, value: object) -> Iterator[Check]:
+        text = value if isinstance(value, str) else _written(value)
+        if "equals" in self.model_fields_set:
+            same = _same(self.equals, value)
+            yield Check(f"{name} equals", _written(self.equals), "" if same else _short(_written(value)))
+        for check in self._of_parts(name, text):
+            yield replace(check, found=_short(check.found))
+
+
+def _same(expected: object, value: object) -> bool:
+    """The line break at the end of a text in YAML does not count; true is not 1."""
+    if isinstance(expected, str) and isinstance(value, str):
+        return expected.strip() == value.strip()
+    return _written(expected) == _written(value)
+
+
+def _written(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+@dataclass(frozen=True)
+class Missing:
+    there_are: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"nothing; there are: {', '.join(self.there_are) or 'none'}"
+
+
+def found_at(values: Mapping[str, object], path: str) -> object:
+    """The value at a path such as `plan.0`; else `Missing`, with the names at the place where the path ends."""
+    found: object = values
+    for name in path.split("."):
+        inside = _parts(found)
+        if name not in inside:
+            return Missing(tuple(inside))
+        found = inside[name]
+    return found
+
+
+def _parts(value: object) -> Mapping[str, object]:
+    match value:
+        case dict():
+            return {str(key): inside for key, inside in value.items()}
+        case list() | tuple():
+            return {str(number): inside for number, inside in enumerate(value)}
+        case _:
+            return {}
+
+
+class ExpectedCall(Checked):
+    name: str
+    arguments: Annotated[dict[str, Any], BeforeValidator(json_value)] = Field(default_factory=dict)
+    """Those that matter, with their values; the tool may have been given others too."""
+
+    def fits(self, call: Call) -> bool:
+        given = call.arguments
+        return self.name == call.name and all(
+            name in given and given[name] == value for name, value in self.arguments.items()
+        )
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
+        return f"{self.name}({given})" if given else self.name
+
+
+type _Calls = Annotated[tuple[Annotated[ExpectedCall, BeforeValidator(_named)], ...], BeforeValidator(listed)]
+
+
+class CallsExpected(Checked):
+    exactly: _Calls | None = None
+    """These and no others, in this order."""
+    in_order: _Calls = ()
+    """These in this order; others may stand between them."""
+    at_least: _Calls = ()
+    never: _Calls = ()
+
+    @property
+    def every(self) -> tuple[ExpectedCall, ...]:
+        return (*(self.exactly or ()), *self.in_order, *self.at_least, *self.never)
+
+    def checks(self, calls: Sequence[Call]) -> Iterator[Check]:
+        made = _in_a_row(calls)
+        if self.exactly is not None:
+            same = len(calls) == len(self.exactly) and all(map(ExpectedCall.fits, self.exactly, calls))
+            yield Check("calls exactly", _in_a_row(self.exactly), "" if same else made)
+        if self.in_order:
+            following = iter(calls)
+            found = all(any(each.fits(call) for call in following) for each in self.in_order)
+            yield Check("calls in order", _in_a_row(self.in_order), "" if found else made)
+        if self.at_least:
+            yield Check("calls at least", _in_a_row(self.at_least), "" if _among(self.at_least, calls) else made)
+        for never in self.never:
+            made_anyway = [call for call in calls if never.fits(call)]
+            yield Check("calls never", str(never), _in_a_row(made_anyway) if made_anyway else "")
+
+
+def _in_a_row(calls: Sequence[Call | ExpectedCall]) -> str:
+    return ", ".join(map(str, calls)) or "no call"
+
+
+def _among(expected: Sequence[ExpectedCall], calls: Sequence[Call]) -> bool:
+    """Whether each expected call has a call of its own: a search of augmenting paths in a bipartite graph."""
+    taken: dict[int, int] = {}
+
+    def place(wanted: int, tried: set[int]) -> bool:
+        for number, call in enumerate(calls):
+            if number not in tried and expected[wanted].fits(call):
+                tried.add(number)
+                if number not in taken or place(taken[number], tried):
+                    taken[number] = wanted
+                    return True
+        return False
+
+    return all(place(wanted, set()) for wanted in range(len(expected)))
+
+
+class Bounds(Checked):
+    at_least: NonNegativeFloat | None = None
+    at_most: NonNegativeFloat | None = None
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "Bounds":
+        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
+            raise PydanticCustomError("bounds", "at_least is above at_most")
+        return self
+
+    def checks(self, name: str, value: float) -> Iterator[Check]:
+        if self.at_least is not None:
+            yield Check(name, f"at least {self.at_least:,g}", "" if value >= self.at_least else f"{value:,g}")
+        if self.at_most is not None:
+            yield Check(name, f"at most {self.at_most:,g}", "" if value <= self.at_most else f"{value:,g}")
+
+
+type BoundsOrMost = Annotated[Bounds, BeforeValidator(_bounds)]
+
+
+class SourcesExpected(Checked):
+    cited: Texts = ()
+    """Each is part of the title or the document of a source that the answer cites."""
+    at_least: Annotated[int, Field(ge=0)] | None = None
+    at_most: Annotated[int, Field(ge=0)] | None = None
+
+    def checks(self, cited: Sequence[str]) -> Iterator[Check]:
+        found = ", ".join(cited) or "none"
+        for part in self.cited:
+            yield Check("sources cited", part, "" if any(part in source for source in cited) else found)
+        yield from Bounds(at_least=self.at_least, at_most=self.at_most).checks("sources cited", len(cited))
+
+
+class JudgeExpected(Checked):
+    rubric: Annotated[str, Field(min_length=1)]
+    """What a good answer is, for the model that judges."""
+    turns: SomeTurns | None = None
+    """What a scripted judge says; `when` is searched in the question and answer that it reads."""
