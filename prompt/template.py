@@ -280,6 +280,7 @@ PICTURE_IN_TEXT = "picture {number}"
 PICTURE_ELSEWHERE = "only its address is known here"
 PICTURE_TOO_LARGE = "larger than 2.25 MiB"
 PICTURE_TYPE = "models cannot take the type {kind}"
+PICTURE_BROKEN = "its bytes are not of the type {kind}"
 PICTURE_BEYOND = "at most {most} are shown in a round"
 
 NO_OUTPUT = "(no output)"

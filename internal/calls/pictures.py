@@ -43,7 +43,9 @@ class Picture(NamedTuple):
                 if seen in VISIBLE_TYPES and len(data) <= MAX_FILE_BYTES:
                     return cls(name, content_of("image", data, seen, name))
                 kind = seen if seen.startswith("image/") else kind
-                why = template.PICTURE_TOO_LARGE if seen in VISIBLE_TYPES else template.PICTURE_TYPE.format(kind=kind)
+                why = template.PICTURE_TYPE.format(kind=kind)
+                if kind in VISIBLE_TYPES:
+                    why = template.PICTURE_TOO_LARGE if seen == kind else template.PICTURE_BROKEN.format(kind=kind)
                 return cls(name, None, why) if kind.startswith("image/") else None
 
     def left_out(self) -> "Picture":

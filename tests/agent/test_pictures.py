@@ -87,6 +87,7 @@ def test_every_picture_that_stays_out_is_named() -> None:
     others = [
         blob("huge.png", PNG + bytes(MAX_FILE_BYTES)),
         blob("logo.svg", b"<svg/>", "image/svg+xml"),
+        blob("error.png", b"Not found."),
         hosted("kept.png", "image/png"),
         hosted("kept.pdf", "application/pdf"),
         {"type": "image", "message": {"text": "https://a.example/b.png"}, "meta": None},
@@ -106,6 +107,7 @@ def test_every_picture_that_stays_out_is_named() -> None:
     assert shown[-1].splitlines() == [
         f"Not shown to you: huge.png from first: {template.PICTURE_TOO_LARGE}",
         "Not shown to you: logo.svg from first: models cannot take the type image/svg+xml",
+        "Not shown to you: error.png from first: its bytes are not of the type image/png",
         f"Not shown to you: kept.png from first: {template.PICTURE_ELSEWHERE}",
         f"Not shown to you: https://a.example/b.png from first: {template.PICTURE_ELSEWHERE}",
         f"Not shown to you: b.jpg from second: {BEYOND}",

@@ -64,10 +64,13 @@ def with_memory(
 
 
 def test_older_rounds_are_summarised_by_a_call_without_tools_and_the_newest_stays() -> None:
-    outcome = in_rounds(summarises, ANSWER)
+    limited = model(context_size=6_000, completion_params={"max_tokens": 500})
+
+    outcome = in_rounds(summarises, ANSWER, model=limited)
 
     (asked,) = requests_of(outcome, summaries=True)
     assert not asked["tools"]
+    assert [request["completion_params"] for request in outcome.model.requests] == [{"max_tokens": 500}] * 4
     assert [message["role"] for message in asked["prompt_messages"]] == ["system", "user"]
     content = asked["prompt_messages"][1]["content"]
     assert "[call of search]\n" in content
