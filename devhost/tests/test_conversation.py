@@ -315,7 +315,7 @@ def test_another_question_is_asked_alone(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_alone_has_to_leave_something_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(script(tmp_path, []), "--alone") == 2
-    assert "--alone: the script has no `then`" in capsys.readouterr().err
+    assert "--alone: the script has nothing for puppet after its question" in capsys.readouterr().err
 
 
 def test_the_scripts_own_question_plays_the_conversation_unless_it_is_asked_alone(
@@ -343,7 +343,7 @@ def test_a_scripts_conversation_ends_with_a_turn_that_fails(tmp_path: Path, caps
 
     shown = capsys.readouterr().out
     assert "This run called no tool, so the calls still wait." in shown
-    assert "The conversation ends here; of the script's messages, 2 were not said." in shown
+    assert "The conversation ends here: 2 further messages of the script were not said." in shown
     assert "\nquestion  one\n" in shown
     assert "\nquestion  two\n" not in shown
 

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from devhost.models.scripted.model import ScriptedModel
-from devhost.node.outputs.outputs import AgentLog, Finding, IconLookups, NodeOutputs, spent
+from devhost.node.outputs.outputs import AgentLog, Finding, NodeOutputs, spent
 from devhost.node.outputs.run import CallsMade, NodeError, Run, RunError
 from devhost.terminal import run_view
 from devhost.terminal.chat_view import ChatView
@@ -44,12 +44,15 @@ def run(**changes: object) -> Run:
     outputs = NodeOutputs(
         text="",
         files=[],
-        json=[*(entry.stored() for entry in log.entries.values()), [1, {"a": "b"}]],
+        json=[
+            *(entry.stored() for entry in log.entries.values()),
+            [1, {"a": "b"}],
+            {"summary": {"rounds": 2, "why": "answered"}, "again": {"stop_reason": "answered"}},
+        ],
         usage=USAGE,
         variables={"sources": [{"number": 1, "title": "Manual", "cited": True}, "odd"], "stop_reason": "answered"},
         logs=log.roots(),
         dropped_retriever_resources=2,
-        icon_lookups=IconLookups.of(3),
     )
     values: dict[str, Any] = {
         "strategy": "s",
@@ -93,8 +96,8 @@ def test_piped_it_is_plain_and_complete() -> None:
         "log-left-open: log 'ROUND 1' was never finished",
         "json ─",
         '[1, {"a": "b"}]',
+        '\n{"summary": {"rounds": 2}}\n',  # what repeats a variable is left out
         "In Dify: all versions today drop retriever resources; this run sent 2.",
-        "In Dify: the icons of the log take 5 × list_plugins and 3 × list_builtin_tools.",
         "turns that no model call asked for: 1",
         "finished in 1.23 s",
     ):

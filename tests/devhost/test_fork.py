@@ -74,6 +74,14 @@ def test_without_a_round_the_rounds_are_listed(trace: Path, capsys: pytest.Captu
     ]
 
 
+def test_a_change_says_that_recorded_turns_stay_the_same(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = "Recorded turns stay the same whatever you change."
+    assert main(["fork", str(trace), "--at", "1", "--instruction", "Answer in one sentence."]) == 0
+    assert said in capsys.readouterr().out
+    assert main(["fork", str(trace), "--at", "1"]) == 0
+    assert said not in capsys.readouterr().out
+
+
 def test_a_changed_instruction_is_marked_in_the_prompt_and_the_rest_is_as_recorded(trace: Path, fork: Fork) -> None:
     told = fork(trace, "--at", "1", "--instruction", "Answer in one sentence.")
 

@@ -193,10 +193,11 @@ class ChooseModel[M](Protocol):
         ...
 
 
-def refuse_alone(then: Sequence[object]) -> None:
+def refuse_alone(then: Sequence[object], strategy: str = "") -> None:
     """ParameterError if --alone has nothing to leave out; `then`: what the script's user says after its question."""
     if not then:
-        raise ParameterError("--alone: the script has no `then`, so nothing follows its question: leave --alone out")
+        of_strategy = f" for {strategy}" if strategy else ""
+        raise ParameterError(f"--alone: the script has nothing{of_strategy} after its question: leave --alone out")
 
 
 @dataclass(frozen=True)
@@ -241,7 +242,10 @@ def _of_model(model: CountingModel, run: Run) -> str:
 
 
 def _unsaid(run: Run, left: int) -> str:
-    return f"The conversation ends here; of the script's messages, {left} were not said." if run.error and left else ""
+    if run.error is None or not left:
+        return ""
+    unsaid = f"{left} further messages of the script were" if left > 1 else "one further message of the script was"
+    return f"The conversation ends here: {unsaid} not said."
 
 
 def conversation_report(reports: Sequence[JsonObject]) -> JsonObject:

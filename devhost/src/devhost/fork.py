@@ -165,6 +165,11 @@ class ForkedModel(ScriptedModel):
         )
 
     @property
+    def is_recorded(self) -> bool:
+        """Whether every turn is one of the recording."""
+        return self._later is None
+
+    @property
     def afterwards(self) -> str:
         left = f"Recorded model turns that no call asked for: {self.remaining}." if self.remaining else ""
         return left if self._later is None else " ".join(filter(None, (left, self._later.afterwards)))

@@ -210,7 +210,7 @@ def run(  # noqa: PLR0913, PLR0917 - one argument per group of options
         return run_again_on_changes(click.get_current_context().obj, asked.sources)
     scenario = asked.read(raw=node.raw, limits=node.limits)
     if options.alone:
-        refuse_alone(() if scenario.script is None else scenario.script.then)
+        refuse_alone(() if scenario.script is None else scenario.script.then, scenario.strategy.identity.name)
     question = scenario.question(options.query)
     scenario.check(question, raw=node.raw)
     guesses = scenario.guesses(question, raw=node.raw)

@@ -33,6 +33,8 @@ class ForkReport:
     ran: tuple[str, ...]
     """The calls of tools that ran."""
     afterwards: str
+    is_recorded: bool
+    """Whether the recording gives all turns of the model."""
 
     @classmethod
     def of(cls, comparison: Comparison, fork: Fork, origin: Origin, model: ForkedModel) -> "ForkReport":
@@ -47,6 +49,7 @@ class ForkReport:
             model.description.notice,
             tuple(f"{call['tool']} {_plain(call['arguments'])}" for call in fork.ran),
             model.afterwards,
+            model.is_recorded,
         )
 
     @property
@@ -59,6 +62,8 @@ class ForkReport:
 
     def sentences(self) -> Iterator[str]:
         """For people, after the tables."""
+        if self.changed and self.is_recorded:
+            yield "Recorded turns stay the same whatever you change. A real model shows what a change leads to."
         if self.ran:
             yield f"Calls that ran: {_counted(self.ran)}."
         if self.not_recorded:

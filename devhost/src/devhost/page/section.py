@@ -48,8 +48,8 @@ COLOURS: dict[SpanKind, tuple[Colour, ...]] = {
     "model": (Colour("model-wait", "model, waiting"), Colour("model", "model, answering")),
     "tool": (Colour("tool", "tool"),),
     "group": (Colour("group", "group of entries"),),
-    "step": (Colour("other", "log entry without a request"),),
-    "moment": (Colour("other", "log entry without a request"),),
+    "step": (Colour("other", "other log entry"),),
+    "moment": (Colour("other", "other log entry"),),
 }
 
 

@@ -24,7 +24,6 @@ from devhost.terminal.tables import (
     heading,
     json_list,
     log_tree,
-    lookups,
     pending_table,
     preview,
     printable,
@@ -103,8 +102,6 @@ class RunView(View):
         self._console.print(Rule(style="dim"))
         if dropped := run.outputs.dropped_retriever_resources:
             self.note(f"In Dify: all versions today drop retriever resources; this run sent {dropped:,}.")
-        if run.outputs.icon_lookups.list_builtin_tools:
-            self.note(f"In Dify: the icons of the log take {lookups(run.outputs.icon_lookups)}.")
         if model_note:
             self.note(model_note)
         if run.error is None:

@@ -15,7 +15,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from devhost.models.backend import ModelDescription
-from devhost.node.outputs.outputs import Finding, IconLookups, LogEntry
+from devhost.node.outputs.outputs import Finding, LogEntry
 from devhost.node.outputs.run import NodeError, RunError, plugin_error
 from devhost.protocol.wire import JsonObject
 from devhost.words import counted, price_text
@@ -233,10 +233,6 @@ def usage_line(usage: object) -> Text:
             )
         case _:
             return Text(printable(usage if isinstance(usage, str) else preview(usage)))
-
-
-def lookups(found: IconLookups) -> str:
-    return f"{found.list_plugins:,} × list_plugins and {found.list_builtin_tools:,} × list_builtin_tools"
 
 
 def findings_list(findings: Sequence[Finding]) -> RenderableType:

@@ -210,6 +210,16 @@ class IconLookups:
         return cls(rows + 2, rows)
 
 
+def _without(value: object, variables: JsonObject) -> object:
+    """An object without the keys whose values are those of variables, and without what is then empty."""
+    if not isinstance(value, dict) or not value:
+        return value
+    if value == variables:
+        return {}
+    known = [each for each in variables.values() if each not in (None, "", [], {})]
+    return {key: rest for key, item in value.items() if item not in known and (rest := _without(item, variables)) != {}}
+
+
 @dataclass(frozen=True)
 class NodeOutputs:
     """The outputs of an Agent node, by the names that other nodes refer to, and its log tree."""
@@ -229,10 +239,10 @@ class NodeOutputs:
     def json_of_strategy(self) -> list[Any]:
         """The strategy's objects: without log entries, which come first, and without the placeholder for no JSON.
 
-        An object that repeats the variables is left out, too: they are shown by themselves.
+        What repeats a variable is left out, too, at any depth: variables are shown by themselves.
         """
-        not_shown: tuple[JsonObject, ...] = ({"data": []}, {"variables": self.variables})
-        return [value for value in self.json[_count(self.logs) :] if value not in not_shown]
+        values = (_without(value, self.variables) for value in self.json[_count(self.logs) :] if value != {"data": []})
+        return [value for value in values if value != {}]
 
     @property
     def pending_calls(self) -> list[Any]:
