@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from internal.budget import MAX_LOOKUP_TURNS
 from internal.memory.records import MAX_FOUND_TOOLS, State, ToolRecord
 from internal.memory.state import decode, encode
 from prompt import template
@@ -136,13 +135,6 @@ def test_what_finds_nothing_and_what_does_not_exist_is_told() -> None:
     assert unknown.startswith("there is not a tool named get_wether; the nearest are: get_weather, filler_")
     assert unknown.count(", ") == 7
     assert log_of(outcome, "CALL find_tools")["status"] == "error"
-
-
-def test_looking_up_ends_after_so_many_turns() -> None:
-    outcome = find_run([*[finds("weather")] * MAX_LOOKUP_TURNS, finds("weather"), ANSWER], maximum_iterations=1)
-
-    assert outcome.tool_results(MAX_LOOKUP_TURNS + 1) == [template.NO_MORE_LOOKUPS.format(name="find_tools")]
-    assert outcome.stop_reason == "iteration_limit"
 
 
 def test_found_tools_stand_behind_all_others() -> None:

@@ -19,22 +19,7 @@ from tests.support.clock import FakeTime
 from tests.support.host import Json
 from tests.support.run import Outcome, run
 from tests.support.scenes import ANSWER, search
-from tests.support.wire import calls, model, parameter, replies, says, tool
-
-KNOWLEDGE = {
-    "metadata": {
-        "_source": "knowledge",
-        "dataset_id": "ds",
-        "dataset_name": "Manuals",
-        "document_id": "doc-1",
-        "document_name": "Manual",
-        "segment_id": "seg-1",
-        "score": 0.83,
-        "position": 1,
-    },
-    "title": "Manual",
-    "content": "Press the red button.",
-}
+from tests.support.wire import KNOWLEDGE, calls, model, parameter, replies, says, tool
 
 
 @pytest.mark.parametrize(
@@ -46,7 +31,7 @@ def test_the_cited_sources_end_the_text_in_the_language_of_the_question_and_stay
     params = {"context": [KNOWLEDGE, {"title": "Web", "url": "https://a.example", "content": "x"}], "query": query}
     outcome = run([says("Press it [1, 2].")], params={**params, "extra_outputs": "state"})
 
-    listed = "- [1] Manual\n- [2] [Web](https://a.example)"
+    listed = "- [1] Leave\n- [2] [Web](https://a.example)"
     assert outcome.text == f"Press it [1, 2].\n\n**{heading}**\n\n{listed}"
     assert outcome.messages[-1]["type"] == "json"
     state = decode(outcome.variables["state"])
@@ -62,7 +47,7 @@ def test_the_cited_sources_end_the_text_in_the_language_of_the_question_and_stay
 def test_no_list_of_sources_follows(params: dict[str, Any]) -> None:
     turn = calls(("submit_answer", {"a": "See [1]."})) if "answer_schema" in params else says("See [1].")
 
-    assert "Manual" not in run([turn], params={"context": [KNOWLEDGE], **params}).text
+    assert "Leave" not in run([turn], params={"context": [KNOWLEDGE], **params}).text
 
 
 def test_a_secret_in_a_title_is_not_in_the_list() -> None:

@@ -10,6 +10,7 @@ from internal.host.session import MAX_REQUEST_BYTES
 from internal.node.model import MAX_FILE_BYTES
 from prompt import template
 from tests.support.host import Json
+from tests.support.pictures import PNG, blob, hosted, parts_of, seen
 from tests.support.plans import (
     STRATEGIES,
     advised,
@@ -26,33 +27,8 @@ from tests.support.run import Outcome, run
 from tests.support.scenes import ANSWER, check_growth, search
 from tests.support.wire import calls, json_message, model, parameter, replies, says, text_message, tool
 
-PNG = b"\x89PNG\r\n\x1a\n"
 LEFT_OUT = template.ELIDED_MEDIA.format(kind="image")
 BEYOND = template.PICTURE_BEYOND.format(most=4)
-
-
-def blob(name: str = "chart.png", data: bytes = PNG, mime_type: str = "image/png") -> Json:
-    meta = {"filename": name, "mime_type": mime_type}
-    return {"type": "blob", "message": {"blob": base64.b64encode(data).decode()}, "meta": meta}
-
-
-def hosted(name: str, mime_type: str) -> Json:
-    meta = {"tool_file_id": "7", "filename": name, "mime_type": mime_type}
-    return {"type": "image_link", "message": {"text": "/files/tools/7.png"}, "meta": meta}
-
-
-def parts_of(message: Json) -> list[str]:
-    """What a user's message says; of a picture its name."""
-    content = (
-        [{"type": "text", "data": message["content"]}] if isinstance(message["content"], str) else message["content"]
-    )
-    return [part["data"] if part["type"] == "text" else f"<{part['filename']}>" for part in content]
-
-
-def seen(outcome: Outcome, request: int = -1) -> list[list[str]]:
-    """The messages with pictures of a prompt, without their header."""
-    messages = [parts_of(each) for each in outcome.model.prompts[request] if each["role"] == "user"]
-    return [parts[1:] for parts in messages if parts[0] == template.PICTURES_HEADER]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

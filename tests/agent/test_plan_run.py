@@ -4,10 +4,9 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import cycle, pairwise
+from itertools import pairwise
 from typing import Any
 
-import gevent
 import pytest
 from dify_plugin.errors.model import InvokeBadRequestError
 from gevent.event import Event
@@ -21,8 +20,12 @@ from tests.support.clock import PATIENCE
 from tests.support.host import Handler, Json, Step, When, text_of
 from tests.support.plans import (
     ANSWER,
+    ATTEMPTS,
     FOUND,
     LONG,
+    MIXED,
+    NEVER_DONE,
+    NOTE,
     advised,
     answers,
     blocks,
@@ -33,6 +36,8 @@ from tests.support.plans import (
     incomplete,
     judges,
     looked_up,
+    marks,
+    mixed_run,
     of_answer,
     of_plan,
     of_reflection,
@@ -47,7 +52,7 @@ from tests.support.plans import (
 )
 from tests.support.run import Outcome
 from tests.support.scenes import assistant_messages, check_prompt, live, results_in, search, text, wait_for
-from tests.support.wire import breaks, calls, fails, model, replies, says, text_message
+from tests.support.wire import breaks, calls, fails, model, replies, says
 
 NAMES = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
 by_judging = partial(of_reflection, name="alpha")
@@ -346,7 +351,6 @@ def test_long_texts_are_cut_to_the_limit_together_and_short_ones_stay_whole(text
 
 # Judgements: another attempt with advice, never the same advice twice, and what is kept of earlier attempts.
 
-NOTE = template.ELIDED_TOOL_RESULT
 SAYS_NO = says("I did not find it.")
 NOT_FOUND = template.SUBTASK_NOT_FOUND + template.NEAREST
 
@@ -499,42 +503,6 @@ def test_the_results_of_a_long_attempt_are_judged_by_their_beginning_and_end() -
 
 
 # Four subtasks of three attempts each, in any order of events: nothing of one reaches the transcript of another.
-
-MIXED = ("alpha", "beta", "gamma", "delta")
-ATTEMPTS = 3
-NEVER_DONE = "delta"
-
-
-def mixed_run(schedule: list[int]) -> Outcome:
-    """Two calls side by side, one more, an answer, and a judgement in each attempt; others run before each step."""
-    waits = cycle(schedule)
-
-    def wait() -> None:
-        for _ in range(next(waits)):
-            gevent.sleep(0)
-
-    def tool(request: Json) -> Iterator[Json]:
-        wait()
-        yield text_message(f"RESULT {request['tool_parameters']['q']}. " + "." * 100)
-
-    def attempt(name: str, number: int) -> list[Step]:
-        key = f"{name}{number}"
-        both = [wait, *calls(("search", {"q": f"{key}a"}), ("search", {"q": f"{key}b"}))]
-        is_done = number == ATTEMPTS and name != NEVER_DONE
-        return [
-            works_on(name, both) if number == 1 else advised(f"ADVICE {name}{number - 1}", both),
-            When(f"RESULT {key}b", [wait, *search(f"{key}c")]),
-            When(f"RESULT {key}c", [wait, *says(f"ANSWER {key}")]),
-            completed(name) if is_done else incomplete(name, f"ADVICE {key}"),
-        ]
-
-    steps = [step for number in range(1, ATTEMPTS + 1) for name in MIXED for step in attempt(name, number)]
-    return plan_run([plans(*MIXED), *steps, answers()], {"search": tool}, {"parallel_tool_calls": 5})
-
-
-def marks(messages: object) -> set[str]:
-    """The names of all subtasks whose calls, results, answers or advice stand in these messages."""
-    return set(re.findall(rf"\b({'|'.join(MIXED)})\d", json.dumps(messages)))
 
 
 @settings(max_examples=settings().max_examples // 3)  # each is a run of some ninety calls

@@ -10,12 +10,11 @@ from gevent.event import Event
 from internal.node import model as model_module
 from tests.support.clock import FakeTime
 from tests.support.host import Json
-from tests.support.local_http import Quiet, served
+from tests.support.local_http import FileServer, file, served
 from tests.support.run import Outcome, run
 from tests.support.scenes import ANSWER, search
 from tests.support.wire import model, replies
 
-PNG = b"\x89PNG\r\n\x1a\n0000"
 IMAGE_PART = {"type": "image", "format": "png", "base64_data": "AAAA", "mime_type": "image/png", "filename": "old.png"}
 HISTORY: list[dict[str, Any]] = [
     {"role": "user", "content": "Earlier?"},
@@ -75,37 +74,6 @@ def test_the_context_block_comes_first_and_our_tags_in_it_are_escaped() -> None:
     assert '<source number="2"' in content
     assert content.endswith("</context>\n\nWhat?")
     assert content.count("</context>") == 1
-
-
-SIZES = {"/large.png": 2_400_000}
-
-
-class FileServer(Quiet, BaseHTTPRequestHandler):
-    """Serves a picture, something large, something that is gone, and something that never ends well."""
-
-    def do_GET(self) -> None:
-        name = self.path.partition("?")[0]
-        self.send_response({"/moved.png": 302}.get(name, 404 if name == "/gone.png" else 200))
-        if name == "/moved.png":
-            self.send_header("Location", "/a.png")
-        if name == "/short.png":
-            self.send_header("Content-Length", "1000")
-        self.end_headers()
-        self.wfile.write(b"x" * SIZES.get(name, 0) or PNG)
-
-
-def file(url: str, kind: str = "image", **more: Any) -> Json:  # noqa: ANN401 - passed on as it is
-    name = url.rsplit("/", 1)[-1].partition("?")[0]
-    return {
-        "dify_model_identity": "__dify__file__",
-        "url": url,
-        "type": kind,
-        "filename": name,
-        "mime_type": "image/png",
-        "extension": ".png",
-        "size": 12,
-        **more,
-    }
 
 
 def parts_with(files: list[Json], features: list[str] | None = None) -> list[Json]:
@@ -181,7 +149,7 @@ def test_a_file_that_trickles_in_without_end_becomes_a_note(monkeypatch: pytest.
     monkeypatch.setattr(model_module, "_FETCH_SECONDS", 0.3)
     over = Event()
 
-    class Trickle(FileServer):
+    class Trickle(FileServer, BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
             self.end_headers()
@@ -199,7 +167,7 @@ def test_a_file_that_trickles_in_without_end_becomes_a_note(monkeypatch: pytest.
 def test_the_time_that_fetching_takes_counts_against_the_deadline() -> None:
     time = FakeTime()
 
-    class Slow(FileServer):
+    class Slow(FileServer, BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             time.advance(10_000)
             super().do_GET()

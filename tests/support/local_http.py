@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.support.host import Json
+
 
 class Quiet(BaseHTTPRequestHandler):
     """Writes no line about a request."""
@@ -33,3 +35,38 @@ def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
         finally:
             server.shutdown()
             thread.join()
+
+
+PNG = b"\x89PNG\r\n\x1a\n0000"
+
+
+SIZES = {"/large.png": 2_400_000}
+
+
+class FileServer(Quiet, BaseHTTPRequestHandler):
+    """Serves a picture, something large, something that is gone, and something that never ends well."""
+
+    def do_GET(self) -> None:
+        name = self.path.partition("?")[0]
+        self.send_response({"/moved.png": 302}.get(name, 404 if name == "/gone.png" else 200))
+        if name == "/moved.png":
+            self.send_header("Location", "/a.png")
+        if name == "/short.png":
+            self.send_header("Content-Length", "1000")
+        self.end_headers()
+        self.wfile.write(b"x" * SIZES.get(name, 0) or PNG)
+
+
+def file(url: str, kind: str = "image", **more: Any) -> Json:  # noqa: ANN401 - passed on as it is
+    """A picture that the user attached, as Dify hands it over."""
+    name = url.rsplit("/", 1)[-1].partition("?")[0]
+    return {
+        "dify_model_identity": "__dify__file__",
+        "url": url,
+        "type": kind,
+        "filename": name,
+        "mime_type": "image/png",
+        "extension": ".png",
+        "size": 12,
+        **more,
+    }

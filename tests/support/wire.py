@@ -118,3 +118,30 @@ def model(*, features: Sequence[str] | None = ("tool-call", "multi-tool-call", "
         "entity": entity,
         **more,
     }
+
+
+KNOWLEDGE: Json = {
+    "metadata": {
+        "_source": "knowledge",
+        "dataset_id": "ds1",
+        "dataset_name": "Handbook",
+        "document_id": "doc1",
+        "document_name": "leave.md",
+        "data_source_type": "upload_file",
+        "segment_id": "seg1",
+        "retriever_from": "workflow",
+        "score": 0.87,
+        "child_chunks": [],
+        "segment_hit_count": 3,
+        "segment_word_count": 12,
+        "segment_position": 2,
+        "segment_index_node_hash": "abc",
+        "doc_metadata": {"author": "A"},
+        "position": 1,
+    },
+    "title": "Leave",
+    "files": [],
+    "content": "30 days.",
+    "summary": None,
+}
+"""A result of the knowledge node, as it stands in ``context``."""

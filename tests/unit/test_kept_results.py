@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.text.texts import KeptText, cut_to_size
+from internal.text.texts import KeptText
 from internal.transcript.kept_results import MAX_KEPT_BYTES, KeptResult, KeptResults, places
 from prompt import template
 
@@ -64,22 +64,6 @@ def test_the_offered_offsets_lead_through_the_whole_text(unit: str, times: int, 
 
     assert "".join(pieces) == text
     assert f"{len(text)} of {len(text)}: this is the end of r1]" in note
-
-
-@given(st.integers(1_001, 9_000), st.integers(300, 1_000))
-def test_the_note_in_a_cut_result_leads_to_the_rest(length: int, limit: int) -> None:
-    text = "".join(f"{number} " for number in range(length))[:length]
-    shown = cut_to_size(text, limit, lambda **places: template.CHARACTERS_TO_READ.format(id="r1", **places))
-    head, _, rest = shown.partition("\n[… ")
-    note, _, tail = rest.partition("]\n")
-    offered = OFFERED.search(note + "]")
-
-    assert len(shown) <= limit
-    assert offered
-    assert int(offered[2]) == len(head)
-    assert text.startswith(head)
-    assert text.endswith(tail)
-    assert int(note.partition(" ")[0]) == length - len(head) - len(tail)
 
 
 def test_what_was_never_kept_is_said_at_its_place() -> None:

@@ -20,31 +20,7 @@ from internal.sources import (
     source_list,
 )
 from tests.support.generators import any_text, finite_numbers, joined, text_from_the_host
-
-KNOWLEDGE: dict[str, Any] = {
-    "metadata": {
-        "_source": "knowledge",
-        "dataset_id": "ds1",
-        "dataset_name": "Handbook",
-        "document_id": "doc1",
-        "document_name": "leave.md",
-        "data_source_type": "upload_file",
-        "segment_id": "seg1",
-        "retriever_from": "workflow",
-        "score": 0.87,
-        "child_chunks": [],
-        "segment_hit_count": 3,
-        "segment_word_count": 12,
-        "segment_position": 2,
-        "segment_index_node_hash": "abc",
-        "doc_metadata": {"author": "A"},
-        "position": 1,
-    },
-    "title": "Leave",
-    "files": [],
-    "content": "30 days.",
-    "summary": None,
-}
+from tests.support.wire import KNOWLEDGE
 
 
 def knowledge(metadata: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - any field
