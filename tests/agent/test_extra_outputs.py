@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from internal.render.outputs import MAX_EXTRA_BYTES, MAX_THOUGHTS
@@ -217,6 +217,7 @@ def test_the_variables_are_cleaned_once_since_their_size_is_measured_then() -> N
 # What they share of a node's outputs.
 
 
+@example(["x"] * 8, [], 0, 200_000)  # their arguments alone are too long
 @given(st.lists(TEXTS, max_size=8), st.lists(TEXTS, max_size=4), st.integers(0, 128 * KIB), st.integers(0, 200_000))
 def test_together_with_the_state_they_never_exceed_the_limit(
     texts: list[str], thoughts: list[str], state: int, arguments: int
