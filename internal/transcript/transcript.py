@@ -133,6 +133,8 @@ def weight_of(message: PromptMessage) -> Weight:
 class _Entry:
     message: PromptMessage
     weight: Weight
+    number: int
+    """How many messages the conversation had before it; of a summary, before the last one that it replaces."""
     for_others: str = ""
     """Of a result of this run: its text without the note on how to read on."""
 
@@ -157,17 +159,13 @@ class Transcript:
         self.rounds = 0
         self._entries: list[_Entry] = []
         self.weight = Weight()
-        self._left_out = 0
+        self.length = 0
+        """How many messages it has had; those that were left out count too."""
         for message in in_turns(opening):
             self._append(message)
         last = max((at for at, each in enumerate(self._entries) if _is_of_user(each)), default=0)
         self._question = self._added = len(self._entries) - kept if kept else last
         """The places of the question, and of what the user added to it; one place where that is nothing."""
-
-    @property
-    def length(self) -> int:
-        """How many messages it has had; those of turns that were left out count too."""
-        return self._left_out + len(self._entries)
 
     def messages(self) -> list[PromptMessage]:
         """The prompt of the next request."""
@@ -218,9 +216,12 @@ class Transcript:
         """For other conversations: the tool results after the first ``length`` messages, and summaries of them."""
         return [
             entry.for_others or entry.message.get_text_content()
-            for entry in self._entries[max(length - self._left_out, 0) :]
-            if isinstance(entry.message, SummaryMessage)
-            or (isinstance(entry.message, ToolPromptMessage) and entry.message.name not in NOT_RESULTS)
+            for entry in self._entries
+            if entry.number >= length
+            and (
+                isinstance(entry.message, SummaryMessage)
+                or (isinstance(entry.message, ToolPromptMessage) and entry.message.name not in NOT_RESULTS)
+            )
         ]
 
     def shorten(self, shortening: Shortening, is_enough: Callable[[], bool] = lambda: False) -> int:
@@ -228,11 +229,11 @@ class Transcript:
         times = 0
         for position in in_turns(range(len(self._entries))):
             while not is_enough():
-                message = self._entries[position].message
-                if (shorter := shortening(message)) is message:
+                before = self._entries[position]
+                if (shorter := shortening(before.message)) is before.message:
                     break
-                entry = _Entry(shorter, weight_of(shorter), shorter.get_text_content())
-                self.weight += entry.weight - self._entries[position].weight
+                entry = _Entry(shorter, weight_of(shorter), before.number, shorter.get_text_content())
+                self.weight += entry.weight - before.weight
                 self._entries[position] = entry
                 times += 1
         return times
@@ -249,7 +250,6 @@ class Transcript:
         del entries[first:end]
         self._question -= end - first
         self._added -= end - first
-        self._left_out += end - first
         return True
 
     def earlier_turns(self, recent: float) -> range:
@@ -289,16 +289,16 @@ class Transcript:
     def fold(self, stretch: range, summary: SummaryMessage) -> None:
         """Put a summary in place of messages that follow each other, for good."""
         gone = self._entries[stretch.start : stretch.stop]
-        entry = _Entry(summary, weight_of(summary), summary.get_text_content())
+        entry = _Entry(summary, weight_of(summary), gone[-1].number, summary.get_text_content())
         self.weight += entry.weight - sum((each.weight for each in gone), Weight())
         self._entries[stretch.start : stretch.stop] = [entry]
-        self._left_out += len(gone) - 1
         self._question -= len(gone) - 1 if stretch.start < self._question else 0
         self._added -= len(gone) - 1 if stretch.start < self._added else 0
 
     def _append(self, message: PromptMessage, for_others: str = "") -> None:
-        entry = _Entry(message, weight_of(message), for_others)
+        entry = _Entry(message, weight_of(message), self.length, for_others)
         self._entries.append(entry)
+        self.length += 1
         self.weight += entry.weight
 
 

@@ -1,7 +1,7 @@
 """Summaries in place of what no longer fits into the model's window: of earlier turns, and of rounds of this turn."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ from tests.support.plans import STRATEGIES, UP_TO_THE_ANSWER, answers, completed
 from tests.support.plans import plans as makes_plan
 from tests.support.run import Outcome, run
 from tests.support.scenes import ANSWER, check_prompt, log_of, results_in, search, silence
-from tests.support.wire import USAGE, calls, fails, model, parameter, replies, says, tool
+from tests.support.wire import USAGE, calls, fails, model, parameter, replies, says, text_message, tool
 
 SMALL = {"model": model(context_size=6_000)}
 LONG = "fact " * 3_000
@@ -269,23 +269,30 @@ def test_a_secret_of_the_node_is_not_in_the_request() -> None:
     assert "hunter2" not in json.dumps(outcome.messages)
 
 
-def test_a_subtask_summarises_its_own_rounds() -> None:
+def test_a_subtask_summarises_its_own_rounds_and_is_judged_by_no_result_of_an_earlier_turn() -> None:
+    def finds(request: Json) -> Iterator[Json]:
+        yield text_message(LONG if request["tool_parameters"]["q"] == "long" else "fact " * 800)
+
+    earlier = run([search(), ANSWER], {"search": replies("Yesterday's result.")}, {"extra_outputs": "state"})
     steps: list[Step] = [
         makes_plan("alpha"),
-        When("Subtask: alpha\n", search("0")),
-        search("1"),
+        When("Subtask: alpha\n", calls(*(("search", {"q": str(number)}) for number in range(3)))),
+        search("long"),
         summarises,
         says("Found it."),
         completed("alpha"),
         answers(),
     ]
 
-    outcome = plan_run(steps, FOUND, SMALL)
+    outcome = plan_run(steps, {"search": finds}, {**SMALL, "state": earlier.variables["state"]})
 
     assert outcome.error is None
     assert log_of(outcome, "SUMMARY")["parent_id"].endswith("subtask1.attempt1.round3")
     judged = next(each for each in outcome.model.requests if offered(each) == ["submit_reflection"])
-    assert "A lamp costs 3 [1]." in text_of(judged["prompt_messages"][-1])
+    results = text_of(judged["prompt_messages"][-1])
+    assert "A lamp costs 3 [1]." in results
+    assert "fact fact" in results
+    assert "Yesterday's result." not in results
 
 
 def test_a_summary_alone_is_not_summarised_again() -> None:
