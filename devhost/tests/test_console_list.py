@@ -10,7 +10,7 @@ import pytest
 
 from devhost.console import listing, runs_page
 from devhost.console.folder import RunFolder
-from devhost.console.listing import Index, Listed, Summary, summary_of
+from devhost.console.listing import Index, Listed, read_run
 from devhost.console.setup import Setup
 from devhost.models.scripted.model import ScriptedModel
 from devhost.node.outputs.outputs import NodeOutputs, no_usage
@@ -69,22 +69,22 @@ def index_of(runs: Path) -> Index:
 
 
 def by_name(runs: Path) -> dict[str, Listed]:
-    return {run.summary.name: run for run in index_of(runs).look(60).runs}
+    return {run.name: run for run in index_of(runs).look(60).runs}
 
 
 def test_a_run_is_summed_up(runs: Path) -> None:
     tea = by_name(runs)["tea"]
 
-    assert (tea.state, tea.words, tea.question) == ("answered", "stopped at the limit of time", "What is tea?")
-    assert (tea.summary.strategy, tea.summary.model) == ("gpt5_react", "scripted-gpt-5")
-    assert (tea.summary.seconds, tea.summary.tokens, tea.summary.rounds) == (5.0, 2400, 6)
-    assert tea.summary.answer == "A grain."
+    assert (tea.state, tea.shown_words, tea.question) == ("answered", "stopped at the limit of time", "What is tea?")
+    assert (tea.strategy, tea.model) == ("gpt5_react", "scripted-gpt-5")
+    assert (tea.seconds, tea.tokens, tea.rounds) == (5.0, 2400, 6)
+    assert tea.answer == "A grain."
 
 
 def test_a_setup_leads_to_no_page_but_that_of_a_run(runs: Path) -> None:
     (runs / "fork.setup.json").write_text('{"kind": "fork", "of": "../new?do=start"}', encoding="utf-8")
 
-    assert not by_name(runs)["fork"].summary.of
+    assert not by_name(runs)["fork"].of
 
 
 def test_how_runs_ended(runs: Path) -> None:
@@ -96,8 +96,8 @@ def test_how_runs_ended(runs: Path) -> None:
         "killed": "killed",
         "fork": "killed",
     }
-    assert found["broken"].summary.error == "ValueError: the kettle is empty"
-    assert found["fork"].summary.of == "tea"
+    assert found["broken"].error == "ValueError: the kettle is empty"
+    assert found["fork"].of == "tea"
 
 
 def test_a_run_is_running_as_long_as_its_process_lives(runs: Path) -> None:
@@ -149,11 +149,11 @@ def test_a_trace_is_read_again_only_when_it_has_changed(runs: Path, monkeypatch:
     index.look(60)
     read: list[str] = []
 
-    def noted(folder: RunFolder, name: str) -> Summary:
+    def noted(folder: RunFolder, name: str) -> Listed:
         read.append(name)
-        return summary_of(folder, name)
+        return read_run(folder, name)
 
-    monkeypatch.setattr(listing, "summary_of", noted)
+    monkeypatch.setattr(listing, "read_run", noted)
     index.look(60)
     assert read == []
 
@@ -161,7 +161,7 @@ def test_a_trace_is_read_again_only_when_it_has_changed(runs: Path, monkeypatch:
         ask(writer, "Live.")
     (runs / "broken.jsonl").unlink()
 
-    assert {run.summary.name for run in index.look(60).runs} == {"tea", "killed", "fork", "notes"}
+    assert {run.name for run in index.look(60).runs} == {"tea", "killed", "fork", "notes"}
     assert read == ["killed"]
 
 

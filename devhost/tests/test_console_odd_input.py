@@ -274,6 +274,6 @@ def test_the_list_finds_names_that_are_not_utf_8(halved: ConsoleClient) -> None:
     folder = halved.console.folder
     (folder.path / "not-utf-8-\udcff.jsonl").write_text("")
 
-    names = [run.summary.name for run in Index(folder).look(60).runs]
+    names = [run.name for run in Index(folder).look(60).runs]
 
     assert sorted(names) == ["not-utf-8-\udcff", "run"]

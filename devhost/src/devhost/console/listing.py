@@ -29,7 +29,7 @@ STATES: tuple[State, ...] = ("answered", "failed", "running", "killed")
 
 
 @dataclass(frozen=True)
-class Summary:
+class Listed:
     """What the files of a run say. Seconds, tokens and rounds are the sums of its turns."""
 
     name: str
@@ -56,54 +56,47 @@ class Summary:
     """The run that this one is a fork of."""
     problem: str = ""
     """Why its file is not a trace."""
-
-
-@dataclass(frozen=True)
-class Listed:
-    """A summary, and whether a process still writes the trace."""
-
-    summary: Summary
-    is_written: bool
+    is_written: bool = False
+    """Whether a process still writes the trace."""
 
     @property
     def state(self) -> State:
-        if self.summary.is_unfinished:
+        if self.is_unfinished:
             return "running" if self.is_written else "killed"
-        return "failed" if self.summary.level == "bad" else "answered"
+        return "failed" if self.level == "bad" else "answered"
 
     @property
     def waits(self) -> bool:
         """For the next question."""
-        return self.is_written and not self.summary.is_unfinished
+        return self.is_written and not self.is_unfinished
 
     @property
-    def words(self) -> str:
-        return self.state if self.summary.is_unfinished else self.summary.words
+    def shown_words(self) -> str:
+        return self.state if self.is_unfinished else self.words
 
     @property
-    def level(self) -> str:
-        if self.summary.is_unfinished:
+    def shown_level(self) -> str:
+        if self.is_unfinished:
             return "live" if self.is_written else "bad"
-        return self.summary.level
+        return self.level
 
     @property
     def question(self) -> str:
-        return next((question for question in self.summary.questions if question.strip()), "not asked yet")
+        return next((question for question in self.questions if question.strip()), "not asked yet")
 
     @property
     def when(self) -> datetime:
         """In the time zone of this machine."""
-        return (self.summary.started or datetime.fromtimestamp(self.summary.changed).astimezone()).astimezone()
+        return (self.started or datetime.fromtimestamp(self.changed).astimezone()).astimezone()
 
     @cached_property
     def searched(self) -> str:
         """All that a search looks at."""
-        found = self.summary
-        facts = (found.name, found.example, found.strategy, found.model, found.error, self.words, found.answer)
-        return "\n".join((*facts, *found.questions)).casefold()
+        facts = (self.name, self.example, self.strategy, self.model, self.error, self.shown_words, self.answer)
+        return "\n".join((*facts, *self.questions)).casefold()
 
 
-# Reads a summary from a run's files. Of a trace, only the lines that it needs are parsed: the rest may be megabytes.
+# Reads what a run's files say. Of a trace, only the lines that it needs are parsed: the rest may be megabytes.
 
 NEEDED = re.compile(rb'"event"\s*:\s*"(?:end|flow|flow_end)"|"invoke_agent_strategy"')
 type Stamp = tuple[tuple[str, int, int], ...]
@@ -119,17 +112,17 @@ FLOW_ENDS: dict[str, tuple[Literal["good", "limited", "bad"], str]] = {
 }
 
 
-def summary_of(folder: RunFolder, name: str) -> Summary:
+def read_run(folder: RunFolder, name: str) -> Listed:
     files = trace, _ = [folder.beside(name, ending) for ending in (TRACE, SETUP)]
     setup = folder.setup(name)
-    summary = Summary(
+    run = Listed(
         name=name,
         changed=max((file.stat().st_mtime for file in files if file.exists()), default=0),
         of="" if setup is None else setup.of,
     )
     if not NAME.fullmatch(name):
         problem = "the console shows only runs whose names have the characters A-Z a-z 0-9 _ . - and no others"
-        return replace(summary, problem=problem)
+        return replace(run, problem=problem)
     if not trace.exists():
         begun = setup or Setup()
         asked: dict[str, Any] = {
@@ -137,11 +130,11 @@ def summary_of(folder: RunFolder, name: str) -> Summary:
             "strategy": begun.values.get("strategy", ""),
             "command": begun.kind,
         }
-        return replace(summary, **asked, is_unfinished=True)
+        return replace(run, **asked, is_unfinished=True)
     try:
-        return replace(summary, **_facts(read_trace(trace, NEEDED), setup or Setup()))
+        return replace(run, **_facts(read_trace(trace, NEEDED), setup or Setup()))
     except TraceError as error:
-        return replace(summary, problem=str(error).removeprefix(str(trace)).lstrip(", :"))
+        return replace(run, problem=str(error).removeprefix(str(trace)).lstrip(", :"))
 
 
 def _facts(trace: Trace, setup: Setup) -> dict[str, Any]:
@@ -197,13 +190,13 @@ def _tokens(run: Run) -> int:
     return int(total) if isinstance(total, int | float) else 0
 
 
-# The summaries of all runs of a folder. A trace is read again only when its time or its size has changed.
+# All runs of a folder. A trace is read again only when its time or its size has changed.
 
 
 @dataclass(frozen=True)
 class Look:
     runs: Sequence[Listed]
-    """Those whose files are not traces, too: their summaries have a problem."""
+    """Those whose files are not traces, too: those have a problem."""
     unread: int
     """How many others there are, which the next look reads on."""
 
@@ -214,7 +207,7 @@ class Index:
         self._folder = folder
         self._is_running = is_running
         self._reading = threading.Lock()
-        self._known: dict[str, tuple[Stamp, Summary]] = {}
+        self._known: dict[str, tuple[Stamp, Listed]] = {}
 
     def look(self, seconds: float) -> Look:
         """What is known after it has read for so many seconds, the newest first; at least one run is read.
@@ -230,13 +223,13 @@ class Index:
             has_read = False
             while unread and (not has_read or time.monotonic() < until):
                 name, has_read = unread.pop(), True
-                known[name] = stamps[name], summary_of(self._folder, name)
-            found = [self.listed(summary) for _, summary in known.values()]
-        return Look(sorted(found, key=lambda run: (run.when, run.summary.name), reverse=True), len(unread))
+                known[name] = stamps[name], read_run(self._folder, name)
+            found = [self.listed(run) for _, run in known.values()]
+        return Look(sorted(found, key=lambda run: (run.when, run.name), reverse=True), len(unread))
 
-    def listed(self, summary: Summary) -> Listed:
-        written = is_written(self._folder.beside(summary.name, TRACE))
-        return Listed(summary, written or self._is_running(summary.name))
+    def listed(self, run: Listed) -> Listed:
+        written = is_written(self._folder.beside(run.name, TRACE)) or self._is_running(run.name)
+        return replace(run, is_written=True) if written else run
 
     def _stamps(self) -> Mapping[str, Stamp]:
         found: dict[str, Stamp] = {}
@@ -305,7 +298,7 @@ class Found:
 
 
 def find(look: Look, wanted: Wanted) -> Found:
-    traces = [run for run in look.runs if not run.summary.problem]
+    traces = [run for run in look.runs if not run.problem]
     words = wanted.search.casefold().split()
     matching = [run for run in traces if all(word in run.searched for word in words)]
     counts = Counter(run.state for run in matching)
@@ -318,7 +311,7 @@ def find(look: Look, wanted: Wanted) -> Found:
         counts={"": len(matching), **{state: counts[state] for state in STATES}},
         first=begin + 1,
         total=len(shown),
-        problems=[run for run in look.runs if run.summary.problem],
+        problems=[run for run in look.runs if run.problem],
         is_empty=not traces,
         unread=look.unread,
     )

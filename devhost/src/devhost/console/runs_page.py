@@ -8,7 +8,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from devhost.console.folder import DELETED
-from devhost.console.listing import STATES, Listed, Wanted, find, summary_of
+from devhost.console.listing import STATES, Listed, Wanted, find, read_run
 from devhost.console.web import Console, console_of
 from devhost.errors import ConsoleError
 
@@ -40,7 +40,7 @@ async def delete(request: Request) -> Response:
 
 def _delete(console: Console, names: list[str]) -> None:
     """None of them if one is not there, or goes on. Conversations that only wait are ended."""
-    if busy := [run.summary.name for run in _chosen(console, names) if _is_busy(console, run)]:
+    if busy := [run.name for run in _chosen(console, names) if _is_busy(console, run)]:
         raise ConsoleError(f"the run {busy[0]!r} goes on: stop it before you delete it")
     for name in names:
         if child := console.children.of(name):
@@ -53,12 +53,12 @@ def _chosen(console: Console, names: list[str]) -> Sequence[Listed]:
     """UnknownRunError if one is not there."""
     for name in names:
         console.folder.trace(name)
-    return [console.index.listed(summary_of(console.folder, name)) for name in names]
+    return [console.index.listed(read_run(console.folder, name)) for name in names]
 
 
 def _is_busy(console: Console, run: Listed) -> bool:
     """Whether it works, or waits in a process that is not this console's."""
-    return run.is_written and not (run.waits and console.children.is_running(run.summary.name))
+    return run.is_written and not (run.waits and console.children.is_running(run.name))
 
 
 ROUTES = (
