@@ -12,7 +12,7 @@ GO_ON = """
 import sys
 from pathlib import Path
 from devhost.errors import FlowEnvironmentError
-from devhost.flow.environment import go_on_in_flow_environment
+from devhost.flow.turn import go_on_in_flow_environment
 try:
     go_on_in_flow_environment(["flow", "a b.yml"], Path(sys.argv[1]) if sys.argv[1] else None)
 except FlowEnvironmentError as error:

@@ -481,7 +481,7 @@ def test_the_command_of_a_form_is_one_of_devhost(console: ConsoleClient, before:
     assert (program, name in COMMANDS) == ("devhost", True)
     assert "instruction=It's brief" in given
     assert forked[:5] == ["devhost", "fork", str(before.console.folder.trace("before")), "--at", "1"]
-    assert forked[5:] == ["--instruction", "It's brief", "--plugin", str(ROOT), *LIVE, "--scripted"]
+    assert forked[5:] == ["--instruction", "It's brief", *LIVE, "--plugin", str(ROOT), "--scripted"]
     assert command_in(before.post(AGAIN, 200, **changed, at="7")) == []
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from devhost.flow.environment import has_engine
+from devhost.flow.turn import has_engine
 from devhost.host.host import Host
 from devhost.tools.setup import ToolSetup
 

@@ -47,14 +47,14 @@ def takes(*groups: type, **named: type) -> Callable[[Command], Command]:
 
 
 def arguments(group: Any) -> Iterator[str]:  # noqa: ANN401 - a dataclass
-    """The options of a value, as they would be typed: those that differ from their defaults."""
+    """A value as it would be typed: its argument, and its options that differ from their defaults."""
     for each in _declared(group):
-        value, name = getattr(group, each.name), each.metadata["declared"].args[0]
+        value, names = getattr(group, each.name), each.metadata["declared"].args[:1]
         if value is True:
-            yield name
+            yield from names
         elif value != each.default:
             for one in value if isinstance(value, tuple) else (value,):
-                yield from (name, str(one))
+                yield from (*names, str(one))
 
 
 def _declared(group: Any) -> list[Field[Any]]:  # noqa: ANN401 - a dataclass

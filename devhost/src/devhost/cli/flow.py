@@ -19,13 +19,12 @@ from devhost.flow.cases import CaseTurn, FlowCase, case_turns, refuse_misfit
 from devhost.flow.chat import FlowChat, FlowChatView, FlowConversation
 from devhost.flow.checks import check_flow
 from devhost.flow.document import FlowFile, FlowNode
-from devhost.flow.environment import go_on_in_flow_environment, has_engine, load_engine
 from devhost.flow.forms import ask_at_terminal, read_answers
 from devhost.flow.inputs import filled_inputs, typed_inputs, with_read_files
 from devhost.flow.outside import Allowed
 from devhost.flow.script import FlowScript, TurnScript, read_knowledge
 from devhost.flow.traces import FlowTrace
-from devhost.flow.turn import FlowTurn, Surroundings
+from devhost.flow.turn import FlowTurn, Surroundings, go_on_in_flow_environment, has_engine, load_engine
 from devhost.flow.view import FlowView, findings_of, flow_report
 from devhost.host.host import Host, ToolHost, start_tools
 from devhost.hosting import (

@@ -5,117 +5,28 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from devhost.comparison.comparison import Comparison, Side
 from devhost.comparison.report import ForkReport, render_fork, show_fork
-from devhost.errors import ParameterError, TraceError
-from devhost.fork import Changes, Fork, ForkedModel, Origin, find_origin, read_fork, round_lines
-from devhost.hosting import (
-    HostOptions,
-    ModelOptions,
-    credential_option,
-    file_option,
-    plugin_option,
-    set_option,
-    started_host,
-    tools_option,
-    traced,
-)
-from devhost.limits import HostLimits
-from devhost.models.scripted.script import Script
+from devhost.errors import TraceError
+from devhost.fork import Fork, ForkedModel, find_origin, round_lines
+from devhost.forking import ForkOptions
+from devhost.hosting import HostOptions, ModelOptions, started_host, traced
 from devhost.node.outputs.run import Run, report
-from devhost.options import FILE, PATH, json_option, option, takes, trace_argument
+from devhost.options import FILE, option, takes, trace_argument
 from devhost.page.page import refuse_to_destroy, write_page
-from devhost.plugin.nearest import nearest_strategy_plugin
 from devhost.process.session import Watchers
 from devhost.recording.case import recorded_case, refuse_to_overwrite, runs_of, write_case
 from devhost.recording.files import KeptFiles
-from devhost.scenario import Example, examples_of, read_tool_setups
 from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import ViewOptions, on_ctrl_c, open_console
-from devhost.tools.setup import ToolSetup
 from devhost.trace.lines import read_trace
 from devhost.trace.runs import traced_runs
 from devhost.words import examples
-
-
-@dataclass(frozen=True)
-class ForkOptions:
-    trace: Path = trace_argument()
-    at: int | None = option(
-        "--at",
-        metavar="ROUND",
-        type=click.IntRange(min=0),
-        help="How many rounds stay as recorded; 0 is none. Without it, the rounds are listed.",
-    )
-    question: int | None = option(
-        "--question", metavar="NUMBER", type=int, help="Which question of a conversation; by default its last one."
-    )
-    instruction: str | None = option("--instruction", metavar="TEXT", help="Short for --param instruction=TEXT.")
-    parameters: tuple[str, ...] = option(
-        "--param", metavar="KEY=VALUE", multiple=True, help="Change a parameter; repeatable."
-    )
-    files: tuple[Path, ...] = file_option(
-        "A file that goes with the question, instead of those of the trace. Repeatable."
-    )
-    script: Path | None = option(
-        "--script", type=FILE, help="A script of the turns that the model says after these rounds."
-    )
-    live_tools: bool = option(
-        "--live-tools",
-        is_flag=True,
-        help="Run the tools after these rounds. Without it they answer from the recording alone.",
-    )
-    example: str | None = option(
-        "--example", metavar="NAME", help="With --live-tools: its tools; by default the trace's example."
-    )
-    tools: tuple[Path, ...] = tools_option("With --live-tools: a tool plugin. Repeatable.")
-    credentials: tuple[str, ...] = credential_option("With --live-tools: a credential, as for run. Repeatable.")
-    settings: tuple[str, ...] = set_option("With --live-tools: a parameter of the panel, as for run. Repeatable.")
-    plugin: Path | None = plugin_option("The strategy plugin; by default the nearest one.")
-    new_trace: Path | None = option("--trace", metavar="FILE", type=FILE, help="Write the trace of the new run, too.")
-    page: Path | None = option("--report", metavar="FILE", type=PATH, help="Write an HTML page, too.")
-    force: bool = option(
-        "--force", is_flag=True, help="With --report: overwrite a file that is not a page of devhost's."
-    )
-    as_json: bool = json_option()
-
-    def read(self, origin: Origin, at: int, limits: HostLimits) -> Fork:
-        plugin = nearest_strategy_plugin(Path.cwd()) if self.plugin is None else self.plugin
-        short = () if self.instruction is None else (f"instruction={self.instruction}",)
-        changes = Changes((*self.parameters, *short), self.files, self._read_tools(origin, plugin))
-        return read_fork(origin, at, plugin, changes, limits)
-
-    def _read_tools(self, origin: Origin, plugin: Path) -> tuple[ToolSetup, ...]:
-        """Credentials are removed from the environment, which the plugins inherit."""
-        if not self.live_tools:
-            given = {"example": self.example, "tools": self.tools, "credential": self.credentials, "set": self.settings}
-            for option_name, value in given.items():
-                if value:
-                    raise ParameterError(f"--{option_name} is for tools that run: give --live-tools too")
-            return ()
-        name = self.example or (None if self.tools else origin.trace.header.example or None)
-        example = () if name is None else (Example.find(examples_of(plugin), name).directory,)
-        if not (example or self.tools):
-            raise ParameterError("--live-tools: the trace names no example, so say which tools: --tools DIR")
-        return tuple(read_tool_setups((*example, *self.tools), self.credentials, self.settings, os.environ))
-
-    def model(self, fork: Fork, origin: Origin, options: ModelOptions) -> ForkedModel:
-        """A script's model, or a real one, or else what was recorded to the end."""
-        question = fork.past.run.question
-        if self.script is not None:
-            script = Script.read(self.script, origin.strategy)
-            later = replace(options, scripted=True).choose(script, script.query)
-            return ForkedModel(fork.past_turns, fork.card, origin.file, later)
-        chosen = options.choose(fork.scenario.script, question)
-        if chosen.description.scripted:
-            return ForkedModel(fork.turns, fork.card, origin.file, None)
-        return ForkedModel(fork.past_turns, fork.card, origin.file, chosen)
-
 
 # The command `record`: makes a case of a trace.
 
@@ -187,7 +98,8 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
     if asked.at is None:
         click.echo("\n".join([*round_lines(origin.run), "Say how many of these rounds stay: --at ROUND"]))
         return 0
-    made = asked.read(origin, asked.at, hosting.limits)
+    tools = asked.read_tools(origin, os.environ)
+    made = asked.read(origin, asked.at, hosting.limits, tools)
     model = asked.model(made, origin, models)
     if asked.page is not None:
         refuse_to_destroy(asked.page, asked.trace, force=asked.force)

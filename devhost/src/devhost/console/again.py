@@ -20,18 +20,16 @@ from devhost.console.forms import (
     wrong_model,
     wrong_texts,
 )
-from devhost.console.setup import EXAMPLE, QUESTION, TYPED, Setup, Values, fork_arguments, path_in, typed
+from devhost.console.setup import EXAMPLE, QUESTION, TYPED, Setup, Values, fork_arguments, fork_options, typed
 from devhost.console.web import KEY, Console, console_of, posted
 from devhost.errors import ParameterError, about
-from devhost.fork import Changes, Origin, find_origin, gist, read_fork, rounds
+from devhost.fork import Origin, find_origin, gist, rounds
+from devhost.forking import ForkOptions
 from devhost.host.host import find_strategy
-from devhost.hosting import ScenarioOptions
 from devhost.limits import HostLimits
-from devhost.models.scripted.script import Script
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.nearest import nearest_strategy_plugin
 from devhost.recording.case import runs_of
-from devhost.scenario import read_tool_setups
 from devhost.trace.lines import read_trace
 
 
@@ -64,7 +62,7 @@ def planned_fork(folder: RunFolder, name: str, values: Values, plugin: Path | No
     at = _number(values.get("at") or "0", 0, len(answered))
     example = trace.header.example
     live, _ = tried(
-        lambda: live_plugins(ScenarioOptions(example=example or None, tools=was.options.tools, plugin=found)), {}
+        lambda: live_plugins(ForkOptions(example=example or None, tools=was.options.tools, plugin=found), origin), {}
     )
     form = ForkForm(
         values,
@@ -88,11 +86,9 @@ def planned_fork(folder: RunFolder, name: str, values: Values, plugin: Path | No
     return replace(form.with_mistakes(mistakes), command=command)
 
 
-def live_plugins(asked: ScenarioOptions) -> list[PluginDeclaration]:
+def live_plugins(asked: ForkOptions, origin: Origin) -> list[PluginDeclaration]:
     """The tool plugins that `--live-tools` runs; HostError for one that is not there."""
-    example = asked.read_example()
-    found = () if example is None else (example.directory,)
-    return [PluginDeclaration.read(folder) for folder in (*found, *asked.tools)]
+    return [PluginDeclaration.read(folder) for folder in asked.live_folders(origin)]
 
 
 def _tool_names(plugins: Sequence[PluginDeclaration]) -> list[str]:
@@ -132,39 +128,27 @@ def _setup(form: ForkForm, plugin: Path | None, example: str, tools: str) -> Set
 
 def _mistakes(form: ForkForm, plugin: Path) -> Iterator[tuple[str, str]]:
     yield from (wrong := wrong_texts(form.fields)).items()
-    checks: list[Callable[[], object]] = [lambda: _check_script(form), lambda: _check_tools(form, plugin)]
-    if not wrong:
-        checks.append(lambda: read_fork(form.origin, form.at, plugin, Changes(form.settings), HostLimits()))
+    asked = replace(fork_options(form.setup.values, form.origin.file), plugin=plugin)
+    environment = dict(os.environ)  # a copy, because reading takes the credentials out of it
+    checks: list[Callable[[], object]] = [
+        lambda: _read_script(form, asked),
+        lambda: asked.read_tools(form.origin, environment),
+        *([] if wrong else [lambda: asked.read(form.origin, form.at, HostLimits())]),
+    ]
     for check in checks:
-        _, mistakes = tried(check, {"files": ""})
+        _, mistakes = tried(check, {"files": "", "set": "live", "credential": "live"})
         yield from mistakes.items()
     if form.values.get("answers") == "real":
         yield from wrong_model(form.values, os.environ)
 
 
-def _check_script(form: ForkForm) -> None:
-    if form.values.get("answers") != "script":
-        return
+def _read_script(form: ForkForm, asked: ForkOptions) -> None:
     with about("script"):
-        file = path_in(form.values, "script")
-        if file is None:
+        if asked.script is None and form.values.get("answers") == "script":
             raise ParameterError("name the file")
-        if why := refusal(file):
+        if asked.script is not None and (why := refusal(asked.script)):
             raise ParameterError(why)
-        Script.read(file, form.origin.strategy)
-
-
-def _check_tools(form: ForkForm, plugin: Path) -> None:
-    if form.values.get("live") != "yes":
-        return
-    with about("live"):
-        plugins = live_plugins(replace(form.setup.options, plugin=plugin))
-        if not plugins:
-            raise ParameterError(
-                "the run names no example and no tool plugin: run devhost fork --live-tools --tools DIR"
-            )
-        environment: dict[str, str] = dict(os.environ)  # a copy, because reading takes the credentials out of it
-        read_tool_setups([each.directory for each in plugins], (), (), environment)
+    asked.read_script(form.origin)
 
 
 # The pages.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from devhost.errors import ConsoleError
+from devhost.forking import ForkOptions
 from devhost.golang import well_formed
 from devhost.hosting import ModelOptions, ScenarioOptions
 from devhost.options import arguments
@@ -156,20 +157,25 @@ def chat_arguments(values: Values) -> tuple[str, ...]:
     return ("chat", *arguments(scenario_options(values)), *arguments(model_options(values)))
 
 
-def fork_arguments(values: Values, trace: Path) -> tuple[str, ...]:
-    """`trace`: of the run that goes on. A form knows turn and example, whether they are needed or not."""
-    texts, asked = typed_in(values), scenario_options(values)
-    instruction = texts.pop(INSTRUCTION, None)
-    given = ScenarioOptions(script=asked.script, parameters=assignments(texts), plugin=asked.plugin)
-    live = ("--live-tools", *arguments(ScenarioOptions(example=asked.example, tools=asked.tools)))
-    return (
-        *("fork", str(trace), "--at", values.get("at") or "0"),
-        *(("--question", values["turn"]) if values.get("turn") else ()),
-        *(() if instruction is None else ("--instruction", instruction)),
-        *arguments(given),
-        *(live if values.get("live") == "yes" else ()),
-        *arguments(model_options(values)),
+def fork_options(values: Values, trace: Path) -> ForkOptions:
+    """`trace`: of the run that goes on. The form knows the example, whether it is needed or not."""
+    texts, asked, is_live = typed_in(values), scenario_options(values), values.get("live") == "yes"
+    return ForkOptions(
+        trace=trace,
+        at=int(values.get("at") or 0),
+        question=int(values["turn"]) if values.get("turn") else None,
+        instruction=texts.pop(INSTRUCTION, None),
+        parameters=assignments(texts),
+        script=asked.script,
+        live_tools=is_live,
+        example=asked.example if is_live else None,
+        tools=asked.tools if is_live else (),
+        plugin=asked.plugin,
     )
+
+
+def fork_arguments(values: Values, trace: Path) -> tuple[str, ...]:
+    return ("fork", *arguments(fork_options(values, trace)), *arguments(model_options(values)))
 
 
 def typed(given: tuple[str, ...]) -> str:

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from devhost.comparison.comparison import Comparison, Row, Side, raised, rows
 from devhost.console.again import live_plugins
 from devhost.console.folder import OUTPUT, RunFolder, last_printed
-from devhost.console.setup import SETUP, Setup, fork_arguments, typed
+from devhost.console.setup import SETUP, Setup, fork_arguments, fork_options, typed
 from devhost.console.web import Console, Parts, changed_at, console_of, live
 from devhost.errors import HostError, ParameterError, TraceError
 from devhost.fork import Origin, Past, find_origin
@@ -107,7 +107,7 @@ def _calls_that_ran(before: Origin, after: Origin, fork: Setup) -> tuple[str, ..
     if fork.values.get("live") != "yes":
         return ()
     try:
-        plugins = live_plugins(fork.options)
+        plugins = live_plugins(fork_options(fork.values, before.file), before)
         past = Past.of(before.run, int(fork.values["at"]), before.file)
     except HostError:  # the folder of the plugin is gone since then
         return ()

@@ -11,12 +11,11 @@ from devhost.evaluation.expected import Call, Check, Missing, ValueExpected, fou
 from devhost.files import LocalFile, local_files
 from devhost.flow.chat import FlowConversation
 from devhost.flow.document import FlowFile
-from devhost.flow.environment import load_engine
 from devhost.flow.forms import Answers, Ask, GivenAnswers, scripted_answers, together
 from devhost.flow.inputs import filled_inputs, with_read_files
 from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.script import FlowExpected, FlowScript, Knowledge, NodeExpected, ScriptedModels, TurnScript
-from devhost.flow.turn import FlowEnded, FlowEvent, ModelOfNode, NodeEnded, Surroundings
+from devhost.flow.turn import FlowEnded, FlowEvent, ModelOfNode, NodeEnded, Surroundings, load_engine
 from devhost.flow.view import PlayedTurn, watched
 from devhost.host.host import ToolHost
 from devhost.limits import HostLimits

@@ -1,0 +1,104 @@
+"""What `devhost fork` is given: a traced run, the round that it goes on from, and what is changed."""
+
+from collections.abc import MutableMapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from devhost.errors import ParameterError, about
+from devhost.fork import Changes, Fork, ForkedModel, Origin, read_fork
+from devhost.hosting import ModelOptions, credential_option, file_option, plugin_option, set_option, tools_option
+from devhost.limits import HostLimits
+from devhost.models.scripted.script import Script
+from devhost.options import FILE, PATH, json_option, option, trace_argument
+from devhost.plugin.nearest import nearest_strategy_plugin
+from devhost.scenario import Example, examples_of, read_tool_setups
+from devhost.tools.setup import ToolSetup
+
+
+@dataclass(frozen=True)
+class ForkOptions:
+    trace: Path = trace_argument()
+    at: int | None = option(
+        "--at",
+        metavar="ROUND",
+        type=click.IntRange(min=0),
+        help="How many rounds stay as recorded; 0 is none. Without it, the rounds are listed.",
+    )
+    question: int | None = option(
+        "--question", metavar="NUMBER", type=int, help="Which question of a conversation; by default its last one."
+    )
+    instruction: str | None = option("--instruction", metavar="TEXT", help="Short for --param instruction=TEXT.")
+    parameters: tuple[str, ...] = option(
+        "--param", metavar="KEY=VALUE", multiple=True, help="Change a parameter; repeatable."
+    )
+    files: tuple[Path, ...] = file_option(
+        "A file that goes with the question, instead of those of the trace. Repeatable."
+    )
+    script: Path | None = option(
+        "--script", type=FILE, help="A script of the turns that the model says after these rounds."
+    )
+    live_tools: bool = option(
+        "--live-tools",
+        is_flag=True,
+        help="Run the tools after these rounds. Without it they answer from the recording alone.",
+    )
+    example: str | None = option(
+        "--example", metavar="NAME", help="With --live-tools: its tools; by default the trace's example."
+    )
+    tools: tuple[Path, ...] = tools_option("With --live-tools: a tool plugin. Repeatable.")
+    credentials: tuple[str, ...] = credential_option("With --live-tools: a credential, as for run. Repeatable.")
+    settings: tuple[str, ...] = set_option("With --live-tools: a parameter of the panel, as for run. Repeatable.")
+    plugin: Path | None = plugin_option("The strategy plugin; by default the nearest one.")
+    new_trace: Path | None = option("--trace", metavar="FILE", type=FILE, help="Write the trace of the new run, too.")
+    page: Path | None = option("--report", metavar="FILE", type=PATH, help="Write an HTML page, too.")
+    force: bool = option(
+        "--force", is_flag=True, help="With --report: overwrite a file that is not a page of devhost's."
+    )
+    as_json: bool = json_option()
+
+    @property
+    def folder(self) -> Path:
+        """That of the strategy plugin."""
+        return nearest_strategy_plugin(Path.cwd()) if self.plugin is None else self.plugin
+
+    def read(self, origin: Origin, at: int, limits: HostLimits, tools: tuple[ToolSetup, ...] = ()) -> Fork:
+        short = () if self.instruction is None else (f"instruction={self.instruction}",)
+        return read_fork(origin, at, self.folder, Changes((*self.parameters, *short), self.files, tools), limits)
+
+    def read_tools(self, origin: Origin, environment: MutableMapping[str, str]) -> tuple[ToolSetup, ...]:
+        """Those of --live-tools. Credentials are removed from the environment, which the plugins inherit."""
+        if not self.live_tools:
+            given = {"example": self.example, "tools": self.tools, "credential": self.credentials, "set": self.settings}
+            for option_name, value in given.items():
+                if value:
+                    raise ParameterError(f"--{option_name} is for tools that run: give --live-tools too")
+            return ()
+        with about("live"):
+            folders = self.live_folders(origin)
+            if not folders:
+                raise ParameterError("--live-tools: the trace names no example, so say which tools: --tools DIR")
+            return tuple(read_tool_setups(folders, self.credentials, self.settings, environment))
+
+    def live_folders(self, origin: Origin) -> tuple[Path, ...]:
+        """Of the tool plugins that --live-tools runs; HostError for an example that is not there."""
+        name = self.example or (None if self.tools else origin.trace.header.example or None)
+        example = () if name is None else (Example.find(examples_of(self.folder), name).directory,)
+        return (*example, *self.tools)
+
+    def read_script(self, origin: Origin) -> Script | None:
+        with about("script"):
+            return None if self.script is None else Script.read(self.script, origin.strategy)
+
+    def model(self, fork: Fork, origin: Origin, options: ModelOptions) -> ForkedModel:
+        """A script's model, or a real one, or else what was recorded to the end."""
+        question = fork.past.run.question
+        script = self.read_script(origin)
+        if script is not None:
+            later = replace(options, scripted=True).choose(script, script.query)
+            return ForkedModel(fork.past_turns, fork.card, origin.file, later)
+        chosen = options.choose(fork.scenario.script, question)
+        if chosen.description.scripted:
+            return ForkedModel(fork.turns, fork.card, origin.file, None)
+        return ForkedModel(fork.past_turns, fork.card, origin.file, chosen)
