@@ -18,7 +18,7 @@ from devhost.console.setup import NAME, SETUP, Setup
 from devhost.errors import TraceError
 from devhost.evaluation.checks import rounds_of
 from devhost.node.outputs.run import Run
-from devhost.trace.flow import FlowEndLine, FlowLine
+from devhost.trace.flow import FLOW_ENDINGS, FlowEndLine, FlowLine
 from devhost.trace.lines import Trace, is_written, read_trace
 from devhost.trace.runs import TracedRun, run_of, traced_runs
 
@@ -103,13 +103,6 @@ type Stamp = tuple[tuple[str, int, int], ...]
 """Of a run's files: the end of the name, when it changed, and its size."""
 LONGEST = 20_000
 """Characters of a text that a search looks at."""
-FLOW_ENDS: dict[str, tuple[Literal["good", "limited", "bad"], str]] = {
-    "succeeded": ("good", "finished"),
-    "partial-succeeded": ("limited", "partly succeeded"),
-    "stopped": ("limited", "stopped"),
-    "paused": ("limited", "waits for a form"),
-    "failed": ("bad", "failed"),
-}
 
 
 def read_run(folder: RunFolder, name: str) -> Listed:
@@ -174,13 +167,12 @@ def _of_runs(trace: Trace, traced: list[TracedRun], runs: list[Run], setup: Setu
 def _of_flow(trace: Trace) -> dict[str, Any]:
     begins = [line for line in trace.lines if isinstance(line, FlowLine)]
     ends = [line for line in trace.lines if isinstance(line, FlowEndLine)]
-    level, words = FLOW_ENDS[ends[-1].status] if ends else ("", "")
     return {
         "questions": tuple(line.query[:LONGEST] for line in begins),
         "answer": str(ends[-1].outputs.get("answer", ""))[:LONGEST] if ends else "",
         "error": ends[-1].error[:LONGEST] if ends else "",
-        "words": words,
-        "level": level,
+        "words": FLOW_ENDINGS[ends[-1].status].words if ends else "",
+        "level": FLOW_ENDINGS[ends[-1].status].level if ends else "",
         "is_unfinished": len(ends) < max(1, len(begins)),
     }
 

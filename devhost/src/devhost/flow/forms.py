@@ -58,11 +58,6 @@ class _Input(_Data):
     option_source: _Source[tuple[str, ...]] | None = None
 
 
-class _Action(_Data):
-    id: str
-    title: str
-
-
 class Variables(Protocol):
     def rendered(self, template: str) -> str:
         """A text with the values of its variables."""
@@ -74,7 +69,7 @@ class Variables(Protocol):
 class DeclaredForm(_Data):
     form_content: str = ""
     inputs: tuple[_Input, ...] = ()
-    user_actions: tuple[_Action, ...] = Field(min_length=1)
+    user_actions: tuple[Button, ...] = Field(min_length=1)
 
     @classmethod
     def of(cls, node: FlowNode) -> Self:
@@ -88,7 +83,7 @@ class DeclaredForm(_Data):
             node,
             variables.rendered(self.form_content),
             tuple(_field(each, variables) for each in self.inputs),
-            tuple(Button(action.id, action.title) for action in self.user_actions),
+            self.user_actions,
             can_time_out(file, node),
         )
 

@@ -1,12 +1,23 @@
 """What a flow adds to a trace, as data."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from devhost.node.outputs.run import Ending
+
 type NodeStatus = Literal["succeeded", "failed", "exception"]
 """`exception`: it failed, and the flow goes on, on its error branch or with its default value."""
 type FlowStatus = Literal["succeeded", "partial-succeeded", "failed", "stopped", "paused"]
+FLOW_ENDINGS: Mapping[FlowStatus, Ending] = {
+    "succeeded": Ending("finished", "good"),
+    "partial-succeeded": Ending("finished, after an error", "limited"),
+    "failed": Ending("failed", "bad"),
+    "stopped": Ending("stopped", "limited"),
+    "paused": Ending("waits for an answer", "limited"),
+}
+"""How a turn ended, on pages."""
 
 
 class Line(BaseModel):

@@ -9,23 +9,16 @@ from pathlib import Path
 from devhost.flow.traces import TracedTurn, traced_turns
 from devhost.flow.turn import FlowEnded, NodeEnded, SourcesRead
 from devhost.flow.view import Row, Rows
+from devhost.node.outputs.run import Ending
 from devhost.page.calls import Source, retrieved
 from devhost.page.contents import Attachments, Axis, Passage, passages
 from devhost.page.page import page_environment
 from devhost.page.section import ShownRun, shown_run
 from devhost.protocol.wire import JsonObject
-from devhost.trace.flow import FlowLine
+from devhost.trace.flow import FLOW_ENDINGS, FlowLine
 from devhost.trace.lines import PrintedLine, Trace
 
 HERE = Path(__file__).parent
-WORDS = {
-    "succeeded": ("finished", "good"),
-    "partial-succeeded": ("finished, after an error", "limited"),
-    "failed": ("failed", "bad"),
-    "stopped": ("stopped", "limited"),
-    "paused": ("waits for an answer", "limited"),
-}
-"""By the status of a turn, what the page says, and its colour."""
 COLOURS = {
     "agent": "group",
     "llm": "model",
@@ -81,8 +74,8 @@ class ShownTurn:
         return next((event for _, event in self.traced.events if isinstance(event, FlowEnded)), None)
 
     @property
-    def words(self) -> tuple[str, str]:
-        return ("not ended", "bad") if self.ended is None else WORDS[self.ended.status]
+    def ending(self) -> Ending:
+        return Ending("not ended", "bad") if self.ended is None else FLOW_ENDINGS[self.ended.status]
 
     @property
     def axis(self) -> Axis:
