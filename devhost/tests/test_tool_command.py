@@ -1,6 +1,7 @@
 """`devhost tool`: one tool, without an agent."""
 
 import json
+import shutil
 import signal
 import socket
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from devhost import Host, ScriptedModel
 from devhost.cli.commands import main
@@ -139,6 +141,31 @@ def test_a_broken_rule_of_a_tool_is_a_finding_of_the_agents_run() -> None:
         run = host.run("puppet", {"query": json.dumps([{"call": call}])}, model=model)
     (finding,) = [finding for finding in run.findings if finding.rule == "blob-left-open"]
     assert finding.sentence.startswith("tool perform: file 'h' is incomplete")
+
+
+def test_a_plugin_with_a_login_alone_takes_a_token_that_need_not_be_validated(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Its form is what Dify keeps after the login."""
+    plugin, trace = tmp_path / "charts", tmp_path / "call.jsonl"
+    shutil.copytree(CHARTS, plugin)
+    file = plugin / "provider" / "charts.yaml"
+    provider = yaml.safe_load(file.read_text())
+    del provider["credentials_for_provider"]
+    names = {"api_key": "secret-input", "region": "text-input"}
+    kept = [{"name": name, "type": kind, "label": {"en_US": name}} for name, kind in names.items()]
+    login = {"client_schema": [], "credentials_schema": kept}
+    file.write_text(yaml.safe_dump({**provider, "oauth_schema": login}))
+    credentials = [f"--credential=charts.api_key={API_KEY}", "--credential=charts.region=eu"]
+    given = ["--tools", str(plugin), *credentials, "--no-validate"]
+
+    report, _ = called(capsys, *given, "draw_chart", "--arg", "title=T", "--arg", "values=3", "--trace", str(trace))
+
+    assert report["notices"] == ["provider charts: its credentials are not validated"]
+    lines = [line for line in read_trace(trace).lines if isinstance(line, MessageLine) and line.side == "host"]
+    (sent,) = [line.message["data"] for line in lines]
+    assert (sent["action"], sent["credential_type"]) == ("invoke_tool", "oauth2")
+    assert sent["credentials"] == {"api_key": "[secret]", "region": "eu"}
 
 
 @pytest.mark.parametrize("command", ["replay", "report"])

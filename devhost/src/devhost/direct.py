@@ -77,9 +77,7 @@ def ask(
     given = typed_values(found.tool, texts)
     given |= _given_files(found.tool, files, server)
     provider = found.provider.identity.name
-    filled = filled_credentials(
-        provider, found.provider.credentials_for_provider, credentials.get(found.provider_id, {})
-    )
+    filled = filled_credentials(provider, found.provider.credentials, credentials.get(found.provider_id, {}))
     offered = OfferedTool(found.provider, found.tool, entity={}, fixed=given)  # no agent sees an entity
     alone = found.plugin.model_copy(update={"tool_providers": (found.provider,)})
     return AskedTool(ToolSetup(alone, (offered,), {provider: filled}), offered, _parameters(found.tool, given))

@@ -61,6 +61,11 @@ def credential_option(words: str = CREDENTIAL) -> Any:  # noqa: ANN401 - a field
     return option("--credential", metavar="PROVIDER.KEY=VALUE", multiple=True, help=words, hidden=True)
 
 
+def unvalidated_option() -> Any:  # noqa: ANN401 - a field
+    words = "Do not ask the tool plugins whether their credentials are right, which most ask their service."
+    return option("--no-validate", is_flag=True, help=words)
+
+
 def set_option(words: str) -> Any:  # noqa: ANN401 - a field
     return option("--set", metavar="TOOL.PARAM=VALUE", multiple=True, help=words, hidden=True)
 
@@ -91,6 +96,7 @@ class ScenarioOptions:
         "--credential NAME.KEY=VALUE gives the command a variable, or the address a header. Repeatable.",
     )
     credentials: tuple[str, ...] = credential_option()
+    unvalidated: bool = unvalidated_option()
     settings: tuple[str, ...] = set_option(
         "Fix a tool's parameter, as the node's panel does: the model no longer sets it. Repeatable."
     )
@@ -139,7 +145,9 @@ class ScenarioOptions:
             panel = {} if script is None else script.panel
             servers = read_servers((*(() if script is None else script.mcp), *self.servers))
             of_plugins, servers = with_secrets(servers, self.credentials)
-            tools = read_tool_setups(directories, of_plugins, self.settings, environment, panel)
+            tools = read_tool_setups(
+                directories, of_plugins, self.settings, environment, panel, validated=not self.unvalidated
+            )
         with about("files"):
             attached = AttachedFiles.of(script, self.files, limits)
         return Scenario(

@@ -4,7 +4,7 @@ import json
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -154,12 +154,14 @@ type Owners = dict[str, list[str]]
 """The full names for each name that may be written: a short name can mean several."""
 
 
-def read_tool_setups(
+def read_tool_setups(  # noqa: PLR0913 - what a command says of tools
     directories: Iterable[Path],
     credentials: Iterable[str],
     settings: Iterable[str],
     environment: MutableMapping[str, str],
     panel: Texts | None = None,
+    *,
+    validated: bool = True,
 ) -> list[ToolSetup]:
     """`panel`: of a script; the settings go before it.
 
@@ -176,7 +178,7 @@ def read_tool_setups(
     for plugin in plugins:
         of_providers = {name: credential_texts[full] for full, name in _providers(plugin)}
         of_tools = {name: {**of_script.get(full, {}), **given.get(full, {})} for full, name in _tools(plugin)}
-        setups.append(ToolSetup.of(plugin, of_providers, of_tools))
+        setups.append(replace(ToolSetup.of(plugin, of_providers, of_tools), is_validated=validated))
     return setups
 
 
@@ -239,7 +241,7 @@ def _taken_from(
         (plugin.provider_id(provider), key, environment_name(provider.identity.name, key))
         for plugin in plugins
         for provider in plugin.tool_providers
-        for key in provider.credentials_for_provider
+        for key in provider.credentials
     ]
     taken: dict[str, dict[str, str]] = {
         plugin.provider_id(provider): {} for plugin in plugins for provider in plugin.tool_providers

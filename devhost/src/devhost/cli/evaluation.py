@@ -48,6 +48,7 @@ from devhost.hosting import (
     started_host,
     strategy_plugin,
     tools_option,
+    unvalidated_option,
 )
 from devhost.models.backend import ModelBackend
 from devhost.models.scripted.script import Script
@@ -134,6 +135,7 @@ class EvalOptions:
     )
     tools: tuple[Path, ...] = tools_option("A further Dify tool plugin.")
     credentials: tuple[str, ...] = credential_option("As for devhost run.")
+    unvalidated: bool = unvalidated_option()
     settings: tuple[str, ...] = set_option("As for devhost run.")
     plugin: Path | None = plugin_option("The strategy plugin; by default the nearest one.")
     examples: Path | None = option(
@@ -157,7 +159,11 @@ class EvalOptions:
         folders = [*([] if example is None else [example.directory]), *suite.tools, *self.tools]
         return Ground(
             plugin,
-            tuple(read_tool_setups(folders, self.credentials, self.settings, os.environ, panel)),
+            tuple(
+                read_tool_setups(
+                    folders, self.credentials, self.settings, os.environ, panel, validated=not self.unvalidated
+                )
+            ),
             example,
             examples,
             assignments=self.assignments,

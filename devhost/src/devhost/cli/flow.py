@@ -36,6 +36,7 @@ from devhost.hosting import (
     plugin_option,
     secrets_of,
     tools_option,
+    unvalidated_option,
 )
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import gist
@@ -196,6 +197,7 @@ class FlowOptions:
         "--example", metavar="NAME", help="An example, a folder of examples/, whose tools the flow gets."
     )
     credentials: tuple[str, ...] = credential_option()
+    unvalidated: bool = unvalidated_option()
     plugin: Path | None = plugin_option()
     knowledge: tuple[str, ...] = option(
         "--knowledge",
@@ -217,7 +219,9 @@ class FlowOptions:
             **with_read_files(file, typed_inputs(file, self.inputs), Path(), limits),
         }
         plugin, allowed = self._plugin(file), Allowed(self.http, self.code)
-        setups = read_tool_setups(self._tools(script, plugin), self.credentials, (), environment)
+        setups = read_tool_setups(
+            self._tools(script, plugin), self.credentials, (), environment, validated=not self.unvalidated
+        )
         declared = None if plugin is None else PluginDeclaration.read(plugin)
         notices = check_flow(file, inputs, declared, [setup.declaration for setup in setups], allowed)
         answers = read_answers(file, self.answers)

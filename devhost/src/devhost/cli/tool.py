@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -13,7 +13,7 @@ from devhost.direct import AskedTool, Found, ToolOutcome, ask, call_directly, fi
 from devhost.errors import HostError, ParameterError
 from devhost.files import FileServer, LocalFile, run_folder
 from devhost.host.backwards import BackwardsCalls
-from devhost.hosting import BASE_URL, KEY, HostOptions, ModelOptions, credential_option, tool_traced
+from devhost.hosting import BASE_URL, KEY, HostOptions, ModelOptions, credential_option, tool_traced, unvalidated_option
 from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend, NoModel
 from devhost.node.messages import ToolFileStore
@@ -81,6 +81,7 @@ class ToolOptions:
         help="A file for a parameter of the tool; its name may be left out if there is only one. Repeatable.",
     )
     credentials: tuple[str, ...] = credential_option()
+    unvalidated: bool = unvalidated_option()
     as_json: bool = json_option()
     trace: Path | None = trace_option("; only runs can be replayed")
     traceback: bool = traceback_option()
@@ -113,6 +114,7 @@ def tool(options: ToolOptions, models: ModelOptions, hosting: HostOptions) -> in
     with run_folder("tool", options.trace) as folder, FileServer(ToolFileStore(folder)) as server:
         given = [given_file(text, hosting.limits) for text in options.files]
         asked = ask(found, dict(assignments(options.arguments, "--arg")), given, credential_texts, server)
+        asked = replace(asked, setup=replace(asked.setup, is_validated=not options.unvalidated))
         secrets = Secrets(asked.setup.secrets)
         view.open(_name(found), secrets.masked(asked.parameters), model.description, asked.setup.notices)
         sent = {

@@ -171,7 +171,7 @@ def _credentials(options: ScenarioOptions, environment: Mapping[str, str]) -> It
         except (HostError, OSError, ValueError):
             continue
         for provider in declaration.tool_providers:
-            for key, credential in provider.credentials_for_provider.items():
+            for key, credential in provider.credentials.items():
                 variable = environment_name(provider.identity.name, key)
                 yield Credential(variable, credential.required, bool(environment.get(variable)))
 

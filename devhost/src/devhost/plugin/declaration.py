@@ -50,10 +50,31 @@ class StrategyProvider(Declared):
     strategies: tuple[Strategy, ...]
 
 
+class OAuthCredential(CredentialField):
+    name: str
+
+
+class OAuth(Declared):
+    credentials_schema: tuple[OAuthCredential, ...] = ()
+
+
 class ToolProvider(Declared):
     identity: Identity
     tools: tuple[Tool, ...]
     credentials_for_provider: dict[str, CredentialField] = Field(default_factory=dict)
+    oauth_schema: OAuth | None = None
+
+    @property
+    def credentials(self) -> Mapping[str, CredentialField]:
+        """Those of its form, or, without a form, those that Dify keeps after a login with OAuth."""
+        if self.credentials_for_provider or self.oauth_schema is None:
+            return self.credentials_for_provider
+        return {each.name: each for each in self.oauth_schema.credentials_schema}
+
+    @property
+    def credential_type(self) -> str:
+        """As Dify sends it; SDKs from 0.4.4 to 0.5.1 refuse `unauthorized`, so a provider without any has the first."""
+        return "oauth2" if self.credentials and not self.credentials_for_provider else "api-key"
 
 
 class PluginDeclaration(Declared):

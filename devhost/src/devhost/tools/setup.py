@@ -47,8 +47,6 @@ def _is_project(file: Path) -> bool:
 
 type Texts = Mapping[str, Mapping[str, str]]
 """By provider or tool, then by key."""
-CREDENTIAL_TYPE = "api-key"
-"""As Dify sends it, also for a provider without credentials; SDKs from 0.4.4 to 0.5.1 refuse `unauthorized`."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +67,8 @@ class ToolSetup:
     """By provider."""
     left_out: tuple[str, ...] = ()
     """A sentence for each tool that cannot be part of a run."""
+    is_validated: bool = True
+    """Whether the plugin is asked if the credentials are right, before a run."""
 
     @classmethod
     def read(cls, directory: Path, *, credentials: Texts | None = None, fixed: Texts | None = None) -> Self:
@@ -94,7 +94,7 @@ class ToolSetup:
         filled = {
             provider.identity.name: filled_credentials(
                 provider.identity.name,
-                provider.credentials_for_provider,
+                provider.credentials,
                 credentials.get(provider.identity.name, {}),
             )
             for provider in declaration.tool_providers
@@ -127,11 +127,16 @@ class ToolSetup:
             for provider in self.declaration.tool_providers
             for sentence in invalid_defaults(
                 provider.identity.name,
-                provider.credentials_for_provider,
+                provider.credentials,
                 self.credentials[provider.identity.name],
             )
         )
-        return (*(f"left out: tool {sentence}" for sentence in self.left_out), *guessed, *defaults)
+        unasked = (
+            f"provider {provider.identity.name}: its credentials are not validated"
+            for provider in self.declaration.tool_providers
+            if provider.credentials and not self.is_validated
+        )
+        return (*(f"left out: tool {sentence}" for sentence in self.left_out), *guessed, *defaults, *unasked)
 
     @property
     def secrets(self) -> list[str]:
@@ -142,7 +147,7 @@ class ToolSetup:
         return [
             str(self.credentials[provider.identity.name][key])
             for provider in self.declaration.tool_providers
-            for key, credential in provider.credentials_for_provider.items()
+            for key, credential in provider.credentials.items()
             if credential.is_secret and key in self.credentials[provider.identity.name]
         ]
 
@@ -190,7 +195,7 @@ def start_tool_plugin(setup: ToolSetup, **options: Unpack[StartOptions]) -> Plug
 
 def _check(plugin: PluginProcess, setup: ToolSetup, limits: HostLimits) -> None:
     for provider in setup.declaration.tool_providers:
-        if provider.credentials_for_provider:
+        if provider.credentials and setup.is_validated:
             _check_credentials(plugin, setup, provider.identity.name, limits)
     for offered in setup.tools:
         for parameter in offered.declared.parameters:
@@ -223,7 +228,7 @@ def _check_option(
         "provider": provider,
         "provider_action": offered.declared.identity.name,
         "credentials": setup.credentials[provider],
-        "credential_type": CREDENTIAL_TYPE,
+        "credential_type": offered.provider.credential_type,
         "parameter": parameter,
     }
     answers = _ask(plugin, setup, request, limits, f"the options of {where} cannot be had")

@@ -17,7 +17,7 @@ from devhost.protocol.failures import ApiCallError
 from devhost.protocol.structs import tool_message
 from devhost.protocol.wire import MESSAGE_TYPES, JsonObject
 from devhost.text import Secrets, describe
-from devhost.tools.setup import CREDENTIAL_TYPE, OfferedTool, ToolSetup
+from devhost.tools.setup import OfferedTool, ToolSetup
 
 # The tools a run can use: anything that has Dify's description of itself and answers a call with messages. `PluginTool`
 # is a tool of a tool plugin that runs; it casts the parameters by the tool's declaration, as Dify does. `call_tool` is
@@ -51,6 +51,7 @@ class PluginTool:
         self.entity = offered.entity
         self._plugin = plugin
         self._provider_name = offered.provider.identity.name
+        self._credential_type = offered.provider.credential_type
         self._declared = {parameter.name: parameter for parameter in offered.declared.parameters}
         self._limits = limits
         self._credentials = setup.credentials[self._provider_name]
@@ -68,7 +69,7 @@ class PluginTool:
             "provider": self._provider_name,
             "tool": self.name,
             "credentials": self._credentials,
-            "credential_type": CREDENTIAL_TYPE,
+            "credential_type": self._credential_type,
             "tool_parameters": cast,
         }
         masked = self._secrets.masked
