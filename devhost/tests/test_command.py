@@ -1,10 +1,12 @@
 """The command `devhost`: where it works, and which plugin it takes."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from devhost.cli.commands import main
 from devhost.errors import ParameterError
@@ -54,7 +56,35 @@ def test_without_a_strategy_plugin_above_the_command_says_what_to_do(
     assert main(["run", "--script", str(SCRIPT)]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert f"no strategy plugin was found: neither {tmp_path} nor a folder above it has a manifest.yaml" in said
-    assert "Give --plugin DIR, or run devhost in the plugin's folder" in said
+    assert "Give --plugin DIR, set DEVHOST_PLUGIN, or run devhost in the plugin's folder" in said
+
+
+def test_a_variable_names_the_plugin_in_place_of_the_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["check"]) == 2
+    assert "Name the plugin's folder, set DEVHOST_PLUGIN" in " ".join(capsys.readouterr().err.split())
+    monkeypatch.setenv("DEVHOST_PLUGIN", str(PUPPET))
+    assert main(["check"]) == 0
+    assert main(["list"]) == 0
+    assert "strategy puppet" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("lent_plugins")
+def test_a_script_for_a_strategy_that_the_plugin_lacks_runs_its_first_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    turns = [{"text": "unused"}]
+    script = {"strategy": "other", "query": '[{"say": "hi"}]', "params": {"goal": "x"}, "turns": turns}
+    (tmp_path / "script.yaml").write_text(yaml.safe_dump(script))
+
+    assert main(["run", "--plugin", str(PUPPET), "--script", str(tmp_path / "script.yaml"), "--json"]) == 0
+
+    told = json.loads(capsys.readouterr().out)
+    assert told["text"] == "hi"
+    (notice,) = told["notices"]
+    assert notice == "the script is written for other, which the plugin does not have: puppet runs, without goal"
 
 
 def test_a_manifest_that_cannot_be_read_is_named_when_no_plugin_is_found(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ class ForkOptions:
     @property
     def folder(self) -> Path:
         """That of the strategy plugin."""
-        return nearest_strategy_plugin(Path.cwd()) if self.plugin is None else self.plugin
+        return nearest_strategy_plugin() if self.plugin is None else self.plugin
 
     def read(self, origin: Origin, at: int, limits: HostLimits, tools: tuple[ToolSetup, ...] = ()) -> Fork:
         short = () if self.instruction is None else (f"instruction={self.instruction}",)

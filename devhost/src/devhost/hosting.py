@@ -6,7 +6,7 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -22,7 +22,7 @@ from devhost.models.catalog import DEFAULT_MODEL
 from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.script import Script
 from devhost.options import DIRECTORY, FILE, PATH, option
-from devhost.plugin.declaration import PluginDeclaration
+from devhost.plugin.declaration import PluginDeclaration, Strategy
 from devhost.plugin.nearest import nearest_strategy_plugin
 from devhost.process.session import Watcher
 from devhost.process.transports.transport import TransportName
@@ -136,10 +136,15 @@ class ScenarioOptions:
             example = self.read_example()
         script = self.read_script(self.strategy)
         wanted = self.strategy or (None if script is None else script.strategy)
+        first = next(iter(declaration.strategies))
+        is_for_another = self.strategy is None and wanted is not None and wanted not in declaration.strategies
         with about("strategy"):
-            _, strategy = find_strategy(declaration, wanted or next(iter(declaration.strategies)))
+            _, strategy = find_strategy(declaration, first if is_for_another else wanted or first)
+        notice = ""
         if wanted is None:
             script = self.read_script(strategy.identity.name)
+        elif is_for_another and script is not None:
+            script, notice = _for_another(script, strategy, wanted)
         with about("tools"):
             directories = self.tools if example is None else (example.directory, *self.tools)
             panel = {} if script is None else script.panel
@@ -161,6 +166,7 @@ class ScenarioOptions:
             given=given if raw else typed_settings(strategy, self.parameters),
             given_variables=parse_assignments(self.variables, option="--variable"),
             attached=attached,
+            notice=notice,
         )
 
     def read_example(self) -> Example | None:
@@ -186,12 +192,23 @@ class ScenarioOptions:
     def folder(self) -> Path:
         """That of the strategy plugin; a package is unpacked until the command ends."""
         if self.package is None:
-            return nearest_strategy_plugin(Path.cwd()) if self.plugin is None else self.plugin
+            return nearest_strategy_plugin() if self.plugin is None else self.plugin
         if self.plugin is not None:
             raise ParameterError("--plugin and --package each name the strategy plugin: leave out one of them")
         from devhost.package import opened_package  # noqa: PLC0415 - with the rules of `devhost check`
 
         return click.get_current_context().with_resource(opened_package(self.package))
+
+
+def _for_another(script: Script, strategy: Strategy, written_for: str) -> tuple[Script, str]:
+    """The script for a strategy that has not all its parameters, and what a person should know about it."""
+    known = {parameter.name for parameter in strategy.parameters}
+    left_out = ", ".join(name for name in script.params if name not in known)
+    return (
+        replace(script, params={name: value for name, value in script.params.items() if name in known}),
+        f"the script is written for {written_for}, which the plugin does not have: {strategy.identity.name} runs"
+        + (f", without {left_out}" if left_out else ""),
+    )
 
 
 def strategy_plugin(folder: Path) -> PluginDeclaration:

@@ -182,7 +182,7 @@ def check(options: CheckOptions) -> int:
     """
     if options.plugin is not None and options.plugin.is_file():
         return _check_app(options.plugin, color=options.color)
-    checked = check_plugin(real_path(options.plugin or nearest_plugin(Path.cwd())), options.accept)
+    checked = check_plugin(real_path(options.plugin or nearest_plugin()), options.accept)
     console = open_console(stderr=False, color=options.color)
     for text in check_lines(checked):
         console.print(text, soft_wrap=True)
@@ -192,7 +192,7 @@ def check(options: CheckOptions) -> int:
 def _check_app(path: Path, *, color: bool) -> int:
     file = FlowFile.read(path)
     has_agent = any(node.type == "agent" for node in file.nodes.values())
-    declared = PluginDeclaration.read(nearest_strategy_plugin(Path.cwd())) if has_agent else None
+    declared = PluginDeclaration.read(nearest_strategy_plugin()) if has_agent else None
     found = wrong_in_file(file, declared) or seen_in_the_editor(file, declared)
     console = open_console(stderr=False, color=color)
     for sentence in found:
@@ -215,7 +215,7 @@ def list_(options: ListOptions) -> int:
 
     PLUGIN is a folder; by default the nearest plugin in or above the current one.
     """
-    declaration = PluginDeclaration.read(options.plugin or nearest_plugin(Path.cwd()))
+    declaration = PluginDeclaration.read(options.plugin or nearest_plugin())
     examples = examples_of(declaration.directory) if declaration.strategies else None
     console = open_console(stderr=False, color=options.color)
     for text in inventory(declaration, examples):

@@ -240,7 +240,7 @@ def package(options: PackageOptions) -> int:
     It is installed in an environment of its own. PLUGIN is a folder; by default the nearest plugin in or above the
     current one. A refused package is not written.
     """
-    directory = real_path(options.plugin or nearest_plugin(Path.cwd()))
+    directory = real_path(options.plugin or nearest_plugin())
     checked = check_plugin(directory, options.accept)
     console = open_console(stderr=False, color=options.color)
     for text in check_lines(checked, marketplace=options.marketplace):

@@ -322,6 +322,8 @@ class Scenario:
     """Of the workflow, over the script's."""
     attached: AttachedFiles = field(default_factory=AttachedFiles)
     servers: tuple[McpServer, ...] = ()
+    notice: str = ""
+    """About the script; often empty."""
     scripts: tuple[Path, ...] = ()
     """The example's, among which one may fit if this one does not."""
 
@@ -353,6 +355,7 @@ class Scenario:
     @property
     def notices(self) -> tuple[str, ...]:
         of_tools = tuple(notice for setup in self.tools for notice in setup.notices)
+        of_tools = (self.notice, *of_tools) if self.notice else of_tools
         if not self.recorded_names:
             return of_tools
         return (*of_tools, f"tools that answer from a recording: {', '.join(self.recorded_names)}")

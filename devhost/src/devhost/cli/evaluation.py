@@ -152,7 +152,7 @@ class EvalOptions:
         return Suite.read(self.file).only(self.cases, self.columns).repeated(self.repeats)
 
     def ground(self, suite: Suite, host: HostOptions, models: ModelSettings) -> Ground:
-        plugin = strategy_plugin(self.plugin or nearest_strategy_plugin(Path.cwd()))
+        plugin = strategy_plugin(self.plugin or nearest_strategy_plugin())
         examples = self.examples or examples_of(plugin.directory)
         example = None if suite.example is None else Example.find(examples, suite.example)
         panel = {} if example is None else Script.read(example.file).panel

@@ -263,7 +263,7 @@ class FlowOptions:
         """None for a flow without an Agent node."""
         if not any(node.type == "agent" for node in file.nodes.values()):
             return None
-        return nearest_strategy_plugin(Path.cwd()) if self.plugin is None else self.plugin
+        return nearest_strategy_plugin() if self.plugin is None else self.plugin
 
 
 @contextmanager

@@ -56,7 +56,7 @@ def planned_fork(folder: RunFolder, name: str, values: Values, plugin: Path | No
     turn = _number(values.get("turn", ""), 1, len(questions))
     origin = find_origin(trace, file, turn or len(questions))
     directory = plugin or was.options.plugin
-    found = nearest_strategy_plugin(Path.cwd()) if directory is None else directory
+    found = nearest_strategy_plugin() if directory is None else directory
     _, strategy = find_strategy(PluginDeclaration.read(found), origin.strategy)
     answered = [each for each in rounds(origin.run) if each.is_answered]
     at = _number(values.get("at") or "0", 0, len(answered))

@@ -27,7 +27,7 @@ EVALUATION, CASES, RESULTS = "evaluation.yaml", "cases.yaml", ".results.jsonl"
 def known_suites(folder: Path, plugin: Path | None) -> list[Path]:
     """Those of the plugin's examples, then those of the folder of runs."""
     try:
-        directory = nearest_strategy_plugin(Path.cwd()) if plugin is None else plugin
+        directory = nearest_strategy_plugin() if plugin is None else plugin
     except HostError:
         return cases_files(folder)
     examples = sorted(examples_of(directory).glob(f"*/{EVALUATION}"))

@@ -106,7 +106,7 @@ def planned(values: Values, default: Path | None, environment: Mapping[str, str]
 
 
 def _read_plugin(values: Values, default: Path | None) -> PluginDeclaration:
-    folder = path_in(values, "plugin") or default or nearest_strategy_plugin(Path.cwd())
+    folder = path_in(values, "plugin") or default or nearest_strategy_plugin()
     if why := refusal(folder):
         raise ParameterError(why)
     declaration = PluginDeclaration.read(folder)

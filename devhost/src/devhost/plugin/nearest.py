@@ -1,5 +1,6 @@
 """The plugin that a person works on: in the folder that was named, or the nearest one above a folder."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,12 @@ from devhost.errors import DeclarationError, ParameterError
 from devhost.text import load_yaml
 
 MANIFEST = "manifest.yaml"
+FOLDER = "DEVHOST_PLUGIN"
+"""A variable of the environment: the plugin's folder, in place of the current one."""
+
+
+def _here() -> Path:
+    return Path(os.environ.get(FOLDER, "").strip() or ".")
 
 
 def plugin_in(folder: Path) -> Path:
@@ -17,27 +24,31 @@ def plugin_in(folder: Path) -> Path:
     return folder
 
 
-def nearest_strategy_plugin(start: Path) -> Path:
-    """`start` or the nearest folder above it whose manifest.yaml names agent strategies; ParameterError without one.
+def nearest_strategy_plugin(start: Path | None = None) -> Path:
+    """The nearest folder whose manifest.yaml names agent strategies; ParameterError without one.
 
+    `start` itself or a folder above it; by default $DEVHOST_PLUGIN, or else the current folder.
     Other plugins and files that only have the same name are passed over.
     """
-    invalid = list[str]()
+    start, invalid = start or _here(), list[str]()
     found = next((folder for folder, plugins in _plugins(start, invalid) if plugins.get("agent_strategies")), None)
     if found is None:
         raise ParameterError(
             f"no strategy plugin was found: neither {start.resolve()} nor a folder above it has a {MANIFEST} with "
-            f"agent_strategies. Give --plugin DIR, or run devhost in the plugin's folder{''.join(invalid)}"
+            f"agent_strategies. Give --plugin DIR, set {FOLDER}, or run devhost in the plugin's folder"
+            f"{''.join(invalid)}"
         )
     return found
 
 
-def nearest_plugin(start: Path) -> Path:
-    """`start` or the nearest folder above it that has the manifest of any plugin; ParameterError without one."""
+def nearest_plugin(start: Path | None = None) -> Path:
+    """As `nearest_strategy_plugin`, with the manifest of any plugin."""
+    start = start or _here()
     found = next((folder for folder, _ in _plugins(start, [])), None)
     if found is None:
         raise ParameterError(
-            f"no plugin was found: neither {start.resolve()} nor a folder above it has a plugin's {MANIFEST}"
+            f"no plugin was found: neither {start.resolve()} nor a folder above it has a plugin's {MANIFEST}. "
+            f"Name the plugin's folder, set {FOLDER}, or run devhost in it"
         )
     return found
 
