@@ -9,7 +9,7 @@ import pytest
 
 from devhost.cli.commands import main
 from devhost.flow.document import Form
-from devhost.flow.page.page import render_flow_page
+from devhost.flow.pages import render_flow_page
 from devhost.flow.turn import FlowEnded, FlowEvent, FlowPaused, NodeRetried, NodeStarted, SourcesRead
 from devhost.trace.lines import read_trace
 from support.tracing import tracing

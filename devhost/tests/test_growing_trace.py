@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from devhost.errors import TraceError
-from devhost.trace.lines import read_trace
-from devhost.trace.tail import GrowingTrace
+from devhost.trace.lines import GrowingTrace, read_trace
 from support.tracing import tracing
 
 

@@ -11,8 +11,7 @@ import yaml
 from devhost.cli.commands import main
 from devhost.errors import FlowFileError, ParameterError
 from devhost.flow.checks import check_flow
-from devhost.flow.document import FlowFile
-from devhost.flow.inputs import filled_inputs, start_fields, typed_inputs, with_read_files
+from devhost.flow.document import FlowFile, filled_inputs, start_fields, typed_inputs, with_read_files
 from devhost.flow.outside import Allowed
 from devhost.limits import HostLimits
 from devhost.plugin.declaration import PluginDeclaration

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from devhost.flow.page.page import render_flow_page
+from devhost.flow.pages import render_flow_page
 from devhost.flow.turn import FlowTurn, NodeStarted
 from devhost.host.host import Host
 from devhost.protocol.wire import JsonObject

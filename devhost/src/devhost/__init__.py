@@ -41,7 +41,6 @@ only packages above it in this list (devhost/tests/test_architecture.py checks t
     comparison          two runs side by side
     evaluation          cases, run side by side in one host, compared, and reported
     flow                a chatflow or workflow around the Agent node
-    flow.page           the trace of a flow as an HTML page
     flow.engine         Dify's own workflow engine, with devhost's nodes in it
     overview            what a plugin declares, in lines
     package             a plugin as one file: written, installed, opened

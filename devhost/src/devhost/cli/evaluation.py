@@ -14,7 +14,6 @@ from rich.text import Text
 
 from devhost.conversation import CountingModel
 from devhost.errors import SuiteError
-from devhost.evaluation.plan import Ground, ModelSettings, Planned, header_of, plan
 from devhost.evaluation.report import (
     cases_table,
     columns_table,
@@ -36,7 +35,7 @@ from devhost.evaluation.results import (
     read_evaluation,
 )
 from devhost.evaluation.runs import evaluate
-from devhost.evaluation.suite import Suite
+from devhost.evaluation.suite import Ground, ModelSettings, Planned, Suite, header_of, plan
 from devhost.hosting import (
     KEY,
     HostOptions,

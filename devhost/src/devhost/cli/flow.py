@@ -18,9 +18,8 @@ from devhost.files import local_files, run_folder
 from devhost.flow.cases import CaseTurn, FlowCase, case_turns, refuse_misfit
 from devhost.flow.chat import FlowChat, FlowChatView, FlowConversation
 from devhost.flow.checks import check_flow
-from devhost.flow.document import FlowFile, FlowNode
+from devhost.flow.document import FlowFile, FlowNode, filled_inputs, typed_inputs, with_read_files
 from devhost.flow.forms import ask_at_terminal, read_answers
-from devhost.flow.inputs import filled_inputs, typed_inputs, with_read_files
 from devhost.flow.outside import Allowed
 from devhost.flow.script import FlowScript, TurnScript, read_knowledge
 from devhost.flow.traces import FlowTrace

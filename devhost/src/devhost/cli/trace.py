@@ -8,7 +8,7 @@ from time import sleep
 import click
 
 from devhost.errors import TraceError
-from devhost.flow.page.page import render_flow_page
+from devhost.flow.pages import render_flow_page
 from devhost.flow.traces import replay_flow
 from devhost.options import PATH, option, takes, trace_argument
 from devhost.page.page import render_page, write_page

@@ -9,9 +9,8 @@ from pathlib import Path
 from devhost.page.calls import model_call, tool_call
 from devhost.page.contents import Attachments, every, pretty
 from devhost.page.section import ShownRun, shown_run
-from devhost.trace.lines import Trace, is_written
+from devhost.trace.lines import GrowingTrace, Trace, is_written
 from devhost.trace.runs import Call, traced_runs
-from devhost.trace.tail import GrowingTrace
 from devhost.trace.timeline import OPEN, Span
 
 KEPT = 8

@@ -14,7 +14,7 @@ from devhost.errors import SuiteError
 from devhost.evaluation.checks import Observed
 from devhost.evaluation.expected import Check
 from devhost.text import Secrets, describe
-from devhost.trace.tail import Growing, NumberedLine
+from devhost.trace.lines import Growing, NumberedLine
 
 # The results of an evaluation in a file of JSON lines, so that an interrupted one goes on where it was.
 #

@@ -11,8 +11,8 @@ from devhost.conversation import Conversation, CountingModel, play
 from devhost.errors import PluginLostError
 from devhost.evaluation.checks import Observed, judged
 from devhost.evaluation.expected import Check
-from devhost.evaluation.plan import Planned
 from devhost.evaluation.results import Result, ResultsFile
+from devhost.evaluation.suite import Planned
 from devhost.host.host import Host
 from devhost.models.backend import ModelBackend
 from devhost.models.scripted.model import ScriptedModel

@@ -10,9 +10,8 @@ from devhost.evaluation.checks import Observed
 from devhost.evaluation.expected import Call, Check, Missing, ValueExpected, found_at
 from devhost.files import LocalFile, local_files
 from devhost.flow.chat import FlowConversation
-from devhost.flow.document import FlowFile
+from devhost.flow.document import FlowFile, filled_inputs, with_read_files
 from devhost.flow.forms import Answers, Ask, GivenAnswers, scripted_answers, together
-from devhost.flow.inputs import filled_inputs, with_read_files
 from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.script import FlowExpected, FlowScript, Knowledge, NodeExpected, ScriptedModels, TurnScript
 from devhost.flow.turn import FlowEnded, FlowEvent, ModelOfNode, NodeEnded, Surroundings, load_engine

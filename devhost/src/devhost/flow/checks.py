@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from packaging.version import InvalidVersion, Version
 
 from devhost.errors import FlowFileError
-from devhost.flow.document import FlowFile, FlowNode
+from devhost.flow.document import FlowFile, FlowNode, wrong_inputs
 from devhost.flow.forms import wrong_forms
-from devhost.flow.inputs import wrong_inputs
 from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.tools import missing_tools, named_tools, of_other_providers, unknown_parameters, wrong_strategies
 from devhost.plugin.declaration import PluginDeclaration, Strategy
