@@ -322,9 +322,9 @@ NOT_SEARCHED = " What was not kept of its middle could not be searched."
 FOUND_AT = "\n\n[offset {offset}] …{text}…"
 FOUND_MORE = '\n\n[… places not shown: {count}; the next one: read_result(id="{id}", offset={offset})]'
 BEYOND_THE_END = "{id} has {length} characters; the offset must be less than that."
-UNKNOWN_RESULT = "There is no long result with the id {id!r} in this conversation; the ids are: {known}."
+UNKNOWN_RESULT = "There is no result with the id {id!r} in this conversation; the ids are: {known}."
 RESULT_IS_GONE = (
-    "The full text of {id} is not kept any more: newer long results took its place. "
+    "The full text of {id} is not kept any more: newer results took its place. "
     "Call the tool again, and ask it for less."
 )
 FIND_TOOLS_DESCRIPTION = (
