@@ -162,7 +162,7 @@ def built[P: StrategyParams](
         started=started,
         dialogue=dialogue,
         policy=policy,
-        instruction=build_system_instruction(params.instruction, defaults=policy, skills=skills.block(known)),
+        instruction=build_system_instruction(params.instruction, policy, skills=skills.block(known)),
         said=said,
         task=dialogue.task(said),
         files=files,

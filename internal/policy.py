@@ -41,6 +41,8 @@ def read_policy(
     prompt_policy_overrides: str | None, defaults: PolicyTexts = DEFAULT_POLICY, note: Note = lambda _: None
 ) -> PolicyTexts:
     """The overrides are blank, a JSON object, or free text, which is extra policy; a block switched off is blank."""
+    if not (prompt_policy_overrides or "").strip():
+        return defaults
     known = [field.name for field in fields(defaults) if getattr(defaults, field.name) or field.name == _EXTRA]
     overrides = dict[str, str]()
     for name, given in _parsed(read_pasted(prompt_policy_overrides or ""), note).items():
@@ -58,14 +60,19 @@ def read_policy(
 
 def build_system_instruction(
     base_instruction: str,
-    prompt_policy_overrides: str | None = None,
+    prompt_policy_overrides: str | PolicyTexts | None = None,
     *,
     defaults: PolicyTexts = DEFAULT_POLICY,
     note: Note = lambda _: None,
     skills: str = "",
 ) -> str:
-    """Compose the system prompt of an instruction, the policy (the defaults with these overrides), and skills."""
-    policy = read_policy(prompt_policy_overrides, defaults, note)
+    """Compose the system prompt of an instruction, the policy, and skills.
+
+    The policy is the defaults with these overrides, or what was read of them already.
+    """
+    policy = prompt_policy_overrides
+    if not isinstance(policy, PolicyTexts):
+        policy = read_policy(policy, defaults, note)
     blocks = [_wrap(tag, getattr(policy, name)) for name, tag in _TAGS.items()]
     texts = (base_instruction.strip(), *blocks, skills, policy.extra_policy)
     return "\n\n".join(text for text in texts if text.strip())
