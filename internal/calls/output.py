@@ -315,7 +315,7 @@ class ToolOutput:
         """
         redact = self._redactor.text
         said = next((part for part in self._texts_and_data() if part.strip()), self._contents.excerpt(redact))
-        values = tuple(json.loads(value) for value in in_turns(self.sent_json))
+        values = tuple(json.loads(value) for value in self.sent_json)
         return joined(said, self._links.excerpt(redact)), values
 
     def _texts_and_data(self) -> tuple[str, str]:

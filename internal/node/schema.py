@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from jsonschema_rs import FancyRegexOptions, RegexOptions, ValidationError, Validator, validator_for
 from pydantic_core import to_json
 
-from internal.clock import give_way, in_turns, let_others_through
+from internal.clock import give_way, let_others_through
 from internal.tooling import NOTHING, UnwritableError, converted, json_type, meant_option, refuse_unwritable
 
 _PLAIN_VALUES = frozenset({"enum", "const", "default", "examples", "dependentRequired"})
@@ -254,7 +254,7 @@ class Check:
         if validator is None or work > _MAX_EXPLAINED:
             return []
         by_place: dict[Place, ValidationError] = {}
-        for error in in_turns(validator.iter_errors(value)):
+        for error in validator.iter_errors(value):
             place = tuple(error.instance_path)
             by_place[place] = min(by_place.get(place, error), error, key=_telling)
         return list(by_place.values())
@@ -440,7 +440,7 @@ class _Fitting:
         self._done: set[Place] = set()
 
     def changes(self, errors: Iterable[ValidationError]) -> dict[Place, object]:
-        found = dict(chain.from_iterable(map(self._changes, in_turns(errors))))
+        found = dict(chain.from_iterable(map(self._changes, errors)))
         self._done |= found.keys()
         return found
 

@@ -100,7 +100,7 @@ class ToolSearch:
         """The tools that have most of the words, by BM25; of equal ones the first of the panel first."""
         texts, scores = self._texts, defaultdict[int, float](float)
         mean_length = sum(len(text) for _, text in texts) / max(1, len(texts))
-        for term in in_turns(dict.fromkeys(_terms(query))):
+        for term in dict.fromkeys(_terms(query)):
             counts = {at: times for at, (_, text) in enumerate(texts) if (times := text.count(term))}
             rarity = log(1 + (len(texts) - len(counts) + 0.5) / (len(counts) + 0.5))
             for at, times in counts.items():
@@ -112,7 +112,7 @@ class ToolSearch:
     @cached_property
     def _texts(self) -> list[tuple[Tool, str]]:
         """Each tool with what it is found by."""
-        return [(tool, _comparable(_said_of(tool))) for tool in in_turns(self.toolbox.tools.values()) if tool.runs]
+        return [(tool, _comparable(_said_of(tool))) for tool in self.toolbox.tools.values() if tool.runs]
 
 
 def _said_of(tool: Tool) -> str:

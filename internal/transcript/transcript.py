@@ -126,7 +126,7 @@ def weight_of(message: PromptMessage) -> Weight:
     bodies = [getattr(each, "opaque_body", None) for each in (message, *parts)]
     texts += [to_json(body).decode() for body in bodies if body is not None]
     tokens = sum(map(estimate_tokens, texts)) + media * _TOKENS_OF_A_MEDIUM
-    return Weight(tokens, len(message.model_dump_json().encode()) + 2)
+    return Weight(tokens, len(to_json(message)) + 2)
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ class Transcript:
     def shorten(self, shortening: Shortening, is_enough: Callable[[], bool] = lambda: False) -> int:
         """Shorten messages, the oldest first, until it is enough or nothing is left; how often that was possible."""
         times = 0
-        for position in in_turns(range(len(self._entries))):
+        for position in range(len(self._entries)):
             while not is_enough():
                 before = self._entries[position]
                 if (shorter := shortening(before.message)) is before.message:
@@ -329,15 +329,18 @@ class Window:
 
     def fit(self, transcript: Transcript) -> Iterator[OurWords]:
         """Shorten what does not fit, with sentences for the log; ``InvalidParameters`` if nothing helps."""
-        left_out = _shorten(transcript, SHORTENINGS, lambda: self.weigh(transcript).size <= MAX_REQUEST_BYTES)
-        if (size := self.weigh(transcript).size) > MAX_REQUEST_BYTES:
+        weight, left_out = self.weigh(transcript), ""
+        if weight.size > MAX_REQUEST_BYTES:
+            left_out = _shorten(transcript, SHORTENINGS, lambda: self.weigh(transcript).size <= MAX_REQUEST_BYTES)
+            weight = self.weigh(transcript)
+        if weight.size > MAX_REQUEST_BYTES:
             raise InvalidParameters(
-                f"the prompt has {size:,} bytes without images, tool results and earlier turns; at most "
+                f"the prompt has {weight.size:,} bytes without images, tool results and earlier turns; at most "
                 f"{MAX_REQUEST_BYTES:,} reach the host. Shorten the instruction, query, context or state."
             )
         if left_out:
             yield OurWords(f"the request was too large for the host; left out, the oldest first: {left_out}")
-        if self.weigh(transcript).tokens > self.prompt_tokens:
+        if weight.tokens > self.prompt_tokens:
             yield from self._fit_tokens(transcript, self.prompt_tokens)
 
     def shrink(self, transcript: Transcript) -> Iterator[OurWords]:
