@@ -21,11 +21,15 @@ class Usage(LLMUsage):
     @classmethod
     def of(cls, usage: LLMUsage | None = None) -> "Usage":
         """One call's usage; what it did not report, or what cannot be added up, counts as 0."""
-        one = {name: _usable(value) for name, value in vars(usage or LLMUsage.empty_usage()).items()}
+        if usage is None:
+            return NO_USAGE
+        one = {name: _usable(value) for name, value in vars(usage).items()}
         one["total_tokens"] = one["total_tokens"] or one["prompt_tokens"] + one["completion_tokens"]
         return cls(**one)
 
     def __add__(self, later: "Usage") -> "Usage":
+        if self is NO_USAGE:
+            return later
         both = zip(vars(self).items(), vars(later).values(), strict=True)
         return Usage(**{name: (new or old) if name in _LATEST else old + new for (name, old), new in both})
 
@@ -33,6 +37,9 @@ class Usage(LLMUsage):
         """All fields in the types that Dify's strict reader takes."""
         texts = {name: str(value) if isinstance(value, Decimal) else value for name, value in vars(self).items()}
         return {**texts, "currency": self.currency or "USD", "latency": round(self.latency, 3)}
+
+
+NO_USAGE = Usage(**vars(LLMUsage.empty_usage()))
 
 
 def _usable(value: Any) -> Any:  # noqa: ANN401 - a field's value, of its type

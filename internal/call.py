@@ -46,9 +46,14 @@ class ToolCall:
         """Whether it asks for what the agent keeps; no tool of the node has such a name."""
         return self.name in LOOKUPS
 
+    @property
+    def arguments_written_back(self) -> str:
+        """The arguments as later prompts show them: those that are not a JSON object become ``{}``."""
+        return self.arguments if self.parsed.ok and self.arguments else "{}"
+
     def written_back(self) -> AssistantPromptMessage.ToolCall:
-        """The call as later prompts show it: arguments that are not a JSON object become ``{}``."""
-        arguments, name = self.arguments if self.parsed.ok and self.arguments else "{}", name_in_history(self.name)
+        """The call as later prompts show it."""
+        name, arguments = name_in_history(self.name), self.arguments_written_back
         function = AssistantPromptMessage.ToolCall.ToolCallFunction(name=name, arguments=arguments)
         return AssistantPromptMessage.ToolCall(id=self.id, type="function", function=function)
 

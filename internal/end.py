@@ -42,8 +42,10 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
     ending, words, variables = result.ending, run.dialogue.words, dict(result.variables)
     if run.params.answer_tools:
         variables = {"answer_tool": ", ".join(_tools(ending)) or None, **variables}
-    waiting = {call.id for call in State(strategy="", entries=tuple(result.record), plan=result.plan).waiting}
-    pending = [call for call in run.approvals.pending if call.id in waiting]  # not those of a subtask that was given up
+    pending = run.approvals.pending
+    if pending:  # not those of a subtask that was given up
+        waiting = {call.id for call in State(strategy="", entries=tuple(result.record), plan=result.plan).waiting}
+        pending = [call for call in pending if call.id in waiting]
     question = approval_question(pending, words) if pending else ""
     if run.params.approval_required:
         asked = [read_exactly(json.dumps(call.as_variable())) for call in pending]
@@ -64,21 +66,6 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
             yield Noted(structured.note)
     if note := run.budget.estimate_note():
         yield Noted(note)
-    # A model's answer is short; the next runs read a tool's as they read its result.
-    kept = answer
-    if ending.brought:
-        kept = cut_to_size(answer, run.params.tool_result_limit, note=template.CHARACTERS_NOT_KEPT.format)
-    state = State(
-        strategy=run.dialogue.strategy,
-        entries=(*run.models.summaries.applied(result.record), *(() if waits else (AnswerRecord(text=kept),))),
-        plan=result.plan,
-        skills=tuple(run.tools.skills.read),
-        found=recorded_tools(run.tools.search.found.values()),
-        sources=recorded_sources(run.dialogue.state, run.bibliography.entries()),
-        last_source=run.bibliography.last,
-        last_call=run.approvals.asked,
-        last_result=run.kept_results.given,
-    )
     is_of_model = run.submit is None and not ending.brought
     lists_sources = run.params.show_sources and is_of_model and answer == ending.text
     earlier = run.dialogue.state.sources if run.dialogue.state else ()
@@ -97,9 +84,29 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
             extra_outputs=run.params.extra_outputs,
             decisions=result.decisions,
             brought=ending.brought,
-            state=state if run.params.puts_out_state else None,
+            state=_state(run, result, answer) if run.params.puts_out_state else None,
             sources_heading=template.SOURCES_HEADING[language_of(words)] if lists_sources else "",
         )
+    )
+
+
+def _state[P: StrategyParams](run: Run[P], result: Result, answer: str) -> State:
+    """What a later run needs."""
+    ending = result.ending
+    kept = answer
+    if ending.brought:  # the next runs read a tool's answer as they read its result; a model's is short
+        kept = cut_to_size(answer, run.params.tool_result_limit, note=template.CHARACTERS_NOT_KEPT.format)
+    last = () if ending.reason is StopReason.APPROVAL_REQUIRED else (AnswerRecord(text=kept),)
+    return State(
+        strategy=run.dialogue.strategy,
+        entries=(*run.models.summaries.applied(result.record), *last),
+        plan=result.plan,
+        skills=tuple(run.tools.skills.read),
+        found=recorded_tools(run.tools.search.found.values()),
+        sources=recorded_sources(run.dialogue.state, run.bibliography.entries()),
+        last_source=run.bibliography.last,
+        last_call=run.approvals.asked,
+        last_result=run.kept_results.given,
     )
 
 

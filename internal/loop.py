@@ -219,9 +219,7 @@ class AgentLoop:
         The closing answer has the same tools in its prompt, so that the prefix stays; calls of them are refused.
         """
         transcript = self.rounds.transcript
-        toolbox = self.models.toolbox.offering(transcript.offered)
-        if toolbox is not self.models.toolbox:
-            self.models = self.models.offering(toolbox)
+        self.models = self.models.offering(self.models.toolbox.offering(transcript.offered))
         note = None
         if closing is None:
             self.asked += 1

@@ -124,6 +124,8 @@ def context_block(entries: Iterable[tuple[int, Source]]) -> str:
 
 def escaped(text: str) -> str:
     """Data with our own tags escaped."""
+    if "<" not in text:
+        return text
     first, *others = text.split("<")
     return first + "".join(f"{'&lt;' if _OWN_TAGS.match(part) else '<'}{part}" for part in in_turns(others))
 

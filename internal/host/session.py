@@ -80,27 +80,37 @@ class WireMessage(BaseModel):
 
 
 def wellformed_message(message: WireMessage) -> WireMessage:
-    return WireMessage(type=message.type, message=wellformed_json(message.message), meta=wellformed_json(message.meta))
+    """The message itself where it is well-formed."""
+    body, meta = wellformed_json(message.message), wellformed_json(message.meta)
+    if body is message.message and meta is message.meta:
+        return message
+    return WireMessage(type=message.type, message=body, meta=meta)
 
 
 def wellformed_chunk(chunk: LLMResultChunk) -> LLMResultChunk:
     """A model's chunk, changed in place; the arguments of tool calls and opaque bodies stay as they came."""
     delta, message = chunk.delta, chunk.delta.message
     if isinstance(message.content, str):
-        text = wellformed(message.content)
-        if text is not message.content:  # assigning a field of the SDK's models is slow
-            message.content = text
-    for part in in_turns(message.content if isinstance(message.content, list) else ()):
-        is_text = isinstance(part, TextPromptMessageContent)
-        for name in ("data",) if is_text else ("format", "mime_type", "filename", "url", "base64_data"):
-            setattr(part, name, wellformed(getattr(part, name)))
+        _clean(message, "content")
+    elif message.content:
+        for part in in_turns(message.content):
+            is_text = isinstance(part, TextPromptMessageContent)
+            _clean(part, *(("data",) if is_text else ("format", "mime_type", "filename", "url", "base64_data")))
     for call in message.tool_calls or ():
-        call.id, call.function.name = wellformed(call.id), wellformed(call.function.name)
+        _clean(call, "id")
+        _clean(call.function, "name")
     if delta.finish_reason:
-        delta.finish_reason = wellformed(delta.finish_reason)
+        _clean(delta, "finish_reason")
     if delta.usage:
-        delta.usage.currency = wellformed(delta.usage.currency)
+        _clean(delta.usage, "currency")
     return chunk
+
+
+def _clean(of_the_sdk: BaseModel, *names: str) -> None:
+    for name in names:
+        text = getattr(of_the_sdk, name)
+        if (clean := wellformed(text)) is not text:  # assigning a field of the SDK's models is slow
+            setattr(of_the_sdk, name, clean)
 
 
 MAX_WAITING = 250
@@ -242,7 +252,7 @@ class HostSession:
             tool.provider_type, tool.provider, tool.own_name, dict(parameters), credential_id=tool.credential_id
         )
         read = cast("Generator[WireMessage, None, None]", messages)
-        for batch in in_turns(batches(read, left, self._longest_silence)):  # the SDK has just parsed it
+        for batch in batches(read, left, self._longest_silence):
             yield from map(wellformed_message, batch)
 
     def _bound_silence(self, most: float) -> None:

@@ -333,7 +333,7 @@ def record_of(judged: JudgedCall, result: str | None = None) -> CallRecord:
         provider=tool.provider if tool else "",
         tool=tool.own_name if tool else call.name,
         setting=tool.setting if tool else "",
-        arguments=call.written_back().function.arguments,
+        arguments=call.arguments_written_back,
         result=result,
     )
     if not isinstance(judged, WaitingCall):

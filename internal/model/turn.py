@@ -88,6 +88,8 @@ class ModelCaller:
 
     def offering(self, toolbox: Toolbox) -> "ModelCaller":
         """The same with these tools in every request."""
+        if toolbox is self.toolbox:
+            return self
         return replace(self, toolbox=toolbox, window=replace(self.window, tools=toolbox.prompt_tools))
 
     def take_turn(self, transcript: Transcript, span: TurnSpan) -> Generator[Event, None, ModelTurn | TimeIsUp]:

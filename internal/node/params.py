@@ -187,6 +187,8 @@ class StrategyParams(BaseModel):
 
         ``runtime_parameters`` stay, for the tools. So does ``state``: it is encoded, and is redacted when it is read.
         """
+        if not secrets:
+            return self
         return self.model_copy(
             update={
                 **{name: secrets.text(value) for name, value in self if isinstance(value, str) and name != "state"},
@@ -205,7 +207,8 @@ class StrategyParams(BaseModel):
     @classmethod
     def _read_leniently(cls, raw: Mapping[str, Any], build: ModelWrapValidatorHandler[Self]) -> Self:
         notes: list[Sentence] = []
-        given = {name: wellformed_json(_as_json(raw.get(name))) for name in cls.model_fields}
+        fields = cls.model_fields
+        given = wellformed_json({name: _as_json(raw.get(name)) for name in fields})
         for name in _FROM_VARIABLES:
             is_query = name == "approval" and _text(given[name]).strip() == _text(given["query"]).strip()
             if looks_like_selector(given[name]) and not is_query:
@@ -213,9 +216,8 @@ class StrategyParams(BaseModel):
                 given[name] = None if name in ("approval", "extra_outputs") else given[name]
         values: dict[str, object] = {"model": ModelSelection.read(given.pop("model"), notes.append)}
         for name, value in given.items():
-            field = cls.model_fields[name]
             if not _was_left_alone(value):
-                about = list[Sentence]()
+                field, about = fields[name], list[Sentence]()
                 values[name] = field.metadata[0](value, field.default, about.append) if field.metadata else value
                 notes += [note.of(name) for note in about]
         params = build(values)

@@ -23,7 +23,7 @@ from internal.budget import Usage
 from internal.call import CallStatus, Reference, ToolCall, ValidCall, WaitingCall
 from internal.errors import OurWords, Sentence
 from internal.host.failures import FailureKind, HostFailure
-from internal.host.session import read_exactly
+from internal.host.session import MAX_EXACT_INTEGER, read_exactly
 from internal.node.tools import Tool
 from internal.node.virtual_tools import RESERVED_NAMES
 from internal.text.secrets import REDACTED, KnownSecrets, Redactor, looks_secret, without_named
@@ -120,6 +120,8 @@ def preview(value: object, redactor: Redactor) -> object:
 
     Values under a secret's name are hidden too: here one too many is better than one too few.
     """
+    if isinstance(value, int | float) and abs(value) <= MAX_EXACT_INTEGER:
+        return redactor.json(value)
     text = value if isinstance(value, str) else _written(value)
     if len(text) > MAX_PREVIEW_LENGTH:
         return f"{without_named(redactor.head(text, MAX_PREVIEW_LENGTH))}… ({len(text):,} characters)"
@@ -127,27 +129,28 @@ def preview(value: object, redactor: Redactor) -> object:
 
 
 def _hidden(value: object) -> object:
-    """A copy without values under a secret's name, also of JSON in a text."""
+    """A copy of JSON without values under a secret's name, also of JSON in a text."""
     if isinstance(value, str):
         if value.startswith(("{", "[")):
             with contextlib.suppress(ValueError, RecursionError):
                 whole = json.loads(value)
                 return value if (hidden := _hidden(whole)) == whole else _written(hidden)
         return without_named(value)
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {
             name: REDACTED
             if looks_secret(name) and not isinstance(item, bool) and item not in (None, "", [], {})
             else _hidden(item)
             for name, item in value.items()
         }
-    return [_hidden(item) for item in value] if isinstance(value, list | tuple) else value
+    return [_hidden(item) for item in value] if isinstance(value, list) else value
 
 
 class LogRow(InvokeMessage.LogMessage):
     """A log message whose metadata may hold ``icon``, which Dify's log view reads and the SDK's enum of keys lacks."""
 
-    metadata: Mapping[str, Any] | None = None  # type: ignore[assignment] # the reason for this class
+    data: dict[str, Any]
+    metadata: dict[str, Any] | None = None  # type: ignore[assignment] # the reason for this class
 
 
 @dataclass
@@ -327,9 +330,9 @@ class LogTree:
         fields = _said(self._content.data(data)).items()
         return {name: preview(value, self._secrets.for_people) for name, value in fields}
 
-    def _write(self, key: str, status: _Status, label: str, data: Mapping[str, Any], **end: Any) -> AgentInvokeMessage:  # noqa: ANN401 - error and metadata
+    def _write(self, key: str, status: _Status, label: str, data: dict[str, Any], **end: Any) -> AgentInvokeMessage:  # noqa: ANN401 - error and metadata
         """Keys are unique in a run, ids must be among all runs of a workflow."""
-        above = f"{self._run}-{_key_above(key)}" if _key_above(key) else None
+        above = f"{self._run}-{outer}" if (outer := _key_above(key)) else None
         row = LogRow(id=f"{self._run}-{key}", parent_id=above, status=status, label=label, data=data, **end)
         return AgentInvokeMessage(type=InvokeMessage.MessageType.LOG, message=row)
 

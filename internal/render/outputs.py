@@ -196,7 +196,7 @@ def _without_result(number: int, ended: EndedCall, redactor: Redactor) -> _Json:
 def _sent_json(ended: EndedCall, redactor: Redactor, left_out: Counter[str]) -> object:
     """What the tool sent as JSON: the value, a list of several, None for none."""
     fitting = (text for text in ended.sent_json if len(text) <= MAX_EXTRA_BYTES)
-    values = [value for value in in_turns(map(read_exactly, fitting)) if _can_be_written(value)]
+    values = [value for value in map(read_exactly, fitting) if _can_be_written(value)]
     left_out["tool_results.json"] += len(ended.sent_json) - len(values)
     return redactor.json(values if len(values) > 1 else values[0] if values else None)
 
@@ -204,7 +204,7 @@ def _sent_json(ended: EndedCall, redactor: Redactor, left_out: Counter[str]) -> 
 def _answer_json(summary: RunSummary, redactor: Redactor, left_out: Counter[str]) -> list[Any]:
     """What answer tools sent as JSON, as far as it has room."""
     values, room = list[Any](), MAX_EXTRA_BYTES
-    for value in in_turns(value for each in summary.brought for value in each.values):
+    for value in (value for each in summary.brought for value in each.values):
         exact = redactor.json(read_exactly(json.dumps(value)))
         size = size_on_the_wire(exact) if _can_be_written(exact) else MAX_EXTRA_BYTES + 1
         if fits := size <= room:
@@ -300,6 +300,12 @@ def _source_messages(sources: Sequence[tuple[int, Source]], redactor: Redactor) 
         yield _resources_message(waiting)
 
 
+class _Resources(InvokeMessage.RetrieverResourceMessage):
+    """The SDK's own model would write every field that a source does not have."""
+
+    retriever_resources: list[_Json]  # type: ignore[assignment] # the reason for this class
+
+
 def _resources_message(resources: list[_Json]) -> AgentInvokeMessage:
-    body = InvokeMessage.RetrieverResourceMessage.model_validate({"retriever_resources": resources, "context": ""})
+    body = _Resources(retriever_resources=resources, context="")
     return AgentInvokeMessage(type=_Type.RETRIEVER_RESOURCES, message=body)

@@ -100,10 +100,11 @@ def without_named(text: str) -> str:
 
     Not for what a model reads, which could no longer tell what was wrong.
     """
-    lowered = text.lower()  # the pattern is slow, and few texts have any of its words
-    if not any(word in lowered for word in _WORDS):
-        return text
-    return _NAMED.sub(rf"\g<before>\g<cookie>{REDACTED}", text)
+    lowered = text.lower()
+    for word in _WORDS:  # the pattern is slow, and few texts have any of its words
+        if word in lowered:
+            return _NAMED.sub(rf"\g<before>\g<cookie>{REDACTED}", text)
+    return text
 
 
 # Known secrets are replaced where texts come in and where they go out (docs/architecture.md, "Where texts are
@@ -133,6 +134,10 @@ class Redactor:
         """A redactor that replaces these as well."""
         new = frozenset(form for secret in secrets for form in _written_forms(secret)) - self._forms
         return Redactor(self._forms | new) if new else self
+
+    def __bool__(self) -> bool:
+        """Whether it knows a secret."""
+        return bool(self._forms)
 
     @cached_property
     def _in_order(self) -> list[str]:
