@@ -25,7 +25,7 @@ from tests.support.plans import (
 )
 from tests.support.run import Outcome, run
 from tests.support.scenes import ANSWER, check_growth, check_prompt, log_of, results_in, search
-from tests.support.wire import breaks, calls, json_message, parameter, replies, says, tool
+from tests.support.wire import breaks, calls, json_message, message, parameter, replies, says, tool
 
 QUOTE = "Quote A-17\n\n| lamp | 40 |\n|---|---|\n"
 OFFER: Json = {"id": "A-17", "total": 40}
@@ -50,14 +50,6 @@ def own_json(outcome: Outcome) -> list[Any]:
     """What is in the output ``json`` before the variables."""
     values = [body["json_object"] for body in outcome.bodies("json")]
     return values[: next(at for at, value in enumerate(values) if "variables" in value)]
-
-
-def variable(name: str, value: object) -> Json:
-    return {"type": "variable", "message": {"variable_name": name, "variable_value": value}, "meta": None}
-
-
-def link(text: str, kind: str = "link") -> Json:
-    return {"type": kind, "message": {"text": text}, "meta": None}
 
 
 @pytest.mark.parametrize("strategy", ALONE)
@@ -141,10 +133,10 @@ SAID: dict[str, tuple[list[Json | str], str, Json | None, list[Any]]] = {
     "two objects": (["See.", json_message(OFFER), json_message({})], "See.", None, [OFFER, {}]),
     "a list": (["See.", json_message([OFFER])], "See.", None, [[OFFER]]),
     "a number that the host would round": (["See.", json_message({"n": 2**60})], "See.", EXACT, [EXACT]),
-    "a variable alone": ([variable("total", 40)], '{"total": 40}', None, []),
-    "a link": (["See.", link("https://a.example")], "See.\n\nlink: https://a.example", None, []),
-    "a file alone": ([link("/files/tools/0a1b-2c.png", "image_link")], "", None, []),
-    "text and a file": (["See.", link("/files/tools/0a1b-2c.png", "image_link")], "See.", None, []),
+    "a variable alone": ([message("variable", variable_name="total", variable_value=40)], '{"total": 40}', None, []),
+    "a link": (["See.", message("link", text="https://a.example")], "See.\n\nlink: https://a.example", None, []),
+    "a file alone": ([message("image_link", text="/files/tools/0a1b-2c.png")], "", None, []),
+    "text and a file": (["See.", message("image_link", text="/files/tools/0a1b-2c.png")], "See.", None, []),
     "nothing": ([], "Done (quote). There is nothing else to report.", None, []),
     "tags": (["<think>Hm.</think>See."], "<\u2060think>Hm.<\u2060/think>See.", None, []),
 }  # fmt: skip

@@ -36,6 +36,7 @@ from tests.support.wire import (
     calls,
     fails,
     json_message,
+    message,
     model,
     parameter,
     replies,
@@ -124,7 +125,7 @@ ODD_TOOLS: dict[str, list[Json | str]] = {
     "half a pair everywhere": [
         HALF,
         json_message({HALF: HALF}),
-        {"type": "link", "message": {"text": HALF}, "meta": None},
+        message("link", text=HALF),
     ],
     "numbers that JSON lacks": [json_message({"a": float("inf"), "b": float("nan")})],
     "a number beyond the daemon's": [json_message({"id": 2**63})],
@@ -139,9 +140,7 @@ ODD_TOOLS: dict[str, list[Json | str]] = {
     "a text that is an object": [{"type": "text", "message": {"text": {"not": "text"}}, "meta": None}],
     "an odd blob": [{"type": "blob", "message": {"blob": 7}, "meta": {"mime_type": 9}}],
     "an odd link": [{"type": "image_link", "message": {"text": None}, "meta": {"tool_file_id": []}}],
-    "odd sources": [
-        {"type": "retriever_resources", "message": {"retriever_resources": [7, {"score": "x"}]}, "meta": None}
-    ],
+    "odd sources": [message("retriever_resources", retriever_resources=[7, {"score": "x"}])],
     "no type": [{"type": None, "message": {}, "meta": None}],
     "a body that is a list": [{"type": "text", "message": ["a list"], "meta": None}],
     **{
@@ -157,10 +156,6 @@ ODD_PARAMS: dict[str, Json] = {
     "a file's address": {"files": [{"url": f"http://127.0.0.1:9/{HALF}", "type": "image", "filename": "a"}]},
     "texts": {"query": HALF, "instruction": HALF, "context": HALF, "prompt_policy_overrides": HALF},
 }
-
-
-def message(kind: str, meta: Json | None = None, **body: Any) -> Json:  # noqa: ANN401 - the message's fields
-    return {"type": kind, "message": body, "meta": meta}
 
 
 HISTORY = [{"role": "user", "content": "a\0b"}]

@@ -8,6 +8,7 @@ from internal.memory.records import AnswerRecord, CallRecord, RoundRecord, UserR
 from internal.memory.state import decode, encode
 from prompt import template
 from tests.support.host import Json, Step, When, text_of
+from tests.support.local_http import file
 from tests.support.plans import answers, completed, done_at_once, incomplete, plan_run, plans, works_on
 from tests.support.run import Outcome, run
 from tests.support.scenes import check_prompt, search
@@ -63,8 +64,7 @@ def test_no_thought_of_a_plan_hides_the_question() -> None:
 
 
 def test_the_plan_continues_with_an_approval_and_without_the_files_of_the_turn() -> None:
-    film = {"type": "video", "filename": "a.mp4", "url": "http://host.test/a.mp4", "extension": ".mp4"}
-    files = [{**film, "dify_model_identity": "__dify__file__", "mime_type": "video/mp4", "size": 12}]
+    files = [file("http://host.test/a.mp4", "video", mime_type="video/mp4", extension=".mp4")]
 
     outcome = answered(asked(), "yes", [*ORDERED, answers("Done.")], files=files)
 

@@ -144,6 +144,13 @@ def test_when_no_answer_comes_in_time_the_findings_are_the_answer(said: list[Any
     assert all_finished(outcome)
 
 
+def test_when_the_answering_call_hangs_three_times_the_findings_are_the_answer() -> None:
+    outcome = plan_run([*DONE, *[When("<findings>", [HANGS])] * 3], clock=FakeTime().clock)
+
+    assert outcome.error is None
+    assert (outcome.text, outcome.stop_reason) == ("**alpha**\n\nAnswer to alpha.", "time_limit")
+
+
 @pytest.mark.parametrize("by_deadline", [True, False], ids=["deadline", "limit on silence"])
 def test_an_answer_that_stalls_after_its_first_words_keeps_them(*, by_deadline: bool) -> None:
     time = FakeTime()

@@ -10,6 +10,7 @@ from internal.memory.records import AnswerRecord, State
 from internal.memory.state import decode
 from prompt import template
 from tests.support.host import Handler, Step, text_of
+from tests.support.local_http import file
 from tests.support.plans import plan_run
 from tests.support.run import Outcome, run
 from tests.support.scenes import ANSWER, FOUND, check_prompt, passes, rejects, results_in, search
@@ -64,8 +65,7 @@ def test_it_takes_the_place_of_the_nodes_memory_and_begins_with_it() -> None:
 
 
 def test_media_are_named_and_the_context_stays() -> None:
-    identity = {"dify_model_identity": "__dify__file__", "extension": ".mp4", "mime_type": "video/mp4", "size": 12}
-    film = {**identity, "url": "http://host.test/a.mp4", "filename": "a.mp4", "type": "video"}
+    film = file("http://host.test/a.mp4", "video", mime_type="video/mp4", extension=".mp4")
 
     outcome = then(first([ANSWER], context=[SOURCE], files=[film]))
 

@@ -8,13 +8,9 @@ import pytest
 from tests.support.host import Json
 from tests.support.run import Outcome, run
 from tests.support.scenes import ANSWER, log_of, search
-from tests.support.wire import breaks, calls, json_message, parameter, replies, says, tool
+from tests.support.wire import breaks, calls, json_message, message, parameter, replies, says, tool
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 100
-
-
-def message(kind: str, meta: Json | None = None, **body: Any) -> Json:  # noqa: ANN401 - passed on as it is
-    return {"type": kind, "message": body, "meta": meta}
 
 
 def said_by(*messages: Json | str, **params: Any) -> Outcome:  # noqa: ANN401 - passed on as it is

@@ -1,4 +1,4 @@
-"""A small HTTP server on this machine, for as long as a test needs it."""
+"""Small HTTP servers on this machine, for as long as a test needs them, and the files that Dify names by address."""
 
 import threading
 from collections.abc import Iterator
@@ -38,8 +38,6 @@ def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
 
 
 PNG = b"\x89PNG\r\n\x1a\n0000"
-
-
 SIZES = {"/large.png": 2_400_000}
 
 

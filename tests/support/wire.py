@@ -45,12 +45,17 @@ def fails(error_type: str, message: str = "no reason given", after: Sequence[Any
     return [*after, CallFails(f"PluginInvokeError: {json.dumps(details)}")]
 
 
+def message(kind: str, meta: Json | None = None, **body: Any) -> Json:  # noqa: ANN401 - the message's fields
+    """A message of a tool."""
+    return {"type": kind, "message": body, "meta": meta}
+
+
 def text_message(text: str) -> Json:
-    return {"type": "text", "message": {"text": text}, "meta": None}
+    return message("text", text=text)
 
 
 def json_message(value: object) -> Json:
-    return {"type": "json", "message": {"json_object": value}, "meta": None}
+    return message("json", json_object=value)
 
 
 def replies(*messages: Json | str) -> Handler:

@@ -21,18 +21,11 @@ from internal.node.params import ExtraOutput, StrategyParams, Text, node_secrets
 from internal.text.secrets import Redactor
 from tests.support.builders import sdk_call
 from tests.support.generators import any_text, json_values
+from tests.support.local_http import file
 from tests.support.wire import model, parameter, tool
 
 SECRET = "hunter2-hunter2"
-FILE = {
-    "dify_model_identity": "__dify__file__",
-    "url": "http://host.test/a.png",
-    "mime_type": "image/png",
-    "filename": "a.png",
-    "extension": ".png",
-    "size": 10,
-    "type": "image",
-}
+FILE = file("http://host.test/a.png")
 NAMES = set(StrategyParams.model_fields) - {"model", "query"}
 
 
@@ -176,8 +169,8 @@ def test_a_tool_may_come_as_an_entity_and_a_file_as_the_sdks() -> None:
 
     assert read(tools=[entity]).tools == (entity.model_dump(mode="json"),)
     for given in ([File.model_validate(FILE)], FILE, [None, FILE]):
-        (file,) = read(files=given).files
-        assert (file.type, file.filename) == (FileType.IMAGE, "a.png")
+        (taken,) = read(files=given).files
+        assert (taken.type, taken.filename) == (FileType.IMAGE, "a.png")
 
 
 @pytest.mark.parametrize(
