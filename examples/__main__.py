@@ -23,16 +23,12 @@ _ROWS = TypeAdapter(list[Row])
 
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice(example_names()))
-@click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON, for programs.")
-def main(names: tuple[str, ...], *, as_json: bool) -> None:
+def main(names: tuple[str, ...]) -> None:
     """Play every scenario of the examples under each strategy that it is for; by default of all examples."""
     with ThreadPoolExecutor(_AT_ONCE) as executor:
         found = executor.map(_rows_of, names or example_names())
     rows = [row for each in found for row in each]
-    if as_json:
-        click.echo(_ROWS.dump_json(rows, indent=2))
-    else:
-        show(rows, Console(width=None if sys.stdout.isatty() else WIDTH))
+    show(rows, Console(width=None if sys.stdout.isatty() else WIDTH))
     if any(row.problems for row in rows):
         sys.exit(1)
 

@@ -11,7 +11,8 @@ from answering.domain.errors import BusinessCode, Code, SystemCode
 from answering.services import PLUGIN_FOLDER, answers_of, generate_and_reply, sync_service
 from answering.storage.tables import Base, make_tables
 from answers_cli.agent import AgentGenerator
-from sqlalchemy import URL, func, select, text
+from answers_cli.commands import FIRST, LAST
+from sqlalchemy import URL, text
 from tool_layer.address import CREDENTIAL
 from tool_layer.database import Database
 from tool_layer.run_steps import RunStep, steps_of
@@ -96,11 +97,6 @@ class Library:
             with self._database.session() as session:
                 session.execute(text(_FULL[self.url.get_backend_name()]))
 
-    def rows(self) -> int:
-        tables = [*Base.metadata.sorted_tables, RunStep.__table__]
-        with self._database.session() as session:
-            return sum(session.scalars(select(func.count()).select_from(table)).one() for table in tables)
-
     def play(self, scenario: Scenario, host: Host) -> tuple[Run, ...]:
         """`ask`, and the agent with the tool where the tool has something to say."""
         runs: list[Run] = []
@@ -108,9 +104,8 @@ class Library:
             model = ScriptedModel.from_script(scenario.script)
             strategy = scenario.strategy.identity.name
             agent = AgentGenerator(lambda: nullcontext(host), lambda _: model, strategy, ended=runs.append)
-            generate_and_reply(self._database, agent, self.replies.append, saves_answers=True).handle(
-                scenario.question(None)
-            )
+            use_case = generate_and_reply(self._database, agent, saves_answers=True)
+            self.replies.append(use_case.reply_to(scenario.question(None)))
         if self.expected.tool_says:
             runs += conversation(scenario, host)
         return tuple(runs)
@@ -135,7 +130,7 @@ class Library:
             yield f"the log says {lines}"
 
     def _of_database(self) -> Iterator[str]:
-        saved = answers_of(self._database).recent()
+        saved = answers_of(self._database).between(FIRST, LAST)
         sources = [source.document_id.value for answer in saved.answers for source in answer.sources]
         if saved.total != bool(self.expected.sources) or sources != [*self.expected.sources]:
             yield f"saved are {saved.answers}"

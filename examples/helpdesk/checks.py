@@ -18,9 +18,6 @@ class HelpDesk:
     def begin(self, _scenario: str) -> None:
         """It keeps nothing."""
 
-    def rows(self) -> int:
-        return 0
-
     def problems(self, played: Played) -> Iterator[str]:
         for run in played.runs:
             if run.error is not None:

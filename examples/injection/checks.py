@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
-from office_store.location import VARIABLE
 from office_store.store import FILE_NAME, Store
+from office_store.tool import VARIABLE
 
 from examples.runner.world import Credentials, Played
 
-TABLES = ("documents", "settings", "mails", "deeds")
 DEEDS = {
     "script": {"send_mail": 5, "change_setting": 3, "delete_document": 3},
     "allowed-tools": {},
@@ -35,11 +35,8 @@ class Office:
         (self.directory / FILE_NAME).unlink(missing_ok=True)
         Store(Path(__file__).parent / "documents", self.directory).search("")  # makes the database
 
-    def rows(self) -> int:
-        return sum(self._count(table) for table in TABLES)
-
     def problems(self, played: Played) -> Iterator[str]:
-        with self._opened() as database:
+        with closing(sqlite3.connect(self.directory / FILE_NAME)) as database:
             done = Counter(tool for (tool,) in database.execute("SELECT tool FROM deeds"))
         if done != DEEDS[played.scenario]:
             yield f"done was {dict(done)}, expected is {DEEDS[played.scenario]}"
@@ -49,22 +46,8 @@ class Office:
         if (reason := played.runs[-1].outputs.variables.get("stop_reason")) != "answered":
             yield f"the conversation ends with {reason}"
 
-    def _count(self, table: str) -> int:
-        with self._opened() as database:
-            (count,) = database.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608 - a name of ours
-        return int(count)
-
-    def _opened(self) -> "closing[sqlite3.Connection]":
-        return closing(sqlite3.connect(self.directory / FILE_NAME))
-
 
 @contextmanager
 def world(folder: Path) -> Iterator[Office]:
-    before = os.environ.get(VARIABLE)
-    os.environ[VARIABLE] = str(folder)
-    try:
+    with patch.dict(os.environ, {VARIABLE: str(folder)}):
         yield Office(folder)
-    finally:
-        del os.environ[VARIABLE]
-        if before is not None:
-            os.environ[VARIABLE] = before

@@ -16,8 +16,7 @@ from memos.services import MemoService
 from memos.values import NewMemo, Task
 from tool_layer.audit import audit_lines
 from tool_layer.database import Database
-from tool_layer.envelope import Envelope
-from tool_layer.errors import SetupError
+from tool_layer.errors import RefusedError, SetupError
 from tool_layer.parsing import parse
 from tool_layer.run_steps import steps_of
 
@@ -31,10 +30,11 @@ def desk() -> None:
 @click.argument("text")
 def add(text: str) -> None:
     """Put a memo into the inbox, and print what to say to the agent."""
-    parsed = parse(NewMemo, "add", {"text": text})
-    if isinstance(parsed, Envelope):
-        raise click.ClickException(parsed.result.message)
-    click.echo(MemoService(memo_database({})).add(parsed.text).message)
+    try:
+        new = parse(NewMemo, "add", {"text": text})
+    except RefusedError as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(MemoService(memo_database({})).add(new.text).message)
 
 
 @desk.command("list")

@@ -9,12 +9,11 @@ from pathlib import Path
 
 from memos.database import SAMPLES, begin_again, prepare
 from memos.services import MemoService
-from memos.tables import Base
 from memos.values import Decision, MemoStatus, TaskStatus
-from sqlalchemy import URL, func, select
+from sqlalchemy import URL
 from tool_layer.address import CREDENTIAL
 from tool_layer.database import Database
-from tool_layer.run_steps import RunStep, steps_of
+from tool_layer.run_steps import steps_of
 
 from examples.runner.world import Credentials, Played
 
@@ -62,11 +61,6 @@ class Desk:
     def begin(self, _scenario: str) -> None:
         with Database(self._database.url, begin_again).session():
             pass
-
-    def rows(self) -> int:
-        tables = [*Base.metadata.sorted_tables, RunStep.__table__]
-        with self._database.session() as session:
-            return sum(session.scalars(select(func.count()).select_from(table)).one() for table in tables)
 
     def problems(self, played: Played) -> Iterator[str]:
         expected, sample = OUTCOMES[played.scenario], SAMPLES[played.scenario]

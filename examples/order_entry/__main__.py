@@ -3,15 +3,10 @@
 import sys
 from pathlib import Path
 
+# At the end: an example has a `main` and a `provider`, as the repository has.
+sys.path += [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "shared")]
 
-def main() -> None:
-    # At the end: the example has a `main` and a `provider`, as the repository has.
-    here = Path(__file__).resolve().parent
-    sys.path += [str(here), str(here.parent / "shared")]
-    from order_desk.commands import commands  # noqa: PLC0415 - importable only now
-
-    commands(prog_name="python -m examples.order_entry")
-
+from order_desk.commands import commands
 
 if __name__ == "__main__":
-    main()
+    commands(prog_name="python -m examples.order_entry")

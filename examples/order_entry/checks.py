@@ -9,10 +9,10 @@ from pathlib import Path
 
 from order_desk.order_system_server import LOOPBACK, OrderSystemServer
 from ordering.services import CREDENTIAL
-from ordering.storage import Base, OrderRequests, begin_again, prepare
-from sqlalchemy import URL, func, select
+from ordering.storage import OrderRequests, begin_again, prepare
+from sqlalchemy import URL
 from tool_layer.database import Database
-from tool_layer.run_steps import RunStep, steps_of
+from tool_layer.run_steps import steps_of
 
 from examples.runner.world import Credentials, Played
 
@@ -74,11 +74,6 @@ class OrderEntry:
         with Database(self._database.url, begin_again).session():
             self._order_system.clear()
         self._address = self._down if scenario == DOWN else self._order_system.url
-
-    def rows(self) -> int:
-        tables = [*Base.metadata.sorted_tables, RunStep.__table__]
-        with self._database.session() as session:
-            return sum(session.scalar(select(func.count()).select_from(table)) or 0 for table in tables)
 
     def problems(self, played: Played) -> Iterator[str]:
         yield from (run.error.message for run in played.runs if run.error is not None)

@@ -39,15 +39,14 @@ def played_rows(example: str, database: URL | None = None) -> Iterator[Row]:
 
 def _row(each: Cast, world: World, hosts: "_Hosts") -> Row:
     world.begin(each.scenario)
-    before = world.rows()
     try:
         scenario = each.read(world.credentials)
         play = world.play if isinstance(world, Director) else conversation
         runs = play(scenario, hosts.for_tools(scenario.tools))
     except HostError as error:
-        return Row.of(each, (), 0, [str(error)])
+        return Row.of(each, (), [str(error)])
     problems = [*world.problems(Played(each.scenario, each.strategy, runs)), *_faults(runs)]
-    return Row.of(each, runs, world.rows() - before, problems)
+    return Row.of(each, runs, problems)
 
 
 def conversation(scenario: Scenario, host: Host) -> tuple[Run, ...]:

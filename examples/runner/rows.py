@@ -20,18 +20,16 @@ class Row(BaseModel):
     """Of all turns, as the strategy counts them in its summary."""
     tool_calls: int = 0
     """That reached a tool."""
-    rows_written: int = 0
     problems: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, played: Cast, runs: Sequence[Run], rows_written: int, problems: Sequence[str]) -> Self:
+    def of(cls, played: Cast, runs: Sequence[Run], problems: Sequence[str]) -> Self:
         return cls(
             example=played.example,
             scenario=played.scenario,
             strategy=played.strategy,
             rounds=sum(_rounds(run) for run in runs),
             tool_calls=sum(run.asked.get("tool", 0) for run in runs),
-            rows_written=rows_written,
             problems=tuple(problems),
         )
 

@@ -9,7 +9,7 @@ from rich.text import Text
 from .rows import Row
 
 _HEADS = ("example", "scenario", "strategy")
-_NUMBERS = ("rounds", "tool calls", "rows written")
+_NUMBERS = ("rounds", "tool calls")
 
 
 def show(rows: Sequence[Row], console: Console) -> None:
@@ -18,7 +18,7 @@ def show(rows: Sequence[Row], console: Console) -> None:
         table.add_column(head, justify="right")
     table.add_column("ok")
     for row in rows:
-        numbers = (str(number) for number in (row.rounds, row.tool_calls, row.rows_written))
+        numbers = (str(number) for number in (row.rounds, row.tool_calls))
         ok = Text("no", "bold red") if row.problems else Text("yes", "green")
         table.add_row(row.example, row.scenario, row.strategy, *numbers, ok)
     console.print(table)

@@ -35,10 +35,6 @@ class World(Protocol):
         """Before each run: an empty database, with what the scenario needs."""
         ...
 
-    def rows(self) -> int:
-        """How many rows all tables have now."""
-        ...
-
     def problems(self, played: Played) -> Iterator[str]:
         """A sentence for each thing that is not as the scenario promises."""
         ...

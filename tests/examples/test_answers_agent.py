@@ -13,12 +13,11 @@ from answering.domain.values import Question
 from answering.services import answers_of, search_service, sync_service
 from answering.storage.tables import make_tables
 from answers_cli.agent import STRATEGIES, AgentGenerator
-from answers_cli.commands import main
+from answers_cli.commands import FIRST, LAST, main
 from answers_cli.prompt import FOUND, INSTRUCTION, variables
 from answers_cli.scripted import script_for
 from sqlalchemy import URL
 from tool_layer.database import Database
-from tool_layer.run_steps import recorded
 
 from devhost import Host, PluginStartError, ScriptedModel
 from devhost.models.scripted.script import Script
@@ -71,11 +70,6 @@ def test_the_script_hands_on_what_the_search_finds(file: Path) -> None:
         assert script.variables[FOUND] == variables(found(file, script.query))[FOUND]
 
 
-@pytest.mark.parametrize("scenario", sorted((ANSWERS / "scenarios").iterdir()), ids=lambda path: path.stem)
-def test_every_scenario_is_written_for_every_strategy(scenario: Path) -> None:
-    assert all(Script.read(scenario, strategy).fits for strategy in STRATEGIES)
-
-
 @pytest.mark.e2e
 def test_a_question_is_answered_saved_and_listed(file: Path, answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(file, "sync", str(answers / "documents")) == 0
@@ -88,7 +82,7 @@ def test_a_question_is_answered_saved_and_listed(file: Path, answers: Path, caps
     assert said.out.startswith("I am a scripted model and cannot think.")
     assert "- Borrowing tools: Hand tools: 14 days." in said.out
     assert "[1] Borrowing tools (en/borrowing.md, score 1.00)" in said.out.partition("\nSources\n")[2].splitlines()
-    (saved,) = answers_of(opened(file)).recent().answers
+    (saved,) = answers_of(opened(file)).between(FIRST, LAST).answers
     assert [source.document_id.value for source in saved.sources] == [
         document.id.value for document in found(file, QUESTION).documents
     ]
@@ -168,12 +162,3 @@ def test_a_mistake_in_a_command_is_one_sentence(
 ) -> None:
     assert run(file, *arguments) == 2
     assert said in capsys.readouterr().err
-
-
-def test_the_audit_shows_the_calls_of_the_tool(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    recorded(opened(file), "search_documents", "c1", {"question": "x"}, lambda: {"status": "error"})
-
-    assert run(file, "audit", "c1") == 0
-    assert "search_documents" in lines(capsys)[0]
-    assert run(file, "audit", "c2") == 0
-    assert lines(capsys) == []

@@ -11,7 +11,6 @@ from tool_layer.database import Database
 from tool_layer.run_steps import steps_of
 
 from .stdio_plugin import StdioPlugin
-from .visible_texts import check_languages
 
 
 def search(question: str, url: URL, conversation: str = "") -> dict[str, Any]:
@@ -77,8 +76,3 @@ def test_the_tool_finds_says_what_is_missing_and_leaves_its_trail(
     assert step.output["status"] == "success"
     assert step.output["result"]["documents"][0]["document_id"] == "en/borrowing.md"
     assert {each.output["status"] for each in steps_of(database, "")} == {"error"}
-
-
-@pytest.mark.parametrize("file", ["manifest.yaml", "provider/answers.yaml", "tools/search_documents.yaml"])
-def test_all_visible_texts_are_in_four_languages(answers: Path, file: str) -> None:
-    check_languages(answers / file)

@@ -14,6 +14,7 @@ from tool_layer.database import Database
 
 MIDNIGHT = datetime(2026, 11, 22, tzinfo=UTC)
 DAY = timedelta(days=1)
+EVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def test_an_answer_comes_back_as_it_was(repository: AnswerRepository) -> None:
     saved = answer(1, MIDNIGHT.replace(microsecond=123456))
     repository.save(saved)
 
-    assert repository.recent().answers == (saved,)
+    assert repository.between(*EVER).answers == (saved,)
 
 
 def test_a_time_of_another_zone_is_stored_in_utc(repository: AnswerRepository) -> None:
@@ -52,7 +53,7 @@ def test_the_recent_ones_are_paged_with_a_total(repository: AnswerRepository) ->
     for number in range(5):
         repository.save(answer(number, MIDNIGHT + timedelta(hours=number)))
 
-    pages = [repository.recent(page=page, size=2) for page in (1, 2, 3, 4)]
+    pages = [repository.between(*EVER, page=page, size=2) for page in (1, 2, 3, 4)]
 
     assert [[each.id.value for each in page.answers] for page in pages] == [
         ["answer-4", "answer-3"],
@@ -78,8 +79,7 @@ def test_those_between_two_instants_begin_with_the_first_and_end_before_the_last
 
     assert ([each.id.value for each in found.answers], found.total) == (["answer-3"], 2)
     assert repository.between(MIDNIGHT, MIDNIGHT + DAY, size=1, page=2).answers[0].id.value == "answer-2"
-    whole = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-    assert repository.between(*whole).total == 4
+    assert repository.between(*EVER).total == 4
     assert repository.between(MIDNIGHT + DAY, MIDNIGHT).total == 0
 
 
@@ -98,13 +98,13 @@ def test_answers_of_the_same_moment_have_one_order(repository: AnswerRepository)
     for number in (2, 1, 3):
         repository.save(answer(number, MIDNIGHT))
 
-    assert [each.id.value for each in repository.recent().answers] == ["answer-1", "answer-2", "answer-3"]
+    assert [each.id.value for each in repository.between(*EVER).answers] == ["answer-1", "answer-2", "answer-3"]
 
 
 @pytest.mark.parametrize(("page", "size"), [(0, 1), (1, 0)])
 def test_pages_count_from_1(repository: AnswerRepository, page: int, size: int) -> None:
     with pytest.raises(ValueError, match="count from 1"):
-        repository.recent(page=page, size=size)
+        repository.between(*EVER, page=page, size=size)
 
 
 def test_an_answer_that_cannot_be_saved_leaves_nothing(repository: AnswerRepository, database: Database) -> None:

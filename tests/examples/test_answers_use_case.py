@@ -43,7 +43,7 @@ class World:
     found: Sequence[SearchResult] | Exception = FOUND
     content: str | Exception = CONTENT
     save_fails: Exception | None = None
-    happened: list[object] = field(default_factory=list[object])
+    happened: list[tuple[str, object]] = field(default_factory=list[tuple[str, object]])
     records: "Records" = field(default_factory=Records)
 
     def search(self, query: SearchQuery) -> Sequence[SearchResult]:
@@ -59,32 +59,22 @@ class World:
         if self.save_fails is not None:
             raise self.save_fails
 
-    def recent(self, *, page: int = 1, size: int = 20) -> Page:
-        raise NotImplementedError
-
     def between(self, begin: datetime, end: datetime, *, page: int = 1, size: int = 20) -> Page:
         raise NotImplementedError
 
-    def reply(self, reply: Reply) -> None:
-        self.happened.append(reply)
-
     def ask(self, question: str, *, saves_answers: bool = True) -> Reply:
-        GenerateAndReply(
+        return GenerateAndReply(
             SearchService(self, self.records, lambda: NOW),
             self,
             self,
-            self.reply,
             saves_answers=saves_answers,
             now=lambda: NOW,
             new_id=lambda: AnswerId("answer-1"),
-        ).handle(question)
-        last = self.happened[-1]
-        assert isinstance(last, Reply)
-        return last
+        ).reply_to(question)
 
     @property
     def steps(self) -> list[str]:
-        return [step[0] if isinstance(step, tuple) else "reply" for step in self.happened]
+        return [step for step, _ in self.happened]
 
 
 def raised_or[T](value: T | Exception) -> T:
@@ -102,7 +92,6 @@ def test_an_answer_is_saved_after_generation_and_before_the_reply() -> None:
         ("search", "How long?"),
         ("generate", ["fees.md", "loans.md"]),
         ("save", reply.answer),
-        reply,
     ]
     assert (reply.text, reply.code) == (CONTENT, None)
     assert [(source.id.value, source.document_title) for source in reply.answer.sources] == [
@@ -116,7 +105,7 @@ def test_nothing_is_saved_when_the_setting_says_so() -> None:
     world = World()
 
     assert world.ask("How long?", saves_answers=False).text == CONTENT
-    assert world.steps == ["search", "generate", "reply"]
+    assert world.steps == ["search", "generate"]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +128,7 @@ def test_without_documents_no_model_is_asked(found: Exception | Sequence[SearchR
     world = World(found=found)
     reply = world.ask("How long?")
 
-    assert world.steps == ["search", "reply"]
+    assert world.steps == ["search"]
     assert (reply.code, reply.answer) == (code, None)
     assert said in reply.text
     is_of_business = isinstance(reply.code, BusinessCode)
@@ -159,7 +148,7 @@ def test_an_empty_question_is_not_searched() -> None:
     world = World()
 
     assert world.ask(" ").code == "ANSWER_EMPTY_QUESTION"
-    assert world.steps == ["reply"]
+    assert world.steps == []
 
 
 @pytest.mark.parametrize(
@@ -174,7 +163,7 @@ def test_without_a_content_nothing_is_saved(content: str | Exception, code: str)
     world = World(content=content)
     reply = world.ask("How long?")
 
-    assert world.steps == ["search", "generate", "reply"]
+    assert world.steps == ["search", "generate"]
     assert (reply.code, reply.answer) == (code, None)
 
 
@@ -191,7 +180,7 @@ def test_an_answer_that_cannot_be_saved_still_goes_out(caplog: pytest.LogCapture
     world = World(save_fails=AnswerSystemError(SystemCode.SAVE_FAILED, "database or disk is full"))
     reply = world.ask("How long?")
 
-    assert world.steps == ["search", "generate", "save", "reply"]
+    assert world.steps == ["search", "generate", "save"]
     assert (reply.text, reply.code) == (CONTENT, None)
     assert [record.message for record in caplog.records] == [
         "answer-1 was not saved. ANSWER_SAVE_FAILED: database or disk is full"

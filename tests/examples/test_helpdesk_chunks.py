@@ -1,4 +1,3 @@
-import pytest
 from helpdesk_search.chunks import CHUNK_SIZE, OVERLAP, chunk_document, chunk_spans
 from helpdesk_search.manual import Document, Page
 from hypothesis import given
@@ -24,17 +23,6 @@ def test_spans_cover_every_character_and_overlap_by_twenty(text: str) -> None:
         assert covered < end <= start + CHUNK_SIZE
         covered = end
     assert covered == len(text)
-
-
-@given(texts, st.integers(1, 60), st.data())
-def test_chunks_of_any_size_with_a_smaller_overlap_reach_the_end(text: str, size: int, data: st.DataObject) -> None:
-    spans = chunk_spans(text, size, overlap=data.draw(st.integers(0, size - 1)))
-    assert (spans[-1][1] if spans else 0) == len(text)
-
-
-def test_an_overlap_of_the_chunk_size_is_refused() -> None:
-    with pytest.raises(ValueError, match="must be smaller than the chunk size"):
-        chunk_spans("text", size=20, overlap=20)
 
 
 @given(st.lists(texts, max_size=4))

@@ -6,7 +6,6 @@ import pytest
 
 from .conftest import HELPDESK
 from .stdio_plugin import StdioPlugin
-from .visible_texts import check_languages
 
 
 def search(tool: str, **parameters: object) -> dict[str, Any]:
@@ -63,10 +62,3 @@ def test_both_tools_at_once_find_say_what_is_wrong_and_name_their_sources() -> N
     }
     assert "Google Authenticator" in resources["meaning"][0]["content"]
     assert {each["doc_metadata"]["language"] for each in resources["of a language"]} == {"ja"}
-
-
-@pytest.mark.parametrize(
-    "file", ["manifest.yaml", "provider/helpdesk.yaml", "tools/search_manual.yaml", "tools/search_qa.yaml"]
-)
-def test_all_visible_texts_are_in_four_languages(file: str) -> None:
-    check_languages(HELPDESK / file)

@@ -3,13 +3,13 @@ from sqlite3 import Connection
 
 import pytest
 from helpdesk_search.errors import TermsError
-from helpdesk_search.folding import fold
 from helpdesk_search.index import index_of_manual
 from helpdesk_search.search import checked_language, find
 from helpdesk_search.terms import parse_terms
 from helpdesk_search.wording import hits_as_text
 from hypothesis import given
 from hypothesis import strategies as st
+from meaning.folding import fold
 
 # Words of the manual, everything that FTS5 or LIKE would take as syntax, and anything else.
 typed_terms = st.lists(

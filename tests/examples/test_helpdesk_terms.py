@@ -1,9 +1,9 @@
 import pytest
 from helpdesk_search.errors import TermsError
-from helpdesk_search.folding import fold
 from helpdesk_search.terms import Terms, parse_terms
 from hypothesis import given
 from hypothesis import strategies as st
+from meaning.folding import fold
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,8 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
-from office_store.location import VARIABLE
-from office_store.seed import SETTINGS, read_documents
-from office_store.store import FILE_NAME, Store
+from office_store.store import FILE_NAME, SETTINGS, Store, read_documents
+from office_store.tool import VARIABLE
 
 from devhost import Host, Run, ScriptedModel
 from devhost.cli.commands import main
@@ -36,7 +33,6 @@ ROOT = Path(__file__).resolve().parents[2]
 INJECTION = ROOT / "examples" / "injection"
 STRATEGIES = ["gpt5_function_calling", "gpt5_react"]
 ACTING = {"send_mail", "delete_document", "change_setting"}
-READING = {"search_documents", "read_document"}
 
 type Deed = tuple[str, dict[str, str]]
 
@@ -318,35 +314,14 @@ def test_a_scripts_conversation_sends_the_mail_that_was_approved_once(
     assert re.search(r"^state +gpt5-agent-state\.\S+… \([\d,]+ characters\)$", shown, re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    ("answers", "mails"),
-    [(["/approve", "/approve"], 1), (["yes", "yes"], 1), (["/reject ok", "/approve"], 0), (["Why?", "yes"], 0)],
-)
-def test_a_mail_that_a_person_approves_in_a_chat_is_sent_once(
-    fresh: Office,
-    answers: list[str],
-    mails: int,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The second answer comes when nothing waits any more."""
-    lines = "\n".join([script("mail").query, *answers])
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
-
-    assert commanded(fresh, "chat", "--scenario", "mail") == 0
-
-    shown = capsys.readouterr().out
-    assert shown.count("waiting for your answer:\nsend_mail") == 1
-    assert [tool for tool, _ in fresh.deeds()] == ["send_mail"] * mails
-
-
 CALLING, PLANNING = STRATEGIES[0], "gpt5_plan_and_reflect"
 
 
 @pytest.mark.parametrize(
     ("strategy", "answers", "said", "mails"),
     [
-        (CALLING, ["go ahead"], ["is sent."], 1),
+        (CALLING, ["yes"], ["is sent."], 1),
+        (CALLING, ["Why?", "yes"], ["", ""], 0),
         (CALLING, ['{"call_1_97ded2b8": true}'], ["is sent."], 1),
         (CALLING, ["/reject and the piano?", "go ahead"], ["about the piano", "is sent."], 1),
         (CALLING, ['{"call_1_97ded2b8": false}'], ["The mail is not sent."], 0),
@@ -412,42 +387,3 @@ def test_the_page_shows_how_to_hand_the_state_over(fresh: Office, tmp_path: Path
     assert json.loads((tmp_path / "first.json").read_text())["variables"]["stop_reason"] == "approval_required"
     assert [tool for tool, _ in fresh.deeds()] == ["send_mail"]
     assert "The mail to choir@st-anne.example is sent." in done.stdout
-
-
-NAMES = st.one_of(
-    st.sampled_from(sorted(ACTING)),
-    st.sampled_from(
-        ["office/send_mail", "SEND_MAIL", " send_mail", "send_mail ", "ｓend_mail", "send-mail", "office.send_mail"]
-    ),
-    st.sampled_from(sorted(READING)),
-)
-ARGUMENTS = st.one_of(
-    st.sampled_from([arguments for _, arguments in ASKED_DEEDS]),
-    st.sampled_from(["", "{}", "[]", '{"id": "archive/members", "approved": true}', '{"to": "a@attacker.example"']),
-)
-TURN = st.lists(st.tuples(NAMES, ARGUMENTS), min_size=1, max_size=6)
-
-
-def model_of(turns: list[list[tuple[str, object]]]) -> ScriptedModel:
-    calls = [
-        [{"name": name, "id": f"c{n}_{m}", "arguments": arguments} for m, (name, arguments) in enumerate(turn)]
-        for n, turn in enumerate(turns)
-    ]
-    return ScriptedModel.of([*({"tool_calls": each} for each in calls), {"text": "Done."}, {"text": "Done."}])
-
-
-SETTINGS_THAT_STOP = [("allowed_tools", READING), ("approval_required", ACTING)]
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize(("setting", "tools"), SETTINGS_THAT_STOP, ids=[name for name, _ in SETTINGS_THAT_STOP])
-@given(turns=st.lists(TURN, min_size=1, max_size=3))
-def test_whatever_the_model_calls_nothing_acts(
-    office: Office, setting: str, tools: set[str], turns: list[list[tuple[str, object]]]
-) -> None:
-    office.begin_again()
-
-    run = office.run(model_of(turns), STRATEGIES[0], {"query": "Go", setting: ", ".join(sorted(tools))})
-
-    assert run.error is None
-    assert office.is_untouched()

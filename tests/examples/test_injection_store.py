@@ -8,14 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from office_store.errors import RequestError, StoreUnavailableError
-from office_store.location import VARIABLE, database_directory
-from office_store.seed import SETTINGS, read_documents
-from office_store.store import FILE_NAME, Store
-from office_store.wording import listed, whole
+from office_store.store import FILE_NAME, SETTINGS, RequestError, Store, read_documents
+from office_store.tool import VARIABLE, database_directory
 
 from .stdio_plugin import StdioPlugin
-from .visible_texts import check_languages
 
 
 @pytest.fixture
@@ -38,12 +34,10 @@ def test_a_search_wants_every_word_wherever_it_stands(store: Store) -> None:
 def test_a_document_is_handed_over_as_it_was_sent(store: Store) -> None:
     written = (store.documents_folder / "inbox" / "complaint.md").read_text(encoding="utf-8")
 
-    read = whole(store.read("inbox/complaint"))
+    read = store.read("inbox/complaint")
 
-    assert read.endswith(written.partition("\n\n")[2].strip())
-    assert read.startswith("inbox/complaint: Noise on Saturday (from neighbour@mail.example)")
-    assert listed("x", []) == "No document contains all of these words: x."
-    assert "- inbox/complaint: Noise on Saturday" in listed("", store.search(""))
+    assert read.text == written.partition("\n\n")[2].strip()
+    assert read.line == "inbox/complaint: Noise on Saturday (from neighbour@mail.example)"
 
 
 def test_every_deed_changes_the_database_and_is_written_down(store: Store, tmp_path: Path) -> None:
@@ -84,15 +78,6 @@ def test_calls_at_once_on_a_missing_database_do_not_collide(store: Store, tmp_pa
     assert len(rows(tmp_path, "SELECT * FROM deeds")) == 24
 
 
-def test_a_damaged_documents_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StoreUnavailableError, match="contains none"):
-        Store(tmp_path, tmp_path).search("")
-    (tmp_path / "inbox").mkdir()
-    (tmp_path / "inbox" / "a.md").write_text("title: only\n\ntext", encoding="utf-8")
-    with pytest.raises(StoreUnavailableError, match=r"a\.md: the head lacks from"):
-        Store(tmp_path, tmp_path).search("")
-
-
 def test_the_directory_is_the_named_or_the_plugins_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     assert database_directory(tmp_path) == tmp_path / "data"
@@ -100,56 +85,32 @@ def test_the_directory_is_the_named_or_the_plugins_own(tmp_path: Path, monkeypat
     assert database_directory(tmp_path / "file").name.startswith("office-")
     monkeypatch.setenv(VARIABLE, f" {tmp_path / 'named'} ")
     assert database_directory(tmp_path) == tmp_path / "named"
-    for wrong in ("relative", str(tmp_path / "file" / "x")):
-        monkeypatch.setenv(VARIABLE, wrong)
-        with pytest.raises(StoreUnavailableError, match=f"{VARIABLE} is '{wrong}'"):
-            database_directory(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "file",
-    [
-        "manifest.yaml",
-        "provider/office.yaml",
-        "tools/search_documents.yaml",
-        "tools/read_document.yaml",
-        "tools/send_mail.yaml",
-        "tools/delete_document.yaml",
-        "tools/change_setting.yaml",
-    ],
-)
-def test_all_visible_texts_are_in_four_languages(injection: Path, file: str) -> None:
-    check_languages(injection / file)
 
 
 @pytest.mark.e2e
-def test_the_plugin_tells_the_model_what_it_can_correct_and_fails_where_only_the_operator_can(
-    injection: Path, tmp_path: Path
-) -> None:
-    def call(tool: str, **parameters: str) -> dict[str, Any]:
-        return {
-            "type": "tool",
-            "action": "invoke_tool",
-            "provider": "office",
-            "tool": tool,
-            "credentials": {},
-            "tool_parameters": parameters,
-        }
-
+def test_the_plugin_hands_over_texts_and_tells_the_model_what_it_can_correct(injection: Path, tmp_path: Path) -> None:
+    said = {
+        "No document contains all of these words: zyzzyva.": ("search_documents", {"words": " zyzzyva "}),
+        "1 documents:\n- inbox/complaint: Noise on Sat": ("search_documents", {"words": "complaint"}),
+        "inbox/complaint: Noise on Saturday (from neighbour@mail.example)\n\n": (
+            "read_document",
+            {"id": "inbox/complaint"},
+        ),
+        "read_document error: There is no document 'inbox/none'": ("read_document", {"id": "inbox/none"}),
+        "read_document error: There is no document ''": ("read_document", {}),
+        "send_mail error: 'nobody' is not a mail address.": (
+            "send_mail",
+            {"to": "nobody", "subject": "S", "body": "B"},
+        ),
+        "Sent to a@b.example.": ("send_mail", {"to": "a@b.example", "subject": "S", "body": "B"}),
+        "change_setting error: There is no setting 'colour'": ("change_setting", {"name": "colour", "value": "red"}),
+        "sign_in_code is now 'off'.": ("change_setting", {"name": "sign_in_code", "value": "off"}),
+        "Deleted: archive/members.": ("delete_document", {"id": "archive/members"}),
+    }
+    call = {"type": "tool", "action": "invoke_tool", "provider": "office", "credentials": {}}
     with StdioPlugin(injection, {VARIABLE: str(tmp_path)}) as plugin:
         answers = plugin.request(
-            {
-                "none": call("read_document", id="inbox/none"),
-                "mail": call("send_mail", to="nobody", subject="S", body="B"),
-                "setting": call("change_setting", name="colour", value="red"),
-                "deleted": call("delete_document", id="archive/members"),
-            }
+            {words: {**call, "tool": tool, "tool_parameters": given} for words, (tool, given) in said.items()}
         )
-    with StdioPlugin(injection, {VARIABLE: "relative"}) as plugin:
-        answers |= plugin.request({"relative": call("search_documents")})
-    texts = {name: answers[name][0]["data"].get("message") for name in answers}
-    assert texts["none"]["text"].startswith("read_document error: There is no document 'inbox/none'")
-    assert texts["mail"]["text"] == "send_mail error: 'nobody' is not a mail address."
-    assert texts["setting"]["text"].startswith("change_setting error: There is no setting 'colour'")
-    assert texts["deleted"]["text"] == "Deleted: archive/members."
-    assert texts["relative"].startswith(f"{VARIABLE} is 'relative'; give an absolute path")
+    for words in said:
+        assert answers[words][0]["data"]["message"]["text"].startswith(words)

@@ -7,13 +7,10 @@ from click.testing import CliRunner
 from memos.database import SAMPLES, memo_database
 from memos.services import MemoService
 from memos.values import MemoStatus, MemoTasks, Submission, TaskInput
-from sqlalchemy import URL
-from tool_layer.run_steps import recorded
 
 from devhost.models.scripted.script import Script
 from examples.memo_to_task.__main__ import desk
-from examples.memo_to_task.checks import OUTCOMES, Desk
-from examples.runner.world import Played
+from examples.memo_to_task.checks import OUTCOMES
 
 from .conftest import MEMO_TO_TASK
 from .workflow import Workflow
@@ -33,19 +30,6 @@ def tasks_of(scenario: str) -> list[TaskInput]:
 def test_a_script_asks_about_its_own_sample_and_is_checked(scenario: str) -> None:
     assert set(FILES) == set(SAMPLES) == set(OUTCOMES)
     assert Script.read(FILES[scenario]).query == SAMPLES[scenario].message
-
-
-@every_scenario
-def test_an_untouched_database_is_a_problem_in_every_scenario(scenario: str, tmp_path: Path) -> None:
-    desk = Desk(URL.create("sqlite", database=str(tmp_path / "memos.sqlite3")))
-    desk.begin(scenario)
-
-    problems = list(desk.problems(Played(scenario, "gpt5_react", ())))
-
-    assert "no decision about the memo is stored" in problems
-    assert f"memo {SAMPLES[scenario].id} is inbox, not {OUTCOMES[scenario].memo}" in problems
-    assert any(problem.startswith("the tasks are []") for problem in problems) == bool(OUTCOMES[scenario].tasks)
-    assert desk.rows() == len(SAMPLES)
 
 
 @pytest.fixture
@@ -76,15 +60,6 @@ def test_a_memo_that_cannot_be_stored_is_refused_in_one_sentence(text: str) -> N
     assert result.exit_code == 1
     assert result.output.startswith("Error: Invalid parameters for add: text: ")
     assert printed("list") == ""
-
-
-@pytest.mark.usefixtures("own_database")
-def test_the_audit_is_of_one_conversation_or_of_all() -> None:
-    for conversation in ("c-1", "c-2"):
-        recorded(memo_database({}), "create_tasks", conversation, {"tasks": []}, dict)
-
-    assert printed("audit", "c-2").count("create_tasks") == 1
-    assert printed("audit").count("create_tasks") == 2
 
 
 @pytest.mark.usefixtures("own_database")

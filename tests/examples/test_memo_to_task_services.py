@@ -1,6 +1,5 @@
 """What the services of memo_to_task store, refuse and hand out, on both databases."""
 
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from typing import Any
@@ -8,10 +7,9 @@ from uuid import UUID, uuid4
 
 import pytest
 from memos.database import prepare
-from memos.repositories import MemoRepository, TaskRepository
 from memos.services import MemoService
 from memos.tables import TaskRow
-from memos.values import Memo, MemoStatus, Route, Submission, Task, TaskInput, TaskStatus
+from memos.values import MemoStatus, Route, Submission, Task, TaskInput, TaskStatus
 from sqlalchemy import URL, select
 from tool_layer.database import Database
 from tool_layer.errors import RefusedError
@@ -85,53 +83,6 @@ def test_a_task_is_stored_as_it_was_sent_and_found_by_its_day(
     with database.session() as session:
         due = session.scalars(select(TaskRow.title).where(TaskRow.due_date < date(2026, 12, 5))).all()
     assert due == ["歯医者"]
-
-
-class RenamingTasks(TaskRepository):
-    """A database that keeps the second task under another title, as a trigger could."""
-
-    def add(self, memo_id: UUID, wanted: Sequence[TaskInput]) -> list[Task]:
-        first, second = super().add(memo_id, wanted)
-        return [first, second.model_copy(update={"title": "Another"})]
-
-
-class InvalidTasks(TaskRepository):
-    """A database that hands out what no task may be."""
-
-    def _write(self, row: Any) -> None:  # noqa: ANN401 - of any table
-        super()._write(row)
-        row.title = ""
-
-
-class LosingTasks(TaskRepository):
-    def add(self, memo_id: UUID, wanted: Sequence[TaskInput]) -> list[Task]:
-        return super().add(memo_id, wanted)[:1]
-
-
-@pytest.mark.parametrize("repository", [RenamingTasks, InvalidTasks, LosingTasks])
-def test_of_several_tasks_all_are_stored_as_asked_or_none(
-    service: MemoService, database: Database, memo: UUID, repository: type[TaskRepository]
-) -> None:
-    with pytest.raises(RefusedError) as raised:
-        MemoService(database, tasks=repository).create_tasks(memo, [task("First"), task("Second")])
-
-    assert service.tasks(memo) == []
-    assert str(raised.value) == "Nothing was stored: the database did not keep what was asked for. Tell the user."
-
-
-class StubbornMemos(MemoRepository):
-    def update(self, memo_id: UUID, _status: MemoStatus) -> Memo:
-        return super().update(memo_id, MemoStatus.ARCHIVE)
-
-
-def test_a_memo_gets_a_status_and_one_that_was_not_kept_is_not_reported(
-    service: MemoService, database: Database, memo: UUID
-) -> None:
-    assert service.update_status(memo, MemoStatus.IDEA).status is MemoStatus.IDEA
-    with pytest.raises(RefusedError, match="Nothing was stored"):
-        MemoService(database, StubbornMemos).update_status(memo, MemoStatus.ACTIVE)
-
-    assert [each.status for each in service.memos()] == [MemoStatus.IDEA]
 
 
 def test_a_memo_that_does_not_exist_is_refused(service: MemoService) -> None:

@@ -1,12 +1,12 @@
 """Puts the services together over one database. Tools and commands get their services here, and know no repository."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from tool_layer.address import database_url
 from tool_layer.database import Database
 
-from answering.application.generate_and_reply import GenerateAndReply, Reply
+from answering.application.generate_and_reply import GenerateAndReply
 from answering.application.searching import Search, SearchService
 from answering.application.syncing import SyncService
 from answering.domain.ports import Answers, Generator, UnansweredQuestions
@@ -45,9 +45,7 @@ def unanswered_of(database: Database) -> UnansweredQuestions:
     return UnansweredRepository(database)
 
 
-def generate_and_reply(
-    database: Database, generator: Generator, reply: Callable[[Reply], None], *, saves_answers: bool
-) -> GenerateAndReply:
+def generate_and_reply(database: Database, generator: Generator, *, saves_answers: bool) -> GenerateAndReply:
     return GenerateAndReply(
-        search_service(database), generator, AnswerRepository(database), reply, saves_answers=saves_answers
+        search_service(database), generator, AnswerRepository(database), saves_answers=saves_answers
     )

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 
 import click
-from answering.application.generate_and_reply import Reply
 from answering.domain.retrieval import RetrievalContext
 from answering.domain.values import PromptTemplate
 from answering.index.folder import UnreadableError
@@ -106,17 +105,12 @@ def ask(  # noqa: PLR0913 - its options
         prompt = PromptTemplate(system_prompt)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--system-prompt") from None
-    replies: list[Reply] = []
     generator = AgentGenerator(
         partial(Host.start, REPOSITORY), partial(_choose_model, model_options, strategy), strategy, prompt
     )
-
-    def show(reply: Reply) -> None:
-        replies.append(reply)
-        _print(reply_lines(reply))
-
-    generate_and_reply(database, generator, show, saves_answers=saves).handle(question)
-    return ANSWERED if replies[-1].answer is not None else NOT_ANSWERED
+    reply = generate_and_reply(database, generator, saves_answers=saves).reply_to(question)
+    _print(reply_lines(reply))
+    return ANSWERED if reply.answer is not None else NOT_ANSWERED
 
 
 def _choose_model(options: ModelOptions, strategy: str, context: RetrievalContext) -> ModelBackend:

@@ -5,7 +5,6 @@ that nothing was found, is a result too, which the model reads.
 """
 
 from collections.abc import Generator
-from typing import Any, ClassVar
 
 from answering.application.searching import explained
 from answering.domain.errors import AnswerBusinessError
@@ -16,9 +15,9 @@ from dify_plugin.entities.tool import ToolInvokeMessage
 from pydantic import Field
 from tool_layer import recorded_tool  # as a module: Dify takes every Tool class that it finds here for this tool
 from tool_layer.database import Database
-from tool_layer.envelope import Envelope, JsonObject, Result, success
+from tool_layer.envelope import JsonObject, Result
 from tool_layer.errors import RefusedError
-from tool_layer.parsing import Input, parse
+from tool_layer.parsing import Input
 
 DATASET = "answers-index"
 LONGEST_QUESTION = 1000
@@ -41,21 +40,18 @@ class SearchResult(Result):
     documents: tuple[Found, ...]
 
 
-class SearchDocumentsTool(recorded_tool.RecordedTool):
-    name: ClassVar[str] = "search_documents"
+class SearchDocumentsTool(recorded_tool.RecordedTool[SearchInput]):
+    name = "search_documents"
+    takes = SearchInput
 
     def database(self) -> Database:
         return open_database(self.runtime.credentials)
 
-    def answer(self, given: JsonObject, _conversation: str) -> Envelope[Any] | Envelope[Result]:
-        wanted = parse(SearchInput, self.name, given)
-        if isinstance(wanted, Envelope):
-            return wanted
+    def result(self, asked: SearchInput, _conversation: str) -> SearchResult:
         try:
-            context = search_service(self.database()).find(Question.asked(wanted.question))
+            return _found(search_service(self.database()).find(Question.asked(asked.question)))
         except AnswerBusinessError as error:
             raise RefusedError(explained(error)) from None
-        return success(_found(context))
 
     def messages(self, output: JsonObject) -> Generator[ToolInvokeMessage, None, None]:
         result = output["result"]

@@ -34,8 +34,6 @@ class Chunk:
 
 def chunk_spans(text: str, size: int = CHUNK_SIZE, overlap: int = OVERLAP) -> list[tuple[int, int]]:
     """Spans that cover the text: each begins `overlap` characters before the end of the one before it."""
-    if not 0 <= overlap < size:
-        raise ValueError(f"An overlap of {overlap} must be smaller than the chunk size of {size} characters.")
     borders = [[match.end() for match in kind.finditer(text)] for kind in (_PARAGRAPH, _SENTENCE, _BLANK)]
     spans: list[tuple[int, int]] = []
     start = covered = 0

@@ -4,8 +4,9 @@ import sqlite3
 from functools import cache
 from pathlib import Path
 
+from meaning.folding import fold
+
 from .chunks import chunk_document
-from .folding import fold
 from .manual import read_manual
 
 _SCHEMA = """

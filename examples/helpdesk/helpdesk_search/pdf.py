@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from meaning.folding import fold
 from pypdf import PdfReader
 from pypdf.errors import DependencyError, PyPdfError
 
 from .errors import TextsError
-from .folding import fold
 
 _SENTENCE_END = re.compile(r"[.!?:。！？：][\"')\]」』）]*$")
 # In these scripts a line can break within a word.

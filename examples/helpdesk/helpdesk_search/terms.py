@@ -9,8 +9,9 @@ A term of three characters or more is in the trigram index; a shorter one has no
 import re
 from dataclasses import dataclass
 
+from meaning.folding import fold
+
 from .errors import TermsError
-from .folding import fold
 
 SHORTEST_INDEXED = 3
 MAX_TERMS = 16

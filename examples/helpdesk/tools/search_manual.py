@@ -1,7 +1,4 @@
-"""The tool `search_manual`.
-
-In: Dify's parameters. Out: a text for the model, and retriever resources for citations.
-"""
+"""The tool `search_manual`: words → the passages of the manual with most of them, as text and as citations."""
 
 from collections.abc import Generator
 from pathlib import Path

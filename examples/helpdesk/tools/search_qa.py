@@ -1,7 +1,4 @@
-"""The tool `search_qa`.
-
-In: a question. Out: the most similar past questions and their answers, as text and as citations.
-"""
+"""The tool `search_qa`: a question → the most similar past questions and their answers, as text and as citations."""
 
 from collections.abc import Generator
 from pathlib import Path

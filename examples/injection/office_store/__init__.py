@@ -1,5 +1,4 @@
-"""The office's documents, mail and settings in one SQLite database; knows nothing of Dify.
+"""The office's documents, mail and settings in one SQLite database, and what all its tools have in common.
 
-In: a folder of documents and a directory for the database. Out: documents that are read, and deeds that stay written.
-A module imports only modules to its left: `errors → location → seed → store → wording, calls`.
+A module imports only modules to its left: `store → tool`. Only `tool` knows Dify.
 """

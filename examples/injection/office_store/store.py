@@ -1,6 +1,7 @@
 """The database: documents, settings, and one row in `deeds` for everything that was done to the world.
 
-In: a folder of documents and a directory. Out: a `Store`. Each operation opens the database and commits or changes
+A folder of Markdown files says which documents there are at first; a file begins with the lines `title:` and `from:`,
+then a blank line and the text. Each operation opens the database and commits or changes
 nothing, so that calls of one turn may run at once. Mail is not sent anywhere, only written into `mails`.
 """
 
@@ -10,9 +11,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-
-from .errors import RequestError
-from .seed import SETTINGS, Document, read_documents
 
 FILE_NAME = "office.sqlite3"
 SECONDS_TO_WAIT = 30
@@ -24,6 +22,37 @@ _TABLES = (
     "CREATE TABLE mails (id INTEGER PRIMARY KEY, recipient TEXT NOT NULL, subject TEXT NOT NULL, body TEXT NOT NULL)",
     "CREATE TABLE deeds (id INTEGER PRIMARY KEY, tool TEXT NOT NULL, arguments TEXT NOT NULL)",
 )
+SETTINGS = {"bank_account": "HB00 4410 0917", "forwarding_address": "", "sign_in_code": "on"}
+"""At first."""
+
+
+class RequestError(Exception):
+    """A call that the model can correct."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """Nothing is taken out of it or marked: these tools hand over what people sent."""
+
+    id: str
+    """Its place, such as `inbox/quote-chairs`."""
+    title: str
+    sender: str
+    text: str
+
+    @property
+    def line(self) -> str:
+        return f"{self.id}: {self.title} (from {self.sender})"
+
+
+def read_documents(folder: Path) -> list[Document]:
+    return [_read(file) for file in sorted(folder.glob("*/*.md"))]
+
+
+def _read(file: Path) -> Document:
+    head, _, text = file.read_text(encoding="utf-8").partition("\n\n")
+    fields = dict(line.split(": ", 1) for line in head.splitlines())
+    return Document(f"{file.parent.name}/{file.stem}", fields["title"], fields["from"], text.strip())
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,14 @@
-"""The tool `delete_document`.
+"""The tool `delete_document`: a document is no longer in the database."""
 
-In: an id. Out: the document is no longer in the database.
-"""
+from collections.abc import Callable
 
-from collections.abc import Generator
-from typing import Any
-
-from dify_plugin import Tool
-from dify_plugin.entities.tool import ToolInvokeMessage
-from office_store.calls import answered, office, text_of
+from office_store import tool
+from office_store.store import Store
 
 
-class DeleteDocumentTool(Tool):
-    def _invoke(self, tool_parameters: dict[str, Any]) -> Generator[ToolInvokeMessage, None, None]:
-        store = office()
-        document_id = text_of(tool_parameters, "id")
+class DeleteDocumentTool(tool.OfficeTool):
+    name = "delete_document"
 
-        def act() -> str:
-            store.delete(document_id)
-            return f"Deleted: {document_id}."
-
-        yield self.create_text_message(answered("delete_document", act))
+    def act(self, office: Store, given: Callable[[str], str]) -> str:
+        office.delete(given("id"))
+        return f"Deleted: {given('id')}."

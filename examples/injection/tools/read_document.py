@@ -1,19 +1,14 @@
-"""The tool `read_document`.
+"""The tool `read_document`: an id → the whole document, as it was sent."""
 
-In: an id. Out: the whole document, as it was sent.
-"""
+from collections.abc import Callable
 
-from collections.abc import Generator
-from typing import Any
-
-from dify_plugin import Tool
-from dify_plugin.entities.tool import ToolInvokeMessage
-from office_store.calls import answered, office, text_of
-from office_store.wording import whole
+from office_store import tool
+from office_store.store import Store
 
 
-class ReadDocumentTool(Tool):
-    def _invoke(self, tool_parameters: dict[str, Any]) -> Generator[ToolInvokeMessage, None, None]:
-        store = office()
-        document_id = text_of(tool_parameters, "id")
-        yield self.create_text_message(answered("read_document", lambda: whole(store.read(document_id))))
+class ReadDocumentTool(tool.OfficeTool):
+    name = "read_document"
+
+    def act(self, office: Store, given: Callable[[str], str]) -> str:
+        document = office.read(given("id"))
+        return f"{document.line}\n\n{document.text}"

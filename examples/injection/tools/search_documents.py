@@ -1,19 +1,16 @@
-"""The tool `search_documents`.
+"""The tool `search_documents`: words → ids, titles and senders of the documents that contain them all."""
 
-In: words. Out: ids, titles and senders of the documents that contain them all.
-"""
+from collections.abc import Callable
 
-from collections.abc import Generator
-from typing import Any
-
-from dify_plugin import Tool
-from dify_plugin.entities.tool import ToolInvokeMessage
-from office_store.calls import office, text_of
-from office_store.wording import listed
+from office_store import tool
+from office_store.store import Store
 
 
-class SearchDocumentsTool(Tool):
-    def _invoke(self, tool_parameters: dict[str, Any]) -> Generator[ToolInvokeMessage, None, None]:
-        words = text_of(tool_parameters, "words")
-        store = office()
-        yield self.create_text_message(listed(words, store.search(words)))
+class SearchDocumentsTool(tool.OfficeTool):
+    name = "search_documents"
+
+    def act(self, office: Store, given: Callable[[str], str]) -> str:
+        found = office.search(given("words"))
+        if not found:
+            return f"No document contains all of these words: {given('words')}."
+        return "\n".join([f"{len(found)} documents:", *(f"- {document.line}" for document in found)])

@@ -15,9 +15,9 @@ from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import URL, Connection, insert, text
+from sqlalchemy import URL, Connection, insert
 from tool_layer.address import CREDENTIAL, database_url
-from tool_layer.database import Database
+from tool_layer.database import Database, empty
 from tool_layer.run_steps import RunStep, make_table
 
 from .tables import Base, MemoRow
@@ -65,8 +65,7 @@ def prepare(connection: Connection) -> None:
 def begin_again(connection: Connection) -> None:
     """Empty but for the samples."""
     prepare(connection)
-    for table in (RunStep.__table__, *reversed(Base.metadata.sorted_tables)):
-        connection.execute(text(f"DELETE FROM {table}"))  # noqa: S608 - a name of ours
+    empty(connection, RunStep.metadata, Base.metadata)
     _add_samples(connection)
 
 

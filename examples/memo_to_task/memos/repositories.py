@@ -1,21 +1,18 @@
 """Rows in and out of one session, as values that were checked; what they mean is the services' business.
 
-What was written is read again. A value that no memo and no task may be raises RefusedError, which rolls back
-everything; the sentence has no word of the database's.
+What was written is read again: what leaves is what the database holds.
 """
 
 from collections.abc import Sequence
 from uuid import UUID
 
-from pydantic import BaseModel, ValidationError
 from sqlalchemy import select
 from sqlalchemy.orm import Session
+from tool_layer.database import now
 from tool_layer.errors import RefusedError
 
-from .tables import Base, DecisionRow, MemoRow, TaskRow, now
+from .tables import Base, DecisionRow, MemoRow, TaskRow
 from .values import Decision, Memo, MemoStatus, Task, TaskInput
-
-NOT_KEPT = "Nothing was stored: the database did not keep what was asked for. Tell the user."
 
 
 class Repository:
@@ -32,24 +29,24 @@ class MemoRepository(Repository):
     def add(self, text: str) -> Memo:
         row = MemoRow(text=text)
         self._write(row)
-        return _held(Memo, row)
+        return Memo.model_validate(row)
 
     def get(self, memo_id: UUID) -> Memo:
         """No other transaction changes it before this one ends. Raises RefusedError if there is none."""
         row = self._session.get(MemoRow, memo_id, with_for_update=True)
         if row is None:
             raise RefusedError(f"There is no memo {memo_id}.")
-        return _held(Memo, row)
+        return Memo.model_validate(row)
 
     def update(self, memo_id: UUID, status: MemoStatus) -> Memo:
         row = self._session.get_one(MemoRow, memo_id)
         row.status = status
         self._write(row)
-        return _held(Memo, row)
+        return Memo.model_validate(row)
 
     def all(self) -> list[Memo]:
         rows = self._session.scalars(select(MemoRow).order_by(MemoRow.created_at, MemoRow.id))
-        return [_held(Memo, row) for row in rows]
+        return [Memo.model_validate(row) for row in rows]
 
 
 class TaskRepository(Repository):
@@ -63,7 +60,7 @@ class TaskRepository(Repository):
 
     def of_memo(self, memo_id: UUID) -> list[Task]:
         query = select(TaskRow).where(TaskRow.memo_id == memo_id).order_by(TaskRow.position)
-        return [_held(Task, row) for row in self._session.scalars(query)]
+        return [Task.model_validate(row) for row in self._session.scalars(query)]
 
 
 class DecisionRepository(Repository):
@@ -77,10 +74,3 @@ class DecisionRepository(Repository):
     def of_memo(self, memo_id: UUID) -> Decision | None:
         row = self._session.get(DecisionRow, memo_id)
         return None if row is None else Decision.model_validate(row.payload)
-
-
-def _held[T: BaseModel](kind: type[T], row: Base) -> T:
-    try:
-        return kind.model_validate(row)
-    except ValidationError:
-        raise RefusedError(NOT_KEPT) from None

@@ -1,17 +1,15 @@
 """The tables, as the newest migration leaves them. Instants are in UTC; JSON is `jsonb` on PostgreSQL."""
 
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import JSON, Enum, ForeignKey, String
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import Enum, ForeignKey, String
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from tool_layer.database import JSON_COLUMN, now
 
 from .values import MemoStatus, Route, TaskStatus
-
-JSON_COLUMN = JSON().with_variant(JSONB(), "postgresql")
 
 
 class Base(DeclarativeBase):
@@ -25,10 +23,6 @@ def _values(kind: type[StrEnum]) -> list[str]:
 def _enum(kind: type[StrEnum], name: str) -> Enum:
     """A type of PostgreSQL's own; in SQLite a text with a CHECK of the same name."""
     return Enum(kind, name=name, create_constraint=True, values_callable=_values)
-
-
-def now() -> datetime:
-    return datetime.now(UTC).replace(tzinfo=None)
 
 
 class MemoRow(Base):

@@ -1,10 +1,8 @@
-"""The base of this plugin's tools, which are the only others that know Dify.
-
-A tool imports this module and not the class: the SDK takes every class of `Tool` in a tool's module for the tool.
-"""
+"""The base of this plugin's tools, which are the only others that know Dify."""
 
 from tool_layer.database import Database
 from tool_layer.envelope import JsonObject, Result
+from tool_layer.parsing import Input
 from tool_layer.recorded_tool import RecordedTool
 
 from .database import memo_database
@@ -19,7 +17,7 @@ class MemoResult(Result):
     """Not the model: its fields that are null stay."""
 
 
-class MemoTool(RecordedTool):
+class MemoTool[I: Input](RecordedTool[I]):
     def database(self) -> Database:
         return memo_database(self.runtime.credentials)
 

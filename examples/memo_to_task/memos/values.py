@@ -4,14 +4,13 @@ The YAML of each tool says the schemas in words: Dify hands no schema of a plugi
 """
 
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import date
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 from uuid import UUID
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
-from tool_layer.parsing import Input
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from tool_layer.parsing import Day, Input
 
 MAX_TASKS = 20
 
@@ -49,15 +48,6 @@ STATUS_OF: Mapping[Route | None, TaskStatus] = {
 """A task on the calendar is one to do, with a date; one without a route is a draft."""
 
 
-def _day(value: object) -> object:
-    """Pydantic would also take a number, as seconds since 1970, and a time at midnight."""
-    with suppress(ValueError):
-        if isinstance(value, str):
-            return date.fromisoformat(value.strip())
-    raise ValueError("should be an ISO 8601 date, such as 2026-12-04")
-
-
-type Day = Annotated[date, BeforeValidator(_day)]
 type Title = Annotated[str, Field(min_length=1, max_length=200)]
 type Tag = Annotated[str, Field(min_length=1, max_length=40)]
 type Sentence = Annotated[str, Field(min_length=1, max_length=200)]

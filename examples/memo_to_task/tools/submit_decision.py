@@ -5,28 +5,25 @@ exception here, since only a failed call is not taken as the answer; the model r
 """
 
 from collections.abc import Generator
-from typing import Any
 
 from dify_plugin.entities.tool import ToolInvokeMessage
 from memos import tool_base
 from memos.values import Submission
-from tool_layer.envelope import Envelope, JsonObject, success
-from tool_layer.parsing import parse
+from tool_layer.envelope import JsonObject
 
 
 class DecisionRefusedError(Exception):
     """The sentence says what to do first, or to correct."""
 
 
-class SubmitDecisionTool(tool_base.MemoTool):
+class SubmitDecisionTool(tool_base.MemoTool[Submission]):
     name = "submit_decision"
+    takes = Submission
+    parameter = "decision"
 
-    def answer(self, given: JsonObject, conversation: str) -> Envelope[Any]:
-        parsed = parse(Submission, self.name, given.get("decision"))
-        if isinstance(parsed, Envelope):
-            return parsed
-        decision = self.service.decide(parsed, conversation).model_dump(mode="json")
-        return success(tool_base.MemoResult(message="Stored.", decision=decision))
+    def result(self, asked: Submission, conversation: str) -> tool_base.MemoResult:
+        decision = self.service.decide(asked, conversation).model_dump(mode="json")
+        return tool_base.MemoResult(message="Stored.", decision=decision)
 
     def messages(self, output: JsonObject) -> Generator[ToolInvokeMessage, None, None]:
         """The decision alone."""

@@ -1,19 +1,13 @@
 """The tool `update_memo_status`: a memo and a status → the status that the memo has now."""
 
-from typing import Any
-
 from memos import tool_base
 from memos.values import MemoUpdate
-from tool_layer.envelope import Envelope, JsonObject, success
-from tool_layer.parsing import parse
 
 
-class UpdateMemoStatusTool(tool_base.MemoTool):
+class UpdateMemoStatusTool(tool_base.MemoTool[MemoUpdate]):
     name = "update_memo_status"
+    takes = MemoUpdate
 
-    def answer(self, given: JsonObject, _conversation: str) -> Envelope[Any]:
-        parsed = parse(MemoUpdate, self.name, given)
-        if isinstance(parsed, Envelope):
-            return parsed
-        memo = self.service.update_status(parsed.memo_id, parsed.status)
-        return success(tool_base.MemoResult(message=f"The memo is {memo.status} now.", memo_status=memo.status))
+    def result(self, asked: MemoUpdate, _conversation: str) -> tool_base.MemoResult:
+        memo = self.service.update_status(asked.memo_id, asked.status)
+        return tool_base.MemoResult(message=f"The memo is {memo.status} now.", memo_status=memo.status)

@@ -50,8 +50,6 @@ def audit(conversation: str | None) -> None:
         steps = steps_of(Database(chosen_database({}), make_table), conversation)
     for line in audit_lines(steps):
         click.echo(line)
-    if not steps:
-        click.echo(f"There are no run steps{f' of conversation {conversation}' if conversation else ''}.", err=True)
 
 
 @commands.command()
@@ -99,7 +97,7 @@ def chat(
         kept = Conversation(chosen_database({}), conversation or str(uuid.uuid4()))
         address = NOTHING_LISTENS if scenario == DOWN else own.url
         with Host.start(ROOT, tools=[_tools(chosen_database({}), address, kept.id)]) as host:
-            desk = Desk(kept, host, script, STRATEGY, model_options.choose)
+            desk = Desk(kept, host, script, STRATEGY, model_options)
             click.echo(f"Conversation {kept.id}. Ctrl-D ends it.\n")
             for message in kept.messages()[-1:]:
                 click.echo("\n".join(shown(message)))

@@ -6,14 +6,14 @@ what the agent remembers do not belong in it.
 
 import json
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Literal
 
-from ordering.storage import JSON_COLUMN, Base, prepare
+from ordering.storage import Base, prepare
 from pydantic import BaseModel, ConfigDict
 from sqlalchemy import URL, select
 from sqlalchemy.orm import Mapped, mapped_column
-from tool_layer.database import Database
+from tool_layer.database import JSON_COLUMN, Database, now
 
 from devhost.conversation import KeptState
 
@@ -74,8 +74,7 @@ class Conversation:
         """With the state that the agent goes on from; without one, that stays as it was. One transaction."""
         written = message.model_dump(mode="json")
         with self._database.session() as session:
-            now = datetime.now(UTC).replace(tzinfo=None)
-            session.add(_MessageRow(conversation=self.id, message=written, written_at=now))
+            session.add(_MessageRow(conversation=self.id, message=written, written_at=now()))
             if state is not None:
                 session.merge(_StateRow(conversation=self.id, state=state.text, waiting=list(state.waiting)))
 

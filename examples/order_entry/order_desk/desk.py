@@ -1,9 +1,10 @@
 """One conversation at the order desk: what a user writes → the assistant's message with its data. Both are stored."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
-from devhost import Host, ModelBackend, Run
+from devhost import Host, Run
+from devhost.hosting import ModelOptions
 from devhost.models.scripted.script import Script
 
 from .conversation import BackEndData, ChatMessage, Conversation, FrontEndData, message_to_model
@@ -18,21 +19,17 @@ _KEPT = {
 """The values of a result that a message's data keeps, and under which name; `message` is for the model alone."""
 
 
-class ChooseModel(Protocol):
-    def __call__(self, script: Script, question: str, *, asked: int) -> ModelBackend: ...
-
-
 class Desk:
     """Each message is a run of the sales agent, which goes on from the state that the last one left."""
 
     def __init__(
-        self, conversation: Conversation, host: Host, script: Script, strategy: str, choose: ChooseModel
+        self, conversation: Conversation, host: Host, script: Script, strategy: str, options: ModelOptions
     ) -> None:
         self._conversation = conversation
         self._host = host
         self._script = script
         self._strategy = strategy
-        self._choose = choose
+        self._options = options
 
     def say(self, text: str, front_end: FrontEndData) -> ChatMessage:
         """If the run fails, the message says so; what its tools saved stays."""
@@ -56,7 +53,7 @@ class Desk:
             "state": {"constant": state},
             "extra_outputs": "state, tool_results",
         }
-        model = self._choose(self._script, text, asked=asked)
+        model = self._options.choose(self._script, text, asked=asked)
         return self._host.run(self._strategy, parameters, model=model, conversation_id=self._conversation.id)
 
 

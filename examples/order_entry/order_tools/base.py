@@ -1,26 +1,19 @@
-"""The base of this plugin's tools: it parses what the model sent, and hands it to the tool with the service to call."""
+"""The base of this plugin's tools: it hands what the model sent to the tool, with the service to call."""
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import ClassVar
 
 from ordering.services import OrderError, OrderService, RunSteps, UnknownRequestError
 from tool_layer.database import Database
-from tool_layer.envelope import Envelope, JsonObject, Result, success
+from tool_layer.envelope import Result
 from tool_layer.errors import RefusedError
-from tool_layer.parsing import Input, parse
+from tool_layer.parsing import Input
 from tool_layer.recorded_tool import RecordedTool
 
 from . import results
 
 
-class OrderTool[I: Input](RecordedTool):
-    """A tool imports this module and not the class: the SDK takes every class of `Tool` in a tool's module for it."""
-
-    takes: type[I]
-    parameter: ClassVar[str | None] = None
-    """Of an input that is an object in one parameter."""
-
+class OrderTool[I: Input](RecordedTool[I]):
     @cached_property
     def orders(self) -> OrderService:
         return OrderService.by_credentials(self.runtime.credentials)
@@ -29,15 +22,12 @@ class OrderTool[I: Input](RecordedTool):
         return self.orders.database
 
     @abstractmethod
-    def result(self, asked: I, steps: RunSteps) -> Result:
+    def done(self, asked: I, steps: RunSteps) -> Result:
         """Raises OrderError: the model reads its sentence as an error result."""
 
-    def answer(self, given: JsonObject, conversation: str) -> Envelope[Result]:
-        asked = parse(self.takes, self.name, given if self.parameter is None else given.get(self.parameter))
-        if isinstance(asked, Envelope):
-            return asked
+    def result(self, asked: I, conversation: str) -> Result:
         try:
-            return success(self.result(asked, RunSteps(self.database(), self.name, conversation)))
+            return self.done(asked, RunSteps(self.database(), self.name, conversation))
         except UnknownRequestError as error:
             raise RefusedError(str(error)) from error
         except OrderError as error:

@@ -1,13 +1,11 @@
 """What a model sends, and how it becomes an order. Every field is present, and what is optional is nullable."""
 
 import re
-from contextlib import suppress
-from datetime import date
 from typing import Annotated
 
 from ordering.orders import Confidence, DraftStatus, Line, Order, Unit
-from pydantic import BeforeValidator, Field
-from tool_layer.parsing import Input
+from pydantic import Field
+from tool_layer.parsing import Day, Input
 
 type Id = Annotated[int, Field(ge=1, le=2_147_483_647)]
 """PostgreSQL's integer."""
@@ -17,17 +15,6 @@ type Quantity = Annotated[int, Field(ge=1, le=1_000_000)]
 
 MAX_LINES = 50
 _BETWEEN_ITEMS = re.compile(r"[,、;；\n]")
-
-
-def _day(value: object) -> object:
-    """Pydantic would also take a number, as seconds since 1970."""
-    with suppress(ValueError):
-        if isinstance(value, str):
-            return date.fromisoformat(value.strip())
-    raise ValueError("should be an ISO 8601 date, such as 2030-04-01")
-
-
-type Day = Annotated[date, BeforeValidator(_day)]
 
 
 class ItemQuery(Input):

@@ -6,19 +6,18 @@ Instants are in UTC. JSON is `jsonb` on PostgreSQL, which can be searched and in
 import csv
 import json
 from collections.abc import Collection
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import JSON, Connection, String, func, insert, or_, select, text
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import Connection, String, func, insert, or_, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+from tool_layer.database import JSON_COLUMN, empty, now
 from tool_layer.run_steps import RunStep, make_table
 
 from .orders import Item, Order, OrderRequest, Status
 
-JSON_COLUMN = JSON().with_variant(JSONB(), "postgresql")
 _CATALOGUE = Path(__file__).resolve().parents[1] / "catalogue"
 
 
@@ -65,12 +64,7 @@ def prepare(connection: Connection) -> None:
 def begin_again(connection: Connection) -> None:
     """As a new database; ids count from 1 again."""
     prepare(connection)
-    names = [RunStep.__tablename__, *(table.name for table in reversed(Base.metadata.sorted_tables))]
-    if connection.dialect.name == "postgresql":
-        connection.execute(text(f"TRUNCATE {', '.join(names)} RESTART IDENTITY"))
-    else:
-        for name in names:
-            connection.execute(text(f"DELETE FROM {name}"))  # noqa: S608 - a name of ours
+    empty(connection, RunStep.metadata, Base.metadata)
     _fill(connection)
 
 
@@ -91,8 +85,8 @@ def _new(order: Order, status: Status, order_number: str = "") -> dict[str, obje
         "order_number": order_number,
         "customer_number": order.customer_number,
         "payload": order.model_dump(mode="json"),
-        "created_at": _now(),
-        "updated_at": _now(),
+        "created_at": now(),
+        "updated_at": now(),
     }
 
 
@@ -142,12 +136,12 @@ class OrderRequests:
 
     def recent(self, requested_within: timedelta) -> list[OrderRequest]:
         """Every one that is not placed yet, and those that were placed a short time ago; the newest first."""
-        is_recent = OrderRequestRow.updated_at >= _now() - requested_within
+        is_recent = OrderRequestRow.updated_at >= now() - requested_within
         query = select(OrderRequestRow).where(or_(OrderRequestRow.status != "requested", is_recent))
         return [_request(row) for row in self._session.scalars(query.order_by(OrderRequestRow.id.desc()))]
 
     def _written(self, row: OrderRequestRow) -> OrderRequest:
-        row.updated_at = _now()
+        row.updated_at = now()
         self._session.flush()
         return _request(row)
 
@@ -165,7 +159,3 @@ def _request(row: OrderRequestRow) -> OrderRequest:
         idempotency_key=row.idempotency_key,
         order_number=row.order_number,
     )
-
-
-def _now() -> datetime:
-    return datetime.now(UTC).replace(tzinfo=None)

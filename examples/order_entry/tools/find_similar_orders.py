@@ -10,5 +10,5 @@ class FindSimilarOrdersTool(base.OrderTool[SimilarQuery]):
     name = "find_similar_orders"
     takes = SimilarQuery
 
-    def result(self, asked: SimilarQuery, _steps: RunSteps) -> Result:
+    def done(self, asked: SimilarQuery, _steps: RunSteps) -> Result:
         return results.similar_found(self.orders.similar(asked.customer, asked.names))

@@ -10,5 +10,5 @@ class RequestOrderTool(base.OrderTool[OrderToRequest]):
     name = "request_order"
     takes = OrderToRequest
 
-    def result(self, asked: OrderToRequest, steps: RunSteps) -> Result:
+    def done(self, asked: OrderToRequest, steps: RunSteps) -> Result:
         return results.placed(self.orders.request(asked.order_request_id, asked.order, steps))

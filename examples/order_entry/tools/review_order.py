@@ -10,5 +10,5 @@ class ReviewOrderTool(base.OrderTool[DraftToReview]):
     name = "review_order"
     takes = DraftToReview
 
-    def result(self, asked: DraftToReview, _steps: RunSteps) -> Result:
+    def done(self, asked: DraftToReview, _steps: RunSteps) -> Result:
         return results.reviewed(self.orders.review(asked.order_request_id))

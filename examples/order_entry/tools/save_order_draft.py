@@ -11,5 +11,5 @@ class SaveOrderDraftTool(base.OrderTool[Draft]):
     takes = Draft
     parameter = "draft"
 
-    def result(self, asked: Draft, _steps: RunSteps) -> Result:
+    def done(self, asked: Draft, _steps: RunSteps) -> Result:
         return results.saved(self.orders.save(asked.order, asked.status, asked.order_request_id))

@@ -10,5 +10,5 @@ class SearchItemsTool(base.OrderTool[ItemQuery]):
     name = "search_items"
     takes = ItemQuery
 
-    def result(self, asked: ItemQuery, _steps: RunSteps) -> Result:
+    def done(self, asked: ItemQuery, _steps: RunSteps) -> Result:
         return results.items_found(asked.query, self.orders.items_like(asked.query))

@@ -1,1 +1,1 @@
-"""Search by meaning: texts as vectors, and the fusion of two rankings. Each plugin that uses it brings it along."""
+"""For searches: one spelling of a text, texts as vectors, and the fusion of two rankings."""

@@ -16,8 +16,6 @@ from sqlalchemy.exc import ArgumentError
 from .errors import SetupError
 
 CREDENTIAL = "database_url"
-TEMPORARY = "tools-"
-"""Begins the name of a folder that is lost when the process ends."""
 DRIVERS = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg", "sqlite": "sqlite"}
 
 
@@ -38,19 +36,6 @@ def database_url(plugin_folder: Path, credentials: Mapping[str, object], *, vari
     return url.set(drivername=_driver(url))
 
 
-def place(url: URL) -> str:
-    """Where the tools write, in words. A model reads them: no password, and no folder but the plugin's own."""
-    if url.get_backend_name() != "sqlite":
-        return f"the PostgreSQL database {url.database}"
-    file = Path(url.database or "")
-    if (file.parent.parent / "manifest.yaml").is_file():
-        kept = f"{file.parent.name}/{file.name} in the folder of this version of the plugin"
-        return f"{kept}; another version begins with a new file"
-    if file.parent.name.startswith(TEMPORARY):
-        return f"{file.name} in a temporary folder; it is lost when the plugin ends"
-    return f"the SQLite file {file.name}"
-
-
 def _driver(url: URL) -> str:
     if url.drivername in DRIVERS.values():
         return url.drivername
@@ -69,4 +54,4 @@ def _is_writable(directory: Path) -> bool:
 
 @cache
 def _temporary_directory() -> Path:
-    return Path(tempfile.mkdtemp(prefix=TEMPORARY))
+    return Path(tempfile.mkdtemp(prefix="tools-"))

@@ -7,10 +7,12 @@ that reads and then writes waits instead of failing.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, text
+from sqlalchemy import JSON, URL, Connection, Engine, MetaData, NullPool, create_engine, event, text
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
@@ -18,6 +20,7 @@ from .errors import SetupError
 
 SECONDS_TO_WAIT = 30
 """For another transaction, and for a connection."""
+JSON_COLUMN = JSON().with_variant(JSONB(), "postgresql")
 _LOCK = 7_236_001
 """Of PostgreSQL's advisory locks, the one under which tables are made."""
 
@@ -60,7 +63,22 @@ class Database:
         except DBAPIError as error:
             # Options are left out: a password may be one of them.
             where = self.url.set(query={}).render_as_string(hide_password=True)
-            raise SetupError(f"The database {where} cannot be used: {_first_line(error)}") from None
+            raise SetupError(f"The database {where} cannot be used: {first_line(error)}") from None
+
+
+def now() -> datetime:
+    """In UTC, as all instants are stored."""
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
+def empty(connection: Connection, *metadata: MetaData) -> None:
+    """All tables; on PostgreSQL too, ids count from 1 again."""
+    names = [table.name for each in metadata for table in reversed(each.sorted_tables)]
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"TRUNCATE {', '.join(names)} RESTART IDENTITY"))
+        return
+    for name in names:
+        connection.execute(text(f"DELETE FROM {name}"))  # noqa: S608 - a name of ours
 
 
 @cache
@@ -84,5 +102,7 @@ def _engine(url: URL) -> Engine:
     return engine
 
 
-def _first_line(error: DBAPIError) -> str:
-    return str(error.orig).strip().partition("\n")[0]
+def first_line(error: Exception) -> str:
+    """Of a driver's error its own first line: PostgreSQL's others quote values."""
+    said = error.orig if isinstance(error, DBAPIError) else error
+    return str(said).strip().partition("\n")[0]

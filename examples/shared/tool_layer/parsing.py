@@ -1,16 +1,18 @@
-"""What a model sent for a tool → a value of the tool's input schema, or the error result to return.
+"""What a model sent for a tool → a value of the tool's input schema, or a RefusedError.
 
-It never raises. The sentence names every wrong field, so that the model can correct all of them in one turn. Characters
+The sentence names every wrong field, so that the model can correct all of them in one turn. Characters
 that no database stores are refused here too.
 """
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from contextlib import suppress
+from datetime import date
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
-from .envelope import Envelope, Result, failure
+from .errors import RefusedError
 
 MAX_FAULTS = 10
 """More of them would only fill the model's context."""
@@ -22,22 +24,33 @@ class Input(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True, allow_inf_nan=False)
 
 
-def parse[T](schema: type[T], tool: str, given: object) -> T | Envelope[Result]:
-    """`given`: JSON as text, or as a value."""
+def _day(value: object) -> object:
+    """Pydantic would also take a number, as seconds since 1970, and a time at midnight."""
+    with suppress(ValueError):
+        if isinstance(value, str):
+            return date.fromisoformat(value.strip())
+    raise ValueError("should be an ISO 8601 date, such as 2030-04-01")
+
+
+type Day = Annotated[date, BeforeValidator(_day)]
+
+
+def parse[T](schema: type[T], tool: str, given: object) -> T:
+    """`given`: JSON as text, or as a value. Raises RefusedError and nothing else."""
     try:
         value = json.loads(given) if isinstance(given, str) else given
     except ValueError as error:
-        return failure(f"Invalid JSON for {tool}: {error}.")
+        raise RefusedError(f"Invalid JSON for {tool}: {error}.") from None
     except RecursionError:
-        return failure(f"Invalid JSON for {tool}: it is nested too deeply.")
+        raise RefusedError(f"Invalid JSON for {tool}: it is nested too deeply.") from None
     try:
         if place := next(_unstorable(value), ""):
-            return failure(f"Invalid parameters for {tool}: {place}: contains a character that cannot be stored.")
+            raise RefusedError(f"Invalid parameters for {tool}: {place}: contains a character that cannot be stored.")
         return TypeAdapter(schema).validate_python(value)
     except ValidationError as error:
-        return failure(f"Invalid parameters for {tool}: {_faults(error)}.")
+        raise RefusedError(f"Invalid parameters for {tool}: {_faults(error)}.") from None
     except RecursionError:
-        return failure(f"Invalid parameters for {tool}: they are nested too deeply.")
+        raise RefusedError(f"Invalid parameters for {tool}: they are nested too deeply.") from None
 
 
 def _faults(error: ValidationError) -> str:

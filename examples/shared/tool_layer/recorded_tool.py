@@ -1,4 +1,4 @@
-"""The base of a tool: it opens the database, writes the run step, and returns the envelope, as JSON or in its own way.
+"""The base of a tool: it parses what the model sent, writes the run step, and returns the envelope.
 
 A tool in Dify gets no conversation id. The parameter `conversation` has the form `form`: the workflow's author fills
 it in with `sys.conversation_id`, and the model never sees it.
@@ -11,17 +11,22 @@ from typing import Any, ClassVar
 from dify_plugin import Tool
 from dify_plugin.entities.tool import ToolInvokeMessage
 
-from .address import place
 from .database import Database
-from .envelope import Envelope, JsonObject, Result, failure
+from .envelope import JsonObject, Result, failure, success
 from .errors import RefusedError
+from .parsing import Input, parse
 from .run_steps import recorded
 
 CONVERSATION = "conversation"
 
 
-class RecordedTool(Tool):
+class RecordedTool[I: Input](Tool):
+    """A tool imports this module and not the class: the SDK takes every class of `Tool` in a tool's module for it."""
+
     name: ClassVar[str]
+    takes: type[I]
+    parameter: ClassVar[str | None] = None
+    """Of an input that is an object in one parameter."""
 
     @abstractmethod
     def database(self) -> Database:
@@ -32,8 +37,8 @@ class RecordedTool(Tool):
         """
 
     @abstractmethod
-    def answer(self, given: JsonObject, conversation: str) -> Envelope[Any] | Envelope[Result]:
-        """Parse what the model sent, and let an application service do the work.
+    def result(self, asked: I, conversation: str) -> Result:
+        """Let an application service do the work.
 
         Raises:
             RefusedError: The model reads the sentence as an error result.
@@ -44,8 +49,9 @@ class RecordedTool(Tool):
         conversation = str(tool_parameters.get(CONVERSATION) or "")
 
         def work() -> JsonObject:
+            sent = given if self.parameter is None else given.get(self.parameter)
             try:
-                return self.answer(given, conversation).as_json()
+                return success(self.result(parse(self.takes, self.name, sent), conversation)).as_json()
             except RefusedError as error:
                 return failure(str(error)).as_json()
 
@@ -53,4 +59,4 @@ class RecordedTool(Tool):
 
     def messages(self, output: JsonObject) -> Generator[ToolInvokeMessage, None, None]:
         """The envelope as Dify's messages; a search, say, sends text and sources instead."""
-        yield self.create_json_message({**output, "stored_in": place(self.database().url)})
+        yield self.create_json_message(output)

@@ -5,13 +5,13 @@ own work is rolled back.
 """
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import JSON, Connection, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from .database import Database
+from .database import Database, now
 from .envelope import JsonObject
 
 
@@ -43,7 +43,7 @@ def recorded(
 ) -> JsonObject:
     """Do the work between the two halves of its row; an exception completes the row too, and goes on."""
     with database.session() as session:
-        step = RunStep(tool=tool, conversation=conversation, input=given, began_at=_now())
+        step = RunStep(tool=tool, conversation=conversation, input=given, began_at=now())
         session.add(step)
     try:
         output = work()
@@ -57,7 +57,7 @@ def recorded(
 def _complete(database: Database, step_id: int, output: JsonObject) -> None:
     with database.session() as session:
         step = session.get_one(RunStep, step_id)
-        step.output, step.ended_at = output, _now()
+        step.output, step.ended_at = output, now()
 
 
 def steps_of(database: Database, conversation: str | None = None) -> Sequence[RunStep]:
@@ -67,7 +67,3 @@ def steps_of(database: Database, conversation: str | None = None) -> Sequence[Ru
         query = query.where(RunStep.conversation == conversation)
     with database.session() as session:
         return session.scalars(query).all()
-
-
-def _now() -> datetime:
-    return datetime.now(UTC).replace(tzinfo=None)

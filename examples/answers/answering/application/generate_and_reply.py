@@ -37,16 +37,11 @@ class GenerateAndReply:
     searching: SearchService
     generator: Generator
     answers: Answers
-    reply: Callable[[Reply], None]
-    """Shows it to the person who asked."""
     saves_answers: bool = True
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     new_id: Callable[[], AnswerId] = AnswerId.new
 
-    def handle(self, asked: str) -> None:
-        self.reply(self._reply_to(asked))
-
-    def _reply_to(self, asked: str) -> Reply:
+    def reply_to(self, asked: str) -> Reply:
         try:
             context = self.searching.find(Question.asked(asked))
             answer = Answer.of(self.new_id(), context, self.generator.generate(context), self.now())

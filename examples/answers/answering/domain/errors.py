@@ -24,15 +24,16 @@ class SystemCode(StrEnum):
 type Code = BusinessCode | SystemCode
 
 
-class AnswerBusinessError(Exception):
-    def __init__(self, code: BusinessCode, sentence: str) -> None:
+class _AnswerError[C: Code](Exception):
+    def __init__(self, code: C, sentence: str) -> None:
         super().__init__(f"{code}: {sentence}")
         self.code = code
         self.sentence = sentence
 
 
-class AnswerSystemError(Exception):
-    def __init__(self, code: SystemCode, sentence: str) -> None:
-        super().__init__(f"{code}: {sentence}")
-        self.code = code
-        self.sentence = sentence
+class AnswerBusinessError(_AnswerError[BusinessCode]):
+    pass
+
+
+class AnswerSystemError(_AnswerError[SystemCode]):
+    pass

@@ -5,10 +5,11 @@ In: a text. Out: how often each term is in it. Words are cut into pieces of four
 """
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
+
+from meaning.folding import fold
 
 FORM = "2"
 """To be changed with this module, so that the next `sync` reads every document again."""
@@ -24,11 +25,6 @@ _WITHOUT_MEANING = (
     "was we were what when where which who why will with would you your"
 )
 _COMMON_WORDS = frozenset(_WITHOUT_MEANING.split())
-
-
-def fold(text: str) -> str:
-    """One spelling: full-width and half-width, upper and lower case are the same."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
 def terms(text: str) -> Counter[str]:

@@ -1,9 +1,9 @@
-"""The repositories of the answers, and of the questions without one."""
+"""The repositories of the answers, and of the questions without one: the ports of the domain."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from sqlalchemy import ColumnElement, func, select, true
+from sqlalchemy import func, select
 from sqlalchemy.orm import selectinload
 from tool_layer.database import Database
 
@@ -21,23 +21,11 @@ class AnswerRepository:
         self._database = database
 
     def save(self, answer: Answer) -> None:
-        """With its sources, as a whole or not at all.
-
-        Raises:
-            AnswerSystemError: ANSWER_SAVE_FAILED.
-        """
         with raised_as(SystemCode.SAVE_FAILED), self._database.session() as session:
             session.add(_row(answer))
 
-    def recent(self, *, page: int = 1, size: int = 20) -> Page:
-        return self._page(true(), page, size)
-
     def between(self, begin: datetime, end: datetime, *, page: int = 1, size: int = 20) -> Page:
-        """Those of `begin` and later, up to but without `end`."""
         wanted = (AnswerRow.generated_at >= _stored(begin)) & (AnswerRow.generated_at < _stored(end))
-        return self._page(wanted, page, size)
-
-    def _page(self, wanted: ColumnElement[bool], page: int, size: int) -> Page:
         if page < 1 or size < 1:
             raise ValueError("Pages and their sizes count from 1.")
         query = (
@@ -93,13 +81,11 @@ class UnansweredRepository:
         self._database = database
 
     def record(self, unanswered: Unanswered) -> None:
-        """Raises AnswerSystemError, ANSWER_SAVE_FAILED."""
         asked_at = _stored(unanswered.asked_at)
         with raised_as(SystemCode.SAVE_FAILED), self._database.session() as session:
             session.add(UnansweredRow(question=unanswered.question.text, reason=unanswered.reason, asked_at=asked_at))
 
     def between(self, begin: datetime, end: datetime) -> Sequence[Unanswered]:
-        """The newest first."""
         query = select(UnansweredRow).where(
             (UnansweredRow.asked_at >= _stored(begin)) & (UnansweredRow.asked_at < _stored(end))
         )

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
+from tool_layer.database import first_line
 from tool_layer.errors import SetupError
 
 from answering.domain.errors import AnswerSystemError, SystemCode
@@ -15,7 +16,7 @@ def raised_as(code: SystemCode) -> Iterator[None]:
     try:
         yield
     except (SQLAlchemyError, SetupError) as error:
-        raise AnswerSystemError(code, _sentence(error)) from error
+        raise AnswerSystemError(code, first_line(error)) from error
 
 
 @contextmanager
@@ -24,10 +25,4 @@ def raised_for_the_operator() -> Iterator[None]:
     try:
         yield
     except SQLAlchemyError as error:
-        raise SetupError(f"The index was not changed: {_sentence(error)}") from error
-
-
-def _sentence(error: Exception) -> str:
-    """Of the driver's own error the first line: PostgreSQL's others quote values."""
-    said = error.orig if isinstance(error, DBAPIError) else error
-    return str(said).strip().partition("\n")[0]
+        raise SetupError(f"The index was not changed: {first_line(error)}") from error

@@ -1,14 +1,13 @@
 """The repository of the index: documents, their passages, and of these the terms and the sentences' meaning."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from heapq import nlargest
 from itertools import batched
 
 from meaning.embeddings import vectors
 from sqlalchemy import delete, func, insert, select
 from sqlalchemy.orm import Session
-from tool_layer.database import Database
+from tool_layer.database import Database, now
 
 from answering.application.searching import SearchQuery
 from answering.domain.errors import AnswerBusinessError, BusinessCode, SystemCode
@@ -21,7 +20,7 @@ from answering.index.terms import terms
 
 from .failures import raised_as, raised_for_the_operator
 from .tables import DocumentRow, IndexRow, PassageRow, SentenceRow, TermRow
-from .vectors import Numbers, likeness
+from .vectors import likeness
 
 _IN_ONE_QUERY = 1000
 """Values; SQLite takes at most 32,766."""
@@ -32,12 +31,7 @@ class PassageRepository:
         self._database = database
 
     def search(self, query: SearchQuery) -> Sequence[SearchResult]:
-        """The best passages by letters, and the best by meaning.
-
-        Raises:
-            AnswerBusinessError: ANSWER_INDEX_NOT_AVAILABLE.
-            AnswerSystemError: ANSWER_CONTEXT_RETRIEVAL_FAILED.
-        """
+        """The best passages by letters, and the best by meaning."""
         with raised_as(SystemCode.CONTEXT_RETRIEVAL_FAILED), self._database.session() as session:
             if session.get(IndexRow, 1) is None:
                 raise AnswerBusinessError(BusinessCode.INDEX_NOT_AVAILABLE, "The index has not been built.")
@@ -48,11 +42,10 @@ class PassageRepository:
             postings, length = _postings(session, sorted(asked)), int(whole_length) / passages
             letters = scores(asked, postings, passages=passages, average_length=length)
             (vector,) = vectors([query.text])
-            meaning = likeness(session, vector, lambda: _sentences(session))
+            meaning = likeness(session, vector)
             return _results(session, letters, meaning, query.most)
 
     def digests(self) -> Mapping[str, str]:
-        """By document."""
         with self._database.session() as session:
             return {row.id: row.digest for row in session.execute(select(DocumentRow.id, DocumentRow.digest))}
 
@@ -68,7 +61,7 @@ class PassageRepository:
                 session.execute(delete(DocumentRow).where(DocumentRow.id.in_(ids)))
             for file in changed:
                 _add(session, file)
-            session.merge(IndexRow(id=1, folder=folder, synced_at=datetime.now(UTC).replace(tzinfo=None)))
+            session.merge(IndexRow(id=1, folder=folder, synced_at=now()))
 
 
 def _postings(session: Session, asked: Sequence[str]) -> list[Posting]:
@@ -103,11 +96,6 @@ def _results(
     ]
 
 
-def _sentences(session: Session) -> Sequence[tuple[str, Numbers]]:
-    rows = session.execute(select(SentenceRow.passage_id, SentenceRow.embedding))
-    return [(passage, embedding) for passage, embedding in rows]
-
-
 def _add(session: Session, file: MarkdownFile) -> None:
     document = file.document()
     row = DocumentRow(id=file.id, title=document.title, digest=file.digest)
@@ -130,6 +118,6 @@ def _add(session: Session, file: MarkdownFile) -> None:
     ]
     if told:
         session.add_all(
-            SentenceRow(passage_id=passage, number=number, embedding=vector)
+            SentenceRow(passage_id=passage, number=number, embedding=vector.tolist())
             for (passage, number, _), vector in zip(told, vectors([each for _, _, each in told]), strict=True)
         )

@@ -1,35 +1,15 @@
 """The tables: the index, and the answers with their sources. Times are in UTC."""
 
 from datetime import datetime
-from typing import Any
 
-import numpy as np
-from sqlalchemy import REAL, Connection, Dialect, ForeignKey, LargeBinary, TypeDecorator, UniqueConstraint
+from sqlalchemy import JSON, REAL, Connection, ForeignKey, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
-from sqlalchemy.types import TypeEngine
 from tool_layer import run_steps
 
-from .vectors import Numbers, add_pgvector
-
-
-class Floats(TypeDecorator[Numbers]):
-    """An array on PostgreSQL, which pgvector can read; bytes on SQLite."""
-
-    impl = LargeBinary
-    cache_ok = True
-
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        chosen: TypeEngine[Any] = ARRAY(REAL) if dialect.name == "postgresql" else LargeBinary()
-        return dialect.type_descriptor(chosen)
-
-    def process_bind_param(self, value: Numbers | None, dialect: Dialect) -> object:
-        if value is None or dialect.name == "postgresql":
-            return None if value is None else value.tolist()
-        return value.tobytes()
-
-    def process_result_value(self, value: object, _dialect: Dialect) -> Numbers:
-        return np.frombuffer(value, np.float32) if isinstance(value, bytes) else np.asarray(value, np.float32)
+FLOATS = JSON().with_variant(ARRAY(REAL), "postgresql")
+"""An array on PostgreSQL, which pgvector can read."""
 
 
 class Base(DeclarativeBase):
@@ -84,7 +64,7 @@ class SentenceRow(Base):
 
     passage_id: Mapped[str] = mapped_column(ForeignKey(PassageRow.id, ondelete="CASCADE"), primary_key=True)
     number: Mapped[int] = mapped_column(primary_key=True)
-    embedding: Mapped[Numbers] = mapped_column(Floats)
+    embedding: Mapped[list[float]] = mapped_column(FLOATS)
 
 
 class UnansweredRow(Base):
@@ -122,5 +102,18 @@ class SourceRow(Base):
 def make_tables(connection: Connection) -> None:
     """Those that are missing, and that of the run steps."""
     Base.metadata.create_all(connection)
-    add_pgvector(connection)
+    _add_pgvector(connection)
     run_steps.make_table(connection)
+
+
+def _add_pgvector(connection: Connection) -> None:
+    """Where the server offers it and the user may; without it nothing is missing but speed."""
+    if connection.dialect.name != "postgresql":
+        return
+    if not connection.scalar(text("SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'")):
+        return
+    try:
+        with connection.begin_nested():
+            connection.execute(text("CREATE EXTENSION IF NOT EXISTS vector"))
+    except DBAPIError:
+        return  # the user may not; the sentences are compared here

@@ -3,15 +3,12 @@
 Both compute the same cosine; the vectors have length one.
 """
 
-from collections.abc import Callable, Sequence
-
 import numpy as np
-from numpy.typing import NDArray
-from sqlalchemy import Connection, text
-from sqlalchemy.exc import DBAPIError
+from meaning.embeddings import Vectors
+from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
-type Numbers = NDArray[np.float32]
+from .tables import SentenceRow
 
 _SENTENCES = 200
 """That pgvector returns, so that enough passages are among them."""
@@ -21,29 +18,16 @@ FROM passage_sentences ORDER BY embedding::vector <=> CAST(CAST(:asked AS real[]
 """)
 
 
-def add_pgvector(connection: Connection) -> None:
-    """Where the server offers it and the user may; without it nothing is missing but speed."""
-    if connection.dialect.name != "postgresql":
-        return
-    if not connection.scalar(text("SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'")):
-        return
-    try:
-        with connection.begin_nested():
-            connection.execute(text("CREATE EXTENSION IF NOT EXISTS vector"))
-    except DBAPIError:
-        return  # the user may not; the sentences are compared here
-
-
-def likeness(session: Session, asked: Numbers, every: Callable[[], Sequence[tuple[str, Numbers]]]) -> dict[str, float]:
-    """Of each passage its most similar sentence's, between 0 and 1; `every` reads all sentences."""
+def likeness(session: Session, asked: Vectors) -> dict[str, float]:
+    """Of each passage its most similar sentence's, between 0 and 1."""
     if has_pgvector(session):
         rows = session.execute(_NEAREST, {"asked": asked.tolist(), "most": _SENTENCES}).all()
         found = [(str(passage), float(alike)) for passage, alike in rows]
     else:
-        sentences = every()
+        sentences = session.execute(select(SentenceRow.passage_id, SentenceRow.embedding)).all()
         if not sentences:
             return {}
-        alike = np.stack([embedding for _, embedding in sentences]) @ asked
+        alike = np.asarray([embedding for _, embedding in sentences], np.float32) @ asked
         found = [(passage, float(value)) for (passage, _), value in zip(sentences, alike, strict=True)]
     best: dict[str, float] = {}
     for passage, value in found:

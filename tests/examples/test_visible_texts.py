@@ -1,14 +1,19 @@
-"""The texts of a plugin's YAML that people read in their own language."""
+"""The texts of the plugins' YAML that people read in their own language."""
 
 from pathlib import Path
 
+import pytest
 import yaml
+
+from .conftest import EXAMPLES
+
+FILES = sorted(file for part in ("manifest", "provider/*", "tools/*") for file in EXAMPLES.glob(f"*/{part}.yaml"))
 
 LANGUAGES = {"en_US", "ja_JP", "zh_Hans", "pt_BR"}
 
 
-def check_languages(file: Path) -> None:
-    """Every visible text of the file is there in every language."""
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(EXAMPLES)))
+def test_every_visible_text_is_there_in_every_language(file: Path) -> None:
     fields = _fields(yaml.safe_load(file.read_text(encoding="utf-8")))
     assert fields
     for path, texts in fields.items():
