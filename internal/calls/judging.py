@@ -195,15 +195,31 @@ def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard, references: Ref
         error = parsed.error or ""
         return RejectedCall(call, without_quote(error) if takes_secrets else error, tool)
     try:
-        given, referring = parsed.args, dict[str, Reference]()
         if references and tool.lookup is None:
-            given, referring = references.resolved(parsed.args)
-        valid = ValidCall(call, tool, validate_arguments(tool, given), referring)
-        if referring:
+            valid = ValidCall(call, tool, *_resolved(tool, parsed.args, references))
+        else:
+            valid = ValidCall(call, tool, validate_arguments(tool, parsed.args))
+        if valid.references:
             let_others_through()
     except (ArgumentsInvalid, ReferenceInvalid) as invalid:
         return RejectedCall(call, str(invalid), tool)
     return valid if hands_over(valid) else guard.judge(valid)  # the same answer may be handed over again
+
+
+def _resolved(
+    tool: Tool, written: Mapping[str, Any], references: References
+) -> tuple[dict[str, Any], dict[str, Reference]]:
+    """The valid arguments with results in place of references, also in an object or array that came as its JSON text.
+
+    What a result says is never replaced.
+    """
+    given, referring = references.resolved(written)
+    valid = validate_arguments(tool, given)
+    read = {
+        name: value for name, value in valid.items() if isinstance(written.get(name), str) and name not in referring
+    }
+    found, also = references.resolved(read)
+    return (validate_arguments(tool, {**given, **found}) if also else valid), {**referring, **also}
 
 
 # Calls of tools that need an approval wait at the end of a run, and the next run has the user's answer to them.

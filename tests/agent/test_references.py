@@ -88,6 +88,10 @@ VALUES: dict[str, tuple[Json, Json]] = {
     "the whole JSON": ({"body": "result:r1#"}, {"body": {**ITEMS, "items": [ITEMS["items"][0], {"id": str(2**60)}]}}),
     "the text of a JSON": ({"q": "result:r1"}, {"q": json.dumps(ITEMS)}),
     "a text as an object": ({"body": "result:r1"}, {"body": ITEMS}),
+    "in an array that came as its JSON text": (
+        {"list": '[["result:r1#/n"], "see result:r1"]'},
+        {"list": [[None], "see result:r1"]},
+    ),
     "escapes": ({"list": ["result:r1#/items/0/a~1b/m~0n", 5]}, {"list": [1, 5]}),
     "an empty name": ({"n": "result:r1#/items/0/a~1b/"}, {"n": 2}),
     "as in a URL": ({"list": ["result:r1#/items/0/a%7E1b/%25", "result:r1#/items/0/a~1b/%"]}, {"list": [3, 3]}),
