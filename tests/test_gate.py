@@ -190,7 +190,9 @@ def test_a_step_runs_alone(project: Project, step: str) -> None:
     code, said = project.run(step)
 
     assert code == 0
-    assert banners(said) == [step, f"passed: {step}{', coverage' if step in {'tests', 'branches'} else ''}"]
+    parts = ["flow_types", "tests"] if step == "flows" else []
+    measured = ", coverage" if step in {"tests", "branches"} else ""
+    assert banners(said) == [step, *parts, f"passed: {step}{measured}"]
 
 
 def test_an_unknown_step_is_answered_with_the_steps(project: Project) -> None:
