@@ -10,8 +10,7 @@ from benchmarks import cost, growth, many_tools, overlap, package, pauses
 from benchmarks.answers import Failure, after, prepared, spread
 from benchmarks.floor import FloorStrategy
 from benchmarks.measure import Compared, compared
-from benchmarks.plugins import Plugin
-from benchmarks.process import PluginProcess, RunFailed, both
+from benchmarks.process import RunFailed, both
 from benchmarks.readme import BEGIN, END, with_tables
 from benchmarks.scenario import Scenario, calling, chunks, play, rounds
 from benchmarks.table import Goal, Row, Table, duration, number_of_bytes
@@ -110,21 +109,10 @@ def test_a_run_in_a_process_of_its_own_says_the_same_for_both_and_costs_cpu_time
     assert texts == {"The quick brown"}
 
 
-@pytest.mark.e2e
-def test_a_plugin_that_does_not_start_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="does not start"), PluginProcess(Plugin(tmp_path, "none", "none")):
-        pytest.fail("it has started")
-
-
 @pytest.mark.parametrize("count", [1, 2])
 def test_the_overlap_is_that_of_whole_runs(count: int) -> None:
     assert play(overlap.tool_calls(count)).text == "Done."
     assert play(overlap.subtasks(count), GPT5PlanAndReflectStrategy).text == "Done."
-
-
-def test_a_run_that_fails_is_not_measured() -> None:
-    with pytest.raises(RuntimeError, match="nothing to measure"):
-        overlap.medians([Scenario([Failure("out of order")])], FloorStrategy, repeats=1)
 
 
 FAILING = {"an error of the model", "an answer schema that is not JSON"}
@@ -145,26 +133,11 @@ def test_pauses_are_listed_with_what_they_stood_beside() -> None:
     assert {row.cells[-1] for row in table.rows} == {"", "InvokeServerUnavailableError", "InvokeBadRequestError"}
 
 
-def test_the_rows_of_the_short_pauses_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pauses, "MAX_ROWS", 1)
-
-    table = pauses.table(command.PAUSE_CASES[:3], size=1_000)
-
-    assert table.rows[1].cells[0] == "2 others, at most"
-
-
 def test_a_pause_is_without_the_lines_that_the_sdk_read_in_it() -> None:
     moments = [(0.0, 10.0), (1.0, 10.5), (3.0, 11.5)]
 
     assert pauses.longest_pause(moments, [(10.6, 11.4)]) == pauses.Pause(1.0, 0.5, 0)
     assert pauses.longest_pause(moments, [(10.6, 10.85)]) == pauses.Pause(2.0, 0.75, 0.25)
-
-
-def test_a_watched_stream_that_ends_is_an_error_not_a_wait() -> None:
-    with pauses.watched() as stream:
-        stream.stop()
-        with pytest.raises(RuntimeError, match="has ended"):
-            stream.wait_for_more()
 
 
 def test_the_package_holds_the_plugin_and_the_table_its_size() -> None:
@@ -216,23 +189,3 @@ def test_a_part_is_printed_and_written_only_when_asked(
 
     command.main(["--write"])
     assert str(TABLE) in page.read_text()
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ("nothing", "invalid choice: 'nothing'"),
-        ("--repeats 0", "argument --repeats"),
-        ("--repeats many", "argument --repeats"),
-        ("cost --write", "--write takes no NAME"),
-    ],
-)
-def test_an_option_that_is_not_allowed_is_refused(given: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        command.main(given.split())
-
-    assert said in capsys.readouterr().err
-
-
-def test_every_part_is_explained() -> None:
-    assert command.HELP.keys() == command.PARTS.keys()

@@ -1,12 +1,11 @@
 """Where the daemon and Dify are strict about a request for a model, and where they are not."""
 
-import json
 from typing import Any
 
 import pytest
 
 from devhost.errors import RefusedCallError
-from devhost.models.backend import AssistantMessage, ToolMessage, decode_model_request
+from devhost.models.backend import AssistantMessage, decode_model_request
 from devhost.protocol.failures import ApiCallError
 
 CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -56,24 +55,6 @@ def messages(*given: object) -> dict[str, Any]:
 def test_refused(refused: dict[str, Any], words: str) -> None:
     with pytest.raises((RefusedCallError, ApiCallError), match=words):
         decode_model_request(refused, "keep")
-
-
-def test_what_the_daemon_fills_in_or_leaves_out() -> None:
-    accepted = decode_model_request(
-        messages(
-            {"role": "assistant", "content": "", "tool_calls": [{**CALL, "id": None, "extra_content": 1}]},
-            {"role": "tool", "content": "x"},
-        )
-        | {"model_type": "rerank", "tools": [{"name": "f", "description": None, "parameters": {"b": 1.0, "a": 2}}]},
-        "drop",
-    )
-    called, answered = accepted.prompt_messages
-    assert isinstance(called, AssistantMessage)
-    assert isinstance(answered, ToolMessage)
-    assert (called.tool_calls[0].id, answered.tool_call_id, accepted.model_type) == ("", "", "llm")
-    assert accepted.tools is not None
-    assert accepted.tools[0].description == ""
-    assert json.dumps(accepted.tools[0].parameters) == '{"a": 2, "b": 1}'
 
 
 def test_opaque_bodies_are_kept_dropped_or_refused() -> None:

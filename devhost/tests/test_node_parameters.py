@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from devhost.errors import NodeParameterError, ParameterError
-from devhost.node.parameters import Constant, NodeVariables, Selector, Setting, node_parameters, read_setting, resolved
+from devhost.node.parameters import Constant, NodeVariables, Selector, Setting, node_parameters, resolved
 from devhost.plugin.keys import Parameter
 from support.node_golden import LINES, Line, of_kind, variables
 
@@ -37,20 +37,6 @@ def test_golden_node_parameter(line: Line) -> None:
 
 def test_every_golden_line_is_of_a_kind_that_a_test_reads() -> None:
     assert {line["kind"] for line in LINES.values()} == {"about", "node_parameter", "node_run", "node_error"}
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ({"variable": "start.items"}, Selector(("start", "items"))),
-        ({"variable": "start.object.key"}, Selector(("start", "object", "key"))),
-        ({"constant": {"variable": "start.items"}}, Constant({"variable": "start.items"})),
-        ({"variable": "start.items", "more": 1}, Constant({"variable": "start.items", "more": 1})),
-        ("{{#start.items#}}", Constant("{{#start.items#}}")),
-    ],
-)
-def test_a_setting_is_a_constant_unless_it_names_a_variable(value: object, expected: Setting) -> None:
-    assert read_setting(value) == expected
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import pytest
 
 from devhost import FunctionTool, Host, ParameterError, ScriptedModel
 from devhost.process.transports.transport import TransportName
-from devhost.protocol.failures import read_fault
 from devhost.protocol.wire import JsonObject
 from support.lending import Lender
 from support.plugins import PUPPET, TOOLBOX, Perform
@@ -72,15 +71,6 @@ def test_a_model_error_reaches_the_plugin_in_difys_words(perform: Perform) -> No
     assert "bad key" in run.error.message
 
 
-def test_a_strategy_that_raises(any_host: Host) -> None:
-    steps = json.dumps([{"say": "so far"}, {"fail": "broke"}])
-    run = any_host.run("puppet", {"query": steps}, model=ScriptedModel.of([{}]))
-    assert run.error is not None
-    assert (run.error.kind, run.error.message) == ("ValueError", "broke")
-    assert "Traceback" in (run.error.traceback or "")
-    assert run.outputs.text == "so far"
-
-
 def test_a_message_that_fails_the_node(perform: Perform) -> None:
     run = perform({"emit": {"type": "variable", "message": {"variable_name": "text", "variable_value": 1}}})
     assert run.error is not None
@@ -130,17 +120,6 @@ def test_a_message_that_the_daemon_does_not_know_ends_the_run(perform: Perform) 
     assert run.error is not None
     assert run.error.kind == "unmarshal_error"
     assert "Error:Field validation for 'Type' failed on the 'is_valid_tool_response_chunk_type'" in run.error.message
-
-
-def test_an_api_that_fails(perform: Perform) -> None:
-    run = perform({"ask": "Hi"}, turns=[{"text": "abcd", "chunk_size": 2, "api_fails": "closes_mid_chunk"}])
-    assert (run.outputs.text, run.error is not None) == ("ab", True)
-    assert run.error is not None
-    assert run.error.message == "read llm model failed: unexpected EOF\nfailed to read data"
-    run = perform(call("repeat", word="a"), api_fails={"repeat": read_fault("closes")})
-    assert run.outputs.variables["tool_error"] == (
-        'invoke tool failed: Post "http://127.0.0.1:5062/inner/api/invoke/tool": EOF'
-    )
 
 
 def test_a_chunk_that_the_daemon_drops_is_a_finding(perform: Perform) -> None:

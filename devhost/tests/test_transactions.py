@@ -54,24 +54,6 @@ def host() -> Iterator[Host]:
     host.transactions.stop()
 
 
-def test_an_answer_is_a_stream_of_lines(host: Host) -> None:
-    with host.ask() as response:
-        assert (response.status, response.headers["Content-Type"]) == (200, "text/event-stream")
-        host.answer("response", {"n": 1})
-        first = next(line for line in response if line.strip())
-        assert json.loads(first) == answer_envelope("s", "r", "response", "", {"n": 1})
-        host.answer("end")
-        assert b'"end"' in response.read()
-
-
-def test_an_error_is_followed_by_an_end(host: Host) -> None:
-    with host.ask() as response:
-        host.answer("error")
-        host.answer("end")
-        events = [json.loads(line)["data"]["event"] for line in response if line.strip()]
-    assert events == ["error", "end"]
-
-
 def test_a_call_that_is_cut_off_hangs(host: Host) -> None:
     with host.post("x" * 1001) as response:
         assert [response.readline() for _ in range(3)] == [b"\n"] * 3

@@ -2,9 +2,7 @@
 
 import io
 import json
-import re
 import sys
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -163,14 +161,6 @@ def test_the_log_tree_is_shown_on_request(piped: Piped) -> None:
     assert "✓ ROUND 1" not in piped(*PUPPETS, lines=question).shown
 
 
-def test_a_chat_goes_on_after_a_failed_turn(piped: Piped) -> None:
-    ended = piped(*PUPPETS, lines="\n".join([steps({"fail": "broke"}), steps({"say": "still there"})]))
-    assert ended.code == 0
-    assert "ValueError: broke" in ended.shown
-    assert "Dify's node shows it with its traceback" in ended.shown
-    assert "\nstill there\n" in ended.shown
-
-
 def test_a_plugin_that_ended_is_started_again(piped: Piped) -> None:
     ended = piped(*PUPPETS, lines="\n".join([steps({"crash": "bye"}), steps({"say": "still there"})]))
     assert ended.code == 0
@@ -232,13 +222,6 @@ def test_a_closed_standard_input_is_reported(
     assert said.out == ""
 
 
-def test_all_runs_of_a_conversation_have_its_id(piped: Piped) -> None:
-    asked = steps({"say_conversation": None})
-    shown = piped(*PUPPETS, lines=f"{asked}\n{asked}").shown
-    first, second = re.findall(r"^conversation (\S+)$", shown, re.MULTILINE)
-    assert first == second == str(uuid.UUID(first))
-
-
 # --- from Python -----------------------------------------------------------------------------------------------------
 
 
@@ -265,16 +248,6 @@ class Conversation:
 
 def _after_the_system(request: ModelRequest) -> list[tuple[str, str]]:
     return [(message.role, message.text) for message in request.prompt_messages if message.role != "system"]
-
-
-def test_the_history_is_the_conversation_without_tool_calls() -> None:
-    call = {"tool_calls": [{"name": "repeat", "id": "c", "arguments": {"word": "ho"}}]}
-    first, second, third = Conversation().hold(
-        "one", "two", "three", answers=lambda question: [call, {"text": f"answer {question}"}]
-    )
-    assert first == [("user", "one")]
-    assert second == [("user", "one"), ("assistant", "answer one"), ("user", "two")]
-    assert third == [*second[:2], ("user", "two"), ("assistant", "answer two"), ("user", "three")]
 
 
 def test_the_oldest_messages_of_a_conversation_are_dropped() -> None:

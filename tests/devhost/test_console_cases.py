@@ -130,16 +130,6 @@ def test_a_mistake_is_said_beside_its_field(
     assert not list(in_a_folder.glob("*.case.yaml"))
 
 
-def test_the_suite_opens_with_the_case_chosen(console: ConsoleClient, tmp_path: Path) -> None:
-    file = tmp_path / "cases.yaml"
-    page = kept(console, {"file": str(file), "name": "second & third"})
-
-    address = "?" + page.partition('href="/suite?')[2].partition('"')[0].replace("&amp;", "&")
-    suite = console.get(f"/suite{address}")
-    assert 'value="second &amp; third" checked' in suite
-    assert "1 case, 1 column: " in suite
-
-
 @pytest.mark.parametrize(
     ("question", "name"),
     [

@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import threading
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -20,8 +19,7 @@ from devhost.console.setup import SETUP, Setup
 from support.console import ConsoleClient, start_instead, words
 from support.lending import Lender
 from support.plugins import CHARTS, PUPPET, TOOLBOX
-from support.tracing import tracing
-from support.waiting import PATIENCE, MovableClock, wait_for
+from support.waiting import MovableClock
 from tests.devhost import ROOT
 
 AGAIN = "/runs/before/again"
@@ -127,15 +125,6 @@ def test_another_scenario_keeps_what_was_typed_where_it_fits() -> None:
     assert texts(puppet) == {"rounds": "2"}, "of its script: it has no such parameters, and no such mood"
 
 
-def test_the_form_marks_a_changed_field_and_resets_it(console: ConsoleClient) -> None:
-    typed = {**PUPPETS, "p.rounds": "5", "was.rounds": ""}
-    marked, reset = (console.post("/new", 200, **typed, do=do) for do in ("load", "reset rounds"))
-
-    assert 'class="field changed" data-name="rounds"' in marked
-    assert 'class="field" data-name="rounds"' in reset
-    assert "rounds=5" in command_in(marked)
-
-
 # --- mistakes --------------------------------------------------------------------------------------------------------
 
 
@@ -220,36 +209,6 @@ def test_each_wrong_value_is_named_above_the_form_with_a_link_to_its_field(conso
     assert [file.name for file in console.console.folder.path.iterdir()] == []
 
 
-@pytest.mark.parametrize(
-    ("given", "target", "label"),
-    [
-        ({"tools": "/nowhere"}, "tools", "More tool plugins"),
-        ({"files": "/nowhere.png"}, "files", "Files"),
-        ({"script": "/nowhere.yaml"}, "script", "Script file"),
-        ({"plugin": "/nowhere"}, "plugin", "Strategy plugin"),
-        ({"source": "none"}, "source", "Scenario"),
-        ({"real": "yes"}, "scripted", "Real model"),
-        ({"p.rounds": "10"}, "p.rounds", "Rounds"),
-    ],
-)
-def test_the_link_leads_to_what_can_be_corrected(
-    console: ConsoleClient, given: dict[str, str], target: str, label: str
-) -> None:
-    told, mistakes = above(console.post("/new", 200, do="check", **{**PUPPETS, **given}))
-
-    assert told == "Nothing can start yet: 1 value is wrong."
-    assert [each[:2] for each in mistakes] == [(target, label)]
-
-
-def test_a_check_without_mistakes_says_that_all_fits(console: ConsoleClient, before: ConsoleClient) -> None:
-    chosen, checked = (console.post("/new", 200, do=do, **PUPPETS) for do in ("load", "check"))
-
-    assert "Everything fits" not in chosen
-    assert 'role="status">Everything fits: Start begins this run.<' in checked
-    assert not list(console.console.folder.path.iterdir())
-    assert 'role="status">Everything fits: Run again starts this run.<' in before.post(AGAIN, 200, do="check")
-
-
 # --- what a new form begins with --------------------------------------------------------------------------------------
 
 
@@ -295,31 +254,6 @@ def test_a_plugin_of_the_command_line_comes_first_until_another_one_is_chosen(co
 # --- runs that are started --------------------------------------------------------------------------------------------
 
 
-def test_a_run_is_asked_approved_and_ended_from_its_page(console: ConsoleClient, tmp_path: Path) -> None:
-    name = console.start("approval", **MAIL)
-    steer = f"/runs/{name}/steer"
-    assert Setup.known(tmp_path / f"{name}{SETUP}") is not None
-    shown = console.get(f"/runs/{name}")
-    assert "choir@st-anne.example" in shown.partition("<h3>send_mail</h3>")[2]
-    assert "The script&#39;s user says next: no, mention the piano too" in shown
-
-    console.post(steer, 400, do="approve", told="0")  # of an older page
-    console.post(steer, do="reject", told="1", words="mention the piano")
-    wait_for(lambda: "about the piano" in console.get(f"/runs/{name}").partition("<h3>send_mail</h3>")[2], "a call")
-    console.post(steer, do="approve", told="2")
-    wait_for(lambda: console.state(name) == "question", "the answer")
-    assert "The mail to choir@st-anne.example is sent." in console.get(f"/runs/{name}")
-    console.post(steer, 400, do="say", told="3", words=" ")
-    console.post(steer, do="end")
-    wait_for(lambda: console.state(name) == "ended", "the end")
-
-    over = console.get(f"/runs/{name}")
-    assert "The conversation has ended." in over
-    assert f"/new?from={name}" in over
-    console.post(steer, 400, do="say", told="3", words="more")
-    assert '<option value="example:injection/mail" selected>' in console.get(f"/new?from={name}")
-
-
 def test_a_form_that_is_sent_twice_starts_one_run(
     console: ConsoleClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -333,27 +267,6 @@ def test_a_form_that_is_sent_twice_starts_one_run(
 
     assert first == again != other
     assert {f"/runs/{file.name.removesuffix(SETUP)}" for file in tmp_path.glob(f"*{SETUP}")} == {first, other}
-
-
-def test_the_second_click_waits_until_the_first_has_started_its_run() -> None:
-    starting, begun, go_on = Once(), threading.Event(), threading.Event()
-    found: list[str] = []
-
-    def slow() -> str:
-        begun.set()
-        assert go_on.wait(PATIENCE)
-        return "first"
-
-    first = threading.Thread(target=lambda: found.append(starting.name("key", slow)))
-    second = threading.Thread(target=lambda: found.append(starting.name("key", lambda: "second")))
-    first.start()
-    assert begun.wait(PATIENCE)
-    second.start()
-    go_on.set()
-    first.join()
-    second.join()
-
-    assert found == ["first", "first"]
 
 
 def test_a_page_that_is_sent_again_later_starts_another_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -374,30 +287,6 @@ def test_what_a_child_printed_that_could_not_start_is_shown_whole(
 
     assert "The run could not start: devhost ended with exit code 2." in said
     assert ">no &lt;plugin&gt;</pre>" in said
-
-
-@pytest.mark.parametrize("has_trace", [False, True])
-def test_a_run_that_is_killed_before_its_first_question_says_so(
-    console: ConsoleClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_trace: bool
-) -> None:
-    start_instead(monkeypatch, "import time; time.sleep(3600)")
-    name = console.start("running", **MAIL)
-    if has_trace:
-        with tracing(tmp_path / f"{name}.jsonl", query=None):
-            pass
-    assert "not asked yet" in words(console.get(f"/runs/{name}"))
-    console.post(f"/runs/{name}/steer", do="kill")
-    wait_for(lambda: not console.console.children.is_running(name), "the end")
-
-    page, listed = (words(console.get(path)) for path in (f"/runs/{name}", "/"))
-    by_another_console = words(ConsoleClient(tmp_path).get(f"/runs/{name}"))
-
-    assert "The strategy was never asked." in page
-    assert "The run was killed before the strategy was asked." in page
-    assert "The run ended before the strategy was asked" in by_another_console
-    assert "Run again with one thing changed" not in page
-    assert "Start the same again" in page
-    assert "killed" in listed.partition("Confirm the choir's booking.")[2]
 
 
 # --- a run once more --------------------------------------------------------------------------------------------------
@@ -440,33 +329,6 @@ def test_what_a_fork_cannot_be_is_said_beside_its_field_and_nothing_starts(
     assert sentence in unescape(told[0])
     assert above(html)[0] == "Nothing was started: 1 value is wrong."
     assert before.console.folder.names() == names
-
-
-def test_only_what_was_changed_is_sent_and_both_runs_stand_side_by_side(before: ConsoleClient) -> None:
-    text = "Be brief.\r\nAnswer <i>once</i>."
-    kept = {"p.maximum_iterations": "4", "was.maximum_iterations": "4"}
-
-    there = before.post(AGAIN, 303, **{"at": "1", "p.instruction": text, **kept})
-
-    setup = before.console.folder.setup(there.removeprefix("/compare/before/"))
-    assert setup is not None
-    assert {name for name in setup.values if name.startswith("p.")} == {"p.query", "p.instruction"}
-    assert setup.values["p.instruction"] == "Be brief.\nAnswer <i>once</i>."
-    assert (setup.kind, setup.of, setup.values["at"], "live" in setup.values) == ("fork", "before", "1", False)
-    assert before.events(f"{there}/events")[-1] == ("end", "")  # until it has ended
-    page = before.get(there)
-    assert "The second run repeats round 1 of the first." in words(page)
-    assert "In the second run, the model's turns are recorded ones:" in words(page)
-    assert "Answer &lt;i&gt;once&lt;/i&gt;." in page
-    assert "tool calls" in words(page)
-    assert command_in(page)[:5] == ["devhost", "fork", str(before.console.folder.trace("before")), "--at", "1"]
-
-
-def test_a_reset_field_has_the_value_of_the_run_again(before: ConsoleClient) -> None:
-    changed = {"p.instruction": "Something else", "was.instruction": "Was"}
-
-    assert "Something else</textarea>" in before.post(AGAIN, 200, do="check", **changed)
-    assert "Something else" not in before.post(AGAIN, 200, do="reset instruction", **changed)
 
 
 # --- the command ------------------------------------------------------------------------------------------------------

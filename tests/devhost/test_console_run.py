@@ -112,29 +112,6 @@ def test_what_is_wrong_with_a_trace_is_said_and_what_was_in_it_stays(whole: byte
     assert look()["problem"] == ""
 
 
-def test_a_run_that_is_deleted_before_its_trace_begins_breaks_no_stream(file: Path, look: Look) -> None:
-    before = look()
-    file.with_name(f"run{SETUP}").unlink()
-
-    assert look()["head"] == before["head"]
-
-
-def test_of_a_longer_trace_nothing_stays_when_a_run_writes_over_it(whole: bytes, file: Path, look: Look) -> None:
-    header, rest = whole.split(b"\n", 1)
-    session = json.loads(rest.splitlines()[-1])["session_id"].encode()
-    file.write_bytes(whole + rest.replace(session, b"another"))
-    assert re.findall(r'class="run" id="([^"]+)"', look()["runs"]) == ["run-1", "run-2"]
-
-    again = json.dumps({**json.loads(header), "started": "2030-01-01T00:00:00Z"}).encode()
-    file.write_bytes(again + b"\n" + rest.replace(b"Nothing.", b"Everything.").replace(b"ROUND 1", b"topic is new"))
-
-    second = look()
-    assert "2030-01-01" in second["head"]
-    assert re.findall(r'class="run" id="([^"]+)"', second["runs"]) == ["run-1"]
-    assert "Everything." in second["runs"]
-    assert "topic is new" in second["runs"]
-
-
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,5 @@
 """The console's pages of suites: choosing, evaluating with a changed instruction, and what became better."""
 
-import re
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -10,11 +9,9 @@ from urllib.parse import urlencode
 import pytest
 import yaml
 
-from devhost.console.evaluations import Asked, Evaluated, results_of
-from devhost.evaluation.results import Cell, Header, Result, read_line
+from devhost.console.evaluations import Asked
 from devhost.evaluation.suite import Suite
 from support.console import ConsoleClient, words
-from support.waiting import wait_for
 from tests.devhost import ROOT
 
 CHANGED = "Be brief. Answer in the language of the question."
@@ -149,59 +146,3 @@ def test_a_mistake_that_the_command_finds_is_shown(console: ConsoleClient, tmp_p
     file.write_text(yaml.safe_dump({**SUITE, "example": "none"}))
 
     assert "there is no example" in words(evaluated(console, file))
-
-
-def test_an_evaluation_is_stopped_and_its_results_stay(console: ConsoleClient, tmp_path: Path) -> None:
-    file = tmp_path / "long.yaml"
-    file.write_text(yaml.safe_dump(SUITE))
-    console.post("/suite", do="run", file=str(file), case="greeting", column="standard", repeats="1000")
-    results = file.with_suffix(".results.jsonl")
-    wait_for(lambda: results.is_file() and len(results.read_bytes().splitlines()) > 3, "three results")
-    assert "running" in (page := words(console.get(address(file))))
-    assert "of 1,000 runs" in page
-
-    console.post("/suite", do="stop", file=str(file))
-    console.get(address(file, "/suite/events"))  # until it has ended
-
-    page = words(console.get(address(file)))
-    assert re.search(r"interrupted [\d,]+ of 1,000 runs", page)
-    assert "Begin again" in page
-
-
-def test_results_of_an_evaluation_are_no_runs(console: ConsoleClient, pages: tuple[str, str]) -> None:
-    assert pages
-    assert console.console.folder.names() == []
-
-
-def test_a_change_of_an_evaluation_costs_what_has_changed(
-    pages: tuple[str, str], file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert pages
-    header, *results = results_of(file).read_bytes().splitlines(keepends=True)
-    growing = results_of(tmp_path / "cases.yaml")
-    evaluated = Evaluated(growing)
-    parsed: list[int] = []
-    rendered: list[str] = []
-
-    def counted(name: Path, number: int, line: bytes) -> Header | Result:
-        parsed.append(number)
-        return read_line(name, number, line)
-
-    def render(cell: Cell, _name: str) -> str:
-        rendered.append(cell.case.name)
-        return cell.case.name
-
-    monkeypatch.setattr("devhost.evaluation.results.read_line", counted)
-    growing.write_bytes(header + results[0] + results[1][:10])
-    for written in (header + results[0], header + results[0] + results[1]):
-        growing.write_bytes(written)
-        for _ in range(2):
-            summary = evaluated.standing(None).summary
-            assert summary is not None
-            shown = {html for _, html in evaluated.cells(summary, render)}
-            assert shown == {cell.case.name for cell in summary.cells}
-    assert parsed == [1, 2, 3]
-    assert sorted(rendered) == sorted(CHOSEN), "each when it has got a run"
-
-    growing.write_bytes(header + results[1])  # another evaluation
-    assert evaluated.standing(None).done == 1

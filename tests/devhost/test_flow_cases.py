@@ -34,14 +34,6 @@ def test_paths_are_seen_from_the_folder_of_the_case() -> None:
     assert [tools.declaration.manifest.name for tools in setup.tools] == ["harbour_hall_office"]
 
 
-def test_tools_are_folders_too(tmp_path: Path) -> None:
-    (tmp_path / "office").symlink_to(ROOT / "examples" / "injection")
-
-    setup = read(case(tmp_path, example=None, tools=["office"]))
-
-    assert [tools.declaration.manifest.name for tools in setup.tools] == ["harbour_hall_office"]
-
-
 def test_the_command_line_stands_in_the_place_of_what_the_case_names(tmp_path: Path) -> None:
     injection = ROOT / "examples" / "injection"
     setup = read(case(tmp_path, flow="no.yml", example="none"), WORKFLOWS / "approval_form.yml", injection)
@@ -77,11 +69,6 @@ def test_a_title_that_several_nodes_have_names_none_of_them(tmp_path: Path) -> N
 
     with pytest.raises(ScriptError, match="2 nodes have the title 'Clear the state': name one by its id"):
         read(file)
-
-
-def test_an_unknown_key_of_an_expectation_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ScriptError, match=r"expect: unknown key 'anwser'"):
-        read(case(tmp_path, expect={"anwser": "x"}))
 
 
 @pytest.mark.parametrize("file", sorted((WORKFLOWS / "cases").glob("*.yaml")), ids=lambda file: file.stem)

@@ -209,26 +209,6 @@ def test_what_is_not_in_the_recording_is_said(tmp_path: Path, play: Play, capsys
     assert message["message"]["text"] == "[The file picture.png is not in the recording.]"
 
 
-def test_a_call_that_was_not_recorded_is_an_error_of_the_tool_and_the_run_goes_on(
-    tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str]
-) -> None:
-    trace = tmp_path / "run.jsonl"
-    play(*HELP, "--trace", trace)
-    case, _ = case_of(trace, capsys)
-    search = {"name": "search_manual", "id": "call_1", "arguments": {"terms": "invoices"}}
-    other = {"name": "search_qa", "id": "call_2", "arguments": {"question": "invoices?"}}
-    turns = [{"tool_calls": [search, other]}, {"text": "I found nothing."}]
-    changed = script(case.with_name("changed.yaml"), extends="case.yaml", turns=turns)
-
-    told = play("--script", changed)
-
-    assert (told["text"], told["error"]) == ("I found nothing.", None)
-    assert [run["status"] for run in told["variables"]["tool_runs"]] == ["error", "error"]
-    log = json.dumps(told["logs"])
-    assert "was not recorded; the recording has 2 with other arguments" in log
-    assert "was not recorded; the recording has none" in log
-
-
 def test_the_same_call_has_the_recorded_answers_in_their_order_and_then_the_last_one(
     tmp_path: Path, play: Play
 ) -> None:

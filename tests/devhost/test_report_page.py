@@ -105,15 +105,6 @@ def test_a_run_that_ended_at_a_limit_is_not_shown_as_good(tmp_path: Path) -> Non
     assert '<dd class="limited">stopped at the limit of rounds <small>iteration_limit</small></dd>' in html
 
 
-def test_a_failed_run_shows_the_tokens_that_it_cost(tmp_path: Path) -> None:
-    error = {"type": "InvokeAuthorizationError", "message": "wrong key"}
-    usage = {"prompt_tokens": 30, "completion_tokens": 4}
-    turns: list[JsonObject] = [{"tool_calls": [wants("call_a", "1")], "usage": usage}, {"text": "x", "error": error}]
-    html = run_of_the_agent(tmp_path / "run.jsonl", turns)
-    assert '<dd class="bad">failed</dd>' in html
-    assert "<dd>34  <small>sum of the answers</small></dd>" in html
-
-
 def test_every_colour_of_a_row_is_in_the_legend(tmp_path: Path) -> None:
     turns: list[JsonObject] = [{"tool_calls": [wants("call_a", "one"), wants("call_b", "2")]}, {"text": "Done."}]
     html = run_of_the_agent(tmp_path / "run.jsonl", turns)
@@ -143,22 +134,6 @@ def test_the_calls_that_a_model_wrote_are_put_together(chunking: str) -> None:
     call = Call("p", "llm", {}, 0.0, pieces=[Piece(0.0, piece) for piece in turn_chunks(turn, request)])
     written = [{"name": each.name, "id": each.id, "arguments": each.values} for each in written_calls(call)]
     assert written == calls
-
-
-def test_a_long_text_variable_is_folded(tmp_path: Path) -> None:
-    trace = tmp_path / "run.jsonl"
-    steps = [
-        {"emit": {"type": "variable", "message": {"variable_name": name, "variable_value": value}}}
-        for name, value in {"state": "s" * 30_000, "refused": "short"}.items()
-    ]
-    with tracing(trace) as writer, Host.start(PUPPET, watcher=writer) as host:
-        host.run("puppet", {"query": json.dumps(steps)}, model=ScriptedModel.of([{"text": "unused"}]))
-
-    html = render_page(read_trace(trace))
-
-    assert '<dd><details class="more"><summary>30,000 characters</summary><pre tabindex="0">sss' in html
-    assert "10,000 more characters in the trace" in html
-    assert "<dd><pre>short</pre></dd>" in html
 
 
 def test_prices_have_plain_digits(tmp_path: Path) -> None:
@@ -260,17 +235,6 @@ def test_the_axis_has_round_steps(length: float, step: float) -> None:
     assert ticks[0] == (0.0, "0")
     assert len(ticks) <= 9
     assert (axis.place(0.0), axis.place(10.0 + 2 * length + 1)) == (0.0, 100.0)
-
-
-def test_the_trace_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    trace = tmp_path / "run.jsonl"
-    with tracing(trace):
-        pass
-    assert main(["report", str(trace), "-o", str(trace)]) == 2
-    assert "is the trace itself" in capsys.readouterr().err
-    assert main(["report", str(trace), "-o", str(trace), "--force"]) == 2
-    assert "is the trace itself" in capsys.readouterr().err
-    assert "The strategy was not asked" in page_of(trace).text
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from devhost import Host, Run, ScriptedModel
 from devhost.cli.commands import main
@@ -17,13 +16,11 @@ from devhost.tools.setup import OF_NOTHING, ToolSetup, how_to_install
 from support.charts import API_KEY, charts
 from support.lending import Lender
 from support.plugins import CHARTS, PUPPET, TOOLBOX
-from support.tracing import remove_files
 from tests.devhost import ROOT
 
 pytestmark = pytest.mark.usefixtures("lent_plugins")
 
 CALL = {"name": "draw_chart", "id": "call_1", "arguments": {"title": "Sales", "values": "3,1,2"}}
-TABLE = {"name": "export_table", "id": "call_2", "arguments": {"rows": "a,b\n1,2"}}
 
 
 @pytest.fixture(scope="module")
@@ -43,26 +40,6 @@ def drawn(host: Host, *calls: JsonObject, strategy: str = "gpt5_function_calling
 def answer_of(model: ScriptedModel, position: int = 0) -> str:
     results = [message.text for message in model.requests[1].prompt_messages if message.role == "tool"]
     return results[position]
-
-
-@pytest.mark.parametrize("strategy", ["gpt5_function_calling", "gpt5_react"])
-def test_files_come_back_as_tool_files(host: Host, strategy: str) -> None:
-    run, model = drawn(host, CALL, TABLE, strategy=strategy)
-    picture, table = sorted(run.outputs.files, key=lambda file: file["filename"])
-    assert (picture["filename"], picture["mime_type"], picture["type"]) == ("Sales.png", "image/png", "image")
-    assert Path(picture["path"]).read_bytes().startswith(b"\x89PNG")
-    assert (table["filename"], table["mime_type"], table["type"]) == ("table.csv", "text/csv", "document")
-    assert Path(table["path"]).read_text() == "a,b\n1,2"
-    assert "Drew 3 values, 40 pixels high." in answer_of(model)
-    assert run.findings == []
-
-
-def test_the_model_sees_its_own_parameters_only(host: Host) -> None:
-    _, model = drawn(host, CALL)
-    (tool,) = [tool for tool in model.requests[0].tools or () if tool.name == "draw_chart"]
-    assert set(tool.parameters["properties"]) == {"title", "values", "kind", "height", "caption", "with_grid"}
-    assert tool.parameters["required"] == ["title", "values"]
-    assert tool.parameters["properties"]["kind"]["enum"] == ["bar", "line"]
 
 
 def test_what_the_panel_fixes_reaches_the_tool(host: Host) -> None:
@@ -122,19 +99,6 @@ def test_a_dynamic_select_takes_only_what_the_plugin_offers() -> None:
         pass
 
 
-def test_a_plugin_runs_in_its_own_python(tmp_path: Path) -> None:
-    """Here one that only says that it was chosen."""
-    directory = tmp_path / "charts"
-    shutil.copytree(CHARTS, directory)
-    python = directory / ".venv" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    python.write_text("#!/bin/sh\necho 'chosen instead' >&2\nexit 3\n")
-    python.chmod(0o755)
-    setup = ToolSetup.read(directory, credentials={"charts": {"api_key": API_KEY}})
-    with pytest.raises(PluginStartError, match="chosen instead"), Host.start(PUPPET, tools=[setup]):
-        pass
-
-
 def test_a_missing_package_is_explained_by_what_the_plugin_ships(tmp_path: Path) -> None:
     directory = tmp_path / "charts"
     shutil.copytree(CHARTS, directory)
@@ -188,54 +152,6 @@ def test_a_tool_without_credentials_is_called_as_from_dify(lender: Lender) -> No
 
 
 # --- the command -----------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def script(tmp_path: Path) -> Path:
-    file = tmp_path / "sales.yaml"
-    turns = [{"tool_calls": [CALL]}, {"text": "Here is the chart."}]
-    file.write_text(yaml.safe_dump({"query": "Chart the sales.", "turns": turns, "otherwise": turns}))
-    return file
-
-
-def test_the_command_runs_a_script_with_tools(
-    script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CHARTS_API_KEY", API_KEY)
-    assert (
-        main(["run", "--tools", str(CHARTS), "--script", str(script), "--set", "draw_chart.height=20", "--json"]) == 0
-    )
-    said = capsys.readouterr()
-    report = json.loads(said.out)
-    assert report["text"] == "Here is the chart."
-    (picture,) = report["files"]
-    height = int.from_bytes(Path(picture["path"]).read_bytes()[20:24])
-    assert height == 20
-    assert API_KEY not in said.out + said.err
-    Path(picture["path"]).unlink()
-    Path(picture["path"]).parent.rmdir()
-
-
-def test_an_example_can_have_more_tools_another_script_and_another_question(
-    script: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = ["--example", "helpdesk", "--tools", str(CHARTS), "--script", str(script), "--query", "Hello?"]
-    given = ["--credential", f"charts.api_key={API_KEY}", "--set", "search_manual.language=en", "--no-color"]
-    assert main(["run", *arguments, *given]) == 0
-    said = capsys.readouterr()
-    assert "example   helpdesk" in said.out
-    assert "question  Hello?" in said.out
-    assert "Sales.png" in said.out
-    assert API_KEY not in said.out + said.err
-    remove_files(said.out)
-
-
-def test_refused_credentials_exit_with_2(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    wrong = ["--credential", "charts.api_key=wrong_key_123"]
-    assert main(["run", "--tools", str(CHARTS), "--script", str(script), *wrong]) == 2
-    said = capsys.readouterr()
-    assert "charts refuses its credentials: 401 Unauthorized" in said.err
-    assert "wrong_key_123" not in said.err + said.out
 
 
 def test_without_a_script_there_is_no_question(capsys: pytest.CaptureFixture[str]) -> None:
