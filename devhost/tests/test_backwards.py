@@ -1,17 +1,14 @@
 """A plugin's backwards calls without a plugin: what the daemon answers, refuses, loses, and never answers."""
 
-import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from devhost import HostLimits, ScriptedModel
-from devhost.models.backend import ModelRequest
+from devhost import ScriptedModel
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.session import Session
 from devhost.protocol.failures import read_fault
-from devhost.protocol.wire import Invoked, JsonObject, Streamed
+from devhost.protocol.wire import JsonObject, Streamed
 from support.daemon_golden import Caller, backwards_calls
 from support.plugins import PUPPET
 from support.waiting import PATIENCE
@@ -69,37 +66,6 @@ def test_a_message_of_a_role_that_dify_does_not_know_is_refused_by_its_api() -> 
 def test_the_error_for_an_unknown_fault_lists_the_known_ones(value: object) -> None:
     with pytest.raises(ValueError, match=r"closes_mid_chunk, .*http_500 or another status"):
         read_fault(value)
-
-
-def test_chunks_that_come_faster_than_an_answer_is_written_are_lost_and_reported() -> None:
-    writing, go_on = threading.Event(), threading.Event()
-    heard: list[JsonObject] = []
-
-    def send(envelope: JsonObject) -> None:
-        writing.set()
-        assert go_on.wait(PATIENCE)
-        heard.append(envelope["data"])
-        if envelope["data"]["event"] == "end":
-            ended.set()
-
-    class Bursting(ScriptedModel):
-        def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
-            for number, chunk in enumerate(super().invoke(request)):
-                if number == 1:
-                    assert writing.wait(PATIENCE)
-                yield chunk
-            go_on.set()
-
-    ended = threading.Event()
-    session = Session("s", PluginDeclaration.read(PUPPET), send, lambda _: None)
-    calls = backwards_calls(Bursting.of([{"text": "x" * 50, "chunk_size": 1}]), limits=HostLimits(burst_messages=1))
-    calls._serve(session, Invoked("r", "llm", ASKING))
-    assert ended.wait(PATIENCE)
-    assert [data["event"] for data in heard] == ["response"] * 9 + ["end"]
-    assert [finding.rule for finding in calls.findings] == ["answer-lost"] * 42
-    assert calls.findings[0].sentence == (
-        "of a call for llm, message 10 (response) was lost: 8 messages waited before it"
-    )
 
 
 @pytest.mark.parametrize(("places", "kept"), [(0, 1_000), (128, 128)])

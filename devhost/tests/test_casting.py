@@ -1,4 +1,4 @@
-"""Dify's casting rules, one row per rule and trap."""
+"""Dify's casting rules, where test_node_parameters.py has no recording of them, and what is said of its guesses."""
 
 from typing import Any
 
@@ -19,91 +19,33 @@ def declared(kind: str, **more: object) -> Parameter:
 @pytest.mark.parametrize(
     ("kind", "more", "value", "expected"),
     [
-        ("string", {}, None, ""),
-        ("string", {}, "", ""),
-        ("string", {"default": "d"}, None, "d"),
-        ("string", {"default": "d"}, "", "d"),  # a default cannot be blanked
-        ("string", {}, "x", "x"),
-        ("string", {}, 7, "7"),
-        ("string", {}, 0, "0"),
-        ("string", {}, False, "False"),
-        ("string", {"default": "d"}, [], "d"),
         ("secret-input", {}, "s", "s"),
-        ("number", {}, None, None),
-        ("number", {}, "", None),
-        ("number", {"default": 6}, None, 6),
-        ("number", {"default": 6}, "", 6),
-        ("number", {"default": 6}, 0, 0),
-        ("number", {"required": True}, 0, 0),
-        ("number", {}, True, True),
-        ("number", {}, "3", 3),
-        ("number", {}, "1.5", 1.5),
-        ("number", {}, 2.5, 2.5),
-        ("number", {}, "-4", -4),
-        ("boolean", {}, None, False),
-        ("boolean", {"default": True}, None, True),
-        ("boolean", {"default": True}, False, False),  # False equals 0, and 0 is kept
-        ("boolean", {"required": True}, False, False),
-        ("boolean", {"default": True}, "", True),
-        ("boolean", {}, True, True),
-        *[("boolean", {}, word, True) for word in ("true", "Yes", "y", "1", "off")],  # any other word is true
-        *[("boolean", {"default": True}, word, False) for word in ("false", "NO", "n", "0")],
-        ("select", {"options": OPTIONS}, None, ""),
-        ("select", {"options": OPTIONS, "default": "b"}, "", "b"),
-        ("select", {"options": OPTIONS}, "a", "a"),
         ("select", {"options": OPTIONS, "multiple": True}, ["b", "a"], ["b", "a"]),
         ("select", {"options": OPTIONS, "multiple": True, "default": ["b"]}, [], ["b"]),
         ("select", {"options": OPTIONS, "multiple": True}, None, []),
         ("dynamic-select", {"multiple": True}, "c", ["c"]),
-        ("model-selector", {}, {"model": "m"}, {"model": "m"}),
         ("app-selector", {}, {"app_id": "a"}, {"app_id": "a"}),
-        ("array[tools]", {}, None, None),
-        ("array[tools]", {}, [], None),
-        ("array[tools]", {}, [{}], [{}]),
-        ("any", {}, None, None),
-        ("any", {}, [], None),
-        ("any", {}, "", None),
-        ("any", {}, True, True),
-        ("any", {}, 0, 0),
-        ("any", {}, 0.5, 0.5),
-        ("any", {}, {"k": 1}, {"k": 1}),
         ("any", {}, [FILE], [FILE]),
-        ("files", {}, None, [None]),
-        ("files", {}, [FILE], [FILE]),
         ("files", {}, FILE, [FILE]),
-        ("file", {}, None, None),
         ("file", {}, FILE, FILE),
         ("file", {}, [FILE], FILE),
     ],
 )
-def test_values(kind: str, more: dict[str, Any], value: object, expected: object) -> None:
-    result = cast_parameter(declared(kind, **more), value)
-    assert result == expected
-    assert type(result) is type(expected)
+def test_values_that_no_recording_has(kind: str, more: dict[str, Any], value: object, expected: object) -> None:
+    assert cast_parameter(declared(kind, **more), value) == expected
 
 
 @pytest.mark.parametrize(
     ("kind", "more", "value", "words"),
     [
-        ("string", {"required": True}, "", "tool parameter p not found in tool config"),
-        ("string", {"required": True}, None, "tool parameter p not found in tool config"),
-        ("array[tools]", {"required": True}, [], "tool parameter p not found in tool config"),
-        ("number", {"required": True, "default": 0}, None, "not found in tool config"),  # a default of 0 is none
-        ("files", {"required": True}, [], "not found in tool config"),
         ("select", {"options": OPTIONS, "required": True}, "", "not found in tool config"),  # before the options
-        ("select", {"options": OPTIONS, "default": "z"}, None, "value z not in options"),
         ("select", {"options": [{"value": "1", "label": {"en_US": "1"}}]}, 1, "value 1 not in options"),
-        ("number", {}, "abc", "invalid literal"),
-        ("number", {}, "1e3", "invalid literal"),
-        ("select", {"options": OPTIONS}, "c", r"value c not in options \['a', 'b'\]"),
-        ("model-selector", {}, None, "The selector must be a dictionary"),
         ("model-selector", {}, "gpt-5", "The selector must be a dictionary"),
         ("array[tools]", {}, "search", "The tools selector must be a list"),
-        ("any", {}, FILE, "The var selector must be"),
         ("file", {}, [FILE, FILE], "only accepts one file"),
     ],
 )
-def test_refusals(kind: str, more: dict[str, Any], value: object, words: str) -> None:
+def test_refusals_that_no_recording_has(kind: str, more: dict[str, Any], value: object, words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         cast_parameter(declared(kind, **more), value)
 

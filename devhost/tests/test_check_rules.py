@@ -148,16 +148,6 @@ def test_the_package_has_the_files_that_difys_packager_takes_in_its_order(tmp_pa
     assert len(cases) > 40
 
 
-def test_an_exception_in_gitignore_is_a_notice(tmp_path: Path) -> None:
-    plugin = complete(tmp_path)
-    (plugin / ".difyignore").unlink()
-    (plugin / ".gitignore").write_text(".gitignore\n*.md\n!README.md\n", encoding="utf-8")
-
-    problem = problem_of(plugin, "ignore-file")
-    assert (problem.file, problem.key, problem.level) == (".gitignore", "line 3", "notice")
-    assert "README.md" not in Contents.of(plugin).paths
-
-
 def test_why_a_file_is_not_packaged_is_said(tmp_path: Path) -> None:
     plugin = complete(tmp_path)
     (tmp_path / "outside.yaml").touch()

@@ -2,8 +2,6 @@
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,20 +13,11 @@ from devhost.console.setup import Setup
 from devhost.models.scripted.model import ScriptedModel
 from devhost.node.outputs.outputs import NodeOutputs, no_usage
 from devhost.node.outputs.run import Run, RunError
-from devhost.trace.lines import TraceWriter, is_written
+from devhost.trace.lines import TraceWriter
 from support.console import ConsoleClient, words
 from support.tracing import tracing
-from support.waiting import printed_until
 
 MODEL = ScriptedModel.of([{"text": "unused"}]).description
-WRITING = """
-import sys, time
-from pathlib import Path
-from devhost.trace.lines import TraceWriter
-writer = TraceWriter(Path(sys.argv[1]))
-print("written", flush=True)
-time.sleep(600)
-"""
 
 
 def ask(writer: TraceWriter, question: str) -> None:
@@ -100,35 +89,6 @@ def test_how_runs_ended(runs: Path) -> None:
     assert found["fork"].of == "tea"
 
 
-def test_a_run_is_running_as_long_as_its_process_lives(runs: Path) -> None:
-    trace = runs / "live.jsonl"
-    process = subprocess.Popen([sys.executable, "-c", WRITING, trace], stdout=subprocess.PIPE, text=True)
-    printed_until(process, lambda said: "written" in said)
-    before = by_name(runs)["live"].state
-    process.kill()
-    process.communicate()
-
-    assert (before, by_name(runs)["live"].state) == ("running", "killed")
-    assert not is_written(trace)
-
-
-@pytest.mark.parametrize(
-    ("search", "names"),
-    [
-        ("tea", {"tea"}),
-        ("RICE grain", {"tea"}),
-        ("kettle", {"broken"}),
-        ("die", {"killed"}),
-        ("tea kettle", set()),
-        ("%", set()),
-    ],
-)
-def test_a_search_finds_runs_by_any_of_their_texts(runs: Path, search: str, names: set[str]) -> None:
-    page = ConsoleClient(runs).get(f"/?search={search}".replace("%", "%25"))
-
-    assert {name for name in ("tea", "broken", "killed") if f'href="/runs/{name}"' in page} == names
-
-
 def test_the_list_is_filtered_by_ending(runs: Path) -> None:
     page = ConsoleClient(runs).get("/?ending=failed")
 
@@ -181,18 +141,6 @@ def test_a_list_that_is_not_whole_says_so_and_grows_from_look_to_look(
     for unread in (3, 2, 1):
         assert f"{unread} older run" in words(console.get("/"))
     assert "being read" not in words(console.get("/"))
-
-
-def test_a_page_has_fifty_runs(runs: Path) -> None:
-    for number in range(60):
-        Setup(values={"p.query": f"Question {number}"}).write(runs / f"many-{number}.setup.json")
-        os.utime(runs / f"many-{number}.setup.json", (number, number))
-    console = ConsoleClient(runs)
-
-    assert "1–50 of 64" in words(console.get("/"))
-    assert "51–64 of 64" in words(console.get("/?page=2"))
-    assert "51–64 of 64" in words(console.get("/?page=99999"))
-    assert "1–50 of 64" in words(console.get("/?page=-1&ending=none"))
 
 
 def test_a_deleted_run_can_be_taken_back(runs: Path) -> None:

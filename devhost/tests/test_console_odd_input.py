@@ -178,11 +178,6 @@ def test_an_odd_value_is_a_page_with_words(browser: TestClient, folder: Path, me
         assert status(browser, method, path.replace("{name}", RUN), body) < 500, body
 
 
-@pytest.mark.parametrize("path", ["%00", "x" * 5_000, "..%2F..%2Frender.py", "%ED%A0%80"])
-def test_an_odd_file_is_not_found(browser: TestClient, path: str) -> None:
-    assert status(browser, "GET", f"/static/{path}") == 404
-
-
 LONG_OR_NUL = ("a\0b", "x" * 5_000)
 NO_USER = "~there-is-no-such-user/x"
 
@@ -195,13 +190,6 @@ def test_a_path_that_leads_nowhere_is_said_beside_its_field(console: ConsoleClie
     said = page.partition(f'id="wrong-{field}">')[2].partition("</p>")[0]
     assert any(words in said for words in ("a path cannot hold a NUL character", "File name too long", NO_USER))
     assert "Errno" not in said
-
-
-@pytest.mark.parametrize("typed", [f"{name}.yaml" for name in (*LONG_OR_NUL, NO_USER)])
-def test_a_file_of_cases_that_leads_nowhere_is_said_beside_its_field(console: ConsoleClient, typed: str) -> None:
-    assert 'id="wrong-file"' in console.post(f"/runs/{RUN}/keep", 422, name="a case", file=typed)
-    assert 'id="file-error"' in console.get(f"/suite?file={quote(typed)}", 400)
-    console.post("/suite", 400, do="run", file=typed)
 
 
 # --- folders and files that others made -------------------------------------------------------------------------------

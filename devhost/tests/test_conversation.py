@@ -348,21 +348,6 @@ def test_a_scripts_conversation_ends_with_a_turn_that_fails(tmp_path: Path, caps
     assert "\nquestion  two\n" not in shown
 
 
-def test_a_chat_finds_the_turns_of_a_scripts_messages(tmp_path: Path, chat: Chat) -> None:
-    then = [{"query": "yes", "turns": [{"text": f"the {nth} yes"}]} for nth in ("first", "second")]
-    file = script(tmp_path, then, otherwise=[{"text": "something else"}])
-    query = Script.read(file).query
-
-    shown = chat(query, "/approve", "yes", "/reject", "yes", arguments=("--script", str(file)))
-
-    assert [answer.splitlines()[1] for answer in shown[1:]] == [
-        "the first yes",
-        "the second yes",
-        "something else",
-        "the second yes",
-    ]
-
-
 def test_a_script_cannot_approve_where_the_strategy_takes_no_approval(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

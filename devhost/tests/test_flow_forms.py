@@ -176,11 +176,6 @@ def test_a_secret_in_a_form_is_not_shown_and_stays_the_default(form: Form) -> No
     assert prompts[0] == ("reason (Enter takes the default, which is secret)> ", "")
 
 
-def test_a_person_is_asked_only_for_what_options_leave_open(form: Form) -> None:
-    assert asked(form, Given("no"), "1")[0] == FormAnswer("no", {"reason": "none", "when": "now"})
-    assert asked(form, Given(None, {"reason": "", "when": "now"}), "timeout")[0] == FormAnswer(TIMEOUT)
-
-
 def test_a_field_for_files_takes_paths(file: FlowFile, tmp_path: Path) -> None:
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text("x")

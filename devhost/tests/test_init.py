@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from devhost.cli.commands import main
-from devhost.plugin.check import check_plugin
 from devhost.plugin.declaration import PluginDeclaration
 from support.waiting import PATIENCE
 
@@ -33,18 +32,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @EACH
 def test_the_daemon_would_take_a_new_plugin(home: Path, kind: str) -> None:
     assert main(["check", str(home / kind)]) == 0
-
-
-@EACH
-def test_what_its_commands_leave_is_not_packaged(home: Path, kind: str) -> None:
-    left = [home / kind / name for name in (".pytest_cache/README.md", "run.files/sent/a.txt", "run.jsonl", "run.html")]
-    for file in left:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch()
-    found = check_plugin(home / kind)
-
-    assert (found.contents.forbidden_folders, found.refusals) == ((), ())
-    assert {str(file.relative_to(home / kind)) for file in left}.isdisjoint(found.contents.paths)
 
 
 def test_a_new_strategy_has_the_parameters_of_its_class(home: Path) -> None:

@@ -39,20 +39,6 @@ def test_every_golden_line_is_of_a_kind_that_a_test_reads() -> None:
     assert {line["kind"] for line in LINES.values()} == {"about", "node_parameter", "node_run", "node_error"}
 
 
-@pytest.mark.parametrize(
-    ("selector", "value"),
-    [
-        ("n.o.a.b", 1),
-        ("n.file.name", "cat.png"),
-        ("n.file.size", None),
-        ("n.none", None),
-    ],
-)
-def test_a_selector_goes_into_objects_and_files(selector: str, value: object) -> None:
-    pool = NodeVariables({"n.o": {"a": {"b": 1}}, "n.file": FILE, "n.none": None})
-    assert resolved(Selector(tuple(selector.split("."))), pool) == value
-
-
 @pytest.mark.parametrize("selector", ["n", "n.o.x", "n.o.a.b.c", "n.file.colour", "n.list.length", "n.gone"])
 def test_the_error_for_a_selector_without_a_value_names_it(selector: str) -> None:
     pool = NodeVariables({"n.o": {"a": {"b": 1}}, "n.file": FILE, "n.list": [1]})

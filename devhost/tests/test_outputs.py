@@ -11,7 +11,7 @@ import pytest
 from devhost.errors import NodeFailedError
 from devhost.limits import HostLimits
 from devhost.node.messages import ToolFileStore, save_new
-from devhost.node.outputs.outputs import OutputsFold, leaves_thought_open
+from devhost.node.outputs.outputs import OutputsFold
 from devhost.protocol.wire import JsonObject
 
 LIMITS = HostLimits(blob_bytes=20_000)
@@ -45,12 +45,6 @@ class Node:
 @pytest.fixture
 def node(tmp_path: Path) -> Node:
     return Node(tmp_path)
-
-
-def test_the_text_output_joins_texts_and_links(node: Node) -> None:
-    node.add("text", {"text": "See: "})
-    node.add("link", {"text": "https://example.com"})
-    assert node.fold.outputs().text == "See: Link: https://example.com\n"
 
 
 def test_a_file_that_grows_too_large_is_refused_before_it_does(node: Node) -> None:
@@ -206,21 +200,6 @@ def test_a_file_message_is_dropped(node: Node) -> None:
     assert node.rules == ["file-message-dropped"]
 
 
-def test_logs_come_before_json_objects(node: Node) -> None:
-    node.json({"a": 1})
-    node.log("l", "success")
-    node.json([1])
-    node.json({"execution_metadata": {"total_tokens": 3}})
-    log, *objects = node.fold.outputs().json
-    assert (log["id"], objects) == ("l", [{"a": 1}, [1]])
-
-
-def test_usage_counts_what_the_last_json_says(node: Node) -> None:
-    node.json({"execution_metadata": {"prompt_tokens": 2, "completion_tokens": 3, "total_price": "0.01"}})
-    usage = node.fold.outputs().usage
-    assert (usage["total_tokens"], usage["total_price"], usage["currency"]) == (5, "0.01", "USD")
-
-
 def test_a_second_usage_replaces_the_first(node: Node) -> None:
     for tokens in (2, 3):
         node.json({"execution_metadata": {"prompt_tokens": tokens}})
@@ -228,59 +207,9 @@ def test_a_second_usage_replaces_the_first(node: Node) -> None:
     assert node.rules == ["usage-replaced"]
 
 
-@pytest.mark.parametrize("later", [{"a": 1}, [1], {}])
-def test_a_later_json_resets_the_usage(node: Node, later: object) -> None:
-    node.json({"execution_metadata": {"prompt_tokens": 2}})
-    node.json(later)
-    assert node.fold.outputs().usage["total_tokens"] == 0
-    assert node.rules == ["usage-reset"]
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("prompt_tokens", 5.0),
-        ("prompt_tokens", "5"),
-        ("total_tokens", None),
-        ("completion_tokens", True),
-        ("total_price", None),
-        ("total_price", "cheap"),
-        ("latency", "1.0"),
-        ("latency", None),
-        ("time_to_generate", "2"),
-    ],
-)
-def test_usage_is_strict_about_types(node: Node, field: str, value: object) -> None:
-    with pytest.raises(NodeFailedError, match=field) as failure:
-        node.json({"execution_metadata": {field: value}})
-    assert failure.value.rule == "usage-types"
-
-
 def test_currency_is_lenient(node: Node) -> None:
     node.json({"execution_metadata": {"currency": None, "unknown": object.__name__}})
     assert node.fold.outputs().usage["currency"] == "None"
-
-
-@pytest.mark.parametrize("name", ["text", "json", "files"])
-def test_reserved_variables_fail_the_node(node: Node, name: str) -> None:
-    with pytest.raises(NodeFailedError) as failure:
-        node.add("variable", {"variable_name": name, "variable_value": 1})
-    assert failure.value.rule == "variable-name-reserved"
-
-
-def test_a_variable_called_usage_hides_the_usage(node: Node) -> None:
-    node.add("variable", {"variable_name": "usage", "variable_value": "mine"})
-    assert node.fold.outputs().usage == "mine"
-    assert node.rules == ["variable-hides-usage"]
-
-
-def test_variables_overwrite_and_streams_append(node: Node) -> None:
-    for value in (1, [2]):
-        node.add("variable", {"variable_name": "v", "variable_value": value})
-    for piece in ("a", "b"):
-        node.add("variable", {"variable_name": "s", "variable_value": piece, "stream": True})
-    assert node.fold.outputs().variables == {"v": [2], "s": "ab"}
-    assert node.rules == []
 
 
 def test_a_variable_that_is_not_declared_is_found(node: Node) -> None:
@@ -301,29 +230,6 @@ def test_what_is_too_long_to_be_stored_is_found(node: Node, kind: str, body: Jso
     node.add(kind, body)
     (finding,) = node.fold.findings()
     assert (finding.rule, words in finding.sentence) == ("outputs-truncated", True)
-
-
-def test_a_fold_that_goes_on_keeps_the_first_failure(node: Node) -> None:
-    node.fold = OutputsFold(node.files, LIMITS, goes_on=True)
-    node.add("text", {"text": None})
-    node.add("variable", {"variable_name": "json", "variable_value": 1})
-    node.add("text", {"text": "still read"})
-    assert node.rules == ["message-malformed", "variable-name-reserved"]
-    assert isinstance(node.fold.failure, NodeFailedError)
-    assert (node.fold.failure.rule, node.fold.outputs().text) == ("message-malformed", "still read")
-
-
-def test_logs_are_updated_in_place_and_nested(node: Node) -> None:
-    node.log("round", "start")
-    node.log("call", "start", parent_id="round")
-    node.log("call", "error", parent_id="elsewhere", error="broke", metadata={"elapsed_time": 0.5})
-    node.log("round", "success", label="ROUND 1")
-    node.log("lost", "success", parent_id="nobody")
-    round_entry, lost = node.fold.outputs().logs
-    (call,) = round_entry.children
-    assert (round_entry.label, round_entry.status, lost.id) == ("ROUND 1", "success", "lost")
-    assert (call.error, call.parent_id, call.metadata) == ("broke", "round", {"elapsed_time": 0.5})
-    assert node.rules == []
 
 
 def test_a_log_left_open_is_found(node: Node) -> None:
@@ -369,24 +275,6 @@ def test_malformed_messages_fail_the_node(node: Node, kind: str, body: JsonObjec
 def test_meta_is_an_object(node: Node) -> None:
     with pytest.raises(NodeFailedError, match="meta that is an object"):
         list(node.fold.add({"type": "text", "message": {"text": "x"}, "meta": "image/png"}))
-
-
-@pytest.mark.parametrize(
-    ("text", "open_"),
-    [
-        ("plain", False),
-        ("<think>a</think>b", False),
-        ("<think><think>a</think></think>b", False),
-        ("<think>a</think>b<think>c", True),
-        ("<think>", True),
-        ("<think> <think>a</think>b", False),  # tags in a row are one
-        ("<think>a<think>b</think>c", True),  # but blocks nest
-        ("<think>a<think>b</think>c</think>", False),
-        ("a</think><think>b", True),
-    ],
-)
-def test_open_thoughts(text: str, *, open_: bool) -> None:
-    assert leaves_thought_open(text) is open_
 
 
 def test_an_open_thought_is_found(node: Node) -> None:

@@ -28,19 +28,6 @@ def call(tool: str, *, provider: str = PROVIDER, **parameters: object) -> JsonOb
     return {"call": {"provider": provider, "tool_name": tool, "parameters": parameters}}
 
 
-def test_the_strategy_gets_cast_parameters(host: Host) -> None:
-    query = json.dumps([{"show_parameters": None}])
-    history = [{"role": "user", "content": "before"}]
-    run = host.run(
-        "puppet", {"query": query, "rounds": "7", "loud": "yes"}, model=ScriptedModel.of([{}]), history=history
-    )
-    parameters = run.outputs.variables["parameters"]
-    assert (parameters["rounds"], parameters["loud"], parameters["mood"]) == (7, True, "calm")
-    assert parameters["model"]["history_prompt_messages"] == history
-    assert parameters["model"]["entity"]["model_properties"]["context_size"] == 400_000
-    assert [tool["identity"]["name"] for tool in parameters["tools"]] == ["repeat", "draw"]
-
-
 def test_what_dify_refuses_is_raised_before_the_plugin_is_asked(host: Host) -> None:
     model = ScriptedModel.of([{}])
     with pytest.raises(ParameterError, match="query not found"):
