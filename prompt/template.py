@@ -294,6 +294,7 @@ REFERENCE_WITHOUT_JSON = (
     "tool arguments reference error: {reference} has no JSON, so that no part of it can be named; without the # it "
     "stands for the whole text"
 )
+REFERENCE_UNFIT = "tool arguments reference error: {reference} cannot be an argument: {problem}"
 NO_POINTER = (
     "tool arguments reference error: what follows the # of {reference} is not a JSON Pointer, such as /items/0/id"
 )

@@ -10,6 +10,7 @@ from internal.call import Reference
 from internal.clock import let_others_through
 from internal.host.session import MAX_REQUEST_BYTES, read_exactly
 from internal.text.texts import NOT_KEPT, cut_to_size
+from internal.tooling import UnwritableError, refuse_unwritable
 from internal.transcript.kept_results import KeptResults
 from prompt import template
 
@@ -95,6 +96,11 @@ class References:
                 raise ReferenceInvalid(template.REFERENCE_WITHOUT_JSON.format(reference=f"result:{name}"))
             let_others_through()  # a long JSON takes its time, to be read and to be written
             value = _pointed_at(sent if len(sent) > 1 else sent[0], pointer, f"result:{name}#")
+            try:
+                refuse_unwritable(value)  # as in what a model writes: deep JSON cannot be checked, nor sent
+            except UnwritableError as problem:
+                told = template.REFERENCE_UNFIT.format(reference=reference[:_QUOTE], problem=problem)
+                raise ReferenceInvalid(told) from None
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         is_long, note = len(text) > _LONGEST_SHOWN, template.LEFT_OUT_OF_QUESTION.format
         shown = cut_to_size(text, _LONGEST_SHOWN, note=note) if is_long else value
