@@ -1,6 +1,7 @@
 """`devhost tool`: one tool, without an agent."""
 
 import json
+import re
 import shutil
 import signal
 import socket
@@ -117,6 +118,7 @@ def test_a_failure_is_shown_and_its_traceback_if_it_is_asked_for(capsys: pytest.
     report, read = called(capsys, *failing, code=1)
     assert "raise ValueError(text)" in report["error"]["traceback"]
     assert "raise ValueError(text)" not in read
+    assert re.search(r"^ValueError: no such thing, tools/perform\.py:\d+$", read, re.MULTILINE)
     report, read = called(capsys, *failing, "--traceback", code=1)
     assert (report["error"]["kind"], report["error"]["message"]) == ("ValueError", "no such thing")
     assert [message["message"]["text"] for message in report["messages"]] == ["so far"]
@@ -127,6 +129,11 @@ def test_the_transport_is_chosen_and_stderr_is_printed(capsys: pytest.CaptureFix
     report, _ = called(capsys, "--transport", "http", *steps(("complain", "who am I"), ("say", "here")))
     assert "who am I" in report["printed"]
     assert report["error"] is None
+
+
+def test_a_tool_that_sends_nothing_breaks_a_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    report, _ = called(capsys, "--strict", *steps(), code=1)
+    assert rules(report) == ["tool-says-nothing"]
 
 
 def test_a_broken_rule_of_a_tool_counts_under_strict(capsys: pytest.CaptureFixture[str]) -> None:

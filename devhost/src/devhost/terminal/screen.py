@@ -16,7 +16,7 @@ from devhost.node.outputs.run import RunError
 from devhost.options import color_option, option, traceback_option
 from devhost.process.session import Stop, Watcher
 from devhost.protocol.wire import JsonObject
-from devhost.terminal.tables import failure_text, given_file, heading, printable
+from devhost.terminal.tables import error_line, failure_text, given_file, heading, printable
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -65,12 +65,14 @@ class Screen(Watcher):
             self.console.print(shown, soft_wrap=True)
 
     def failed(self, tool: str, error: RunError) -> None:
-        """Only with --traceback: the strategy deals with the error, and says of it what it wants."""
-        if self._traceback:
-            with self._writing:
-                self.end_line()
+        """The strategy deals with the error, and need not say where in the tool it was."""
+        with self._writing:
+            self.end_line()
+            if self._traceback:
                 self.console.print(Text(f"tool {printable(tool)} failed", "red"))
                 self.console.print(failure_text(RunError(error.kind, error.message, error.traceback), traceback=True))
+            else:
+                self.console.print(Text(f"tool {printable(tool)} failed: {error_line(error)}", "red"), soft_wrap=True)
 
     def starting(self, plugins: Sequence[str]) -> None:
         with self._writing:

@@ -54,7 +54,7 @@ LONGEST_ERROR = 2_000
 
 
 def failure_text(error: RunError, *, traceback: bool) -> RenderableType:
-    lines = [Text(f"{error.kind}: {printable(_sentence(error.message))}", "red")]
+    lines = [Text(error_line(error), "red")]
     if error.traceback and traceback:
         lines.append(Text(printable(error.traceback.rstrip()), "dim"))
     elif error.traceback:
@@ -62,6 +62,12 @@ def failure_text(error: RunError, *, traceback: bool) -> RenderableType:
     if error.node is not None:
         lines.append(_at_the_node(error, error.node, traceback=traceback))
     return Group(*lines)
+
+
+def error_line(error: RunError) -> str:
+    """The error with its place: `KeyError: 'word', tools/search.py:31`."""
+    place = f", {printable(error.place)}" if error.place else ""
+    return f"{error.kind}: {printable(_sentence(error.message))}{place}"
 
 
 def _sentence(message: str) -> str:

@@ -100,13 +100,16 @@ class Surroundings:
 
 def call_tool(tool: Tool, parameters: JsonObject, around: Surroundings, request_id: str = "") -> Iterator[JsonObject]:
     """The messages as a strategy gets them: files are links to tool files, never bytes."""
-    transformed = FileMessages(around.files, around.limits, around.found)
+    transformed, is_silent = FileMessages(around.files, around.limits, around.found), True
     for message in tool.invoke(parameters, around.answer, request_id):
+        is_silent = False
         if message.get("type") not in MESSAGE_TYPES:  # of a newer Dify; an older daemon will drop it
             yield message
             continue
         for result in transformed.transform(read_message(message)):
             yield result.on_the_wire()
+    if is_silent:
+        around.found("tool-says-nothing", "it sent no message, so the model reads an empty result")
     for name in transformed.unfinished():
         around.found("blob-left-open", f"{name} is incomplete: a last chunk with end=true is missing")
 

@@ -1,8 +1,10 @@
 """The result of a run: as a value, as JSON, and what the node shows of a failure."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import PurePath
 from typing import Any, Literal, Self
 
 from devhost.errors import HostError, InvocationError, NodeFailedError, RunFailure, RunStoppedError
@@ -111,6 +113,13 @@ class RunError:
     traceback: str | None = None
     node: NodeError | None = None
     """What the node shows; None if a person stopped the run, or if it did not begin."""
+
+    @property
+    def place(self) -> str:
+        """Of the traceback, the last line of the plugin's own code as `FOLDER/FILE:LINE`; empty without one."""
+        frames = re.findall(r'File "([^"]+)", line (\d+)', self.traceback or "")
+        own = [(file, line) for file, line in frames if not re.search(r"/(site-packages|lib/python[\d.]+)/|^<", file)]
+        return "" if not own else f"{'/'.join(PurePath(own[-1][0]).parts[-2:])}:{own[-1][1]}"
 
     @classmethod
     def of(cls, failure: RunFailure) -> Self:
