@@ -28,7 +28,7 @@ from prompt import template
 
 TOOL_FAILED = "tool invoke error: failed to execute tool"
 MAX_REASON_LENGTH = 500
-"""Characters."""
+"""Characters (docs/tools.md)."""
 _WORDS = {
     FailureKind.INVALID_REQUEST: "invalid input",
     FailureKind.TOO_LARGE: "its result is too large",

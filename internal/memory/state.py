@@ -25,7 +25,7 @@ MAX_UNPACKED = 1024 * 1024
 MAX_ENTRIES = 5_000
 """Later runs pass over all of them several times."""
 MAX_WAITING = 64 * 1024
-"""Bytes of JSON that the waiting calls of a state may have together, so that they fit whatever they say."""
+"""Bytes of JSON that the waiting calls of a state may have together, so that they all fit (docs/state.md)."""
 _BEGINNING = "gpt5-agent-state."
 _CHECKSUM_LENGTH = 32
 _MAX_PACKED = (MAX_LENGTH - len(f"{_BEGINNING}{VERSION}.") - _CHECKSUM_LENGTH - 1) // 4 * 3

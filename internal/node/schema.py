@@ -29,6 +29,7 @@ REMARKS = _DEFINITIONS | {"title", "description", "default", "examples", "$comme
 _MAX_KEPT = 4_096
 """Schemas that are kept ready; nodes with 600 tools have been seen."""
 _MAX_LENGTH = 400_000
+"""Characters; this limit and the next ones are told in docs/answer-schema.md, "Which schemas work"."""
 
 
 class SchemaUnusable(Exception):  # noqa: N818 - says what is the matter

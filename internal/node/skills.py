@@ -12,7 +12,7 @@ from prompt import template
 
 MAX_SKILLS = 50
 MAX_SKILLS_BYTES = 200 * 1024
-"""Of all skills together."""
+"""Of all skills together (docs/skills.md)."""
 _FIELD = re.compile(r"([A-Za-z][\w-]*):(?:[ \t]+(.*))?")
 _BLOCK_MARKS = frozenset({">", ">-", ">+", "|", "|-", "|+"})
 """What YAML writes before a text of several lines."""

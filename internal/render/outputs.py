@@ -33,6 +33,7 @@ MAX_SOURCE_LENGTH = 10_000
 MAX_EXTRA_BYTES = 512 * 1024
 """Of state, thoughts and tool_results (docs/outputs.md)."""
 MAX_THOUGHTS = 100_000
+"""Characters (docs/outputs.md)."""
 _MAX_ESCAPE = 6
 """Bytes of a character that JSON escapes."""
 

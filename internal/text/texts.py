@@ -59,7 +59,7 @@ def has_lone_surrogate(text: str) -> bool:
 # Redaction comes before any cut, since half a secret would not be recognised.
 
 MAX_KEPT_LENGTH = 2 * 1024 * 1024
-"""Characters of one text: ten times what a model can be shown, so that more of a cut result can still be read."""
+"""Characters of one text (docs/long-results.md): ten times what a model can be shown, so that more can be read."""
 _TAIL = 512 * 1024
 _MIN_KEPT = 200
 """Characters of each of several texts that are cut to fit together."""

@@ -13,7 +13,7 @@ from internal.text.texts import NOT_KEPT
 from prompt import template
 
 MAX_KEPT_BYTES = 16 * 1024 * 1024
-"""Of memory, for the texts of one run. A character takes 1, 2 or 4 bytes, as the widest of its text needs."""
+"""Of memory, for the texts of one run (docs/long-results.md). A character takes 1, 2 or 4 bytes, as its text needs."""
 _MAX_PLACES = 2_000
 """Places that are shown at most; all are counted."""
 _AROUND = 200
