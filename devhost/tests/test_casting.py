@@ -6,7 +6,7 @@ import pytest
 
 from devhost.errors import ParameterError
 from devhost.plugin.casting import cast_parameter, cast_parameters, guesses
-from devhost.plugin.keys import Parameter
+from devhost.plugin.declaration import Parameter
 
 FILE = {"dify_model_identity": "__dify__file__", "url": "http://files/1", "type": "image"}
 OPTIONS = [{"value": "a", "label": {"en_US": "A"}}, {"value": "b", "label": {"en_US": "B"}}]

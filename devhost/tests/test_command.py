@@ -10,7 +10,7 @@ import yaml
 
 from devhost.cli.commands import main
 from devhost.errors import ParameterError
-from devhost.plugin.nearest import nearest_strategy_plugin
+from devhost.plugin.declaration import nearest_strategy_plugin
 from support.plugins import PUPPET, TOOLBOX
 from support.waiting import PATIENCE
 

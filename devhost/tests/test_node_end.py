@@ -15,9 +15,10 @@ import pytest
 
 from devhost.errors import InvocationError, NodeFailedError, RunStoppedError, RunTimeoutError
 from devhost.limits import HostLimits
-from devhost.node.messages import Message, NodeText, ToolFileStore
+from devhost.node.messages import Message, ToolFileStore
 from devhost.node.outputs.outputs import OutputsFold
 from devhost.node.outputs.run import RunError, node_error
+from devhost.node.texts import NodeText
 from support.node_golden import Line, of_kind
 
 SIX_OF_USAGE = frozenset({"prompt_tokens", "completion_tokens", "total_tokens", "total_price", "currency", "latency"})

@@ -6,7 +6,7 @@ import pytest
 
 from devhost.errors import NodeParameterError, ParameterError
 from devhost.node.parameters import Constant, NodeVariables, Selector, Setting, node_parameters, resolved
-from devhost.plugin.keys import Parameter
+from devhost.plugin.declaration import Parameter
 from support.node_golden import LINES, Line, of_kind, variables
 
 FILE = {"dify_model_identity": "__dify__file__", "url": "http://files/1", "type": "image", "filename": "cat.png"}

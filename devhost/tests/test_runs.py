@@ -113,7 +113,7 @@ def test_a_chunk_that_the_daemon_drops_is_a_finding(perform: Perform) -> None:
     run = perform({"ask": "Hi"}, turns=[{"text": "abc", "usage": {"currency": "USD", "total_price": "much"}}])
     assert run.error is None
     (finding,) = (finding for finding in run.findings if finding.rule == "answer-dropped")
-    assert "can't convert much to decimal" in finding.sentence
+    assert "total_price of type decimal.Decimal" in finding.sentence
 
 
 def test_function_tools(perform: Perform) -> None:

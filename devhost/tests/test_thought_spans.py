@@ -3,7 +3,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devhost.node.messages import ThoughtSpans
+from devhost.node.texts import ThoughtSpans
 
 TEXT = "Well <think>\na < b </thin\n</think>\n\nso <b>it</b> is <thi"
 

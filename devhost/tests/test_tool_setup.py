@@ -8,8 +8,8 @@ import yaml
 
 from devhost.errors import DeclarationError, ParameterError
 from devhost.plugin.casting import cast_parameters
-from devhost.plugin.credentials import CredentialField, filled_credentials
-from devhost.plugin.keys import Parameter
+from devhost.plugin.credentials import filled_credentials
+from devhost.plugin.declaration import CredentialField, Parameter
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import read_tool_setups
 from devhost.tools.setup import ToolSetup, own_python

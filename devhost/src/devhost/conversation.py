@@ -210,12 +210,15 @@ class Ended:
     """None if the conversation is over."""
 
 
+type Turns = Callable[[Host, OnMessage], Iterator[Ended]]
+
+
 def play(
     conversation: Conversation,
     question: str,
     follow_ups: Sequence[FollowUp],
     choose_model: ChooseModel[CountingModel],
-) -> Callable[[Host, OnMessage], Iterator[Ended]]:
+) -> Turns:
     """A function, because the models are chosen, and mistakes found, before a host starts."""
     asked: Counter[str] = Counter()
     said: list[tuple[str, str | None, CountingModel]] = []

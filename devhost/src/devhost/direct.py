@@ -13,8 +13,7 @@ from devhost.node.outputs.outputs import Finding
 from devhost.node.outputs.run import RunError
 from devhost.plugin.casting import cast_parameter
 from devhost.plugin.credentials import filled_credentials
-from devhost.plugin.declaration import PluginDeclaration, Tool, ToolProvider
-from devhost.plugin.keys import FILES, Parameter
+from devhost.plugin.declaration import FILES, Parameter, PluginDeclaration, Tool, ToolProvider
 from devhost.process.plugin_process import PluginProcess
 from devhost.protocol.wire import FILE_LINKS, JsonObject
 from devhost.text import Secrets, validator_of

@@ -1,28 +1,4 @@
-"""The exceptions of devhost, as one tree.
-
-HostError ── DeclarationError      a plugin directory, or a YAML file, that cannot be read
-          ├─ ScriptError           a script whose turns are not valid
-          ├─ ParameterError        values that are refused before the plugin is asked
-          │   └─ NodeParameterError    by Dify's node, in its words
-          ├─ PluginStartError      a plugin process that did not start or serve in time
-          ├─ RegistrationError     a registration over TCP that the daemon refuses
-          ├─ ToolSetupError        a tool plugin that refuses its credentials or a value of the panel
-          ├─ WireError             a line that is not a message of the protocol
-          ├─ TraceError            a trace that cannot be written or read
-          ├─ SuiteError            a file of cases, or its results, that cannot be read or run
-          ├─ TelemetryError        spans that no OTLP server took
-          ├─ ConsoleError          a console that cannot be served
-          │   └─ UnknownRunError   a run that its folder does not have
-          ├─ FlowFileError         a workflow or chatflow that cannot be read or played
-          ├─ UnansweredFormError   a form without an answer: the flow stays paused
-          ├─ FlowEnvironmentError  the environment of the workflow engine that cannot be made
-          ├─ RefusedCallError      a backwards call that the daemon or Dify refuses; its text reaches the plugin
-          └─ RunFailure ── PluginLostError      the process ended, or was killed at a limit
-                        ├─ InvocationError      the plugin answered with an error
-                        ├─ RunTimeoutError      the host's deadline for the run
-                        ├─ RunStoppedError      a person stopped it
-                        └─ NodeFailedError      the Agent node fails on what the plugin sent
-"""
+"""The exceptions of devhost: one tree, whose root is `HostError`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

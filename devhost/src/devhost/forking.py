@@ -12,7 +12,7 @@ from devhost.hosting import ModelOptions, credential_option, file_option, plugin
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import Script
 from devhost.options import FILE, PATH, json_option, option, trace_argument
-from devhost.plugin.nearest import nearest_strategy_plugin
+from devhost.plugin.declaration import nearest_strategy_plugin
 from devhost.scenario import Example, examples_of, read_tool_setups
 from devhost.tools.setup import ToolSetup
 

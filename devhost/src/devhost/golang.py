@@ -1,4 +1,4 @@
-"""JSON as Go's encoding/json reads and writes it, for values of any shape, and values as Go's `%v` shows them."""
+"""JSON as Go's encoding/json reads and writes it, for values of any shape."""
 
 import json
 import math
@@ -10,8 +10,6 @@ type Json = Any
 
 EXPONENT_FROM, EXPONENT_BELOW = 1e21, 1e-6
 """JSON has an exponent outside these."""
-PLAIN_EXPONENTS = range(-4, 6)
-"""`%v` writes an exponent outside these."""
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
@@ -71,32 +69,7 @@ def marshalled(value: Json) -> str:
 
 def _written(value: float) -> str:
     if value and not EXPONENT_BELOW <= abs(value) < EXPONENT_FROM:
-        return _with_exponent(value)
+        return f"{Decimal(repr(value)).normalize():e}"  # Python's shortest digits, as `1.5e-7`
     if value.is_integer():
         return str(int(value)) if value or math.copysign(1, value) > 0 else "-0"
     return f"{Decimal(repr(value)):f}"
-
-
-def _with_exponent(value: float) -> str:
-    """Python's shortest digits, as `1.5e-7`."""
-    return f"{Decimal(repr(value)).normalize():e}"
-
-
-def shown(value: Json) -> str:
-    """`%v` of a decoded value: `map[a:1 b:[x <nil>]]`."""
-    match value:
-        case dict():
-            return f"map[{' '.join(f'{key}:{shown(value[key])}' for key in sorted(value))}]"
-        case list():
-            return f"[{' '.join(map(shown, value))}]"
-        case None:
-            return "<nil>"
-        case bool():
-            return json.dumps(value)
-        case str():
-            return value
-        case _:
-            digits, _, exponent = _with_exponent(float(value)).partition("e")
-            if int(exponent) in PLAIN_EXPONENTS:
-                return str(int(value)) if float(value).is_integer() else repr(value)
-            return f"{digits}e{int(exponent):+03d}"

@@ -22,8 +22,7 @@ from devhost.models.catalog import DEFAULT_MODEL
 from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.script import Script
 from devhost.options import DIRECTORY, FILE, PATH, option
-from devhost.plugin.declaration import PluginDeclaration, Strategy
-from devhost.plugin.nearest import nearest_strategy_plugin
+from devhost.plugin.declaration import PluginDeclaration, Strategy, nearest_strategy_plugin
 from devhost.process.session import Watcher
 from devhost.process.transports.transport import TransportName
 from devhost.protocol.wire import JsonObject

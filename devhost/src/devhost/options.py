@@ -1,6 +1,7 @@
 """Options of a command, each declared once: as a field of a frozen value that the command gets."""
 
 import functools
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import Field, field, fields
 from pathlib import Path
@@ -87,3 +88,8 @@ def trace_argument() -> Any:  # noqa: ANN401 - a field
 def trace_option(use: str = ", for replay and report") -> Any:  # noqa: ANN401 - a field
     words = f"Write every message both ways to a file of JSON lines, without credentials{use}."
     return option("--trace", metavar="FILE", type=FILE, help=words)
+
+
+def print_json(value: Any) -> None:  # noqa: ANN401 - JSON
+    """What --json prints."""
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))

@@ -16,9 +16,7 @@ from devhost.models.scripted.script import Script
 from devhost.options import DIRECTORY, PATH, argument, color_option, option, takes
 from devhost.plugin.casting import range_text
 from devhost.plugin.check import Checked, check_plugin
-from devhost.plugin.declaration import PluginDeclaration
-from devhost.plugin.keys import Parameter
-from devhost.plugin.nearest import nearest_plugin, nearest_strategy_plugin
+from devhost.plugin.declaration import Parameter, PluginDeclaration, nearest_plugin, nearest_strategy_plugin
 from devhost.plugin.problems import Level
 from devhost.scenario import SCENARIOS, SCRIPT, examples_of
 from devhost.terminal.screen import open_console

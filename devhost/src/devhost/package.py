@@ -26,10 +26,9 @@ from devhost.errors import PackageError, PluginStartError
 from devhost.limits import HostLimits
 from devhost.options import FILE, color_option, option, takes
 from devhost.overview import accept_option, check_lines, plugin_argument
-from devhost.plugin.check import MANIFEST_FILE, check_plugin
+from devhost.plugin.check import check_plugin
 from devhost.plugin.contents import MAX_BYTES, MAX_FILES, REQUIREMENTS, Contents, requirement_lines
-from devhost.plugin.declaration import PluginDeclaration
-from devhost.plugin.nearest import nearest_plugin
+from devhost.plugin.declaration import MANIFEST, PluginDeclaration, nearest_plugin
 from devhost.process.plugin_process import PluginProcess
 from devhost.terminal.screen import open_console
 from devhost.terminal.tables import printable
@@ -151,8 +150,8 @@ def _refuse(file: Path, entries: list[zipfile.ZipInfo]) -> None:
             raise PackageError(f"{file} cannot be read by Dify: {entry.filename!r} is compressed in another way")
         if names[entry.filename] > 1:
             raise PackageError(f"{file} holds the file {entry.filename!r} twice: make it again")
-    if MANIFEST_FILE not in names:
-        raise PackageError(f"{file} is not a plugin's package: it has no {MANIFEST_FILE} at its top")
+    if MANIFEST not in names:
+        raise PackageError(f"{file} is not a plugin's package: it has no {MANIFEST} at its top")
 
 
 # Whether a package can be installed and started with what it declares, and nothing else.

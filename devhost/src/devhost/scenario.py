@@ -16,8 +16,7 @@ from devhost.models.scripted.script import FollowUp, Recorded, Script, gist
 from devhost.node.parameters import Constant, NodeVariables, files_among, node_parameters, read_setting, resolved
 from devhost.plugin.casting import guesses
 from devhost.plugin.credentials import environment_name
-from devhost.plugin.declaration import PluginDeclaration, Strategy
-from devhost.plugin.keys import Parameter
+from devhost.plugin.declaration import Parameter, PluginDeclaration, Strategy
 from devhost.protocol.failures import ApiFault
 from devhost.protocol.wire import JsonObject
 from devhost.text import real_path, typed_json
@@ -123,7 +122,7 @@ def pairs(assignments: Iterable[str], option: str) -> Iterator[tuple[str, str]]:
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
         if not equals or not key:
-            raise ParameterError(f"{option} {assignment!r} is not KEY=VALUE")
+            raise ParameterError(f"{option} {key!r} is not KEY=VALUE")
         yield key, text
 
 

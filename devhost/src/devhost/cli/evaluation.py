@@ -51,8 +51,8 @@ from devhost.hosting import (
 )
 from devhost.models.backend import ModelBackend
 from devhost.models.scripted.script import Script
-from devhost.options import DIRECTORY, FILE, argument, color_option, json_option, option, takes
-from devhost.plugin.nearest import nearest_strategy_plugin
+from devhost.options import DIRECTORY, FILE, argument, color_option, json_option, option, print_json, takes
+from devhost.plugin.declaration import nearest_strategy_plugin
 from devhost.process.session import Watcher
 from devhost.scenario import Example, examples_of, parse_assignments, read_tool_setups
 from devhost.terminal.screen import on_ctrl_c, open_console
@@ -321,7 +321,7 @@ def _report(
             console.print(part)
     console.line()
     if options.as_json:
-        click.echo(json.dumps(json_report(summary, threshold, comparison), ensure_ascii=False, indent=2))
+        print_json(json_report(summary, threshold, comparison))
     if options.page is not None:
         options.page.write_text(render_evaluation(summary, threshold, comparison), encoding="utf-8", errors="replace")
         console.print(f"page: {options.page}", soft_wrap=True)

@@ -1,6 +1,5 @@
 """`devhost flow`: a whole chatflow or workflow on Dify's own engine, and the options of it."""
 
-import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
@@ -39,9 +38,8 @@ from devhost.hosting import (
 )
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import gist
-from devhost.options import FILE, PATH, argument, json_option, option, takes, trace_option
-from devhost.plugin.declaration import PluginDeclaration
-from devhost.plugin.nearest import nearest_strategy_plugin
+from devhost.options import FILE, PATH, argument, json_option, option, print_json, takes, trace_option
+from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
 from devhost.process.session import Stop, Watcher, Watchers
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import Example, examples_of, read_tool_setups
@@ -364,7 +362,7 @@ def run(
             view.abandon()
     if options.as_json:
         report = {**conversation_report([_report(each) for each in ended]), "notices": list(setup.notices)}
-        click.echo(json.dumps(report, ensure_ascii=False, indent=2))
+        print_json(report)
     _close(view, ended[-1])
     if len(judged := [each for each in ended if each.has_expectations]) > 1:
         view.sum_up(turns=len(judged), failed=sum(bool(each.failures) for each in judged))

@@ -1,6 +1,5 @@
 """`devhost record` and `devhost fork`, which take a traced run up again."""
 
-import json
 import os
 import tempfile
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from devhost.fork import Fork, ForkedModel, find_origin, round_lines
 from devhost.forking import ForkOptions
 from devhost.hosting import HostOptions, ModelOptions, started_host, traced
 from devhost.node.outputs.run import Run, report
-from devhost.options import FILE, option, takes, trace_argument
+from devhost.options import FILE, option, print_json, takes, trace_argument
 from devhost.page.page import refuse_to_destroy, write_page
 from devhost.process.session import Watchers
 from devhost.recording.case import recorded_case, refuse_to_overwrite, runs_of, write_case
@@ -111,7 +110,7 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
     found = ForkReport.of(Comparison.of(left, right), made, origin, model)
     if asked.as_json:
         printed = {**found.as_json(), "run": report(run, model.description, model.spent())}
-        click.echo(json.dumps(printed, ensure_ascii=False, indent=2))
+        print_json(printed)
     show_fork(found, console)
     if asked.page is not None:
         write_page(render_fork(found), asked.page, asked.trace, force=asked.force)

@@ -1,13 +1,13 @@
 """`devhost run` and `devhost chat`, and `--watch`, which repeats a command when a file changes."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING
 import click
 
 from devhost.chat import Chat
-from devhost.conversation import Conversation, Ended, conversation_report, play, refuse_alone
+from devhost.conversation import Conversation, Ended, Turns, conversation_report, play, refuse_alone
 from devhost.errors import HostError
 from devhost.home import devhost_command
+from devhost.host.host import Host
 from devhost.hosting import ModelOptions, NodeOptions, OtlpOptions, ScenarioOptions, started_host, traced
+from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import never_begun, report
-from devhost.options import json_option, option, takes, trace_option
-from devhost.process.session import Watchers
+from devhost.options import json_option, option, print_json, takes, trace_option
+from devhost.process.session import Watcher, Watchers
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import Scenario, refuse_misfit
 from devhost.terminal.chat_view import ChatView, read_json_lines, read_questions
@@ -214,8 +216,6 @@ def run(  # noqa: PLR0913, PLR0917 - one argument per group of options
     question = scenario.question(options.query)
     scenario.check(question, raw=node.raw)
     guesses = scenario.guesses(question, raw=node.raw)
-    notices = (*scenario.notices, *guesses)
-    strategy = scenario.strategy.identity.name
     choose = partial(models.choose, scenario.script)
     model = choose(question).description
     if model.scripted:
@@ -223,39 +223,56 @@ def run(  # noqa: PLR0913, PLR0917 - one argument per group of options
     follow_ups = scenario.follow_ups(question) if model.scripted and not options.alone else ()
     conversation = Conversation(scenario, conversation_id=str(uuid.uuid4()), raw=node.raw, strict=node.strict)
     turns = play(conversation, question, follow_ups, choose)
-
     view = RunView(open_console(stderr=options.as_json, color=shown.color), shown)
-    ended: list[Ended] = []
+    shown_turns = _ShownTurns(conversation, view, model, (*scenario.notices, *guesses), as_json=options.as_json)
     with (
         otlp.sending(options.trace) as kept,
         traced(kept, scenario, model, node.transport, command="run", query=question, guesses=guesses) as watcher,
     ):
-        facts = (scenario.name, scenario.description, strategy, model, question)
-        view.open(*facts, notices=notices, files=conversation.files_of(question))
+        shown_turns.open(question)
         storage, watchers = node.storage_beside(options.trace), Watchers(watcher, view.screen)
-        hosting = started_host(scenario, node, watchers, storage, options.trace)
+        shown_turns.play(turns, started_host(scenario, node, watchers, storage, options.trace), watcher)
+    last = shown_turns.ended[-1].run
+    return int(last.error is not None or (node.strict and any(turn.run.findings for turn in shown_turns.ended)))
+
+
+@dataclass
+class _ShownTurns:
+    """What a run shows of its conversation, turn by turn."""
+
+    conversation: Conversation
+    view: RunView
+    model: ModelDescription
+    notices: Sequence[str]
+    as_json: bool
+    ended: list[Ended] = field(default_factory=list, init=False)
+
+    def open(self, question: str) -> None:
+        scenario = self.conversation.scenario
+        facts = (scenario.name, scenario.description, scenario.strategy.identity.name, self.model, question)
+        self.view.open(*facts, notices=self.notices, files=self.conversation.files_of(question))
+
+    def play(self, turns: Turns, hosting: AbstractContextManager[Host], watcher: Watcher) -> None:
+        view = self.view
         try:
             with on_ctrl_c(view.show_how_far), hosting as host, on_ctrl_c(view.show_how_far):
                 view.begin_answer()
                 for turn in turns(host, view.show):
                     watcher.remark(turn.remark)
-                    ended.append(turn)
+                    self.ended.append(turn)
                     if turn.next_question is not None:
                         view.close(turn.run, turn.remark)
-                        view.go_on(turn.next_question, conversation.files_of(turn.next_question))
+                        view.go_on(turn.next_question, self.conversation.files_of(turn.next_question))
         except HostError as error:
-            if options.as_json:
-                lost = report(never_begun(strategy, error), model)
-                _print_json(conversation_report([*(turn.report for turn in ended), lost]), notices)
+            never = never_begun(self.conversation.scenario.strategy.identity.name, error)
+            self._print(report(never, self.model))
             raise
         finally:
             view.abandon()
-        last = ended[-1]
-        if options.as_json:
-            _print_json(conversation_report([turn.report for turn in ended]), notices)
-        view.close(last.run, last.remark)
-    return int(last.run.error is not None or (node.strict and any(turn.run.findings for turn in ended)))
+        self._print()
+        view.close(self.ended[-1].run, self.ended[-1].remark)
 
-
-def _print_json(value: JsonObject, notices: Sequence[str]) -> None:
-    click.echo(json.dumps({**value, "notices": list(notices)}, ensure_ascii=False, indent=2))
+    def _print(self, *lost: JsonObject) -> None:
+        if self.as_json:
+            reports = [*(turn.report for turn in self.ended), *lost]
+            print_json({**conversation_report(reports), "notices": list(self.notices)})

@@ -1,16 +1,14 @@
 """`devhost tool`: calls one tool of a tool plugin, or lists what there is."""
 
-import json
 import os
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
 from devhost.direct import AskedTool, Found, ToolOutcome, ask, call_directly, find_tool, tools_of
-from devhost.errors import HostError, ParameterError
+from devhost.errors import HostError
 from devhost.files import FileServer, LocalFile, run_folder
 from devhost.host.backwards import BackwardsCalls
 from devhost.hosting import BASE_URL, KEY, HostOptions, ModelOptions, credential_option, tool_traced, unvalidated_option
@@ -24,6 +22,7 @@ from devhost.options import (
     color_option,
     json_option,
     option,
+    print_json,
     takes,
     trace_option,
     traceback_option,
@@ -31,8 +30,7 @@ from devhost.options import (
 from devhost.overview import tool_lines
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.session import Watcher, Watchers
-from devhost.protocol.wire import JsonObject
-from devhost.scenario import read_credentials
+from devhost.scenario import pairs, read_credentials
 from devhost.terminal.run_view import ToolView
 from devhost.terminal.screen import Screen, ViewOptions, on_ctrl_c, open_console
 from devhost.text import Secrets, real_path
@@ -44,14 +42,6 @@ def tool_model(options: ModelOptions) -> ModelBackend:
     configured = any(os.environ.get(name, "").strip() for name in (KEY, BASE_URL))
     asks_for_one = options != ModelOptions(scripted=options.scripted)
     return options.choose(None, "") if asks_for_one or (configured and not options.scripted) else NoModel()
-
-
-def assignments(given: tuple[str, ...], option: str) -> Iterator[tuple[str, str]]:
-    for assignment in given:
-        key, equals, text = assignment.partition("=")
-        if not equals or not key:
-            raise ParameterError(f"{option} {key!r} is not KEY=VALUE")
-        yield key, text
 
 
 def given_file(text: str, limits: HostLimits) -> tuple[str, LocalFile]:
@@ -113,7 +103,7 @@ def tool(options: ToolOptions, models: ModelOptions, hosting: HostOptions) -> in
     view = ToolView(console, ViewOptions(traceback=options.traceback), Screen(console))
     with run_folder("tool", options.trace) as folder, FileServer(ToolFileStore(folder)) as server:
         given = [given_file(text, hosting.limits) for text in options.files]
-        asked = ask(found, dict(assignments(options.arguments, "--arg")), given, credential_texts, server)
+        asked = ask(found, dict(pairs(options.arguments, "--arg")), given, credential_texts, server)
         asked = replace(asked, setup=replace(asked.setup, is_validated=not options.unvalidated))
         secrets = Secrets(asked.setup.secrets)
         view.open(_name(found), secrets.masked(asked.parameters), model.description, asked.setup.notices)
@@ -132,16 +122,12 @@ def tool(options: ToolOptions, models: ModelOptions, hosting: HostOptions) -> in
                 outcome = _called(asked, calls, server.store, hosting, view, watcher=watcher)
         except HostError as error:
             if options.as_json:
-                _print_json({**sent, **ToolOutcome(error=RunError(type(error).__name__, str(error))).report()})
+                print_json({**sent, **ToolOutcome(error=RunError(type(error).__name__, str(error))).report()})
             raise
     view.close(outcome)
     if options.as_json:
-        _print_json({**sent, **outcome.report()})
+        print_json({**sent, **outcome.report()})
     return int(bool(outcome.error or (hosting.strict and outcome.findings)))
-
-
-def _print_json(value: JsonObject) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 class _Collected(Watcher):

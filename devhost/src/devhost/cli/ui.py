@@ -9,7 +9,7 @@ import click
 
 from devhost.errors import ConsoleError
 from devhost.options import DIRECTORY, option, takes
-from devhost.plugin.nearest import plugin_in
+from devhost.plugin.declaration import plugin_in
 from devhost.words import examples
 
 

@@ -27,8 +27,7 @@ from devhost.fork import Origin, find_origin, gist, rounds
 from devhost.forking import ForkOptions
 from devhost.host.host import find_strategy
 from devhost.limits import HostLimits
-from devhost.plugin.declaration import PluginDeclaration
-from devhost.plugin.nearest import nearest_strategy_plugin
+from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
 from devhost.recording.case import runs_of
 from devhost.trace.lines import read_trace
 

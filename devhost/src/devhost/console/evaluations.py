@@ -16,7 +16,7 @@ from devhost.errors import HostError, SuiteError
 from devhost.evaluation.results import Cell, Comparison, Evaluation, GrowingResults, Summary, compared, previous_of
 from devhost.evaluation.suite import Suite
 from devhost.golang import well_formed
-from devhost.plugin.nearest import nearest_strategy_plugin
+from devhost.plugin.declaration import nearest_strategy_plugin
 from devhost.scenario import examples_of
 
 # The files of cases that the console knows of.

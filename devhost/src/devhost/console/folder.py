@@ -12,7 +12,7 @@ from rich.text import Text
 
 from devhost.console.setup import SETUP, Setup, is_name
 from devhost.errors import ConsoleError, UnknownRunError
-from devhost.plugin.nearest import MANIFEST
+from devhost.plugin.declaration import MANIFEST
 from devhost.terminal.tables import printable
 from devhost.text import open_file
 from devhost.trace.lines import is_written

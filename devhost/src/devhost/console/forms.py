@@ -9,8 +9,7 @@ from devhost.console.folder import refusal
 from devhost.console.setup import QUESTION, TYPED, Setup, Values, assignments, model_options, paths_in
 from devhost.errors import HostError
 from devhost.hosting import BASE_URL, KEY, ModelOptions
-from devhost.plugin.declaration import Strategy
-from devhost.plugin.keys import Parameter
+from devhost.plugin.declaration import Parameter, Strategy
 from devhost.scenario import PICKED
 from devhost.text import typed_json, validator_of
 

@@ -43,8 +43,7 @@ from devhost.hosting import ScenarioOptions
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import Script
 from devhost.plugin.credentials import environment_name
-from devhost.plugin.declaration import PluginDeclaration
-from devhost.plugin.nearest import nearest_strategy_plugin
+from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
 from devhost.scenario import SCENARIOS, Scenario, examples_of, refuse_misfit, typed_settings
 from devhost.scenario import SCRIPT as DEFAULT_SCRIPT
 

@@ -19,8 +19,8 @@ from devhost.evaluation.expected import (
     Texts,
 )
 from devhost.models.backend import ModelBackend, ModelCallError, model_answer
-from devhost.node.messages import ThoughtSpans
 from devhost.node.outputs.run import Run
+from devhost.node.texts import ThoughtSpans
 from devhost.protocol import structs
 
 

@@ -16,8 +16,7 @@ from devhost.node.parameters import (
     meant_tool,
     resolved,
 )
-from devhost.plugin.declaration import PluginDeclaration, Strategy
-from devhost.plugin.keys import Parameter
+from devhost.plugin.declaration import Parameter, PluginDeclaration, Strategy
 from devhost.protocol.wire import JsonObject
 
 # Which tools the nodes of a flow name, and which of them no given plugin has.

@@ -25,7 +25,7 @@ from devhost.models.backend import (
 )
 from devhost.node.outputs.outputs import Finding, spent
 from devhost.node.outputs.run import CallsMade
-from devhost.plugin.keys import Manifest, Permission
+from devhost.plugin.declaration import Manifest, Permission
 from devhost.process.session import Session
 from devhost.protocol import structs
 from devhost.protocol.failures import API, CLOSED, LONGEST_CHUNK, ApiCallError, ApiFault, ApiStalledError

@@ -209,49 +209,6 @@ def _cut(text: str, most_bytes: int) -> str:
     return text.encode()[:most_bytes].decode(errors="ignore")
 
 
-# Splits a streamed answer into thoughts and speech, wherever chunk borders cut the tags. The tags themselves are kept
-# among the thoughts for a view without colours, where they alone show that a block is closed.
-
-type Span = tuple[bool, str]
-_TAG = re.compile(r"</?think>")
-_TAGS = ("<think>", "</think>")
-
-
-class ThoughtSpans:
-    def __init__(self, *, keep_tags: bool = False) -> None:
-        self._keep_tags = keep_tags
-        self._thinking = False
-        self._waiting = ""
-
-    def feed(self, text: str) -> Iterator[Span]:
-        text = self._waiting + text
-        cut = len(text) - possible_tag(text)
-        ready, self._waiting = text[:cut], text[cut:]
-        start = 0
-        for tag in _TAG.finditer(ready):
-            yield from self._span(ready[start : tag.start()])
-            self._thinking = tag.group() == "<think>"
-            if self._keep_tags:
-                yield True, tag.group()
-            start = tag.end()
-        yield from self._span(ready[start:])
-
-    def finish(self) -> Iterator[Span]:
-        yield from self._span(self._waiting)
-        self._waiting = ""
-
-    def _span(self, text: str) -> Iterator[Span]:
-        if text:
-            yield self._thinking, text
-
-
-def possible_tag(text: str) -> int:
-    """How many characters at the end may be the beginning of a tag."""
-    start = text.rfind("<")
-    tail = text[start:] if start >= 0 else ""
-    return len(tail) if any(tag.startswith(tail) and tag != tail for tag in _TAGS) else 0
-
-
 # Dify's store of tool files, as a directory: bytes go in, a `/files/tools/<id>.<ext>` link and its meta come out.
 
 _LINK = re.compile(r"/files/tools/([0-9a-zA-Z-]+)")
@@ -337,85 +294,6 @@ class ToolFileStore:
     def remove(self) -> None:
         if self._temporary:
             shutil.rmtree(self.directory)
-
-
-# What Dify's page gets during a run: text in events, with repaired think tags. Newer Dify (its own `think_tags.py`,
-# September 2026) repairs tags and counts every tag, quoted ones too; an older one passes text on as it was said.
-
-EVENT_CHARACTERS = 64
-OPENING, CLOSING = "<think>", "</think>"
-_EITHER_TAG = re.compile(f"{OPENING}|{CLOSING}")
-
-
-class NodeText:
-    def __init__(self) -> None:
-        self.repairs: list[str] = []
-        """The kinds of message before which a thought was closed; the end of the text is not among them."""
-        self._said: list[str] = []
-        self._passed: list[str] = []
-        self._open = False
-        self._waiting = ""
-
-    @property
-    def said(self) -> str:
-        """The text as the strategy sent it, and as an older Dify stores it."""
-        return "".join(self._said)
-
-    @property
-    def passed(self) -> str:
-        """All text so far: what was passed on, and what still waits."""
-        return "".join([*self._passed, self._waiting])
-
-    def take(self, message: Message) -> Iterator[Message]:
-        match message.type:
-            case "text":
-                yield from self._feed(message.text)
-            case "link":
-                yield from self._interrupt("a link")
-                yield from self._feed(f"Link: {message.text}\n")
-            case "log":
-                yield from self._interrupt("a log")
-                yield message
-            case _:
-                yield message
-
-    def finish(self) -> Iterator[Message]:
-        yield from self._flush()
-        yield from self._close()
-
-    def _feed(self, text: str) -> Iterator[Message]:
-        """A tail that may become a tag waits for the next piece."""
-        self._said.append(text)
-        text = self._waiting + text
-        cut = len(text) - possible_tag(text)
-        ready, self._waiting = text[:cut], text[cut:]
-        yield from self._pass_on(_EITHER_TAG.sub(self._repaired, ready))
-
-    def _repaired(self, tag: re.Match[str]) -> str:
-        was_open, self._open = self._open, tag.group() == OPENING
-        if not (was_open and self._open):
-            return tag.group()
-        self.repairs.append(f"another {OPENING}")
-        return CLOSING + OPENING
-
-    def _interrupt(self, by: str) -> Iterator[Message]:
-        yield from self._flush()
-        if self._open:
-            self.repairs.append(by)
-        yield from self._close()
-
-    def _flush(self) -> Iterator[Message]:
-        waiting, self._waiting = self._waiting, ""
-        yield from self._pass_on(waiting)
-
-    def _close(self) -> Iterator[Message]:
-        was_open, self._open = self._open, False
-        yield from self._pass_on(CLOSING if was_open else "")
-
-    def _pass_on(self, text: str) -> Iterator[Message]:
-        self._passed.append(text)
-        for start in range(0, len(text), EVENT_CHARACTERS):
-            yield Message("text", {"text": text[start : start + EVENT_CHARACTERS]})
 
 
 # The first step for every message of a tool or a strategy in Dify: bytes become tool files, files become links. One

@@ -8,7 +8,7 @@ from typing import Self
 
 from devhost.errors import NodeParameterError, ParameterError, about
 from devhost.plugin.casting import FILE_IDENTITY, PLUGIN_FILE, cast_parameter, cast_parameters, is_file
-from devhost.plugin.keys import FILES, Parameter
+from devhost.plugin.declaration import FILES, Parameter
 from devhost.protocol.wire import JsonObject
 from devhost.text import typed_json
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any, Literal
 
-from devhost.node.messages import ThoughtSpans
 from devhost.node.outputs.run import plugin_error
+from devhost.node.texts import ThoughtSpans
 from devhost.protocol.wire import JsonObject
 from devhost.trace.runs import Call, TracedRun, WrittenCall, written_calls
 from devhost.trace.timeline import Span

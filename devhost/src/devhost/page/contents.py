@@ -17,7 +17,7 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup
 
-from devhost.node.messages import ThoughtSpans
+from devhost.node.texts import ThoughtSpans
 from devhost.page.calls import tool_call
 from devhost.protocol.wire import JsonObject
 from devhost.trace.lines import PrintedLine

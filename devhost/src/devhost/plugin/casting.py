@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeGuard
 
 from devhost.errors import NodeParameterError, about
-from devhost.plugin.keys import Parameter
+from devhost.plugin.declaration import Parameter
 from devhost.protocol.wire import JsonObject
 from devhost.text import TRUE, reads_as_switch
 

@@ -23,8 +23,7 @@ from devhost.plugin.contents import (
     secret_problems,
     size_problems,
 )
-from devhost.plugin.keys import as_sent
-from devhost.plugin.nearest import plugin_in
+from devhost.plugin.declaration import MANIFEST, as_sent, plugin_in
 from devhost.plugin.problems import Level, Problem, rule_of
 from devhost.plugin.rules import LOST, faults, marketplace_problems
 from devhost.text import load_yaml
@@ -56,7 +55,7 @@ def check_plugin(directory: Path, accepted: Collection[str] = ()) -> Checked:
     """
     contents = Contents.of(plugin_in(directory))
     declarations = Declarations(contents)
-    manifest = declarations.read(MANIFEST_FILE)
+    manifest = declarations.read(MANIFEST)
     problems = (
         *declarations.problems(manifest),
         *entrypoint_problems(contents, manifest),
@@ -95,7 +94,6 @@ def _with_accepted(problems: tuple[Problem, ...], contents: Contents, accepted: 
 
 # The declarations of a plugin: its manifest, its providers and their parts.
 
-MANIFEST_FILE = "manifest.yaml"
 ASSETS = "_assets"
 TEMPLATE_ICON = b"DIFY_MARKETPLACE_TEMPLATE_ICON"
 """Begins the mark in the icon of Dify's template for new plugins."""
@@ -118,15 +116,13 @@ class Declarations:
 
     def problems(self, manifest: dict[str, Any]) -> Iterator[Problem]:
         kinds = kinds_of(manifest)
-        yield from self._faults("manifest", manifest, "", [(MANIFEST_FILE, manifest)])
-        yield from self._icons(MANIFEST_FILE, manifest)
+        yield from self._faults("manifest", manifest, "", [(MANIFEST, manifest)])
+        yield from self._icons(MANIFEST, manifest)
         others = [kind for kind in ("tools", *ELSEWHERE) if kinds.get(kind)]
         if kinds.get("agent_strategies") and others:
-            yield Problem(
-                "kinds", MANIFEST_FILE, "plugins", f"agent_strategies share a plugin with {', '.join(others)}"
-            )
+            yield Problem("kinds", MANIFEST, "plugins", f"agent_strategies share a plugin with {', '.join(others)}")
         if not any(kinds.get(kind) for kind in (*CHILDREN, *ELSEWHERE)):
-            yield Problem("kinds", MANIFEST_FILE, "plugins", "the plugin declares nothing")
+            yield Problem("kinds", MANIFEST, "plugins", "the plugin declares nothing")
         for kind in CHILDREN:
             for path in _paths(kinds.get(kind)):
                 yield from self._provider(kind, path)

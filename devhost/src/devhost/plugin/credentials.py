@@ -6,34 +6,11 @@ that names what there is, and never a value.
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
-
-from pydantic import BaseModel, ConfigDict
 
 from devhost.errors import ParameterError, about
-from devhost.plugin.keys import CredentialType
+from devhost.plugin.declaration import CredentialField
 from devhost.protocol.wire import JsonObject
 from devhost.text import TRUE, reads_as_switch, typed_json
-
-
-class _Declared(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
-
-
-class CredentialOption(_Declared):
-    value: str
-
-
-class CredentialField(_Declared):
-    type: CredentialType
-    required: bool = False
-    default: Any = None
-    options: tuple[CredentialOption, ...] | None = None
-
-    @property
-    def is_secret(self) -> bool:
-        return self.type == "secret-input"
-
 
 type CredentialFields = Mapping[str, CredentialField]
 

@@ -1,21 +1,194 @@
-"""A plugin directory as data: manifest.yaml → provider YAML → strategy and tool YAMLs.
+"""A plugin's folder as data: manifest.yaml → provider YAML → strategy and tool YAMLs.
 
 Reads YAML only, never the plugin's code. Errors name the file and the key. Keys that devhost does not need are
 ignored, as Dify ignores keys that it does not know.
 """
 
-from collections.abc import Mapping
+import datetime as dt
+import os
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from devhost.errors import DeclarationError
-from devhost.plugin.credentials import CredentialField
-from devhost.plugin.keys import Declared, I18n, Manifest, Parameter, ToolParameter, as_sent
-from devhost.plugin.nearest import plugin_in
+from devhost.errors import DeclarationError, ParameterError
 from devhost.text import describe, load_yaml, real_path
+
+type CredentialType = Literal[
+    "secret-input", "text-input", "select", "boolean", "model-selector", "app-selector", "array[tools]"
+]
+type _PlainType = Literal["string", "number", "boolean", "checkbox", "select", "dynamic-select", "secret-input", "any"]
+type _FileType = Literal["file", "files", "system-files"]
+type _OtherType = Literal["object", "array", "date", "date-range", "model-selector", "app-selector"]
+FILES = frozenset(get_args(_FileType.__value__))
+"""The types of parameters that hold files."""
+type ToolParameterType = Literal[_PlainType, _FileType, _OtherType]
+type ToolParameterForm = Literal["schema", "form", "llm"]
+
+
+def as_sent(value: Any) -> Any:  # noqa: ANN401 - YAML of any shape
+    """As the SDK writes it as JSON: without nulls, a time as a text, an option's value as a text."""
+    match value:
+        case dict():
+            sent = {str(key): as_sent(item) for key, item in value.items() if item is not None}
+            if set(sent) <= {"value", "label", "icon", "show_on"} and isinstance(sent.get("value"), bool | int | float):
+                sent["value"] = str(sent["value"])
+            return sent
+        case list():
+            return [as_sent(item) for item in value]
+        case dt.date():  # also one with a time
+            return value.isoformat()
+        case _:
+            return value
+
+
+# What all declared values have in common, and a text in the languages of Dify.
+
+
+class Declared(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+
+
+class I18n(Declared):
+    """Dify fills a language that is missing with English."""
+
+    en_US: str  # noqa: N815 - the key in the YAML
+    zh_Hans: str = ""  # noqa: N815
+    ja_JP: str = ""  # noqa: N815
+    pt_BR: str = ""  # noqa: N815
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, value: object) -> object:
+        if isinstance(value, dict):
+            return {language: value.get(language) or value.get("en_US") for language in cls.model_fields}
+        return value
+
+
+# manifest.yaml: what a plugin is, what it may ask for, and the paths of its other files.
+
+
+class _Access(Declared):
+    enabled: bool = False
+
+
+class _ModelAccess(_Access):
+    llm: bool = False
+    text_embedding: bool = False
+    rerank: bool = False
+    tts: bool = False
+    speech2text: bool = False
+    moderation: bool = False
+
+
+class _StorageAccess(_Access):
+    size: int | None = None
+    """In bytes."""
+
+
+class Permission(Declared):
+    """What the plugin may ask the host for; the daemon refuses the rest."""
+
+    tool: _Access = _Access()
+    model: _ModelAccess = _ModelAccess()
+    node: _Access = _Access()
+    app: _Access = _Access()
+    storage: _StorageAccess = _StorageAccess()
+
+    def allows(self, access: str) -> bool:
+        """`access` is a key of resource.permission or of its model; the empty one is always allowed."""
+        if access in _ModelAccess.model_fields:
+            return self.model.enabled and bool(getattr(self.model, access))
+        return not access or bool(getattr(self, access).enabled)
+
+
+class _Resource(Declared):
+    permission: Permission = Permission()
+
+
+class _Runner(Declared):
+    entrypoint: str
+
+
+class _Meta(Declared):
+    version: str
+    runner: _Runner
+
+
+class _Plugins(Declared):
+    agent_strategies: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+
+
+class Manifest(Declared):
+    author: str
+    name: str
+    version: str
+    resource: _Resource = _Resource()
+    plugins: _Plugins
+    meta: _Meta
+
+
+# The parameters of strategies and tools.
+
+
+class Option(Declared):
+    value: str
+    """YAML reads an unquoted number or yes as another type; Dify turns it into a text."""
+    label: I18n
+
+
+class Parameter(Declared):
+    """A parameter of a strategy or of a tool; `form` and the descriptions are a tool's only."""
+
+    name: str
+    label: I18n
+    type: str
+    required: bool = False
+    multiple: bool = False
+    """Of a select: its value is a list of options."""
+    default: Any = None
+    min: int | float | None = None
+    max: int | float | None = None
+    precision: int | None = None
+    options: tuple[Option, ...] = ()
+    scope: str | None = None
+    auto_generate: dict[str, Any] | None = None
+    template: dict[str, Any] | None = None
+    placeholder: I18n | None = None
+    help: I18n | None = None
+    human_description: I18n | None = None
+    form: str | None = None
+    llm_description: str | None = None
+
+
+class ToolParameter(Parameter):
+    type: ToolParameterType
+    form: ToolParameterForm
+    human_description: I18n
+
+
+# The credentials of a tool provider.
+
+
+class CredentialOption(Declared):
+    value: str
+
+
+class CredentialField(Declared):
+    type: CredentialType
+    required: bool = False
+    default: Any = None
+    options: tuple[CredentialOption, ...] | None = None
+
+    @property
+    def is_secret(self) -> bool:
+        return self.type == "secret-input"
+
+
+# Providers with their strategies and tools, and the plugin that declares them.
 
 
 class Identity(Declared):
@@ -86,7 +259,7 @@ class PluginDeclaration(Declared):
     @classmethod
     def read(cls, directory: Path) -> Self:
         directory = plugin_in(real_path(directory))
-        manifest = _read(directory, "manifest.yaml", Manifest)
+        manifest = _read(directory, MANIFEST, Manifest)
         return cls(
             directory=directory,
             manifest=manifest,
@@ -128,3 +301,63 @@ def _read[T: BaseModel](
         return kind.model_validate(data)
     except ValidationError as error:
         raise DeclarationError(f"{file}: {describe(error)}") from error
+
+
+# The plugin that a person works on: in the folder that was named, or the nearest one above a folder.
+
+MANIFEST = "manifest.yaml"
+FOLDER = "DEVHOST_PLUGIN"
+"""A variable of the environment: the plugin's folder, in place of the current one."""
+
+
+def _here() -> Path:
+    return Path(os.environ.get(FOLDER, "").strip() or ".")
+
+
+def plugin_in(folder: Path) -> Path:
+    """The folder; DeclarationError if it has no manifest."""
+    if not (folder / MANIFEST).is_file():
+        raise DeclarationError(f"{folder} is not a plugin: {MANIFEST} is missing")
+    return folder
+
+
+def nearest_strategy_plugin(start: Path | None = None) -> Path:
+    """The nearest folder whose manifest.yaml names agent strategies; ParameterError without one.
+
+    `start` itself or a folder above it; by default $DEVHOST_PLUGIN, or else the current folder.
+    Other plugins and files that only have the same name are passed over.
+    """
+    start, invalid = start or _here(), list[str]()
+    found = next((folder for folder, plugins in _plugins(start, invalid) if plugins.get("agent_strategies")), None)
+    if found is None:
+        raise ParameterError(
+            f"no strategy plugin was found: neither {start.resolve()} nor a folder above it has a {MANIFEST} with "
+            f"agent_strategies. Give --plugin DIR, set {FOLDER}, or run devhost in the plugin's folder"
+            f"{''.join(invalid)}"
+        )
+    return found
+
+
+def nearest_plugin(start: Path | None = None) -> Path:
+    """As `nearest_strategy_plugin`, with the manifest of any plugin."""
+    start = start or _here()
+    found = next((folder for folder, _ in _plugins(start, [])), None)
+    if found is None:
+        raise ParameterError(
+            f"no plugin was found: neither {start.resolve()} nor a folder above it has a plugin's {MANIFEST}. "
+            f"Name the plugin's folder, set {FOLDER}, or run devhost in it"
+        )
+    return found
+
+
+def _plugins(start: Path, invalid: list[str]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Each plugin's folder, from `start` up, with what it provides; `invalid` gets what was wrong with a manifest."""
+    for folder in (start.resolve(), *start.resolve().parents):
+        if (folder / MANIFEST).is_file():
+            try:
+                plugins = load_yaml(folder / MANIFEST).get("plugins")
+            except DeclarationError as error:
+                invalid.append(f"; {error}")
+                continue
+            if isinstance(plugins, dict):
+                yield folder, plugins

@@ -9,8 +9,7 @@ import binascii
 from typing import Any
 
 from devhost.errors import RegistrationError
-from devhost.plugin.declaration import PluginDeclaration, StrategyProvider
-from devhost.plugin.keys import Manifest, as_sent
+from devhost.plugin.declaration import Manifest, PluginDeclaration, StrategyProvider, as_sent
 from devhost.plugin.rules import check
 from devhost.protocol.wire import JsonObject
 

@@ -31,7 +31,7 @@ from rapidfuzz.fuzz import ratio
 from rapidfuzz.process import extractOne
 
 from devhost.errors import RegistrationError
-from devhost.plugin.keys import FILES, CredentialType, ToolParameterForm, ToolParameterType
+from devhost.plugin.declaration import FILES, CredentialType, ToolParameterForm, ToolParameterType
 from devhost.plugin.problems import LANGUAGES, Fault, Problem
 from devhost.protocol.wire import JsonObject
 from devhost.text import describe

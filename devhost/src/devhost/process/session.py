@@ -182,36 +182,13 @@ class Watchers(Watcher):
     """Tells each of several."""
 
     def __init__(self, *watchers: Watcher) -> None:
-        self._watchers = watchers
+        def telling(name: str) -> Callable[..., None]:
+            def tell(*told: object, **by_name: object) -> None:
+                for watcher in watchers:
+                    getattr(watcher, name)(*told, **by_name)
 
-    def crossed(self, side: Side, plugin: str, message: JsonObject) -> None:
-        for watcher in self._watchers:
-            watcher.crossed(side, plugin, message)
+            return tell
 
-    def starting(self, plugins: Sequence[str]) -> None:
-        for watcher in self._watchers:
-            watcher.starting(plugins)
-
-    def printed(self, plugin: str, text: str, *, exact: bool) -> None:
-        for watcher in self._watchers:
-            watcher.printed(plugin, text, exact=exact)
-
-    def failed(self, tool: str, error: RunError) -> None:
-        for watcher in self._watchers:
-            watcher.failed(tool, error)
-
-    def serving(self, session_id: str, request_id: str) -> None:
-        for watcher in self._watchers:
-            watcher.serving(session_id, request_id)
-
-    def ended(self, session_id: str, run: Run, model: ModelDescription) -> None:
-        for watcher in self._watchers:
-            watcher.ended(session_id, run, model)
-
-    def notice(self, sentence: str) -> None:
-        for watcher in self._watchers:
-            watcher.notice(sentence)
-
-    def remark(self, sentence: str) -> None:
-        for watcher in self._watchers:
-            watcher.remark(sentence)
+        for name in vars(Watcher).keys() - vars(object).keys():
+            if not name.startswith("__"):
+                setattr(self, name, telling(name))

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from devhost.errors import InvocationError, RefusedCallError, RunFailure, RunTimeoutError
-from devhost.golang import Json, NumberRangeError, marshalled, number, remarshalled, shown, well_formed
+from devhost.golang import Json, NumberRangeError, marshalled, number, remarshalled, well_formed
 from devhost.protocol.wire import MESSAGE_TYPES, JsonObject
 
-# The structs. A kind of field is a Go type, `[kind]` for a slice, or a struct. Before a Go type, `!` means that the
-# daemon requires a value, `?` that an empty field is not written, and `*` a pointer, whose zero value is null.
-# `raw` is json.RawMessage, `price` a decimal, and `content` a text or a list of parts.
+# The structs. A kind of field is a Go type, `[kind]` for a slice, a struct, or a choice of texts. `raw` is
+# json.RawMessage, `price` a decimal, and `content` a text or a list of parts. Before a Go type, `*` means a pointer,
+# whose zero value is null. Before a key, `!` means that the daemon requires a value, and `?` that null is not written.
 
 type Kind = str | list[Kind] | Choice | Struct
 type Keys = dict[str, Kind]
@@ -23,7 +23,7 @@ type Keys = dict[str, Kind]
 
 @dataclass(frozen=True)
 class Choice:
-    """A required text, which the validator `tag` restricts."""
+    """A text that the validator `tag` restricts."""
 
     tag: str
     allowed: frozenset[str]
@@ -34,99 +34,85 @@ class Field:
     kind: Kind
     within: str
     """The embedded struct that has it, for messages."""
-    required: bool = False
-    unwritten: bool = False
-    """If it is empty."""
+    required: bool
+    unwritten: bool
+    """If it is null."""
 
 
 class Struct:
-    def __init__(
-        self, name: str, *parts: Keys | tuple[str, Keys], nullable: bool = False, omitted: bool = False
-    ) -> None:
-        """A part is an embedded struct's fields with its name, or fields of its own.
+    def __init__(self, name: str, *parts: Keys | tuple[str, Keys], nullable: bool = False) -> None:
+        """A part is an embedded struct's fields with its name, or fields of its own. A `nullable` one is a pointer.
 
-        A `nullable` one is a pointer, and an `omitted` one is not written if it is null.
         `name`: with its Go package, where a message about the whole value has it.
         """
-        self.name, self.nullable, self.omitted = name, nullable or omitted, omitted
+        self.name, self.nullable = name, nullable
         self.short_name = name.rpartition(".")[2]
         named = [part if isinstance(part, tuple) else ("", part) for part in parts]
-        self.fields = {key: _field(kind, within) for within, keys in named for key, kind in keys.items()}
-
-
-def _field(kind: Kind, within: str) -> Field:
-    if isinstance(kind, str):
-        return Field(kind.lstrip("!?"), within, kind.startswith("!"), kind.startswith("?"))
-    return Field(kind, within, isinstance(kind, Choice), isinstance(kind, Struct) and kind.omitted)
+        self.fields = {
+            key.lstrip("!?"): Field(kind, within, key.startswith("!"), key.startswith("?"))
+            for within, keys in named
+            for key, kind in keys.items()
+        }
 
 
 _FUNCTION = Struct("", {"name": "string", "arguments": "string"})
 _CALL = Struct("", {"id": "string", "type": "string", "function": _FUNCTION})
-_PROMPT = Struct(
-    "",
-    {"role": "string", "content": "any", "name": "string", "tool_calls": [_CALL]},
-    {"tool_call_id": "string", "opaque_body": "?raw"},
-)
-_TOOL = Struct("", {"name": "!string", "description": "string", "parameters": "map"})
+_OF_ANY_MESSAGE: Keys = {"name": "string", "tool_calls": [_CALL], "tool_call_id": "string", "?opaque_body": "raw"}
+_PROMPT = Struct("", {"role": "string", "content": "any"}, _OF_ANY_MESSAGE)
+_TOOL = Struct("", {"!name": "string", "description": "string", "parameters": "map"})
 _LLM_PARTS: tuple[tuple[str, Keys], ...] = (
-    ("BaseRequestInvokeModel", {"provider": "!string", "model": "!string"}),
+    ("BaseRequestInvokeModel", {"!provider": "string", "!model": "string"}),
     (
         "InvokeLLMSchema",
         {
-            "mode": "!string",
+            "!mode": "string",
             "completion_params": "map",
             "prompt_messages": [_PROMPT],
             "tools": [_TOOL],
-            "tool_choice": Struct("", {"mode": "string", "name": "?*string"}, omitted=True),
+            "?tool_choice": Struct("", {"mode": "string", "?name": "*string"}, nullable=True),
             "stop": ["string"],
             "stream": "bool",
         },
     ),
 )
 LLM = Struct("InvokeLLMRequest", *_LLM_PARTS)
-STRUCTURED = Struct("InvokeLLMWithStructuredOutputRequest", *_LLM_PARTS, {"structured_output_schema": "!map"})
+STRUCTURED = Struct("InvokeLLMWithStructuredOutputRequest", *_LLM_PARTS, {"!structured_output_schema": "map"})
 TOOL = Struct(
     "InvokeToolRequest",
-    {"tool_type": Choice("tool_type", frozenset({"builtin", "workflow", "api", "mcp"}))},
+    {"!tool_type": Choice("tool_type", frozenset({"builtin", "workflow", "api", "mcp"}))},
     (
         "InvokeToolSchema",
-        {"credential_id": "string", "provider": "!string", "tool": "!string", "tool_parameters": "map"},
+        {"credential_id": "string", "!provider": "string", "!tool": "string", "tool_parameters": "map"},
     ),
 )
-SUMMARY = Struct("InvokeSummaryRequest", ("InvokeSummarySchema", {"text": "!string", "instruction": "!string"}))
+SUMMARY = Struct("InvokeSummaryRequest", ("InvokeSummarySchema", {"!text": "string", "!instruction": "string"}))
 STORAGE = Struct(
     "InvokeStorageRequest",
-    {"opt": Choice("storage_opt", frozenset({"get", "set", "del", "exist"})), "key": "!string", "value": "string"},
+    {"!opt": Choice("storage_opt", frozenset({"get", "set", "del", "exist"})), "!key": "string", "value": "string"},
 )
-UPLOAD = Struct("UploadFileRequest", {"filename": "!string", "mimetype": "!string"})
+UPLOAD = Struct("UploadFileRequest", {"!filename": "string", "!mimetype": "string"})
 
 _TEXTS = ("type", "base64_data", "url", "data", "encode_format", "format", "mime_type", "detail", "filename")
 _PART = Struct("PromptMessageContent", dict.fromkeys(_TEXTS, "string"))
-_MESSAGE = Struct(
-    "",
-    {"role": "!string", "content": "!content", "name": "string", "tool_calls": [_CALL]},
-    {"tool_call_id": "string", "opaque_body": "?raw"},
-)
+_MESSAGE = Struct("", {"!role": "string", "!content": "content"}, _OF_ANY_MESSAGE)
 _USAGE = Struct(
     "LLMUsage",
-    {"prompt_tokens": "!*int", "prompt_unit_price": "price", "prompt_price_unit": "price", "prompt_price": "price"},
-    {"completion_tokens": "!*int", "completion_unit_price": "price", "completion_price_unit": "price"},
-    {"completion_price": "price", "total_tokens": "!*int", "total_price": "price"},
-    {"currency": "!*string", "latency": "!*float64"},
+    {"!prompt_tokens": "*int", "prompt_unit_price": "price", "prompt_price_unit": "price", "prompt_price": "price"},
+    {"!completion_tokens": "*int", "completion_unit_price": "price", "completion_price_unit": "price"},
+    {"completion_price": "price", "!total_tokens": "*int", "total_price": "price"},
+    {"!currency": "*string", "!latency": "*float64"},
     nullable=True,
 )
 _DELTA = Struct(
-    "LLMResultChunkDelta", {"index": "!*int", "message": _MESSAGE, "usage": _USAGE, "finish_reason": "*string"}
+    "LLMResultChunkDelta", {"!index": "*int", "message": _MESSAGE, "usage": _USAGE, "finish_reason": "*string"}
 )
-_CHUNK: Keys = {"model": "!string", "system_fingerprint": "string", "delta": _DELTA}
+_CHUNK: Keys = {"!model": "string", "system_fingerprint": "string", "delta": _DELTA}
 _LLM_CHUNK = Struct("LLMResultChunk", _CHUNK)
 _STRUCTURED_CHUNK = Struct("LLMResultChunkWithStructuredOutput", _CHUNK, {"structured_output": "map"})
-_MESSAGE_KEYS: Keys = {
-    "type": Choice("is_valid_tool_response_chunk_type", MESSAGE_TYPES),
-    "message": "map",
-    "meta": "map",
-}
+_TYPE = Choice("is_valid_tool_response_chunk_type", MESSAGE_TYPES)
+_MESSAGE_KEYS: Keys = {"!type": _TYPE, "message": "map", "meta": "map"}
 TOOL_MESSAGE = Struct("tool_entities.ToolResponseChunk", _MESSAGE_KEYS)
+_AGENT_MESSAGE = Struct("agent_entities.AgentStrategyResponseChunk", ("ToolResponseChunk", _MESSAGE_KEYS))
 
 
 def to_the_api(struct: Struct, request: JsonObject) -> JsonObject:
@@ -153,7 +139,7 @@ def tool_message(said: Json) -> JsonObject:
 
 def agent_message(said: Json) -> JsonObject:
     """As above, of a strategy."""
-    return _streamed(Struct("agent_entities.AgentStrategyResponseChunk", ("ToolResponseChunk", _MESSAGE_KEYS)), said)
+    return _streamed(_AGENT_MESSAGE, said)
 
 
 def _streamed(struct: Struct, said: Json) -> JsonObject:
@@ -193,25 +179,26 @@ class GoDecodeError(Exception):
 
 def from_json(struct: Struct, value: Json) -> JsonObject:
     """The first fault in the document counts, a decoder's before a validator's."""
-    reading = _FromJson()
+    reading = _Decoder(is_map=False)
     decoded = reading.read(struct, value, "", "")
     if reading.faults:
         raise GoDecodeError(reading.faults[0])
-    if broken := list(_violations(struct, decoded, struct.short_name)):
-        raise GoDecodeError("\n".join(broken))
-    written: JsonObject = _written(struct, decoded)
-    return written
+    return _checked(struct, decoded, "")
 
 
 def from_map(struct: Struct, value: JsonObject) -> JsonObject:
     """Mapstructure collects all faults and sorts them; the validator runs if there are none."""
-    reading = _FromMap()
+    reading = _Decoder(is_map=True)
     decoded = reading.read(struct, remarshalled(value), "", "")
     if reading.faults:
         listed = "\n".join(f"* {fault}" for fault in sorted(reading.faults))
         raise GoDecodeError(f"error decoding map: {len(reading.faults)} error(s) decoding:\n\n{listed}")
+    return _checked(struct, decoded, "error validating struct: ")
+
+
+def _checked(struct: Struct, decoded: Json, before: str) -> JsonObject:
     if broken := list(_violations(struct, decoded, struct.short_name)):
-        raise GoDecodeError("error validating struct: " + "\n".join(broken))
+        raise GoDecodeError(before + "\n".join(broken))
     written: JsonObject = _written(struct, decoded)
     return written
 
@@ -271,33 +258,35 @@ def _fits(kind: str, value: Json) -> bool:
     return is_one and not (kind == "int" and not -_LONG <= value < _LONG)
 
 
-class _FromJson:
-    """encoding/json: a fault names the struct that is read, and the way to the field in it."""
+class _Decoder:
+    """Mapstructure, without weak typing, or else encoding/json."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_map: bool) -> None:
         self.faults: list[str] = []
+        self._is_map = is_map
 
     def read(self, kind: Kind, value: Json, path: str, owner: str) -> Json:
+        """`path` leads to the value; `owner` is the struct that is read."""
         if value is None:
             return _zero(kind)
         match kind:
             case Struct() if isinstance(value, dict):
                 return self._struct(kind, value, path, owner)
             case [inner] if isinstance(value, list):
-                return [self.read(inner, item, self.at(path, position), owner) for position, item in enumerate(value)]
-            case "raw":
-                return self.raw(value, path)
-            case "any":
+                paths = [f"{path}[{position}]" if self._is_map else path for position in range(len(value))]
+                return [self.read(inner, item, at, owner) for item, at in zip(value, paths, strict=True)]
+            case "raw" if isinstance(value, list) or not self._is_map:
+                return self._of_bytes(value, path) if self._is_map else value
+            case "any" | "map" if kind == "any" or isinstance(value, dict):
                 return self._free(value)
-            case "map" if isinstance(value, dict):
-                return self._free(value)
-            case "price" if isinstance(value, str | int | float) and not isinstance(value, bool):
-                return self._price(value)
+            case "price" if (price := _price(value)) is not None:
+                return price
             case Choice() if isinstance(value, str):
                 return well_formed(value)
             case str() if (scalar := kind.lstrip("*")) in _PYTHON and _fits(scalar, value):
                 return well_formed(value) if scalar == "string" else number(value) if scalar == "float64" else value
-        self.misfit(kind, value, path, owner)
+        said = _in_a_map(kind, value, path) if self._is_map else _in_json(kind, value, path, owner)
+        self.faults.append(said)
         return _zero(kind)
 
     def _struct(self, struct: Struct, value: JsonObject, path: str, owner: str) -> JsonObject:
@@ -306,7 +295,7 @@ class _FromJson:
         for key, item in value.items():
             field = struct.fields.get(key)
             if field is not None and field.kind != "content":
-                inner = self.inside(path, field.within, key)
+                inner = ".".join(filter(None, [path, "" if self._is_map else field.within, key]))
                 decoded[key] = self.read(field.kind, item, inner, struct.short_name or owner)
         for key, field in struct.fields.items():
             if field.kind == "content":
@@ -316,7 +305,7 @@ class _FromJson:
     def _content(self, content: Json) -> Json:
         if isinstance(content, str):
             return well_formed(content)
-        inner = _FromJson()
+        inner = _Decoder(is_map=False)
         parts = inner.read([_PART], content, "", "")
         if content is None or inner.faults:
             must = "is required" if content is None else "must be a string or a list of contents"
@@ -330,73 +319,61 @@ class _FromJson:
             self.faults.append(str(error))
             return None
 
-    def _price(self, value: str | float) -> str:
-        """Go writes a decimal as a text without an exponent."""
-        text = value if isinstance(value, str) else json.dumps(value)
+    def _of_bytes(self, value: list[Json], path: str) -> Json:
+        """Of a JSON text; no bytes count as null."""
+        odd = {position: item for position, item in enumerate(value) if not isinstance(item, int)}
+        self.faults += [_in_a_map("uint8", item, f"{path}[{position}]") for position, item in odd.items()]
         try:
-            price = Decimal(text)
-        except InvalidOperation:
-            price = Decimal("NaN")
-        if not price.is_finite():
-            self.faults.append(f"error decoding string '{text}': can't convert {text} to decimal")
-            return "0"
-        plain = f"{price:f}"
-        return plain.rstrip("0").rstrip(".") or "0" if "." in plain else plain
-
-    def raw(self, value: Json, path: str) -> Json:  # noqa: ARG002 - the other decoder names it
-        return value
-
-    def at(self, path: str, position: int) -> str:  # noqa: ARG002 - as above
-        return path
-
-    def inside(self, path: str, within: str, key: str) -> str:
-        return ".".join(filter(None, [path, within, key]))
-
-    def misfit(self, kind: Kind, value: Json, path: str, owner: str) -> None:
-        words = {dict: "object", list: "array", str: "string", bool: "bool"}
-        got = words.get(type(value), "number")
-        wanted = _go_type(kind)
-        if got == "number" and wanted == "int":
-            got = f"number {json.dumps(value)}"
-        place = f"Go struct field {owner}.{path}" if path else "Go value"
-        self.faults.append(f"json: cannot unmarshal {got} into {place} of type {wanted}")
-
-
-class _FromMap(_FromJson):
-    """mapstructure, without weak typing: a fault names the field by its whole path."""
-
-    def raw(self, value: Json, path: str) -> Json:
-        """A list of bytes, which are a JSON text; no bytes count as null."""
-        if not isinstance(value, list):
-            self.misfit("raw", value, path, "")
-            return None
-        odd = [position for position, item in enumerate(value) if not _fits("float64", item)]
-        for position in odd:
-            self.misfit("uint8", value[position], f"{path}[{position}]", "")
-        try:
-            return json.loads(bytes(int(item) for item in value)) if value and not odd else None
+            return json.loads(bytes(value)) if value and not odd else None
         except ValueError as error:
             self.faults.append(f"'{path}' is not JSON: {error}")
             return None
 
-    def at(self, path: str, position: int) -> str:
-        return f"{path}[{position}]"
 
-    def inside(self, path: str, within: str, key: str) -> str:  # noqa: ARG002 - the other decoder names it
-        return f"{path}.{key}" if path else key
+def _price(value: Json) -> str | None:
+    """Go writes a decimal as a text without an exponent; None for what is not a decimal."""
+    try:
+        price = Decimal(value if isinstance(value, str) else json.dumps(value))
+    except InvalidOperation:
+        return None
+    if not price.is_finite():
+        return None
+    plain = f"{price:f}"
+    return plain.rstrip("0").rstrip(".") or "0" if "." in plain else plain
 
-    def misfit(self, kind: Kind, value: Json, path: str, owner: str) -> None:  # noqa: ARG002 - as above
-        kinds: dict[type, str] = {dict: "map", list: "slice", str: "string", bool: "bool"}
-        got = kinds.get(type(value), "float64")
-        match kind:
-            case Struct() | "map":
-                self.faults.append(f"'{path}' expected a map, got '{got}'")
-            case [_] | "raw":
-                self.faults.append(f"'{path}': source data must be an array or slice, got {got}")
-            case _:
-                types = {"map": "map[string]interface {}", "slice": "[]interface {}"}
-                has = f"got unconvertible type '{types.get(got, got)}', value: '{shown(value)}'"
-                self.faults.append(f"'{path}' expected type '{_go_type(kind)}', {has}")
+
+def _in_json(kind: Kind, value: Json, path: str, owner: str) -> str:
+    """A fault names the struct that is read, and the way to the field in it."""
+    got = {dict: "object", list: "array", str: "string", bool: "bool"}.get(type(value), "number")
+    wanted = _go_type(kind)
+    if got == "number" and wanted == "int":
+        got = f"number {json.dumps(value)}"
+    place = f"Go struct field {owner}.{path}" if path else "Go value"
+    return f"json: cannot unmarshal {got} into {place} of type {wanted}"
+
+
+def _in_a_map(kind: Kind, value: Json, path: str) -> str:
+    """A fault names the field by its whole path."""
+    got = {dict: "map", list: "slice", str: "string", bool: "bool"}.get(type(value), "float64")
+    match kind:
+        case Struct() | "map":
+            return f"'{path}' expected a map, got '{got}'"
+        case [_] | "raw":
+            return f"'{path}': source data must be an array or slice, got {got}"
+    got = {"map": "map[string]interface {}", "slice": "[]interface {}"}.get(got, got)
+    return f"'{path}' expected type '{_go_type(kind)}', got unconvertible type '{got}', value: '{_shown(value)}'"
+
+
+def _shown(value: Json) -> str:
+    """Go's `%v`, but for the exponents of numbers: `map[a:1 b:[x <nil>]]`."""
+    match value:
+        case dict():
+            return f"map[{' '.join(f'{key}:{_shown(value[key])}' for key in sorted(value))}]"
+        case list():
+            return f"[{' '.join(map(_shown, value))}]"
+        case None:
+            return "<nil>"
+    return value if isinstance(value, str) else marshalled(value)
 
 
 def _go_type(kind: Kind) -> str:

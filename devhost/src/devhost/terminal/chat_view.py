@@ -3,7 +3,7 @@
 import io
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -125,20 +125,25 @@ PROMPT = "you> "
 def read_questions() -> Iterator[str]:
     if sys.stdin is None:
         raise ParameterError("a chat reads its questions from standard input, which is closed: pipe them in, or type")
-    return _typed() if sys.stdin.isatty() else _piped()
+    return _typed() if sys.stdin.isatty() else _piped(lambda line, _number: line)
 
 
 def read_json_lines() -> Iterator[str]:
     """From a program: each line is a text in JSON, which may have several lines; ParameterError for any other line."""
     if sys.stdin is None:
         raise ParameterError("--json-lines reads standard input, which is closed")
-    return _written_as_json()
+    return _piped(_json_text)
 
 
-def _written_as_json() -> Iterator[str]:
-    for number, line in enumerate(_from_pipe(), start=1):
-        if line.strip() and (question := _question(_json_text(line, number))):
-            yield _shown(question)
+def _piped(read: Callable[[str, int], str]) -> Iterator[str]:
+    """Questions are printed as they are read, so that the output reads as a conversation."""
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
+    for number, line in enumerate(sys.stdin, start=1):
+        if line.strip() and (question := _question(read(line, number))):
+            sys.stdout.write(f"{PROMPT}{printable(question)}\n")
+            sys.stdout.flush()
+            yield question
 
 
 def _json_text(line: str, number: int) -> str:
@@ -174,22 +179,3 @@ def _question(typed: str) -> str:
 def _well_formed(typed: str) -> str:
     """Bytes that are not UTF-8 arrive as lone surrogates, which no message can contain."""
     return typed.encode(errors="surrogateescape").decode(errors="replace")
-
-
-def _piped() -> Iterator[str]:
-    for line in _from_pipe():
-        if question := _question(line):
-            yield _shown(question)
-
-
-def _from_pipe() -> Iterable[str]:
-    if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(errors="replace")
-    return sys.stdin
-
-
-def _shown(question: str) -> str:
-    """Questions are printed as they are read, so that the output reads as a conversation."""
-    sys.stdout.write(f"{PROMPT}{printable(question)}\n")
-    sys.stdout.flush()
-    return question

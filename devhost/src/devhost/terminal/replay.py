@@ -13,8 +13,9 @@ from rich.text import Text
 
 from devhost.errors import NodeFailedError
 from devhost.models.backend import ModelDescription
-from devhost.node.messages import Message, NodeText, read_message
+from devhost.node.messages import Message, read_message
 from devhost.node.parameters import files_among
+from devhost.node.texts import NodeText
 from devhost.terminal.chat_view import PROMPT, ChatView
 from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import ViewOptions

@@ -10,9 +10,9 @@ from rich.text import Text
 
 from devhost.direct import ToolOutcome
 from devhost.models.backend import ModelDescription
-from devhost.node.messages import Span, ThoughtSpans
 from devhost.node.outputs.outputs import OPEN, AgentLog
 from devhost.node.outputs.run import Run
+from devhost.node.texts import Span, ThoughtSpans
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.screen import View
 from devhost.terminal.tables import (

@@ -6,8 +6,7 @@ from typing import Any
 
 from devhost.errors import ParameterError, about
 from devhost.plugin.casting import cast_parameter
-from devhost.plugin.declaration import Tool, ToolProvider
-from devhost.plugin.keys import FILES, Parameter
+from devhost.plugin.declaration import FILES, Parameter, Tool, ToolProvider
 from devhost.protocol.wire import JsonObject
 
 

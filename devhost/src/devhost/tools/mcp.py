@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from devhost.errors import InvocationError, ParameterError, ToolSetupError
 from devhost.limits import HostLimits
 from devhost.plugin.casting import cast_value
-from devhost.plugin.keys import I18n, Parameter, ToolParameterType
+from devhost.plugin.declaration import I18n, Parameter, ToolParameterType
 from devhost.process.session import Answer, Watcher
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets

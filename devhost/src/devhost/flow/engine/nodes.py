@@ -42,7 +42,7 @@ from devhost.limits import HostLimits
 from devhost.node.outputs.run import Run
 from devhost.node.parameters import NodeVariables, Picked, meant_tool, read_setting, resolved, window
 from devhost.plugin.casting import cast_parameter
-from devhost.plugin.keys import Parameter
+from devhost.plugin.declaration import Parameter
 from devhost.protocol.wire import JsonObject
 from devhost.tools.tool import Surroundings, Tool, call_tool
 

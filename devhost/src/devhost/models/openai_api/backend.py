@@ -16,9 +16,7 @@ from devhost.models.catalog import DEFAULT_MODEL, facts_of, is_openais
 from devhost.models.openai_api.chat import chat_request, chat_turn
 from devhost.models.openai_api.provider import (
     Api,
-    Called,
     Finished,
-    Said,
     Spending,
     TokenCounts,
     TurnEvent,
@@ -122,9 +120,9 @@ class OpenAIModel:
         with provider_failures(self._key, self._url):
             for event in self._turn(request, params):
                 match event:
-                    case Said(text) if text:
+                    case str(text) if text:
                         yield chunk(request.model, text=text)
-                    case Called(calls):
+                    case tuple(calls):
                         yield chunk(request.model, tool_calls=calls)
                     case Finished():
                         yield chunk(
@@ -155,8 +153,8 @@ class OpenAIModel:
 
 # A model from the options of a command; mistakes are reported before anything is started.
 
-_SUCH_AS = "such as http://localhost:11434/v1"
 _LAST_PORT = 65_535
+_URL = f"http:// or https://, a host, a port from 1 to {_LAST_PORT} if it needs one, and a path"
 
 
 def open_model(  # noqa: PLR0913 - one value of the command line each
@@ -214,11 +212,8 @@ def _check_url(base_url: str) -> None:
     """With the parser that the client uses; nothing of the URL is quoted, since it may hold a password."""
     try:
         url = httpx.URL(base_url)
-    except (httpx.InvalidURL, ValueError) as error:
-        raise ParameterError(f"OPENAI_BASE_URL is not a URL: it must be host, port and path, {_SUCH_AS}") from error
-    if url.scheme not in {"http", "https"}:
-        raise ParameterError(f"OPENAI_BASE_URL must begin with http:// or https://, {_SUCH_AS}")
-    if not url.host:
-        raise ParameterError(f"OPENAI_BASE_URL has no host: it must be {_SUCH_AS.removeprefix('such as ')} or the like")
-    if url.port is not None and not 0 < url.port <= _LAST_PORT:
-        raise ParameterError(f"OPENAI_BASE_URL: its port must be from 1 to {_LAST_PORT}, {_SUCH_AS}")
+        is_one = url.scheme in {"http", "https"} and url.host and (url.port is None or 0 < url.port <= _LAST_PORT)
+    except (httpx.InvalidURL, ValueError):
+        is_one = False
+    if not is_one:
+        raise ParameterError(f"OPENAI_BASE_URL must be {_URL}, such as http://localhost:11434/v1")

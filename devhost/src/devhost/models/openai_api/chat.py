@@ -18,9 +18,7 @@ from devhost.models.backend import (
 )
 from devhost.models.catalog import limits_completion_tokens
 from devhost.models.openai_api.provider import (
-    Called,
     Finished,
-    Said,
     ThoughtText,
     TokenCounts,
     TurnEvent,
@@ -110,12 +108,12 @@ def chat_turn(chunks: Iterable[ChatCompletionChunk]) -> Iterator[TurnEvent]:
             reason = text_of(choice.finish_reason) or reason
             # Some servers end with a choice whose delta is null, or has none.
             delta: ChoiceDelta = getattr(choice, "delta", None) or ChoiceDelta()
-            yield Said(text.thought(_reasoning(delta)))
-            yield Said(text.words(_words(delta.content) + _words(delta.refusal)))
+            yield text.thought(_reasoning(delta))
+            yield text.words(_words(delta.content) + _words(delta.refusal))
             if delta.tool_calls:
-                yield Said(text.end())
-                yield Called(tuple(fragments.passed_on(call) for call in delta.tool_calls))
-    yield Said(text.end())
+                yield text.end()
+                yield tuple(fragments.passed_on(call) for call in delta.tool_calls)
+    yield text.end()
     if reason is None:
         raise cut_off("a finish_reason")
     yield Finished(reason, tokens=tokens)

@@ -317,18 +317,6 @@ def price_notice(model: str) -> str:
 
 
 @dataclass(frozen=True)
-class Said:
-    text: str
-
-
-@dataclass(frozen=True)
-class Called:
-    """Tool calls, or fragments of them, in the form of a chunk's `tool_calls`."""
-
-    calls: tuple[JsonObject, ...]
-
-
-@dataclass(frozen=True)
 class Finished:
     reason: str
     calls: tuple[JsonObject, ...] = ()
@@ -337,7 +325,8 @@ class Finished:
     """None when the server did not count."""
 
 
-type TurnEvent = Said | Called | Finished
+type TurnEvent = str | tuple[JsonObject, ...] | Finished
+"""A text; tool calls, or fragments of them, in the form of a chunk's `tool_calls`; or the end."""
 
 _BLOCK = re.compile(r"<think>\n.*?\n</think>\n*", re.DOTALL)
 

@@ -18,7 +18,6 @@ from devhost.models.backend import (
 from devhost.models.catalog import reasons
 from devhost.models.openai_api.provider import (
     Finished,
-    Said,
     ThoughtText,
     TokenCounts,
     TurnEvent,
@@ -107,13 +106,13 @@ def responses_turn(events: Iterable[ResponseStreamEvent]) -> Iterator[TurnEvent]
     for event in events:
         match event.type:
             case "response.output_text.delta" | "response.refusal.delta":
-                yield Said(text.words(event.delta))
+                yield text.words(event.delta)
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
-                yield Said(text.thought(event.delta))
+                yield text.thought(event.delta)
             case "response.reasoning_summary_part.added" if event.summary_index > 0:
-                yield Said(text.thought("\n\n"))
+                yield text.thought("\n\n")
             case "response.completed" | "response.incomplete":
-                yield Said(text.end())
+                yield text.end()
                 yield _finished(event.response)
                 return
             case "response.failed":

@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, StrictFloat, StrictInt, ValidationEr
 
 from devhost.errors import InvocationError, NodeFailedError, RunFailure
 from devhost.limits import HostLimits
-from devhost.node.messages import FileMessages, Message, NodeText, ToolFileStore, read_message
+from devhost.node.messages import FileMessages, Message, ToolFileStore, read_message
+from devhost.node.texts import NodeText
 from devhost.protocol.structs import agent_message
 from devhost.protocol.wire import FILE_LINKS, JsonObject
 from devhost.text import describe
@@ -38,16 +39,8 @@ class LogEntry:
 
     def stored(self) -> JsonObject:
         """The entry as in `outputs.json`."""
-        return {
-            "id": self.id,
-            "parent_id": self.parent_id,
-            "error": self.error,
-            "status": self.status,
-            "data": self.data,
-            "label": self.label,
-            "metadata": self.metadata,
-            "node_id": NODE_ID,
-        }
+        names = ("id", "parent_id", "error", "status", "data", "label", "metadata")
+        return {**{name: getattr(self, name) for name in names}, "node_id": NODE_ID}
 
     def tree(self) -> JsonObject:
         return {**self.stored(), "children": [child.tree() for child in self.children]}
@@ -241,7 +234,8 @@ class NodeOutputs:
 
         What repeats a variable is left out, too, at any depth: variables are shown by themselves.
         """
-        values = (_without(value, self.variables) for value in self.json[_count(self.logs) :] if value != {"data": []})
+        logged = self.json[sum(1 for _ in _everywhere(self.logs)) :]
+        values = (_without(value, self.variables) for value in logged if value != {"data": []})
         return [value for value in values if value != {}]
 
     @property
@@ -256,8 +250,10 @@ class NodeOutputs:
         return {**named, **self.variables}
 
 
-def _count(entries: Sequence[LogEntry]) -> int:
-    return sum(1 + _count(entry.children) for entry in entries)
+def _everywhere(entries: Sequence[LogEntry]) -> Iterator[LogEntry]:
+    for entry in entries:
+        yield entry
+        yield from _everywhere(entry.children)
 
 
 # Findings that need the whole run: they are known only at its end.
@@ -321,12 +317,6 @@ def leaves_thought_open(text: str) -> bool:
     for tags in re.finditer(r"(?:<think>\s*)+|(?:\s*</think>)+", text):
         depth = depth + 1 if tags.group().startswith("<think>") else max(depth - 1, 0)
     return depth > 0
-
-
-def _everywhere(entries: Sequence[LogEntry]) -> Iterator[LogEntry]:
-    for entry in entries:
-        yield entry
-        yield from _everywhere(entry.children)
 
 
 def _excesses(outputs: NodeOutputs) -> Iterator[str]:
