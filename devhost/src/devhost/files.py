@@ -11,8 +11,6 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from email import policy
-from email.parser import BytesParser
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -230,6 +228,9 @@ class FileServer:
 
 def _file_part(body: bytes, content_type: str) -> tuple[str, str, bytes] | None:
     """The form's field `file`: its name, MIME type and bytes."""
+    from email import policy  # noqa: PLC0415 - slow to import, and few plugins upload
+    from email.parser import BytesParser  # noqa: PLC0415 - as above
+
     head = f"Content-Type: {content_type}\r\n\r\n".encode()
     for part in BytesParser(policy=policy.HTTP).parsebytes(head + body).iter_parts():
         if part.get_param("name", header="content-disposition") == "file":

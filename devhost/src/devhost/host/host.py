@@ -101,18 +101,17 @@ def start_plugins(
 ) -> list[PluginProcess]:
     """The strategy plugin, if any, then those of the tools. Tool plugins run locally, whatever the transport is."""
 
-    def of_tools(setup: ToolSetup, stop: Stop) -> PluginProcess:
-        given: StartOptions = {**options, "transport": "stdio", "stop": stop}
-        return start_tool_plugin(setup, **given)
-
-    def of_strategies(directory: Path, stop: Stop) -> PluginProcess:
+    def begin(plugin: PluginDeclaration | ToolSetup, stop: Stop) -> PluginProcess:
         given: StartOptions = {**options, "stop": stop}
-        return start_in_own_python(directory, **given)
+        if isinstance(plugin, PluginDeclaration):
+            return start_in_own_python(plugin, **given)
+        given["transport"] = "stdio"
+        return start_tool_plugin(plugin, **given)
 
-    starts = [Start(setup.declaration.manifest.name, partial(of_tools, setup)) for setup in tools]
+    starts = [Start(setup.declaration.manifest.name, partial(begin, setup)) for setup in tools]
     if strategies is not None:
-        name = PluginDeclaration.read(strategies).manifest.name
-        starts = [Start(name, partial(of_strategies, strategies)), *starts]
+        declared = PluginDeclaration.read(strategies)
+        starts = [Start(declared.manifest.name, partial(begin, declared)), *starts]
     return started_side_by_side(starts, options.get("watcher", Watcher())) if starts else []
 
 

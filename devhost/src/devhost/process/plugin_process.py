@@ -154,18 +154,18 @@ class PluginProcess:
         self._gone = threading.Event()
 
     @classmethod
-    def start(cls, directory: Path, **options: Unpack[StartOptions]) -> Self:
+    def start(cls, plugin: Path | PluginDeclaration, **options: Unpack[StartOptions]) -> Self:
         """Returns when the plugin serves."""
         limits = options.get("limits", HostLimits())
-        declaration = PluginDeclaration.read(directory)
+        declaration = PluginDeclaration.read(plugin) if isinstance(plugin, Path) else plugin
         entrypoint = declaration.manifest.meta.runner.entrypoint
         python = options.get("python", sys.executable)
         program = PluginProgram(declaration.directory, entrypoint, python, limits.stop_seconds)
         transport = TRANSPORTS[options.get("transport", "stdio")](program, limits)
-        plugin = cls(declaration, transport, limits, options.get("watcher", Watcher()))
-        plugin.printed.hide(options.get("secrets", Secrets()))
-        plugin.launch(options.get("stop"))
-        return plugin
+        process = cls(declaration, transport, limits, options.get("watcher", Watcher()))
+        process.printed.hide(options.get("secrets", Secrets()))
+        process.launch(options.get("stop"))
+        return process
 
     def __enter__(self) -> Self:
         return self

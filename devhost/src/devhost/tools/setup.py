@@ -1,6 +1,5 @@
 """A tool plugin made ready for an agent: environment, credentials, the values in its panel."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -37,6 +36,8 @@ def how_to_install(directory: Path) -> str:
 
 def _is_project(file: Path) -> bool:
     """Not a file that only holds settings of tools: `uv` refuses one without a project."""
+    import tomllib  # noqa: PLC0415 - slow to import, and only a plugin that lacks a module needs it
+
     try:
         return "project" in tomllib.loads(read_file(file).decode())
     except FileNotFoundError:
@@ -162,18 +163,18 @@ class ToolSetup:
         ]
 
 
-def start_in_own_python(directory: Path, **options: Unpack[StartOptions]) -> PluginProcess:
+def start_in_own_python(plugin: PluginDeclaration, **options: Unpack[StartOptions]) -> PluginProcess:
     """`PluginProcess.start` in the Python of the plugin's own .venv, or else in the one of the options."""
-    own = own_python(directory)
+    own = own_python(plugin.directory)
     if own is not None:
         options["python"] = str(own)
     try:
-        return PluginProcess.start(directory, **options)
+        return PluginProcess.start(plugin, **options)
     except PluginStartError as error:
         if own is None and "ModuleNotFoundError" in str(error):
             raise PluginStartError(
                 f"{error}\nIt ran in devhost's Python. Install the packages that it needs "
-                f"into a .venv in its directory: {how_to_install(directory)}"
+                f"into a .venv in its directory: {how_to_install(plugin.directory)}"
             ) from error
         raise
 
@@ -184,7 +185,7 @@ def start_tool_plugin(setup: ToolSetup, **options: Unpack[StartOptions]) -> Plug
     Are the credentials right (asked when they are saved), and which options does a dynamic select have (asked when its
     picker opens)?
     """
-    plugin = start_in_own_python(setup.declaration.directory, **options)
+    plugin = start_in_own_python(setup.declaration, **options)
     try:
         _check(plugin, setup, options.get("limits", HostLimits()))
     except BaseException:
