@@ -461,7 +461,7 @@ def traced(  # noqa: PLR0913 - the facts of a trace's first line
         "model": _described(model),
         "query": query,
     }
-    with _written(file, trace_secrets(scenario), facts, guesses) as watcher:
+    with trace_written(file, trace_secrets(scenario), facts, guesses) as watcher:
         yield watcher
 
 
@@ -471,7 +471,7 @@ def tool_traced(
 ) -> Iterator[Watcher]:
     """As `traced`, of one call of a tool; the trace says why there was none."""
     facts = {"command": "tool", "tool": tool, "transport": transport, "model": _described(model)}
-    with _written(file, secrets_of([setup]), {**UNKNOWN_FACTS, **facts}, setup.notices) as writer:
+    with trace_written(file, secrets_of([setup]), {**UNKNOWN_FACTS, **facts}, setup.notices) as writer:
         try:
             yield writer
         except HostError as error:
@@ -481,7 +481,7 @@ def tool_traced(
 
 
 @contextmanager
-def _written(
+def trace_written(
     file: Path | None, secrets: Secrets, facts: Mapping[str, object], notices: Iterable[str]
 ) -> Iterator[Watcher]:
     if file is None:

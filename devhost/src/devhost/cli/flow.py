@@ -34,6 +34,7 @@ from devhost.hosting import (
     plugin_option,
     secrets_of,
     tools_option,
+    trace_written,
     unvalidated_option,
 )
 from devhost.limits import HostLimits
@@ -266,14 +267,10 @@ class FlowOptions:
 @contextmanager
 def flow_traced(file: Path | None, setup: FlowSetup, turn: FlowTurn, options: HostOptions) -> Iterator[FlowTrace]:
     """Told of the notices; without a file it does nothing."""
-    if file is None:
-        yield FlowTrace()
-        return
     facts = {"command": "flow", "example": setup.name, "transport": options.transport, "query": turn.query}
-    with TraceWriter(file, secrets_of((), others=setup.secrets), {**UNKNOWN_FACTS, **facts}) as writer:
-        for notice in setup.notices:
-            writer.notice(notice)
-        yield FlowTrace(writer)
+    secrets = secrets_of((), others=setup.secrets)
+    with trace_written(file, secrets, {**UNKNOWN_FACTS, **facts}, setup.notices) as watcher:
+        yield FlowTrace(watcher if isinstance(watcher, TraceWriter) else None)
 
 
 # `devhost flow`: a whole chatflow or workflow, on Dify's own engine.

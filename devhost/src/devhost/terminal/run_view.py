@@ -17,7 +17,6 @@ from devhost.protocol.wire import JsonObject
 from devhost.terminal.screen import View
 from devhost.terminal.tables import (
     facts_table,
-    failure_text,
     files_list,
     findings_list,
     given_file,
@@ -104,13 +103,9 @@ class RunView(View):
             self.note(f"In Dify: all versions today drop retriever resources; this run sent {dropped:,}.")
         if model_note:
             self.note(model_note)
-        if run.error is None:
-            ending = run.ending
-            how = "finished in" if ending.level == "good" else f"{ending} after"
-            self._console.print(Text(f"{how} {run.elapsed_seconds:.2f} s", STYLES[ending.level]))
-            return
-        self._console.print(Text(f"failed after {run.elapsed_seconds:.2f} s", "red bold"))
-        self._console.print(failure_text(run.error, traceback=self._options.traceback))
+        ending, seconds = run.ending, run.elapsed_seconds
+        how = "finished in" if ending.level == "good" else f"{ending} after"
+        self._end(run.error, seconds, Text(f"{how} {seconds:.2f} s", STYLES[ending.level]))
 
     def show_how_far(self) -> None:
         """After Ctrl-C: the log until then, with how long its open entries have been open."""
@@ -177,11 +172,8 @@ class ToolView(View):
         self._section("variables", variables_list(outcome.variables) if outcome.variables else None)
         self._section("violations of Dify's rules", findings_list(outcome.findings) if outcome.findings else None)
         self._console.print(Rule(style="dim"))
-        if outcome.error is None:
-            self._console.print(Text(f"finished in {outcome.elapsed_seconds:.2f} s", "green"))
-            return
-        self._console.print(Text(f"failed after {outcome.elapsed_seconds:.2f} s", "red bold"))
-        self._console.print(failure_text(outcome.error, traceback=self._options.traceback))
+        seconds = outcome.elapsed_seconds
+        self._end(outcome.error, seconds, Text(f"finished in {seconds:.2f} s", "green"))
 
 
 def _content(kind: str, message: JsonObject) -> str:

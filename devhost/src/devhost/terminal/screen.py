@@ -193,6 +193,14 @@ class View:
             self._console.print(heading(title))
             self._console.print(content, soft_wrap=soft_wrap)
 
+    def _end(self, error: RunError | None, seconds: float, ended: Text) -> None:
+        """The last line: how it `ended`, or why it failed."""
+        if error is None:
+            self._console.print(ended)
+            return
+        self._console.print(Text(f"failed after {seconds:.2f} s", "red bold"))
+        self._console.print(failure_text(error, traceback=self._options.traceback))
+
 
 # Ctrl-C: in a conversation it ends a turn, and at the prompt it is Python's own KeyboardInterrupt.
 #
