@@ -13,6 +13,7 @@ from typing import Unpack
 import pytest
 
 from devhost.limits import HostLimits
+from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.plugin_process import PluginProcess, StartOptions
 from devhost.process.session import Watcher
 from devhost.text import Secrets
@@ -25,22 +26,22 @@ class Lender:
         self._stop = PluginProcess.stop
         self._running: dict[Path, PluginProcess] = {}
 
-    def start(self, directory: Path, **options: Unpack[StartOptions]) -> PluginProcess:
+    def start(self, plugin: Path | PluginDeclaration, **options: Unpack[StartOptions]) -> PluginProcess:
         """In place of `PluginProcess.start`."""
-        directory = directory.resolve()
+        directory = (plugin if isinstance(plugin, Path) else plugin.directory).resolve()
         python = options.get("python", sys.executable)
         is_usual_python = python in {sys.executable, str(directory / ".venv" / "bin" / "python")}
         how = options.get("transport", "stdio"), options.get("limits", HostLimits())
         if not is_usual_python or how != ("stdio", HostLimits()) or directory not in self._directories:
-            return self._start(directory, **options)
-        plugin = self._running.get(directory)
-        if plugin is None or plugin.lost is not None:
-            plugin = self._running[directory] = self._start(directory, python=python)
-        plugin._watcher = Watcher()
-        plugin.printed.renew()
-        plugin.printed.hide(options.get("secrets", Secrets()))
-        plugin._watcher = options.get("watcher", Watcher())
-        return plugin
+            return self._start(plugin, **options)
+        lent = self._running.get(directory)
+        if lent is None or lent.lost is not None:
+            lent = self._running[directory] = self._start(directory, python=python)
+        lent._watcher = Watcher()
+        lent.printed.renew()
+        lent.printed.hide(options.get("secrets", Secrets()))
+        lent._watcher = options.get("watcher", Watcher())
+        return lent
 
     def stop(self, plugin: PluginProcess) -> None:
         """In place of `PluginProcess.stop`: a lent plugin keeps running, unless it has ended."""
