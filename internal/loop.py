@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from internal.model.turn import ModelCaller, TimeIsUp
 from internal.node.tools import Tool
 from internal.node.virtual_tools import SUBMIT_ANSWER
 from internal.text.texts import language_of
+from internal.tooling import UnwritableError, refuse_unwritable
 from prompt import template
 
 _MAX_NAMES = 3
@@ -135,18 +137,26 @@ class Answer:
         text = "\n\n".join(filter(None, (each.result if self.is_of_subtask else each.text for each in brought)))
         finish = Finish(StopReason.ANSWERED, text, brought=brought)
         if self.submit is None:
-            said = [value for each in brought for value in each.values]
-            return replace(finish, submitted=said[0]) if len(said) == 1 and isinstance(said[0], dict) else finish
+            return replace(finish, submitted=_one_object([value for each in brought for value in each.values]))
         problems = []
         for each in brought:
             try:
-                if len(each.values) == 1 and isinstance(each.values[0], dict):
-                    return replace(finish, submitted=validate_arguments(self.submit, each.values[0]))
+                if (value := _one_object(each.values)) is not None:
+                    return replace(finish, submitted=validate_arguments(self.submit, value))
                 problem = template.NO_SINGLE_OBJECT
             except ArgumentsInvalid as invalid:
                 problem = str(invalid)
             problems.append(template.TOOL_ANSWER_UNFIT.format(tool=each.tool, problem=problem))
         return "\n".join(problems)
+
+
+def _one_object(values: Sequence[Any]) -> Mapping[str, Any] | None:
+    """The only value, if it is an object that can be put out."""
+    with suppress(UnwritableError):
+        if len(values) == 1 and isinstance(values[0], dict):
+            refuse_unwritable(values[0])
+            return values[0]
+    return None
 
 
 def should_continue(*, iteration: int, maximum_iterations: int, has_tool_call: bool) -> bool:

@@ -180,6 +180,19 @@ def test_json_that_has_no_room_is_counted() -> None:
     assert outcome.last_json["decision_summary"]["left_out"] == {"json": 1}
 
 
+@pytest.mark.parametrize(("schema", "object_given"), [("", None), ('{"type": "object"}', {})])
+def test_json_that_is_nested_too_deep_is_no_object_and_the_run_goes_on(schema: str, object_given: Json | None) -> None:
+    deep = json_message(json.loads('{"a":' * 900 + "1" + "}" * 900))
+
+    steps = [calls(ASKS), *([calls(("submit_answer", {}))] if schema else [])]
+
+    outcome = quoted(steps, {"quote": replies("Q", deep)}, answer_schema=schema)
+
+    assert outcome.error is None
+    assert outcome.variables["structured_output"] == object_given
+    assert own_json(outcome) == []
+
+
 def test_secrets_are_in_no_part_of_the_answer() -> None:
     secret, learnt = "hunter2-hunter2", "correct horse battery"
     offered = tool("quote", parameter("pin", "secret-input"), runtime_parameters={"api_key": secret})
