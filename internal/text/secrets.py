@@ -132,7 +132,7 @@ class Redactor:
 
     def knowing(self, secrets: Iterable[str]) -> "Redactor":
         """A redactor that replaces these as well."""
-        new = frozenset(form for secret in secrets for form in _written_forms(secret)) - self._forms
+        new = frozenset(form for secret in in_turns(secrets) for form in _written_forms(secret)) - self._forms
         return Redactor(self._forms | new) if new else self
 
     def __bool__(self) -> bool:
