@@ -5,12 +5,14 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-LONGEST_WAIT = 60.0
+LONGEST_WAIT = 300.0
+"""Seconds, for the start and for each request: only a plugin that hangs takes longer, on a slow machine too."""
 
 
 class StdioPlugin:
@@ -23,16 +25,13 @@ class StdioPlugin:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
-        # Any wait ends: a killed process closes its stdout.
-        self._watchdog = threading.Timer(LONGEST_WAIT, self._process.kill)
-        self._watchdog.start()
-        self.manifest = self._read()
+        with self._watched():
+            self.manifest = self._read()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._watchdog.cancel()
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -41,6 +40,10 @@ class StdioPlugin:
 
     def request(self, requests: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
         """Send the request of each session before reading anything; return each session's events up to its end."""
+        with self._watched():
+            return self._answered(requests)
+
+    def _answered(self, requests: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
         for session, data in requests.items():
             self._write({"session_id": session, "event": "request", "data": {"user_id": "tester", **data}})
         events: dict[str, list[dict[str, Any]]] = {session: [] for session in requests}
@@ -55,6 +58,16 @@ class StdioPlugin:
             else:
                 events[session].append(event)
         return events
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Any wait ends: a killed process closes its stdout."""
+        watchdog = threading.Timer(LONGEST_WAIT, self._process.kill)
+        watchdog.start()
+        try:
+            yield
+        finally:
+            watchdog.cancel()
 
     def _write(self, message: Mapping[str, Any]) -> None:
         assert self._process.stdin is not None
