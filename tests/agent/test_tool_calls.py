@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
-import gevent
 import pytest
 from gevent.event import Event
 
 from prompt import template
-from tests.support.clock import PATIENCE, FakeTime
-from tests.support.host import CallFails, Handler, Json
+from tests.support.clock import FakeTime
+from tests.support.host import Handler, Json
 from tests.support.run import run
 from tests.support.scenes import ANSWER, asks, check_prompt, ends, entry, log_of, search, wait_for
+from tests.support.tools import Flaky, Gate
 from tests.support.wire import breaks, calls, json_message, parameter, replies, text_message, tool
 
 BAD_ARGUMENTS = {
@@ -99,25 +99,6 @@ def test_results_keep_the_models_order_whatever_the_order_of_completion() -> Non
         body["label"] for body in outcome.bodies("log") if body["label"][:4] == "CALL" and body["status"] != "start"
     ]
     assert finished == ["CALL quick", "CALL slow"]
-
-
-class Gate:
-    """A tool whose calls are counted while they are under way; each leaves when all expected have come."""
-
-    def __init__(self, expected: int) -> None:
-        self.most = self._inside = 0
-        self._expected = expected
-        self._all_are_here = Event()
-
-    def __call__(self, request: Json) -> Iterator[Json]:
-        self._inside += 1
-        self.most = max(self.most, self._inside)
-        if self._inside == self._expected:
-            self._all_are_here.set()
-        assert self._all_are_here.wait(PATIENCE), "the calls do not run side by side"
-        gevent.idle()  # any further call would begin now
-        yield text_message(request["tool_parameters"]["q"])
-        self._inside -= 1
 
 
 PARALLEL = {"all at once": (None, 8, 8), "three at a time": (3, 3, 9), "one after another": (1, 1, 4)}
@@ -243,20 +224,6 @@ def test_what_a_tool_said_before_it_failed_is_kept() -> None:
     outcome = run([search(), ANSWER], handlers)
 
     assert outcome.tool_results() == [f'{FAILED}: kaboom\n\nhalf \n\n{{"a": 1}}']
-
-
-class Flaky:
-    """A tool that fails for its first calls."""
-
-    def __init__(self, message: str, times: int = 1) -> None:
-        self.calls = 0
-        self._message, self._times = message, times
-
-    def __call__(self, _request: Json) -> Iterator[Json]:
-        self.calls += 1
-        if self.calls <= self._times:
-            raise CallFails(self._message)
-        yield text_message("found")
 
 
 @pytest.mark.parametrize(

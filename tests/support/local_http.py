@@ -1,5 +1,6 @@
 """Small HTTP servers on this machine, for as long as a test needs them, and the files that Dify names by address."""
 
+import gzip
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -68,3 +69,24 @@ def file(url: str, kind: str = "image", **more: Any) -> Json:  # noqa: ANN401 - 
         "size": 12,
         **more,
     }
+
+
+MOST = 1_000_000
+
+
+class Server(Quiet, BaseHTTPRequestHandler):
+    """A file server, and a proxy for any other; `/to/ADDRESS` leads there."""
+
+    asked: list[str]
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        _, _, target = self.path.partition("/to/")
+        self.send_response(302 if target else 200)
+        if target:
+            self.send_header("Location", target)
+        if self.path.endswith("packed"):
+            self.send_header("Content-Encoding", "gzip")
+        self.end_headers()
+        if not target:
+            self.wfile.write(gzip.compress(bytes(50 * MOST)) if self.path.endswith("packed") else b"content")

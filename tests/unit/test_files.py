@@ -1,8 +1,6 @@
 """Files: nothing outside the root is read, whatever path a tool names, and none comes from a private network."""
 
-import gzip
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import quote
 
@@ -21,7 +19,7 @@ from internal.host.files import (
     sniff_mime_type,
 )
 from tests.support.local_files import INSIDE, attempt, refused, root_in
-from tests.support.local_http import Quiet, served
+from tests.support.local_http import MOST, Server, served
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
 needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks Linux's /proc")
@@ -145,25 +143,6 @@ def test_the_type_is_what_the_bytes_show_whatever_the_name_says(tmp_path: Path) 
 
 
 PUBLIC = "http://93.184.215.14"
-MOST = 1_000_000
-
-
-class Server(Quiet, BaseHTTPRequestHandler):
-    """A file server, and a proxy for any other; `/to/ADDRESS` leads there."""
-
-    asked: list[str]
-
-    def do_GET(self) -> None:
-        self.asked.append(self.path)
-        _, _, target = self.path.partition("/to/")
-        self.send_response(302 if target else 200)
-        if target:
-            self.send_header("Location", target)
-        if self.path.endswith("packed"):
-            self.send_header("Content-Encoding", "gzip")
-        self.end_headers()
-        if not target:
-            self.wfile.write(gzip.compress(bytes(50 * MOST)) if self.path.endswith("packed") else b"content")
 
 
 @pytest.fixture
