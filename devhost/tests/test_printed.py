@@ -102,7 +102,10 @@ def test_a_tools_traceback_is_shown_if_it_is_asked_for(capsys: pytest.CaptureFix
     assert main(["run", *arguments, "--traceback"]) == 0
     shown = capsys.readouterr().out
     before, _, after = shown.partition("raise ValueError(text)")
-    assert "tool perform failed\nValueError: out of cheese, tools/perform.py:50\nTraceback (most recent call last):" in before
+    assert (
+        "tool perform failed\nValueError: out of cheese, tools/perform.py:50\nTraceback (most recent call last):"
+        in before
+    )
     assert "done" in after
 
 
