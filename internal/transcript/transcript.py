@@ -378,8 +378,6 @@ def _too_long(left_out: str) -> OurWords:
 
 def _shorten(transcript: Transcript, kinds: Iterable[str], is_enough: Callable[[], bool]) -> str:
     """Leave out things of one kind after the other, then whole turns, until it is enough; how many of each."""
-    if is_enough():
-        return ""
     left_out = {kind: transcript.shorten(SHORTENINGS[kind], is_enough) for kind in kinds}
     left_out["earlier turns"] = 0
     while not is_enough() and transcript.drop_oldest_turn():
