@@ -13,12 +13,13 @@ from benchmarks.measure import COMPARED, Clock, Compared, Work, cpu, side_by_sid
 from benchmarks.plugins import Pair
 from benchmarks.process import PluginProcess, both
 from benchmarks.scenario import ANSWER, PROSE, SEARCH, Scenario, calling, chunks, filled, rounds
-from benchmarks.start import starting
+from benchmarks.start import in_memory, starting
 from benchmarks.table import Goal, Row, Table
 from tests.support.wire import json_message, text_message
 
 RESULT = filled(PROSE, 12_000)
 START_LIMIT = 1.1
+MEMORY_LIMIT = 1.1
 HEADINGS = ("case", *COMPARED)
 
 
@@ -85,10 +86,15 @@ def cases() -> list[Case]:
 
 
 def table(repeats: int) -> Table:
-    """One row a case; the last is the start of the plugin's process."""
+    """One row a case; the last ones are about the plugin's process."""
     with both() as processes:
         rows = [measured(case, processes, repeats) for case in cases()]
-    return Table("Cost", HEADINGS, [*rows, row("the start of the process", starting(repeats), START_LIMIT)])
+    rows.append(row("the start of the process", starting(repeats), START_LIMIT))
+    for name, compared in zip(
+        ("memory when it serves", "memory after 100 runs"), in_memory(3, at_once(100)), strict=True
+    ):
+        rows.append(Row((name, *compared.cells_of_memory), Goal.at_most(MEMORY_LIMIT, compared.ratio)))
+    return Table("Cost", HEADINGS, rows)
 
 
 def measured(case: Case, processes: Pair[PluginProcess], repeats: int) -> Row:

@@ -10,7 +10,7 @@ from time import perf_counter
 
 from benchmarks.plugins import Pair
 from benchmarks.process import PluginProcess
-from benchmarks.table import duration
+from benchmarks.table import duration, number_of_bytes
 
 type Work = Callable[[PluginProcess], object]
 """What is timed."""
@@ -40,7 +40,7 @@ COMPARED = ("agent", "floor", "ratio", "spread")
 
 @dataclass(frozen=True)
 class Compared:
-    """Medians over the repeats, in seconds."""
+    """Medians over the repeats, in seconds, or of memory in bytes."""
 
     agent: float
     floor: float
@@ -50,7 +50,15 @@ class Compared:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        return duration(self.agent), duration(self.floor), f"{self.ratio:.2f}", f"±{self.spread:.2f}"
+        return duration(self.agent), duration(self.floor), *self._ratios
+
+    @property
+    def cells_of_memory(self) -> tuple[str, ...]:
+        return number_of_bytes(self.agent), number_of_bytes(self.floor), *self._ratios
+
+    @property
+    def _ratios(self) -> tuple[str, str]:
+        return f"{self.ratio:.2f}", f"±{self.spread:.2f}"
 
     @property
     def extra(self) -> float:

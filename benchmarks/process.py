@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
 from types import TracebackType
 from typing import IO, Self, cast
 
@@ -93,6 +94,11 @@ class PluginProcess:
     def cpu(self) -> float:
         """Seconds of CPU since the process started."""
         return time.clock_gettime((~self._process.pid << 3) | _CPU_CLOCK)
+
+    def memory(self) -> float:
+        """Bytes that are in memory now."""
+        pages = Path(f"/proc/{self._process.pid}/statm").read_text(encoding="ascii").split()[1]
+        return float(pages) * os.sysconf("SC_PAGE_SIZE")
 
     def run(self, scenario: Scenario) -> Ran:
         """Run the plugin's strategy once.
