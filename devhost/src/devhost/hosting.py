@@ -6,7 +6,7 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -22,7 +22,7 @@ from devhost.models.catalog import DEFAULT_MODEL
 from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.script import Script
 from devhost.options import DIRECTORY, FILE, PATH, option
-from devhost.plugin.declaration import PluginDeclaration, Strategy, nearest_strategy_plugin
+from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
 from devhost.process.session import Watcher
 from devhost.process.transports.transport import TransportName
 from devhost.protocol.wire import JsonObject
@@ -31,6 +31,7 @@ from devhost.scenario import (
     Example,
     Scenario,
     examples_of,
+    for_another_strategy,
     parse_assignments,
     read_tool_setups,
     typed_settings,
@@ -143,7 +144,7 @@ class ScenarioOptions:
         if wanted is None:
             script = self.read_script(strategy.identity.name)
         elif is_for_another and script is not None:
-            script, notice = _for_another(script, strategy, wanted)
+            script, notice = for_another_strategy(script, strategy, wanted)
         with about("tools"):
             directories = self.tools if example is None else (example.directory, *self.tools)
             panel = {} if script is None else script.panel
@@ -197,17 +198,6 @@ class ScenarioOptions:
         from devhost.package import opened_package  # noqa: PLC0415 - with the rules of `devhost check`
 
         return click.get_current_context().with_resource(opened_package(self.package))
-
-
-def _for_another(script: Script, strategy: Strategy, written_for: str) -> tuple[Script, str]:
-    """The script for a strategy that has not all its parameters, and what a person should know about it."""
-    known = {parameter.name for parameter in strategy.parameters}
-    left_out = ", ".join(name for name in script.params if name not in known)
-    return (
-        replace(script, params={name: value for name, value in script.params.items() if name in known}),
-        f"the script is written for {written_for}, which the plugin does not have: {strategy.identity.name} runs"
-        + (f", without {left_out}" if left_out else ""),
-    )
 
 
 def strategy_plugin(folder: Path) -> PluginDeclaration:

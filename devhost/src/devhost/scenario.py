@@ -425,6 +425,18 @@ class Scenario:
 #
 # A script is written for strategies, and with its own values of the parameters that change what the model is asked.
 
+
+def for_another_strategy(script: Script, strategy: Strategy, written_for: str) -> tuple[Script, str]:
+    """The script for a strategy that has not all its parameters, and what a person should know about it."""
+    known = {parameter.name for parameter in strategy.parameters}
+    left_out = ", ".join(name for name in script.params if name not in known)
+    return (
+        replace(script, params={name: value for name, value in script.params.items() if name in known}),
+        f"the script is written for {written_for}, which the plugin does not have: {strategy.identity.name} runs"
+        + (f", without {left_out}" if left_out else ""),
+    )
+
+
 CHANGE_THE_TURNS = ("answer_schema", "answer_tools", "answer_criteria")
 """Parameters with which a strategy wants other turns: an answer as a call, none after some tools, judgements."""
 
