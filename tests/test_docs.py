@@ -105,6 +105,15 @@ def test_prose_is_wrapped(page: Path) -> None:
     assert [line for line in lines if len(line) > docs.MAX_LINE] == []
 
 
+TWO_ARTICLES = re.compile(r"\bthe (?:an?|the)\b|\ba (?:a|the)\b|\ban (?:an?|the)\b")
+
+
+def test_no_text_has_two_articles_in_a_row() -> None:
+    texts = [*PAGES, *(ROOT / "examples").rglob("*.py"), *(ROOT / "examples").rglob("*.y*ml")]
+    found = {path: TWO_ARTICLES.findall(path.read_text(encoding="utf-8")) for path in texts}
+    assert {path: words for path, words in found.items() if words} == {}
+
+
 def comments(path: Path) -> str:
     """A module's text with line breaks and comment signs as single spaces, so that a citation stands in one piece."""
     return re.sub(r"\s*\n\s*(?:# ?)?", " ", path.read_text(encoding="utf-8"))
