@@ -3,22 +3,26 @@
 ``jsonschema-rs`` decides. A call of it cannot be interrupted, so the sizes of schemas and values are limited.
 """
 
+from __future__ import annotations  # the library's types are named before it is imported
+
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
-from jsonschema_rs import FancyRegexOptions, RegexOptions, ValidationError, Validator, validator_for
 from pydantic_core import to_json
 
 from internal.clock import give_way, let_others_through
 from internal.tooling import NOTHING, UnwritableError, converted, json_type, meant_option, refuse_unwritable
+
+if TYPE_CHECKING:
+    from jsonschema_rs import ValidationError, Validator
 
 _PLAIN_VALUES = frozenset({"enum", "const", "default", "examples", "dependentRequired"})
 """Keywords whose values contain no schema."""
@@ -102,10 +106,6 @@ _MAX_SCHEMAS = 5_000
 _TOO_LARGE = "too large once its references are followed"
 _MAX_PATTERNS = 40
 """Regular expressions of a schema; the slowest compile in 3 ms each."""
-_ORDINARY = RegexOptions(size_limit=10_000)
-"""Patterns that match in linear time, with at most 2.5 µs a character."""
-_ANY_PATTERN = FancyRegexOptions(backtrack_limit=10_000, size_limit=500_000)
-"""With look-around, backreferences, or as large as ``^.{1,255}$``; they take up to 50 times as long."""
 _SLOW = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "uniqueItems"})
 """Keywords that take up to a hundred times as long as others."""
 
@@ -174,14 +174,32 @@ class _Measured:
         return _Size(keywords, slow, sum(map(pattern_weight, texts)))
 
 
+class _Library:
+    """``jsonschema-rs``, imported by the first run that needs it: a start without it takes 8 MB and 12 ms less."""
+
+    def __init__(self) -> None:
+        import jsonschema_rs  # noqa: PLC0415 - see above
+
+        self.validator_for = jsonschema_rs.validator_for
+        self.invalid_schema = jsonschema_rs.ValidationError
+        self.ordinary = jsonschema_rs.RegexOptions(size_limit=10_000)
+        """Patterns that match in linear time, with at most 2.5 µs a character."""
+        self.any_pattern = jsonschema_rs.FancyRegexOptions(backtrack_limit=10_000, size_limit=500_000)
+        """With look-around, backreferences, or as large as ``^.{1,255}$``; they take up to 50 times as long."""
+
+
+_library = cache(_Library)
+
+
 @lru_cache(maxsize=1_000)
 def pattern_weight(pattern: str) -> int:
     """How slowly a regular expression matches; raises ``SchemaUnusable`` if it is not one, or too large."""
     give_way()
     if len(pattern) <= 2_000:  # noqa: PLR2004 - the limit of docs/answer-schema.md
-        for options, weight in ((_ORDINARY, 1), (_ANY_PATTERN, 50)):
+        library = _library()
+        for options, weight in ((library.ordinary, 1), (library.any_pattern, 50)):
             try:
-                validator_for({"pattern": pattern}, pattern_options=options)
+                library.validator_for({"pattern": pattern}, pattern_options=options)
             except ValueError:
                 continue
             return weight
@@ -228,7 +246,7 @@ class Check:
     more: Callable[[Any], Iterable[Problem]] = lambda _value: ()
     """What JSON Schema cannot say."""
 
-    def stricter(self, more: Callable[[Any], Iterable[Problem]]) -> "Check":
+    def stricter(self, more: Callable[[Any], Iterable[Problem]]) -> Check:
         return replace(self, more=lambda value: chain(self.more(value), more(value)))
 
     def accepts(self, value: object) -> bool:
@@ -268,7 +286,7 @@ class Check:
         return None if plain is self else plain._validator_for(text)  # noqa: SLF001 - of the same class
 
     @cached_property
-    def _without_patterns(self) -> "Check":
+    def _without_patterns(self) -> Check:
         plain = rewritten(self.schema, lambda part: {key: part[key] for key in part if key != "pattern"})
         return self if plain == self.schema else check_of(plain)
 
@@ -287,10 +305,11 @@ def check_of(schema: dict[str, Any]) -> Check:
 
 def _compiled(schema: Mapping[str, Any]) -> Validator:
     give_way()
-    make = partial(validator_for, mask=_MASK, validate_formats=False, pattern_options=_ANY_PATTERN, offline=True)
+    library = _library()
+    make = partial(library.validator_for, mask=_MASK, validate_formats=False, offline=True)
     try:
-        return make(dict(schema))
-    except ValidationError as error:
+        return make(dict(schema), pattern_options=library.any_pattern)
+    except library.invalid_schema as error:
         where = "/".join(map(str, error.instance_path)) or "the schema"
         reason = error.message.replace(_MASK, quoted(error.instance), 1)[:_MAX_QUOTE_LENGTH]
         raise SchemaUnusable(f"not valid JSON Schema ({where}: {reason})") from None
