@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import mcp_types
 import pytest
 
 from devhost import HostLimits
+from devhost.errors import ToolSetupError
 from devhost.files import FileServer
 from devhost.node.messages import ToolFileStore
 from devhost.protocol.wire import JsonObject
+from devhost.tools.mcp import mcp_parameters
 from devhost.tools.tool import Surroundings, Tool, call_tool
 from support.mcp_servers import everything, no_calls
 
@@ -104,3 +107,30 @@ def test_an_error_that_a_server_reports_is_a_result_like_any_other(call: Call) -
     ((kind, said),) = call("complain", is_error=False)
     assert kind == "text"
     assert "sk-42-secret" not in said["text"]
+
+
+def listed(schema: object) -> mcp_types.Tool:
+    return mcp_types.Tool(name="t", input_schema={"type": "object", "properties": {"p": schema}})
+
+
+@pytest.mark.parametrize(
+    ("schema", "kind"),
+    [
+        ({"type": "integer"}, "number"),
+        ({"type": ["null", "integer"]}, "number"),
+        ({"type": ["null"]}, "string"),
+        ({"type": "null"}, "string"),
+        ({"anyOf": [{"type": "boolean"}, {"type": "null"}]}, "boolean"),
+        ({"anyOf": [{"type": "null"}, {"type": "boolean"}]}, "string"),
+        ({"oneOf": [{"anyOf": [{"type": "array"}]}]}, "array"),
+        ({"enum": ["a"]}, "string"),
+    ],
+)
+def test_a_parameter_has_the_type_that_dify_finds(schema: JsonObject, kind: str) -> None:
+    assert mcp_parameters("s", listed(schema))["p"].type == kind
+
+
+@pytest.mark.parametrize(("schema", "kind"), [({"type": "text"}, "'text'"), (True, "True")])
+def test_a_type_that_dify_does_not_know_keeps_the_whole_server_out(schema: object, kind: str) -> None:
+    with pytest.raises(ToolSetupError, match=f"Dify does not take the MCP server s: parameter 'p' of t .* {kind}"):
+        mcp_parameters("s", listed(schema))

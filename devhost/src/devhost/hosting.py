@@ -37,7 +37,7 @@ from devhost.scenario import (
     typed_settings,
 )
 from devhost.text import Secrets
-from devhost.tools.mcp import read_servers, with_secrets
+from devhost.tools import mcp
 from devhost.tools.setup import ToolSetup
 from devhost.trace.lines import UNKNOWN_FACTS, TraceWriter, read_trace
 from devhost.words import counted
@@ -135,21 +135,21 @@ class ScenarioOptions:
         with about("script"):
             example = self.read_example()
         script = self.read_script(self.strategy)
-        wanted = self.strategy or (None if script is None else script.strategy)
-        first = next(iter(declaration.strategies))
-        is_for_another = self.strategy is None and wanted is not None and wanted not in declaration.strategies
+        written_for = None if script is None else script.strategy
+        known = self.strategy or (written_for if written_for in declaration.strategies else None)
         with about("strategy"):
-            _, strategy = find_strategy(declaration, first if is_for_another else wanted or first)
+            _, strategy = find_strategy(declaration, known or next(iter(declaration.strategies)))
         notice = ""
-        if wanted is None:
-            script = self.read_script(strategy.identity.name)
-        elif is_for_another and script is not None:
-            script, notice = for_another_strategy(script, strategy, wanted)
+        if known is None and script is not None:
+            if written_for is None:
+                script = self.read_script(strategy.identity.name)
+            else:
+                script, notice = for_another_strategy(script, strategy, written_for)
         with about("tools"):
             directories = self.tools if example is None else (example.directory, *self.tools)
             panel = {} if script is None else script.panel
-            servers = read_servers((*(() if script is None else script.mcp), *self.servers))
-            of_plugins, servers = with_secrets(servers, self.credentials)
+            servers = mcp.read_servers((*(() if script is None else script.mcp), *self.servers))
+            of_plugins, servers = mcp.with_secrets(servers, self.credentials)
             tools = read_tool_setups(
                 directories, of_plugins, self.settings, environment, panel, validated=not self.unvalidated
             )
@@ -489,8 +489,7 @@ def _described(model: ModelDescription) -> JsonObject:
 
 def trace_secrets(scenario: Scenario, environment: Mapping[str, str] = os.environ) -> Secrets:
     """The secret credentials and parameters of the tools, and the model's key."""
-    of_servers = [value for server in scenario.servers for value in server.secrets.values()]
-    return secrets_of(scenario.tools, environment, of_servers)
+    return secrets_of(scenario.tools, environment, mcp.secrets_of(scenario.servers))
 
 
 def secrets_of(

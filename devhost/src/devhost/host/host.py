@@ -27,7 +27,7 @@ from devhost.process.transports.transport import TransportName
 from devhost.protocol.failures import ApiFault
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets
-from devhost.tools.mcp import McpServer, connected
+from devhost.tools.mcp import McpServer, connected, secrets_of
 from devhost.tools.setup import ToolSetup, start_in_own_python, start_tool_plugin
 from devhost.tools.tool import Tool, plugin_tools
 
@@ -209,8 +209,7 @@ class ToolHost:
         for notice in (notice for setup in setups for notice in setup.notices):
             self._watcher.notice(notice)
         servers = options.get("servers", ())
-        of_servers = (value for server in servers for value in server.secrets.values())
-        self.secrets = Secrets([*(value for setup in setups for value in setup.secrets), *of_servers])
+        self.secrets = Secrets([*(value for setup in setups for value in setup.secrets), *secrets_of(servers)])
         """The values that are replaced in everything that is shown or written of a run."""
         self._storage = options.get("storage") or PluginStorage()
         self.files = ToolFileStore(options.get("files"))

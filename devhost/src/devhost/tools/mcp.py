@@ -1,4 +1,4 @@
-"""MCP servers, whose tools a run offers and calls as Dify does. Needs the package `mcp`.
+"""MCP servers, whose tools a run offers and calls as Dify 1.14.0 does, by its source. Needs the package `mcp`.
 
 Dify reaches servers over HTTP only. devhost also starts one that is a command, and talks to it over its standard input
 and output.
@@ -13,18 +13,21 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Self, TextIO, get_args
+from typing import TYPE_CHECKING, Any, Self, TextIO
 from urllib.parse import urlsplit
+
+from pydantic import ValidationError
 
 from devhost.errors import InvocationError, ParameterError, ToolSetupError
 from devhost.limits import HostLimits
 from devhost.plugin.casting import cast_value
-from devhost.plugin.declaration import I18n, Parameter, ToolParameterType
+from devhost.plugin.declaration import I18n, ToolParameter
 from devhost.process.session import Answer, Watcher
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets
-from devhost.tools.tool import Tool
+from devhost.tools.tool import Tool, json_message, text_message
 
 if TYPE_CHECKING:
     import mcp
@@ -83,6 +86,10 @@ def read_servers(texts: Iterable[str]) -> tuple[McpServer, ...]:
     return servers
 
 
+def secrets_of(servers: Iterable[McpServer]) -> list[str]:
+    return [value for server in servers for value in server.secrets.values()]
+
+
 def with_secrets(
     servers: Sequence[McpServer], credentials: Iterable[str]
 ) -> tuple[tuple[str, ...], tuple[McpServer, ...]]:
@@ -101,14 +108,13 @@ def with_secrets(
 
 # A tool as Dify describes it, and what is lost on the way.
 
-PLAIN = frozenset({"array", "boolean", "number", "object", "string"})
 KEPT = frozenset({"type", "description", "title", "$schema"})
 """Keywords of a simple parameter's schema that change nothing when they are lost, or reach the agent."""
 
 
-def mcp_entity(server: str, tool: "mcp_types.Tool") -> JsonObject:
-    """As Dify sends it to a strategy; ToolSetupError for a type that Dify does not know."""
-    described = tool.description or ""
+def mcp_entity(server: str, tool: "mcp_types.Tool", parameters: Mapping[str, ToolParameter]) -> JsonObject:
+    """As Dify sends it to a strategy: of a list or an object with its schema, of all others with the type alone."""
+    described, properties = tool.description or "", _properties(tool)
     return {
         "identity": {
             "author": "Anonymous",
@@ -118,8 +124,11 @@ def mcp_entity(server: str, tool: "mcp_types.Tool") -> JsonObject:
             "icon": "",
         },
         "parameters": [
-            {**parameter.model_dump(mode="json"), "input_schema": schema}
-            for parameter, schema in _parameters(server, tool)
+            {
+                **parameter.model_dump(mode="json"),
+                "input_schema": properties[name] if parameter.type in {"array", "object"} else None,
+            }
+            for name, parameter in parameters.items()
         ],
         "description": {"human": I18n(en_US=described).model_dump(), "llm": described},
         "output_schema": tool.output_schema or {},
@@ -130,41 +139,48 @@ def mcp_entity(server: str, tool: "mcp_types.Tool") -> JsonObject:
     }
 
 
-def _parameters(server: str, tool: "mcp_types.Tool") -> Iterator[tuple[Parameter, JsonObject | None]]:
-    """With the schema of each that is an object or a list; of all others Dify sends the type alone."""
-    for name, schema in _properties(tool).items():
-        kind = _kind(schema)
-        if kind not in get_args(ToolParameterType.__value__) and kind not in PLAIN:
-            raise ToolSetupError(
-                f"Dify does not take the MCP server {server}: parameter {name!r} of {tool.name} is of type {kind!r}"
-            )
-        said = str(schema.get("description", ""))
-        parameter = Parameter(
-            name=name,
-            label=I18n(en_US=name),
-            type=kind,
-            required=name in tool.input_schema.get("required", ()),
-            form="llm",
-            human_description=I18n(en_US=said),
-            llm_description=said,
-        )
-        yield parameter, schema if kind in {"array", "object"} else None
+def mcp_parameters(server: str, tool: "mcp_types.Tool") -> dict[str, ToolParameter]:
+    """By name; ToolSetupError for a type that Dify does not know."""
+    return {name: _parameter(server, tool, name, schema) for name, schema in _properties(tool).items()}
 
 
-def _properties(tool: "mcp_types.Tool") -> Mapping[str, JsonObject]:
+def _parameter(server: str, tool: "mcp_types.Tool", name: str, schema: object) -> ToolParameter:
+    given = schema if isinstance(schema, dict) else {"type": schema}
+    said, kind = str(given.get("description", "")), _kind(given)
+    described = {
+        "name": name,
+        "label": I18n(en_US=name),
+        "type": "number" if kind in {"integer", "float"} else kind,
+        "required": name in tool.input_schema.get("required", ()),
+        "form": "llm",
+        "human_description": I18n(en_US=said),
+        "llm_description": said,
+    }
+    try:
+        return ToolParameter.model_validate(described)
+    except ValidationError as error:
+        raise ToolSetupError(
+            f"Dify does not take the MCP server {server}: parameter {name!r} of {tool.name} is of the type {kind!r}"
+        ) from error
+
+
+def _properties(tool: "mcp_types.Tool") -> Mapping[str, Any]:
     schema = tool.input_schema
     properties = schema.get("properties") if schema.get("type") == "object" else None
     return properties if isinstance(properties, dict) else {}
 
 
-def _kind(schema: JsonObject) -> str:
-    """The type that Dify takes: the first that is not null, also of alternatives; a text where it finds none."""
-    given = schema.get("type")
-    kinds = [given] if isinstance(given, str) else list(given or ())
-    for each in (*kinds, *(_kind(part) for key in ("anyOf", "oneOf", "allOf") for part in schema.get(key) or ())):
-        if each != "null":
-            return "number" if each in {"integer", "float"} else str(each)
-    return "string"
+def _kind(schema: JsonObject) -> object:
+    """The type that Dify takes: the first that is not null, or that of the first alternative; null is a text."""
+    match schema.get("type"):
+        case [*kinds] if kinds:
+            return next((kind for kind in kinds if kind != "null"), "string")
+        case None | []:
+            parts = (part for key in ("anyOf", "oneOf", "allOf") for part in schema.get(key) or ())
+            first = next((part for part in parts if isinstance(part, dict)), None)
+            return "string" if first is None else _kind(first)
+        case kind:
+            return "string" if kind == "null" else kind
 
 
 def lost(tool: "mcp_types.Tool") -> str:
@@ -172,7 +188,7 @@ def lost(tool: "mcp_types.Tool") -> str:
     texts = [
         f"{name} ({', '.join(sorted(keys))})"
         for name, schema in _properties(tool).items()
-        if _kind(schema) not in {"array", "object"} and (keys := schema.keys() - KEPT)
+        if isinstance(schema, dict) and _kind(schema) not in {"array", "object"} and (keys := schema.keys() - KEPT)
     ]
     beside = sorted(tool.input_schema.keys() & {"$defs", "definitions", "anyOf", "oneOf", "allOf"})
     return "; ".join([*texts, *(f"{key} of the whole schema" for key in beside)])
@@ -189,8 +205,8 @@ class McpTool:
     ) -> None:
         self.provider = server.name
         self.name = tool.name
-        self.entity = mcp_entity(server.name, tool)
-        self._parameters = {parameter.name: parameter for parameter, _ in _parameters(server.name, tool)}
+        self._parameters = mcp_parameters(server.name, tool)
+        self.entity = mcp_entity(server.name, tool, self._parameters)
         self._has_schema = bool(tool.output_schema)
         self._call = call
         self._secrets = Secrets(server.secrets.values())
@@ -223,7 +239,7 @@ def messages(result: "mcp_types.CallToolResult", *, has_schema: bool) -> Iterato
             case "image" | "audio":
                 yield _blob(block.data, block.mime_type)
             case "resource" if (text := getattr(block.resource, "text", None)) is not None:
-                yield _text(text)
+                yield text_message(text)
             case "resource":
                 yield _blob(getattr(block.resource, "blob", ""), block.resource.mime_type or "application/octet-stream")
     if has_schema:
@@ -243,21 +259,13 @@ def _of_text(text: str) -> Iterator[JsonObject]:
             value = None
     match value:
         case dict():
-            yield _json(value)
+            yield json_message(value)
         case list() if all(isinstance(item, dict) for item in value):
-            yield from map(_json, value)
+            yield from map(json_message, value)
         case list():
-            yield _text(str(value))  # as Python writes it
+            yield text_message(str(value))  # as Python writes it
         case _:
-            yield _text(text)
-
-
-def _text(text: str) -> JsonObject:
-    return {"type": "text", "message": {"text": text}, "meta": None}
-
-
-def _json(value: JsonObject) -> JsonObject:
-    return {"type": "json", "message": {"json_object": value}, "meta": None}
+            yield text_message(text)
 
 
 def _blob(data: str, mime_type: str) -> JsonObject:
@@ -273,11 +281,10 @@ def connected(servers: Sequence[McpServer], limits: HostLimits, watcher: Watcher
     if not servers:
         yield []
         return
-    try:
-        from anyio.from_thread import start_blocking_portal  # noqa: PLC0415 - needed with --mcp alone
-        from mcp import MCPError  # noqa: F401, PLC0415
-    except ModuleNotFoundError as error:
-        raise ParameterError(f"--mcp needs the package {error.name}: pip install 'dify-devhost[mcp]'") from error
+    if find_spec("mcp") is None:
+        raise ParameterError("--mcp needs the package mcp: pip install 'dify-devhost[mcp]'")
+    from anyio.from_thread import start_blocking_portal  # noqa: PLC0415 - needed with --mcp alone
+
     tools: list[Tool] = []
     with ExitStack() as opened:
         portal = opened.enter_context(start_blocking_portal())

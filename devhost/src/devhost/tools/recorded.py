@@ -12,7 +12,7 @@ from devhost.models.scripted.script import Recorded, RecordedCall, RecordedPart
 from devhost.plugin.casting import is_file
 from devhost.process.session import Answer
 from devhost.protocol.wire import JsonObject
-from devhost.tools.tool import Tool
+from devhost.tools.tool import Tool, json_message, text_message
 
 # The recorded answers, found by tool and arguments. Number types, the order of keys and the addresses of files make no
 # difference. Thread-safe.
@@ -99,9 +99,9 @@ def recorded_tools(recorded: Recorded | None, instead: Sequence[Tool] = ()) -> l
 
 def _message(part: RecordedPart) -> JsonObject:
     if part.text is not None:
-        return {"type": "text", "message": {"text": part.text}, "meta": None}
+        return text_message(part.text)
     if part.json_ is not None:
-        return {"type": "json", "message": {"json_object": part.json_}, "meta": None}
+        return json_message(part.json_)
     if part.file is not None:
         data = base64.b64encode(part.file.read_bytes()).decode()
         return {"type": "blob", "message": {"blob": data}, "meta": part.meta}

@@ -135,6 +135,17 @@ def decode_tool_request(request: JsonObject) -> ToolRequest:
         raise ApiCallError.invalid(f"invalid payload: {describe(error)}") from error
 
 
+# Messages as a tool plugin writes them.
+
+
+def text_message(text: str) -> JsonObject:
+    return {"type": "text", "message": {"text": text}, "meta": None}
+
+
+def json_message(value: object) -> JsonObject:
+    return {"type": "json", "message": {"json_object": value}, "meta": None}
+
+
 # A tool without a plugin: a Python function that a strategy can call like any other tool.
 
 
@@ -175,9 +186,9 @@ class FunctionTool:
         except Exception as error:  # any exception of a tool is its answer
             raise InvocationError(type(error).__name__, str(error)) from error
         if isinstance(result, str):
-            yield {"type": "text", "message": {"text": result}, "meta": None}
+            yield text_message(result)
         elif isinstance(result, dict):
-            yield {"type": "json", "message": {"json_object": result}, "meta": None}
+            yield json_message(result)
         else:
             yield from result
 
