@@ -53,7 +53,7 @@ NOTE_SHARE = 0.8
 
 
 MAX_LOOKUP_TURNS = 20
-"""Turns of one run that only look up what the agent keeps and are no tool rounds (docs/long-results.md)."""
+"""Turns of one run that only look up what the agent keeps and do not count as tool rounds (docs/long-results.md)."""
 
 
 @dataclass

@@ -105,7 +105,7 @@ def test_prose_is_wrapped(page: Path) -> None:
     assert [line for line in lines if len(line) > docs.MAX_LINE] == []
 
 
-TWO_ARTICLES = re.compile(r"\bthe (?:an?|the)\b|\ba (?:a|the)\b|\ban (?:an?|the)\b")
+TWO_ARTICLES = re.compile(r"(?i)\b(?:the\s+(?:an?|the)|a\s+(?:a|the)|an\s+(?:an?|the))\b")
 
 
 def test_no_text_has_two_articles_in_a_row() -> None:

@@ -18,7 +18,7 @@ from support.plugins import FIXTURES, PUPPET
 
 pytestmark = pytest.mark.usefixtures("lent_plugins")
 
-SECRET = "the word that nobody may read"
+SECRET = "the word that must stay secret"
 DRAW = {"provider": "devhost-tests/toolbox/toolbox", "tool_name": "draw", "parameters": {"size": 70}}
 ASKS = [{"ask": SECRET}, {"call": DRAW}]
 

@@ -49,7 +49,7 @@ class Limits:
         return max(int(clamped), math.ceil(min(clamped, 1)))  # 0.4 is a limit, and 0 may be none
 
     def _named(self, number: float) -> str:
-        return "0, which is no limit," if number == 0 and self.most is None else f"{number}"
+        return "0, which means no limit," if number == 0 and self.most is None else f"{number}"
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ class Summaries:
     """The summaries of one run; all its conversations share those of the turns before it."""
 
     slot: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(1))
-    """Whoever has it summarises; the others wait, and may find what they need."""
+    """The conversation that has it summarises; the others wait, and may find what they need."""
     asked: int = 0
     has_failed: bool = False
     """Then no more are asked for in this run."""

@@ -105,7 +105,7 @@ def test_of_several_calls_all_texts_are_the_answer_in_the_models_order_and_the_o
         (("quote", {"q": "lamp", "colour": "red"}), replies(QUOTE), "unknown argument 'colour'"),
         (("quote", "broken"), replies(QUOTE), "tool arguments parse error"),
     ],
-    ids=["fails", "does not fit", "is no JSON"],
+    ids=["fails", "does not fit", "is not JSON"],
 )
 def test_a_call_that_fails_or_is_refused_is_no_answer_and_the_model_goes_on(
     call: tuple[str, Any], handler: Handler, reads: str

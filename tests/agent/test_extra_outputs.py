@@ -130,7 +130,7 @@ def test_the_text_is_what_the_model_read_without_what_means_something_in_the_pro
         {**asks("tool_results"), "tool_result_limit": 1_000},
     )
 
-    (item,) = outcome.variables["tool_results"]  # reading on is no entry
+    (item,) = outcome.variables["tool_results"]  # reading on has no entry
     cut = item["text"]
     assert len(cut) <= 1_000
     assert (cut[:5], cut[-5:]) == ("00000", "01999")

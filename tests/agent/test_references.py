@@ -115,7 +115,7 @@ WRONG: dict[str, tuple[Json, str]] = {
     "deep inside": ({"list": [[{"a": "result:r9#/a"}]]}, "this conversation has no result:r9; the results are: "),
     "an unknown name": ({"q": "result:r1#/item"}, "result:r1# has no 'item'; the names are 'items', 'n'"),
     "an unknown item": ({"q": "result:r1#/items/2/id"}, "result:r1#/items has no '2'; it has the items 0 to 1"),
-    "a number that is no index": ({"q": "result:r1#/items/01"}, "result:r1#/items has no '01'"),
+    "a number that cannot be an index": ({"q": "result:r1#/items/01"}, "result:r1#/items has no '01'"),
     "the item after the last": ({"q": "result:r1#/items/-"}, "result:r1#/items has no '-'"),
     "below a value": ({"q": "result:r1#/n/a"}, "result:r1#/n has no 'a'; it is neither an object nor an array"),
     "no pointer": ({"q": "result:r1#items"}, "what follows the # of result:r1#items is not a JSON Pointer"),

@@ -115,10 +115,10 @@ NOTED: list[tuple[str, Any, Any, str]] = [
     ("maximum_iterations", "1000", 100, "1000 is outside 1 to 100; 100 is used"),
     ("maximum_seconds", "inf", 3_600, "inf is outside 30 to 3600; 3600 is used"),
     ("maximum_seconds", float("-inf"), 30, "-inf is outside 30 to 3600; 30 is used"),
-    ("maximum_total_tokens", "-0.5", 0, "-0.5 is below 0; 0, which is no limit, is used"),
-    ("maximum_total_tokens", float("-inf"), 0, "-inf is below 0; 0, which is no limit, is used"),
+    ("maximum_total_tokens", "-0.5", 0, "-0.5 is below 0; 0, which means no limit, is used"),
+    ("maximum_total_tokens", float("-inf"), 0, "-inf is below 0; 0, which means no limit, is used"),
     *(
-        ("maximum_tool_calls", given, 0, "not a number; 0, which is no limit, is used")
+        ("maximum_tool_calls", given, 0, "not a number; 0, which means no limit, is used")
         for given in (True, "abc", float("nan"), "NaN", "inf", "1" + 400 * "0", {"a": 1}, [3], 10**400)
     ),
     ("maximum_iterations", "abc", 6, "not a number; 6 is used"),

@@ -55,7 +55,7 @@ UNUSABLE: dict[str, tuple[dict[str, Any], str]] = {
     "a long way of references": ({"$ref": "#/$defs/d0", "$defs": {**CHAIN, "d2000": {}}}, "too large"),
     "many alternatives": ({"anyOf": [{"type": "integer"}] * 6_000}, "too large"),
     "a long text": ({"enum": ["x" * 500_000]}, "longer than 400,000 characters"),
-    "a name that is no pattern": ({"patternProperties": {"[": {}}}, "is not a regular expression"),
+    "a name that is not a pattern": ({"patternProperties": {"[": {}}}, "is not a regular expression"),
     "a long pattern": ({"items": {"pattern": "x" * 3_000}}, "too large"),
     "a pattern large once compiled": ({"items": {"pattern": "^.{1,9999}$"}}, "too large"),
     "many patterns": ({"allOf": [{"pattern": f"^{n}"} for n in range(60)]}, "more than 40 patterns"),

@@ -94,7 +94,7 @@ def _given_files(tool: Tool, files: Sequence[tuple[str, LocalFile]], server: Fil
     for name, file in files:
         if name not in takers and (name or len(takers) != 1):
             there_are = ", ".join(takers) or "none"
-            which = f"{name!r}, which is no parameter for files" if name else "no parameter"
+            which = f"{name!r}, but that is not a parameter for files" if name else "no parameter"
             raise ParameterError(
                 f"--file names {which} of {tool.identity.name}; its parameters for files are: {there_are}. "
                 "Write --file NAME=PATH"

@@ -1,6 +1,6 @@
 """The tool `submit_decision`: why a memo became what it is → the decision, made from what the database holds.
 
-It is the node's answer tool (`answer_tools`): its result ends the run, and nobody writes it once more. A refusal is an
+It is the node's answer tool (`answer_tools`): its result ends the run, and is not written again. A refusal is an
 exception here, since only a failed call is not taken as the answer; the model reads it and continues.
 """
 

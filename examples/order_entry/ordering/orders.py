@@ -1,7 +1,7 @@
 """An order as it is stored, and what becomes of it. Values only: no database, no network, no clock.
 
 What a model sends has another shape (order_tools/inputs.py), and so has what the order system takes
-(order_system.py). In an order, an optional text that nobody gave is "", and a date is ISO 8601.
+(order_system.py). In an order, an optional text that is missing is "", and a date is ISO 8601.
 """
 
 from dataclasses import dataclass

@@ -31,7 +31,7 @@ class Review:
 
     @property
     def to_approve(self) -> str:
-        """The order with what its review found, so that nobody approves the one without the other."""
+        """The order with what its review found, so that the one is not approved without the other."""
         return f"{self.request.order.in_words} Review: {' '.join(self.doubtful) or 'no concerns.'}"
 
     def is_what(self, approved: str) -> bool:
