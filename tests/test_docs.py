@@ -8,7 +8,7 @@ import pytest
 import devhost
 from scripts import docs, example_apps
 from tests.support.command_checks import NEW_PLUGIN
-from tests.support.pages import FENCE, LINK, PAGES, ROOT, TRANSLATIONS, prose, section
+from tests.support.pages import LINK, PAGES, ROOT, TRANSLATIONS, prose, section
 from tests.test_architecture import MAKE_WELL_FORMED, REPLACE_SECRETS
 
 CODE_FOLDERS = ("internal", "strategies", "prompt", "provider", "devhost", "examples", "benchmarks", "scripts", "tests")
@@ -199,18 +199,3 @@ def test_every_name_on_the_pages_for_developers_is_in_the_code(page: Path) -> No
     words = {word for path in CODE for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
 
     assert names - words - {"CALL", "CHANGELOG", "README"} == set()
-
-
-BARE_DEVHOST = re.compile(r"^(?:\$ )?(?:[A-Z_]+=\S+ )*devhost ", re.MULTILINE)
-HOW_TO_CALL_IT = re.compile(
-    r"^\*`devhost` is the command in `\.venv/bin`: \[how to call it\]\([./\w]*\bdevhost\.md\)\.\*$", re.MULTILINE
-)
-
-
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if page.name != "devhost.md" and page.parent.name != "devhost"], ids=str
-)
-def test_a_page_with_the_bare_command_says_where_it_is(page: Path) -> None:
-    blocks = "\n".join(FENCE.findall(page.read_text(encoding="utf-8")))
-    is_said = bool(HOW_TO_CALL_IT.search(page.read_text(encoding="utf-8")))
-    assert is_said == bool(BARE_DEVHOST.search(blocks))
