@@ -2,8 +2,8 @@
 
 Not listed: what can also mean no, "I understand", "never mind" or "go on writing" ("fine", "right", "no problem",
 "continue", "tudo bem", "結構です", "大丈夫です", "了解です"), and anything with a condition. The signs under ``any``
-may also follow a word. ``internal/memory/approval.py`` says how a text is compared with them; docs/approval-words.md
-lists them for readers.
+may also follow a word. ``internal/memory/approval.py`` says how a text is compared with them, and docs/approval.md
+what a user's answer does.
 """
 
 _BY_LANGUAGE = {

@@ -11,9 +11,8 @@ import yaml
 from internal.errors import StopReason
 from internal.node.virtual_tools import answer_tool
 from internal.policy import PolicyTexts, build_system_instruction, read_policy
-from prompt.approval_words import APPROVAL_WORDS
 from scripts import docs
-from tests.support.pages import PAGES, README, ROOT, TRANSLATIONS, section
+from tests.support.pages import PAGES, README, ROOT, TRANSLATIONS
 
 
 def test_the_answer_on_the_page_satisfies_the_schema_above_it() -> None:
@@ -63,15 +62,6 @@ def test_the_debugging_page_warns_of_an_installed_package() -> None:
     assert "Debug in a workspace in which the packaged plugin is not installed, or uninstall it first." in text
     assert "`no available node, plugin runtime not found`" in text
     assert "A debugging session survives a restart of the daemon" in text
-
-
-def test_a_page_lists_every_word_that_approves() -> None:
-    """Where they differ, copy the row that is missing."""
-    languages = {"en": "English", "ja": "Japanese", "zh": "Chinese", "pt": "Portuguese", "any": "Any"}
-    rows = [f"| {languages[language]} | {' · '.join(words)} |" for language, words in APPROVAL_WORDS.items()]
-    listed = section(ROOT / "docs" / "approval-words.md", "## The list")
-
-    assert re.findall(r"^\| .* · .* \|$", listed, re.MULTILINE) == rows
 
 
 def test_one_page_says_which_models_reason_by_themselves() -> None:
