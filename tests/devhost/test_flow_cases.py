@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from devhost.cli.flow import FlowOptions, FlowSetup
 from devhost.errors import FlowFileError, ParameterError, ScriptError
 from devhost.flow.outside import NOTHING, Allowed
+from devhost.flowing import FlowOptions, FlowSetup
 from devhost.hosting import ModelOptions
 from devhost.limits import HostLimits
 from tests.devhost import ROOT

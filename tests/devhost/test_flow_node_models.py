@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from devhost.cli.flow import ModelsBehindAnApi, models_behind_an_api
 from devhost.errors import ParameterError
 from devhost.flow.document import FlowFile, FlowNode
 from devhost.flow.script import read_knowledge
+from devhost.flowing import ModelsBehindAnApi, models_behind_an_api
 from devhost.hosting import ModelOptions
 from devhost.models.catalog import DEFAULT_MODEL
 from tests.devhost import ROOT

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from devhost.cli.flow import ModelsBehindAnApi
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
 from devhost.flow.turn import AnswerText, FlowTurn, Surroundings
+from devhost.flowing import ModelsBehindAnApi
 from devhost.hosting import ModelOptions
 from devhost.models.openai_api.provider import Api
 from fake_openai import KEY, Call, FakeOpenAI, Turn, rate_limited

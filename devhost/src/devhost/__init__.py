@@ -46,6 +46,7 @@ only packages above it in this list (devhost/tests/test_architecture.py checks t
     package             a plugin as one file: written, installed, opened
     hosting             what a command is given: scenario, model, host, trace
     forking             what `devhost fork` is given
+    flowing             what `devhost flow` is given
     console             the console: a local web server, with a module for each family of its pages
     cli                 the commands and their options
 """

@@ -1,279 +1,29 @@
-"""`devhost flow`: a whole chatflow or workflow on Dify's own engine, and the options of it."""
+"""`devhost flow`: a whole chatflow or workflow, on Dify's own engine."""
 
-import os
-import threading
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from devhost.conversation import conversation_report, refuse_alone
-from devhost.errors import FlowFileError, ParameterError
-from devhost.files import local_files, run_folder
-from devhost.flow.cases import CaseTurn, FlowCase, case_turns, refuse_misfit
+from devhost.conversation import conversation_report
+from devhost.errors import FlowFileError
+from devhost.files import local_files
+from devhost.flow.cases import CaseTurn, case_turns
 from devhost.flow.chat import FlowChat, FlowChatView, FlowConversation
-from devhost.flow.checks import check_flow
-from devhost.flow.document import FlowFile, FlowNode, filled_inputs, typed_inputs, with_read_files
-from devhost.flow.forms import ask_at_terminal, read_answers
-from devhost.flow.outside import Allowed
-from devhost.flow.script import FlowScript, TurnScript, read_knowledge
-from devhost.flow.traces import FlowTrace
-from devhost.flow.turn import FlowTurn, Surroundings, go_on_in_flow_environment, has_engine, load_engine
+from devhost.flow.forms import ask_at_terminal
+from devhost.flow.turn import FlowTurn, Surroundings, load_engine
 from devhost.flow.view import FlowView, findings_of, flow_report
-from devhost.host.host import Host, ToolHost, start_tools
-from devhost.hosting import (
-    BASE_URL,
-    KEY,
-    HostOptions,
-    ModelOptions,
-    credential_option,
-    plugin_option,
-    secrets_of,
-    tools_option,
-    trace_written,
-    unvalidated_option,
-)
-from devhost.limits import HostLimits
-from devhost.models.scripted.script import gist
-from devhost.options import FILE, PATH, argument, json_option, option, print_json, takes, trace_option
-from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
-from devhost.process.session import Stop, Watcher, Watchers
+from devhost.flowing import FlowOptions, flow_traced
+from devhost.host.host import ToolHost
+from devhost.hosting import HostOptions, ModelOptions
+from devhost.options import PATH, json_option, option, print_json, takes, trace_option
+from devhost.process.session import Stop, Watchers
 from devhost.protocol.wire import JsonObject
-from devhost.scenario import Example, examples_of, read_tool_setups
 from devhost.terminal.chat_view import read_questions
 from devhost.terminal.screen import ViewOptions, on_ctrl_c, open_console
 from devhost.text import Secrets
-from devhost.tools.setup import ToolSetup
-from devhost.trace.lines import UNKNOWN_FACTS, TraceWriter
 from devhost.words import examples
-
-if TYPE_CHECKING:
-    from devhost.models.openai_api.backend import OpenAIModel
-
-
-@dataclass(frozen=True)
-class FlowSetup:
-    """What a flow is played with, read and checked."""
-
-    case: FlowCase
-    plugin: Path | None
-    """That of the flow's agents."""
-    tools: tuple[ToolSetup, ...]
-    notices: tuple[str, ...] = ()
-    """What a person should know before the flow starts."""
-
-    @property
-    def name(self) -> str:
-        return self.case.file.name or self.case.file.path.stem
-
-    def turns(self, query: str | None, *, alone: bool) -> list[tuple[TurnScript, str]]:
-        """What the script's user says, turn by turn: its question or another one, and what follows its question.
-
-        What follows was written for the answers of a scripted model.
-        """
-        file, script = self.case.file, self.case.script
-        if query is not None and not file.is_chatflow:
-            raise ParameterError(f"--query: {file.path} is a workflow and takes no question: give it --input KEY=VALUE")
-        if alone:
-            refuse_alone(script.then)
-        question = script.query if query is None else query
-        if file.is_chatflow and not question:
-            raise ParameterError("there is no question: give --query TEXT, or a script that has a query")
-        if gist(question) != gist(script.query):
-            return [(script.model_copy(update={"expect": None}), question)]
-        goes_on = not alone and self.case.models is None
-        return [(script, question), *((turn, turn.query) for turn in script.then if goes_on)]
-
-    @property
-    def secrets(self) -> list[str]:
-        """The credentials of the tools, and the flow's secret environment variables."""
-        return [*(value for setup in self.tools for value in setup.secrets), *self.case.file.secrets]
-
-    @contextmanager
-    def host(self, options: HostOptions, watcher: Watcher, trace_file: Path | None = None) -> Iterator[ToolHost]:
-        """A `Host` if the flow has Agent nodes. Files and what plugins store stay beside the trace, if there is one."""
-        start: Callable[..., AbstractContextManager[ToolHost]] = partial(start_tools, self.tools)
-        if self.plugin is not None:
-            start = partial(Host.start, self.plugin, tools=self.tools, transport=options.transport)
-        storage = options.storage_beside(trace_file)
-        with (
-            run_folder("flow", trace_file) as files,
-            start(limits=options.limits, files=files, watcher=watcher, storage=storage) as host,
-        ):
-            yield host
-
-
-# The models of a flow's nodes: those behind an API if a key or a base URL is set, else the script's.
-
-ASKING = frozenset({"agent", "llm", "question-classifier", "parameter-extractor"})
-"""The types of nodes that ask a model."""
-
-
-def selected_name(node: FlowNode) -> str | None:
-    """The name of the model that the node selects in the DSL."""
-    match node.data:
-        case {"model": {"name": str(name)}}:
-            return name
-        case {"agent_parameters": dict(parameters)}:
-            selectors = (parameter.get("value") for parameter in parameters.values() if isinstance(parameter, dict))
-            return next(filter(None, map(_name_in, selectors)), None)
-    return None
-
-
-def _name_in(selector: object) -> str | None:
-    match selector:
-        case {"type": "model-selector", "model": str(name)}:
-            return name
-    return None
-
-
-class ModelsBehindAnApi:
-    """One model for each node, named as the node names it or as --model says. Thread-safe."""
-
-    def __init__(self, options: ModelOptions, environment: Mapping[str, str]) -> None:
-        self._options = options
-        self._environment = {name: environment.get(name, "") for name in (KEY, BASE_URL)}
-        self._models: dict[str, OpenAIModel] = {}
-        self._opening = threading.Lock()
-
-    def __call__(self, node: FlowNode, _question: str) -> "OpenAIModel":
-        with self._opening:
-            if node.id not in self._models:
-                self._models[node.id] = self._options.open(self._environment, selected_name(node))
-            return self._models[node.id]
-
-    @property
-    def notice(self) -> str:
-        names = f"with the name {self._options.name}" if self._options.name else "with the names in the file"
-        return f"the models of the nodes are called behind an API, {names}: that costs money; see --scripted"
-
-
-def models_behind_an_api(options: ModelOptions, environment: Mapping[str, str]) -> ModelsBehindAnApi | None:
-    """None if the script answers; ParameterError for an option that it would ignore."""
-    if not options.asks_the_script(environment):
-        return ModelsBehindAnApi(options, environment)
-    options.refuse_for_a_script()
-    return None
-
-
-def refuse_without_models(file: FlowFile) -> None:
-    """ParameterError for a flow whose nodes ask models, where neither a script nor an API answers."""
-    asking = [str(node) for node in file.nodes.values() if node.type in ASKING]
-    if asking:
-        raise ParameterError(
-            f"no model is configured for {', '.join(asking)}: give --script FILE with what it answers, or set {KEY}"
-        )
-
-
-# Which flow is played, with which tools, and what its user and its models say.
-
-
-@dataclass(frozen=True)
-class FlowOptions:
-    file: Path | None = argument(required=False, type=FILE)
-    """None for that of the script."""
-    inputs: tuple[str, ...] = option(
-        "--input", metavar="KEY=VALUE", multiple=True, help="A field of the Start node; repeatable."
-    )
-    answers: tuple[str, ...] = option(
-        "--answer",
-        metavar="NODE=BUTTON",
-        multiple=True,
-        help="Press a button of a Human Input node's form; NODE.FIELD=VALUE fills in a field. Repeatable.",
-    )
-    script: Path | None = option(
-        "--script",
-        type=FILE,
-        help="A flow's script: what the user says, and what the scripted models of the nodes answer.",
-    )
-    tools: tuple[Path, ...] = tools_option("A Dify tool plugin for the flow's agents and Tool nodes; repeatable.")
-    example: str | None = option(
-        "--example", metavar="NAME", help="An example, a folder of examples/, whose tools the flow gets."
-    )
-    credentials: tuple[str, ...] = credential_option()
-    unvalidated: bool = unvalidated_option()
-    plugin: Path | None = plugin_option()
-    knowledge: tuple[str, ...] = option(
-        "--knowledge",
-        metavar="NODE=FILE",
-        multiple=True,
-        help="A file with the segments that a Knowledge Retrieval node finds, by the node's id or title; repeatable.",
-    )
-    http: bool = option("--allow-http", is_flag=True, help="Let the flow's HTTP request nodes send requests.")
-    code: bool = option(
-        "--allow-code", is_flag=True, help="Let the flow's code nodes run on this machine, which is not a sandbox."
-    )
-
-    def read(self, environment: MutableMapping[str, str], limits: HostLimits, models: ModelOptions) -> FlowSetup:
-        """Credentials are removed from the environment, which the plugins inherit."""
-        script, file, place = self._script(), self.read_file(), str(self.script)
-        beside = Path() if self.script is None else self.script.parent
-        inputs = {
-            **with_read_files(file, script.inputs, beside, limits),
-            **with_read_files(file, typed_inputs(file, self.inputs), Path(), limits),
-        }
-        plugin, allowed = self._plugin(file), Allowed(self.http, self.code)
-        setups = read_tool_setups(
-            self._tools(script, plugin), self.credentials, (), environment, validated=not self.unvalidated
-        )
-        declared = None if plugin is None else PluginDeclaration.read(plugin)
-        notices = check_flow(file, inputs, declared, [setup.declaration for setup in setups], allowed)
-        answers = read_answers(file, self.answers)
-        refuse_misfit(file, script, place)
-        behind_an_api = models_behind_an_api(models, environment)
-        if behind_an_api is not None:
-            notices = (*notices, behind_an_api.notice)
-        elif self.script is None:
-            refuse_without_models(file)
-        filled, knowledge = filled_inputs(file, inputs), read_knowledge(file, self.knowledge)
-        case = FlowCase(file, script, place, filled, limits, answers, knowledge, behind_an_api, allowed)
-        return FlowSetup(case, plugin, tuple(setup.with_every_tool() for setup in setups), notices)
-
-    def read_here(self, limits: HostLimits, models: ModelOptions) -> FlowSetup:
-        """In the environment of the engine; mistakes are told before anything is installed."""
-        if not has_engine():
-            self.read(dict(os.environ), limits, models)
-            go_on_in_flow_environment(click.get_current_context().obj)
-        return self.read(os.environ, limits, models)
-
-    def read_file(self) -> FlowFile:
-        """The flow, before anything else of it is checked."""
-        file = self.file or self._script().flow
-        if file is None:
-            raise ParameterError("there is no flow: give FILE, or a --script that names it under the key flow")
-        return FlowFile.read(file)
-
-    def _script(self) -> FlowScript:
-        return FlowScript() if self.script is None else FlowScript.read(self.script)
-
-    def _tools(self, script: FlowScript, plugin: Path | None) -> tuple[Path, ...]:
-        """Those of the command line, or else the script's."""
-        given = self if self.tools or self.example else script
-        if given.example is None:
-            return given.tools
-        return (Example.find(examples_of(plugin or Path.cwd()), given.example).directory, *given.tools)
-
-    def _plugin(self, file: FlowFile) -> Path | None:
-        """None for a flow without an Agent node."""
-        if not any(node.type == "agent" for node in file.nodes.values()):
-            return None
-        return nearest_strategy_plugin() if self.plugin is None else self.plugin
-
-
-@contextmanager
-def flow_traced(file: Path | None, setup: FlowSetup, turn: FlowTurn, options: HostOptions) -> Iterator[FlowTrace]:
-    """Told of the notices; without a file it does nothing."""
-    facts = {"command": "flow", "example": setup.name, "transport": options.transport, "query": turn.query}
-    secrets = secrets_of((), others=setup.secrets)
-    with trace_written(file, secrets, {**UNKNOWN_FACTS, **facts}, setup.notices) as watcher:
-        yield FlowTrace(watcher if isinstance(watcher, TraceWriter) else None)
-
-
-# `devhost flow`: a whole chatflow or workflow, on Dify's own engine.
 
 RUN = "run"
 APPROVAL = "examples/workflows/approval.yml --example injection --script examples/workflows/cases/approval.yaml"
