@@ -54,18 +54,11 @@ def reference() -> str:
 
 
 def _entry(parameter: Parameter) -> str:
-    facts = {
-        "Label": parameter["label"]["en_US"],
-        "Type": f"`{parameter['type']}`",
-        "Scope": f"`{parameter['scope']}`" if "scope" in parameter else None,
-        "Required": "yes" if parameter["required"] else "no",
-        "Default": f"`{str(parameter['default']).lower()}`" if "default" in parameter else None,
-        "Range": f"{parameter['min']} to {parameter['max']}" if "max" in parameter else None,
-        "Minimum": parameter.get("min") if "max" not in parameter else None,
-    }
-    lines = [f"- {name}: {fact}" for name, fact in facts.items() if fact is not None]
+    """Default and range are in the help text: tests/test_declarations.py holds them together."""
+    scope = f", scope `{parameter['scope']}`" if "scope" in parameter else ""
+    facts = f"*{parameter['label']['en_US']}*, `{parameter['type']}`{scope}"
     text = textwrap.fill(parameter["help"]["en_US"], MAX_LINE, break_long_words=False, break_on_hyphens=False)
-    return f"### `{parameter['name']}`\n\n{text}\n\n" + "\n".join(lines)
+    return f"### `{parameter['name']}`\n\n{facts}\n\n{text}"
 
 
 def with_generated(page: str, generated: str) -> str:
