@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-import devhost
 from scripts import docs, example_apps
 from tests.support.command_checks import NEW_PLUGIN
 from tests.support.pages import LINK, PAGES, ROOT, TRANSLATIONS, prose, section
@@ -159,20 +158,6 @@ def test_files_and_folders_that_a_page_names_exist(page: Path) -> None:
 
 
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
-
-
-def packages(heading: str) -> list[str]:
-    """The packages of the table below a heading, in its order."""
-    return re.findall(r"^\| `([\w.]+)` \|", section(ARCHITECTURE, heading), re.MULTILINE)
-
-
-def listed(docstring: str | None) -> list[str]:
-    """The packages that a package's own docstring lists, in its order."""
-    return re.findall(r"^    ([\w.]+)  ", docstring or "", re.MULTILINE)
-
-
-def test_the_page_on_architecture_has_the_order_of_the_packages_of_devhost() -> None:
-    assert packages("## devhost") == listed(devhost.__doc__)
 
 
 @pytest.mark.parametrize(
