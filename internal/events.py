@@ -21,6 +21,7 @@ from internal.sources import Source
 MAX_FILE_BYTES = 15 * 1024 * 1024
 """Bytes; the daemon refuses a larger blob: docs/host-facts.md, "Size limits"."""
 MAX_ADDRESS_LENGTH = 2_048
+"""Characters that Dify's table of tools' files has room for: docs/host-facts.md, "Size limits"."""
 MAX_NAME_LENGTH = 200
 
 

@@ -22,6 +22,7 @@ from internal.tooling import UnwritableError, refuse_unwritable
 from prompt import template
 
 _MAX_NAMES = 3
+"""docs/limits.md, "Size"."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import filetype
 import httpx
 from gevent import Timeout
 from gevent.socket import getaddrinfo
@@ -88,6 +87,8 @@ def _path_of(descriptor: int) -> str:
 
 def sniff_mime_type(data: bytes) -> str:
     """The type that the bytes show; names and headers do not count."""
+    import filetype  # noqa: PLC0415 - few runs have a file, and every start would wait for it
+
     guessed = filetype.guess_mime(data)  # type: ignore[no-untyped-call] # the library has no annotations
     if guessed:
         return str(guessed)

@@ -30,7 +30,6 @@ RESERVED_NAMES = SUBMISSIONS | LOOKUPS
 """No tool of the node's may have one of these names."""
 MAX_WANTED_LENGTH = 200
 """Characters that are looked for at once."""
-_MAX_PROBLEMS = 10
 
 
 def plan_tool(maximum_subtasks: int) -> Tool:
@@ -49,7 +48,7 @@ def reflection_tool() -> Tool:
 def review_tool() -> Tool:
     properties = {
         "passes": {"type": "boolean", "description": template.PASSES_DESCRIPTION},
-        "problems": _texts(template.PROBLEMS_DESCRIPTION, maxItems=_MAX_PROBLEMS),
+        "problems": _texts(template.PROBLEMS_DESCRIPTION),
     }
     return _virtual(SUBMIT_REVIEW, template.SUBMIT_REVIEW_DESCRIPTION, _closed(properties, _unnamed_problems))
 

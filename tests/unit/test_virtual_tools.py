@@ -73,7 +73,6 @@ REFUSED: list[tuple[Tool, dict[str, Any]]] = [
     (review_tool(), {"passes": False, "problems": [" "]}),
     (review_tool(), {"problems": ["Long."]}),
     (review_tool(), {"passes": 80, "problems": []}),
-    (review_tool(), {"passes": False, "problems": ["Long."] * 11}),
     (READ, {"id": "r1", "offset": 7, "find": "a"}),
     (READ, {"id": "r1", "offset": -1}),
     (READ, {"id": "r1", "offset": 1.5}),
