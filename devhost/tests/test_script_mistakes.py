@@ -11,6 +11,7 @@ from devhost.protocol.failures import KNOWN
 from support.plugins import CHARTS
 
 TURNS = "turns: [{text: hi}]"
+QUOTES = "should be a text: put yes, no and numbers in quotes"
 
 
 def sentence(tmp_path: Path, text: str | bytes) -> str:
@@ -24,23 +25,17 @@ def sentence(tmp_path: Path, text: str | bytes) -> str:
 @pytest.mark.parametrize(
     ("turns", "said"),
     [
-        ("[{text: hi, txt: x}]", "turn 1: unknown key 'txt'"),
-        ("[{text: hi}, {tool_calls: [{nmae: x, name: x}]}]", "turn 2, tool call 1: unknown key 'nmae'"),
-        ("[{api_fails: explodes}]", f"turn 1: api_fails: must be one of {KNOWN}"),
+        ("[{text: hi, txt: x}]", "turns[0]: unknown key 'txt'"),
+        ("[{text: hi}, {tool_calls: [{nmae: x, name: x}]}]", "turns[1].tool_calls[0]: unknown key 'nmae'"),
+        ("[{api_fails: explodes}]", f"turns[0].api_fails: must be one of {KNOWN}"),
         ("[]", "turns: Tuple should have at least 1 item after validation, not 0"),
-        ("[{text: 3}]", "turn 1: text: should be a text, or a list of texts"),
-        ("[{text: [a, 3]}]", "turn 1: text: should be a text, or a list of texts"),
-        (
-            "[{tool_calls: [{name: x, id: no}]}]",
-            "turn 1, tool call 1: id: should be a text: put yes, no and numbers in quotes",
-        ),
-        ("[{when: 14}]", "turn 1: when: should be a text: put yes, no and numbers in quotes"),
-        ("[{thought: yes}]", "turn 1: thought: should be a text: put yes, no and numbers in quotes"),
-        ("[{usage: {total_price: [1]}}]", "turn 1, usage: total_price: should be a number, or a text"),
-        ("[{tool_calls: [{name: x, arguments: 3}]}]", "turn 1, tool call 1: arguments: should be a mapping, or a text"),
+        ("[{text: [a, 3]}]", "turns[0].text: should be a text, or a list of texts"),
+        ("[{tool_calls: [{name: x, id: no}]}]", f"turns[0].tool_calls[0].id: {QUOTES}"),
+        ("[{when: 14}]", f"turns[0].when: {QUOTES}"),
+        ("[{usage: {total_price: [1]}}]", "turns[0].usage.total_price: should be a number, or a text"),
         (
             "[{tool_calls: [{name: x, arguments: [3]}]}]",
-            "turn 1, tool call 1: arguments: should be a mapping, or a text",
+            "turns[0].tool_calls[0].arguments: should be a mapping, or a text",
         ),
     ],
 )
@@ -49,31 +44,13 @@ def test_each_mistake_is_reported_once(tmp_path: Path, turns: str, said: str) ->
 
 
 @pytest.mark.parametrize(
-    ("then", "said"),
-    [
-        (f"[{{query: yes, {TURNS}}}]", "then 1: query: should be a text: put yes, no and numbers in quotes"),
-        (
-            f"[{{query: a, approval: no, {TURNS}}}]",
-            "then 1: approval: should be a text: put yes, no and numbers in quotes",
-        ),
-        ("[{query: a}]", "then 1: turns: Field required"),
-        ("[{query: a, turns: [{txt: x}]}]", "then 1, turn 1: unknown key 'txt'"),
-    ],
-)
-def test_each_mistake_in_what_is_said_later(tmp_path: Path, then: str, said: str) -> None:
-    assert sentence(tmp_path, f"query: a\n{TURNS}\nthen: {then}") == said
-
-
-@pytest.mark.parametrize(
     ("value", "said"),
     [
-        ("2020-01-01", "is 2020-01-01 (date), which is not a JSON value: put a text in quotes"),
-        ("{d: [1, 2020-01-01]}", "d[1] is 2020-01-01 (date), which is not a JSON value: put a text in quotes"),
-        ("{a: !!binary aGk=}", "a is b'hi' (bytes), which is not a JSON value: put a text in quotes"),
-        ("{a: [!!set {b}]}", "a[0] is {'b'} (set), which is not a JSON value: put a text in quotes"),
-        ("{a: .nan}", "a is nan (float), which is not a JSON value: put a text in quotes"),
-        ("{a: {1: b}}", "a has the key 1, which is not a text: put it in quotes"),
-        ("{1: b}", "has the key 1, which is not a text: put it in quotes"),
+        ("2020-01-01", "is 2020-01-01, which is not a JSON value: put a text in quotes"),
+        ("{d: [1, 2020-01-01]}", "d[1] is 2020-01-01, which is not a JSON value: put a text in quotes"),
+        ("{a: [!!set {b}]}", "a[0] is {'b'}, which is not a JSON value: put a text in quotes"),
+        ("{a: .nan}", "a is nan, which is not a JSON value: put a text in quotes"),
+        ("{a: {1: b}}", "a[1] is a key that is not a text: put it in quotes"),
         ("{a: &a [*a]}", "a[0] holds itself, which JSON cannot say"),
         ("&a {b: *a}", "b holds itself, which JSON cannot say"),
     ],
@@ -81,21 +58,23 @@ def test_each_mistake_in_what_is_said_later(tmp_path: Path, then: str, said: str
 def test_yaml_values_that_json_does_not_have(tmp_path: Path, value: str, said: str) -> None:
     assert sentence(tmp_path, f"query: a\nparams: {value}\n{TURNS}") == f"params: {said}"
     call = f"[{{tool_calls: [{{name: x, arguments: {value}}}]}}]"
-    assert sentence(tmp_path, f"query: a\nturns: {call}") == f"turn 1, tool call 1: arguments: {said}"
-    assert sentence(tmp_path, f"query: a\nturns: [{{opaque_body: {value}}}]") == f"turn 1: opaque_body: {said}"
+    assert sentence(tmp_path, f"query: a\nturns: {call}") == f"turns[0].tool_calls[0].arguments: {said}"
+    assert sentence(tmp_path, f"query: a\nturns: [{{opaque_body: {value}}}]") == f"turns[0].opaque_body: {said}"
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (f"query: q\n{TURNS}\notherwise: [{{delay: -1}}]", "turn of otherwise 1: delay: Input should be greater"),
+        (f"query: q\n{TURNS}\notherwise: [{{delay: -1}}]", "otherwise[0].delay: Input should be greater"),
         ("query: q\nturn: []", "unknown key 'turn'"),
         ("query: q", "turns: Field required"),
         (TURNS, "query: Field required"),
-        ("query: q\nturns: [{call_chunking: bits}]", "turn 1: call_chunking: Input should be 'whole'"),
+        ("query: q\nturns: [{call_chunking: bits}]", "turns[0].call_chunking: Input should be 'whole'"),
         ("query: q\nturns: &a [*a]", "turns: contains itself"),
         (f"query: q\n{TURNS}\nstrategy: [1]", "strategy: should be a name, or a list of names"),
-        (f"query: q\n{TURNS}\nvariants: [{{turns: [{{txt: b}}]}}]", "variant 1, turn 1: unknown key 'txt'"),
+        (f"query: q\n{TURNS}\nvariants: [{{turns: [{{txt: b}}]}}]", "variants[0].turns[0]: unknown key 'txt'"),
+        (f"query: q\n{TURNS}\nthen: [{{query: yes, {TURNS}}}]", f"then[0].query: {QUOTES}"),
+        (f"query: q\n{TURNS}\nthen: [{{query: a}}]", "then[0].turns: Field required"),
         (f"extends: script.yaml\nquery: q\n{TURNS}", "extends: "),
     ],
 )
@@ -111,7 +90,7 @@ def test_numbers_and_an_alias_that_is_used_twice_are_json(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("delay", [float("inf"), float("nan"), -1, 3_601, 1e300])
 def test_a_delay_that_is_too_long_is_refused(delay: float) -> None:
-    with pytest.raises(ScriptError, match=r"^turn 1: delay: Input should be [^;]*$"):
+    with pytest.raises(ScriptError, match=r"^turns\[0\]\.delay: Input should be [^;]*$"):
         read_turns([{"text": "hi", "delay": delay}])
 
 

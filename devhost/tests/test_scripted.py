@@ -242,7 +242,7 @@ def test_an_unknown_question_is_answered_with_the_known_ones_in_every_call(tmp_p
 
 def test_mistakes_in_turns_given_as_data() -> None:
     broken: dict[str, Any] = {"texts": "a"}
-    with pytest.raises(ScriptError, match="turn 1: unknown key 'texts'"):
+    with pytest.raises(ScriptError, match=r"turns\[0\]: unknown key 'texts'"):
         ScriptedModel.of([broken])
 
 

@@ -136,7 +136,7 @@ line.recv(1)
             "line = dial(os.environ['REMOTE_INSTALL_KEY'])\nline.sendall(b'{\\n')\nline.recv(1)",
             "handshake is not valid JSON",
         ),
-        ("line = dial(os.environ['REMOTE_INSTALL_KEY'])\nsay(line, 'end', {})\nline.recv(1)", "before the manifest"),
+        ("line = dial(os.environ['REMOTE_INSTALL_KEY'])\nsay(line, 'end', {})\nline.recv(1)", "at this place"),
         ("line = dial(os.environ['REMOTE_INSTALL_KEY'])\nline.close()\nsys.stdin.read()", "within the handshake"),
         (
             "MANIFEST['author'] = 'Me'\nline = dial(os.environ['REMOTE_INSTALL_KEY'])\nintroduce(line)\nline.recv(1)",

@@ -86,7 +86,7 @@ def test_a_node_that_the_flow_does_not_have_is_told(tmp_path: Path, key: str) ->
 
 
 def test_an_unknown_key_is_told_with_its_place(tmp_path: Path) -> None:
-    with pytest.raises(ScriptError, match=r"case\.yaml: models, agent 1: unknown key 'txt'; unknown key 'quer'"):
+    with pytest.raises(ScriptError, match=r"case\.yaml: models\.agent\[0\]: unknown key 'txt'; unknown key 'quer'"):
         read(case(tmp_path, models={"agent": [{"txt": "Hi"}]}, quer="?"))
 
 

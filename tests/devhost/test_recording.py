@@ -318,8 +318,11 @@ def test_a_file_that_exists_stays(tmp_path: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("recorded", "sentence"),
     [
-        ({"tools": [{"name": "a"}]}, "tools 1: needs an identity with a name and a provider"),
-        ({"calls": [{"tool": "a", "provider": "b", "answer": [{}]}]}, "part 1: needs one of text, json, file, message"),
+        ({"tools": [{"name": "a"}]}, "tools[0]: needs an identity with a name and a provider"),
+        (
+            {"calls": [{"tool": "a", "provider": "b", "answer": [{}]}]},
+            "calls[0].answer[0]: needs one of text, json, file, message",
+        ),
         ({"calls": [{"tool": "a", "provider": "b", "answer": [{"file": "no.png"}]}]}, "there is no file"),
     ],
 )

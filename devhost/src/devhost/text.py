@@ -3,7 +3,6 @@
 import dataclasses
 import errno
 import json
-import math
 import os
 import re
 import stat
@@ -15,8 +14,8 @@ from urllib.parse import quote
 import jsonschema_rs
 import yaml
 from jsonschema_rs import Validator
-from pydantic import ValidationError
-from pydantic_core import PydanticCustomError
+from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from devhost.errors import DeclarationError
 from devhost.golang import well_formed
@@ -68,33 +67,20 @@ def _refuse_depth(value: object, left: int) -> None:
 
 def json_value(value: object) -> object:
     """YAML has dates, bytes, sets and mappings that contain themselves; JSON does not."""
-    reason = _not_json(value, place="", around=())
-    if reason:
-        raise PydanticCustomError("no_json", "{reason}", {"reason": reason})
-    return value
+    try:
+        return _JSON.validate_python(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = place_of(first["loc"][1::2])  # pydantic names the type of each value before its key
+        reason = _NOT_JSON.get(first["type"], f"is {first['input']}, which is not a JSON value: put a text in quotes")
+        raise PydanticCustomError("no_json", "{reason}", {"reason": f"{place} {reason}".strip()}) from None
 
 
-def _not_json(value: object, place: str, around: tuple[int, ...]) -> str | None:
-    """A sentence about the first part of a value that is not JSON, or None; `around` has the ids of its containers."""
-    where = f"{place.removeprefix('.')} " if place else ""
-    if id(value) in around:
-        return f"{where}holds itself, which JSON cannot say"
-    around = (*around, id(value))
-    match value:
-        case None | bool() | int() | str():
-            return None
-        case float() if math.isfinite(value):
-            return None
-        case dict():
-            for key in value:
-                if not isinstance(key, str):
-                    return f"{where}has the key {key}, which is not a text: put it in quotes"
-            parts = ((f"{place}.{key}", part) for key, part in value.items())
-        case list():
-            parts = ((f"{place}[{index}]", part) for index, part in enumerate(value))
-        case _:
-            return f"{where}is {value} ({type(value).__name__}), which is not a JSON value: put a text in quotes"
-    return next((reason for inner, part in parts if (reason := _not_json(part, inner, around))), None)
+_JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue, config=ConfigDict(allow_inf_nan=False, defer_build=True))
+_NOT_JSON = {
+    "recursion_loop": "holds itself, which JSON cannot say",
+    "string_type": "is a key that is not a text: put it in quotes",
+}
 
 
 # Values that must not be shown: secret credentials, and secrets that `--set` fixes. A value of fewer than six
@@ -274,9 +260,26 @@ def _refuse_what_costs(file: Path, events: Iterable[yaml.Event]) -> None:
 
 
 def describe(error: ValidationError) -> str:
-    """The findings on one line each: `parameters[2].type: Field required`."""
-    lines = []
-    for finding in error.errors():
-        path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in finding["loc"]).lstrip(".")
-        lines.append(f"{path}: {finding['msg']}" if path else finding["msg"])
-    return "; ".join(lines)
+    """The findings on one line: `parameters[2].type: Field required; turns[0]: unknown key 'txt'`."""
+    sentences = []
+    for finding in findings(error):
+        path, message = finding["loc"], finding["msg"]
+        if finding["type"] == "extra_forbidden":
+            path, message = path[:-1], f"unknown key {path[-1]!r}"
+        sentences.append(f"{place_of(path)}: {message}" if path else message)
+    return "; ".join(sentences)
+
+
+def findings(error: ValidationError) -> list[ErrorDetails]:
+    """A list whose entries have mistakes is also called too short: that is left out."""
+    found = error.errors()
+
+    def holds_another(location: tuple[int | str, ...]) -> bool:
+        return any(other["loc"][: len(location)] == location != other["loc"] for other in found)
+
+    return [finding for finding in found if finding["type"] != "too_short" or not holds_another(finding["loc"])]
+
+
+def place_of(path: Iterable[int | str]) -> str:
+    """`("turns", 1, "text")` → turns[1].text."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")

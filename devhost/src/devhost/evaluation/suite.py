@@ -27,11 +27,11 @@ from devhost.evaluation.expected import (
 from devhost.evaluation.results import Header, PlannedCase
 from devhost.host.host import find_strategy
 from devhost.limits import HostLimits
-from devhost.models.scripted.script import Script, SomeTurns, Words, findings
+from devhost.models.scripted.script import Script, SomeTurns, Words
 from devhost.plugin.declaration import PluginDeclaration, Strategy
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import AttachedFiles, Example, Scenario, parse_assignments, refuse_misfit, typed_settings
-from devhost.text import json_value, load_yaml
+from devhost.text import findings, json_value, load_yaml
 from devhost.tools.setup import ToolSetup
 
 type _JsonObject = Annotated[dict[str, Any], BeforeValidator(json_value)]

@@ -19,7 +19,6 @@ from devhost.models.scripted.script import (
     SomeTurns,
     Words,
     gist,
-    mistakes,
 )
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import pairs
@@ -235,7 +234,7 @@ class FlowScript(TurnScript):
         except DeclarationError as error:
             raise ScriptError(str(error)) from error
         except ValidationError as error:
-            raise ScriptError(f"{file}: {mistakes(error)}") from error
+            raise ScriptError(f"{file}: {describe(error)}") from error
 
 
 class ScriptedModels:

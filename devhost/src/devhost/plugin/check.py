@@ -26,7 +26,7 @@ from devhost.plugin.contents import (
 from devhost.plugin.declaration import MANIFEST, as_sent, plugin_in
 from devhost.plugin.problems import Level, Problem, rule_of
 from devhost.plugin.rules import LOST, faults, marketplace_problems
-from devhost.text import load_yaml
+from devhost.text import load_yaml, place_of
 
 ACCEPTABLE = ("secret", "forbidden-file")
 """Rules that Dify does not have, and whose findings may be meant."""
@@ -165,7 +165,7 @@ class Declarations:
             file, declared = files[number]
             name = _name_at(path, declared)
             sentence = f"{fault.sentence}, in {name}" if name else fault.sentence
-            yield Problem(rule_of(fault), file, _key(path), sentence, "notice" if fault.rule in LOST else "refused")
+            yield Problem(rule_of(fault), file, place_of(path), sentence, "notice" if fault.rule in LOST else "refused")
 
     def _icons(self, file: str, holder: dict[str, Any]) -> Iterator[Problem]:
         for key in ("icon", "icon_dark"):
@@ -202,10 +202,6 @@ def _name_at(path: tuple[str | int, ...], declared: object) -> str:
             parameter = parameters[number]
             return str(parameter.get("name", "")) if isinstance(parameter, dict) else ""
     return ""
-
-
-def _key(path: tuple[str | int, ...]) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 
 def _paths(value: object) -> list[str]:

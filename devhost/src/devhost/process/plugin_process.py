@@ -222,9 +222,6 @@ class PluginProcess:
             case {"event": "session", "session_id": str(session_id), "data": data}:
                 self._route(session_id, data)
 
-    def introduced(self, declaration: PluginDeclaration, /) -> None:
-        self.declaration = declaration
-
     def served(self) -> None:
         self._served_or_gone.set()
 

@@ -19,13 +19,13 @@ from pydantic import (
     WrapValidator,
     model_validator,
 )
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_core import PydanticCustomError
 
 from devhost.errors import ScriptError, about
 from devhost.models.backend import DEFAULT_FEATURES
 from devhost.protocol.failures import ApiFault, Fault
 from devhost.protocol.wire import JsonObject
-from devhost.text import json_value, load_yaml, real_path
+from devhost.text import describe, json_value, load_yaml, real_path
 
 LONGEST_DELAY = 3_600
 """Seconds; a longer delay is taken for a mistake."""
@@ -290,7 +290,7 @@ def checked(data: object, folder: Path | None = None) -> ScriptFile:
     try:
         return ScriptFile.model_validate(data, context=folder)
     except ValidationError as error:
-        raise ScriptError(mistakes(error)) from error
+        raise ScriptError(describe(error)) from error
 
 
 def read_files(file: Path) -> tuple[ScriptFile, ...]:
@@ -320,48 +320,6 @@ def _read_file(file: Path) -> ScriptFile:
 def read_turns(turns: object) -> tuple[Turn, ...]:
     """Turns given as plain data."""
     return checked({"turns": turns}).turns
-
-
-def mistakes(error: ValidationError) -> str:
-    """One sentence for each, with the place in the script."""
-    sentences = []
-    for finding in findings(error):
-        *path, key = _readable(finding["loc"])
-        where = f"{', '.join(path)}: " if path else ""
-        if finding["type"] == "extra_forbidden":
-            sentences.append(f"{where}unknown key {key!r}")
-        else:
-            sentences.append(f"{where}{key}: {finding['msg']}")
-    return "; ".join(sentences)
-
-
-def findings(error: ValidationError) -> list[ErrorDetails]:
-    """A list whose entries have mistakes is also called too short: that is left out."""
-    found = error.errors()
-
-    def holds_another(location: tuple[int | str, ...]) -> bool:
-        return any(other["loc"][: len(location)] == location != other["loc"] for other in found)
-
-    return [finding for finding in found if finding["type"] != "too_short" or not holds_another(finding["loc"])]
-
-
-def _readable(location: tuple[int | str, ...]) -> list[str]:
-    """`("turns", 1, "tool_calls", 0, "nmae")` → turn 2, tool call 1, nmae."""
-    names = {
-        "turns": "turn",
-        "otherwise": "turn of otherwise",
-        "tool_calls": "tool call",
-        "variants": "variant",
-        "calls": "call",
-        "answer": "part",
-    }
-    path: list[str] = []
-    for part in location:
-        if isinstance(part, int) and path:
-            path[-1] = f"{names.get(path[-1], path[-1])} {part + 1}"
-        else:
-            path.append(str(part))
-    return path
 
 
 # A script for one strategy: what is asked, with which parameters, and how the scripted model answers, turn by turn.

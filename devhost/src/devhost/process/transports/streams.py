@@ -11,7 +11,6 @@ from typing import IO, TYPE_CHECKING
 
 from devhost.errors import HostError, PluginLostError, RegistrationError
 from devhost.limits import HostLimits
-from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.transports.transport import (
     LOOPBACK,
     PluginProgram,
@@ -117,11 +116,10 @@ class TcpTransport(Transport):
     def _welcome(self, connection: socket.socket, listener: TransportListener) -> None:
         from devhost.plugin.registration import Registration  # noqa: PLC0415 - all the daemon's rules, for this way alone
 
-        registration = Registration(self._key, listener.declaration)
+        registration = Registration(self._key)
         with connection, connection.makefile("rb") as lines, contextlib.suppress(OSError):  # reset is ended, too
             try:
-                seconds = self._limits.handshake_seconds
-                listener.introduced(_introduction(connection, lines, registration, seconds))
+                _take_handshake(connection, lines, registration, self._limits.handshake_seconds)
             except RegistrationError as error:
                 self._refuse(connection, error, listener, fatal=registration.knows_key)
                 return
@@ -151,9 +149,7 @@ class TcpTransport(Transport):
             self.kill(reason)
 
 
-def _introduction(
-    connection: socket.socket, lines: IO[bytes], registration: "Registration", seconds: float
-) -> PluginDeclaration:
+def _take_handshake(connection: socket.socket, lines: IO[bytes], registration: "Registration", seconds: float) -> None:
     """RegistrationError for what the daemon does not register, and for a handshake that takes longer."""
     deadline = time.monotonic() + seconds
     late = f"the handshake was not complete within {seconds:g} seconds"
@@ -168,12 +164,12 @@ def _introduction(
         if not line.strip():
             continue
         try:
-            message = json.loads(line)
+            is_over = registration.add(json.loads(line))
         except ValueError as error:
             raise RegistrationError(f"a line of the handshake is not valid JSON: {error}") from error
-        if (declaration := registration.add(message)) is not None:
+        if is_over:
             connection.settimeout(None)
-            return declaration
+            return
     raise RegistrationError(late)
 
 

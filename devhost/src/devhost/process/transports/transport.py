@@ -18,7 +18,6 @@ from typing import IO, ClassVar, Final, Literal, Protocol
 
 from devhost.errors import PluginLostError, PluginStartError
 from devhost.limits import HostLimits
-from devhost.plugin.declaration import PluginDeclaration
 from devhost.protocol.wire import JsonObject
 from devhost.words import counted
 
@@ -267,13 +266,6 @@ type TransportName = Literal["stdio", "tcp", "http"]
 
 
 class TransportListener(Protocol):
-    @property
-    def declaration(self) -> PluginDeclaration:
-        """The declaration in the plugin's YAML files."""
-
-    def introduced(self, declaration: PluginDeclaration, /) -> None:
-        """The declaration that the plugin sent; it replaces that of the files."""
-
     def served(self) -> None:
         """The plugin takes requests from now on. Over stdio its first heartbeat says so."""
 
