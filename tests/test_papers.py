@@ -231,7 +231,7 @@ def test_the_notes_of_a_release_are_its_section_of_the_changelog(
 
 
 MOST_FILES, MOST_BYTES = 175, 330_000
-"""Dify's own limits are far away (docs/releasing.md, "How large the package is"): these only make growth visible."""
+"""Dify's own limits are far away (docs/releasing.md, "The package"): these only make growth visible."""
 
 
 def test_the_package_stays_small() -> None:

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from devhost.cli.commands import COMMANDS as SUMMARIES
 from devhost.cli.commands import commands
+from devhost.plugin.problems import RULES
 from tests.support.command_checks import check_page, packed_or_known
 
 
@@ -75,3 +76,8 @@ def test_the_list_says_of_a_command_what_its_own_help_says_first(name: str) -> N
 
     assert command is not None
     assert SUMMARIES[name][1] == command.get_short_help_str(limit=200)
+
+
+def test_the_help_of_check_lists_the_rules() -> None:
+    shown = help_of(("check",))
+    assert [rule for rule in RULES if f"\n    {rule} " not in shown] == []

@@ -1,13 +1,11 @@
 """`devhost check` and `devhost list` over the plugins of this repository, and the page that lists their rules."""
 
-import re
 from pathlib import Path
 
 import pytest
 
 from devhost.cli.commands import main
 from devhost.plugin.check import check_plugin
-from devhost.plugin.problems import RULES
 from tests.devhost import ROOT
 
 EXAMPLES = [manifest.parent for manifest in sorted((ROOT / "examples").glob("*/manifest.yaml"))]
@@ -31,10 +29,3 @@ def test_a_strategy_plugins_list_has_a_line_for_each_thing(capsys: pytest.Captur
     ]
     assert [name for name in beginnings if name in expected] == expected
     assert "    maximum_iterations          number, from 1 to 100, default 6  Max iterations" in lines
-
-
-def test_the_page_on_releases_lists_the_rules() -> None:
-    page = (ROOT / "docs" / "releasing.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `([\w-]+)` \| (.+) \|$", page.partition("\n## The rules\n")[2], re.MULTILINE)
-
-    assert dict(rows) == RULES

@@ -17,13 +17,13 @@ from devhost.options import DIRECTORY, PATH, argument, color_option, option, tak
 from devhost.plugin.casting import range_text
 from devhost.plugin.check import Checked, check_plugin
 from devhost.plugin.declaration import Parameter, PluginDeclaration, nearest_plugin, nearest_strategy_plugin
-from devhost.plugin.problems import Level
+from devhost.plugin.problems import RULES, Level
 from devhost.scenario import SCENARIOS, SCRIPT, examples_of
 from devhost.terminal.screen import open_console
 from devhost.terminal.tables import preview, printable
 from devhost.text import real_path
 from devhost.tools.entity import refused_parameters
-from devhost.words import counted, examples
+from devhost.words import UNWRAPPED, counted, examples
 
 # What a static check found, in lines.
 
@@ -164,8 +164,13 @@ class CheckOptions:
     color: bool = color_option()
 
 
+_LISTED = (f"  {name:<16} {rule}" for name, rule in RULES.items())
+RULES_IN_WORDS = "\n".join((f"{UNWRAPPED}The rules of a plugin:", *_LISTED))
+
+
 @click.command(
-    epilog=examples(
+    epilog=f"{RULES_IN_WORDS}\n\n"
+    + examples(
         "devhost check",
         "devhost check examples/helpdesk",
         "devhost check examples/workflows/approval.yml",

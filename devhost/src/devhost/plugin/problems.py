@@ -41,7 +41,7 @@ RULES: Mapping[str, str] = {
     "compile": "every Python file compiles",
     "marketplace": "the manifest names the repository, the contact and the privacy policy; the author is not Dify",
 }
-"""What each rule asks for, by its name; docs/releasing.md has the same list."""
+"""What each rule asks for, by its name; `devhost check --help` lists them."""
 
 _BY_KIND: Mapping[str, str] = {
     "string_pattern_mismatch": "pattern",
