@@ -69,6 +69,14 @@ def json_option() -> Any:  # noqa: ANN401 - a field
     return option("--json", is_flag=True, help="Print one JSON object on stdout, and the rest on stderr.")
 
 
+def json_lines_option() -> Any:  # noqa: ANN401 - a field
+    words = (
+        "Read each question as a line of JSON, a text, so that it can have several lines; for other programs. "
+        "Ctrl-C then ends a turn, and has no effect between two."
+    )
+    return option("--json-lines", is_flag=True, help=words)
+
+
 def color_option() -> Any:  # noqa: ANN401 - a field
     """True unless --no-color is given."""
     declared = functools.partial(

@@ -17,11 +17,11 @@ from devhost.flow.view import FlowView, findings_of, flow_report
 from devhost.flowing import FlowOptions, flow_traced
 from devhost.host.host import ToolHost
 from devhost.hosting import HostOptions, ModelOptions
-from devhost.options import PATH, json_option, option, print_json, takes, trace_option
+from devhost.options import PATH, json_lines_option, json_option, option, print_json, takes, trace_option
 from devhost.process.session import Stop, Watchers
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.chat_view import read_questions
-from devhost.terminal.screen import ViewOptions, on_ctrl_c, open_console
+from devhost.terminal.screen import Interrupt, ViewOptions, on_ctrl_c, open_console
 from devhost.text import Secrets
 from devhost.words import examples
 
@@ -120,6 +120,7 @@ def run(
 @dataclass(frozen=True)
 class TalkOptions:
     trace: Path | None = trace_option()
+    json_lines: bool = json_lines_option()
 
 
 @flow.command("chat", epilog=examples(f"devhost flow chat {APPROVAL}"))
@@ -132,7 +133,7 @@ def chat(
     if not file.is_chatflow:  # said before its inputs are asked for
         raise FlowFileError(f"{file.path} is a workflow and has no conversation: play it with devhost flow FILE")
     setup = asked.read_here(hosting.limits, models)
-    case, questions = setup.case, read_questions()
+    case, questions = setup.case, read_questions(json_lines=options.json_lines)
     console = open_console(stderr=False, color=shown.color)
     hidden = Secrets(setup.secrets)
     view, ask = FlowChatView(console, shown), ask_at_terminal(console, hidden)
@@ -143,7 +144,15 @@ def chat(
     with flow_traced(options.trace, setup, FlowTurn(), hosting) as trace:
         view.begin(case.file, setup.notices)
         begin = partial(FlowConversation, case.file, trace.written(load_engine()), case.inputs)
-        conversation = FlowChat(begin, around, view, hidden=hidden, limits=hosting.limits, strict=hosting.strict)
+        conversation = FlowChat(
+            begin,
+            around,
+            view,
+            hidden=hidden,
+            limits=hosting.limits,
+            strict=hosting.strict,
+            interrupt=Interrupt(only_turns=options.json_lines),
+        )
         started = partial(setup.host, hosting, Watchers(trace.watcher, view.screen), options.trace)
         with on_ctrl_c(view.screen.say_what_starts):
             conversation.converse(questions, started)

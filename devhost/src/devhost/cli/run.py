@@ -22,11 +22,11 @@ from devhost.host.host import Host
 from devhost.hosting import ModelOptions, NodeOptions, OtlpOptions, ScenarioOptions, started_host, traced
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import never_begun, report
-from devhost.options import json_option, option, print_json, takes, trace_option
+from devhost.options import json_lines_option, json_option, option, print_json, takes, trace_option
 from devhost.process.session import Watcher, Watchers
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import Scenario, refuse_misfit
-from devhost.terminal.chat_view import ChatView, read_json_lines, read_questions
+from devhost.terminal.chat_view import ChatView, read_questions
 from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import Interrupt, ViewOptions, on_ctrl_c, open_console
 from devhost.text import real_path
@@ -119,12 +119,7 @@ ANY_QUESTION = "?"
 @dataclass(frozen=True)
 class ChatOptions:
     trace: Path | None = trace_option()
-    json_lines: bool = option(
-        "--json-lines",
-        is_flag=True,
-        help="Read each question as a line of JSON, a text, so that it can have several lines; for other programs. "
-        "Ctrl-C then ends a turn, and has no effect between two.",
-    )
+    json_lines: bool = json_lines_option()
     log: bool = option("--log", is_flag=True, help="Show the log tree after each answer.")
 
 
@@ -146,7 +141,7 @@ def chat(  # noqa: PLR0913, PLR0917 - one argument per group of options
     """Keep a conversation with a strategy, one question a line."""
     scenario = asked.read(raw=node.raw, limits=node.limits)
     guesses = scenario.guesses(ANY_QUESTION, raw=node.raw)
-    questions = read_json_lines() if options.json_lines else read_questions()
+    questions = read_questions(json_lines=options.json_lines)
     view = ChatView(open_console(stderr=False, color=shown.color), shown, show_log=options.log)
     model = models.choose(scenario.script, "").description
     check = partial(_check, raw=node.raw, scripted=model.scripted)

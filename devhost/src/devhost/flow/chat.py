@@ -25,6 +25,7 @@ from devhost.node.outputs.outputs import CONVERSATION_BYTES, Finding
 from devhost.node.parameters import Memory, PastTurn
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
+from devhost.terminal.screen import Interrupt
 from devhost.terminal.tables import findings_list, on_a_line, printable, sources_table
 from devhost.text import Secrets
 from devhost.words import counted
@@ -208,9 +209,10 @@ class FlowChat(Talk[FlowCommand, ToolHost]):
         hidden: Secrets,
         limits: HostLimits,
         strict: bool,
+        interrupt: Interrupt | None = None,
     ) -> None:
         """`begin` makes a new conversation. `hidden` is never shown. `strict`: broken rules of Dify are shown."""
-        super().__init__(view)
+        super().__init__(view, interrupt=interrupt)
         self._begin = begin
         self._around = around
         self._view = view

@@ -122,17 +122,17 @@ def summary(run: Run) -> str:
 PROMPT = "you> "
 
 
-def read_questions() -> Iterator[str]:
+def read_questions(*, json_lines: bool = False) -> Iterator[str]:
+    """`json_lines`: from a program, each line a text in JSON, which may have several lines.
+
+    ParameterError for a standard input that is closed, and for a line that is not such a text.
+    """
     if sys.stdin is None:
-        raise ParameterError("a chat reads its questions from standard input, which is closed: pipe them in, or type")
+        how = "--json-lines reads" if json_lines else "a chat reads its questions from"
+        raise ParameterError(f"{how} standard input, which is closed: pipe them in, or type")
+    if json_lines:
+        return _piped(_json_text)
     return _typed() if sys.stdin.isatty() else _piped(lambda line, _number: line)
-
-
-def read_json_lines() -> Iterator[str]:
-    """From a program: each line is a text in JSON, which may have several lines; ParameterError for any other line."""
-    if sys.stdin is None:
-        raise ParameterError("--json-lines reads standard input, which is closed")
-    return _piped(_json_text)
 
 
 def _piped(read: Callable[[str, int], str]) -> Iterator[str]:
