@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Write the parameters in docs/parameters.md from the strategies' YAML, so that they always agree.
 
-In: strategies/*.yaml; a parameter that all strategies take is described once, then those that only one of them takes.
-Out: the text between the page's markers. `scripts/docs.py --check` writes nothing, and returns 1 if the page is stale.
+A parameter that all strategies take is listed once, then those that only one of them takes. `scripts/docs.py --check`
+writes nothing, and returns 1 if the page is stale.
 """
 
+import re
 import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,37 @@ BEGIN = "<!-- parameters: written by `make docs`, do not edit -->"
 END = "<!-- /parameters -->"
 MAX_LINE = 100
 """Characters of a line of prose; tables and code may be wider."""
+MORE = {
+    "model": "model-facts",
+    "tools": "tool-calls",
+    "instruction": "policies",
+    "query": "first-workflow",
+    "context": "sources",
+    "files": "files",
+    "skills": "skills",
+    "approval_required": "approval",
+    "approval": "approval",
+    "state": "state",
+    "answer_schema": "answer-schema",
+    "answer_tools": "answer-tools",
+    "answer_criteria": "second-look",
+    "show_sources": "sources",
+    "emit_intermediate_thoughts": "thoughts",
+    "maximum_iterations": "budgets",
+    "maximum_seconds": "budgets",
+    "maximum_total_tokens": "budgets",
+    "maximum_tool_calls": "budgets",
+    "tool_result_limit": "long-results",
+    "allowed_tools": "tool-calls",
+    "tools_in_prompt": "many-tools",
+    "parallel_tool_calls": "tool-calls",
+    "fallback_model": "fallback-model",
+    "prompt_policy_overrides": "policies",
+    "extra_outputs": "outputs",
+    "maximum_subtasks": "strategies",
+    "maximum_attempts": "strategies",
+}
+"""The page of docs/ on each parameter."""
 
 type Parameter = dict[str, Any]
 
@@ -42,23 +73,27 @@ def own(strategies: dict[str, list[Parameter]]) -> dict[str, list[Parameter]]:
 
 
 def reference() -> str:
-    """Each parameter with everything that the YAML says about it."""
+    """A table of the parameters of all strategies, and one of those of each."""
     strategies = declared()
     sections = {"All strategies": common(strategies)}
     sections |= {f"Only `{strategy}`": parameters for strategy, parameters in own(strategies).items()}
     return "\n\n".join(
-        text
+        f"## {heading}\n\n| Parameter | Default | Set it |\n|---|---|---|\n" + "\n".join(map(_row, parameters))
         for heading, parameters in sections.items()
-        for text in (f"## {heading}", *(_entry(parameter) for parameter in parameters))
     )
 
 
-def _entry(parameter: Parameter) -> str:
-    """Default and range are in the help text: tests/test_declarations.py holds them together."""
-    scope = f", scope `{parameter['scope']}`" if "scope" in parameter else ""
-    facts = f"*{parameter['label']['en_US']}*, `{parameter['type']}`{scope}"
-    text = textwrap.fill(parameter["help"]["en_US"], MAX_LINE, break_long_words=False, break_on_hyphens=False)
-    return f"### `{parameter['name']}`\n\n{facts}\n\n{text}"
+def _row(parameter: Parameter) -> str:
+    """The name with a link to its page, the default and the range, and the beginning of the help: when to set it."""
+    name = parameter["name"]
+    default = "required" if parameter["required"] else str(parameter.get("default", "")).lower()
+    if "min" in parameter:
+        default += (
+            f" ({parameter['min']} to {parameter['max']})" if "max" in parameter else f" (from {parameter['min']})"
+        )
+    first, *others = re.split(r"(?<=\.) (?=[A-Z])", parameter["help"]["en_US"])
+    when = first if len(first.split()) > 1 else f"{first} {others[0]}"
+    return f"| [`{name}`]({MORE[name]}.md) | {default} | {when} |"
 
 
 def with_generated(page: str, generated: str) -> str:

@@ -32,7 +32,7 @@ def test_a_stale_page_is_named(name: str, monkeypatch: pytest.MonkeyPatch, capsy
     """For a parameter of all strategies and for one of a single strategy."""
     strategies = docs.declared()
     for parameter in (parameter for taken in strategies.values() for parameter in taken if parameter["name"] == name):
-        parameter["help"]["en_US"] += " Changed."
+        parameter["help"]["en_US"] = f"Changed: {parameter['help']['en_US']}"
     monkeypatch.setattr(docs, "declared", lambda: strategies)
     assert docs.main(["--check"]) == 1
     assert "docs/parameters.md is stale: run `make docs`" in capsys.readouterr().out
@@ -40,14 +40,14 @@ def test_a_stale_page_is_named(name: str, monkeypatch: pytest.MonkeyPatch, capsy
 
 def test_every_parameter_is_on_the_page_once() -> None:
     """A parameter that the strategies declare differently would be on it several times."""
-    names = re.findall(r"^### `(\w+)`", docs.reference(), re.MULTILINE)
+    names = re.findall(r"^\| \[`(\w+)`", docs.reference(), re.MULTILINE)
     assert names == [parameter["name"] for parameter in docs.declared()["gpt5_plan_and_reflect"]]
 
 
 def test_parameters_of_one_strategy_are_below_its_name() -> None:
     _, named, only = docs.reference().partition("`gpt5_plan_and_reflect`")
     assert named
-    assert re.findall(r"^### `(\w+)`", only, re.MULTILINE) == ["maximum_subtasks", "maximum_attempts"]
+    assert re.findall(r"^\| \[`(\w+)`", only, re.MULTILINE) == ["maximum_subtasks", "maximum_attempts"]
 
 
 def test_only_the_text_between_the_markers_is_replaced() -> None:
