@@ -299,7 +299,7 @@ def test_a_plugin_that_ends_ends_the_evaluation_and_the_next_one_goes_on(
         (
             [{**GREETS, "expect": {"txt": {}}}],
             {},
-            "case 'greets', expect, txt: unknown key; there are: text, calls, stop_reason",
+            "case 'greets', expect, txt: unknown key; there are: text, error, calls, stop_reason",
         ),
         ([{**GREETS, "expect": {"text": {"has": "x"}}}], {}, "case 'greets', expect, text, has: unknown key"),
         ([{"query": "x", "turns": [{}], "expect": {}}], {}, "case 1, name: this key is required"),

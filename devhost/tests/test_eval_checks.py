@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from devhost.evaluation.checks import Expected, Observed, judged
-from devhost.evaluation.expected import Call
+from devhost.evaluation.runs import judged
+from devhost.expected import Call, Expected, Observed
 from devhost.models.scripted.model import ScriptedModel
 
 SEEN = Observed(

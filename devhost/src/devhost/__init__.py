@@ -32,16 +32,17 @@ only packages above it in this list (devhost/tests/test_architecture.py checks t
     conversation        question after question, and what each run leaves to the next
     direct              one tool, called without an agent
     trace               a run in a file
-    recording           a traced run as a script
     page                a trace as an HTML page
     telemetry           a trace as OpenTelemetry spans
     terminal            the view of a run or a trace in a terminal
     chat                a conversation in a terminal
+    expected            what a case expects, and whether it came
+    flow                a chatflow or workflow around the Agent node
+    flow.engine         Dify's own workflow engine, with devhost's nodes in it
+    recording           a traced run or flow as a script
     fork                a traced run once more, with something changed
     comparison          two runs side by side
     evaluation          cases, run side by side in one host, compared, and reported
-    flow                a chatflow or workflow around the Agent node
-    flow.engine         Dify's own workflow engine, with devhost's nodes in it
     overview            what a plugin declares, in lines
     package             a plugin as one file: written, installed, opened
     hosting             what a command is given: scenario, model, host, trace

@@ -13,7 +13,7 @@ import click
 
 from devhost.conversation import refuse_alone
 from devhost.errors import ParameterError
-from devhost.files import run_folder
+from devhost.files import SENT, run_folder
 from devhost.flow.cases import FlowCase, refuse_misfit
 from devhost.flow.checks import check_flow
 from devhost.flow.document import FlowFile, FlowNode, filled_inputs, typed_inputs, with_read_files
@@ -97,6 +97,8 @@ class FlowSetup:
             run_folder("flow", trace_file) as files,
             start(limits=options.limits, files=files, watcher=watcher, storage=storage) as host,
         ):
+            if trace_file is not None and trace_file.is_file():
+                host.server.copies = files / SENT
             yield host
 
 
@@ -214,7 +216,9 @@ class FlowOptions:
             self._tools(script, plugin), self.credentials, (), environment, validated=not self.unvalidated
         )
         declared = None if plugin is None else PluginDeclaration.read(plugin)
-        notices = check_flow(file, inputs, declared, [setup.declaration for setup in setups], allowed)
+        recorded = () if script.recorded is None else script.recorded.tool_names
+        of_tools = [setup.declaration for setup in setups]
+        notices = check_flow(file, inputs, declared, of_tools, allowed, recorded=recorded)
         answers = read_answers(file, self.answers)
         refuse_misfit(file, script, place)
         behind_an_api = models_behind_an_api(models, environment)

@@ -15,20 +15,19 @@ from devhost.node.outputs.run import Run
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.session import Answer
 from devhost.protocol.wire import JsonObject
-from devhost.recording.case import (
+from devhost.recording.case import runs_of, strategy_of
+from devhost.recording.files import KeptFiles
+from devhost.recording.turns import (
     files_in,
     model_calls,
     model_card,
     model_in,
     recorded_call,
     recorded_turns,
-    runs_of,
     settings,
-    strategy_of,
     tool_calls,
     tools_in,
 )
-from devhost.recording.files import KeptFiles
 from devhost.scenario import CONVERSATION, AttachedFiles, Scenario, typed_settings
 from devhost.tools.recorded import RecordedAnswers, recorded_tools, replayed
 from devhost.tools.setup import ToolSetup

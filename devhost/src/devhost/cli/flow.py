@@ -10,7 +10,7 @@ from devhost.conversation import conversation_report
 from devhost.errors import FlowFileError
 from devhost.files import local_files
 from devhost.flow.cases import CaseTurn, case_turns
-from devhost.flow.chat import FlowChat, FlowChatView, FlowConversation
+from devhost.flow.chat import FlowChat, FlowChatView
 from devhost.flow.forms import ask_at_terminal
 from devhost.flow.turn import FlowTurn, Surroundings, load_engine
 from devhost.flow.view import FlowView, findings_of, flow_report
@@ -93,7 +93,7 @@ def run(
     turn = FlowTurn(said[0][1], case.inputs, sent[0])
     ended: list[CaseTurn] = []
     with flow_traced(options.trace, setup, turn, hosting) as trace:
-        conversation = FlowConversation(case.file, trace.written(load_engine()), case.inputs)
+        conversation = case.conversation(trace.written(load_engine()))
         view.open(case.file, turn, setup.notices)
         try:
             started = setup.host(hosting, Watchers(trace.watcher, view.screen), options.trace)
@@ -143,7 +143,7 @@ def chat(
 
     with flow_traced(options.trace, setup, FlowTurn(), hosting) as trace:
         view.begin(case.file, setup.notices)
-        begin = partial(FlowConversation, case.file, trace.written(load_engine()), case.inputs)
+        begin = partial(case.conversation, trace.written(load_engine()))
         conversation = FlowChat(
             begin,
             around,

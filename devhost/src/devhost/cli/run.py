@@ -17,6 +17,7 @@ import click
 from devhost.chat import Chat
 from devhost.conversation import Conversation, Ended, Turns, conversation_report, play, refuse_alone
 from devhost.errors import HostError
+from devhost.expected import Expected, Observed
 from devhost.home import devhost_command
 from devhost.host.host import Host
 from devhost.hosting import ModelOptions, NodeOptions, OtlpOptions, ScenarioOptions, started_host, traced
@@ -216,10 +217,14 @@ def run(  # noqa: PLR0913, PLR0917 - one argument per group of options
     if model.scripted:
         refuse_misfit(scenario)
     follow_ups = scenario.follow_ups(question) if model.scripted and not options.alone else ()
+    script = scenario.script
+    is_whole = script is not None and script.begins_with(question) and len(follow_ups) == len(script.then)
+    expected = Expected.of(script) if script is not None and is_whole else None
     conversation = Conversation(scenario, conversation_id=str(uuid.uuid4()), raw=node.raw, strict=node.strict)
     turns = play(conversation, question, follow_ups, choose)
     view = RunView(open_console(stderr=options.as_json, color=shown.color), shown)
-    shown_turns = _ShownTurns(conversation, view, model, (*scenario.notices, *guesses), as_json=options.as_json)
+    notices = (*scenario.notices, *guesses)
+    shown_turns = _ShownTurns(conversation, view, model, notices, expected, as_json=options.as_json)
     with (
         otlp.sending(options.trace) as kept,
         traced(kept, scenario, model, node.transport, command="run", query=question, guesses=guesses) as watcher,
@@ -227,8 +232,8 @@ def run(  # noqa: PLR0913, PLR0917 - one argument per group of options
         shown_turns.open(question)
         storage, watchers = node.storage_beside(options.trace), Watchers(watcher, view.screen)
         shown_turns.play(turns, started_host(scenario, node, watchers, storage, options.trace), watcher)
-    last = shown_turns.ended[-1].run
-    return int(last.error is not None or (node.strict and any(turn.run.findings for turn in shown_turns.ended)))
+    broken = node.strict and any(turn.run.findings for turn in shown_turns.ended)
+    return int(broken or bool(shown_turns.failures))
 
 
 @dataclass
@@ -239,6 +244,7 @@ class _ShownTurns:
     view: RunView
     model: ModelDescription
     notices: Sequence[str]
+    expected: Expected | None
     as_json: bool
     ended: list[Ended] = field(default_factory=list, init=False)
 
@@ -264,10 +270,20 @@ class _ShownTurns:
             raise
         finally:
             view.abandon()
-        self._print()
+        judged = {} if self.expected is None else {"failed_expectations": self.failures}
+        self._print(**judged)
         view.close(self.ended[-1].run, self.ended[-1].remark)
+        if self.expected is not None:
+            view.judge(self.failures)
 
-    def _print(self, *lost: JsonObject) -> None:
+    @property
+    def failures(self) -> list[str]:
+        """A sentence for each expectation that failed; by default the last run has to end without an error."""
+        observed = Observed.of([turn.run for turn in self.ended])
+        expected = self.expected or Expected()
+        return [check.sentence for check in expected.checks(observed) if not check.passed]
+
+    def _print(self, *lost: JsonObject, **judged: object) -> None:
         if self.as_json:
             reports = [*(turn.report for turn in self.ended), *lost]
-            print_json({**conversation_report(reports), "notices": list(self.notices)})
+            print_json({**conversation_report(reports), "notices": list(self.notices), **judged})

@@ -12,7 +12,7 @@ from devhost.fork import Round, rounds
 from devhost.node.outputs.run import Run, plugin_error
 from devhost.page.calls import ModelCall, Said, model_call
 from devhost.protocol.wire import JsonObject
-from devhost.recording.case import tool_calls
+from devhost.recording.turns import tool_calls
 from devhost.tools.recorded import NOT_RECORDED
 from devhost.trace.runs import Call, TracedRun, run_of
 from devhost.words import price_text

@@ -24,8 +24,8 @@ from devhost.console.folder import CASE, refusal
 from devhost.console.setup import typed_path
 from devhost.console.web import console_of, posted
 from devhost.errors import HostError, SuiteError
-from devhost.evaluation.checks import Observed
 from devhost.evaluation.suite import Suite
+from devhost.expected import Observed
 from devhost.files import BESIDE_A_TRACE
 from devhost.protocol.wire import JsonObject
 from devhost.recording.case import readable, recorded_case, runs_of, strategy_of, write_case

@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 from devhost.console.folder import TRACE, RunFolder
 from devhost.console.setup import NAME, SETUP, Setup
 from devhost.errors import TraceError
-from devhost.evaluation.checks import rounds_of
+from devhost.expected import rounds_of
 from devhost.node.outputs.run import Run
 from devhost.trace.flow import FLOW_ENDINGS, FlowEndLine, FlowLine
 from devhost.trace.lines import Trace, is_written, read_trace

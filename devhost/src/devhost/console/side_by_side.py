@@ -18,7 +18,7 @@ from devhost.console.web import Console, Parts, changed_at, console_of, live
 from devhost.errors import HostError, ParameterError, TraceError
 from devhost.fork import Origin, Past, find_origin
 from devhost.models.scripted.script import RecordedCall
-from devhost.recording.case import settings, tool_calls
+from devhost.recording.turns import settings, tool_calls
 from devhost.tools.recorded import NOT_RECORDED, RecordedAnswers
 from devhost.trace.lines import is_written, read_trace
 

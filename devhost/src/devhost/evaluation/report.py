@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from devhost.errors import SuiteError
-from devhost.evaluation.expected import Check
 from devhost.evaluation.results import Cell, Change, ColumnChange, Comparison, Summary, Total
+from devhost.expected import Check
 from devhost.page.page import HEAD_BYTES, MARK, page_environment
 from devhost.terminal.tables import clipped, printable
 from devhost.words import counted, price_text

@@ -11,8 +11,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from devhost.errors import SuiteError
-from devhost.evaluation.checks import Observed
-from devhost.evaluation.expected import Check
+from devhost.expected import Check, Observed
 from devhost.text import Secrets, describe
 from devhost.trace.lines import Growing, NumberedLine
 

@@ -14,17 +14,17 @@ from pydantic import BeforeValidator, Field, PositiveInt, ValidationError
 from pydantic_core import ErrorDetails
 
 from devhost.errors import HostError, SuiteError
-from devhost.evaluation.checks import Expected
-from devhost.evaluation.expected import (
+from devhost.evaluation.results import Header, PlannedCase
+from devhost.expected import (
     Bounds,
     CallsExpected,
     Checked,
+    Expected,
     JudgeExpected,
     SourcesExpected,
     TextExpected,
     Texts,
 )
-from devhost.evaluation.results import Header, PlannedCase
 from devhost.host.host import find_strategy
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import Script, SomeTurns, Words

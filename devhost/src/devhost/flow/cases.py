@@ -2,25 +2,27 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
 from devhost.errors import FlowFileError, ScriptError
-from devhost.evaluation.checks import Observed
-from devhost.evaluation.expected import Call, Check, Missing, ValueExpected, found_at
+from devhost.expected import Call, Check, Missing, Observed, ValueExpected, found_at
 from devhost.files import LocalFile, local_files
 from devhost.flow.chat import FlowConversation
 from devhost.flow.document import FlowFile, filled_inputs, with_read_files
 from devhost.flow.forms import Answers, Ask, GivenAnswers, scripted_answers, together
 from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.script import FlowExpected, FlowScript, Knowledge, NodeExpected, ScriptedModels, TurnScript
-from devhost.flow.turn import FlowEnded, FlowEvent, ModelOfNode, NodeEnded, Surroundings, load_engine
+from devhost.flow.turn import FlowEnded, FlowEngine, FlowEvent, ModelOfNode, NodeEnded, Surroundings, load_engine
 from devhost.flow.view import PlayedTurn, watched
 from devhost.host.host import ToolHost
 from devhost.limits import HostLimits
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets
+from devhost.tools.recorded import recorded_tools
+from devhost.tools.tool import Tool
 
 # A case: a flow, and the script that plays it.
 
@@ -52,6 +54,14 @@ class FlowCase:
         inputs = filled_inputs(file, with_read_files(file, read.inputs, script.parent, limits))
         return cls(file, read, str(script), inputs, limits, allowed=allowed)
 
+    @cached_property
+    def _recorded(self) -> list[Tool]:
+        """Their answers are taken one after another: a case that is played again is a new value."""
+        return recorded_tools(self.script.recorded)
+
+    def conversation(self, engine: FlowEngine) -> FlowConversation:
+        return FlowConversation(self.file, engine, self.inputs, self.script.conversation_id)
+
     def around(
         self, host: ToolHost | None, said: TurnScript, *, ask: Ask | None = None, stop: Stop | None = None
     ) -> Surroundings:
@@ -59,7 +69,10 @@ class FlowCase:
         models = self.models or ScriptedModels(said, self.script.model, self.place)
         answers = together(scripted_answers(self.file, said.answers, self.place), self.answers)
         knowledge = {**self.script.knowledge, **said.knowledge, **self.knowledge}
-        return Surroundings(host, models, Answers(answers, ask, self.limits), knowledge, stop, self.allowed)
+        running = set() if host is None else {(tool.provider, tool.name) for tool in host.tools}
+        tools = [tool for tool in self._recorded if (tool.provider, tool.name) not in running]
+        answer = Answers(answers, ask, self.limits)
+        return Surroundings(host, models, tools, answer, knowledge, stop, self.allowed)
 
 
 def refuse_misfit(file: FlowFile, script: FlowScript, place: str) -> None:
@@ -202,7 +215,8 @@ def case_turns(  # noqa: PLR0913 - what a turn is played with
     ask: Ask | None = None,
 ) -> Iterator[CaseTurn]:
     """`turns`: each with the question and its files; else the script's. After a failed one the user goes on."""
-    conversation = conversation or FlowConversation(case.file, load_engine(), case.inputs)
+    case = replace(case)
+    conversation = conversation or case.conversation(load_engine())
     if turns is None:
         turns = [(said, said.query, local_files(said.files, case.limits)) for said in case.script.turns]
     for number, (said, question, files) in enumerate(turns, start=1):

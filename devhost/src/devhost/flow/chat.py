@@ -50,12 +50,14 @@ class ConversationVariable:
 
 
 class FlowConversation:
-    def __init__(self, file: FlowFile, engine: FlowEngine, inputs: Mapping[str, object]) -> None:
+    def __init__(
+        self, file: FlowFile, engine: FlowEngine, inputs: Mapping[str, object], conversation_id: str = ""
+    ) -> None:
         """`inputs`: the fields of the Start node, which Dify takes from the first message for all that follow."""
         self._file = file
         self._engine = engine
         self._inputs = inputs
-        self._id = str(uuid.uuid4())
+        self._id = conversation_id or str(uuid.uuid4())
         self._memory = Memory()
         self._count = 0
         self._values: Mapping[str, object] = {}

@@ -13,6 +13,7 @@ from devhost.flow.document import FlowFile, FlowNode, wrong_inputs
 from devhost.flow.forms import wrong_forms
 from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.tools import missing_tools, named_tools, of_other_providers, unknown_parameters, wrong_strategies
+from devhost.node.parameters import ToolName
 from devhost.plugin.declaration import PluginDeclaration, Strategy
 
 TYPES: Mapping[str, type | tuple[type, ...]] = {
@@ -405,12 +406,14 @@ DSL = Version("0.6.0")
 """The newest version of Dify's DSL that devhost was written for."""
 
 
-def check_flow(
+def check_flow(  # noqa: PLR0913 - what a flow is played with
     file: FlowFile,
     inputs: Mapping[str, object],
     plugin: PluginDeclaration | None,
     tools: Iterable[PluginDeclaration] = (),
     allowed: Allowed = NOTHING,
+    *,
+    recorded: Iterable[ToolName] = (),
 ) -> tuple[str, ...]:
     """`plugin`: that of the flow's agents, None for a flow without one; `tools`: tool plugins. Out: the notices."""
     strategies, tools = _strategies(plugin), tuple(tools)
@@ -418,7 +421,7 @@ def check_flow(
     if not list(wrong_in_graph(file)):  # what follows would only repeat it in other words
         wrong += wrong_inputs(file, inputs)
         wrong += not_allowed(file, allowed)
-        wrong += missing_tools(file, strategies.values(), tools)
+        wrong += missing_tools(file, strategies.values(), tools, recorded)
         wrong += unknown_parameters(file, tools)
     refuse(file, wrong)
     others = () if plugin is None else of_other_providers(file, plugin)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import count
 from pathlib import Path
 
@@ -68,10 +67,9 @@ class ShownTurn:
     def facts(self) -> FlowLine:
         return self.traced.facts
 
-    @cached_property
+    @property
     def ended(self) -> FlowEnded | None:
-        """None if the trace ends before."""
-        return next((event for _, event in self.traced.events if isinstance(event, FlowEnded)), None)
+        return self.traced.ended
 
     @property
     def ending(self) -> Ending:

@@ -9,14 +9,15 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from devhost.errors import DeclarationError, ParameterError, ScriptError
-from devhost.evaluation.expected import CallsExpected, Checked, Texts, ValueExpected, listed
+from devhost.expected import CallsExpected, Checked, Texts, ValueExpected, listed
 from devhost.flow.document import FlowFile, FlowNode
 from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.script import (
     BesideTheScript,
+    Recorded,
     Scripted,
     ScriptedModelCard,
-    SomeTurns,
+    Turns,
     Words,
     gist,
 )
@@ -73,6 +74,21 @@ class Segment(BaseModel):
             "content": self.content,
             "summary": self.summary,
         }
+
+
+def recorded_segment(item: JsonObject, position: int) -> JsonObject:
+    """As a script has it: what `Segment.item` fills in is left out."""
+    metadata = item.get("metadata") or {}
+    usual = {"title": f"Document {position}", "dataset": "Knowledge"}
+    known = {**item, "dataset": metadata.get("dataset_name"), "score": metadata.get("score")}
+    given = {
+        name: known.get(name)
+        for name in Segment.model_fields
+        if name == "content" or (known.get(name) not in (None, "", [], usual.get(name)) and name != "metadata")
+    }
+    made = Segment.model_validate(given).item(position)["metadata"]
+    own = {name: value for name, value in metadata.items() if name not in made or made[name] != value}
+    return {**given, **({"metadata": own} if own else {})}
 
 
 def _text_alone(value: object) -> object:
@@ -189,7 +205,7 @@ class TurnScript(Scripted):
     """What the user sends with it; paths are relative to the script's folder."""
     answers: Mapping[str, Words] = Field(default_factory=dict)
     """To the forms of Human Input nodes: by NODE the button, by NODE.FIELD a value."""
-    models: Mapping[str, SomeTurns] = Field(default_factory=dict)
+    models: Mapping[str, Turns] = Field(default_factory=dict)
     """The turns of each node's model, by the node's id or title."""
     knowledge: Knowledge = Field(default_factory=dict)
     """What each Knowledge Retrieval node finds."""
@@ -207,9 +223,13 @@ class FlowScript(TurnScript):
     """One whose tools the flow gets."""
     tools: tuple[BesideTheScript, ...] = ()
     """Folders of tool plugins."""
+    conversation_id: str = ""
+    """By default a new one."""
     inputs: dict[str, Any] = Field(default_factory=dict)
     """The fields of the Start node. Dify takes those of a conversation's first message for all that follow."""
     model: ScriptedModelCard = ScriptedModelCard()
+    recorded: Recorded | None = None
+    """Tools that answer from a recording."""
     then: tuple[TurnScript, ...] = ()
     """The rest of the conversation, in order."""
 

@@ -52,10 +52,13 @@ def _of_agent(node: FlowNode, picker: str) -> Iterator[NamedTool]:
 
 
 def missing_tools(
-    file: FlowFile, strategies: Iterable[Strategy], plugins: Iterable[PluginDeclaration]
+    file: FlowFile,
+    strategies: Iterable[Strategy],
+    plugins: Iterable[PluginDeclaration],
+    recorded: Iterable[ToolName] = (),
 ) -> Iterator[str]:
     """`plugins`: those of --tools and --example."""
-    there_are = [name for plugin in plugins for name in _names(plugin)]
+    there_are = [*(name for plugin in plugins for name in _names(plugin)), *recorded]
     listed = ", ".join(f"{provider}/{name}" for provider, name in there_are) or "no tools"
     missing: dict[tuple[str, str], list[NamedTool]] = {}
     for tool in named_tools(file, strategies):

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from rich.console import Console
 from rich.text import Text
@@ -24,7 +25,9 @@ from devhost.flow.turn import (
     Surroundings,
 )
 from devhost.flow.view import FlowView, facts_of, findings_of
+from devhost.models.backend import ModelCallError
 from devhost.process.session import Watcher
+from devhost.protocol.wire import JsonObject
 from devhost.terminal.screen import ViewOptions
 from devhost.trace.flow import (
     UNTIMED,
@@ -32,6 +35,7 @@ from devhost.trace.flow import (
     FlowLine,
     FlowPauseLine,
     FlowTextLine,
+    NodeCallLine,
     NodeEndLine,
     NodeRetryLine,
     NodeSourcesLine,
@@ -40,7 +44,7 @@ from devhost.trace.flow import (
     TracedNode,
 )
 from devhost.trace.lines import Trace, TraceWriter
-from devhost.trace.runs import TracedRun, run_of, traced_runs
+from devhost.trace.runs import Call, Piece, TracedRun, run_of, traced_runs
 
 # The turns of a flow in a trace, as the events that were written.
 
@@ -55,10 +59,26 @@ class TracedTurn:
     events: list[tuple[float, FlowEvent]] = field(default_factory=list)
     runs: dict[str, list[TracedRun]] = field(default_factory=dict)
     """Of strategies, by the execution of the Agent node; several where the engine tried again."""
+    calls: dict[str, list[Call]] = field(default_factory=dict)
+    """By node, what other nodes asked of models and tools, in the order in which it was answered."""
 
     @property
     def began(self) -> float:
         return self.facts.at
+
+    @property
+    def executions(self) -> Mapping[str, str]:
+        """The node of each, in the order in which they began."""
+        return {event.execution: event.node.id for _, event in self.events if isinstance(event, NodeStarted)}
+
+    @property
+    def nodes(self) -> set[str]:
+        return set(self.executions.values())
+
+    @property
+    def ended(self) -> FlowEnded | None:
+        """None if the trace ends before."""
+        return next((event for _, event in self.events if isinstance(event, FlowEnded)), None)
 
     @property
     def finished(self) -> float:
@@ -79,6 +99,8 @@ class _Reader:
         for line in trace.lines:
             if isinstance(line, FlowLine):
                 self.turns.append(TracedTurn(line))
+            elif self.turns and isinstance(line, NodeCallLine):
+                self.turns[-1].calls.setdefault(line.node, []).append(_call(line))
             elif self.turns and (event := self._event(line)) is not None:
                 self.turns[-1].events.append((line.at, event))
         self._place_the_other_runs()
@@ -129,6 +151,11 @@ class _Reader:
                         turn.events.extend(_logged(traced, execution, self._nodes[execution]))
 
 
+def _call(line: NodeCallLine) -> Call:
+    pieces = [Piece(line.at, piece) for piece in line.pieces]
+    return Call("", line.kind, line.request, line.at, line.at, line.error, pieces)
+
+
 def _agent_at(turn: TracedTurn, at: float) -> str | None:
     """The Agent node that ran at that time."""
     running: Mapping[str, float] = {}
@@ -176,9 +203,28 @@ class FlowTrace:
         """An engine whose turns are written."""
 
         def play(file: FlowFile, turn: FlowTurn, around: Surroundings, /) -> Iterator[FlowEvent]:
-            return self.of_turn(facts_of(file, turn), engine(file, turn, around))
+            return self.of_turn(facts_of(file, turn), engine(file, turn, replace(around, heard=self._heard)))
 
-        return play
+        return play if self._writer is not None else engine
+
+    def _heard(
+        self, node: FlowNode, kind: Literal["llm", "tool"], request: JsonObject, answer: Iterator[JsonObject], /
+    ) -> Iterator[JsonObject]:
+        pieces, error = list[JsonObject](), ""
+        try:
+            for piece in answer:
+                pieces.append(piece)
+                yield piece
+        except ModelCallError as failure:
+            error = f"invoke llm failed: {failure.as_dify_words_it()}"  # as a plugin reads it
+            raise
+        except Exception as failure:
+            error = str(failure)
+            raise
+        finally:
+            line = NodeCallLine(at=UNTIMED, node=node.id, kind=kind, request=request, pieces=tuple(pieces), error=error)
+            if self._writer is not None:
+                self._writer.flow(line)
 
     def of_turn(self, facts: FlowLine, events: Iterable[FlowEvent]) -> Iterator[FlowEvent]:
         """The events, each once it is written."""

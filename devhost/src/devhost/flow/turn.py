@@ -21,6 +21,7 @@ from devhost.models.backend import ModelBackend, ModelDescription
 from devhost.node.outputs.run import Run
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
+from devhost.tools.tool import Tool
 from devhost.trace.flow import FlowStatus, NodeStatus
 
 # What the user says, and what devhost puts in the place of Dify's services.
@@ -53,16 +54,34 @@ def leave_open(form: Form) -> FormAnswer:
     raise UnansweredFormError(f"the form of {form.node} has no answer")
 
 
+class Heard(Protocol):
+    def __call__(
+        self, node: FlowNode, kind: Literal["llm", "tool"], request: JsonObject, answer: Iterator[JsonObject], /
+    ) -> Iterator[JsonObject]:
+        """Hands on the answer to what a node asks of a model or a tool itself."""
+
+
+def unheard(_node: FlowNode, _kind: str, _request: JsonObject, answer: Iterator[JsonObject], /) -> Iterator[JsonObject]:
+    return answer
+
+
 @dataclass(frozen=True)
 class Surroundings:
     host: ToolHost | None
     """A `Host` if the flow has Agent nodes; None only for a flow without plugins and files."""
     model: ModelOfNode
+    recorded: Sequence[Tool] = ()
+    """Tools that answer from a recording, beside those of the host."""
     answer_form: AnswerForm = leave_open
     knowledge: Knowledge = field(default_factory=dict)
     stop: Stop | None = None
     """Ends the turn from outside."""
     allowed: Allowed = NOTHING
+    heard: Heard = unheard
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        return (*(() if self.host is None else self.host.tools), *self.recorded)
 
 
 # What happens.

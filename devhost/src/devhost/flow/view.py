@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from devhost.files import LocalFile
 from devhost.flow.document import FlowFile, FlowNode
 from devhost.flow.turn import AgentLog as AgentLogged
 from devhost.flow.turn import (
@@ -50,15 +51,20 @@ from devhost.words import counted
 def facts_of(file: FlowFile, turn: FlowTurn) -> FlowLine:
     return FlowLine(
         at=UNTIMED,
-        file=str(file.path),
+        file=str(file.path.absolute()),
         name=file.name or file.path.stem,
         kind=file.kind,
         nodes=len(file.nodes),
         turn=turn.dialogue_count,
+        conversation_id=turn.conversation_id,
         query=turn.query,
-        inputs=json.loads(json.dumps(dict(turn.inputs), default=str)),
+        inputs=json.loads(json.dumps(dict(turn.inputs), default=_given)),
         files=tuple(given.path.name for given in turn.files),
     )
+
+
+def _given(value: object) -> object:
+    return {"file": value.path.name} if isinstance(value, LocalFile) else str(value)
 
 
 # The nodes of one turn in the order in which they began; rounds of a loop or an iteration stand in its row.
@@ -418,17 +424,6 @@ class FlowView(View):
             if run is not None and run.error is not None and run.error.traceback:
                 self._console.print(Text(f"{printable(row.node.title or row.node.id)}:", "bold"))
                 self._console.print(failure_text(run.error, traceback=self._options.traceback))
-
-    def judge(self, failures: Sequence[str]) -> None:
-        """After a turn that has expectations; `failures`: a sentence for each that failed."""
-        words = (
-            ("every expectation fits", "green")
-            if not failures
-            else (f"expectations that failed: {len(failures)}", "red")
-        )
-        self._console.print(Text(*words))
-        for sentence in failures:
-            self._console.print(Text(printable(sentence)), soft_wrap=True)
 
     def sum_up(self, *, turns: int, failed: int) -> None:
         """After all turns that have expectations: two or more."""

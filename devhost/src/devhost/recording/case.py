@@ -1,9 +1,10 @@
-"""A trace as a script: one conversation that runs again without tools and without a model."""
+"""A trace as a case: one conversation that runs again without tools and without a model, and what is expected of it."""
 
 import json
-import re
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,305 +12,37 @@ import yaml
 
 from devhost.conversation import APPROVAL, STATE
 from devhost.errors import TraceError
-from devhost.models.backend import ModelCallError
-from devhost.models.scripted.script import ScriptedUsage
-from devhost.node.messages import mime_type_of
-from devhost.node.outputs.run import plugin_error
-from devhost.node.parameters import Constant, files_among, read_setting
+from devhost.expected import Observed
+from devhost.flow.cases import Outcome
+from devhost.flow.document import FILES as FILE_FIELDS
+from devhost.flow.document import FlowFile, FlowNode, start_fields
+from devhost.flow.forms import HUMAN_INPUT, LATE, DeclaredForm
+from devhost.flow.outside import CODE, HTTP
+from devhost.flow.script import NODE_TYPE as KNOWLEDGE
+from devhost.flow.script import recorded_segment
+from devhost.flow.traces import TracedTurn, traced_turns
+from devhost.flow.turn import NodeEnded
+from devhost.models.scripted.script import ScriptedModelCard
 from devhost.plugin.casting import is_file
-from devhost.protocol.wire import FILE_LINKS, JsonObject
+from devhost.protocol.wire import JsonObject
 from devhost.recording.files import KeptFiles, hidden
-from devhost.scenario import FILES
+from devhost.recording.turns import (
+    MODEL_CALLS,
+    QUERY,
+    Settings,
+    files_in,
+    model_calls,
+    model_card,
+    recorded_call,
+    recorded_turns,
+    settings,
+    tool_calls,
+    tools_in,
+)
+from devhost.text import MASK
+from devhost.tools.entity import shortened
 from devhost.trace.lines import Trace
-from devhost.trace.runs import Call, TracedRun, WrittenCall, traced_runs, written_calls
-
-QUERY = "query"
-NODE = "recorded"
-"""The node whose variables hold values that a script could not write as constants."""
-LONGEST_NAME = 30
-"""Characters of a variable's name."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    params: JsonObject
-    variables: JsonObject
-
-
-def settings(parameters: Mapping[str, object]) -> Settings:
-    """Without the question; empty values are left out, because Dify sends the default for them."""
-    params: JsonObject = {}
-    variables: JsonObject = {}
-    for name, value in parameters.items():
-        if name == QUERY or value in (None, "", [], {}) or _is_picked(value):
-            continue
-        if is_file(value) or (isinstance(value, list) and all(map(is_file, value))):
-            params[name] = {"variable": FILES}
-        elif _is_plain(value):
-            params[name] = value
-        else:
-            variable = f"{NODE}.{name[:LONGEST_NAME]}"
-            params[name], variables[variable] = {"variable": variable}, value
-    return Settings(params, variables)
-
-
-def _is_plain(value: object) -> bool:
-    """Whether a constant is sent as it is: no reference to a variable in it, and not the form of a selector."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return "{{#" not in text and not text.startswith("sys.") and read_setting({"constant": value}) == _read(value)
-
-
-def _read(value: object) -> object:
-    return Constant(value) if not isinstance(value, dict) else read_setting(value)
-
-
-def _is_picked(value: object) -> bool:
-    return _is_model(value) or (isinstance(value, list) and bool(value) and all(map(_is_tool, value)))
-
-
-def _is_model(value: object) -> bool:
-    return isinstance(value, dict) and value.get("type") == "model-selector"
-
-
-def _is_tool(value: object) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("identity"), dict) and "runtime_parameters" in value
-
-
-def tools_in(parameters: Mapping[str, object]) -> list[JsonObject]:
-    """As Dify described them to the strategy."""
-    return [item for value in parameters.values() if _is_picked(value) and isinstance(value, list) for item in value]
-
-
-def model_in(parameters: Mapping[str, object]) -> JsonObject:
-    """What the strategy was told of its model; empty without one."""
-    return next((value for value in parameters.values() if isinstance(value, dict) and _is_model(value)), {})
-
-
-def model_card(parameters: Mapping[str, object]) -> JsonObject:
-    """As the key `model` of a script."""
-    selector: dict[str, Any] = model_in(parameters)
-    entity = selector.get("entity") or {}
-    properties = entity.get("model_properties") or {}
-    facts = {
-        "name": selector.get("model"),
-        "features": entity.get("features"),
-        "context_size": properties.get("context_size"),
-    }
-    return {name: fact for name, fact in facts.items() if fact is not None}
-
-
-def files_in(parameters: Mapping[str, object]) -> Iterator[JsonObject]:
-    """The files of the question, each once."""
-    yield from {str(file.get("url")): file for file in files_among(parameters)}.values()
-
-
-# What the tools of a run answered, as the calls of a script's section `recorded`.
-
-ADDRESS, FILE_ID = "url", "tool_file_id"
-"""What is of one run alone."""
-
-
-def tool_calls(calls: Iterable[Call]) -> list[Call]:
-    """Those of the strategy itself, in the order in which they began."""
-    return sorted((call for call in calls if call.kind == "tool" and not call.parent), key=lambda call: call.began)
-
-
-def recorded_call(call: Call, made: Mapping[str, JsonObject], files: KeptFiles) -> JsonObject:
-    """`made`: by id, the files of the run as its output `files` describes them."""
-    arguments = _without_addresses(call.arguments)
-    recorded: JsonObject = {"tool": call.name, "provider": call.provider, "arguments": arguments}
-    if call.pieces:
-        recorded["answer"] = [_part(piece.data, made, files) for piece in call.pieces]
-    if call.error:
-        recorded["error"] = call.error
-    return recorded
-
-
-def _part(message: JsonObject, made: Mapping[str, JsonObject], files: KeptFiles) -> JsonObject:
-    match message:
-        case {"type": "text", "message": {"text": str(text), **rest}, **others} if not (rest or others.get("meta")):
-            return {"text": text}
-        case {"type": "json", "message": {"json_object": dict() | list() as value, **rest}, **others} if not (
-            rest or others.get("meta")
-        ):
-            return {"json": value}
-        case {"type": str(kind), "meta": {"tool_file_id": file_id} as meta} if kind in FILE_LINKS:
-            return _file(meta, made.get(str(file_id), {}), files)
-        case _:
-            return {"message": message}
-
-
-def _file(meta: JsonObject, described: JsonObject, files: KeptFiles) -> JsonObject:
-    """A picture that Dify downloaded has no MIME type in its meta, but needs one to be a picture again."""
-    facts = {**meta, **described}
-    kept = files.made(facts)
-    if kept is None:
-        return {"text": f"[The file {facts.get('filename') or 'without a name'} is not in the recording.]"}
-    mime_type = facts.get("mime_type") or mime_type_of(kept)
-    own = {name: value for name, value in meta.items() if name != FILE_ID}
-    return {"file": kept, "meta": {**own, "mime_type": mime_type}}
-
-
-def _without_addresses(value: Any) -> Any:  # noqa: ANN401 - JSON of any shape
-    if isinstance(value, dict):
-        kept = {key: item for key, item in value.items() if key != ADDRESS} if is_file(value) else value
-        return {key: _without_addresses(item) for key, item in kept.items()}
-    return [_without_addresses(item) for item in value] if isinstance(value, list) else value
-
-
-# Which model calls of a run belong together where a strategy works on several things side by side.
-#
-# Calls are of one lane if the user messages of one begin with those of the other; the order of lanes may differ from
-# run to run, so each lane's turns ask for a line that only its prompts have.
-
-LONGEST_LINE = 300
-"""Characters; a longer line would hide the turn."""
-
-
-@dataclass
-class _Lane:
-    asked: list[str]
-    """The user messages of its longest prompt."""
-    calls: list[str] = field(default_factory=list)
-    """Their ids."""
-
-    def takes(self, asked: list[str]) -> bool:
-        shorter, longer = sorted((self.asked, asked), key=len)
-        return longer[: len(shorter)] == shorter and bool(shorter) == bool(longer)
-
-
-class Lanes:
-    def __init__(self, calls: Sequence[Call]) -> None:
-        self._lanes: list[_Lane] = []
-        for call in calls:
-            asked = _user_messages(call)
-            lane = next((lane for lane in self._lanes if lane.takes(asked)), None)
-            if lane is None:
-                lane = _Lane(asked)
-                self._lanes.append(lane)
-            lane.asked = max(lane.asked, asked, key=len)
-            lane.calls.append(call.id)
-
-    def condition(self, call: Call) -> JsonObject:
-        """Empty in a run with one lane, and where a lane has no line of its own."""
-        if len(self._lanes) == 1:
-            return {}
-        (own,) = [lane for lane in self._lanes if call.id in lane.calls]
-        others = [message for lane in self._lanes if lane is not own for message in lane.asked]
-        for line in (line.strip() for message in _user_messages(call) for line in message.splitlines()):
-            if line and len(line) <= LONGEST_LINE and not any(line in message for message in others):
-                return {"when_asked": line}
-        return {}
-
-
-def _user_messages(call: Call) -> list[str]:
-    return [_words(message.get("content")) for message in call.prompt if message.get("role") == "user"]
-
-
-def _words(content: object) -> str:
-    if isinstance(content, list):
-        return "".join(str(part.get("data")) for part in content if isinstance(part, dict) and "data" in part)
-    return str(content or "")
-
-
-# What the model said in a run, as a script's turns.
-#
-# Texts and calls are whole, not in the pieces in which they streamed; a call that failed has the pieces that came
-# before.
-
-MODEL_CALLS = frozenset({"llm", "llm_structured_output"})
-"""The types of backwards calls that a model answers."""
-PLACEHOLDERS = ("{{query}}", "{{tool_results}}")
-_THOUGHT = re.compile(r"<think>\n((?:(?!</?think).)+)\n</think>\n\n", re.DOTALL)
-"""As a script's `thought` is streamed."""
-
-
-def model_calls(calls: Iterable[Call]) -> list[Call]:
-    """Those of the strategy itself, in the order in which they began."""
-    return sorted((call for call in calls if call.kind in MODEL_CALLS and not call.parent), key=lambda call: call.began)
-
-
-def recorded_turns(calls: Sequence[Call]) -> list[JsonObject]:
-    """`calls`: of one run, as `model_calls` gives them."""
-    lanes = Lanes(calls)
-    return [{**_turn(call), **lanes.condition(call)} for call in calls]
-
-
-def _turn(call: Call) -> JsonObject:
-    texts = list(_texts(call))
-    turn: JsonObject = {}
-    if call.error:
-        turn["text"] = texts
-    else:
-        thought, text = _divided("".join(texts))
-        turn |= {"thought": thought} if thought else {}
-        turn |= {"text": text} if text else {}
-    written = written_calls(call)
-    if written:
-        turn["tool_calls"] = [_scripted(each) for each in written]
-    turn |= _ending(call, has_calls=bool(written))
-    if call.error:
-        turn["error"] = {**_failure(call), "after_chunks": len(texts) + bool(written)}
-    if any(placeholder in str(turn) for placeholder in PLACEHOLDERS):
-        turn["as_written"] = True
-    return {key: value for key, value in turn.items() if value != []}
-
-
-def _texts(call: Call) -> Iterator[str]:
-    for delta in call.deltas:
-        message = delta.get("message")
-        content = message.get("content") if isinstance(message, dict) else None
-        if isinstance(content, str) and content:
-            yield content
-        elif isinstance(content, list):
-            yield from (str(part["data"]) for part in content if isinstance(part, dict) and part.get("data"))
-
-
-def _divided(text: str) -> tuple[str, str]:
-    """A thought at the beginning, and the rest."""
-    found = _THOUGHT.match(text)
-    return (found.group(1), text[found.end() :]) if found else ("", text)
-
-
-def _scripted(call: WrittenCall) -> JsonObject:
-    """Arguments as a mapping only where a script writes the same JSON again, or nearly: spaces do not count."""
-    values = call.values
-    return {"name": call.name, "id": call.id, "arguments": values if isinstance(values, dict) else call.arguments}
-
-
-def _ending(call: Call, *, has_calls: bool) -> JsonObject:
-    """The last chunk's fields that differ from those of a script."""
-    ending: JsonObject = {}
-    if call.finish_reason not in {"", "tool_calls" if has_calls else "stop"}:
-        ending["finish_reason"] = call.finish_reason
-    if call.usage or not call.error:
-        ending["usage"] = _usage(call.usage) if call.usage else None
-    bodies = (delta["message"].get("opaque_body") for delta in call.deltas if isinstance(delta.get("message"), dict))
-    body = next((body for body in bodies if body is not None), None)
-    return ending if body is None else {**ending, "opaque_body": body}
-
-
-def _usage(usage: JsonObject) -> JsonObject:
-    """Without what a script's turn has anyway."""
-    usual = {"currency": "USD"}
-    return {
-        name: usage[name]
-        for name in ScriptedUsage.model_fields
-        if usage.get(name) not in (None, usual.get(name)) and (name.endswith("tokens") or usage[name] not in ("0", 0))
-    }
-
-
-def _failure(call: Call) -> JsonObject:
-    """A provider's error by its type if a script's model then fails in the same words; else the words."""
-    raised = plugin_error(call.error)
-    if raised is not None and raised.before:
-        again = ModelCallError(raised.error_type, raised.message).as_dify_words_it()
-        if call.error == f"{raised.before}{again}":
-            return {"type": raised.error_type, "message": raised.message}
-    return {"words": call.error}
-
-
-# A trace as a script: one conversation with all that is needed to run it again, without tools and without a model.
+from devhost.trace.runs import Call, TracedRun, run_of, traced_runs
 
 ANSWERED_BY_DEVHOST = "devhost answers it itself when the case runs"
 
@@ -324,6 +57,39 @@ class Case:
 
 def recorded_case(trace: Trace, file: Path, files: KeptFiles) -> Case:
     """`file`: the trace's, for sentences."""
+    recorded = _of_flow if trace.header.command == "flow" else _of_agent
+    script, lacks, runs = recorded(trace, file, files)
+    kept = {"description": _description(trace), **_filled(script)}
+    whole = hidden(kept, (run.end.outcome for run in runs if run.end is not None))
+    return Case(whole, tuple(dict.fromkeys([*lacks, *files.lacking])))
+
+
+type _Recorded = tuple[JsonObject, list[str], Sequence[TracedRun]]
+"""The script, what it lacks, and the runs in it."""
+
+
+def _filled(values: JsonObject) -> JsonObject:
+    return {name: value for name, value in values.items() if value not in (None, "", [], {})}
+
+
+def _description(trace: Trace) -> str:
+    words = f"Recorded on {trace.header.started:%Y-%m-%d}"
+    of = f", example {trace.header.example}" if trace.header.example else ""
+    return f"{words}{of}: {trace.header.description}" if trace.header.description else f"{words}{of}."
+
+
+def _tools(described: Iterable[JsonObject], calls: Iterable[Call], made: Iterable[JsonObject], files: KeptFiles) -> Any:  # noqa: ANN401 - as JSON
+    """The section `recorded`; `described`: as strategies and nodes saw them, `made`: the files of the runs."""
+    by_id = {str(file.get("id")): file for file in made}
+    tools = {(tool["identity"].get("provider"), tool["identity"].get("name")): shortened(tool) for tool in described}
+    answers = [recorded_call(call, by_id, files) for call in sorted(calls, key=lambda call: call.began)]
+    return {"calls": answers, "tools": list(tools.values())} if tools or answers else None
+
+
+# The last conversation with a strategy.
+
+
+def _of_agent(trace: Trace, file: Path, files: KeptFiles) -> _Recorded:
     runs = runs_of(trace, file)
     lacks = [] if len(runs) == len(traced_runs(trace)) else ["earlier conversations of the trace, or a run after them"]
     ended = [run for run in runs if run.end is not None]
@@ -336,10 +102,7 @@ def recorded_case(trace: Trace, file: Path, files: KeptFiles) -> Case:
         )
     first, *later = repeatable
     known = settings(first.parameters)
-    made = {str(file.get("id")): file for run in repeatable for file in _files_out(run)}
-    calls = [recorded_call(call, made, files) for run in repeatable for call in tool_calls(run.calls)]
     script = {
-        "description": _description(trace),
         "query": first.question,
         "files": _sent(first, files),
         "strategy": strategy_of(trace, first),
@@ -348,12 +111,15 @@ def recorded_case(trace: Trace, file: Path, files: KeptFiles) -> Case:
         "model": model_card(first.parameters),
         "turns": recorded_turns(model_calls(first.calls)),
         "then": [_follow_up(run, files) for run in later],
+        "expect": _expected_of_runs(trace, repeatable),
+        "recorded": _tools(
+            (tool for run in reversed(repeatable) for tool in tools_in(run.parameters)),
+            (call for run in repeatable for call in tool_calls(run.calls)),
+            (made for run in repeatable for made in _files_out(run)),
+            files,
+        ),
     }
-    recorded = {"calls": calls, "tools": _tools(repeatable)}
-    kept = {name: value for name, value in script.items() if value not in ("", [], {})}
-    lacks += [*_changes(first, later, known), *_not_repeated(repeatable), *files.lacking]
-    whole = hidden({**kept, "recorded": recorded}, (run.end.outcome for run in repeatable if run.end is not None))
-    return Case(whole, tuple(dict.fromkeys(lacks)))
+    return script, [*lacks, *_changes(first, later, known), *_not_repeated(repeatable)], repeatable
 
 
 def runs_of(trace: Trace, file: Path) -> list[TracedRun]:
@@ -382,12 +148,6 @@ def _why_not(ended: Sequence[TracedRun]) -> str:
     return "its run asked no model" if ended else "its run was killed, or is still going on"
 
 
-def _description(trace: Trace) -> str:
-    words = f"Recorded on {trace.header.started:%Y-%m-%d}"
-    of = f", example {trace.header.example}" if trace.header.example else ""
-    return f"{words}{of}: {trace.header.description}" if trace.header.description else f"{words}{of}."
-
-
 def _sent(run: TracedRun, files: KeptFiles) -> list[str]:
     kept = (files.sent(file) for file in files_in(run.parameters))
     return [path for path in kept if path is not None]
@@ -395,26 +155,18 @@ def _sent(run: TracedRun, files: KeptFiles) -> list[str]:
 
 def _follow_up(run: TracedRun, files: KeptFiles) -> JsonObject:
     approval = run.parameters.get(APPROVAL)
-    said: JsonObject = {
-        "query": run.question,
-        "approval": approval if approval != run.question else None,
-        "files": _sent(run, files),
-        "turns": recorded_turns(model_calls(run.calls)),
-    }
-    return {name: value for name, value in said.items() if value not in (None, "", [])}
+    return _filled(
+        {
+            "query": run.question,
+            "approval": approval if approval != run.question else None,
+            "files": _sent(run, files),
+            "turns": recorded_turns(model_calls(run.calls)),
+        }
+    )
 
 
 def _files_out(run: TracedRun) -> list[JsonObject]:
     return [] if run.end is None else run.end.outcome.files
-
-
-def _tools(runs: Sequence[TracedRun]) -> list[JsonObject]:
-    found = {
-        (entity["identity"].get("provider"), entity["identity"].get("name")): entity
-        for run in reversed(runs)
-        for entity in tools_in(run.parameters)
-    }
-    return list(found.values())
 
 
 def _changes(first: TracedRun, later: Sequence[TracedRun], known: Settings) -> Iterator[str]:
@@ -438,6 +190,230 @@ def _not_repeated(runs: Sequence[TracedRun]) -> Iterator[str]:
             yield f"the answer to the call for {call.kind.replace('_', ' ')}: {ANSWERED_BY_DEVHOST}"
         elif call.ended is None:
             yield f"the end of the call of {call.name}: the run ended before it"
+
+
+# The last conversation with a chatflow, or the last run of a workflow.
+
+
+def _of_flow(trace: Trace, file: Path, files: KeptFiles) -> _Recorded:
+    every = traced_turns(trace)
+    begins = max((number for number, turn in enumerate(every) if turn.facts.turn == 1), default=0)
+    lacks = ["earlier conversations of the trace"] if begins else []
+    turns = [turn for turn in every[begins:] if turn.ended is not None]
+    if not turns:
+        raise TraceError(f"{file} cannot be recorded: no turn of the flow in it ended")
+    if begins + len(turns) < len(every):
+        lacks.append("the last turn: it was killed, or is still going on")
+    flow = FlowFile.read(Path(turns[0].facts.file))
+    if gone := {node for turn in turns for node in turn.nodes if node not in flow.nodes}:
+        raise TraceError(f"{flow.path} has no node {', '.join(sorted(gone))} any more: it was changed after the trace")
+    recorder = _FlowRecorder(flow, files)
+    said = [recorder.turn(turn) for turn in turns]
+    runs = [run for turn in turns for found in turn.runs.values() for run in found]
+    asked = [call for turn in turns for calls in turn.calls.values() for call in calls]
+    first, *later = said
+    script = {
+        "flow": os.path.relpath(flow.path, files.home),
+        "inputs": recorder.inputs(turns[0].facts.inputs),
+        **first,
+        "model": _card([run.parameters for run in runs] + [{"model": _as_selector(call)} for call in asked]),
+        "then": later,
+        "recorded": _tools(
+            [tool for run in reversed(runs) for tool in tools_in(run.parameters)]
+            + [call.request["entity"] for call in asked if call.kind == "tool"],
+            [call for run in runs for call in tool_calls(run.calls)] + [call for call in asked if call.kind == "tool"],
+            [made for run in runs for made in _files_out(run)],
+            files,
+        ),
+    }
+    conversation = turns[0].facts.conversation_id
+    if conversation and conversation in json.dumps(script):  # a tool was given it
+        script["conversation_id"] = conversation
+    return script, [*lacks, *recorder.lacks, *_not_repeated(runs)], runs
+
+
+def _as_selector(call: Call) -> JsonObject:
+    return {"type": "model-selector", "entity": call.request.get("entity")}
+
+
+def _card(parameters: Iterable[Mapping[str, object]]) -> JsonObject:
+    """What differs from a scripted model, of the first model; its name is that of the node."""
+    usual = ScriptedModelCard().model_dump(mode="json")
+    card = next(filter(None, map(model_card, parameters)), {})
+    return {name: fact for name, fact in card.items() if name != "name" and fact != usual[name]}
+
+
+@dataclass
+class _FlowRecorder:
+    flow: FlowFile
+    files: KeptFiles
+    lacks: list[str] = field(default_factory=list)
+
+    def turn(self, turn: TracedTurn) -> JsonObject:
+        """As a turn of a flow's script."""
+        ends = [event for _, event in turn.events if isinstance(event, NodeEnded)]
+        self._warn(turn, ends)
+        return _filled(
+            {
+                "query": turn.facts.query,
+                "files": [path for name in turn.facts.files if (path := self.files.sent({"filename": name}))],
+                "models": self._models(turn),
+                "knowledge": self._knowledge(ends),
+                "answers": self._answers(ends),
+                "expect": _expected_of_turn(turn, ends, self.flow),
+            }
+        )
+
+    def inputs(self, given: Mapping[str, object]) -> JsonObject:
+        """Without the defaults; a file as the path of its copy."""
+        fields = start_fields(self.flow)
+        kept = {name: value for name, value in given.items() if value != fields.get(name, {}).get("default")}
+        return _filled(
+            {
+                name: self._file(value) if fields.get(name, {}).get("type") in FILE_FIELDS else value
+                for name, value in kept.items()
+            }
+        )
+
+    def _file(self, value: object) -> object:
+        if isinstance(value, list):
+            return [path for each in value if (path := self._file(each))]
+        path = self.files.sent({"filename": value["file"]}) if isinstance(value, dict) and "file" in value else None
+        return None if path is None else f"@{path}"
+
+    def _models(self, turn: TracedTurn) -> JsonObject:
+        """By node; an agent that asked no model has no turns, and needs the key all the same."""
+        calls: dict[str, list[Call]] = {}
+        for execution, runs in turn.runs.items():
+            node = turn.executions[execution]
+            calls.setdefault(node, []).extend(call for run in runs for call in run.calls)
+        calls |= {name: asked for name, asked in turn.calls.items() if asked[0].kind == "llm"}
+        return {node: recorded_turns(model_calls(made)) for node, made in calls.items()}
+
+    def _knowledge(self, ends: Sequence[NodeEnded]) -> JsonObject:
+        found: JsonObject = {}
+        for end in ends:
+            if end.node.type == KNOWLEDGE and end.status == "succeeded":
+                items = end.outputs.get("result") or []
+                segments = [recorded_segment(item, number) for number, item in enumerate(items, start=1)]
+                self._keep_first(found, end.node, segments, "segments")
+        return found
+
+    def _answers(self, ends: Sequence[NodeEnded]) -> JsonObject:
+        """By node the button, by node and field what was filled in."""
+        found: JsonObject = {}
+        for end in ends:
+            if end.node.type == HUMAN_INPUT:
+                button = end.outputs.get("__action_id") or LATE
+                fields = {} if button == LATE else self._fields(end)
+                self._keep_first(found, end.node, {end.node.id: button, **fields}, "answers")
+        return {name: value for answers in found.values() for name, value in answers.items()}
+
+    def _fields(self, end: NodeEnded) -> JsonObject:
+        values: JsonObject = {}
+        for each in DeclaredForm.of(self.flow.nodes[end.node.id]).inputs:
+            value = end.outputs.get(each.output_variable_name)
+            if each.type in FILE_FIELDS:
+                self.lacks.append(f"the files in the form of {end.node}: add them to answers")
+            elif isinstance(value, str):
+                values[f"{end.node.id}.{each.output_variable_name}"] = value
+        return values
+
+    def _keep_first(self, found: JsonObject, node: FlowNode, value: object, noun: str) -> None:
+        if found.setdefault(node.id, value) != value:
+            self.lacks.append(f"other {noun} of {node} later in the same turn: the case has the first ones")
+
+    def _warn(self, turn: TracedTurn, ends: Sequence[NodeEnded]) -> None:
+        if turn.ended is not None and turn.ended.status == "stopped":
+            self.lacks.append(f"the stop by a person in turn {turn.facts.turn}: the case plays that turn to its end")
+        for node in {end.node.id: end.node for end in ends}.values():
+            if node.type == HTTP:
+                self.lacks.append(f"the answer to the HTTP request of {node}: the case sends it, with --allow-http")
+            elif node.type == CODE:
+                self.lacks.append(f"what the code of {node} put out: the case runs it, with --allow-code")
+
+
+# What is expected of a case by default: the calls, the outcome and the answer of its trace.
+
+OF_ONE_RUN = (MASK, "file://", "http://127.0.0.1", "http://localhost")
+"""What stands in no other run: hidden secrets, and addresses of this machine."""
+
+
+def _expected_of_runs(trace: Trace, runs: Sequence[TracedRun]) -> JsonObject:
+    observed = Observed.of([run_of(run, strategy_of(trace, run)) for run in runs])
+    end = runs[-1].end
+    error = None if end is None or end.outcome.error is None else end.outcome.error.message
+    return _filled(
+        {
+            "text": None if error else _expected_text(observed.text),
+            "error": error and _expected_text(error),
+            "calls": _expected_calls([call for run in runs for call in tool_calls(run.calls)]),
+            "stop_reason": observed.stop_reason,
+        }
+    )
+
+
+def _expected_of_turn(turn: TracedTurn, ends: Sequence[NodeEnded], flow: FlowFile) -> JsonObject:
+    if turn.ended is None or turn.ended.status == "stopped":
+        return {}
+    outcome = Outcome.of(ends, turn.ended)
+    outputs = {} if flow.is_chatflow else {name: _equal(value) for name, value in turn.ended.outputs.items()}
+    expected = {
+        "status": None if turn.ended.status == "succeeded" else turn.ended.status,
+        "error": _short(_expected_text(outcome.error)),
+        "answer": _short(_expected_text(str(turn.ended.outputs.get("answer") or ""))),
+        "outputs": {name: value for name, value in outputs.items() if value is not None},
+        "nodes": {node: _expected_of_agent(turn, node, outcome) for node in _agents(ends)},
+    }
+    return _filled(expected)
+
+
+def _agents(ends: Sequence[NodeEnded]) -> list[str]:
+    return list(dict.fromkeys(end.node.id for end in ends if end.run is not None))
+
+
+def _expected_of_agent(turn: TracedTurn, node: str, outcome: Outcome) -> JsonObject:
+    runs = [run for each, of in turn.executions.items() if of == node for run in turn.runs.get(each, ())]
+    reason = outcome.nodes[node].outputs.get("stop_reason")
+    outputs = {"stop_reason": reason} if isinstance(reason, str) else {}
+    return _filled(
+        {"calls": _expected_calls([call for run in runs for call in tool_calls(run.calls)]), "outputs": outputs}
+    )
+
+
+def _expected_text(text: str) -> JsonObject:
+    """The whole text, or those of its lines that another run can have."""
+    if text and _can_come_again(text):
+        return {"equals": text}
+    return _filled({"contains": [line for line in text.splitlines() if line.strip() and _can_come_again(line)]})
+
+
+def _can_come_again(text: str) -> bool:
+    return not any(part in text for part in OF_ONE_RUN)
+
+
+def _short(expected: JsonObject) -> object:
+    """Of a flow, a text alone must be equal."""
+    return expected.get("equals", expected)
+
+
+def _equal(value: object) -> object:
+    """None for what another run does not have."""
+    said = json.dumps(value, ensure_ascii=False)
+    return {"equals": value} if _can_come_again(said) and "tool_file" not in said else None
+
+
+def _expected_calls(calls: Sequence[Call]) -> JsonObject:
+    """Calls that went on side by side may begin in another order."""
+    made = [
+        {call.name: {name: value for name, value in call.arguments.items() if not _has_file(value)}} for call in calls
+    ]
+    side_by_side = (before.ended is None or after.began < before.ended for before, after in pairwise(calls))
+    return {"at_least" if any(side_by_side) else "exactly": made}
+
+
+def _has_file(value: object) -> bool:
+    return is_file(value) or (isinstance(value, list) and any(map(is_file, value)))
 
 
 # A case as a file that people read and change.

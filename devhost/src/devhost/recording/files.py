@@ -58,6 +58,8 @@ class KeptFiles:
         """Without a `script`, the files stay where they are."""
         self._beside = trace.absolute().with_suffix(BESIDE_A_TRACE)
         self._copies = None if script is None else script.absolute().with_suffix(BESIDE_A_TRACE)
+        self.home = Path() if script is None else script.absolute().parent
+        """The folder from which the script's paths go."""
         self.lacking: list[str] = []
 
     def sent(self, file: JsonObject) -> str | None:

@@ -193,6 +193,17 @@ class View:
             self._console.print(heading(title))
             self._console.print(content, soft_wrap=soft_wrap)
 
+    def judge(self, failures: Sequence[str]) -> None:
+        """After what has expectations; `failures`: a sentence for each that failed."""
+        words = (
+            ("every expectation fits", "green")
+            if not failures
+            else (f"expectations that failed: {len(failures)}", "red")
+        )
+        self._console.print(Text(*words))
+        for sentence in failures:
+            self._console.print(Text(printable(sentence)), soft_wrap=True)
+
     def _end(self, error: RunError | None, seconds: float, ended: Text) -> None:
         """The last line: how it `ended`, or why it failed."""
         if error is None:

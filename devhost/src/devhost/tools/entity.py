@@ -9,6 +9,20 @@ from devhost.plugin.casting import cast_parameter
 from devhost.plugin.declaration import FILES, Parameter, Tool, ToolProvider
 from devhost.protocol.wire import JsonObject
 
+EMPTY_TOOL: JsonObject = {
+    "parameters": [],
+    "output_schema": {},
+    "has_runtime_parameters": False,
+    "runtime_parameters": {},
+    "credential_id": None,
+    "provider_type": "builtin",
+}
+EMPTY_PARAMETER: JsonObject = {
+    **{name: field.default for name, field in Parameter.model_fields.items() if not field.is_required()},
+    "options": [],
+    "input_schema": None,
+}
+
 
 def tool_entity(
     provider_id: str, provider: ToolProvider, tool: Tool, fixed: Mapping[str, object] | None = None
@@ -41,6 +55,22 @@ def declared_entity(provider_id: str, provider: ToolProvider, tool: Tool) -> Jso
         "credential_id": None,
         "provider_type": "builtin",
     }
+
+
+def filled(entity: JsonObject) -> JsonObject:
+    """With what `shortened` left out."""
+    parameters = [{**EMPTY_PARAMETER, **parameter} for parameter in entity.get("parameters") or ()]
+    return {**EMPTY_TOOL, **entity, "parameters": parameters}
+
+
+def shortened(entity: JsonObject) -> JsonObject:
+    """Without the keys that are as in most tools, for a file that people read."""
+    parameters = [_without(parameter, EMPTY_PARAMETER) for parameter in entity.get("parameters") or ()]
+    return _without({**entity, "parameters": parameters}, EMPTY_TOOL)
+
+
+def _without(given: JsonObject, usual: JsonObject) -> JsonObject:
+    return {name: value for name, value in given.items() if name not in usual or value != usual[name]}
 
 
 def refused_parameters(tool: Tool) -> list[str]:

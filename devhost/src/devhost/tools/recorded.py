@@ -12,6 +12,7 @@ from devhost.models.scripted.script import Recorded, RecordedCall, RecordedPart
 from devhost.plugin.casting import is_file
 from devhost.process.session import Answer
 from devhost.protocol.wire import JsonObject
+from devhost.tools.entity import filled
 from devhost.tools.tool import Tool, json_message, text_message
 
 # The recorded answers, found by tool and arguments. Number types, the order of keys and the addresses of files make no
@@ -69,7 +70,7 @@ class RecordedTool:
     def __init__(self, entity: JsonObject, answers: RecordedAnswers) -> None:
         identity = entity["identity"]
         self.provider, self.name = str(identity["provider"]), str(identity["name"])
-        self.entity = entity
+        self.entity = filled(entity)
         self._answers = answers
 
     def invoke(self, parameters: JsonObject, _answer: Answer, _request_id: str, /) -> Iterator[JsonObject]:

@@ -37,6 +37,7 @@ class FlowLine(Timed):
 
     event: Literal["flow"] = "flow"
     file: str
+    """The whole path."""
     name: str
     kind: str
     """`chatflow` or `workflow`."""
@@ -44,8 +45,10 @@ class FlowLine(Timed):
     """How many the file has."""
     turn: int
     """In its conversation, from 1."""
+    conversation_id: str = ""
     query: str
     inputs: dict[str, Any]
+    """Of a file `{"file": NAME}`."""
     files: tuple[str, ...]
     """The names of those that go with the question."""
 
@@ -103,6 +106,18 @@ class NodeSourcesLine(Timed):
     sources: tuple[dict[str, Any], ...]
 
 
+class NodeCallLine(Timed):
+    """A node asked a model or called a tool itself. What an agent asks and calls is in the messages of its plugin."""
+
+    event: Literal["node_call"] = "node_call"
+    node: str
+    kind: Literal["llm", "tool"]
+    request: dict[str, Any]
+    pieces: tuple[dict[str, Any], ...]
+    """Of the answer."""
+    error: str = ""
+
+
 class FlowPauseLine(Timed):
     event: Literal["flow_pause"] = "flow_pause"
     nodes: tuple[str, ...]
@@ -123,6 +138,7 @@ type FlowTraceLine = (
     | NodeRetryLine
     | NodeEndLine
     | NodeSourcesLine
+    | NodeCallLine
     | FlowTextLine
     | FlowPauseLine
     | FlowEndLine

@@ -348,5 +348,7 @@ class NodeModel(LLMProtocol):
         model = {"provider": self.provider, "model": self.model_name, "mode": self._config.mode.value}
         given = {**parameters, **dict(self._backend.description.completion_params)}
         request = model_request(model, messages, given, tools, stop, stream=stream)
+        asked = {**request.model_dump(mode="json"), "entity": self._backend.description.selector(())["entity"]}
         with self._playing.mistakes.watched(InvokeError), provider_failures():
-            yield from engine_chunks(self._playing.ending.until_stopped(self._backend.invoke(request)))
+            said = self._playing.ending.until_stopped(self._backend.invoke(request))
+            yield from engine_chunks(self._playing.around.heard(self._node, "llm", asked, said))

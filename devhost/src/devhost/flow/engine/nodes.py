@@ -29,7 +29,14 @@ from jinja2.sandbox import SandboxedEnvironment
 from pydantic import Field
 
 from devhost.conversation import was_stopped
-from devhost.errors import HostError, InvocationError, NodeFailedError, NodeParameterError, RunFailure
+from devhost.errors import (
+    HostError,
+    InvocationError,
+    NodeFailedError,
+    NodeParameterError,
+    RefusedCallError,
+    RunFailure,
+)
 from devhost.flow.document import FlowNode
 from devhost.flow.engine.files import list_of, made_by_tool
 from devhost.flow.engine.models import AskedModel
@@ -110,13 +117,14 @@ class AgentNode(_Playing, Node[AgentNodeData]):
             raise HostError(f"{self._node} needs a strategy plugin, and none was started")
         model = around.model(self._node, turn.query)
         _, strategy = find_strategy(host.plugin.declaration, self.node_data.agent_strategy_name)
-        panel = Panel(model.description, self._memory(), [tool.entity for tool in host.tools])
+        panel = Panel(model.description, self._memory(), [tool.entity for tool in around.tools])
         settings = panel.settings(strategy, self.node_data.agent_parameters, variables)
         self._inputs = host.secrets.masked(_shown_inputs(settings, variables))
         run = host.run(
             strategy.identity.name,
             settings,
             model=model,
+            tools=around.tools,
             conversation_id=turn.conversation_id or None,
             variables=variables,
             on_message=on_message,
@@ -285,7 +293,7 @@ class ToolRuntime(ToolNodeRuntimeProtocol):
     ) -> ToolRuntimeHandle:
         """`variable_pool` is None for a node of an older Dify, whose settings are plain values."""
         with self._playing.mistakes.watched(ToolNodeError):
-            tools = {(tool.provider, tool.name): tool for tool in self._host.tools}
+            tools = {(tool.provider, tool.name): tool for tool in self._playing.around.tools}
             found = meant_tool(node_data.provider_id, node_data.tool_name, tools)
             if found is None:
                 raise ToolRuntimeResolutionError(f"tool {node_data.tool_name} of {node_data.provider_id} not found")
@@ -316,17 +324,22 @@ class ToolRuntime(ToolNodeRuntimeProtocol):
     ) -> Generator[ToolRuntimeMessage, None, None]:
         prepared = _prepared(tool_runtime)
         parameters = {name: _for_plugin(value) for name, value in {**tool_parameters, **prepared.settings}.items()}
-        host = self._host
-        calls = host.calls(AskedModel(self._node, self._playing), host.tools)
-        around = Surroundings(calls.answer, host.files, host.limits, _not_kept)
+        tool, around = prepared.tool, self._playing.around
+        asked = {"provider": tool.provider, "tool": tool.name, "tool_parameters": parameters, "entity": tool.entity}
         with self._playing.mistakes.watched(ToolNodeError):
-            try:
-                for message in self._playing.ending.until_stopped(call_tool(prepared.tool, parameters, around)):
-                    yield tool_runtime_message_from_payload(message)
-            except RunFailure as failure:
-                raise ToolRuntimeInvocationError(_words(failure, provider_name)) from failure
-            if calls.fault is not None:
-                raise calls.fault
+            for message in around.heard(self._node, "tool", asked, self._answer(tool, parameters, provider_name)):
+                yield tool_runtime_message_from_payload(message)
+
+    def _answer(self, tool: Tool, parameters: JsonObject, provider: str) -> Iterator[JsonObject]:
+        host = self._host
+        calls = host.calls(AskedModel(self._node, self._playing), self._playing.around.tools)
+        around = Surroundings(calls.answer, host.files, host.limits, _not_kept)
+        try:
+            yield from self._playing.ending.until_stopped(call_tool(tool, parameters, around))
+        except (RunFailure, RefusedCallError) as failure:
+            raise ToolRuntimeInvocationError(_words(failure, provider)) from failure
+        if calls.fault is not None:
+            raise calls.fault
 
     @override
     def get_usage(self, *, tool_runtime: ToolRuntimeHandle) -> LLMUsage:
@@ -381,7 +394,7 @@ def _for_plugin(value: object) -> object:
             return value
 
 
-def _words(failure: RunFailure, provider: str) -> str:
+def _words(failure: RunFailure | RefusedCallError, provider: str) -> str:
     """As Dify's node words what its plugin client raises."""
     match failure:
         case InvocationError():
@@ -391,6 +404,8 @@ def _words(failure: RunFailure, provider: str) -> str:
             )
         case NodeFailedError():
             return failure.shows
+        case RefusedCallError():  # of a recording, which has the words of the node
+            return str(failure)
         case _:
             return f"Failed to invoke tool, error: {failure}"
 

@@ -199,14 +199,20 @@ class RecordedCall(Scripted):
 
 class Recorded(Scripted):
     tools: tuple[Annotated[_Object, AfterValidator(_named)], ...] = ()
-    """Each as Dify sends it to a strategy."""
+    """Each as Dify sends it to a strategy; what is empty may be left out."""
     calls: tuple[RecordedCall, ...] = ()
     """In the order in which they began."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """Of the tools."""
-        return tuple(str(entity["identity"]["name"]) for entity in self.tools)
+        return tuple(name for _, name in self.tool_names)
+
+    @property
+    def tool_names(self) -> tuple[tuple[str, str], ...]:
+        """Each with its provider before it."""
+        identities = [entity["identity"] for entity in self.tools]
+        return tuple((str(each["provider"]), str(each["name"])) for each in identities)
 
 
 type _JsonObject = Annotated[dict[str, Any], BeforeValidator(json_value)]
@@ -277,6 +283,8 @@ class ScriptFile(Part):
     """By tool, what Dify's API does each time it is called."""
     recorded: Recorded | None = None
     """Tools that answer from a recording."""
+    expect: _JsonObject | None = None
+    """What came of the conversation has to fit it: an `Expected` of `devhost.expected`."""
     variants: tuple[Part, ...] = ()
 
     @property
@@ -327,7 +335,18 @@ def read_turns(turns: object) -> tuple[Turn, ...]:
 WRITTEN_HERE = "the code that runs it"
 """The place of turns without a script file."""
 SHARED = frozenset(
-    {"description", "query", "files", "mcp", "panel", "conversation_variables", "model", "api_fails", "recorded"}
+    {
+        "description",
+        "query",
+        "files",
+        "mcp",
+        "panel",
+        "conversation_variables",
+        "model",
+        "api_fails",
+        "recorded",
+        "expect",
+    }
 )
 """What holds for every strategy, apart from `params` and `variables`, which are merged."""
 
@@ -358,6 +377,7 @@ class Script:
     otherwise: tuple[Turn, ...] | None = None
     api_fails: Mapping[str, ApiFault] = field(default_factory=dict)
     recorded: Recorded | None = None
+    expect: JsonObject | None = None
 
     @classmethod
     def read(cls, file: Path, strategy: str | None = None) -> Self:

@@ -1,18 +1,31 @@
-"""What a case expects of a run, or of a turn of a flow, as pydantic checks it, and whether what was found fits."""
+"""What a case expects of its runs, or of a turn of a flow, as pydantic checks it, and whether what was found fits."""
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Annotated, Any, Self
 
 import jsonschema_rs
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, NonNegativeFloat, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
-from devhost.models.scripted.script import SomeTurns, Words, one_sentence
+from devhost.errors import ScriptError
+from devhost.models.scripted.script import Script, SomeTurns, Words, one_sentence
+from devhost.node.outputs.run import Run
+from devhost.node.texts import ThoughtSpans
 from devhost.protocol.wire import JsonObject
-from devhost.text import json_value, validator_of
+from devhost.text import describe, json_value, validator_of
 
 # One expectation and what came of it.
 
@@ -310,3 +323,120 @@ class JudgeExpected(Checked):
     """What a good answer is, for the model that judges."""
     turns: SomeTurns | None = None
     """What a scripted judge says; `when` is searched in the question and answer that it reads."""
+
+
+# What came of the runs of a case, and whether it fits what the case expects.
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Of a conversation: text, sources and stop reason of its last run, the sums of all runs."""
+
+    text: str
+    """Without thoughts."""
+    error: str | None = None
+    calls: tuple[Call, ...] = ()
+    stop_reason: str = ""
+    """Empty if the strategy reports none."""
+    cited: tuple[str, ...] = ()
+    """Title and document of each source that the answer cites."""
+    rounds: int = 0
+    """As the strategy reports them; of one that reports none, the number of its model calls."""
+    tokens: int = 0
+    price: str = "0"
+    currency: str = "USD"
+    seconds: float = 0.0
+    findings: tuple[str, ...] = field(default=())
+    """The rules of Dify that the runs broke."""
+
+    @classmethod
+    def of(cls, runs: Sequence[Run]) -> "Observed":
+        last = runs[-1]
+        return cls(
+            text=_without_thoughts(last.outputs.text),
+            error=None if last.error is None else f"{last.error.kind}: {last.error.message}",
+            calls=tuple(call for run in runs for call in _calls(run)),
+            stop_reason=last.ending.stop_reason,
+            cited=tuple(_cited(last.outputs.variables.get("sources"))),
+            rounds=sum(map(rounds_of, runs)),
+            tokens=sum(run.calls.spent["total_tokens"] for run in runs),
+            price=str(sum((Decimal(run.calls.spent["total_price"]) for run in runs), Decimal(0))),
+            currency=last.calls.spent["currency"],
+            seconds=round(sum(run.elapsed_seconds for run in runs), 3),
+            findings=tuple(dict.fromkeys(finding.rule for run in runs for finding in run.findings)),
+        )
+
+
+def _without_thoughts(text: str) -> str:
+    spans = ThoughtSpans()
+    said = [*spans.feed(text), *spans.finish()]
+    return "".join(part for is_thought, part in said if not is_thought).strip()
+
+
+def _calls(run: Run) -> list[Call]:
+    return [Call(name, run.calls.sent.get(request, {})) for request, name in run.calls.tools.items()]
+
+
+def _cited(sources: object) -> list[str]:
+    listed = sources if isinstance(sources, list) else []
+    return [
+        f"{source.get('title') or ''} ({source.get('document_id') or ''})"
+        for source in listed
+        if isinstance(source, dict) and source.get("cited")
+    ]
+
+
+def rounds_of(run: Run) -> int:
+    """As its strategy says, or else the number of model calls."""
+    for value in run.outputs.json_of_strategy():
+        match value:
+            case {"decision_summary": {"rounds": int(rounds)}}:
+                return rounds
+    return run.asked.get("llm", 0)
+
+
+# Whether a run fits what its case expects.
+
+
+class Expected(Checked):
+    """Of a conversation with a strategy."""
+
+    text: TextExpected | None = None
+    error: TextExpected | None = None
+    """Of the last run, which then has to fail."""
+    calls: CallsExpected | None = None
+    stop_reason: Texts = ()
+    """Any of these."""
+    sources: SourcesExpected | None = None
+    rounds: BoundsOrMost | None = None
+    tokens: BoundsOrMost | None = None
+    seconds: BoundsOrMost | None = None
+    judge: JudgeExpected | None = None
+
+    @classmethod
+    def of(cls, script: Script) -> Self | None:
+        """What a script expects; ScriptError if that cannot be read."""
+        try:
+            return None if script.expect is None else cls.model_validate(script.expect)
+        except ValidationError as error:
+            raise ScriptError(f"{script.place}: expect: {describe(error)}") from error
+
+    def checks(self, observed: Observed) -> Iterator[Check]:
+        """All but the judge's. A run that failed fits no case."""
+        if self.error is not None:
+            yield from self.error.checks("error", observed.error or "")
+        elif observed.error is not None:
+            yield Check("run", "it ends without an error", observed.error)
+        if self.text is not None:
+            yield from self.text.checks("text", observed.text)
+        if self.calls is not None:
+            yield from self.calls.checks(observed.calls)
+        if self.stop_reason:
+            found = "" if observed.stop_reason in self.stop_reason else observed.stop_reason or "none"
+            yield Check("stop_reason", " or ".join(self.stop_reason), found)
+        if self.sources is not None:
+            yield from self.sources.checks(observed.cited)
+        for name in ("rounds", "tokens", "seconds"):
+            bounds: BoundsOrMost | None = getattr(self, name)
+            if bounds is not None:
+                yield from bounds.checks(name, getattr(observed, name))

@@ -1,0 +1,303 @@
+"""The parts of a traced run as a script has them: settings, what the tools answered, and what the model said."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from devhost.models.backend import ModelCallError
+from devhost.models.scripted.script import ScriptedUsage
+from devhost.node.messages import mime_type_of
+from devhost.node.outputs.run import plugin_error
+from devhost.node.parameters import Constant, files_among, read_setting
+from devhost.plugin.casting import is_file
+from devhost.protocol.wire import FILE_LINKS, JsonObject
+from devhost.recording.files import KeptFiles
+from devhost.scenario import FILES
+from devhost.trace.runs import Call, WrittenCall, written_calls
+
+QUERY = "query"
+NODE = "recorded"
+"""The node whose variables hold values that a script could not write as constants."""
+LONGEST_NAME = 30
+"""Characters of a variable's name."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    params: JsonObject
+    variables: JsonObject
+
+
+def settings(parameters: Mapping[str, object]) -> Settings:
+    """Without the question; empty values are left out, because Dify sends the default for them."""
+    params: JsonObject = {}
+    variables: JsonObject = {}
+    for name, value in parameters.items():
+        if name == QUERY or value in (None, "", [], {}) or _is_picked(value):
+            continue
+        if is_file(value) or (isinstance(value, list) and all(map(is_file, value))):
+            params[name] = {"variable": FILES}
+        elif _is_plain(value):
+            params[name] = value
+        else:
+            variable = f"{NODE}.{name[:LONGEST_NAME]}"
+            params[name], variables[variable] = {"variable": variable}, value
+    return Settings(params, variables)
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a constant is sent as it is: no reference to a variable in it, and not the form of a selector."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return "{{#" not in text and not text.startswith("sys.") and read_setting({"constant": value}) == _read(value)
+
+
+def _read(value: object) -> object:
+    return Constant(value) if not isinstance(value, dict) else read_setting(value)
+
+
+def _is_picked(value: object) -> bool:
+    return _is_model(value) or (isinstance(value, list) and bool(value) and all(map(_is_tool, value)))
+
+
+def _is_model(value: object) -> bool:
+    return isinstance(value, dict) and value.get("type") == "model-selector"
+
+
+def _is_tool(value: object) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("identity"), dict) and "runtime_parameters" in value
+
+
+def tools_in(parameters: Mapping[str, object]) -> list[JsonObject]:
+    """As Dify described them to the strategy."""
+    return [item for value in parameters.values() if _is_picked(value) and isinstance(value, list) for item in value]
+
+
+def model_in(parameters: Mapping[str, object]) -> JsonObject:
+    """What the strategy was told of its model; empty without one."""
+    return next((value for value in parameters.values() if isinstance(value, dict) and _is_model(value)), {})
+
+
+def model_card(parameters: Mapping[str, object]) -> JsonObject:
+    """As the key `model` of a script."""
+    selector: dict[str, Any] = model_in(parameters)
+    entity = selector.get("entity") or {}
+    properties = entity.get("model_properties") or {}
+    facts = {
+        "name": selector.get("model"),
+        "features": entity.get("features"),
+        "context_size": properties.get("context_size"),
+    }
+    return {name: fact for name, fact in facts.items() if fact is not None}
+
+
+def files_in(parameters: Mapping[str, object]) -> Iterator[JsonObject]:
+    """The files of the question, each once."""
+    yield from {str(file.get("url")): file for file in files_among(parameters)}.values()
+
+
+# What the tools of a run answered, as the calls of a script's section `recorded`.
+
+ADDRESS, FILE_ID = "url", "tool_file_id"
+"""What is of one run alone."""
+
+
+def tool_calls(calls: Iterable[Call]) -> list[Call]:
+    """Those of the strategy itself, in the order in which they began."""
+    return sorted((call for call in calls if call.kind == "tool" and not call.parent), key=lambda call: call.began)
+
+
+def recorded_call(call: Call, made: Mapping[str, JsonObject], files: KeptFiles) -> JsonObject:
+    """`made`: by id, the files of the run as its output `files` describes them."""
+    arguments = _without_addresses(call.arguments)
+    recorded: JsonObject = {"tool": call.name, "provider": call.provider, "arguments": arguments}
+    if call.pieces:
+        recorded["answer"] = [_part(piece.data, made, files) for piece in call.pieces]
+    if call.error:
+        recorded["error"] = call.error
+    return recorded
+
+
+def _part(message: JsonObject, made: Mapping[str, JsonObject], files: KeptFiles) -> JsonObject:
+    match message:
+        case {"type": "text", "message": {"text": str(text), **rest}, **others} if not (rest or others.get("meta")):
+            return {"text": text}
+        case {"type": "json", "message": {"json_object": dict() | list() as value, **rest}, **others} if not (
+            rest or others.get("meta")
+        ):
+            return {"json": value}
+        case {"type": str(kind), "meta": {"tool_file_id": file_id} as meta} if kind in FILE_LINKS:
+            return _file(meta, made.get(str(file_id), {}), files)
+        case _:
+            return {"message": message}
+
+
+def _file(meta: JsonObject, described: JsonObject, files: KeptFiles) -> JsonObject:
+    """A picture that Dify downloaded has no MIME type in its meta, but needs one to be a picture again."""
+    facts = {**meta, **described}
+    kept = files.made(facts)
+    if kept is None:
+        return {"text": f"[The file {facts.get('filename') or 'without a name'} is not in the recording.]"}
+    mime_type = facts.get("mime_type") or mime_type_of(kept)
+    own = {name: value for name, value in meta.items() if name != FILE_ID}
+    return {"file": kept, "meta": {**own, "mime_type": mime_type}}
+
+
+def _without_addresses(value: Any) -> Any:  # noqa: ANN401 - JSON of any shape
+    if isinstance(value, dict):
+        kept = {key: item for key, item in value.items() if key != ADDRESS} if is_file(value) else value
+        return {key: _without_addresses(item) for key, item in kept.items()}
+    return [_without_addresses(item) for item in value] if isinstance(value, list) else value
+
+
+# Which model calls of a run belong together where a strategy works on several things side by side.
+#
+# Calls are of one lane if the user messages of one begin with those of the other; the order of lanes may differ from
+# run to run, so each lane's turns ask for a line that only its prompts have.
+
+LONGEST_LINE = 300
+"""Characters; a longer line would hide the turn."""
+
+
+@dataclass
+class _Lane:
+    asked: list[str]
+    """The user messages of its longest prompt."""
+    calls: list[str] = field(default_factory=list)
+    """Their ids."""
+
+    def takes(self, asked: list[str]) -> bool:
+        shorter, longer = sorted((self.asked, asked), key=len)
+        return longer[: len(shorter)] == shorter and bool(shorter) == bool(longer)
+
+
+class Lanes:
+    def __init__(self, calls: Sequence[Call]) -> None:
+        self._lanes: list[_Lane] = []
+        for call in calls:
+            asked = _user_messages(call)
+            lane = next((lane for lane in self._lanes if lane.takes(asked)), None)
+            if lane is None:
+                lane = _Lane(asked)
+                self._lanes.append(lane)
+            lane.asked = max(lane.asked, asked, key=len)
+            lane.calls.append(call.id)
+
+    def condition(self, call: Call) -> JsonObject:
+        """Empty in a run with one lane, and where a lane has no line of its own."""
+        if len(self._lanes) == 1:
+            return {}
+        (own,) = [lane for lane in self._lanes if call.id in lane.calls]
+        others = [message for lane in self._lanes if lane is not own for message in lane.asked]
+        for line in (line.strip() for message in _user_messages(call) for line in message.splitlines()):
+            if line and len(line) <= LONGEST_LINE and not any(line in message for message in others):
+                return {"when_asked": line}
+        return {}
+
+
+def _user_messages(call: Call) -> list[str]:
+    return [_words(message.get("content")) for message in call.prompt if message.get("role") == "user"]
+
+
+def _words(content: object) -> str:
+    if isinstance(content, list):
+        return "".join(str(part.get("data")) for part in content if isinstance(part, dict) and "data" in part)
+    return str(content or "")
+
+
+# What the model said in a run, as a script's turns.
+#
+# Texts and calls are whole, not in the pieces in which they streamed; a call that failed has the pieces that came
+# before.
+
+MODEL_CALLS = frozenset({"llm", "llm_structured_output"})
+"""The types of backwards calls that a model answers."""
+PLACEHOLDERS = ("{{query}}", "{{tool_results}}")
+_THOUGHT = re.compile(r"<think>\n((?:(?!</?think).)+)\n</think>\n\n", re.DOTALL)
+"""As a script's `thought` is streamed."""
+
+
+def model_calls(calls: Iterable[Call]) -> list[Call]:
+    """Those of the strategy itself, in the order in which they began."""
+    return sorted((call for call in calls if call.kind in MODEL_CALLS and not call.parent), key=lambda call: call.began)
+
+
+def recorded_turns(calls: Sequence[Call]) -> list[JsonObject]:
+    """`calls`: of one run, as `model_calls` gives them."""
+    lanes = Lanes(calls)
+    return [{**_turn(call), **lanes.condition(call)} for call in calls]
+
+
+def _turn(call: Call) -> JsonObject:
+    texts = list(_texts(call))
+    turn: JsonObject = {}
+    if call.error:
+        turn["text"] = texts
+    else:
+        thought, text = _divided("".join(texts))
+        turn |= {"thought": thought} if thought else {}
+        turn |= {"text": text} if text else {}
+    written = written_calls(call)
+    if written:
+        turn["tool_calls"] = [_scripted(each) for each in written]
+    turn |= _ending(call, has_calls=bool(written))
+    if call.error:
+        turn["error"] = {**_failure(call), "after_chunks": len(texts) + bool(written)}
+    if any(placeholder in str(turn) for placeholder in PLACEHOLDERS):
+        turn["as_written"] = True
+    return {key: value for key, value in turn.items() if value != []}
+
+
+def _texts(call: Call) -> Iterator[str]:
+    for delta in call.deltas:
+        message = delta.get("message")
+        content = message.get("content") if isinstance(message, dict) else None
+        if isinstance(content, str) and content:
+            yield content
+        elif isinstance(content, list):
+            yield from (str(part["data"]) for part in content if isinstance(part, dict) and part.get("data"))
+
+
+def _divided(text: str) -> tuple[str, str]:
+    """A thought at the beginning, and the rest."""
+    found = _THOUGHT.match(text)
+    return (found.group(1), text[found.end() :]) if found else ("", text)
+
+
+def _scripted(call: WrittenCall) -> JsonObject:
+    """Arguments as a mapping only where a script writes the same JSON again, or nearly: spaces do not count."""
+    values = call.values
+    return {"name": call.name, "id": call.id, "arguments": values if isinstance(values, dict) else call.arguments}
+
+
+def _ending(call: Call, *, has_calls: bool) -> JsonObject:
+    """The last chunk's fields that differ from those of a script."""
+    ending: JsonObject = {}
+    if call.finish_reason not in {"", "tool_calls" if has_calls else "stop"}:
+        ending["finish_reason"] = call.finish_reason
+    if call.usage or not call.error:
+        ending["usage"] = _usage(call.usage) if call.usage else None
+    bodies = (delta["message"].get("opaque_body") for delta in call.deltas if isinstance(delta.get("message"), dict))
+    body = next((body for body in bodies if body is not None), None)
+    return ending if body is None else {**ending, "opaque_body": body}
+
+
+def _usage(usage: JsonObject) -> JsonObject:
+    """Without what a script's turn has anyway."""
+    usual = {"currency": "USD"}
+    return {
+        name: usage[name]
+        for name in ScriptedUsage.model_fields
+        if usage.get(name) not in (None, usual.get(name)) and (name.endswith("tokens") or usage[name] not in ("0", 0))
+    }
+
+
+def _failure(call: Call) -> JsonObject:
+    """A provider's error by its type if a script's model then fails in the same words; else the words."""
+    raised = plugin_error(call.error)
+    if raised is not None and raised.before:
+        again = ModelCallError(raised.error_type, raised.message).as_dify_words_it()
+        if call.error == f"{raised.before}{again}":
+            return {"type": raised.error_type, "message": raised.message}
+    return {"words": call.error}
