@@ -46,7 +46,7 @@ def test_structured_output_comes_with_the_last_chunk() -> None:
 def test_structured_output_that_is_not_an_object_is_an_error_of_the_api() -> None:
     *_, error, end = ask("llm_structured_output", {**ASKING, "structured_output_schema": SCHEMA}, "[1]")
     assert (error["event"], end["event"]) == ("error", "end")
-    assert error["message"].startswith("read llm with structured output model failed: request failed: Failed to parse")
+    assert error["message"].startswith("read llm structured output failed: request failed: Failed to parse")
 
 
 def test_structured_output_needs_a_schema() -> None:

@@ -2,14 +2,13 @@
 
 import json
 import math
-from decimal import Decimal
 from typing import Any
 
 type Json = Any
 """What `json.loads` gives: dict, list, str, int, float, bool or None."""
 
-EXPONENT_FROM, EXPONENT_BELOW = 1e21, 1e-6
-"""JSON has an exponent outside these."""
+EXPONENT_FROM = 1e21
+"""From here on Go writes a whole number with an exponent."""
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
@@ -53,23 +52,6 @@ def remarshalled(value: Json) -> Json:
 
 
 def marshalled(value: Json) -> str:
-    """The text that Go writes. Keys stay in the order they have, as fields of a struct do."""
-    match value:
-        case dict():
-            return f"{{{','.join(f'{marshalled(key)}:{marshalled(item)}' for key, item in value.items())}}}"
-        case list() | tuple():
-            return f"[{','.join(map(marshalled, value))}]"
-        case str():
-            return json.dumps(well_formed(value), ensure_ascii=False).translate(_ESCAPES)
-        case bool() | None:
-            return json.dumps(value)
-        case _:
-            return _written(float(value))
-
-
-def _written(value: float) -> str:
-    if value and not EXPONENT_BELOW <= abs(value) < EXPONENT_FROM:
-        return f"{Decimal(repr(value)).normalize():e}"  # Python's shortest digits, as `1.5e-7`
-    if value.is_integer():
-        return str(int(value)) if value or math.copysign(1, value) > 0 else "-0"
-    return f"{Decimal(repr(value)):f}"
+    """The text that Go writes of a value that is `remarshalled`. Keys stay in their order, as fields of a struct do."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return well_formed(text).translate(_ESCAPES)

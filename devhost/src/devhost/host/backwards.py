@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
+
+from pydantic import BaseModel, ValidationError
 
 from devhost.errors import HostError, InvocationError, ParameterError, PluginLostError, RefusedCallError, about
 from devhost.files import FileServer
@@ -33,77 +35,61 @@ from devhost.protocol.wire import ANSWER_PLACES_FOR_EACH_OF_A_RUN, Bridge, Invok
 from devhost.text import open_file
 from devhost.tools.tool import Surroundings, Tool, ToolRequest, call_tool, decode_tool_request
 
-
-@dataclass(frozen=True)
-class Invocation:
-    access: str
-    """The key of the manifest's resource.permission that must be enabled; empty for calls that are always allowed."""
-    starting: str
-    reading: str
-    path: str
-    """Of the API."""
-
-    def failed(self, error: ApiCallError) -> str:
-        match error.stage:
-            case "unanswered":
-                return f'{self.starting} failed: Post "{API}/{self.path}": {error.words}'
-            case "refused":
-                return f"{self.starting} failed: {error.words}"
-            case "broken":
-                return f"{self.reading} failed: {error.words}"
-
-    @property
-    def stalled(self) -> str:
-        return self.failed(ApiCallError("broken", CLOSED))
-
-
-def _model(name: str, access: str, path: str) -> Invocation:
-    return Invocation(access, f"invoke {name} model", f"read {name} model", path)
-
-
-INVOCATIONS: Mapping[str, Invocation] = {
-    **{
-        kind: _model(kind.replace("_", "-"), access, kind.replace("_", "-"))
-        for kind, access in {
-            **{kind: kind for kind in ("llm", "text_embedding", "rerank", "tts", "speech2text", "moderation")},
-            "multimodal_embedding": "text_embedding",
-            "multimodal_rerank": "rerank",
-        }.items()
-    },
-    "llm_structured_output": _model("llm with structured output", "llm", "llm/structured-output"),
-    "tool": Invocation("tool", "invoke tool", "read tool response", "tool"),
-    "node_parameter_extractor": Invocation(
-        "node", "invoke parameter extractor", "read parameter extractor", "parameter-extractor"
-    ),
-    "node_question_classifier": Invocation(
-        "node", "invoke question classifier", "read question classifier", "question-classifier"
-    ),
-    "app": Invocation("app", "invoke app", "read app", "app"),
-    "fetch_app": Invocation("app", "fetch app", "fetch app", "fetch/app/info"),
-    "storage": Invocation("storage", "invoke storage", "invoke storage", "storage"),
-    "system_summary": Invocation("llm", "invoke summary", "invoke summary", "summary"),
-    "upload_file": Invocation("", "upload file", "upload file", "upload/file/request"),
+ACCESS: Mapping[str, str] = {
+    **{kind: kind for kind in ("llm", "text_embedding", "rerank", "tts", "speech2text", "moderation")},
+    **{kind: kind for kind in ("tool", "app", "storage")},
+    "llm_structured_output": "llm",
+    "system_summary": "llm",
+    "multimodal_embedding": "text_embedding",
+    "multimodal_rerank": "rerank",
+    "node_parameter_extractor": "node",
+    "node_question_classifier": "node",
+    "fetch_app": "app",
+    "upload_file": "",
 }
+"""By kind of call, what the manifest must permit (see `Permission.allows`)."""
+RECORDED_WORDS = {"llm": ("invoke llm model", "read llm model"), "tool": ("invoke tool", "read tool response")}
+"""For a call that does not begin, and for one that breaks off."""
 
 
-def find_invocation(kind: str, permission: Permission) -> Invocation:
+def worded(kind: str, error: ApiCallError) -> str:
+    """In the daemon's words; for kinds that were not recorded, in words like these."""
+    name, path = kind.replace("_", " "), kind.replace("_", "-")
+    starting, reading = RECORDED_WORDS.get(kind, (f"invoke {name}", f"read {name}"))
+    match error.stage:
+        case "unanswered":
+            return f'{starting} failed: Post "{API}/{path}": {error.words}'
+        case "refused":
+            return f"{starting} failed: {error.words}"
+        case "broken":
+            return f"{reading} failed: {error.words}"
+
+
+def check_access(kind: str, permission: Permission) -> None:
     """RefusedCallError for a kind that does not exist, and for one that the manifest does not permit."""
-    invocation = INVOCATIONS.get(kind)
-    if invocation is None:
+    access = ACCESS.get(kind)
+    if access is None:
         raise RefusedCallError(f"unsupported invoke type: {kind}")
-    if not permission.allows(invocation.access):
-        access = invocation.access.replace("_", "-")
-        raise RefusedCallError(f"permission denied, you need to enable {access} access in plugin manifest")
-    return invocation
+    if not permission.allows(access):
+        named = access.replace("_", "-")
+        raise RefusedCallError(f"permission denied, you need to enable {named} access in plugin manifest")
 
 
 # What plugins keep in storage, by plugin and key. With a file, what is kept outlives the command; the file is JSON,
 # with the values in hexadecimal as they cross the wire.
 
 LONGEST_KEY = 256
-MARK = {"storage": "devhost"}
 ROOT = "/app/storage/persistence/devhost"
 """Where the daemon would keep it; plugins see it in an error only."""
+
+
+class _Stored(BaseModel):
+    storage: Literal["devhost"]
+    plugins: dict[str, dict[str, str]]
+
+    @classmethod
+    def nothing(cls) -> Self:
+        return cls(storage="devhost", plugins={})
 
 
 class PluginStorage:
@@ -114,13 +100,13 @@ class PluginStorage:
         self._file = file
         self._using = threading.Lock()
         with about("storage"):
-            self._plugins: dict[str, dict[str, str]] = {} if file is None else _read(file)
+            self._stored = _Stored.nothing() if file is None else _read(file)
 
     def answer(self, manifest: Manifest, request: JsonObject, limits: HostLimits) -> JsonObject:
         asked = structs.to_the_api(structs.STORAGE, request)
         plugin, key = f"{manifest.author}/{manifest.name}", str(asked["key"])
         with self._using:
-            kept = self._plugins.setdefault(plugin, {})
+            kept = self._stored.plugins.setdefault(plugin, {})
             match asked["opt"]:
                 case "get":
                     if key not in kept:
@@ -139,10 +125,9 @@ class PluginStorage:
 
     def _write(self) -> None:
         if self._file is not None:
-            text = json.dumps({**MARK, "plugins": self._plugins}, ensure_ascii=False, indent=2)
             beside = self._file.with_name(f"{self._file.name}.new")
             try:
-                beside.write_text(text, encoding="utf-8", errors="replace")
+                beside.write_text(self._stored.model_dump_json(indent=2), encoding="utf-8")
                 beside.replace(self._file)
             except OSError as error:
                 raise RefusedCallError(f"save data failed: {error}") from error
@@ -157,9 +142,8 @@ def _check(kept: Mapping[str, str], key: str, value: str, most: int) -> None:
     """RefusedCallError for a value that the daemon does not keep."""
     try:
         size = len(bytes.fromhex(value))
-    except ValueError:
-        fault = "odd length hex string" if len(value) % 2 else "invalid byte"
-        raise RefusedCallError(f"decode data failed: encoding/hex: {fault}") from None
+    except ValueError as error:
+        raise RefusedCallError(f"decode data failed: {error}") from None
     if len(key.encode()) > LONGEST_KEY:
         raise RefusedCallError(f"save data failed: key length must be less than {LONGEST_KEY} characters")
     others = sum(len(text) // 2 for name, text in kept.items() if name != key)
@@ -167,23 +151,20 @@ def _check(kept: Mapping[str, str], key: str, value: str, most: int) -> None:
         raise RefusedCallError("save data failed: allocated size is greater than max storage size")
 
 
-def _read(file: Path) -> dict[str, dict[str, str]]:
+def _read(file: Path) -> _Stored:
     if not file.parent.is_dir():
         raise ParameterError(f"the storage {file} cannot be written: there is no folder {file.parent}")
     try:
         with open_file(file) as storage:
-            data = json.load(storage)
+            return _Stored.model_validate_json(storage.read())
     except FileNotFoundError:
-        data = {**MARK, "plugins": {}}
+        return _Stored.nothing()
     except OSError as error:
         raise ParameterError(f"the storage {file} cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError):
-        data = None
-    match data:
-        case {"storage": "devhost", "plugins": dict(plugins)}:
-            return plugins
-        case _:
-            raise ParameterError(f"{file} exists and is not a storage of devhost: name another file with --storage")
+    except ValidationError as error:
+        raise ParameterError(
+            f"{file} exists and is not a storage of devhost: name another file with --storage"
+        ) from error
 
 
 # The answer to one backwards call: responses, an error if it fails, and an end, each written once and in order. The
@@ -195,13 +176,14 @@ type Event = tuple[str, str, JsonObject | None]
 
 
 class Reply:
-    def __init__(self, session: Session, request_id: str, limits: HostLimits) -> None:
+    def __init__(self, session: Session, request_id: str, limits: HostLimits, cut_words: str) -> None:
+        """`cut_words`: the error that the plugin reads when the time is up."""
         self._session = session
         self._request_id = request_id
         self._ended = False
         # Re-entrant: an answer is ended alone, and as the last step of other methods.
         self._sending = threading.RLock()
-        self._cut_words = ""
+        self._cut_words = cut_words
         self._was_cut = threading.Event()
         self._timer = threading.Timer(limits.call_seconds, self._cut)
         self._timer.daemon = True
@@ -223,10 +205,6 @@ class Reply:
     @property
     def losses(self) -> list[str]:
         return self._bridge.losses
-
-    def cut_with(self, words: str) -> None:
-        """The error that the plugin reads when the time is up."""
-        self._cut_words = words
 
     def respond(self, data: JsonObject) -> bool:
         """False if the answer or the session has ended: nothing more is sent."""
@@ -317,13 +295,13 @@ class BackwardsCalls:
 
     def _serve(self, session: Session, invoked: Invoked) -> None:
         permission = session.declaration.manifest.resource.permission
-        reply = Reply(session, invoked.request_id, self.limits)
+        cut_words = worded(invoked.kind, ApiCallError("broken", CLOSED))
+        reply = Reply(session, invoked.request_id, self.limits, cut_words)
         # A plugin that has gone needs no answer, and its run already knows.
         with contextlib.suppress(PluginLostError), reply:
             try:
-                invocation = find_invocation(invoked.kind, permission)
-                reply.cut_with(invocation.stalled)
-                self._pass_on(session, invoked, invocation, reply)
+                check_access(invoked.kind, permission)
+                self._pass_on(session, invoked, reply)
             except HostError as error:  # the daemon's own refusal
                 reply.fail(str(error))
             except Exception as error:  # noqa: BLE001 - kept for the host to raise; the plugin must not wait for ever
@@ -331,9 +309,9 @@ class BackwardsCalls:
                 reply.fail(f"devhost failed: {type(error).__name__}")
         self.findings += [Finding("answer-lost", f"of a call for {invoked.kind}, {lost}") for lost in reply.losses]
 
-    def _pass_on(self, session: Session, invoked: Invoked, invocation: Invocation, reply: Reply) -> None:
+    def _pass_on(self, session: Session, invoked: Invoked, reply: Reply) -> None:
         try:
-            for said in self._responses(session, invoked, invocation):
+            for said in self._responses(session, invoked):
                 passed = self._decoded(said, invoked.kind)
                 if invoked.kind == "llm" and passed is not None and (usage := passed["delta"].get("usage")):
                     self._usages[invoked.request_id] = usage  # of a call, the last one counts
@@ -344,7 +322,7 @@ class BackwardsCalls:
         except ApiStalledError:
             reply.wait_for_the_cut()
         except (HostError, ModelCallError) as error:
-            reply.fail(invocation.failed(_as_the_api_tells(error)))
+            reply.fail(worded(invoked.kind, _as_the_api_tells(error)))
 
     def _decoded(self, said: JsonObject, kind: str) -> JsonObject | None:
         """One item of the answer as the daemon passes it on; None if the daemon drops it."""
@@ -357,7 +335,7 @@ class BackwardsCalls:
             self.findings.append(Finding("answer-dropped", f"the daemon drops a part of an answer for {kind}: {error}"))
             return None
 
-    def _responses(self, session: Session, invoked: Invoked, invocation: Invocation) -> Iterator[JsonObject]:
+    def _responses(self, session: Session, invoked: Invoked) -> Iterator[JsonObject]:
         request = invoked.request
         match invoked.kind:
             case "llm":
@@ -377,8 +355,7 @@ class BackwardsCalls:
             case "app" | "fetch_app":
                 raise ApiCallError.invalid("app not found")
             case kind:
-                what = kind.replace("_", " ")
-                raise RefusedCallError(invocation.failed(ApiCallError.http(501, f"devhost does not offer {what}")))
+                raise ApiCallError.http(501, f"devhost does not offer {kind.replace('_', ' ')}")
 
     def _call_tool(self, request: JsonObject, request_id: str) -> Iterator[JsonObject]:
         call = decode_tool_request(request)

@@ -94,42 +94,25 @@ def _fits(pattern: str, name: str) -> bool:
     return expression is not None and expression.fullmatch(name) is not None
 
 
-CLASS = re.compile(r"\[(\^?)((?:(?:\\.|[^]\\-])(?:-(?:\\.|[^]\\-]))?)+)\]", re.DOTALL)
-"""As in Go's path/filepath: `^` negates, `!` does not, and neither `]` nor `-` stands alone in one."""
+_PART = re.compile(r"\\(.)|(\[\^?(?:(?:\\.|[^]\\-])(?:-(?:\\.|[^]\\-]))?)+\])|([*?])|([^\\[])", re.DOTALL)
+"""Of a pattern: an escaped letter, a class of letters, a wildcard, any other letter. In a class of Go's path/filepath
+`^` negates, `!` does not, and neither `]` nor `-` stands alone."""
 
 
 @cache
 def _expression(pattern: str) -> re.Pattern[str] | None:
     """None for a pattern that Go cannot read: it matches nothing."""
-    parts, place = [], 0
-    while place < len(pattern):
-        letter, place = pattern[place], place + 1
-        if letter in "*?":
-            parts.append(".*" if letter == "*" else ".")
-        elif letter == "[":
-            found = CLASS.match(pattern, place - 1)
-            if found is None:
-                return None
-            parts.append(_class(found[2], is_negated=bool(found[1])))
-            place = found.end()
-        elif letter == "\\":
-            if place == len(pattern):
-                return None
-            parts.append(re.escape(pattern[place]))
-            place += 1
-        else:
-            parts.append(re.escape(letter))
-    return re.compile("".join(parts), re.DOTALL)
-
-
-def _class(listed: str, *, is_negated: bool) -> str:
-    """Of single letters and ranges; a range that runs backwards has no letters."""
-    ends = re.findall(r"(\\?.)(?:-(\\?.))?", listed, re.DOTALL)
-    ranges = [(low[-1], (high or low)[-1]) for low, high in ends]
-    letters = "".join(f"{re.escape(low)}-{re.escape(high)}" for low, high in ranges if low <= high)
-    if not letters:
-        return "." if is_negated else "(?!)"
-    return f"[{'^' if is_negated else ''}{letters}]"
+    parts, end = [], 0
+    for found in _PART.finditer(pattern):
+        if found.start() != end:
+            return None
+        end = found.end()
+        escaped, letters, wildcard, letter = found.groups()
+        parts.append(letters or {"*": ".*", "?": "."}.get(wildcard) or re.escape(escaped or letter))
+    try:
+        return re.compile("".join(parts), re.DOTALL) if end == len(pattern) else None
+    except re.error:  # a range that runs backwards
+        return None
 
 
 # The files of a folder that Dify's packager takes: all but those that `.difyignore` names. Without a `.difyignore`,

@@ -319,15 +319,10 @@ class _Decoder:
             self.faults.append(str(error))
             return None
 
-    def _of_bytes(self, value: list[Json], path: str) -> Json:
-        """Of a JSON text; no bytes count as null."""
+    def _of_bytes(self, value: list[Json], path: str) -> None:
+        """No plugin sends the bytes of a JSON text: a list of anything else is refused."""
         odd = {position: item for position, item in enumerate(value) if not isinstance(item, int)}
         self.faults += [_in_a_map("uint8", item, f"{path}[{position}]") for position, item in odd.items()]
-        try:
-            return json.loads(bytes(value)) if value and not odd else None
-        except ValueError as error:
-            self.faults.append(f"'{path}' is not JSON: {error}")
-            return None
 
 
 def _price(value: Json) -> str | None:
