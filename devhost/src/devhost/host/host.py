@@ -4,7 +4,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -122,38 +122,28 @@ class Start:
 
 
 def started_side_by_side(starts: Sequence[Start], watcher: Watcher) -> list[PluginProcess]:
-    """HostError if one fails; after any exception, Ctrl-C included, all processes have ended."""
+    """HostError with the errors of all that fail; after any exception, Ctrl-C included, all processes have ended."""
     stop = Stop()
     with ThreadPoolExecutor(len(starts)) as pool:
         try:
-            watcher.starting([start.name for start in starts])
-            futures = [pool.submit(start.begin, stop) for start in starts]
-            for waiting in _waiting(futures):
-                names = [start.name for start, future in zip(starts, futures, strict=True) if future in waiting]
-                watcher.starting(names)
-            _raise(futures)
+            futures = {pool.submit(start.begin, stop): start.name for start in starts}
+            waiting, patience = set(futures), None
+            while waiting:
+                watcher.starting([name for future, name in futures.items() if future in waiting])
+                done, waiting = wait(waiting, patience, FIRST_COMPLETED)
+                if any(future.exception() for future in done):
+                    patience = GRACE_SECONDS
+                elif not done:
+                    break
+            _raise([error for future in futures if future.done() and (error := future.exception()) is not None])
+            watcher.starting([])
             return [future.result() for future in futures]
         except BaseException:
             stop.request()
             raise
 
 
-def _waiting(futures: Sequence[Future[PluginProcess]]) -> Iterator[set[Future[PluginProcess]]]:
-    """Those that are still starting, each time one is done; ends when all are, or some time after one has failed."""
-    waiting = set(futures)
-    give_up: float | None = None
-    while waiting:
-        left = None if give_up is None else max(0.0, give_up - time.monotonic())
-        done, waiting = wait(waiting, left, FIRST_COMPLETED)
-        if not done:
-            return
-        if give_up is None and any(future.exception() for future in done):
-            give_up = time.monotonic() + GRACE_SECONDS
-        yield waiting
-
-
-def _raise(futures: Sequence[Future[PluginProcess]]) -> None:
-    errors = [error for future in futures if future.done() and (error := future.exception()) is not None]
+def _raise(errors: Sequence[BaseException]) -> None:
     for error in errors:
         if len(errors) == 1 or not isinstance(error, HostError):
             raise error
