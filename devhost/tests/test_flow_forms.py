@@ -190,9 +190,11 @@ def test_a_field_for_files_takes_paths(file: FlowFile, tmp_path: Path) -> None:
     }
     answer, shown, prompts = asked(form, Given("ok"), "gone", str(b.path), str(a.path))
     assert answer == FormAnswer("ok", {"one": (b,), "all": (a,)})
-    assert "there is no file gone" in shown
+    assert "the file 'gone' cannot be read" in shown
     assert [label for label, _ in prompts] == ["one (path)> "] * 2 + ["all (path, or JSON list of paths)> "]
-    with pytest.raises(UnansweredFormError, match="cannot take the answer that was given: there is no file gone"):
+    with pytest.raises(
+        UnansweredFormError, match="cannot take the answer that was given: the file 'gone' cannot be read"
+    ):
         Answers({"form": Given("ok", {"one": "gone", "all": "gone"})})(form)
 
 

@@ -119,21 +119,3 @@ def test_a_strategy_without_turns_is_refused_before_the_start(shop: Path, capsys
     assert f"shop/scenarios/b.yaml has no turns for the strategy {CALLING}, only for {PLAN}; " in said
     assert "scripts that have: --example shop --scenario 'a b'; " in said
     assert "scripts that have: --example shop; " in refusal(capsys, *example, "--scenario", "b", "--strategy", REACT)
-
-
-def test_a_parameter_that_asks_for_other_turns_is_refused_before_the_start(
-    shop: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    written(shop / "script.yaml", "query: q\nturns: [{text: hi}]")
-    written(
-        shop / "scenarios" / "json.yaml",
-        "extends: ../script.yaml\nparams: {answer_schema: {type: object, properties: {}}}",
-    )
-    example = ("--examples", str(shop.parent), "--example", "shop")
-
-    said = refusal(capsys, *example, "--param", "answer_schema={}")
-    assert "shop/script.yaml has no turns for a run with this answer_schema; " in said
-    assert "scripts that have: --example shop --scenario json without --param answer_schema; " in said
-    own = 'answer_schema={"properties": {}, "type": "object"}'
-    assert "scripts that have: none here" in refusal(capsys, *example, "--param", own, "--param", "answer_criteria=x")
-    assert "answer_schema" in refusal(capsys, *example, "--scenario", "json", "--param", "answer_schema=")

@@ -220,7 +220,10 @@ def test_a_trace_without_a_call_says_why(capsys: pytest.CaptureFixture[str], tmp
         (["--tools", str(TOOLBOX), "repeat", "--arg", "word"], "--arg 'word' is not KEY=VALUE"),
         (["--tools", str(TOOLBOX), "repeat", "--file", "pyproject.toml"], "its parameters for files are: none"),
         (["--tools", str(ODDMENTS), "weigh", "--file", "pyproject.toml"], "parameters for files are: thing, others"),
-        (["--tools", str(ODDMENTS), "weigh", "--file", "thing=gone.txt"], "there is no file gone.txt"),
+        (
+            ["--tools", str(ODDMENTS), "weigh", "--file", "thing=gone.txt"],
+            "the file 'gone.txt' cannot be read: No such file",
+        ),
         (["--tools", str(TOOLBOX), "repeat", "--arg", "word=a", "--arg", "times=x"], "invalid literal for int()"),
         (["--tools", str(TOOLBOX), "repeat", "--model", "m"], "--model is for a model behind an API"),
     ],

@@ -166,7 +166,7 @@ def test_in_a_chat_files_go_with_the_first_question_and_with_the_next_after_the_
     first, bare, folder, attached, second, _ = capsys.readouterr().out.split("you> ")[1:]
     assert "file  letter.TXT (document, text/plain, 8 bytes)" in first
     assert "/file needs the path of a file." in bare
-    assert f"{tmp_path} is a folder: name a file" in folder
+    assert f"the file '{tmp_path}' cannot be read: Is a directory" in folder
     assert "my photo.png goes with the next question." in attached
     assert "letter.TXT" not in second
     assert "file  my photo.png (image, image/png, 1 byte)" in second
@@ -196,9 +196,9 @@ def test_a_strategy_without_a_parameter_for_files_is_said_before_anything_starts
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("gone.txt", "there is no file {}"),
-        ("folder", "{} is a folder: name a file"),
-        ("pipe", "{} is not a file with contents, such as a document or a picture"),
+        ("gone.txt", "the file '{}' cannot be read: No such file or directory"),
+        ("folder", "the file '{}' cannot be read: Is a directory"),
+        ("pipe", "the file '{}' cannot be read: it is not a regular file"),
         ("x" * 300, "'{}' cannot be read: File name too long"),
         ("a\0b", "embedded null "),  # "byte" in 3.12, "character in path" in 3.13
         ("big.png", "{} has 11 bytes; Dify takes at most 10 for this type of file"),

@@ -4,7 +4,6 @@ import base64
 import contextlib
 import json
 import os
-import stat
 import tempfile
 import threading
 import uuid
@@ -22,6 +21,7 @@ from devhost.limits import HostLimits
 from devhost.node.messages import AUDIO, IMAGE, VIDEO, ToolFileStore, file_type, mime_type_of, save_once
 from devhost.plugin.casting import FILE_IDENTITY
 from devhost.protocol.wire import JsonObject
+from devhost.text import open_file
 
 # Files of this machine that a person gives to a question or a tool, checked as Dify checks uploads.
 
@@ -35,19 +35,11 @@ class LocalFile:
     @classmethod
     def read(cls, path: Path, limits: HostLimits) -> Self:
         try:
-            status = path.stat()
-        except FileNotFoundError:
-            raise ParameterError(f"there is no file {path}") from None
+            with open_file(path) as file:
+                read = cls(path.absolute(), file.seek(0, os.SEEK_END))
         except (OSError, ValueError) as error:  # a ValueError for NUL in a path
             reason = error.strerror if isinstance(error, OSError) else error
-            raise ParameterError(f"{str(path)!r} cannot be read: {reason}") from error
-        if stat.S_ISDIR(status.st_mode):
-            raise ParameterError(f"{path} is a folder: name a file")
-        if not stat.S_ISREG(status.st_mode):
-            raise ParameterError(f"{path} is not a file with contents, such as a document or a picture")
-        if not os.access(path, os.R_OK):
-            raise ParameterError(f"{path} cannot be read: its permissions do not allow it")
-        read = cls(path.absolute(), status.st_size)
+            raise ParameterError(f"the file {str(path)!r} cannot be read: {reason}") from error
         read._check_size(limits)
         return read
 

@@ -236,20 +236,18 @@ def _by_owner(assignments: Iterable[str], option: str, form: str, kind: str, own
 def _taken_from(
     environment: MutableMapping[str, str], plugins: Iterable[PluginDeclaration]
 ) -> dict[str, dict[str, str]]:
-    fields = [
-        (plugin.provider_id(provider), key, environment_name(provider.identity.name, key))
-        for plugin in plugins
-        for provider in plugin.tool_providers
-        for key in provider.credentials
-    ]
-    taken: dict[str, dict[str, str]] = {
-        plugin.provider_id(provider): {} for plugin in plugins for provider in plugin.tool_providers
+    providers = [(plugin.provider_id(each), each) for plugin in plugins for each in plugin.tool_providers]
+    names = {
+        full: {key: environment_name(provider.identity.name, key) for key in provider.credentials}
+        for full, provider in providers
     }
-    for full, key, name in fields:
-        if name in environment:
-            taken[full][key] = environment[name]
-    for _, _, name in fields:  # two providers of one name read the same variable
-        environment.pop(name, None)
+    taken = {
+        full: {key: environment[name] for key, name in by_key.items() if name in environment}
+        for full, by_key in names.items()
+    }
+    for by_key in names.values():  # two providers of one name read the same variable
+        for name in by_key.values():
+            environment.pop(name, None)
     return taken
 
 
@@ -421,9 +419,7 @@ class Scenario:
         return {name: resolved(read_setting(value), variables) for name, value in self.values(question, files).items()}
 
 
-# Whether a script has the turns that a run will ask for.
-#
-# A script is written for strategies, and with its own values of the parameters that change what the model is asked.
+# Whether a script has turns for the strategy that runs.
 
 
 def for_another_strategy(script: Script, strategy: Strategy, written_for: str) -> tuple[Script, str]:
@@ -437,55 +433,22 @@ def for_another_strategy(script: Script, strategy: Strategy, written_for: str) -
     )
 
 
-CHANGE_THE_TURNS = ("answer_schema", "answer_tools", "answer_criteria")
-"""Parameters with which a strategy wants other turns: an answer as a call, none after some tools, judgements."""
-
-
 def refuse_misfit(scenario: Scenario) -> None:
     """For a scripted model: a real one answers whatever is asked."""
     script, strategy = scenario.script, scenario.strategy.identity.name
-    if script is None:
+    if script is None or script.fits:
         return
-    others = [name for name in CHANGE_THE_TURNS if name in scenario.given and _differs(scenario, script, name)]
-    if script.fits and not others:
-        return
-    lacks = f"{script.place} has no turns for the strategy {strategy}, only for {_listed(script.written_for)}"
-    if script.fits:
-        lacks = f"{script.place} has no turns for a run with this {_listed(others)}"
-    there_are = ", ".join(_fitting(scenario, strategy, others)) or "none here"
-    with about(f"param.{others[0]}" if others else "script"):
+    there_are = ", ".join(_fitting(scenario, strategy)) or "none here"
+    with about("script"):
         raise ParameterError(
-            f"{lacks}; scripts that have: {there_are}; a real model needs no script: set OPENAI_API_KEY"
+            f"{script.place} has no turns for the strategy {strategy}, only for {' and '.join(script.written_for)}; "
+            f"scripts that have: {there_are}; a real model needs no script: set OPENAI_API_KEY"
         )
 
 
-def _differs(scenario: Scenario, script: Script, name: str) -> bool:
-    return _plain(scenario.given[name]) != _plain(script.params.get(name))
-
-
-def _plain(value: object) -> object:
-    """A text that is JSON and the value itself are the same to the node, and so are blank and missing."""
-    if isinstance(value, str):
-        try:
-            return typed_json(value)
-        except ValueError:
-            return value.strip() or None
-    return value
-
-
-def _fitting(scenario: Scenario, strategy: str, needed: list[str]) -> Iterator[str]:
-    """The options that choose them. A parameter is then the script's own, so it is left out of the command."""
-    without = "".join(f" without --param {name}" for name in needed)
+def _fitting(scenario: Scenario, strategy: str) -> Iterator[str]:
+    """The options that choose them."""
     for file in scenario.scripts:
-        script = Script.read(file, strategy)
-        if script.fits and all(bool(script.params.get(name)) == bool(scenario.given[name]) for name in needed):
+        if Script.read(file, strategy).fits:
             option = f"--example {shlex.quote(scenario.name)}"
-            yield (
-                f"{option}{without}"
-                if file.name == SCRIPT
-                else f"{option} --scenario {shlex.quote(file.stem)}{without}"
-            )
-
-
-def _listed(names: list[str] | tuple[str, ...]) -> str:
-    return " and ".join(names)
+            yield option if file.name == SCRIPT else f"{option} --scenario {shlex.quote(file.stem)}"
