@@ -2,7 +2,7 @@
 
 import pytest
 
-from devhost.models.openai_api.provider import Spending
+from devhost.models.usage import Spending
 from devhost.process.transports.transport import left_out
 from devhost.terminal.tables import clipped, file_facts
 from devhost.words import counted

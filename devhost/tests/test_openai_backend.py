@@ -295,7 +295,7 @@ def test_a_server_that_does_not_count(fake: FakeOpenAI, api: Api) -> None:
         assert last["delta"]["usage"] is None
     assert backend.afterwards == "Model calls answered: 2. The server did not count their tokens."
     list(backend.invoke(model_request()))
-    assert "Model calls answered: 3. Prompt tokens: 100, " in backend.afterwards
+    assert "Model calls answered: 3. Prompt tokens: 100" in backend.afterwards
     assert backend.afterwards.endswith(" The server did not count the tokens of 2 calls.")
     assert (backend.spent()["calls"], backend.spent()["uncounted_calls"]) == (3, 2)
 

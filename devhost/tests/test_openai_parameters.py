@@ -5,14 +5,9 @@ from decimal import Decimal
 import pytest
 
 from devhost.models.catalog import MODELS, facts_of
-from devhost.models.openai_api.provider import (
-    Api,
-    Spending,
-    TokenCounts,
-    parameter_rules,
-    price_notice,
-    settle,
-)
+from devhost.models.openai_api.provider import Api, parameter_rules
+from devhost.models.parameters import settle
+from devhost.models.usage import Spending, TokenCounts, price_notice
 
 
 def names(api: Api, model: str) -> set[str]:

@@ -1,6 +1,5 @@
 """A model behind one of OpenAI's APIs, and how the options of a command choose it."""
 
-import json
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -17,18 +16,15 @@ from devhost.models.openai_api.chat import chat_request, chat_turn
 from devhost.models.openai_api.provider import (
     Api,
     Finished,
-    Spending,
-    TokenCounts,
     TurnEvent,
-    guesses,
     parameter_rules,
-    price_notice,
     provider_failures,
     reading_the_stream,
     refuse_a_page,
-    settle,
 )
 from devhost.models.openai_api.responses import responses_request, responses_turn
+from devhost.models.parameters import checked_completion, guesses, settle
+from devhost.models.usage import Spending, TokenCounts, price_notice
 from devhost.protocol.wire import JsonObject
 
 OPENAI = "https://api.openai.com/v1"
@@ -173,25 +169,7 @@ def open_model(  # noqa: PLR0913 - one value of the command line each
         with about("model"):
             raise ParameterError(f"which model? --model NAME says what the server at {connection.place} calls it")
     name = name or DEFAULT_MODEL
-    rules = parameter_rules(api, name)
-    known = [rule["name"] for rule in rules]
-    for given in completion_params:
-        if given not in known:
-            with about(f"completion.{given}"):
-                there_are = ", ".join(known)
-                raise ParameterError(f"--completion {given}: {name} takes no such parameter; there are: {there_are}")
-    # What the command line reads as JSON is text to Dify where the parameter is a text.
-    texts = {rule["name"] for rule in rules if rule["type"] == "text"}
-    params = {
-        key: json.dumps(value) if key in texts and not isinstance(value, str) else value
-        for key, value in completion_params.items()
-    }
-    for given, value in params.items():
-        with about(f"completion.{given}"):
-            try:
-                settle({given: value}, rules)
-            except ValueError as error:
-                raise ParameterError(f"--completion: {error}") from error
+    params = checked_completion(name, completion_params, parameter_rules(api, name))
     for feature in features or ():
         if feature not in FORWARDED_FEATURES:
             with about("features"):

@@ -20,7 +20,6 @@ from devhost.models.catalog import limits_completion_tokens
 from devhost.models.openai_api.provider import (
     Finished,
     ThoughtText,
-    TokenCounts,
     TurnEvent,
     answer_format,
     cut_off,
@@ -30,6 +29,7 @@ from devhost.models.openai_api.provider import (
     text_of,
     without_thoughts,
 )
+from devhost.models.usage import TokenCounts
 from devhost.protocol.wire import JsonObject
 
 SAME_NAME = (

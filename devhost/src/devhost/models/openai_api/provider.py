@@ -1,20 +1,19 @@
-"""What the streams of both of OpenAI's APIs have in common: failures, parameters, tokens and turn events."""
+"""What both of OpenAI's APIs have in common: failures, parameters and turn events."""
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
-from decimal import Decimal
-from typing import Any, Literal, Self
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import openai
 
 from devhost.models.backend import MediaPart, ModelCallError
-from devhost.models.catalog import PRICES_AS_OF, Prices, facts_of, has_reasoning_modes, has_verbosity, is_openais
+from devhost.models.catalog import facts_of, has_reasoning_modes, has_verbosity, is_openais
+from devhost.models.usage import TokenCounts
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets
-from devhost.words import counted, price_text
 
 # A provider's failures in the words in which Dify's openai plugin passes them on.
 
@@ -130,8 +129,7 @@ def _page_or_text(error: openai.APIError) -> str:
     return f" - {_PAGE}" + (f" with the title {' '.join(title.group(1).split())!r}" if title else "")
 
 
-# The parameters of a model: as rules for the entity, and checked as a model plugin's SDK checks them. What no rule
-# names is dropped, a wrong type or option is an error, in the SDK's words (0.10.2).
+# The parameters of a model, as rules for the entity.
 
 type Api = Literal["responses", "chat"]
 _MOST_TOKENS = 128_000
@@ -171,145 +169,6 @@ def _rule(name: str, kind: str, **more: object) -> JsonObject:
     label = {"en_US": name}
     common = {"name": name, "use_template": None, "label": label, "type": kind, "help": None, "required": False}
     return {**common, "default": None, "min": None, "max": None, "precision": None, "options": [], **more}
-
-
-def settle(params: Mapping[str, object], rules: Iterable[JsonObject]) -> JsonObject:
-    """What reaches the provider; ValueError in the SDK's words."""
-    settled: JsonObject = {}
-    for rule in rules:
-        value = params.get(rule["name"])
-        if value is not None:
-            _check(rule, value)
-            settled[rule["name"]] = value
-    return settled
-
-
-def guesses(params: Mapping[str, object], rules: Iterable[JsonObject]) -> Iterator[str]:
-    """What the SDK lets pass although it does not fit, because Python counts true and false as whole numbers."""
-    for rule in rules:
-        value = params.get(rule["name"])
-        if isinstance(value, bool):
-            yield f"{rule['name']} is {str(value).lower()}, not a number: Dify sends it all the same"
-
-
-def _check(rule: JsonObject, value: object) -> None:
-    begin = f"Model Parameter {rule['name']} should be"
-    kinds: dict[str, tuple[type, ...]] = {"int": (int,), "float": (float, int), "string": (str,), "text": (str,)}
-    if not isinstance(value, kinds[rule["type"]]):
-        raise ValueError(f"{begin} {'string' if rule['type'] == 'text' else rule['type']}.")  # noqa: TRY004 - as the SDK
-    if isinstance(value, int | float):
-        if rule["min"] is not None and value < rule["min"]:
-            raise ValueError(f"{begin} greater than or equal to {rule['min']}.")
-        if rule["max"] is not None and value > rule["max"]:
-            raise ValueError(f"{begin} less than or equal to {rule['max']}.")
-    if rule["options"] and value not in rule["options"]:
-        raise ValueError(f"{begin} one of {rule['options']}.")
-
-
-# Tokens of model calls and what they cost.
-
-_MILLIONTH = Decimal("0.000001")
-_SMALLEST = Decimal("0.0000001")
-"""Model plugins round prices to seven digits."""
-_FREE = Prices(Decimal(0), Decimal(0), Decimal(0), Decimal(0))
-
-
-@dataclass(frozen=True)
-class TokenCounts:
-    prompt: int = 0
-    cached: int = 0
-    """Of the prompt: found in the provider's cache."""
-    written: int = 0
-    """Of the prompt: put there."""
-    completion: int = 0
-    reasoning: int = 0
-    """Of the completion."""
-
-    @classmethod
-    def read(cls, usage: Mapping[str, Any], prompt: str, completion: str) -> Self:
-        """From a provider's usage, whose two sides are named so; compatible servers leave out what they do not know."""
-        of_prompt, of_completion = (usage.get(f"{side}_details") or {} for side in (prompt, completion))
-        counts = (
-            *(usage.get(prompt), of_prompt.get("cached_tokens"), of_prompt.get("cache_write_tokens")),
-            *(usage.get(completion), of_completion.get("reasoning_tokens")),
-        )
-        return cls(*(count if isinstance(count, int) else 0 for count in counts))
-
-    def __add__(self, other: "TokenCounts") -> "TokenCounts":
-        return TokenCounts(*map(sum, zip(astuple(self), astuple(other), strict=True)))
-
-    def usage(self, model: str, seconds: float) -> JsonObject:
-        """Dify's usage at the model's prices; an unlisted model costs nothing here."""
-        prices = (facts_of(model).prices or _FREE).at(self.prompt)
-        fresh = max(0, self.prompt - self.cached - self.written)
-        asked = _dollars(fresh * prices.prompt + self.cached * prices.cached + self.written * prices.written)
-        answered = _dollars(self.completion * prices.completion)
-        return {
-            "prompt_tokens": self.prompt,
-            "prompt_unit_price": str(prices.prompt),
-            "prompt_price_unit": f"{_MILLIONTH:f}",
-            "prompt_price": f"{asked:f}",
-            "completion_tokens": self.completion,
-            "completion_unit_price": str(prices.completion),
-            "completion_price_unit": f"{_MILLIONTH:f}",
-            "completion_price": f"{answered:f}",
-            "total_tokens": self.prompt + self.completion,
-            "total_price": f"{asked + answered:f}",
-            "currency": "USD",
-            "latency": round(seconds, 3),
-        }
-
-
-@dataclass(frozen=True)
-class Spending:
-    """The sum over all calls of a backend."""
-
-    calls: int = 0
-    uncounted: int = 0
-    """Calls of which the server did not count the tokens."""
-    tokens: TokenCounts = TokenCounts()
-    dollars: Decimal = Decimal(0)
-
-    def plus(self, counts: TokenCounts | None, price: Decimal = Decimal(0)) -> "Spending":
-        """`counts`: None if the server did not count."""
-        uncounted = self.uncounted + (counts is None)
-        return Spending(self.calls + 1, uncounted, self.tokens + (counts or TokenCounts()), self.dollars + price)
-
-    def __str__(self) -> str:
-        tokens = self.tokens
-        if self.uncounted and self.uncounted == self.calls:
-            return f"Model calls answered: {self.calls}. The server did not count their tokens."
-        uncounted = (
-            f" The server did not count the tokens of {counted(self.uncounted, 'call')}." if self.uncounted else ""
-        )
-        return (
-            f"Model calls answered: {self.calls}. "
-            f"Prompt tokens: {tokens.prompt:,}, of which {tokens.cached:,} from the cache. "
-            f"Completion tokens: {tokens.completion:,}, of which {tokens.reasoning:,} for reasoning.{uncounted}"
-        )
-
-    def as_json(self) -> JsonObject:
-        return {
-            "calls": self.calls,
-            "uncounted_calls": self.uncounted,
-            "prompt_tokens": self.tokens.prompt,
-            "cached_tokens": self.tokens.cached,
-            "cache_write_tokens": self.tokens.written,
-            "completion_tokens": self.tokens.completion,
-            "reasoning_tokens": self.tokens.reasoning,
-            "total_price": price_text(self.dollars),
-            "currency": "USD",
-        }
-
-
-def _dollars(millionths: Decimal) -> Decimal:
-    return (millionths * _MILLIONTH).quantize(_SMALLEST)
-
-
-def price_notice(model: str) -> str:
-    if facts_of(model).prices is None:
-        return f"devhost knows no price of {model} and counts 0"
-    return f"OpenAI's prices of {PRICES_AS_OF}"
 
 
 # What a provider's stream says, whichever API it came over: text, pieces of tool calls, and the end of the turn. Text
