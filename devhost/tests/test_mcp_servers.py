@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from devhost.cli.commands import main
-from devhost.errors import InvocationError, ParameterError, ToolSetupError
+from devhost.errors import InvocationError, ParameterError, SetupError
 from devhost.tools.mcp import McpServer, read_servers, with_secrets
 from support.mcp_servers import COMMAND, SCRIPT, everything, no_calls
 from support.plugins import PUPPET
@@ -59,7 +59,7 @@ def test_a_server_is_reached_at_an_address(kind: str) -> None:
     ],
 )
 def test_a_server_that_does_not_start_says_why(target: str, words: str) -> None:
-    with pytest.raises(ToolSetupError) as raised, everything(target, {"KEY": "sk-1234567890"}):
+    with pytest.raises(SetupError) as raised, everything(target, {"KEY": "sk-1234567890"}):
         pass
     assert "the MCP server everything did not start" in str(raised.value)
     assert words in str(raised.value)

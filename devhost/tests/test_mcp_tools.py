@@ -7,7 +7,7 @@ import mcp_types
 import pytest
 
 from devhost import HostLimits
-from devhost.errors import ToolSetupError
+from devhost.errors import SetupError
 from devhost.files import FileServer
 from devhost.node.messages import ToolFileStore
 from devhost.protocol.wire import JsonObject
@@ -132,5 +132,5 @@ def test_a_parameter_has_the_type_that_dify_finds(schema: JsonObject, kind: str)
 
 @pytest.mark.parametrize(("schema", "kind"), [({"type": "text"}, "'text'"), (True, "True")])
 def test_a_type_that_dify_does_not_know_keeps_the_whole_server_out(schema: object, kind: str) -> None:
-    with pytest.raises(ToolSetupError, match=f"Dify does not take the MCP server s: parameter 'p' of t .* {kind}"):
+    with pytest.raises(SetupError, match=f"Dify does not take the MCP server s: parameter 'p' of t .* {kind}"):
         mcp_parameters("s", listed(schema))

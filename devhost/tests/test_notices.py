@@ -87,7 +87,7 @@ def test_refused_credentials_still_print_json_and_the_trace_says_why_there_is_no
     assert main(["run", *PLUGIN, *lacking, *wrong]) == 2
     said = capsys.readouterr()
     report = json.loads(said.out)
-    assert report["error"]["kind"] == "ToolSetupError"
+    assert report["error"]["kind"] == "SetupError"
     assert report["error"]["message"] == "charts refuses its credentials: 401 Unauthorized: invalid API key [secret]"
     assert report["notices"] == [NOTICE]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from devhost import Host, HostError, PluginStartError
-from devhost.errors import ToolSetupError
+from devhost.errors import SetupError
 from devhost.host import host as starting
 from devhost.host.host import Start, started_side_by_side
 from devhost.process.plugin_process import PluginProcess
@@ -82,7 +82,7 @@ def test_the_errors_of_all_are_reported_in_order_and_all_are_stopped() -> None:
 
     def late(_: Fake) -> None:
         assert first_fails.wait(PATIENCE)
-        raise ToolSetupError("a refuses")
+        raise SetupError("a refuses")
 
     def early(_: Fake) -> None:
         first_fails.set()
@@ -92,7 +92,7 @@ def test_the_errors_of_all_are_reported_in_order_and_all_are_stopped() -> None:
         Start(name, begin(plugin, how))
         for name, plugin, how in zip("abc", plugins, (late, lambda _: None, early), strict=True)
     ]
-    with pytest.raises(ToolSetupError, match=r"^a refuses\nc did not start$"):
+    with pytest.raises(SetupError, match=r"^a refuses\nc did not start$"):
         started_side_by_side(starts, Watcher())
     assert all(plugin.stopped.is_set() for plugin in plugins)
 

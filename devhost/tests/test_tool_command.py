@@ -238,7 +238,7 @@ def test_a_mistake_is_said_before_anything_starts(
 def test_refused_credentials_are_json_too(capsys: pytest.CaptureFixture[str]) -> None:
     given = ["draw_chart", "--arg", "title=S", "--arg", "values=3", "--credential", "charts.api_key=wrong_key_123"]
     report, read = called(capsys, "--tools", str(CHARTS), *given, code=2)
-    assert report["error"]["kind"] == "ToolSetupError"
+    assert report["error"]["kind"] == "SetupError"
     assert report["messages"] == []
     assert "401 Unauthorized" in report["error"]["message"]
     assert "wrong_key_123" not in json.dumps(report) + read

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from devhost import Host, HostLimits, Run, ScriptedModel, ToolSetup, Watcher
-from devhost.errors import ToolSetupError
+from devhost.errors import SetupError
 from devhost.text import Secrets
 from devhost.tools.setup import Texts, start_tool_plugin
 from devhost.tools.tool import Tool, plugin_tools
@@ -83,7 +83,7 @@ def test_a_plugin_with_credentials(agent: Host, environment: Path, tmp_path: Pat
 def test_wrong_credentials_are_refused_in_the_plugins_words(environment: Path, tmp_path: Path) -> None:
     wrong = {"charts": {"api_key": "wrong_key_123"}}
     with (
-        pytest.raises(ToolSetupError, match="charts refuses its credentials: 401 Unauthorized: invalid API key"),
+        pytest.raises(SetupError, match="charts refuses its credentials: 401 Unauthorized: invalid API key"),
         tools_of(CHARTS, environment, tmp_path, credentials=wrong),
     ):
         pass
@@ -94,7 +94,7 @@ def test_a_dynamic_select(agent: Host, sdk: str, environment: Path, tmp_path: Pa
     fixed = {"draw_chart": {"palette": "nordic"}}
     if sdk == "0.7.4":
         with (
-            pytest.raises(ToolSetupError, match=r"the options of draw_chart\.palette cannot be had: Trigger provider"),
+            pytest.raises(SetupError, match=r"the options of draw_chart\.palette cannot be had: Trigger provider"),
             tools_of(CHARTS, environment, tmp_path, credentials=KEY, fixed=fixed),
         ):
             pass

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from devhost.conversation import CountingModel
 from devhost.errors import ParameterError
 from devhost.hosting import ModelOptions
-from devhost.models.openai_api.backend import OpenAIModel
 from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.script import Script
 from devhost.process.transports.transport import PluginProgram
@@ -22,7 +22,7 @@ KEY = {"OPENAI_API_KEY": "sk-proj-0123456789"}
 SERVER = {"OPENAI_BASE_URL": "http://user:secret@localhost:11434/v1"}
 
 
-def choose(environment: dict[str, str], **options: Any) -> ScriptedModel | OpenAIModel:  # noqa: ANN401 - as given
+def choose(environment: dict[str, str], **options: Any) -> CountingModel:  # noqa: ANN401 - as given
     return ModelOptions(**options).choose(SCRIPT, "?", environment)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from devhost import Host, Run, ScriptedModel
 from devhost.cli.commands import main
-from devhost.errors import PluginStartError, ToolSetupError
+from devhost.errors import PluginStartError, SetupError
 from devhost.process.session import Side, Watcher
 from devhost.protocol.wire import JsonObject
 from devhost.tools.setup import OF_NOTHING, ToolSetup, how_to_install
@@ -68,7 +68,7 @@ def test_a_secret_of_the_panel_reaches_the_strategy_but_not_what_is_shown() -> N
 
 
 def test_wrong_credentials_are_refused_before_the_run() -> None:
-    with pytest.raises(ToolSetupError) as refused, Host.start(PUPPET, tools=[charts(api_key="wrong_key_123")]):
+    with pytest.raises(SetupError) as refused, Host.start(PUPPET, tools=[charts(api_key="wrong_key_123")]):
         pass
     assert str(refused.value) == "charts refuses its credentials: 401 Unauthorized: invalid API key [secret]"
 
@@ -85,7 +85,7 @@ def test_the_error_of_a_plugin_that_crashes_on_its_credentials_does_not_contain_
         "        os._exit(7)\n"
     )
     setup = ToolSetup.read(directory, credentials={"charts": {"api_key": API_KEY}})
-    with pytest.raises(ToolSetupError) as refused, Host.start(PUPPET, tools=[setup]):
+    with pytest.raises(SetupError) as refused, Host.start(PUPPET, tools=[setup]):
         pass
     assert "exited with code 7" in str(refused.value)
     assert "cannot use {'api_key': '[secret]'" in str(refused.value)
@@ -93,7 +93,7 @@ def test_the_error_of_a_plugin_that_crashes_on_its_credentials_does_not_contain_
 
 def test_a_dynamic_select_takes_only_what_the_plugin_offers() -> None:
     with (
-        pytest.raises(ToolSetupError, match=r"draw_chart.palette has no such option; there are: plain, nordic"),
+        pytest.raises(SetupError, match=r"draw_chart.palette has no such option; there are: plain, nordic"),
         Host.start(PUPPET, tools=[charts("draw_chart.palette=prairie")]),
     ):
         pass

@@ -26,7 +26,7 @@ CHEAP = {**MODEL, "name": "gpt-4.1", "completion_params": {"temperature": 0.5, "
 
 
 def played(file: Path, fake: FakeOpenAI, api: Api = "chat", name: str | None = None, *completion: str) -> Played:
-    options = ModelOptions(api, name, completion)
+    options = ModelOptions(api=api, name=name, completion=completion)
     models = ModelsBehindAnApi(options, {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": fake.base_url})
     return Played(tuple(play(FlowFile.read(file), TURN, Surroundings(None, models))))
 

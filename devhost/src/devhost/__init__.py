@@ -27,6 +27,7 @@ only packages above it in this list (devhost/tests/test_architecture.py checks t
     process.transports  the three ways in which Dify runs a plugin
     process             a running plugin and its sessions
     tools               tools of tool plugins, and Python functions
+    model_plugin        models of model plugins
     host                the Agent node and the daemon around one strategy plugin
     scenario            what a command asks for
     conversation        question after question, and what each run leaves to the next
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from devhost.errors import HostError, ParameterError, PluginLostError, PluginStartError, TraceError
     from devhost.host.host import Host
     from devhost.limits import HostLimits
+    from devhost.model_plugin import ModelPlugin
     from devhost.models.backend import ModelBackend, ModelCallError, ModelDescription, ModelRequest, chunk, tool_call
     from devhost.models.openai_api.backend import Connection, OpenAIModel
     from devhost.models.scripted.model import ScriptedModel
@@ -75,12 +77,13 @@ __all__ = ["ApiFault", "Connection", "Finding", "FunctionTool", "Host", "HostErr
 __all__ += ["ModelCallError", "ModelDescription", "ModelRequest", "NodeOutputs", "OpenAIModel", "ParameterError"]
 __all__ += ["PluginLostError", "PluginStartError", "Run", "RunError", "ScriptedModel", "Stop", "ToolSetup", "Trace"]
 __all__ += ["TraceError", "TraceWriter", "TracedRun", "Watcher", "chunk", "read_fault", "read_trace", "run_of"]
-__all__ += ["tool_call", "traced_runs"]
+__all__ += ["ModelPlugin", "tool_call", "traced_runs"]
 
 _PLACES = {
     "errors": ("HostError", "ParameterError", "PluginLostError", "PluginStartError", "TraceError"),
     "host.host": ("Host",),
     "limits": ("HostLimits",),
+    "model_plugin": ("ModelPlugin",),
     "models.backend": ("ModelBackend", "ModelCallError", "ModelDescription", "ModelRequest", "chunk", "tool_call"),
     "models.openai_api.backend": ("Connection", "OpenAIModel"),
     "models.scripted.model": ("ScriptedModel",),

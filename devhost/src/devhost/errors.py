@@ -60,8 +60,8 @@ class RegistrationError(HostError):
         self.line = line or message.replace("\n", " ")
 
 
-class ToolSetupError(HostError):
-    """A tool plugin refuses its credentials, or a fixed value."""
+class SetupError(HostError):
+    """A plugin refuses its credentials, or a tool a fixed value."""
 
 
 class WireError(HostError):

@@ -33,7 +33,6 @@ from devhost.hosting import (
     secrets_of,
     tools_option,
     trace_written,
-    unvalidated_option,
 )
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import gist
@@ -45,6 +44,7 @@ from devhost.tools.setup import ToolSetup
 from devhost.trace.lines import UNKNOWN_FACTS, TraceWriter
 
 if TYPE_CHECKING:
+    from devhost.model_plugin import PluginModel
     from devhost.models.openai_api.backend import OpenAIModel
 
 
@@ -132,10 +132,10 @@ class ModelsBehindAnApi:
     def __init__(self, options: ModelOptions, environment: Mapping[str, str]) -> None:
         self._options = options
         self._environment = {name: environment.get(name, "") for name in (KEY, BASE_URL)}
-        self._models: dict[str, OpenAIModel] = {}
+        self._models: dict[str, OpenAIModel | PluginModel] = {}
         self._opening = threading.Lock()
 
-    def __call__(self, node: FlowNode, _question: str) -> "OpenAIModel":
+    def __call__(self, node: FlowNode, _question: str) -> "OpenAIModel | PluginModel":
         with self._opening:
             if node.id not in self._models:
                 self._models[node.id] = self._options.open(self._environment, selected_name(node))
@@ -144,7 +144,9 @@ class ModelsBehindAnApi:
     @property
     def notice(self) -> str:
         names = f"with the name {self._options.name}" if self._options.name else "with the names in the file"
-        return f"the models of the nodes are called behind an API, {names}: that costs money; see --scripted"
+        plugin = self._options.model_plugin
+        where = "behind an API" if plugin is None else f"through {plugin.name}"
+        return f"the models of the nodes are called {where}, {names}: that costs money; see --scripted"
 
 
 def models_behind_an_api(options: ModelOptions, environment: Mapping[str, str]) -> ModelsBehindAnApi | None:
@@ -190,7 +192,6 @@ class FlowOptions:
         "--example", metavar="NAME", help="An example, a folder of examples/, whose tools the flow gets."
     )
     credentials: tuple[str, ...] = credential_option()
-    unvalidated: bool = unvalidated_option()
     plugin: Path | None = plugin_option()
     knowledge: tuple[str, ...] = option(
         "--knowledge",
@@ -203,8 +204,10 @@ class FlowOptions:
         "--allow-code", is_flag=True, help="Let the flow's code nodes run on this machine, which is not a sandbox."
     )
 
-    def read(self, environment: MutableMapping[str, str], limits: HostLimits, models: ModelOptions) -> FlowSetup:
-        """Credentials are removed from the environment, which the plugins inherit."""
+    def read(
+        self, environment: MutableMapping[str, str], limits: HostLimits, models: ModelOptions, *, starts: bool = False
+    ) -> FlowSetup:
+        """Credentials are removed from the environment, which the plugins inherit; `starts`: a model plugin, too."""
         script, file, place = self._script(), self.read_file(), str(self.script)
         beside = Path() if self.script is None else self.script.parent
         inputs = {
@@ -213,7 +216,7 @@ class FlowOptions:
         }
         plugin, allowed = self._plugin(file), Allowed(self.http, self.code)
         setups = read_tool_setups(
-            self._tools(script, plugin), self.credentials, (), environment, validated=not self.unvalidated
+            self._tools(script, plugin), self.credentials, (), environment, validated=not models.unvalidated
         )
         declared = None if plugin is None else PluginDeclaration.read(plugin)
         recorded = () if script.recorded is None else script.recorded.tool_names
@@ -221,7 +224,10 @@ class FlowOptions:
         notices = check_flow(file, inputs, declared, of_tools, allowed, recorded=recorded)
         answers = read_answers(file, self.answers)
         refuse_misfit(file, script, place)
+        models = models.or_of_script(script.model)
         behind_an_api = models_behind_an_api(models, environment)
+        if models.model_plugin is not None and starts:
+            models.start(models.model_plugin, environment)
         if behind_an_api is not None:
             notices = (*notices, behind_an_api.notice)
         elif self.script is None:
@@ -235,7 +241,7 @@ class FlowOptions:
         if not has_engine():
             self.read(dict(os.environ), limits, models)
             go_on_in_flow_environment(click.get_current_context().obj)
-        return self.read(os.environ, limits, models)
+        return self.read(os.environ, limits, models, starts=True)
 
     def read_file(self) -> FlowFile:
         """The flow, before anything else of it is checked."""

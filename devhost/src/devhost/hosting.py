@@ -2,25 +2,25 @@
 
 import functools
 import os
-import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import click
 
-from devhost.errors import HostError, ParameterError, TraceError, about
+from devhost.errors import HostError, ParameterError, about
 from devhost.files import SENT, run_folder
 from devhost.host.backwards import PluginStorage
 from devhost.host.host import Host, find_strategy
 from devhost.limits import HostLimits
+from devhost.model_plugin import ModelPlugin, ModelPlugins, PluginModel
 from devhost.models.backend import ModelDescription
 from devhost.models.catalog import DEFAULT_MODEL
 from devhost.models.scripted.model import ScriptedModel
-from devhost.models.scripted.script import Script
+from devhost.models.scripted.script import Script, ScriptedModelCard
 from devhost.options import DIRECTORY, FILE, PATH, option
 from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
 from devhost.process.session import Watcher
@@ -32,6 +32,7 @@ from devhost.scenario import (
     Scenario,
     examples_of,
     for_another_strategy,
+    pairs,
     parse_assignments,
     read_tool_setups,
     typed_settings,
@@ -39,8 +40,7 @@ from devhost.scenario import (
 from devhost.text import Secrets
 from devhost.tools import mcp
 from devhost.tools.setup import ToolSetup
-from devhost.trace.lines import UNKNOWN_FACTS, TraceWriter, read_trace
-from devhost.words import counted
+from devhost.trace.lines import UNKNOWN_FACTS, TraceWriter
 
 if TYPE_CHECKING:
     from devhost.models.openai_api.backend import OpenAIModel
@@ -59,11 +59,6 @@ def tools_option(words: str) -> Any:  # noqa: ANN401 - a field
 
 def credential_option(words: str = CREDENTIAL) -> Any:  # noqa: ANN401 - a field
     return option("--credential", metavar="PROVIDER.KEY=VALUE", multiple=True, help=words, hidden=True)
-
-
-def unvalidated_option() -> Any:  # noqa: ANN401 - a field
-    words = "Do not ask the tool plugins whether their credentials are right, which most ask their service."
-    return option("--no-validate", is_flag=True, help=words)
 
 
 def set_option(words: str) -> Any:  # noqa: ANN401 - a field
@@ -96,7 +91,6 @@ class ScenarioOptions:
         "--credential NAME.KEY=VALUE gives the command a variable, or the address a header. Repeatable.",
     )
     credentials: tuple[str, ...] = credential_option()
-    unvalidated: bool = unvalidated_option()
     settings: tuple[str, ...] = set_option(
         "Fix a tool's parameter, as the node's panel does: the model no longer sets it. Repeatable."
     )
@@ -123,7 +117,14 @@ class ScenarioOptions:
     )
     examples: Path | None = option("--examples", metavar="DIR", type=DIRECTORY, help=EXAMPLES)
 
-    def read(self, *, raw: bool, limits: HostLimits, environment: MutableMapping[str, str] = os.environ) -> Scenario:
+    def read(
+        self,
+        *,
+        raw: bool,
+        limits: HostLimits,
+        environment: MutableMapping[str, str] = os.environ,
+        validated: bool = True,
+    ) -> Scenario:
         """Credentials are removed from the environment. An error has the name of the field that it is about."""
         given = parse_assignments(self.parameters)
         if "query" in given and not raw:
@@ -150,9 +151,7 @@ class ScenarioOptions:
             panel = {} if script is None else script.panel
             servers = mcp.read_servers((*(() if script is None else script.mcp), *self.servers))
             of_plugins, servers = mcp.with_secrets(servers, self.credentials)
-            tools = read_tool_setups(
-                directories, of_plugins, self.settings, environment, panel, validated=not self.unvalidated
-            )
+            tools = read_tool_setups(directories, of_plugins, self.settings, environment, panel, validated=validated)
         with about("files"):
             attached = AttachedFiles.of(script, self.files, limits)
         return Scenario(
@@ -296,7 +295,8 @@ def started_host(
         yield host
 
 
-# Which model answers: one behind an API if a key or a base URL is set, else the example's script.
+# Which model answers: one of a model plugin if there is one, one behind an API if a key or a base URL is set, else the
+# script.
 #
 # The script needs no `openai`, so that it is imported only where a real model is chosen.
 
@@ -304,12 +304,7 @@ KEY, BASE_URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 
 
 @dataclass(frozen=True)
-class ModelOptions:
-    api: "Api | None" = option(
-        "--api",
-        type=click.Choice(["responses", "chat"]),
-        help="OpenAI's Responses API (default), or Chat Completions, which other servers have too.",
-    )
+class PluginModelOptions:
     name: str | None = option(
         "--model", metavar="NAME", help=f"The model; with OpenAI itself {DEFAULT_MODEL} by default."
     )
@@ -318,6 +313,42 @@ class ModelOptions:
         metavar="KEY=VALUE",
         multiple=True,
         help="A parameter of the model, such as reasoning_effort=low or reasoning_summary=auto; repeatable.",
+    )
+    model_credentials: tuple[str, ...] = option(
+        "--model-credential",
+        metavar="KEY=VALUE",
+        multiple=True,
+        hidden=True,
+        help="A credential of the model plugin; else the variable PROVIDER_KEY, upper case, is read. Repeatable.",
+    )
+    unvalidated: bool = option(
+        "--no-validate",
+        is_flag=True,
+        help="Do not ask plugins whether their credentials are right, which most ask their service.",
+    )
+    plugins: ModelPlugins = field(default_factory=ModelPlugins, repr=False, compare=False)
+
+    def of_plugin(
+        self, directory: Path, environment: MutableMapping[str, str] = os.environ, name: str | None = None
+    ) -> PluginModel:
+        """`name` counts where the options name none."""
+        completion = parse_assignments(self.completion, option="--completion")
+        return self.start(directory, environment).model(self.name or name, completion)
+
+    def start(self, directory: Path, environment: MutableMapping[str, str] = os.environ) -> ModelPlugin:
+        given = dict(pairs(self.model_credentials, "--model-credential"))
+        return self.plugins.start(directory, given, environment, validated=not self.unvalidated)
+
+
+@dataclass(frozen=True)
+class ModelOptions(PluginModelOptions):
+    model_plugin: Path | None = option(
+        "--model-plugin", metavar="DIR", type=DIRECTORY, help="A Dify model plugin, whose model --model names, answers."
+    )
+    api: "Api | None" = option(
+        "--api",
+        type=click.Choice(["responses", "chat"]),
+        help="OpenAI's Responses API (default), or Chat Completions, which other servers have too.",
     )
     features: str | None = option(
         "--features",
@@ -329,18 +360,34 @@ class ModelOptions:
     )
 
     def choose(
-        self, script: Script | None, question: str, environment: Mapping[str, str] = os.environ, *, asked: int = 0
-    ) -> "ScriptedModel | OpenAIModel":
+        self,
+        script: Script | None,
+        question: str,
+        environment: MutableMapping[str, str] = os.environ,
+        *,
+        asked: int = 0,
+    ) -> "ScriptedModel | OpenAIModel | PluginModel":
         """`asked`: how often the conversation had this question before; a script may answer it differently."""
-        if not self.asks_the_script(environment):
-            return self.open(environment)
+        options = self if script is None else self.or_of_script(script.model)
+        if not options.asks_the_script(environment):
+            return options.open(environment)
         self.refuse_for_a_script()
         if script is None:
             raise ParameterError(f"no model is configured: give --example NAME or --script FILE, or set {KEY}")
         return ScriptedModel.from_script(script, query=question, asked=asked)
 
-    def open(self, environment: Mapping[str, str], name: str | None = None) -> "OpenAIModel":
-        """A model behind an API; `name` counts where the options name none."""
+    def or_of_script(self, card: ScriptedModelCard) -> Self:
+        """With the script's model plugin, where the command line chooses no model."""
+        if card.plugin is None or self.model_plugin is not None or self.scripted:
+            return self
+        named = card.name if "name" in card.model_fields_set else None
+        return replace(self, model_plugin=card.plugin, name=self.name or named)
+
+    def open(self, environment: MutableMapping[str, str], name: str | None = None) -> "OpenAIModel | PluginModel":
+        """A real model; `name` counts where the options name none."""
+        if self.model_plugin is not None:
+            self._refuse_others("--model-plugin is given", ("api", "features"))
+            return self.of_plugin(self.model_plugin, environment, name)
         try:
             from devhost.models.openai_api.backend import open_model  # noqa: PLC0415 - see above
         except ModuleNotFoundError as error:
@@ -358,73 +405,22 @@ class ModelOptions:
         )
 
     def asks_the_script(self, environment: Mapping[str, str] = os.environ) -> bool:
-        """Whether no API is called: --scripted is given, or neither a key nor a base URL is set."""
-        return self.scripted or not any(environment.get(name, "").strip() for name in (KEY, BASE_URL))
+        """Whether no provider is called: --scripted is given, or there is no model plugin, no key and no base URL."""
+        return self.scripted or (
+            self.model_plugin is None and not any(environment.get(name, "").strip() for name in (KEY, BASE_URL))
+        )
 
     def refuse_for_a_script(self) -> None:
         """ParameterError for an option that a scripted model would ignore."""
         reason = "--scripted asks for the script" if self.scripted else f"neither {KEY} nor {BASE_URL} is set"
-        given = {"api": self.api, "model": self.name, "completion": self.completion, "features": self.features}
-        for name, value in given.items():
-            if value:
-                raise ParameterError(f"--{name} is for a model behind an API, but {reason}")
+        self._refuse_others(reason, ("api", "name", "completion", "features"))
 
-
-# The run as OpenTelemetry spans, sent when it is over, whether it failed or not.
-
-
-def _endpoint(_context: click.Context, _option: click.Parameter, url: str | None) -> str | None:
-    if url is None:
-        return None
-    try:
-        from devhost.telemetry import endpoint  # noqa: PLC0415 - OpenTelemetry takes half a second to import
-    except ModuleNotFoundError as error:
-        raise ParameterError(f"--otlp needs the package {error.name}: pip install 'dify-devhost[otlp]'") from error
-    return endpoint(url)
-
-
-@dataclass(frozen=True)
-class OtlpOptions:
-    endpoint: str | None = option(
-        "--otlp",
-        metavar="URL",
-        callback=_endpoint,
-        help="Send the run as OpenTelemetry spans to an OTLP server, such as http://localhost:4318, when it is over.",
-    )
-    contents: bool = option(
-        "--otlp-contents", is_flag=True, help="With --otlp: send prompts, answers and results, too."
-    )
-
-    def __post_init__(self) -> None:
-        if self.contents and self.endpoint is None:
-            raise ParameterError("--otlp-contents goes with --otlp URL")
-
-    @contextmanager
-    def sending(self, trace_file: Path | None) -> Iterator[Path | None]:
-        """The file for the trace: without one, a temporary one, because the spans are made of the trace."""
-        if self.endpoint is None:
-            yield trace_file
-            return
-        with tempfile.TemporaryDirectory(prefix="devhost-otlp-") as folder:
-            file = trace_file or Path(folder) / "trace.jsonl"
-            try:
-                yield file
-            except TraceError:  # then the file has no trace of this run
-                raise
-            except BaseException:
-                try:
-                    self._send(file, self.endpoint)
-                except HostError as error:  # which must not replace the failure of the run
-                    click.echo(str(error), err=True)
-                raise
-            self._send(file, self.endpoint)
-
-    def _send(self, file: Path, address: str) -> None:
-        from devhost.telemetry import agent_spans, send, shown  # noqa: PLC0415 - as above
-
-        spans = agent_spans(read_trace(file), contents=self.contents)
-        send(spans, address)
-        click.echo(f"sent {counted(len(spans), 'span')} to {shown(address)}", err=True)
+    def _refuse_others(self, reason: str, ignored: Iterable[str]) -> None:
+        for name in ignored:
+            if getattr(self, name):
+                raise ParameterError(
+                    f"--{'model' if name == 'name' else name} is for a model behind an API, but {reason}"
+                )
 
 
 # The messages of a run in a file, without secrets.

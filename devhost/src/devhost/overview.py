@@ -16,6 +16,7 @@ from devhost.models.scripted.script import Script
 from devhost.options import DIRECTORY, PATH, argument, color_option, option, takes
 from devhost.plugin.casting import range_text
 from devhost.plugin.check import Checked, check_plugin
+from devhost.plugin.credentials import environment_name
 from devhost.plugin.declaration import Parameter, PluginDeclaration, nearest_plugin, nearest_strategy_plugin
 from devhost.plugin.problems import RULES, Level
 from devhost.scenario import SCENARIOS, SCRIPT, examples_of
@@ -63,6 +64,23 @@ def tool_lines(tools: Iterable[Found]) -> Iterator[Text]:
         name = f"{found.provider.identity.name}/{found.tool.identity.name}"
         yield line(name, found.tool.description.human.en_US, note)
         yield from parameter_lines(found.tool.parameters)
+
+
+def model_lines(plugin: PluginDeclaration) -> Iterator[Text]:
+    """The language models of a model plugin, and the credentials that it takes."""
+    for provider in plugin.model_providers:
+        yield line(f"provider {provider.provider}", provider.label.en_US)
+        for field in provider.every_credential.values():
+            needed = "required" if field.required and not field.default else f"default {preview(field.default)}"
+            facts = [field.type, needed] if field.required or field.default else [field.type]
+            variable = environment_name(provider.provider, field.variable)
+            yield Text.assemble(INDENT, printable(field.variable), (f"  {', '.join(facts)}", "cyan"), f"  {variable}")
+        for model in plugin.language_models(provider).values():
+            window = model.model_properties.get("context_size")
+            facts = [*model.features, *([f"{window:,} tokens"] if isinstance(window, int) else [])]
+            yield line(f"model {model.model}", ", ".join(facts), "  deprecated" if model.deprecated else "")
+        if provider.takes_any_model:
+            yield Text("any other model, by its name", "dim")
 
 
 def parameter_lines(parameters: Sequence[Parameter]) -> Iterator[Text]:
@@ -114,6 +132,7 @@ def inventory(plugin: PluginDeclaration, examples: Path | None) -> Iterator[Text
         yield line(f"strategy {name}", strategy.description.en_US)
         yield from parameter_lines(strategy.parameters)
     yield from _tools(plugin)
+    yield from model_lines(plugin)
     for script in sorted(examples.glob(f"*/{SCRIPT}")) if examples is not None else ():
         yield from _example(script.parent)
 

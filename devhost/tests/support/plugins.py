@@ -21,6 +21,7 @@ PUPPET = FIXTURES / "puppet"
 TOOLBOX = FIXTURES / "toolbox"
 ODDMENTS = FIXTURES / "oddments"
 CHARTS = FIXTURES / "charts"
+GATEWAY = FIXTURES / "gateway"
 
 
 class Perform(Protocol):

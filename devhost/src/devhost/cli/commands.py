@@ -29,6 +29,7 @@ COMMANDS = {
     "fork": ("recording.fork", "Run a traced run again from a round on, with a change."),
     "init": ("devhost.scaffold.plugin_folder.init", "Write a new plugin that runs, with a scenario and a test."),
     "list": ("devhost.overview.list_", "List a plugin's strategies, tools, parameters and examples."),
+    "model": ("model.model", "Call one model of a model plugin, or list its models."),
     "package": ("devhost.package.package", "Check a plugin, pack it, and try to install the package."),
     "record": ("recording.record", "Make a case of a traced run: a script that runs it again."),
     "replay": ("trace.replay", "Show a traced run again, as it was shown."),

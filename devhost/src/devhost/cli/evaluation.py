@@ -47,7 +47,6 @@ from devhost.hosting import (
     started_host,
     strategy_plugin,
     tools_option,
-    unvalidated_option,
 )
 from devhost.models.backend import ModelBackend
 from devhost.models.scripted.script import Script
@@ -71,7 +70,8 @@ class EvaluationModels:
     @property
     def settings(self) -> ModelSettings:
         """Without a key, nothing but that: a scripted model has no settings."""
-        given = {"api": self._options.api, "features": self._options.features, "judge": self._judge}
+        plugin = None if self._options.model_plugin is None else self._options.model_plugin.name
+        given = {"api": self._options.api, "features": self._options.features, "judge": self._judge, "plugin": plugin}
         return ModelSettings(
             scripted=self._options.asks_the_script(),
             model=self._options.name,
@@ -134,7 +134,6 @@ class EvalOptions:
     )
     tools: tuple[Path, ...] = tools_option("A further Dify tool plugin.")
     credentials: tuple[str, ...] = credential_option("As for devhost run.")
-    unvalidated: bool = unvalidated_option()
     settings: tuple[str, ...] = set_option("As for devhost run.")
     plugin: Path | None = plugin_option("The strategy plugin; by default the nearest one.")
     examples: Path | None = option(
@@ -150,7 +149,7 @@ class EvalOptions:
     def suite(self) -> Suite:
         return Suite.read(self.file).only(self.cases, self.columns).repeated(self.repeats)
 
-    def ground(self, suite: Suite, host: HostOptions, models: ModelSettings) -> Ground:
+    def ground(self, suite: Suite, host: HostOptions, models: ModelSettings, *, validated: bool) -> Ground:
         plugin = strategy_plugin(self.plugin or nearest_strategy_plugin())
         examples = self.examples or examples_of(plugin.directory)
         example = None if suite.example is None else Example.find(examples, suite.example)
@@ -158,11 +157,7 @@ class EvalOptions:
         folders = [*([] if example is None else [example.directory]), *suite.tools, *self.tools]
         return Ground(
             plugin,
-            tuple(
-                read_tool_setups(
-                    folders, self.credentials, self.settings, os.environ, panel, validated=not self.unvalidated
-                )
-            ),
+            tuple(read_tool_setups(folders, self.credentials, self.settings, os.environ, panel, validated=validated)),
             example,
             examples,
             assignments=self.assignments,
@@ -227,7 +222,7 @@ def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report:
         evaluation = read_evaluation(file)
     else:
         models = EvaluationModels(model, asked.judge)
-        ground = asked.ground(suite, hosting, models.settings)
+        ground = asked.ground(suite, hosting, models.settings, validated=not model.unvalidated)
         planned = plan(suite, ground)
         models.check(planned)
         header = header_of(suite, ground, planned)

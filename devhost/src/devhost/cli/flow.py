@@ -96,7 +96,9 @@ def run(
         conversation = case.conversation(trace.written(load_engine()))
         view.open(case.file, turn, setup.notices)
         try:
-            started = setup.host(hosting, Watchers(trace.watcher, view.screen), options.trace)
+            watchers = Watchers(trace.watcher, view.screen)
+            models.plugins.tell(watchers)
+            started = setup.host(hosting, watchers, options.trace)
             with on_ctrl_c(view.show_how_far), started as host, on_ctrl_c(view.show_how_far):
                 view.begin_answer()
                 play = partial(case_turns, conversation=conversation, turns=turns, show=view.show)
@@ -153,7 +155,9 @@ def chat(
             strict=hosting.strict,
             interrupt=Interrupt(only_turns=options.json_lines),
         )
-        started = partial(setup.host, hosting, Watchers(trace.watcher, view.screen), options.trace)
+        watchers = Watchers(trace.watcher, view.screen)
+        models.plugins.tell(watchers)
+        started = partial(setup.host, hosting, watchers, options.trace)
         with on_ctrl_c(view.screen.say_what_starts):
             conversation.converse(questions, started)
     return int(hosting.strict and conversation.broke_rules)

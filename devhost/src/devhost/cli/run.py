@@ -1,12 +1,13 @@
-"""`devhost run` and `devhost chat`, and `--watch`, which repeats a command when a file changes."""
+"""`devhost run` and `devhost chat`; `--watch`, which repeats a command, and `--otlp`, which sends its spans."""
 
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,11 +17,11 @@ import click
 
 from devhost.chat import Chat
 from devhost.conversation import Conversation, Ended, Turns, conversation_report, play, refuse_alone
-from devhost.errors import HostError
+from devhost.errors import HostError, ParameterError, TraceError
 from devhost.expected import Expected, Observed
 from devhost.home import devhost_command
 from devhost.host.host import Host
-from devhost.hosting import ModelOptions, NodeOptions, OtlpOptions, ScenarioOptions, started_host, traced
+from devhost.hosting import ModelOptions, NodeOptions, ScenarioOptions, started_host, traced
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import never_begun, report
 from devhost.options import json_lines_option, json_option, option, print_json, takes, trace_option
@@ -31,7 +32,8 @@ from devhost.terminal.chat_view import ChatView, read_questions
 from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import Interrupt, ViewOptions, on_ctrl_c, open_console
 from devhost.text import real_path
-from devhost.words import examples
+from devhost.trace.lines import read_trace
+from devhost.words import counted, examples
 
 if TYPE_CHECKING:
     from watchfiles import Change
@@ -111,6 +113,63 @@ def _below_here(path: Path) -> str:
     return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
 
 
+# The run as OpenTelemetry spans, sent when it is over, whether it failed or not.
+
+
+def _endpoint(_context: click.Context, _option: click.Parameter, url: str | None) -> str | None:
+    if url is None:
+        return None
+    try:
+        from devhost.telemetry import endpoint  # noqa: PLC0415 - OpenTelemetry takes half a second to import
+    except ModuleNotFoundError as error:
+        raise ParameterError(f"--otlp needs the package {error.name}: pip install 'dify-devhost[otlp]'") from error
+    return endpoint(url)
+
+
+@dataclass(frozen=True)
+class OtlpOptions:
+    endpoint: str | None = option(
+        "--otlp",
+        metavar="URL",
+        callback=_endpoint,
+        help="Send the run as OpenTelemetry spans to an OTLP server, such as http://localhost:4318, when it is over.",
+    )
+    contents: bool = option(
+        "--otlp-contents", is_flag=True, help="With --otlp: send prompts, answers and results, too."
+    )
+
+    def __post_init__(self) -> None:
+        if self.contents and self.endpoint is None:
+            raise ParameterError("--otlp-contents goes with --otlp URL")
+
+    @contextmanager
+    def sending(self, trace_file: Path | None) -> Iterator[Path | None]:
+        """The file for the trace: without one, a temporary one, because the spans are made of the trace."""
+        if self.endpoint is None:
+            yield trace_file
+            return
+        with tempfile.TemporaryDirectory(prefix="devhost-otlp-") as folder:
+            file = trace_file or Path(folder) / "trace.jsonl"
+            try:
+                yield file
+            except TraceError:  # then the file has no trace of this run
+                raise
+            except BaseException:
+                try:
+                    self._send(file, self.endpoint)
+                except HostError as error:  # which must not replace the failure of the run
+                    click.echo(str(error), err=True)
+                raise
+            self._send(file, self.endpoint)
+
+    def _send(self, file: Path, address: str) -> None:
+        from devhost.telemetry import agent_spans, send, shown  # noqa: PLC0415 - as above
+
+        spans = agent_spans(read_trace(file), contents=self.contents)
+        send(spans, address)
+        click.echo(f"sent {counted(len(spans), 'span')} to {shown(address)}", err=True)
+
+
 # `devhost chat`: a conversation with a strategy, one question a line.
 
 ANY_QUESTION = "?"
@@ -140,7 +199,7 @@ def chat(  # noqa: PLR0913, PLR0917 - one argument per group of options
     shown: ViewOptions,
 ) -> int:
     """Keep a conversation with a strategy, one question a line."""
-    scenario = asked.read(raw=node.raw, limits=node.limits)
+    scenario = asked.read(raw=node.raw, limits=node.limits, validated=not models.unvalidated)
     guesses = scenario.guesses(ANY_QUESTION, raw=node.raw)
     questions = read_questions(json_lines=options.json_lines)
     view = ChatView(open_console(stderr=False, color=shown.color), shown, show_log=options.log)
@@ -163,6 +222,7 @@ def chat(  # noqa: PLR0913, PLR0917 - one argument per group of options
         storage = node.storage_beside(options.trace)
         view.open(scenario, model, (*scenario.notices, *guesses))
         watchers = Watchers(watcher, view.screen)
+        models.plugins.tell(watchers)
         with on_ctrl_c(view.screen.say_what_starts):
             conversation.converse(questions, partial(started_host, scenario, node, watchers, storage, options.trace))
     return int(node.strict and conversation.broke_rules)
@@ -206,7 +266,7 @@ def run(  # noqa: PLR0913, PLR0917 - one argument per group of options
     """Run a strategy and show it."""
     if options.watch:
         return run_again_on_changes(click.get_current_context().obj, asked.sources)
-    scenario = asked.read(raw=node.raw, limits=node.limits)
+    scenario = asked.read(raw=node.raw, limits=node.limits, validated=not models.unvalidated)
     if options.alone:
         refuse_alone(() if scenario.script is None else scenario.script.then, scenario.strategy.identity.name)
     question = scenario.question(options.query)
@@ -231,6 +291,7 @@ def run(  # noqa: PLR0913, PLR0917 - one argument per group of options
     ):
         shown_turns.open(question)
         storage, watchers = node.storage_beside(options.trace), Watchers(watcher, view.screen)
+        models.plugins.tell(watchers)
         shown_turns.play(turns, started_host(scenario, node, watchers, storage, options.trace), watcher)
     broken = node.strict and any(turn.run.findings for turn in shown_turns.ended)
     return int(broken or bool(shown_turns.failures))

@@ -11,7 +11,7 @@ from devhost.direct import AskedTool, Found, ToolOutcome, ask, call_directly, fi
 from devhost.errors import HostError
 from devhost.files import FileServer, LocalFile, run_folder
 from devhost.host.backwards import BackwardsCalls
-from devhost.hosting import BASE_URL, KEY, HostOptions, ModelOptions, credential_option, tool_traced, unvalidated_option
+from devhost.hosting import BASE_URL, KEY, HostOptions, ModelOptions, credential_option, tool_traced
 from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend, NoModel
 from devhost.node.messages import ToolFileStore
@@ -40,7 +40,7 @@ from devhost.words import examples
 
 def tool_model(options: ModelOptions) -> ModelBackend:
     configured = any(os.environ.get(name, "").strip() for name in (KEY, BASE_URL))
-    asks_for_one = options != ModelOptions(scripted=options.scripted)
+    asks_for_one = replace(options, unvalidated=False) != ModelOptions(scripted=options.scripted)
     return options.choose(None, "") if asks_for_one or (configured and not options.scripted) else NoModel()
 
 
@@ -71,7 +71,6 @@ class ToolOptions:
         help="A file for a parameter of the tool; its name may be left out if there is only one. Repeatable.",
     )
     credentials: tuple[str, ...] = credential_option()
-    unvalidated: bool = unvalidated_option()
     as_json: bool = json_option()
     trace: Path | None = trace_option("; only runs can be replayed")
     traceback: bool = traceback_option()
@@ -104,7 +103,7 @@ def tool(options: ToolOptions, models: ModelOptions, hosting: HostOptions) -> in
     with run_folder("tool", options.trace) as folder, FileServer(ToolFileStore(folder)) as server:
         given = [given_file(text, hosting.limits) for text in options.files]
         asked = ask(found, dict(pairs(options.arguments, "--arg")), given, credential_texts, server)
-        asked = replace(asked, setup=replace(asked.setup, is_validated=not options.unvalidated))
+        asked = replace(asked, setup=replace(asked.setup, is_validated=not models.unvalidated))
         secrets = Secrets(asked.setup.secrets)
         view.open(_name(found), secrets.masked(asked.parameters), model.description, asked.setup.notices)
         sent = {
@@ -116,6 +115,7 @@ def tool(options: ToolOptions, models: ModelOptions, hosting: HostOptions) -> in
             transport = hosting.transport
             with tool_traced(options.trace, _name(found), asked.setup, model.description, transport) as watcher:
                 storage = hosting.storage_beside(options.trace)
+                models.plugins.tell(Watchers(view.screen, watcher))
                 calls = BackwardsCalls(
                     model, [], server=server, storage=storage, limits=hosting.limits, opaque_body="drop"
                 )

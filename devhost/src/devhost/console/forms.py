@@ -248,5 +248,5 @@ def wrong_model(values: Values, environment: Mapping[str, str]) -> Iterator[tupl
     elif asked.api not in {None, "responses", "chat"}:
         yield "model", f"there is no API {asked.api!r}; there are: responses, chat"
     else:
-        _, mistakes = tried(lambda: asked.choose(None, "", environment), {})
+        _, mistakes = tried(lambda: asked.choose(None, "", dict(environment)), {})
         yield from (("model", sentence) for sentence in mistakes.values())

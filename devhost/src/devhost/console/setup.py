@@ -143,7 +143,7 @@ def model_options(values: Values) -> ModelOptions:
     if values.get("real") != "yes" and values.get("answers") != "real":
         return ModelOptions(scripted=True)
     api = cast("Api | None", values.get("api") or None)
-    return ModelOptions(api, values.get("model") or None, lines_in(values, "completion"))
+    return ModelOptions(api=api, name=values.get("model") or None, completion=lines_in(values, "completion"))
 
 
 def assignments(texts: Mapping[str, str]) -> tuple[str, ...]:

@@ -30,7 +30,15 @@ from devhost.node.outputs.run import CallsMade
 from devhost.plugin.declaration import Manifest, Permission
 from devhost.process.session import Session
 from devhost.protocol import structs
-from devhost.protocol.failures import API, CLOSED, LONGEST_CHUNK, ApiCallError, ApiFault, ApiStalledError
+from devhost.protocol.failures import (
+    API,
+    CLOSED,
+    LONGEST_CHUNK,
+    ApiCallError,
+    ApiFault,
+    ApiStalledError,
+    plugin_failure,
+)
 from devhost.protocol.wire import ANSWER_PLACES_FOR_EACH_OF_A_RUN, Bridge, Invoked, JsonObject
 from devhost.text import open_file
 from devhost.tools.tool import Surroundings, Tool, ToolRequest, call_tool, decode_tool_request
@@ -389,12 +397,6 @@ _DECODED: Mapping[str, Callable[[JsonObject], JsonObject]] = {
 }
 
 
-def _tool_error(error: InvocationError) -> str:
-    """With the traceback, as Dify passes on an exception of a plugin."""
-    said = {"args": error.details or {}, "error_type": error.error_type, "message": error.message}
-    return f"req_id: 0123456789 PluginInvokeError: {json.dumps(said)}"
-
-
 def _as_the_api_tells(error: HostError | ModelCallError) -> ApiCallError:
     match error:
         case ApiCallError():
@@ -402,6 +404,6 @@ def _as_the_api_tells(error: HostError | ModelCallError) -> ApiCallError:
         case ModelCallError():
             return ApiCallError.stream_error(error.as_dify_words_it())
         case InvocationError():
-            return ApiCallError.stream_error(_tool_error(error))
+            return ApiCallError.stream_error(plugin_failure(error))
         case _:
             return ApiCallError.stream_error(str(error))

@@ -179,27 +179,30 @@ class ModelDescription:
     """None if it is not known, as for a model on another server."""
     completion_params: tuple[tuple[str, object], ...] = ()
     parameter_rules: tuple[JsonObject, ...] = ()
+    entity: JsonObject | None = None
+    """Of a model plugin's model, what the plugin says of it."""
 
     def selector(self, history: Sequence[JsonObject]) -> JsonObject:
         """The value of a model-selector parameter, as the server sends it."""
+        entity = self._own_entity() if self.entity is None else self.entity
+        features = [feature for feature in self.features if feature in FORWARDED_FEATURES]
         return {
             "provider": self.provider,
             "model": self.name,
             "model_type": "llm",
-            "mode": "chat",
+            "mode": (entity.get("model_properties") or {}).get("mode") or "chat",
             "completion_params": dict(self.completion_params),
             "type": "model-selector",
             "history_prompt_messages": list(history),
-            "entity": self._entity(),
+            "entity": {**entity, "features": features},
         }
 
-    def _entity(self) -> JsonObject:
+    def _own_entity(self) -> JsonObject:
         window = {} if self.context_size is None else {"context_size": self.context_size}
         return {
             "model": self.name,
             "label": {"en_US": self.name, "zh_Hans": self.name},
             "model_type": "llm",
-            "features": [feature for feature in self.features if feature in FORWARDED_FEATURES],
             "fetch_from": "predefined-model",
             "model_properties": {"mode": "chat", **window},
             "deprecated": False,

@@ -1,5 +1,6 @@
 """Tokens of model calls, and what they cost."""
 
+import threading
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from decimal import Decimal
@@ -114,3 +115,23 @@ def price_notice(model: str) -> str:
     if facts_of(model).prices is None:
         return f"devhost knows no price of {model} and counts 0"
     return f"OpenAI's prices of {PRICES_AS_OF}"
+
+
+class CountsSpending:
+    """A backend that counts the tokens and the price of its calls in `spending`. Thread-safe."""
+
+    def __init__(self) -> None:
+        self.spending = Spending()
+        self._counting = threading.Lock()
+
+    @property
+    def afterwards(self) -> str:
+        """A sentence for the person at the terminal after the run."""
+        return str(self.spending)
+
+    def spent(self) -> JsonObject:
+        return self.spending.as_json()
+
+    def count(self, tokens: TokenCounts | None, price: Decimal = Decimal(0), currency: str = "USD") -> None:
+        with self._counting:
+            self.spending = self.spending.plus(tokens, price, currency)

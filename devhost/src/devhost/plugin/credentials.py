@@ -1,7 +1,7 @@
-"""A tool provider's credentials: the fields in its YAML, and the values for them, checked as Dify checks them.
+"""A provider's credentials: the fields in its YAML, and the values for them, checked as Dify checks them.
 
-In: `credentials_for_provider`, and values by key. Out: the credentials as the tool gets them, or a `ParameterError`
-that names what there is, and never a value.
+In: the fields of a tool's or a model's provider, and values by key. Out: the credentials as the plugin gets them, or a
+`ParameterError` that names what there is, and never a value.
 """
 
 import re
@@ -16,20 +16,22 @@ type CredentialFields = Mapping[str, CredentialField]
 
 
 def environment_name(provider: str, key: str) -> str:
-    """`my-tools`, `api_key` → MY_TOOLS_API_KEY."""
-    return re.sub(r"[^A-Z0-9]", "_", f"{provider}_{key}".upper())
+    """`my-tools`, `api_key` → MY_TOOLS_API_KEY; a key that begins with the provider's name → the key alone."""
+    name = key if key.startswith(f"{provider}_") else f"{provider}_{key}"
+    return re.sub(r"[^A-Z0-9]", "_", name.upper())
 
 
-def filled_credentials(provider: str, fields: CredentialFields, given: Mapping[str, str]) -> JsonObject:
+def filled_credentials(
+    provider: str, fields: CredentialFields, given: Mapping[str, str], option: str = ""
+) -> JsonObject:
     """A missing or empty value becomes the default; without a default it is left out, unless it is required.
+
+    `option`: how a value is given, up to its key.
 
     Dify's server checks what a person saves, but no default: an invalid one is sent, too (`invalid_defaults`). That of
     a required credential stands in the form that a person saves, and is refused there.
     """
-    for key in given:
-        if key not in fields:
-            with about(f"credential.{provider}.{key}"):
-                raise ParameterError(f"provider {provider} has no credential {key!r}; {_there_are(fields)}")
+    refuse_unknown(provider, fields, given)
     credentials: JsonObject = {}
     for key, field in fields.items():
         with about(f"credential.{provider}.{key}"):
@@ -40,9 +42,16 @@ def filled_credentials(provider: str, fields: CredentialFields, given: Mapping[s
             elif field.required:
                 there_are = _there_are(fields)
                 raise ParameterError(
-                    f"provider {provider} needs its credential {key}: {_how_to_set(provider, key)}; {there_are}"
+                    f"provider {provider} needs its credential {key}: {_how_to_set(provider, key, option)}; {there_are}"
                 )
     return credentials
+
+
+def refuse_unknown(provider: str, fields: CredentialFields, given: Mapping[str, str]) -> None:
+    for key in given:
+        if key not in fields:
+            with about(f"credential.{provider}.{key}"):
+                raise ParameterError(f"provider {provider} has no credential {key!r}; {_there_are(fields)}")
 
 
 def invalid_defaults(provider: str, fields: CredentialFields, credentials: JsonObject) -> Iterator[str]:
@@ -69,8 +78,9 @@ def _default(provider: str, key: str, field: CredentialField) -> object:
         ) from error
 
 
-def _how_to_set(provider: str, key: str) -> str:
-    return f"--credential {provider}.{key}=VALUE, or {environment_name(provider, key)} in the environment"
+def _how_to_set(provider: str, key: str, option: str = "") -> str:
+    option = option or f"--credential {provider}."
+    return f"{option}{key}=VALUE, or {environment_name(provider, key)} in the environment"
 
 
 def _there_are(fields: CredentialFields) -> str:

@@ -11,10 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from devhost.errors import DeclarationError, ParameterError
-from devhost.text import describe, load_yaml, real_path
+from devhost.text import describe, load_yaml, read_yaml, real_path
 
 type CredentialType = Literal[
     "secret-input", "text-input", "select", "boolean", "model-selector", "app-selector", "array[tools]"
@@ -120,6 +120,7 @@ class _Meta(Declared):
 class _Plugins(Declared):
     agent_strategies: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
 
 
 class Manifest(Declared):
@@ -186,6 +187,70 @@ class CredentialField(Declared):
     @property
     def is_secret(self) -> bool:
         return self.type == "secret-input"
+
+
+# A provider of models, with its two forms: one for its own models, and one for each further model that a person adds.
+
+
+class _ShownOn(Declared):
+    variable: str
+    value: str
+
+
+class ModelCredential(CredentialField):
+    variable: str
+    show_on: tuple[_ShownOn, ...] = ()
+
+    @field_validator("type", mode="before")
+    @classmethod
+    def _as_of_tools(cls, kind: object) -> object:
+        return {"radio": "select", "switch": "boolean"}.get(str(kind), kind)
+
+
+class _CredentialForm(Declared):
+    credential_form_schemas: tuple[ModelCredential, ...] = ()
+
+
+class _Predefined(Declared):
+    predefined: tuple[str, ...] = ()
+    """Patterns of paths."""
+    position: str | None = None
+
+
+class LanguageModel(Declared):
+    model: str
+    model_type: str
+    features: tuple[str, ...] = ()
+    model_properties: dict[str, Any] = Field(default_factory=dict)
+    deprecated: bool = False
+
+
+class ModelProvider(Declared):
+    provider: str
+    label: I18n
+    configurate_methods: tuple[Literal["predefined-model", "customizable-model"], ...] = ()
+    provider_credential_schema: _CredentialForm = _CredentialForm()
+    model_credential_schema: _CredentialForm = _CredentialForm()
+    models: dict[str, _Predefined] = Field(default_factory=dict)
+
+    @property
+    def takes_any_model(self) -> bool:
+        return "customizable-model" in self.configurate_methods
+
+    def credentials(self, values: Mapping[str, object], *, of_provider: bool) -> Mapping[str, ModelCredential]:
+        """Of one of the forms, the fields for a language model that these values show."""
+        form = self.provider_credential_schema if of_provider else self.model_credential_schema
+        shown, known = dict[str, ModelCredential](), {"__model_type": "llm", **values}
+        for field in form.credential_form_schemas:
+            if all(known.get(each.variable) == each.value for each in field.show_on):
+                shown[field.variable] = field
+                known.setdefault(field.variable, field.default)
+        return shown
+
+    @property
+    def every_credential(self) -> Mapping[str, ModelCredential]:
+        forms = (self.model_credential_schema, self.provider_credential_schema)
+        return {field.variable: field for form in forms for field in form.credential_form_schemas}
 
 
 # Providers with their strategies and tools, and the plugin that declares them.
@@ -255,6 +320,7 @@ class PluginDeclaration(Declared):
     manifest: Manifest
     strategy_providers: tuple[StrategyProvider, ...]
     tool_providers: tuple[ToolProvider, ...]
+    model_providers: tuple[ModelProvider, ...] = ()
 
     @classmethod
     def read(cls, directory: Path) -> Self:
@@ -270,6 +336,7 @@ class PluginDeclaration(Declared):
             tool_providers=tuple(
                 _read(directory, path, ToolProvider, ("tools", Tool)) for path in manifest.plugins.tools
             ),
+            model_providers=tuple(_read(directory, path, ModelProvider) for path in manifest.plugins.models),
         )
 
     @cached_property
@@ -280,9 +347,26 @@ class PluginDeclaration(Declared):
             for strategy in provider.strategies
         }
 
-    def provider_id(self, provider: ToolProvider) -> str:
-        """How Dify names a plugin's tool provider: author/plugin/provider."""
-        return f"{self.manifest.author}/{self.manifest.name}/{provider.identity.name}"
+    def provider_id(self, provider: ToolProvider | ModelProvider) -> str:
+        """How Dify names a plugin's provider of tools or models: author/plugin/provider."""
+        name = provider.provider if isinstance(provider, ModelProvider) else provider.identity.name
+        return f"{self.manifest.author}/{self.manifest.name}/{name}"
+
+    def language_models(self, provider: ModelProvider) -> Mapping[str, LanguageModel]:
+        """Those that its YAML files predefine, in the provider's order."""
+        listed = provider.models.get("llm", _Predefined())
+        files = {file for pattern in listed.predefined for file in self.directory.glob(pattern)}
+        read = [
+            _read(self.directory, str(file.relative_to(self.directory)), LanguageModel)
+            for file in sorted(files)
+            if file.name != POSITION
+        ]
+        order = [file for file in files if file.name == POSITION]
+        order += [self.directory / listed.position] if listed.position else []
+        names = read_yaml(order[0]) if order else []
+        first = names if isinstance(names, list) else []
+        read.sort(key=lambda model: first.index(model.model) if model.model in first else len(first))
+        return {model.model: model for model in read}
 
 
 def _read[T: BaseModel](
@@ -306,6 +390,8 @@ def _read[T: BaseModel](
 # The plugin that a person works on: in the folder that was named, or the nearest one above a folder.
 
 MANIFEST = "manifest.yaml"
+POSITION = "_position.yaml"
+"""The names of a provider's models in the order of Dify's picker."""
 FOLDER = "DEVHOST_PLUGIN"
 """A variable of the environment: the plugin's folder, in place of the current one."""
 

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from devhost.errors import HostError
+from devhost.errors import HostError, InvocationError
 from devhost.protocol.wire import JsonObject
 
 API = "http://127.0.0.1:5062/inner/api/invoke"
@@ -50,6 +50,12 @@ class ApiCallError(HostError):
 
 class ApiStalledError(HostError):
     """The API says nothing more: the daemon's time limit ends the call."""
+
+
+def plugin_failure(error: InvocationError) -> str:
+    """What Dify says of an exception of a plugin, with its traceback."""
+    said = {"args": error.details or {}, "error_type": error.error_type, "message": error.message}
+    return f"req_id: 0123456789 PluginInvokeError: {json.dumps(said)}"
 
 
 FAULTS: dict[str, tuple[int, ApiCallError | ApiStalledError | None]] = {

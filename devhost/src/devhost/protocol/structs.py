@@ -128,6 +128,11 @@ def llm_chunk(said: Json) -> JsonObject:
     return {**from_json(_LLM_CHUNK, said), "prompt_messages": []}
 
 
+def model_chunk(said: Json) -> JsonObject:
+    """As the daemon passes a model plugin's chunk on to Dify, or InvocationError in its words."""
+    return {**_streamed(_LLM_CHUNK, said), "prompt_messages": []}
+
+
 def structured_chunk(said: Json) -> JsonObject:
     return {**from_json(_STRUCTURED_CHUNK, said), "prompt_messages": []}
 

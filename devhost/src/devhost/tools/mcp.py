@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from devhost.errors import InvocationError, ParameterError, ToolSetupError
+from devhost.errors import InvocationError, ParameterError, SetupError
 from devhost.limits import HostLimits
 from devhost.plugin.casting import cast_value
 from devhost.plugin.declaration import I18n, ToolParameter
@@ -140,7 +140,7 @@ def mcp_entity(server: str, tool: "mcp_types.Tool", parameters: Mapping[str, Too
 
 
 def mcp_parameters(server: str, tool: "mcp_types.Tool") -> dict[str, ToolParameter]:
-    """By name; ToolSetupError for a type that Dify does not know."""
+    """By name; SetupError for a type that Dify does not know."""
     return {name: _parameter(server, tool, name, schema) for name, schema in _properties(tool).items()}
 
 
@@ -159,7 +159,7 @@ def _parameter(server: str, tool: "mcp_types.Tool", name: str, schema: object) -
     try:
         return ToolParameter.model_validate(described)
     except ValidationError as error:
-        raise ToolSetupError(
+        raise SetupError(
             f"Dify does not take the MCP server {server}: parameter {name!r} of {tool.name} is of the type {kind!r}"
         ) from error
 
@@ -277,7 +277,7 @@ def _blob(data: str, mime_type: str) -> JsonObject:
 
 @contextmanager
 def connected(servers: Sequence[McpServer], limits: HostLimits, watcher: Watcher) -> Iterator[list[Tool]]:
-    """The tools of all servers; ToolSetupError for one that does not start or answer."""
+    """The tools of all servers; SetupError for one that does not start or answer."""
     if not servers:
         yield []
         return
@@ -296,7 +296,7 @@ def connected(servers: Sequence[McpServer], limits: HostLimits, watcher: Watcher
                     portal.wrap_async_context_manager(_opened(server, printed, limits.launch_seconds))
                 )
             except Exception as error:  # noqa: BLE001 - as above
-                raise ToolSetupError(Secrets(server.secrets.values()).masked(_why(server, error, printed))) from None
+                raise SetupError(Secrets(server.secrets.values()).masked(_why(server, error, printed))) from None
             call = partial(portal.call, partial(client.call_tool, read_timeout_seconds=limits.call_seconds))
             tools += [McpTool(server, tool, call) for tool in listed]
             for sentence in _told(server, listed):

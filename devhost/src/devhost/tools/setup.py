@@ -5,8 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self, Unpack
 
-from devhost.errors import ParameterError, PluginStartError, RunFailure, ToolSetupError, about
-from devhost.limits import HostLimits
+from devhost.errors import ParameterError, PluginStartError, RunFailure, SetupError, about
 from devhost.plugin.casting import guesses
 from devhost.plugin.credentials import filled_credentials, invalid_defaults
 from devhost.plugin.declaration import PluginDeclaration, Tool, ToolProvider
@@ -187,24 +186,24 @@ def start_tool_plugin(setup: ToolSetup, **options: Unpack[StartOptions]) -> Plug
     """
     plugin = start_in_own_python(setup.declaration, **options)
     try:
-        _check(plugin, setup, options.get("limits", HostLimits()))
+        _check(plugin, setup)
     except BaseException:
         plugin.stop()
         raise
     return plugin
 
 
-def _check(plugin: PluginProcess, setup: ToolSetup, limits: HostLimits) -> None:
+def _check(plugin: PluginProcess, setup: ToolSetup) -> None:
     for provider in setup.declaration.tool_providers:
         if provider.credentials and setup.is_validated:
-            _check_credentials(plugin, setup, provider.identity.name, limits)
+            _check_credentials(plugin, setup, provider.identity.name)
     for offered in setup.tools:
         for parameter in offered.declared.parameters:
             if parameter.type == "dynamic-select" and parameter.name in offered.fixed:
-                _check_option(plugin, setup, offered, parameter.name, limits)
+                _check_option(plugin, setup, offered, parameter.name)
 
 
-def _check_credentials(plugin: PluginProcess, setup: ToolSetup, provider: str, limits: HostLimits) -> None:
+def _check_credentials(plugin: PluginProcess, setup: ToolSetup, provider: str) -> None:
     request = {
         "type": "tool",
         "action": "validate_tool_credentials",
@@ -212,14 +211,19 @@ def _check_credentials(plugin: PluginProcess, setup: ToolSetup, provider: str, l
         "provider": provider,
         "credentials": setup.credentials[provider],
     }
-    answers = _ask(plugin, setup, request, limits, f"{provider} refuses its credentials")
-    if not any(answer.get("result") for answer in answers):
-        raise ToolSetupError(f"{provider} refuses its credentials without a reason")
+    ask_about_credentials(plugin, provider, request, Secrets(setup.secret_credentials))
 
 
-def _check_option(
-    plugin: PluginProcess, setup: ToolSetup, offered: OfferedTool, parameter: str, limits: HostLimits
-) -> None:
+def ask_about_credentials(plugin: PluginProcess, provider: str, request: JsonObject, secrets: Secrets) -> JsonObject:
+    """What the plugin answers; SetupError in its words if it refuses them."""
+    answers = ask_plugin(plugin, request, f"{provider} refuses its credentials", secrets)
+    for answer in answers:
+        if answer.get("result"):
+            return answer
+    raise SetupError(f"{provider} refuses its credentials without a reason")
+
+
+def _check_option(plugin: PluginProcess, setup: ToolSetup, offered: OfferedTool, parameter: str) -> None:
     provider = offered.provider.identity.name
     where = f"{offered.declared.identity.name}.{parameter}"
     request = {
@@ -232,23 +236,23 @@ def _check_option(
         "credential_type": offered.provider.credential_type,
         "parameter": parameter,
     }
-    answers = _ask(plugin, setup, request, limits, f"the options of {where} cannot be had")
+    secrets = Secrets(setup.secret_credentials)
+    answers = ask_plugin(plugin, request, f"the options of {where} cannot be had", secrets)
     options = [str(option.get("value")) for answer in answers for option in answer.get("options") or ()]
     fixed = offered.fixed[parameter]
     if any(str(chosen) not in options for chosen in (fixed if isinstance(fixed, list) else [fixed])):
-        raise ToolSetupError(f"{where} has no such option; there are: {', '.join(options) or 'none'}")
+        raise SetupError(f"{where} has no such option; there are: {', '.join(options) or 'none'}")
 
 
-def _ask(
-    plugin: PluginProcess, setup: ToolSetup, request: JsonObject, limits: HostLimits, otherwise: str
-) -> list[JsonObject]:
+def ask_plugin(plugin: PluginProcess, request: JsonObject, otherwise: str, secrets: Secrets) -> list[JsonObject]:
     try:
         with plugin.open_session(request) as session:
-            return list(session.messages(_refuse, limits.call_seconds))
+            return list(session.messages(refuse, plugin.limits.call_seconds))
     except RunFailure as failure:
-        said = Secrets(setup.secret_credentials).masked(str(failure))
-        raise ToolSetupError(f"{otherwise}: {said}") from None  # the cause may quote the credentials
+        raise SetupError(
+            f"{otherwise}: {secrets.masked(str(failure))}"
+        ) from None  # the cause may quote the credentials
 
 
-def _refuse(session: Session, invoked: Invoked) -> None:
-    session.answer(invoked.request_id, "error", message="devhost answers no backwards calls before a run")
+def refuse(session: Session, invoked: Invoked) -> None:
+    session.answer(invoked.request_id, "error", message="devhost answers a plugin's backwards calls only in a run")

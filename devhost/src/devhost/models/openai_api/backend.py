@@ -1,6 +1,5 @@
 """A model behind one of OpenAI's APIs, and how the options of a command choose it."""
 
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,7 +23,7 @@ from devhost.models.openai_api.provider import (
 )
 from devhost.models.openai_api.responses import responses_request, responses_turn
 from devhost.models.parameters import checked_completion, guesses, settle
-from devhost.models.usage import Spending, TokenCounts, price_notice
+from devhost.models.usage import CountsSpending, TokenCounts, price_notice
 from devhost.protocol.wire import JsonObject
 
 OPENAI = "https://api.openai.com/v1"
@@ -65,7 +64,7 @@ class Connection:
         )
 
 
-class OpenAIModel:
+class OpenAIModel(CountsSpending):
     """A `ModelBackend` over the Responses API ("responses") or Chat Completions ("chat").
 
     `completion_params` are the node's parameters of the model, `features` Dify's names of what it can do. The key
@@ -93,19 +92,10 @@ class OpenAIModel:
             completion_params=tuple((completion_params or {}).items()),
             parameter_rules=rules,
         )
-        self.spending = Spending()
+        super().__init__()
         self._api = api
         self._key, self._url = connection.key, connection.url
         self._client = connection.client()
-        self._counting = threading.Lock()
-
-    @property
-    def afterwards(self) -> str:
-        """A sentence for the person at the terminal after the run; empty if there is nothing to say."""
-        return str(self.spending)
-
-    def spent(self) -> JsonObject:
-        return self.spending.as_json()
 
     def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
         try:
@@ -142,8 +132,7 @@ class OpenAIModel:
 
     def _count(self, model: str, tokens: TokenCounts | None, seconds: float) -> JsonObject | None:
         usage = None if tokens is None else tokens.usage(model, seconds)
-        with self._counting:
-            self.spending = self.spending.plus(tokens, Decimal(usage["total_price"] if usage else 0))
+        self.count(tokens, Decimal(usage["total_price"] if usage else 0))
         return usage
 
 

@@ -242,6 +242,8 @@ class ScriptedModelCard(Scripted):
     name: str = "scripted-gpt-5"
     features: tuple[str, ...] = DEFAULT_FEATURES
     context_size: PositiveInt = 400_000
+    plugin: BesideTheScript | None = None
+    """A model plugin, whose model of this name answers in place of the turns."""
 
 
 class Part(Scripted):
@@ -313,7 +315,7 @@ def read_files(file: Path) -> tuple[ScriptFile, ...]:
     every = tuple(reversed(files.values()))
     if not any("query" in each.model_fields_set for each in every):
         raise ScriptError(f"{file}: query: Field required")
-    if not any(part.has_turns for each in every for part in each.parts):
+    if not any(part.has_turns or each.model.plugin for each in every for part in each.parts):
         raise ScriptError(f"{file}: turns: Field required")
     return every
 

@@ -1,0 +1,194 @@
+"""`devhost model`: calls one model of a model plugin, or lists what there is."""
+
+import base64
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import click
+from pydantic import TypeAdapter, ValidationError
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from devhost.errors import ParameterError
+from devhost.files import LocalFile
+from devhost.hosting import PluginModelOptions
+from devhost.limits import HostLimits
+from devhost.model_plugin import PluginModel, PluginModelError
+from devhost.models.backend import (
+    MediaPart,
+    ModelDescription,
+    ModelRequest,
+    ModelTool,
+    SystemMessage,
+    TextPart,
+    UserMessage,
+)
+from devhost.node.outputs.run import RunError
+from devhost.options import DIRECTORY, PATH, argument, color_option, json_option, option, print_json, takes
+from devhost.overview import model_lines
+from devhost.plugin.declaration import PluginDeclaration
+from devhost.protocol.wire import JsonObject
+from devhost.terminal.screen import View, open_console
+from devhost.terminal.tables import preview, printable, usage_line
+from devhost.text import describe
+from devhost.words import examples
+
+
+@dataclass(frozen=True)
+class CallOptions:
+    plugin: Path = argument(metavar="DIR", type=DIRECTORY)
+    prompt: str | None = argument(metavar="[PROMPT]", required=False)
+    system: str | None = option("--system", metavar="TEXT", help="A system message before the prompt.")
+    files: tuple[Path, ...] = option(
+        "--file", metavar="PATH", type=PATH, multiple=True, help="A picture or another file for the model; repeatable."
+    )
+    tools: tuple[str, ...] = option(
+        "--tool",
+        metavar="JSON",
+        multiple=True,
+        help="A tool that the model may call, with name, description and parameters, a JSON Schema. Repeatable.",
+    )
+    blocking: bool = option("--blocking", is_flag=True, help="Ask for the whole answer at once, not for a stream.")
+    as_json: bool = json_option()
+    color: bool = color_option()
+
+    def request(self, model: PluginModel) -> ModelRequest:
+        described = model.description
+        parts = [_part(LocalFile.read(path, HostLimits())) for path in self.files]
+        asked = UserMessage(role="user", content=(TextPart(type="text", data=self.prompt or ""), *parts))
+        if not parts:
+            asked = UserMessage(role="user", content=self.prompt)
+        system = () if self.system is None else (SystemMessage(role="system", content=self.system),)
+        return ModelRequest(
+            provider=described.provider,
+            model=described.name,
+            mode="chat",
+            completion_params=dict(described.completion_params),
+            prompt_messages=(*system, asked),
+            tools=tuple(map(_tool, self.tools)) or None,
+            stream=not self.blocking,
+        )
+
+
+_TOOL: TypeAdapter[ModelTool] = TypeAdapter(ModelTool)
+
+
+def _tool(text: str) -> ModelTool:
+    try:
+        return _TOOL.validate_json(text)
+    except ValidationError as error:
+        raise ParameterError(f"--tool is JSON with name, description and parameters: {describe(error)}") from error
+
+
+def _part(file: LocalFile) -> MediaPart:
+    facts = file.described("")
+    return MediaPart.model_validate(
+        {
+            **facts,
+            "type": facts["type"] if facts["type"] in {"image", "audio", "video"} else "document",
+            "format": facts["extension"].removeprefix("."),
+            "base64_data": base64.b64encode(file.path.read_bytes()).decode(),
+        }
+    )
+
+
+@dataclass
+class Answered:
+    """What came of the call so far."""
+
+    text: str = ""
+    tool_calls: list[JsonObject] = field(default_factory=list)
+    usage: JsonObject | None = None
+    finish_reason: str | None = None
+    chunks: int = 0
+    first_seconds: float | None = None
+    """Until the first text or call."""
+    seconds: float = 0.0
+    error: RunError | None = None
+
+
+class ModelView(View):
+    def open(self, model: ModelDescription, sent: Mapping[str, object]) -> None:
+        facts = Table.grid(padding=(0, 2))
+        facts.add_column(style="bold")
+        facts.add_row("model", Text(printable(model.name)))
+        facts.add_row("", Text(printable(model.notice)))
+        if sent:
+            facts.add_row("sent", Text(printable(preview(sent))))
+        self._console.print(facts)
+        self.begin_answer()
+
+    def show(self, text: str) -> None:
+        self._say(text)
+
+    def close(self, answered: Answered) -> None:
+        self._end_answer()
+        for call in answered.tool_calls:
+            function = call["function"]
+            line = f"calls {function['name']}({function['arguments']})"
+            self._console.print(Text(printable(line), "cyan"), soft_wrap=True)
+        self._section("usage", None if answered.usage is None else usage_line(answered.usage))
+        self._console.print(Rule(style="dim"))
+        first = "" if answered.first_seconds is None else f", the first words after {answered.first_seconds:.2f} s"
+        ended = f"{answered.finish_reason or 'finished'} in {answered.seconds:.2f} s{first}"
+        self._end(answered.error, answered.seconds, Text(ended, "green"))
+
+
+def called(model: PluginModel, request: ModelRequest, view: ModelView) -> Answered:
+    answered, began = Answered(), time.monotonic()
+    try:
+        for chunk in model.invoke(request):
+            delta = chunk["delta"]
+            text, calls = words_of(delta["message"]["content"]), delta["message"]["tool_calls"] or []
+            if (text or calls) and answered.first_seconds is None:
+                answered.first_seconds = round(time.monotonic() - began, 3)
+            view.show(text)
+            answered.text += text
+            answered.tool_calls += calls
+            answered.chunks += 1
+            answered.usage = delta["usage"] or answered.usage
+            answered.finish_reason = delta["finish_reason"] or answered.finish_reason
+    except PluginModelError as error:
+        answered.error = error.failed
+    answered.seconds = round(time.monotonic() - began, 3)
+    return answered
+
+
+def words_of(content: object) -> str:
+    """Of a chunk's message, whose content is a text or a list of parts."""
+    if isinstance(content, list):
+        return "".join(part["data"] for part in content if part["type"] == "text")
+    return str(content or "")
+
+
+@click.command(
+    "model",
+    epilog=examples(
+        "devhost model devhost/tests/fixtures/gateway",
+        'devhost model devhost/tests/fixtures/gateway "Say hello" --model gpt-4.1 --completion max_tokens=200',
+    ),
+)
+@takes(CallOptions, PluginModelOptions)
+def model(options: CallOptions, models: PluginModelOptions) -> int:
+    """Call one model of a model plugin, in the folder DIR, and show its answer as it comes.
+
+    Without PROMPT, list the models and the credentials.
+    """
+    console = open_console(stderr=options.as_json, color=options.color)
+    if options.prompt is None:
+        for line in model_lines(PluginDeclaration.read(options.plugin)):
+            console.print(line, soft_wrap=True)
+        return 0
+    chosen, view = models.of_plugin(options.plugin), ModelView(console)
+    models.plugins.tell(view.screen)
+    request = options.request(chosen)
+    view.open(chosen.description, request.completion_params)
+    answered = called(chosen, request, view)
+    if options.as_json:
+        sent = {"model": chosen.description.name, "completion_params": request.completion_params}
+        print_json({**sent, **asdict(answered)})
+    view.close(answered)
+    return int(answered.error is not None)

@@ -1,0 +1,304 @@
+"""A model plugin between a strategy and its provider: credentials, models, and calls as Dify makes them."""
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from decimal import Decimal
+from functools import cached_property
+from pathlib import Path
+from typing import Self, Unpack
+
+import click
+
+from devhost.errors import InvocationError, ParameterError, RunFailure, about
+from devhost.models.backend import ModelCallError, ModelDescription, ModelRequest
+from devhost.models.parameters import checked_completion, guesses
+from devhost.models.usage import CountsSpending, TokenCounts
+from devhost.node.outputs.run import RunError
+from devhost.plugin.credentials import environment_name, filled_credentials, refuse_unknown
+from devhost.plugin.declaration import LanguageModel, ModelCredential, PluginDeclaration
+from devhost.process.plugin_process import PluginProcess, StartOptions
+from devhost.process.session import Watcher
+from devhost.protocol import structs
+from devhost.protocol.failures import plugin_failure
+from devhost.protocol.wire import JsonObject
+from devhost.text import Secrets
+from devhost.tools.setup import ask_about_credentials, ask_plugin, refuse, start_in_own_python
+
+OPTION = "--model-credential "
+
+type AskFor = Callable[[ModelCredential], str]
+
+
+KNOWN_TO_DIFY = frozenset(
+    f"Invoke{kind}Error" for kind in ("Authorization", "BadRequest", "Connection", "RateLimit", "ServerUnavailable")
+)
+
+
+class PluginModelError(ModelCallError):
+    """A model plugin's failure. Dify passes on the message alone of the errors that it knows."""
+
+    def __init__(self, failed: RunError) -> None:
+        super().__init__(failed.kind, failed.message)
+        self.failed = failed
+
+    def as_dify_words_it(self) -> str:
+        if self.error_type in KNOWN_TO_DIFY:
+            return self.message
+        return plugin_failure(InvocationError(self.error_type, self.message, {"traceback": self.failed.traceback}))
+
+
+class _Relay(Watcher):
+    """The plugin starts before the run that is watched."""
+
+    to = Watcher()
+
+    def starting(self, plugins: Sequence[str]) -> None:
+        self.to.starting(plugins)
+
+    def printed(self, plugin: str, text: str, *, exact: bool) -> None:
+        self.to.printed(plugin, text, exact=exact)
+
+
+class ModelPlugin:
+    """A model plugin with its credentials; the first one of its models starts its process.
+
+    A context manager, which ends the process. Thread-safe.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        credentials: Mapping[str, str] | None = None,
+        *,
+        validated: bool = True,
+        ask_for: AskFor | None = None,
+        **options: Unpack[StartOptions],
+    ) -> None:
+        """`ask_for` gives a credential that is required and missing; `validated`: the plugin is asked about them."""
+        self.declaration = PluginDeclaration.read(directory)
+        if not self.declaration.model_providers:
+            raise ParameterError(f"{directory} is not a model plugin: its manifest names no models")
+        self.provider = self.declaration.model_providers[0]
+        refuse_unknown(self.provider.provider, self.provider.every_credential, credentials or {})
+        self._texts = dict(credentials or {})
+        self._validated, self._ask_for, self._options = validated, ask_for, options
+        self._relay, self._secrets = _Relay(), Secrets()
+        self._process: PluginProcess | None = None
+        self._filled: dict[str, JsonObject] = {}
+        self._preparing = threading.RLock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self._process.stop()
+
+    @cached_property
+    def language_models(self) -> Mapping[str, LanguageModel]:
+        """Those that the provider predefines."""
+        return self.declaration.language_models(self.provider)
+
+    @property
+    def name(self) -> str:
+        manifest = self.declaration.manifest
+        return f"{manifest.author}/{manifest.name} {manifest.version}"
+
+    def tell(self, watcher: Watcher) -> None:
+        """What the plugin prints from now on, and that it starts again."""
+        self._relay.to = watcher
+
+    def model(self, name: str | None = None, completion: Mapping[str, object] | None = None) -> "PluginModel":
+        """Starts the plugin, and asks it about the credentials and the model; `completion`: the node's parameters."""
+        with about("model"):
+            if name is None:
+                raise ParameterError(f"which model? --model NAME; {self._there_are}")
+            credentials = self._credentials(name)
+            entity = self._entity(name, credentials)
+        rules: tuple[JsonObject, ...] = tuple(entity.get("parameter_rules") or ())
+        params = checked_completion(name, completion or {}, rules)
+        facts = [f"model plugin {self.name}", *guesses(params, rules)]
+        if not self._validated:
+            facts.append("its credentials are not validated")
+        size = (entity.get("model_properties") or {}).get("context_size")
+        return PluginModel(
+            self,
+            ModelDescription(
+                provider=self.declaration.provider_id(self.provider),
+                name=name,
+                notice="; ".join(facts),
+                scripted=False,
+                features=tuple(entity.get("features") or ()),
+                context_size=size if isinstance(size, int) else None,
+                completion_params=tuple(params.items()),
+                parameter_rules=rules,
+                entity=entity,
+            ),
+        )
+
+    def invoke(self, request: ModelRequest) -> Iterator[JsonObject]:
+        """The chunks as the daemon passes them on; PluginModelError in the plugin's words."""
+        sent = {
+            **self._request("invoke_llm", request.model, self._credentials(request.model)),
+            "prompt_messages": [message.model_dump(exclude_none=True) for message in request.prompt_messages],
+            "model_parameters": request.completion_params,
+            "tools": None if request.tools is None else [tool.model_dump() for tool in request.tools],
+            "stop": request.stop,
+            "stream": request.stream,
+        }
+        try:
+            process = self._running()
+            with process.open_session(sent) as session:
+                yield from map(
+                    self._secrets.masked, session.messages(refuse, process.limits.call_seconds, structs.model_chunk)
+                )
+        except RunFailure as failure:
+            raise PluginModelError(self._secrets.masked(RunError.of(failure))) from None  # the cause may quote them
+
+    @property
+    def _there_are(self) -> str:
+        known = ", ".join(self.language_models) or "none of its own"
+        return f"{self.provider.provider} has {known}" + (
+            "; and takes any other name" if self.provider.takes_any_model else ""
+        )
+
+    def _request(self, action: str, name: str, credentials: JsonObject) -> JsonObject:
+        return {
+            "type": "model",
+            "action": action,
+            "user_id": "devhost",
+            "provider": self.provider.provider,
+            "model_type": "llm",
+            "model": name,
+            "credentials": credentials,
+        }
+
+    def _credentials(self, name: str) -> JsonObject:
+        """Of the provider for a model that it predefines, or else of the model alone, as Dify keeps them."""
+        of_provider = name in self.language_models and "predefined-model" in self.provider.configurate_methods
+        if not of_provider and not self.provider.takes_any_model:
+            raise ParameterError(f"there is no model {name!r}; {self._there_are}")
+        with self._preparing:
+            kept = "" if of_provider else name
+            if kept not in self._filled:
+                self._filled[kept] = self._checked(name, of_provider=of_provider)
+            return self._filled[kept]
+
+    def _checked(self, name: str, *, of_provider: bool) -> JsonObject:
+        fields = self.provider.credentials(self._texts, of_provider=of_provider)
+        for key, field in fields.items():
+            if self._ask_for is not None and field.required and not (self._texts.get(key) or field.default):
+                self._texts[key] = self._ask_for(field)
+        given = {key: text for key, text in self._texts.items() if key in fields}
+        credentials = filled_credentials(self.provider.provider, fields, given, OPTION)
+        self._secrets = Secrets(
+            [text for key, text in self._texts.items() if self.provider.every_credential[key].is_secret]
+        )
+        process = self._running()
+        if self._validated and fields:
+            action = "validate_provider_credentials" if of_provider else "validate_model_credentials"
+            request = self._request(action, name, credentials)
+            answer = ask_about_credentials(process, self.provider.provider, request, self._secrets)
+            credentials = {**credentials, **(answer.get("credentials") or {})}
+        return credentials
+
+    def _entity(self, name: str, credentials: JsonObject) -> JsonObject:
+        request = self._request("get_ai_model_schemas", name, credentials)
+        for answer in ask_plugin(self._running(), request, f"{name} cannot be described", self._secrets):
+            if entity := answer.get("model_schema"):
+                return dict(entity)
+        raise ParameterError(f"the plugin knows no model {name!r}; {self._there_are}")
+
+    def _running(self) -> PluginProcess:
+        """Started again if it has ended, as the daemon would start it."""
+        with self._preparing:
+            if self._process is None or self._process.lost is not None:
+                options: StartOptions = {"watcher": self._relay, **self._options, "secrets": self._secrets}
+                self._relay.starting([self.declaration.manifest.name])
+                self._process = start_in_own_python(self.declaration, **options)
+                self._relay.starting([])
+            self._process.printed.hide(self._secrets)
+            return self._process
+
+
+class PluginModel(CountsSpending):
+    """One model of a plugin, as a `ModelBackend`; a call that names another model of the plugin gets that one."""
+
+    def __init__(self, plugin: ModelPlugin, description: ModelDescription) -> None:
+        super().__init__()
+        self.description = description
+        self._plugin = plugin
+
+    def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
+        usage: JsonObject | None = None
+        for chunk in self._plugin.invoke(request):
+            usage = chunk["delta"]["usage"] or usage
+            yield chunk
+        if usage is None:
+            self.count(None)
+        else:
+            tokens = TokenCounts(usage["prompt_tokens"], completion=usage["completion_tokens"])
+            self.count(tokens, Decimal(usage["total_price"]), usage["currency"])
+
+
+# The model plugins of a command.
+
+
+class ModelPlugins:
+    """Those that the command has started; they end with it. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._started: dict[Path, ModelPlugin] = {}
+        self._starting = threading.Lock()
+        if (context := click.get_current_context(silent=True)) is not None:
+            context.call_on_close(self.end)
+
+    def start(
+        self,
+        directory: Path,
+        credentials: Mapping[str, str],
+        environment: MutableMapping[str, str],
+        *,
+        validated: bool = True,
+    ) -> ModelPlugin:
+        """Its credentials are removed from the environment, which other plugins inherit."""
+        with self._starting, about("model_plugin"):
+            if directory not in self._started:
+                provider = ModelPlugin(directory).provider
+                names = {key: environment_name(provider.provider, key) for key in provider.every_credential}
+                taken = {key: environment.pop(name) for key, name in names.items() if name in environment}
+                plugin = ModelPlugin(
+                    directory, {**taken, **credentials}, validated=validated, ask_for=_asker(provider.provider)
+                )
+                plugin.tell(_Start())
+                self._started[directory] = plugin
+            return self._started[directory]
+
+    def tell(self, watcher: Watcher) -> None:
+        for plugin in self._started.values():
+            plugin.tell(watcher)
+
+    def end(self) -> None:
+        for plugin in self._started.values():
+            plugin.__exit__()
+
+
+class _Start(Watcher):
+    """Before there is a view of a run."""
+
+    def starting(self, plugins: Sequence[str]) -> None:
+        if plugins:
+            click.echo(f"starting {', '.join(plugins)} …", err=True)
+
+
+def _asker(provider: str) -> AskFor | None:
+    """None without a terminal."""
+    if not sys.stdin.isatty():
+        return None
+
+    def asked(field: ModelCredential) -> str:
+        choice = click.Choice([each.value for each in field.options]) if field.options else None
+        return str(click.prompt(f"{provider}: {field.variable}", type=choice, hide_input=field.is_secret, err=True))
+
+    return asked

@@ -1,0 +1,307 @@
+"""A model plugin between strategy and provider, and `devhost model`, which calls one alone."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from devhost.cli.commands import main
+from devhost.errors import HostError, ParameterError, SetupError
+from devhost.model_plugin import ModelPlugin, ModelPlugins, PluginModelError
+from devhost.models.backend import ModelCallError
+from devhost.node.outputs.run import RunError
+from devhost.plugin.credentials import environment_name
+from devhost.plugin.declaration import PluginDeclaration
+from fake_openai import KEY, Call, FakeOpenAI, Refusal, Turn, rate_limited
+from support.openai_requests import PICTURE, SEARCH, call, model_request, result
+from support.plugins import FIXTURES, GATEWAY, PUPPET, TOOLBOX
+
+PONG = Turn(text="pong")
+"""Answers the question by which the plugin tries its credentials."""
+PROVIDER = PluginDeclaration.read(GATEWAY).model_providers[0]
+
+
+@pytest.fixture(scope="module")
+def plugin(server: FakeOpenAI) -> Iterator[ModelPlugin]:
+    server.will(PONG)
+    with ModelPlugin(GATEWAY, {"api_key": KEY, "endpoint_url": server.base_url}) as plugin:
+        plugin.model("gpt-4.1")
+        yield plugin
+
+
+@pytest.fixture
+def configured(fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> FakeOpenAI:
+    """The credentials are in the environment."""
+    monkeypatch.setenv("GATEWAY_API_KEY", KEY)
+    monkeypatch.setenv("GATEWAY_ENDPOINT_URL", fake.base_url)
+    return fake
+
+
+def asked(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> tuple[dict[str, Any], str]:
+    """The object of `devhost model --json`, if there is one, and what people read."""
+    assert main(["model", str(GATEWAY), "--json", "--no-color", *arguments]) == code
+    said = capsys.readouterr()
+    assert KEY not in said.out + said.err
+    return json.loads(said.out or "{}"), said.err
+
+
+# The plugin as a model.
+
+
+def test_a_conversation_with_tools_goes_through_the_plugin_and_comes_back(
+    plugin: ModelPlugin, fake: FakeOpenAI
+) -> None:
+    fake.will(Turn(text="I look it up.", calls=(Call("search", {"q": "größe"}, id="call_a"),)))
+    model = plugin.model("gpt-4.1", {"temperature": 0.5})
+    messages = (
+        {"role": "system", "content": "Be short."},
+        {"role": "user", "content": [{"type": "text", "data": "What is it?"}, PICTURE]},
+        {"role": "assistant", "content": "", "tool_calls": [call("call_0", "a")]},
+        result("call_0", "found"),
+    )
+    request = model_request(messages, model="gpt-4.1", tools=[SEARCH], temperature=0.5)
+    chunks = list(model.invoke(request))
+
+    assert "".join(chunk["delta"]["message"]["content"] for chunk in chunks) == "I look it up."
+    assert len(chunks) > 2
+    (found,) = [made for chunk in chunks for made in chunk["delta"]["message"]["tool_calls"]]
+    assert (found["id"], found["function"]["name"], json.loads(found["function"]["arguments"])) == (
+        "call_a",
+        "search",
+        {"q": "größe"},
+    )
+    last = chunks[-1]["delta"]
+    assert (last["finish_reason"], last["usage"]["total_price"]) == ("tool_calls", "0.00036")
+    (_, sent) = fake.requests[-1]
+    assert (sent["temperature"], sent["tools"][0]["function"]["name"], sent["stream"]) == (0.5, "search", True)
+    assert [message["role"] for message in sent["messages"]] == ["system", "user", "assistant", "tool"]
+    assert sent["messages"][1]["content"][1]["image_url"]["url"].startswith("data:image/png;base64,")
+    assert model.afterwards == "Model calls answered: 1. Prompt tokens: 100. Completion tokens: 20."
+    assert (model.spent()["total_price"], model.spent()["currency"]) == ("0.00036", "EUR")
+
+
+def test_the_node_gets_the_plugins_entity_with_the_features_that_dify_lets_through(plugin: ModelPlugin) -> None:
+    selector = plugin.model("gpt-4.1").description.selector([])
+    assert selector["provider"] == "devhost-tests/gateway/gateway"
+    entity = selector["entity"]
+    assert entity["features"] == ["multi-tool-call", "stream-tool-call", "vision"]
+    assert entity["model_properties"] == {"mode": "chat", "context_size": 1_000_000}
+    assert [(rule["name"], rule["max"]) for rule in entity["parameter_rules"]] == [
+        ("temperature", 1.0),
+        ("max_tokens", 32768),
+    ]
+    assert entity["pricing"]["output"] == "8"
+
+
+def test_a_model_that_is_not_predefined_has_its_own_credentials_and_is_asked_about_them(
+    plugin: ModelPlugin, fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(SetupError, match="Unsupported parameter: 'max_tokens' is not supported with this model"):
+        plugin.model("gpt-5")
+    monkeypatch.setattr("fake_openai.rules._MODELS", {"qwen3"})
+    fake.will(PONG)
+    described = plugin.model("qwen3").description
+    assert (described.context_size, "vision" in described.features) == (8_000, False)
+    assert [body["model"] for _, body in fake.requests] == ["gpt-5", "qwen3"]
+    with pytest.raises(ParameterError, match=r"^which model\? --model NAME; gateway has llama3.2, gpt-4.1; and takes"):
+        plugin.model()
+
+
+def test_a_failure_of_the_provider_has_the_plugins_words(plugin: ModelPlugin, fake: FakeOpenAI) -> None:
+    fake.will(rate_limited())
+    with pytest.raises(ModelCallError, match=r"status code 429: .*Rate limit reached") as raised:
+        list(plugin.model("gpt-4.1").invoke(model_request(model="gpt-4.1")))
+    assert raised.value.error_type == "InvokeError"
+    words = raised.value.as_dify_words_it()
+    assert words.startswith("req_id: 0123456789 PluginInvokeError: ")
+    assert (
+        "raise self._transform_invoke_error(e)"
+        in json.loads(words.partition("PluginInvokeError: ")[2])["args"]["traceback"]
+    )
+    known = PluginModelError(RunError("InvokeRateLimitError", "[models] Rate Limit Error, wait"))
+    assert known.as_dify_words_it() == "[models] Rate Limit Error, wait"
+
+
+def test_a_plugin_that_has_ended_is_started_again(server: FakeOpenAI) -> None:
+    credentials = {"api_key": KEY, "endpoint_url": server.base_url}
+    with ModelPlugin(GATEWAY, credentials, validated=False) as plugin:
+        model = plugin.model("gpt-4.1")
+        assert model.description.notice.endswith("; its credentials are not validated")
+        for _ in range(2):
+            server.forget()
+            server.will(Turn(text="Hello"))
+            assert list(model.invoke(model_request(model="gpt-4.1")))
+            plugin.__exit__()
+
+
+# Credentials.
+
+
+@pytest.mark.parametrize(
+    ("provider", "key", "name"),
+    [
+        ("my-tools", "api_key", "MY_TOOLS_API_KEY"),
+        ("openai", "openai_api_key", "OPENAI_API_KEY"),
+        ("openai", "openaikey", "OPENAI_OPENAIKEY"),
+    ],
+)
+def test_the_variable_of_a_credential(provider: str, key: str, name: str) -> None:
+    assert environment_name(provider, key) == name
+
+
+def test_a_form_shows_the_fields_for_a_language_model() -> None:
+    assert list(PROVIDER.credentials({}, of_provider=True)) == ["api_key", "endpoint_url"]
+    assert list(PROVIDER.credentials({}, of_provider=False)) == [
+        "api_key",
+        "endpoint_url",
+        "context_size",
+        "sees",
+    ]
+    assert "reason" in PROVIDER.credentials({"sees": "yes"}, of_provider=False)
+    assert PROVIDER.every_credential["sees"].type == "select"
+
+
+def test_missing_credentials_are_asked_for_at_a_terminal(fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
+    prompts: list[tuple[str, object]] = []
+
+    def prompt(label: str, **options: object) -> str:
+        prompts.append((label, options["hide_input"]))
+        return {"gateway: api_key": KEY, "gateway: endpoint_url": fake.base_url}[label]
+
+    monkeypatch.setattr(click, "prompt", prompt)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    fake.will(PONG)
+    plugins = ModelPlugins()
+    try:
+        plugins.start(GATEWAY, {}, {}).model("gpt-4.1")
+    finally:
+        plugins.end()
+    assert prompts == [("gateway: api_key", True), ("gateway: endpoint_url", False)]
+
+
+@pytest.mark.parametrize(
+    ("directory", "credentials", "words"),
+    [
+        (TOOLBOX, {}, "is not a model plugin: its manifest names no models"),
+        (GATEWAY, {"key": "x"}, "provider gateway has no credential 'key'; there are: api_key"),
+        (GATEWAY, {}, "--model-credential api_key=VALUE, or GATEWAY_API_KEY in the environment"),
+        (GATEWAY, {"api_key": "sk-wrong-key", "endpoint_url": "http://127.0.0.1:9"}, "gateway refuses its credentials"),
+    ],
+)
+def test_wrong_plugins_and_credentials(directory: Path, credentials: dict[str, str], words: str) -> None:
+    with pytest.raises(HostError, match=words), ModelPlugin(directory, credentials) as plugin:
+        plugin.model("gpt-4.1")
+
+
+# The command.
+
+
+def test_without_a_prompt_the_models_and_credentials_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    _, _ = main(["model", str(GATEWAY), "--no-color"]), main(["list", str(GATEWAY), "--no-color"])
+    model, plugin = capsys.readouterr().out.split("plugin devhost-tests/gateway")
+    assert model in plugin
+    lines = model.splitlines()
+    assert lines[0] == "provider gateway  Gateway"
+    assert lines[1] == "    api_key  secret-input, required  GATEWAY_API_KEY"
+    assert lines[-3:] == [
+        "model llama3.2  tool-call, 8,000 tokens",
+        "model gpt-4.1  multi-tool-call, stream-tool-call, vision, structured-output, 1,000,000 tokens",
+        "any other model, by its name",
+    ]
+
+
+def test_one_call_shows_text_calls_usage_and_what_the_plugin_prints(
+    configured: FakeOpenAI, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    picture = tmp_path / "chart.png"
+    picture.write_bytes(b"picture")
+    configured.will(PONG, Turn(text="I look.", calls=(Call("search", {"q": "x"}, id="call_a"),)))
+    given = ["--model", "gpt-4.1", "--completion", "temperature=0.2", "--system", "Be short.", "--file", str(picture)]
+    report, read = asked(capsys, "What is it?", *given, "--tool", json.dumps(SEARCH))
+
+    assert (report["text"], report["finish_reason"], report["error"]) == ("I look.", "tool_calls", None)
+    assert report["tool_calls"][0]["function"] == {"name": "search", "arguments": '{"q": "x"}'}
+    assert report["usage"]["total_tokens"] == 120
+    assert 0 < report["first_seconds"] <= report["seconds"]
+    for words in ("gateway | asks gpt-4.1 with [secret]", 'calls search({"q": "x"})', "120 tokens = 100 prompt"):
+        assert words in read
+    system, user = configured.requests[-1][1]["messages"]
+    assert system == {"role": "system", "content": "Be short."}
+    assert [part["type"] for part in user["content"]] == ["text", "image_url"]
+
+
+def test_failures_of_the_command(configured: FakeOpenAI, capsys: pytest.CaptureFixture[str]) -> None:
+    configured.will(PONG, rate_limited())
+    report, read = asked(capsys, "Hi", "--model", "gpt-4.1", code=1)
+    assert report["error"]["kind"] == "InvokeError"
+    assert "InvokeError: [models] Error: API request failed with status code 429" in read
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--model-credential", "api_key=sk-wrong-key-0123"], "refuses its credentials: Credentials validation failed"),
+        (["--completion", "temperature=7"], "temperature should be less than or equal to 1"),
+        (["--completion", "top_k=7"], "takes no such parameter; there are: temperature, max_tokens"),
+        (["--tool", "{}"], "--tool is JSON with name, description and parameters: name: Field required"),
+    ],
+)
+def test_mistakes_in_the_command(
+    configured: FakeOpenAI, capsys: pytest.CaptureFixture[str], options: list[str], words: str
+) -> None:
+    configured.will(PONG)
+    _, read = asked(capsys, "Hi", "--model", "gpt-4.1", *options, code=2)
+    assert words in read
+    assert "sk-wrong-key" not in read
+
+
+# Runs of a strategy.
+
+
+@pytest.mark.usefixtures("lent_plugins")
+def test_a_strategys_model_calls_go_to_the_plugin(configured: FakeOpenAI, capsys: pytest.CaptureFixture[str]) -> None:
+    configured.will(PONG, Turn(text="The plugin answers."))
+    chosen = ["--model-plugin", str(GATEWAY), "--model", "gpt-4.1"]
+    where = ["--plugin", str(PUPPET), "--query", json.dumps([{"ask": "Hi"}])]
+    assert main(["run", *where, "--strategy", "puppet", *chosen, "--json"]) == 0
+    said = capsys.readouterr()
+    report = json.loads(said.out)
+    assert report["text"] == "The plugin answers."
+    assert (report["model"]["name"], report["model"]["scripted"]) == ("gpt-4.1", False)
+    assert report["spent"]["total_tokens"] == 120
+    assert "model plugin devhost-tests/gateway 0.0.1" in said.err
+    assert "gateway | asks gpt-4.1 with [secret]" in said.err
+
+
+@pytest.mark.usefixtures("lent_plugins")
+def test_a_script_can_name_the_plugin_and_needs_no_turns(
+    configured: FakeOpenAI, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    script = tmp_path / "script.yaml"
+    script.write_text(
+        json.dumps({"query": '[{"ask": "Hi"}]', "model": {"plugin": str(GATEWAY), "name": "llama3.2"}}),
+        encoding="utf-8",
+    )
+    configured.will(PONG, Turn(text="The plugin answers."))
+    assert main(["run", "--plugin", str(PUPPET), "--script", str(script), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["text"] == "The plugin answers."
+    assert [body["model"] for _, body in configured.requests] == ["gpt-4.1", "llama3.2"]
+
+
+@pytest.mark.usefixtures("lent_plugins")
+@pytest.mark.parametrize(("refusal", "code"), [(None, 0), (rate_limited(), 1)], ids=["answers", "refuses"])
+def test_an_evaluation_asks_one_process_for_all_columns(
+    configured: FakeOpenAI, capsys: pytest.CaptureFixture[str], tmp_path: Path, refusal: Refusal | None, code: int
+) -> None:
+    case = {"name": "asks", "query": json.dumps([{"ask": "Hi"}]), "expect": {"text": {"contains": "Yes"}}}
+    columns = [{"name": name, "model": name} for name in ("gpt-4.1", "llama3.2")]
+    file = tmp_path / "cases.yaml"
+    file.write_text(json.dumps({"columns": columns, "cases": [case]}), encoding="utf-8")
+    configured.will(PONG, Turn(text="Yes"), refusal or Turn(text="Yes"))
+    where = ["--plugin", str(PUPPET), "--examples", str(FIXTURES), "--jobs", "1"]
+    assert main(["eval", str(file), *where, "--model-plugin", str(GATEWAY), "--model", "gpt-4.1"]) == code
+    assert capsys.readouterr().err.count("starting gateway") == 1
