@@ -173,9 +173,9 @@ def words_of(content: object) -> str:
 )
 @takes(CallOptions, PluginModelOptions)
 def model(options: CallOptions, models: PluginModelOptions) -> int:
-    """Call one model of a model plugin, in the folder DIR, and show its answer as it comes.
+    """Call one model of a model plugin, or list its models.
 
-    Without PROMPT, list the models and the credentials.
+    DIR is the plugin's folder. The answer is shown as it comes. Without PROMPT, the models and credentials are listed.
     """
     console = open_console(stderr=options.as_json, color=options.color)
     if options.prompt is None:
