@@ -18,6 +18,8 @@ BEGIN = "<!-- parameters: written by `make docs`, do not edit -->"
 END = "<!-- /parameters -->"
 MAX_LINE = 100
 """Characters of a line of prose; tables and code may be wider."""
+MAX_WORDS = 20
+"""Of a parameter in the table; what a longer help says after its colon is on the parameter's page."""
 MORE = {
     "model": "model-facts",
     "tools": "tool-calls",
@@ -93,6 +95,8 @@ def _row(parameter: Parameter) -> str:
         )
     first, *others = re.split(r"(?<=\.) (?=[A-Z])", parameter["help"]["en_US"])
     when = first if len(first.split()) > 1 else f"{first} {others[0]}"
+    if len(when.split()) > MAX_WORDS:
+        when = when.partition(": ")[0] + "."
     return f"| [`{name}`]({MORE[name]}.md) | {default} | {when} |"
 
 
