@@ -38,7 +38,7 @@ def test_each_node_is_a_row_with_its_values(tmp_path: Path) -> None:
     assert '<dd class="good">finished</dd>' in page
     assert "What is there?" in page
     assert "Two." in page
-    assert "<dt>count</dt>" in page
+    assert '<th scope="row">count</th>' in page
 
 
 def test_retries_errors_and_the_way_on_are_in_the_row(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Cards of the report page: sources with their passages, tools with their parameters, and what the node gave."""
+"""Cards of the report page: sources with their passages, and what the node gave."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from devhost import Host, ScriptedModel
-from devhost.page.calls import OfferedTool, parameter_rows, type_words
 from devhost.page.page import LONGEST_PASSAGE, render_page
 from devhost.protocol.wire import JsonObject
 from devhost.trace.lines import read_trace
@@ -70,39 +69,8 @@ def test_what_a_strategy_without_a_variable_retrieved_are_its_sources(tmp_path: 
 
 
 def test_what_the_node_gave_the_strategy_is_on_the_page(tmp_path: Path) -> None:
-    shown = card(page_of(tmp_path, variable("a", 1)), "Parameters of the node")
+    html = page_of(tmp_path, variable("a", 1))
+    shown = html.partition("<summary>Parameters of the node</summary>")[2].partition("</table>")[0]
     assert '<th scope="row">model</th>' in shown
     assert "scripted-gpt-5" in shown
     assert '<th scope="row">query</th>' not in shown, "the question is the page's heading"
-
-
-def test_the_parameters_of_a_tool_are_rows_of_a_table() -> None:
-    schema = {
-        "type": "object",
-        "properties": {"q": {"type": "string", "description": "Words"}, "n": {"type": ["integer", "null"]}},
-        "required": ["q"],
-    }
-    rows = parameter_rows(OfferedTool("look", "", json.dumps(schema)))
-    assert [(row.name, row.type, row.is_required, row.description) for row in rows] == [
-        ("q", "string", True, "Words"),
-        ("n", "integer or null", False, ""),
-    ]
-
-
-@pytest.mark.parametrize("schema", [None, [], {"properties": []}, {"type": "object"}])
-def test_a_schema_without_properties_has_no_rows(schema: object) -> None:
-    assert parameter_rows(OfferedTool("look", "", json.dumps(schema))) == []
-
-
-@pytest.mark.parametrize(
-    ("schema", "words"),
-    [
-        ({"type": "array", "items": {"type": "integer"}}, "array of integer"),
-        ({"type": "string", "enum": ["a", None]}, 'one of "a", null'),
-        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "string or null"),
-        ({"$ref": "#/x"}, "any"),
-        (True, "any"),
-    ],
-)
-def test_the_words_for_a_type(schema: object, words: str) -> None:
-    assert type_words(schema) == words

@@ -87,7 +87,7 @@ def test_piped_it_is_plain_and_complete() -> None:
         "… ROUND 1  never finished",
         "└── ✗ CALL [b]x[/b]",
         "it broke",
-        '{"k": 1}',
+        "k: 1",
         "[1]",
         "Manual",
         "cited",
@@ -138,7 +138,7 @@ def test_log_entries_are_cut_to_a_line_unless_they_are_asked_for_whole() -> None
     ended = run(outputs=replace(run().outputs, logs=log.roots()))
     cut, whole = (shown(ended=ended, options=ViewOptions(verbose=verbose)) for verbose in (False, True))
     assert (cut.count("e" * 60), cut.count("d" * 60)) == (1, 1)
-    assert "".join(whole.split()).count("e" * 300 + '{"text":"' + "d" * 300 + '"}') == 1
+    assert "".join(whole.split()).count('{"text":"' + "d" * 300 + '"}' + "e" * 300) == 1
 
 
 def test_a_long_error_of_the_node_is_shown_with_its_length() -> None:
@@ -211,6 +211,53 @@ def test_the_tree_shows_values_that_were_not_sent_as_the_model_wrote_them() -> N
     assert "r1" not in text
 
 
+CALLS: dict[str, dict[str, object]] = {
+    "good": {"data": {"arguments": {"n": 1}, "tool_response": "one", "tool_call_id": "a", "request_ids": ["r1"]}},
+    "broken": {"error": "'word'", "data": {"arguments": {"n": 2}, "tool_response": "'word'", "request_ids": ["r2"]}},
+    "refused": {
+        "error": "not run",
+        "data": {
+            "arguments": {"n": "x"},
+            "status": "refused",
+            "tool_response": "tool arguments validation error: parameter 'n' must be a number, got a string",
+        },
+    },
+}
+FAILURE = "KeyError: 'word', tools/search.py:31"
+
+
+@pytest.mark.parametrize(
+    ("names", "lines"),
+    [
+        (("good",), ["✓ CALL good", "  n: 1", "  → one", "finished in 1.23 s"]),
+        (
+            ("good", "broken"),
+            ["✗ CALL broken", "  n: 2", f"  {FAILURE}", "finished in 1.23 s; of 2 tool calls, 1 failed"],
+        ),
+        (
+            ("broken", "refused"),
+            [
+                "✗ CALL refused",
+                "  n: x",
+                "  not run: parameter 'n' must be a number, got a string",
+                "finished without a successful tool call after 1.23 s; of 2 tool calls, 1 failed, 1 refused",
+            ],
+        ),
+    ],
+)
+def test_a_call_that_did_not_work_says_why_once_and_the_end_counts_it(names: tuple[str, ...], lines: list[str]) -> None:
+    log = AgentLog()
+    for name in names:
+        status = "error" if "error" in CALLS[name] else "success"
+        log.add({"id": name, "label": f"CALL {name}", "status": status, **CALLS[name]})
+    sent = sum(name != "refused" for name in names)
+    made = CallsMade({"tool": sent}, failures={"r2": FAILURE} if "broken" in names else {})
+    text = shown(ended=run(outputs=replace(run().outputs, logs=log.roots()), calls=made))
+    for line in lines:
+        assert [each.rstrip() for each in text.splitlines()].count(line) == 1, line
+    assert "validation error" not in text
+
+
 def in_a_chat(ended: Run, *, asks_for_the_log: bool = False) -> str:
     out = io.StringIO()
     chat = ChatView(Console(file=out, width=100, highlight=False), show_log=False)
@@ -267,7 +314,7 @@ def test_after_ctrl_c_the_log_says_what_is_open_and_for_how_long(monkeypatch: py
     assert text.count("… ROUND 1  not finished after 5.0 s") == 1
     assert "✓ CALL draw\n" in text
     assert "… CALL weigh  not finished after 3.0 s" in text
-    assert '{"thing": "x"}' in text
+    assert "thing: x" in text
 
 
 def test_the_plugins_that_start_are_named_until_they_serve() -> None:

@@ -146,7 +146,7 @@ def test_a_row_is_loaded_when_it_is_opened_and_all_of_it_as_plain_text(console: 
     inside = console.get(f"/runs/first/rows/{rows['CALL look']}")
     called = console.client.get(f"/runs/first/rows/{rows['CALL look']}/text")
 
-    assert "Sent to the tool" in inside
+    assert "<h3>Arguments</h3>" in inside
     assert HOSTILE not in inside
     assert "&lt;script&gt;" in inside
     assert "more characters in the trace" in inside

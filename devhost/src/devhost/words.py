@@ -1,5 +1,7 @@
 """Words that many commands and pages share: examples in a help, counts, prices."""
 
+import json
+from collections.abc import Mapping
 from decimal import Decimal
 
 UNWRAPPED = "\b\n"
@@ -14,6 +16,23 @@ def examples(*lines: str) -> str:
 def counted(number: int, noun: str, plural: str = "") -> str:
     """`1 case`, `26 cases`. `plural`: of a noun that does not just get an s."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def in_a_line(value: object) -> str:
+    """A text as it is, values with their names as `name: value, …`, anything else as JSON; each on one line."""
+    match value:
+        case str():
+            return " ".join(value.split())
+        case Mapping():
+            return ", ".join(
+                f"{name}: {in_a_line(each) if isinstance(each, str) else _json(each)}" for name, each in value.items()
+            )
+        case _:
+            return _json(value)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 MOST_DIGITS = 40

@@ -258,7 +258,7 @@ def _tree(row: Row, *, whole: bool, now: float | None) -> Tree:
     tree = Tree(_line(row, whole=whole, now=now), guide_style="dim")
     if row.logs:
         run = None if row.ended is None else row.ended.run
-        tree.add(log_tree(row.logs, {} if run is None else run.calls.sent, whole=whole))
+        tree.add(log_tree(row.logs, None if run is None else run.calls, whole=whole))
     for number, rows in sorted(row.rounds.items()):
         if whole or any(map(_must_be_seen, rows)):
             branch = tree.add(Text(f"round {number}", "bold"))

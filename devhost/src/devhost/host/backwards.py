@@ -26,7 +26,7 @@ from devhost.models.backend import (
     summary,
 )
 from devhost.node.outputs.outputs import Finding, spent
-from devhost.node.outputs.run import CallsMade
+from devhost.node.outputs.run import CallsMade, error_line
 from devhost.plugin.declaration import Manifest, Permission
 from devhost.process.session import Session
 from devhost.protocol import structs
@@ -198,6 +198,8 @@ class Reply:
         self._bridge = Bridge(limits.burst_messages * ANSWER_PLACES_FOR_EACH_OF_A_RUN)
         self._waiting: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         """None: nothing more will be written."""
+        self.error = ""
+        """What the plugin reads in place of the rest of the answer."""
 
     def __enter__(self) -> Self:
         self._timer.start()
@@ -235,6 +237,7 @@ class Reply:
             self._ended = True
             if not self._session.is_left:
                 if error is not None:
+                    self.error = error
                     self._say("error", error)
                 self._say("end")
 
@@ -288,12 +291,15 @@ class BackwardsCalls:
         self._sent: dict[str, JsonObject] = {}
         self._tools_called: dict[str, str] = {}
         self._usages: dict[str, JsonObject] = {}
+        self._replies: dict[str, Reply] = {}
         self._tools = {(tool.provider, tool.name): tool for tool in self.tools}
 
     @property
     def made(self) -> CallsMade:
         """The calls so far."""
-        return CallsMade(dict(self._counts), dict(self._sent), spent(self._usages.values()), dict(self._tools_called))
+        failures = {call: error_line(reply.error) for call, reply in dict(self._replies).items() if reply.error}
+        usage, tools = spent(self._usages.values()), dict(self._tools_called)
+        return CallsMade(dict(self._counts), dict(self._sent), usage, tools, failures)
 
     def answer(self, session: Session, invoked: Invoked) -> None:
         self._counts[invoked.kind] += 1
@@ -305,6 +311,8 @@ class BackwardsCalls:
         permission = session.declaration.manifest.resource.permission
         cut_words = worded(invoked.kind, ApiCallError("broken", CLOSED))
         reply = Reply(session, invoked.request_id, self.limits, cut_words)
+        if invoked.kind == "tool":
+            self._replies[invoked.request_id] = reply
         # A plugin that has gone needs no answer, and its run already knows.
         with contextlib.suppress(PluginLostError), reply:
             try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any, Literal
 
-from devhost.node.outputs.run import plugin_error
+from devhost.node.outputs.run import error_line, plugin_error
 from devhost.node.texts import ThoughtSpans
 from devhost.protocol.wire import JsonObject
 from devhost.trace.runs import Call, TracedRun, WrittenCall, written_calls
@@ -82,7 +82,7 @@ def model_call(call: Call) -> ModelCall:
         finish_reason=call.finish_reason,
         chunks=len(call.pieces),
         first_at=call.pieces[0].at if call.pieces else None,
-        error=call.error,
+        error=error_line(call.error),
     )
 
 
@@ -107,7 +107,7 @@ def tool_call(call: Call) -> ToolCall:
         provider=str(call.request.get("provider") or call.kind),
         arguments=call.arguments or ({} if call.kind == "tool" else call.request),
         results=tuple(_result(piece.data) for piece in call.pieces),
-        error=call.error if raised is None else f"{raised.error_type}: {raised.message}",
+        error=error_line(call.error),
         traceback="" if raised is None else raised.traceback,
     )
 
@@ -256,50 +256,6 @@ def _beginning(prompt: Sequence[Said]) -> tuple[Said, ...]:
     """The messages up to the first one of the user's."""
     first = next((place for place, said in enumerate(prompt) if said.role == "user"), 0)
     return tuple(prompt[: first + 1])
-
-
-# The parameters of an offered tool, as a table says them.
-
-
-@dataclass(frozen=True)
-class ParameterRow:
-    name: str
-    type: str
-    is_required: bool
-    description: str
-
-
-def parameter_rows(tool: OfferedTool) -> list[ParameterRow]:
-    """Empty if the schema, which may come from any plugin, has no properties."""
-    schema = json.loads(tool.schema)
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    if not isinstance(properties, dict):
-        return []
-    required = schema.get("required")
-    needed = required if isinstance(required, list) else []
-    return [_row(name, value, is_required=name in needed) for name, value in properties.items()]
-
-
-def _row(name: str, schema: object, *, is_required: bool) -> ParameterRow:
-    given = schema if isinstance(schema, dict) else {}
-    return ParameterRow(name, type_words(schema), is_required, str(given.get("description") or ""))
-
-
-def type_words(schema: object) -> str:
-    """Such as "string or null", "array of integer", or `one of "a", "b"`; "any" where the schema says none."""
-    match schema:
-        case {"enum": list(options)}:
-            return f"one of {', '.join(json.dumps(option, ensure_ascii=False) for option in options)}"
-        case {"anyOf": list(options)} | {"oneOf": list(options)}:
-            return " or ".join(dict.fromkeys(map(type_words, options)))
-        case {"type": "array", "items": dict(items)}:
-            return f"array of {type_words(items)}"
-        case {"type": list(types)}:
-            return " or ".join(map(str, types))
-        case {"type": str(name)}:
-            return name
-        case _:
-            return "any"
 
 
 # What changed in a prompt since the round before.

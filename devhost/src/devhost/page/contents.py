@@ -17,13 +17,14 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup
 
+from devhost.node.outputs.outputs import REFUSED
 from devhost.node.texts import ThoughtSpans
 from devhost.page.calls import tool_call
 from devhost.protocol.wire import JsonObject
 from devhost.trace.lines import PrintedLine
 from devhost.trace.runs import Call, TracedRun
 from devhost.trace.timeline import Span
-from devhost.words import counted
+from devhost.words import counted, in_a_line
 
 _CITATION = re.compile(r"\[(\d{1,4})\]")
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
@@ -367,6 +368,8 @@ def _is_open(call: Call, at: float) -> bool:
 
 # The words that a page makes of values and rows.
 
+LONGEST_HINT = 200
+"""Characters beside the name of a row."""
 PHONE_LETTERS, PHONE_LINES = 30, 13
 """Of a box with code: letters of a line, and the lines that it shows."""
 
@@ -398,25 +401,18 @@ def hint(span: Span) -> str:
         if call.kind == "llm":
             tokens = [number(call.usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
             return f"{' → '.join(tokens)} tokens" if call.usage else ""
-        return _arguments(tool_call(call).arguments)
-    return _counts(span) if span.children else _arguments(written_values(span))
+        return in_a_line(tool_call(call).arguments)[:LONGEST_HINT]
+    return _counts(span) if span.children else in_a_line(written_values(span) or "")[:LONGEST_HINT]
 
 
 def _counts(group: Span) -> str:
-    """Such as "2 model calls, 1 tool call, 1 failed"."""
+    """Such as "2 model calls, 3 tool calls, 1 failed, 1 refused"."""
     inner = list(every(group.children))
     kinds = [call.kind for span in inner for call in span.calls]
-    failed = sum(span.status == "error" for span in inner)
-    named = ((kinds.count("llm"), "model call"), (kinds.count("tool"), "tool call"))
+    refused = sum(span.data.get("status") == REFUSED for span in inner)
+    failed = sum(span.status == "error" for span in inner) - refused
+    named = ((kinds.count("llm"), "model call"), (kinds.count("tool") + refused, "tool call"))
     calls = [counted(count, name) for count, name in named if count]
-    return ", ".join([*calls, *([f"{failed} failed"] if failed else [])])
-
-
-def _arguments(values: object) -> str:
-    if not isinstance(values, dict):
-        return str(values or "")[:200]
-    return ", ".join(f"{name}: {_in_a_line(value)}" for name, value in values.items())[:200]
-
-
-def _in_a_line(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return ", ".join(
+        [*calls, *(f"{count} {word}" for count, word in ((failed, "failed"), (refused, "refused")) if count)]
+    )

@@ -6,7 +6,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from devhost.errors import TraceError
-from devhost.page.calls import model_call, parameter_rows, tool_call
+from devhost.node.outputs.run import ANSWERED, sent_otherwise
+from devhost.page.calls import model_call, tool_call
 from devhost.page.contents import DEEPEST, Attachments, every, hint, is_long, number, pretty, written, written_values
 from devhost.page.section import shown_run
 from devhost.trace.lines import PrintedLine, Trace
@@ -58,7 +59,7 @@ LONGEST = 20_000
 """Characters of one text; the trace has the rest."""
 LONGEST_HEADING = 1_000
 """Characters of a question; of a longer one, only the beginning is a heading."""
-LONGEST_OPEN = 2_000
+LONGEST_OPEN = 300
 """Characters of a text variable; a longer one, such as a state, is folded."""
 LONGEST_PASSAGE = 240
 """Characters of the passage of a source; a longer one is folded."""
@@ -81,7 +82,7 @@ def page_environment(*folders: Path) -> Environment:
         model_call=model_call,
         tool_call=tool_call,
         written_values=written_values,
-        parameter_rows=parameter_rows,
+        sent_otherwise=sent_otherwise,
         every=every,
         counted=counted,
         DEEPEST=DEEPEST,
@@ -89,6 +90,7 @@ def page_environment(*folders: Path) -> Environment:
         LONGEST_OPEN=LONGEST_OPEN,
         LONGEST_PASSAGE=LONGEST_PASSAGE,
         GENERATOR=GENERATOR,
+        ANSWERED=ANSWERED,
     )
     return environment
 

@@ -64,7 +64,7 @@ class ChatView(View):
         if stopped:
             view.show_how_far()
         elif self._show_log and run.outputs.logs:
-            self._console.print(log_tree(run.outputs.logs, run.calls.sent, whole=self._options.verbose))
+            self._console.print(log_tree(run.outputs.logs, run.calls, whole=self._options.verbose))
         if show_findings and run.findings:
             self._console.print(findings_list(run.findings))
         if run.error is not None and not stopped:
@@ -83,7 +83,7 @@ class ChatView(View):
         if run is None or not run.outputs.logs:
             self.note(NOTHING_YET if run is None else "The last run has no log.")
         else:
-            self._console.print(log_tree(run.outputs.logs, run.calls.sent, whole=self._options.verbose))
+            self._console.print(log_tree(run.outputs.logs, run.calls, whole=self._options.verbose))
 
     def show_sources(self, run: Run | None) -> None:
         sources = None if run is None else run.outputs.variables.get("sources")

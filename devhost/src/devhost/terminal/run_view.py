@@ -82,9 +82,7 @@ class RunView(View):
         outputs = run.outputs
         variables = dict(outputs.variables)
         sources = variables.pop("sources", None)
-        self._section(
-            "log", log_tree(outputs.logs, run.calls.sent, whole=self._options.verbose) if outputs.logs else None
-        )
+        self._section("log", log_tree(outputs.logs, run.calls, whole=self._options.verbose) if outputs.logs else None)
         self._section("sources", sources_table(sources) if isinstance(sources, list) and sources else None)
         self._section("files", files_list(outputs.files) if outputs.files else None, soft_wrap=True)
         if outputs.pending_calls:
@@ -103,9 +101,10 @@ class RunView(View):
             self.note(f"In Dify: all versions today drop retriever resources; this run sent {dropped:,}.")
         if model_note:
             self.note(model_note)
-        ending, seconds = run.ending, run.elapsed_seconds
+        ending, seconds, trouble = run.ending, run.elapsed_seconds, run.tool_calls.trouble
         how = "finished in" if ending.level == "good" else f"{ending} after"
-        self._end(run.error, seconds, Text(f"{how} {seconds:.2f} s", STYLES[ending.level]))
+        of_calls = f"; of {counted(run.tool_calls.count, 'tool call')}, {trouble}" if trouble else ""
+        self._end(run.error, seconds, Text(f"{how} {seconds:.2f} s{of_calls}", STYLES[ending.level]))
 
     def show_how_far(self) -> None:
         """After Ctrl-C: the log until then, with how long its open entries have been open."""

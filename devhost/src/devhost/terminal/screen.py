@@ -16,7 +16,7 @@ from devhost.node.outputs.run import RunError
 from devhost.options import color_option, option, traceback_option
 from devhost.process.session import Stop, Watcher
 from devhost.protocol.wire import JsonObject
-from devhost.terminal.tables import error_line, failure_text, given_file, heading, printable
+from devhost.terminal.tables import failure_text, given_file, heading, printable
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -72,7 +72,9 @@ class Screen(Watcher):
                 self.console.print(Text(f"tool {printable(tool)} failed", "red"))
                 self.console.print(failure_text(RunError(error.kind, error.message, error.traceback), traceback=True))
             else:
-                self.console.print(Text(f"tool {printable(tool)} failed: {error_line(error)}", "red"), soft_wrap=True)
+                self.console.print(
+                    Text(f"tool {printable(tool)} failed: {printable(error.line)}", "red"), soft_wrap=True
+                )
 
     def starting(self, plugins: Sequence[str]) -> None:
         with self._writing:

@@ -1,7 +1,7 @@
 """Parts of a run as objects that rich prints."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from textwrap import indent
@@ -16,9 +16,9 @@ from rich.tree import Tree
 
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.outputs import Finding, LogEntry
-from devhost.node.outputs.run import NodeError, RunError, plugin_error
+from devhost.node.outputs.run import CallsMade, NodeError, RunError, sent_otherwise
 from devhost.protocol.wire import JsonObject
-from devhost.words import counted, price_text
+from devhost.words import counted, in_a_line, price_text
 
 # Texts for a line of a terminal: printable, on one line, cut.
 
@@ -54,7 +54,7 @@ LONGEST_ERROR = 2_000
 
 
 def failure_text(error: RunError, *, traceback: bool) -> RenderableType:
-    lines = [Text(error_line(error), "red")]
+    lines = [Text(printable(error.line), "red")]
     if error.traceback and traceback:
         lines.append(Text(printable(error.traceback.rstrip()), "dim"))
     elif error.traceback:
@@ -62,18 +62,6 @@ def failure_text(error: RunError, *, traceback: bool) -> RenderableType:
     if error.node is not None:
         lines.append(_at_the_node(error, error.node, traceback=traceback))
     return Group(*lines)
-
-
-def error_line(error: RunError) -> str:
-    """The error with its place: `KeyError: 'word', tools/search.py:31`."""
-    place = f", {printable(error.place)}" if error.place else ""
-    return f"{error.kind}: {printable(_sentence(error.message))}{place}"
-
-
-def _sentence(message: str) -> str:
-    """A strategy may pass on the error of a call as it got it, which is JSON within JSON."""
-    found = plugin_error(message)
-    return message if found is None else f"{found.before}{found.error_type}: {found.message}"
 
 
 def _at_the_node(error: RunError, node: NodeError, *, traceback: bool) -> Text:
@@ -96,23 +84,24 @@ def _node_error_text(error: NodeError) -> Text:
 
 # The log of a run as a tree.
 
-FOR_PROGRAMS = frozenset({"request_ids"})
-"""Fields of a log entry that its one line leaves out."""
+COSTS = ("prompt_tokens", "completion_tokens")
+FOR_PROGRAMS = frozenset({"request_ids", "tool_call_id", "status", "error", "finish_reason", *COSTS})
+"""Fields of a log entry that its short form leaves out, or shows otherwise."""
 _MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "start": ("…", "yellow")}
 
 
 def log_tree(
     roots: Sequence[LogEntry],
-    sent: Mapping[str, JsonObject] | None = None,
+    calls: CallsMade | None = None,
     *,
     whole: bool = False,
     open_for: Mapping[str, float] | None = None,
 ) -> RenderableType:
-    """`sent`: by the id of the request, what each tool got; shown where it differs from what the model wrote.
+    """`calls`: what the tools got, shown where it differs from what the model wrote, and why they failed.
 
     `whole`: all that each entry holds; else the beginning, on one line. `open_for`: seconds, by the entry's id.
     """
-    written = partial(_entry, sent=sent or {}, whole=whole, open_for=open_for or {})
+    written = partial(_entry, calls=calls or CallsMade(), whole=whole, open_for=open_for or {})
 
     def branch(entry: LogEntry, tree: Tree) -> Tree:
         for child in entry.children:
@@ -122,40 +111,49 @@ def log_tree(
     return Group(*(branch(root, Tree(written(root), guide_style="dim")) for root in roots))
 
 
-def _entry(entry: LogEntry, *, sent: Mapping[str, JsonObject], whole: bool, open_for: Mapping[str, float]) -> Text:
+def _entry(entry: LogEntry, *, calls: CallsMade, whole: bool, open_for: Mapping[str, float]) -> Text:
     mark, style = _MARKS[entry.status]
     fit: dict[str, Any] = {"overflow": "fold"} if whole else {"overflow": "ellipsis", "no_wrap": True}
     line = Text.assemble((f"{mark} ", style), printable(entry.label), **fit)
     elapsed = entry.metadata.get("elapsed_time")
     if isinstance(elapsed, int | float):
         line.append(f"  {elapsed:.3f} s", "cyan")
+    if not whole and all(isinstance(entry.data.get(name), int) for name in COSTS):
+        line.append(f"  {' → '.join(f'{entry.data[name]:,}' for name in COSTS)} tokens", "dim")
     if entry.status == "start":
         open_ = f"  not finished after {open_for[entry.id]:.1f} s" if entry.id in open_for else "  never finished"
         line.append(open_, "yellow")
-    if entry.error:
-        line.append(f"\n  {printable(entry.error)}", "red")
-    if whole and entry.data:
-        line.append(
-            "\n" + indent(printable(json.dumps(entry.data, ensure_ascii=False, indent=2, default=str)), "  "), "dim"
-        )
-    elif shown := {name: value for name, value in entry.data.items() if name not in FOR_PROGRAMS}:
-        line.append(f"\n  {printable(preview(shown))}", "dim")
-    if changed := _sent_otherwise(entry, sent):
+    for said in _values(entry, whole=whole):
+        line.append(f"\n{indent(printable(said), '  ')}", "dim")
+    written, sent = entry.data.get("arguments", {}), calls.sent.get(_request(entry), {})
+    if isinstance(written, dict) and (changed := sent_otherwise(written, sent)):
         line.append(f"\n  sent: {printable(preview(changed))}", "dim")
+    if reason := calls.failures.get(_request(entry)) or entry.reason:
+        line.append(f"\n{indent(printable(reason), '  ')}", "red")
     return line
 
 
-def _sent_otherwise(entry: LogEntry, sent: Mapping[str, JsonObject]) -> JsonObject:
-    """What the tool got and the model did not write: values of another type, defaults, the panel's values."""
-    ids, written = entry.data.get("request_ids"), entry.data.get("arguments", {})
-    last = ids[-1] if isinstance(ids, list) and ids else None
-    if not isinstance(last, str) or not isinstance(written, dict):
-        return {}
-    return {
-        name: value
-        for name, value in sent.get(last, {}).items()
-        if name not in written or (type(value), value) != (type(written[name]), written[name])
-    }
+def _values(entry: LogEntry, *, whole: bool) -> Iterator[str]:
+    """What an entry holds; in short, nothing of a group, and of a call its arguments and its result."""
+    if whole:
+        if entry.data:
+            yield json.dumps(entry.data, ensure_ascii=False, indent=2, default=str)
+        return
+    shown = {name: value for name, value in entry.data.items() if name not in FOR_PROGRAMS}
+    if isinstance(arguments := shown.pop("arguments", None), dict):
+        result = shown.pop("tool_response", "")
+        shown = {**arguments, **shown}
+        if result and not entry.error:
+            yield from filter(None, (in_a_line(shown), f"→ {in_a_line(result)}"))
+            return
+    if shown and not entry.children:
+        yield in_a_line(shown)
+
+
+def _request(entry: LogEntry) -> str:
+    """The id of its last request on the wire."""
+    ids = entry.data.get("request_ids")
+    return str(ids[-1]) if isinstance(ids, list) and ids else ""
 
 
 # The outputs of a run: sources, files, variables, calls that wait, usage, findings.

@@ -12,7 +12,7 @@ from devhost.errors import InvocationError, WireError
 from devhost.limits import HostLimits
 from devhost.node.messages import ToolFileStore
 from devhost.node.outputs.outputs import NodeOutputs, OutputsFold, spent
-from devhost.node.outputs.run import CallsMade, Run, RunError
+from devhost.node.outputs.run import CallsMade, Run, RunError, error_line
 from devhost.protocol.structs import agent_message
 from devhost.protocol.wire import Invoked, JsonObject, read_session_event
 from devhost.trace.lines import EndLine, MessageLine, PrintedLine, RemarkLine, ServingLine, Trace
@@ -329,6 +329,7 @@ def _calls_made(traced: TracedRun) -> CallsMade:
         {call.id: call.arguments for call in traced.calls if call.kind == "tool"},
         spent(call.usage for call in traced.calls),
         {call.id: str(call.request.get("tool")) for call in traced.calls if call.kind == "tool"},
+        {call.id: error_line(call.error) for call in traced.calls if call.kind == "tool" and call.error},
     )
 
 

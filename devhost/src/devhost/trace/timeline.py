@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from devhost.node.outputs.outputs import DEEPEST, AgentLog, LogEntry
+from devhost.node.outputs.run import error_line
 from devhost.protocol.wire import JsonObject
 from devhost.trace.runs import Arrival, Call, TracedRun, WrittenCall, written_calls
 
 type SpanKind = Literal["model", "tool", "group", "step", "moment"]
-OPEN = "start"
+OPEN, FAILED = "start", "error"
 
 
 @dataclass
@@ -27,6 +28,7 @@ class Span:
     began: float
     ended: float
     error: str = ""
+    """Why it failed, in a line."""
     data: JsonObject = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     children: list["Span"] = field(default_factory=list)
@@ -96,7 +98,7 @@ def _span(entry: LogEntry, times: list[float], finished: float) -> Span:
         status=entry.status,
         began=times[0],
         ended=finished if is_open else times[-1],
-        error=entry.error or "",
+        error=entry.reason,
         data=entry.data,
         is_moment=not is_open and len(times) == 1,
     )
@@ -116,6 +118,8 @@ def _placed(
     """The span of a call: the entry that bears its id, else one of its own."""
     if span := named.get(call.id):
         span.calls.append(call)
+        if span.status == FAILED and call.error:
+            span.error = error_line(call.error)
         return span
     own = _own_span(call, finished)
     asker = of_calls.get(call.parent)
@@ -124,8 +128,8 @@ def _placed(
 
 
 def _own_span(call: Call, finished: float) -> Span:
-    status = OPEN if call.ended is None else "error" if call.error else "success"
-    return Span(call.id, call.name, status, call.began, _end(call, finished), calls=[call])
+    status = OPEN if call.ended is None else FAILED if call.error else "success"
+    return Span(call.id, call.name, status, call.began, _end(call, finished), error_line(call.error), calls=[call])
 
 
 def _siblings(call: Call, roots: list[Span]) -> list[Span]:

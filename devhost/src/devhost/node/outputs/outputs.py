@@ -20,6 +20,8 @@ from devhost.text import describe
 from devhost.words import MOST_DIGITS
 
 NODE_ID = "agent"
+REFUSED = "refused"
+"""What this repository's strategies call a tool call that they did not send, in the data of its entry."""
 OPEN = "start"
 """The status of an entry that has begun and not ended."""
 DEEPEST = 100
@@ -36,6 +38,26 @@ class LogEntry:
     data: JsonObject
     metadata: JsonObject
     children: list["LogEntry"] = field(default_factory=list)
+
+    @property
+    def every(self) -> Iterator["LogEntry"]:
+        """It, and those below it."""
+        yield self
+        for child in self.children:
+            yield from child.every
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether it is a tool call that the strategy did not send."""
+        return self.data.get("status") == REFUSED
+
+    @property
+    def reason(self) -> str:
+        """Why it failed; of a refused call with what the model read of it."""
+        told = self.data.get("tool_response")
+        if not self.error or not self.is_refused or not isinstance(told, str):
+            return self.error or ""
+        return f"{self.error}: {re.sub(r'^tool [a-z ]+ error: ', '', told)}"
 
     def stored(self) -> JsonObject:
         """The entry as in `outputs.json`."""

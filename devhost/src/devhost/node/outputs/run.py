@@ -62,6 +62,12 @@ def plugin_error(text: str) -> PluginError | None:
         return None
 
 
+def error_line(text: str) -> str:
+    """Of what a call failed with: `KeyError: 'word', tools/search.py:31`, or the text that no plugin raised."""
+    found = plugin_error(text)
+    return text if found is None else RunError(found.error_type, found.message, found.traceback).line
+
+
 def node_error(line: str) -> NodeError:
     """For a line that is an error, or that the node cannot read as a message."""
     try:
@@ -121,6 +127,13 @@ class RunError:
         own = [(file, line) for file, line in frames if not re.search(r"/(site-packages|lib/python[\d.]+)/|^<", file)]
         return "" if not own else f"{'/'.join(PurePath(own[-1][0]).parts[-2:])}:{own[-1][1]}"
 
+    @property
+    def line(self) -> str:
+        """`KeyError: 'word', tools/search.py:31`."""
+        found = plugin_error(self.message)  # a strategy may pass on the error of a call as it got it
+        message = self.message if found is None else f"{found.before}{found.error_type}: {found.message}"
+        return f"{self.kind}: {message}{f', {self.place}' if self.place else ''}"
+
     @classmethod
     def of(cls, failure: RunFailure) -> Self:
         match failure:
@@ -148,6 +161,17 @@ class CallsMade:
     """The usage that the answers of models brought, summed."""
     tools: Mapping[str, str] = field(default_factory=dict)
     """By the id of the request, the name of each tool that was called, in the order of the calls."""
+    failures: Mapping[str, str] = field(default_factory=dict)
+    """By the id of the request, why a call of a tool failed, in a line."""
+
+
+def sent_otherwise(written: JsonObject, sent: JsonObject) -> JsonObject:
+    """What a tool got and the model did not write: values of another type, defaults, the panel's values."""
+    return {
+        name: value
+        for name, value in sent.items()
+        if name not in written or (type(value), value) != (type(written[name]), written[name])
+    }
 
 
 @dataclass(frozen=True)
@@ -161,6 +185,28 @@ class Ending:
 
     def __str__(self) -> str:
         return f"{self.words} ({self.stop_reason})" if self.stop_reason not in ("", ANSWERED) else self.words
+
+
+@dataclass(frozen=True)
+class ToolCalls:
+    """How the tool calls of a run ended."""
+
+    sent: int
+    failed: int
+    """Of those that were sent."""
+    refused: int
+    """Those that the strategy did not send, as its log says."""
+
+    @property
+    def count(self) -> int:
+        return self.sent + self.refused
+
+    @property
+    def trouble(self) -> str:
+        """Such as "1 failed, 2 refused"; empty if all went well."""
+        return ", ".join(
+            f"{count} {word}" for count, word in ((self.failed, "failed"), (self.refused, "refused")) if count
+        )
 
 
 @dataclass(frozen=True)
@@ -185,6 +231,11 @@ class Run:
         return self.calls.counts
 
     @property
+    def tool_calls(self) -> ToolCalls:
+        refused = sum(entry.is_refused for root in self.outputs.logs for entry in root.every)
+        return ToolCalls(self.asked.get("tool", 0), len(self.calls.failures), refused)
+
+    @property
     def usage(self) -> Any:  # noqa: ANN401 - a plugin's variable of this name replaces the node's
         """What the run cost: as the node reports it; of a failed run, whose report Dify loses, what `calls` spent."""
         return self.calls.spent if self.error and self.calls.spent["total_tokens"] else self.outputs.usage
@@ -197,6 +248,9 @@ class Run:
         if self.error is not None:
             return Ending("failed", "bad")
         if code in ("", ANSWERED):
+            calls = self.tool_calls
+            if calls.count and calls.failed + calls.refused == calls.count:
+                return Ending("finished without a successful tool call", "limited", code)
             return Ending("finished", "good", code)
         return Ending(STOPPED.get(code, "ended early"), "limited", code)
 
