@@ -15,8 +15,9 @@ def test_the_commands_of_a_page_can_run(page: Path) -> None:
 
 
 def test_what_the_pages_leave_in_the_root_is_ignored() -> None:
-    """By git, and by the packager of the plugin."""
-    assert {left for page in PAGES for left in packed_or_known(page.read_text(encoding="utf-8"))} == set()
+    """By git, and by the packager of the plugin. The reader of one page works in a folder of their own."""
+    pages = [page for page in PAGES if page.name != "your-own-agent.md"]
+    assert {left for page in pages for left in packed_or_known(page.read_text(encoding="utf-8"))} == set()
 
 
 def test_what_a_page_leaves_is_found() -> None:
