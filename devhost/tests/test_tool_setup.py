@@ -12,7 +12,7 @@ from devhost.plugin.credentials import filled_credentials
 from devhost.plugin.declaration import CredentialField, Parameter
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import read_tool_setups
-from devhost.tools.setup import ToolSetup, own_python
+from devhost.tools.setup import ToolSetup
 from support.charts import API_KEY, charts
 from support.plugins import CHARTS, TOOLBOX
 
@@ -154,15 +154,6 @@ def test_the_error_for_yaml_that_dify_would_not_load_names_file_and_key(tmp_path
         DeclarationError, match=r"draw_chart.yaml: parameters\[0\].type: Input should be 'string'.*human_"
     ):
         ToolSetup.read(directory)
-
-
-def test_the_plugins_own_python_is_used(tmp_path: Path) -> None:
-    assert own_python(CHARTS) is None
-    directory = copied(tmp_path)
-    python = directory / ".venv" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    python.touch()
-    assert own_python(directory) == python
 
 
 # --- credentials -----------------------------------------------------------------------------------------------------

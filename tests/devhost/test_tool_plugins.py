@@ -9,10 +9,10 @@ import pytest
 
 from devhost import Host, Run, ScriptedModel
 from devhost.cli.commands import main
-from devhost.errors import PluginStartError, SetupError
+from devhost.errors import SetupError
 from devhost.process.session import Side, Watcher
 from devhost.protocol.wire import JsonObject
-from devhost.tools.setup import OF_NOTHING, ToolSetup, how_to_install
+from devhost.tools.setup import ToolSetup
 from support.charts import API_KEY, charts
 from support.lending import Lender
 from support.plugins import CHARTS, PUPPET, TOOLBOX
@@ -97,42 +97,6 @@ def test_a_dynamic_select_takes_only_what_the_plugin_offers() -> None:
         Host.start(PUPPET, tools=[charts("draw_chart.palette=prairie")]),
     ):
         pass
-
-
-def test_a_missing_package_is_explained_by_what_the_plugin_ships(tmp_path: Path) -> None:
-    directory = tmp_path / "charts"
-    shutil.copytree(CHARTS, directory)
-    (directory / "main.py").write_text("import no_such_package_anywhere\n")
-    (directory / "pyproject.toml").write_text('[project]\nname = "charts"\nversion = "1"\n')
-    setup = ToolSetup.read(directory, credentials={"charts": {"api_key": API_KEY}})
-    with (
-        pytest.raises(PluginStartError, match=r"into a \.venv in its directory: uv sync$"),
-        Host.start(PUPPET, tools=[setup]),
-    ):
-        pass
-
-
-@pytest.mark.parametrize(
-    ("project", "requirements", "command"),
-    [
-        (None, True, "python -m venv .venv && .venv/bin/pip install -r requirements.txt"),
-        ("[tool.ruff]\n", True, "python -m venv .venv && .venv/bin/pip install -r requirements.txt"),
-        ("[project]\n", True, "uv sync"),
-        ("[proj", False, "uv sync"),
-        (None, False, OF_NOTHING),
-    ],
-)
-def test_how_a_plugins_packages_are_installed(
-    tmp_path: Path,
-    project: str | None,
-    requirements: bool,  # noqa: FBT001 - a table
-    command: str,
-) -> None:
-    if project is not None:
-        (tmp_path / "pyproject.toml").write_text(project)
-    if requirements:
-        (tmp_path / "requirements.txt").touch()
-    assert how_to_install(tmp_path) == command
 
 
 def test_a_tool_without_credentials_is_called_as_from_dify(lender: Lender) -> None:

@@ -95,7 +95,13 @@ class FlowSetup:
         storage = options.storage_beside(trace_file)
         with (
             run_folder("flow", trace_file) as files,
-            start(limits=options.limits, files=files, watcher=watcher, storage=storage) as host,
+            start(
+                limits=options.limits,
+                files=files,
+                watcher=watcher,
+                storage=storage,
+                installs=not options.uninstalled,
+            ) as host,
         ):
             if trace_file is not None and trace_file.is_file():
                 host.server.copies = files / SENT

@@ -61,6 +61,11 @@ def credential_option(words: str = CREDENTIAL) -> Any:  # noqa: ANN401 - a field
     return option("--credential", metavar="PROVIDER.KEY=VALUE", multiple=True, help=words, hidden=True)
 
 
+def uninstalled_option() -> Any:  # noqa: ANN401 - a field
+    words = "Make no .venv in the folder of a plugin that needs packages which devhost's Python lacks."
+    return option("--no-install", is_flag=True, help=words)
+
+
 def set_option(words: str) -> Any:  # noqa: ANN401 - a field
     return option("--set", metavar="TOOL.PARAM=VALUE", multiple=True, help=words, hidden=True)
 
@@ -255,6 +260,7 @@ class HostOptions:
         type=FILE,
         help=f"Where plugins keep what they store; by default {STORAGE} beside the trace, else until the end.",
     )
+    uninstalled: bool = uninstalled_option()
     strict: bool = option("--strict", is_flag=True, help="Exit with 1 if the run breaks a rule of Dify.")
 
     def storage_beside(self, trace_file: Path | None) -> PluginStorage:
@@ -285,6 +291,7 @@ def started_host(
             servers=scenario.servers,
             files=files,
             limits=options.limits,
+            installs=not options.uninstalled,
             transport=options.transport,
             watcher=watcher,
             storage=storage,

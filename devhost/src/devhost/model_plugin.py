@@ -17,13 +17,14 @@ from devhost.models.usage import CountsSpending, TokenCounts
 from devhost.node.outputs.run import RunError
 from devhost.plugin.credentials import environment_name, filled_credentials, refuse_unknown
 from devhost.plugin.declaration import LanguageModel, ModelCredential, PluginDeclaration
+from devhost.process.environment import start_in_own_python
 from devhost.process.plugin_process import PluginProcess, StartOptions
 from devhost.process.session import Watcher
 from devhost.protocol import structs
 from devhost.protocol.failures import plugin_failure
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets
-from devhost.tools.setup import ask_about_credentials, ask_plugin, refuse, start_in_own_python
+from devhost.tools.setup import ask_about_credentials, ask_plugin, refuse
 
 OPTION = "--model-credential "
 
@@ -244,6 +245,9 @@ class PluginModel(CountsSpending):
 
 # The model plugins of a command.
 
+UNINSTALLED = "uninstalled"
+"""The command's parameter that is --no-install."""
+
 
 class ModelPlugins:
     """Those that the command has started; they end with it. Thread-safe."""
@@ -251,8 +255,10 @@ class ModelPlugins:
     def __init__(self) -> None:
         self._started: dict[Path, ModelPlugin] = {}
         self._starting = threading.Lock()
+        self._installs = False
         if (context := click.get_current_context(silent=True)) is not None:
             context.call_on_close(self.end)
+            self._installs = not context.params.get(UNINSTALLED)
 
     def start(
         self,
@@ -269,7 +275,11 @@ class ModelPlugins:
                 names = {key: environment_name(provider.provider, key) for key in provider.every_credential}
                 taken = {key: environment.pop(name) for key, name in names.items() if name in environment}
                 plugin = ModelPlugin(
-                    directory, {**taken, **credentials}, validated=validated, ask_for=_asker(provider.provider)
+                    directory,
+                    {**taken, **credentials},
+                    validated=validated,
+                    ask_for=_asker(provider.provider),
+                    installs=self._installs,
                 )
                 plugin.tell(_Start())
                 self._started[directory] = plugin
@@ -290,6 +300,10 @@ class _Start(Watcher):
     def starting(self, plugins: Sequence[str]) -> None:
         if plugins:
             click.echo(f"starting {', '.join(plugins)} …", err=True)
+
+    def printed(self, plugin: str, text: str, *, exact: bool) -> None:
+        del exact
+        click.echo(f"{plugin} | {text}", err=True)
 
 
 def _asker(provider: str) -> AskFor | None:

@@ -8,7 +8,6 @@ import io
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 import zipfile
@@ -21,13 +20,14 @@ from pathlib import Path, PurePosixPath
 import click
 from rich.text import Text
 
-from devhost.errors import PackageError, PluginStartError
+from devhost.errors import PackageError
 from devhost.limits import HostLimits
 from devhost.options import FILE, color_option, option, takes
 from devhost.overview import accept_option, check_lines, plugin_argument
 from devhost.plugin.check import check_plugin
-from devhost.plugin.contents import MAX_BYTES, MAX_FILES, REQUIREMENTS, Contents, requirement_lines
+from devhost.plugin.contents import MAX_BYTES, MAX_FILES, Contents
 from devhost.plugin.declaration import MANIFEST, PluginDeclaration, nearest_plugin
+from devhost.process.environment import make_environment
 from devhost.process.plugin_process import PluginProcess
 from devhost.terminal.screen import open_console
 from devhost.terminal.tables import printable
@@ -140,7 +140,6 @@ def _refuse(file: Path, entries: list[zipfile.ZipInfo]) -> None:
 # The environment is new and has only the package's dependencies; the plugin is run as by Dify's serverless runtime,
 # as the marketplace's pre-check does.
 
-LAST_LINES = 15
 MARKETPLACE = HostLimits(launch_seconds=20)
 """How long the marketplace's pre-check waits."""
 
@@ -155,19 +154,12 @@ class Installed:
 
 def try_install(package: bytes, limits: HostLimits | None = None) -> Installed:
     with tempfile.TemporaryDirectory(prefix="devhost-install-") as home:
-        file, plugin, environment = (Path(home) / name for name in ("plugin.difypkg", "plugin", "environment"))
+        file, plugin = Path(home) / "plugin.difypkg", Path(home) / "plugin"
         file.write_bytes(package)
         unpack(file, plugin)
-        requirements = Path(home) / REQUIREMENTS
-        requirements.write_text("\n".join(requirement_lines(Contents.of(plugin))), encoding="utf-8")
-        begun = time.monotonic()
-        python = environment / "bin" / "python"
-        _call("an environment cannot be made", [sys.executable, "-m", "venv", str(environment)])
-        options = ["--quiet", "--disable-pip-version-check", "--no-input"]
-        install = [str(python), "-m", "pip", "install", *options, "-r", str(requirements)]
-        _call("its dependencies cannot be installed", install)
-        installed = time.monotonic()
-        return Installed(installed - begun, serve(plugin, python, limits or HostLimits()))
+        began = time.monotonic()
+        python = make_environment(plugin)
+        return Installed(time.monotonic() - began, serve(plugin, python, limits or HostLimits()))
 
 
 def serve(plugin: Path, python: Path, limits: HostLimits) -> float:
@@ -175,13 +167,6 @@ def serve(plugin: Path, python: Path, limits: HostLimits) -> float:
     begun = time.monotonic()
     with PluginProcess.start(plugin, transport="http", python=str(python), limits=limits):
         return time.monotonic() - begun
-
-
-def _call(failure: str, command: list[str]) -> None:
-    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode:
-        words = "\n".join(done.stdout.strip().splitlines()[-LAST_LINES:])
-        raise PluginStartError(f"the package cannot be installed: {failure}\n{words}")
 
 
 # `devhost package`: a plugin as the file that Dify installs.

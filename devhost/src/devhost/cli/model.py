@@ -14,7 +14,7 @@ from rich.text import Text
 
 from devhost.errors import ParameterError
 from devhost.files import LocalFile
-from devhost.hosting import PluginModelOptions
+from devhost.hosting import PluginModelOptions, uninstalled_option
 from devhost.limits import HostLimits
 from devhost.model_plugin import PluginModel, PluginModelError
 from devhost.models.backend import (
@@ -51,6 +51,7 @@ class CallOptions:
         multiple=True,
         help="A tool that the model may call, with name, description and parameters, a JSON Schema. Repeatable.",
     )
+    uninstalled: bool = uninstalled_option()
     blocking: bool = option("--blocking", is_flag=True, help="Ask for the whole answer at once, not for a stream.")
     as_json: bool = json_option()
     color: bool = color_option()

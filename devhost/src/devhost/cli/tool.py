@@ -1,7 +1,6 @@
 """`devhost tool`: calls one tool of a tool plugin, or lists what there is."""
 
 import os
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -154,7 +153,7 @@ def _called(  # noqa: PLR0913 - what a call is made of
         plugin = start_tool_plugin(
             asked.setup,
             limits=options.limits,
-            python=sys.executable,
+            installs=not options.uninstalled,
             watcher=Watchers(collected, view.screen, watcher),
             secrets=Secrets(asked.setup.secrets),
             transport=options.transport,

@@ -21,6 +21,7 @@ from devhost.node.outputs.outputs import Finding, OutputsFold
 from devhost.node.outputs.run import Run, RunError
 from devhost.node.parameters import Constant, NodeVariables, Picked, Setting, node_parameters, read_setting, resolved
 from devhost.plugin.declaration import PluginDeclaration, Strategy, StrategyProvider
+from devhost.process.environment import start_in_own_python
 from devhost.process.plugin_process import PluginProcess, StartOptions
 from devhost.process.session import Session, Stop, Watcher
 from devhost.process.transports.transport import TransportName
@@ -28,7 +29,7 @@ from devhost.protocol.failures import ApiFault
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets
 from devhost.tools.mcp import McpServer, connected, secrets_of
-from devhost.tools.setup import ToolSetup, start_in_own_python, start_tool_plugin
+from devhost.tools.setup import ToolSetup, start_tool_plugin
 from devhost.tools.tool import Tool, plugin_tools
 
 
@@ -173,6 +174,8 @@ class HostSettings(TypedDict, total=False):
     files: Path | None
     """Where the files of runs are kept; by default in a folder that is removed with the host."""
     python: str
+    installs: bool
+    """Whether a .venv is made for a plugin that needs packages and has none; by default it is not."""
     transport: TransportName
     watcher: Watcher | None
     storage: PluginStorage | None
@@ -207,6 +210,7 @@ class ToolHost:
             "limits": self.limits,
             "watcher": self._watcher,
             "python": options.get("python", sys.executable),
+            "installs": options.get("installs", False),
             "transport": options.get("transport", "stdio"),
             "secrets": self.secrets,
         }

@@ -13,7 +13,6 @@ from devhost.errors import DeclarationError, ParameterError
 from devhost.plugin.contents import (
     Contents,
     compile_problems,
-    dependency_problems,
     entrypoint_problems,
     forbidden_problems,
     ignore_problems,
@@ -24,6 +23,7 @@ from devhost.plugin.contents import (
     size_problems,
 )
 from devhost.plugin.declaration import MANIFEST, as_sent, plugin_in
+from devhost.plugin.dependencies import dependency_problems
 from devhost.plugin.problems import Level, Problem, rule_of
 from devhost.plugin.rules import LOST, faults, marketplace_problems
 from devhost.text import load_yaml, place_of

@@ -128,6 +128,8 @@ class StartOptions(TypedDict, total=False):
     transport: TransportName
     limits: HostLimits
     python: str
+    installs: bool
+    """Whether a .venv is made for a plugin that lacks one; see `devhost.process.environment`."""
     watcher: Watcher
     secrets: Secrets
     """Are hidden in what the plugin prints."""

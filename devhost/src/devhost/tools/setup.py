@@ -1,49 +1,20 @@
-"""A tool plugin made ready for an agent: environment, credentials, the values in its panel."""
+"""A tool plugin made ready for an agent: credentials, the values in its panel."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self, Unpack
 
-from devhost.errors import ParameterError, PluginStartError, RunFailure, SetupError, about
+from devhost.errors import ParameterError, RunFailure, SetupError, about
 from devhost.plugin.casting import guesses
 from devhost.plugin.credentials import filled_credentials, invalid_defaults
 from devhost.plugin.declaration import PluginDeclaration, Tool, ToolProvider
+from devhost.process.environment import start_in_own_python
 from devhost.process.plugin_process import PluginProcess, StartOptions
 from devhost.process.session import Session
 from devhost.protocol.wire import Invoked, JsonObject
-from devhost.text import Secrets, read_file
+from devhost.text import Secrets
 from devhost.tools.entity import declared_entity, tool_entity, typed_values, why_left_out
-
-OF_REQUIREMENTS = "python -m venv .venv && .venv/bin/pip install -r requirements.txt"
-OF_PROJECT = "uv sync"
-OF_NOTHING = "python -m venv .venv && .venv/bin/pip install dify_plugin (it ships no list of what else it needs)"
-
-
-def own_python(directory: Path) -> Path | None:
-    """Absolute, because the plugin is started in its directory; a link is kept, because it names the environment."""
-    python = directory.absolute() / ".venv" / "bin" / "python"
-    return python if python.is_file() else None
-
-
-def how_to_install(directory: Path) -> str:
-    """By what the plugin ships; as in Dify, pyproject.toml counts more than requirements.txt."""
-    if _is_project(directory / "pyproject.toml"):
-        return OF_PROJECT
-    return OF_REQUIREMENTS if (directory / "requirements.txt").is_file() else OF_NOTHING
-
-
-def _is_project(file: Path) -> bool:
-    """Not a file that only holds settings of tools: `uv` refuses one without a project."""
-    import tomllib  # noqa: PLC0415 - slow to import, and only a plugin that lacks a module needs it
-
-    try:
-        return "project" in tomllib.loads(read_file(file).decode())
-    except FileNotFoundError:
-        return False
-    except (OSError, ValueError):  # uv will say what is wrong with it
-        return True
-
 
 type Texts = Mapping[str, Mapping[str, str]]
 """By provider or tool, then by key."""
@@ -160,22 +131,6 @@ class ToolSetup:
             for parameter in offered.declared.parameters
             if parameter.type == "secret-input" and parameter.name in offered.fixed
         ]
-
-
-def start_in_own_python(plugin: PluginDeclaration, **options: Unpack[StartOptions]) -> PluginProcess:
-    """`PluginProcess.start` in the Python of the plugin's own .venv, or else in the one of the options."""
-    own = own_python(plugin.directory)
-    if own is not None:
-        options["python"] = str(own)
-    try:
-        return PluginProcess.start(plugin, **options)
-    except PluginStartError as error:
-        if own is None and "ModuleNotFoundError" in str(error):
-            raise PluginStartError(
-                f"{error}\nIt ran in devhost's Python. Install the packages that it needs "
-                f"into a .venv in its directory: {how_to_install(plugin.directory)}"
-            ) from error
-        raise
 
 
 def start_tool_plugin(setup: ToolSetup, **options: Unpack[StartOptions]) -> PluginProcess:

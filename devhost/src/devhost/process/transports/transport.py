@@ -155,7 +155,7 @@ class PluginProgram:
             self.process = subprocess.Popen(
                 [self._python, "-c", STARTER, self._entrypoint],
                 cwd=self.directory,
-                env={**_inherited_environment(), "PYTHONUTF8": "1", **environment},  # as in Dify's containers
+                env={**inherited_environment(), "PYTHONUTF8": "1", **environment},  # as in Dify's containers
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -247,7 +247,7 @@ class PluginProgram:
         read_lines(stderr, keep, self.lived)
 
 
-def _inherited_environment() -> Mapping[str, str]:
+def inherited_environment() -> Mapping[str, str]:
     """Without the key and URL of devhost's own model (a URL may contain a password): in Dify no plugin sees them.
 
     Without PYTHONPATH: in Dify a plugin finds its own modules and the installed ones, and no others.

@@ -1,0 +1,203 @@
+"""The Python that runs a plugin: that of its own .venv, which is made if it has none, or else devhost's."""
+
+import fcntl
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Unpack
+
+from devhost.errors import PluginStartError
+from devhost.plugin.declaration import PluginDeclaration
+from devhost.process.plugin_process import PluginProcess, StartOptions
+from devhost.process.session import Stop, Watcher
+from devhost.process.transports.transport import inherited_environment
+from devhost.text import read_file
+
+ENVIRONMENT, LOCK = ".venv", "uv.lock"
+UNFINISHED = "devhost-unfinished"
+"""A file in an environment that is being made: one that has it does not count."""
+LAST_LINES = 15
+"""Of what the installation printed, for its error."""
+
+OF_REQUIREMENTS = "python -m venv .venv && .venv/bin/pip install -r requirements.txt"
+OF_PROJECT = "uv sync"
+OF_NOTHING = "python -m venv .venv && .venv/bin/pip install dify_plugin (it ships no list of what else it needs)"
+
+
+def own_python(directory: Path) -> Path | None:
+    """Absolute, because the plugin is started in its directory; a link is kept, because it names the environment."""
+    environment = directory.absolute() / ENVIRONMENT
+    python = environment / "bin" / "python"
+    return python if python.is_file() and not (environment / UNFINISHED).exists() else None
+
+
+def by_hand(directory: Path) -> str:
+    """How a person makes it, by what the plugin ships."""
+    from devhost.plugin.dependencies import PYPROJECT, REQUIREMENTS, requirements_file  # noqa: PLC0415 - slow to import
+
+    how = {PYPROJECT: OF_PROJECT, REQUIREMENTS: OF_REQUIREMENTS}.get(requirements_file(directory), OF_NOTHING)
+    return f"cd {shlex.quote(str(directory))} && {how}"
+
+
+def start_in_own_python(plugin: PluginDeclaration, **options: Unpack[StartOptions]) -> PluginProcess:
+    """`PluginProcess.start` in the Python of the plugin's own environment, or else in the one of the options.
+
+    With `installs` an environment is made for a plugin that needs what is not installed beside devhost.
+    """
+    directory, watcher = plugin.directory, options.get("watcher", Watcher())
+
+    def told(sentence: str) -> None:
+        watcher.printed(plugin.manifest.name, sentence, exact=False)
+
+    own = own_python(directory)
+    if own is None and options.get("python", sys.executable) == sys.executable and (missing := _missing(directory)):
+        if options.get("installs"):
+            told(f"needs {missing}: making {directory / ENVIRONMENT} with {'uv' if shutil.which('uv') else 'pip'} …")
+            began = time.monotonic()
+            try:
+                own = make_environment(directory, options.get("stop"))
+            except PluginStartError as error:
+                also = f"To make it by hand: {by_hand(directory)}\nTo run the plugin without it: --no-install"
+                raise PluginStartError(f"{error}\n{also}") from error
+            told(f"made {directory / ENVIRONMENT} in {time.monotonic() - began:.1f} s")
+        else:
+            told(f"runs in devhost's Python, which lacks {missing}. To make its own .venv: {by_hand(directory)}")
+    if own is not None:
+        options["python"] = str(own)
+    try:
+        return PluginProcess.start(plugin, **options)
+    except PluginStartError as error:
+        if "ModuleNotFoundError" in str(error):
+            where = "devhost's Python" if own is None else "its own .venv"
+            raise PluginStartError(
+                f"{error}\nIt ran in {where}. To install what it needs: {by_hand(directory)}"
+            ) from error
+        raise
+
+
+def _missing(directory: Path) -> str:
+    from devhost.plugin.dependencies import missing  # noqa: PLC0415 - as above
+
+    try:
+        return ", ".join(missing(directory))
+    except (OSError, ValueError) as error:
+        return f"what its list of packages says, which cannot be read: {error}"
+
+
+def make_environment(directory: Path, stop: Stop | None = None) -> Path:
+    """Its Python. A failure leaves nothing behind; a second devhost waits until the first one has made it."""
+    environment = directory.absolute() / ENVIRONMENT
+    with _alone(directory):
+        if (own := own_python(directory)) is not None:
+            return own
+        if environment.exists() and not (environment / UNFINISHED).exists():
+            raise PluginStartError(f"{environment} has no Python: remove it, or make it: {by_hand(directory)}")
+        try:
+            shutil.rmtree(environment, ignore_errors=True)
+            environment.mkdir()
+            (environment / UNFINISHED).touch()
+            (environment / ".gitignore").write_text("*\n", encoding="utf-8")
+            for command in commands(directory, shutil.which("uv")):
+                _run(command, directory, stop or Stop())
+            (environment / UNFINISHED).unlink()
+        except BaseException as error:
+            shutil.rmtree(environment, ignore_errors=True)
+            if isinstance(error, OSError | ValueError):
+                raise PluginStartError(f"{environment} cannot be made: {error}") from error
+            raise
+        return environment / "bin" / "python"
+
+
+def commands(directory: Path, uv: str | None) -> Iterator[list[str]]:
+    """They are run in the plugin's folder, one after the other. OSError or ValueError for a list that is not valid."""
+    from devhost.plugin.dependencies import REQUIREMENTS, requirements, requirements_file  # noqa: PLC0415 - as above
+
+    python, lock = f"{ENVIRONMENT}/bin/python", directory / LOCK
+    if uv is None:
+        yield [sys.executable, "-m", "venv", ENVIRONMENT]
+        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+    else:
+        yield [uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable, ENVIRONMENT]
+        install = [uv, "pip", "install", "--quiet", "--python", python]
+    if uv is not None and lock.is_file():
+        yield [uv, "sync", "--quiet", "--frozen", "--no-dev", "--no-install-project"]
+        return
+    if lock.is_file():
+        pins = directory / ENVIRONMENT / "pins.txt"
+        pins.write_text(_pins(lock), encoding="utf-8")
+        install += ["-c", f"{ENVIRONMENT}/{pins.name}"]
+    if requirements_file(directory) == REQUIREMENTS:
+        yield [*install, "-r", REQUIREMENTS]
+    elif listed := requirements(directory):
+        yield [*install, *listed]
+
+
+def _pins(lock: Path) -> str:
+    """The versions that uv has chosen, for pip; without a package that has several, by platform."""
+    listed = tomllib.loads(read_file(lock).decode()).get("package", ())
+    times = Counter(package["name"] for package in listed)
+    pinned = [each for each in listed if "registry" in each.get("source", ()) and times[each["name"]] == 1]
+    return "".join(f"{package['name']}=={package['version']}\n" for package in pinned)
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """One at a time; the lock is of the folder itself, and ends with its process."""
+    folder = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        fcntl.flock(folder, fcntl.LOCK_UN)  # gevent's os.close may wait
+        os.close(folder)
+
+
+@dataclass(frozen=True)
+class _Installation:
+    """With all processes that it starts: they are a group."""
+
+    process: subprocess.Popen[str]
+
+    def stop(self) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+
+
+def _run(command: list[str], directory: Path, stop: Stop) -> None:
+    environment: Mapping[str, str] = {
+        **inherited_environment(),
+        "UV_PROJECT_ENVIRONMENT": str(directory.absolute() / ENVIRONMENT),
+    }
+    with subprocess.Popen(
+        command,
+        cwd=directory,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        process_group=0,
+    ) as process:
+        installation = _Installation(process)
+        try:
+            stop.ends(installation)
+            printed, _ = process.communicate()
+        except BaseException:
+            installation.stop()
+            raise
+    if process.returncode:
+        words = "\n".join(printed.strip().splitlines()[-LAST_LINES:])
+        raise PluginStartError(
+            f"{directory.absolute() / ENVIRONMENT} cannot be made: {' '.join(command[:4])} … failed\n{words}"
+        )
