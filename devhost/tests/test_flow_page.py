@@ -53,7 +53,7 @@ def test_retries_errors_and_the_way_on_are_in_the_row(tmp_path: Path) -> None:
     assert "slow down" in page
     assert "no such key" in page
     assert "The flow went on: <b>error branch</b>" in page
-    assert "finished, after an error" in page
+    assert "finished with an error" in page
 
 
 def test_rounds_stand_below_their_container(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -30,7 +31,7 @@ from devhost.node.outputs.run import Run, RunError
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.screen import ViewOptions
 from devhost.text import Secrets
-from devhost.trace.flow import UNTIMED, FlowLine
+from devhost.trace.flow import UNTIMED, FlowLine, FlowStatus
 from devhost.trace.lines import read_trace
 from support.tracing import tracing
 
@@ -113,6 +114,22 @@ def test_the_answer_streams_and_the_nodes_follow_in_the_order_in_which_they_ran(
         "finished in",
     ):
         assert fact in shown
+
+
+@pytest.mark.parametrize(
+    ("reason", "status", "end"),
+    [
+        ("answered", "succeeded", "finished in"),
+        ("approval_required", "succeeded", "waits for the user's approval (approval_required) after"),
+        ("approval_required", "failed", "failed after"),
+        ("answered", "paused", "waits for an answer after"),
+    ],
+)
+def test_a_turn_that_waits_has_not_finished(reason: str, status: FlowStatus, end: str) -> None:
+    run = strategy_run()
+    run = replace(run, outputs=replace(run.outputs, variables={"stop_reason": reason}))
+    shown = told([*ran("2", AGENT, run=run), FlowEnded(status, {"answer": "May I?"})]).shown
+    assert re.fullmatch(rf"{re.escape(end)} \d+\.\d\d s", shown.splitlines()[-1].rstrip())
 
 
 def test_a_retry_an_error_branch_and_a_default_value_are_visible_as_such() -> None:

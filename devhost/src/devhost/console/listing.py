@@ -18,7 +18,7 @@ from devhost.console.setup import NAME, SETUP, Setup
 from devhost.errors import TraceError
 from devhost.expected import rounds_of
 from devhost.node.outputs.run import Run
-from devhost.trace.flow import FLOW_ENDINGS, FlowEndLine, FlowLine
+from devhost.trace.flow import FlowEndLine, FlowLine, flow_ending
 from devhost.trace.lines import Trace, is_written, read_trace
 from devhost.trace.runs import TracedRun, run_of, traced_runs
 
@@ -142,7 +142,7 @@ def _facts(trace: Trace, setup: Setup) -> dict[str, Any]:
         "seconds": sum(run.elapsed_seconds for run in runs),
         "tokens": sum(map(_tokens, runs)),
         "rounds": sum(map(rounds_of, runs)),
-        **(_of_flow(trace) if header.command == "flow" else _of_runs(trace, traced, runs, setup)),
+        **(_of_flow(trace, traced, runs) if header.command == "flow" else _of_runs(trace, traced, runs, setup)),
     }
 
 
@@ -164,15 +164,17 @@ def _of_runs(trace: Trace, traced: list[TracedRun], runs: list[Run], setup: Setu
     }
 
 
-def _of_flow(trace: Trace) -> dict[str, Any]:
+def _of_flow(trace: Trace, traced: list[TracedRun], runs: list[Run]) -> dict[str, Any]:
     begins = [line for line in trace.lines if isinstance(line, FlowLine)]
     ends = [line for line in trace.lines if isinstance(line, FlowEndLine)]
+    of_last = [run for each, run in zip(traced, runs, strict=True) if begins and each.began >= begins[-1].at]
+    ending = flow_ending(ends[-1].status, of_last) if ends else None
     return {
         "questions": tuple(line.query[:LONGEST] for line in begins),
         "answer": str(ends[-1].outputs.get("answer", ""))[:LONGEST] if ends else "",
         "error": ends[-1].error[:LONGEST] if ends else "",
-        "words": FLOW_ENDINGS[ends[-1].status].words if ends else "",
-        "level": FLOW_ENDINGS[ends[-1].status].level if ends else "",
+        "words": ending.words if ending else "",
+        "level": ending.level if ending else "",
         "is_unfinished": len(ends) < max(1, len(begins)),
     }
 

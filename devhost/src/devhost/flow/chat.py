@@ -17,7 +17,7 @@ from devhost.chat import Talk
 from devhost.files import LocalFile, local_files
 from devhost.flow.document import FlowFile
 from devhost.flow.turn import AnswerText, FlowEnded, FlowEngine, FlowEvent, FlowTurn, Surroundings
-from devhost.flow.view import ENDINGS, FlowView, findings_of, node_rows, watched
+from devhost.flow.view import FlowView, findings_of, node_rows, watched
 from devhost.host.host import ToolHost
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import gist
@@ -25,7 +25,7 @@ from devhost.node.outputs.outputs import CONVERSATION_BYTES, Finding
 from devhost.node.parameters import Memory, PastTurn
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
-from devhost.terminal.screen import Interrupt
+from devhost.terminal.screen import STYLES, Interrupt
 from devhost.terminal.tables import findings_list, on_a_line, printable, sources_table
 from devhost.text import Secrets
 from devhost.words import counted
@@ -138,10 +138,9 @@ class FlowChatView(FlowView):
             self._console.print(Text(printable(ended.error), "red"), soft_wrap=True)
         if findings:
             self._console.print(findings_list(findings))
-        words, style = ENDINGS[ended.status]
-        self._console.print(
-            Text(f"{counted(len(self._rows), 'node')}, {words} {seconds:.1f} s", style if ended.error else "dim")
-        )
+        ending, nodes = self._ending(ended), counted(len(self._rows), "node")
+        style = "dim" if ending.level == "good" else STYLES[ending.level]
+        self._console.print(Text(f"{nodes}, {ending.after(seconds)}", style))
 
     def show_log(self) -> None:
         """The nodes of the last turn, with the trees of its agents."""

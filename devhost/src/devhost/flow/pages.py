@@ -14,7 +14,7 @@ from devhost.page.contents import Attachments, Axis, Passage, passages
 from devhost.page.page import page_environment
 from devhost.page.section import ShownRun, shown_run
 from devhost.protocol.wire import JsonObject
-from devhost.trace.flow import FLOW_ENDINGS, FlowLine
+from devhost.trace.flow import FlowLine, flow_ending
 from devhost.trace.lines import PrintedLine, Trace
 
 HERE = Path(__file__).parent
@@ -73,7 +73,13 @@ class ShownTurn:
 
     @property
     def ending(self) -> Ending:
-        return Ending("not ended", "bad") if self.ended is None else FLOW_ENDINGS[self.ended.status]
+        return (
+            Ending("not ended", "bad")
+            if self.ended is None
+            else flow_ending(
+                self.ended.status, (node.row.ended.run for node in self.nodes if node.row.ended and node.row.ended.run)
+            )
+        )
 
     @property
     def axis(self) -> Axis:

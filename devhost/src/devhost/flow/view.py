@@ -28,9 +28,9 @@ from devhost.flow.turn import (
     SourcesRead,
 )
 from devhost.node.outputs.outputs import AgentLog, Finding, LogEntry
-from devhost.node.outputs.run import report
+from devhost.node.outputs.run import Ending, report
 from devhost.protocol.wire import JsonObject
-from devhost.terminal.screen import View
+from devhost.terminal.screen import STYLES, View
 from devhost.terminal.tables import (
     clipped,
     failure_text,
@@ -42,7 +42,7 @@ from devhost.terminal.tables import (
     variables_list,
 )
 from devhost.text import Secrets
-from devhost.trace.flow import UNTIMED, FlowLine
+from devhost.trace.flow import UNTIMED, FlowLine, flow_ending
 from devhost.words import counted
 
 # What is known of a turn before it begins, as the line of a trace.
@@ -333,15 +333,6 @@ def _values(values: Mapping[str, object], *, whole: bool) -> str:
 
 # The view of a flow in a terminal: what is played, the answer while it streams, then the nodes and what came of it.
 
-ENDINGS = {
-    "succeeded": ("finished in", "green"),
-    "partial-succeeded": ("finished, after an error, in", "yellow"),
-    "failed": ("failed after", "red bold"),
-    "stopped": ("stopped after", "yellow"),
-    "paused": ("waits for an answer, after", "yellow"),
-}
-
-
 CHATFLOW = "chatflow"
 
 
@@ -404,8 +395,8 @@ class FlowView(View):
         broken = list(findings)
         self._section("violations of Dify's rules", findings_list(broken) if broken else None)
         self._console.print(Rule(style="dim"))
-        words, style = ENDINGS[ended.status]
-        self._console.print(Text(f"{words} {seconds:.2f} s", style))
+        ending = self._ending(ended)
+        self._console.print(Text(ending.after(seconds), STYLES[ending.level]))
         if ended.error:
             self._console.print(Text(printable(ended.error), "red"), soft_wrap=True)
         self._show_tracebacks()
@@ -438,6 +429,9 @@ class FlowView(View):
 
     def _nodes_so_far(self) -> RenderableType | None:
         return node_rows(self._rows, whole=self._options.verbose, now=time.monotonic()) if self._rows.roots else None
+
+    def _ending(self, ended: FlowEnded) -> Ending:
+        return flow_ending(ended.status, (row.ended.run for row in self._rows if row.ended and row.ended.run))
 
     def _finish_answer(self, ended: FlowEnded) -> None:
         self._end_answer(str(ended.outputs.get("answer") or ""))

@@ -14,7 +14,7 @@ from devhost.node.outputs.outputs import OPEN, AgentLog
 from devhost.node.outputs.run import Run
 from devhost.node.texts import Span, ThoughtSpans
 from devhost.protocol.wire import JsonObject
-from devhost.terminal.screen import View
+from devhost.terminal.screen import STYLES, View
 from devhost.terminal.tables import (
     facts_table,
     files_list,
@@ -33,8 +33,6 @@ from devhost.terminal.tables import (
 from devhost.words import counted
 
 # A run: model and question, the answer while it streams, and at the end its outputs.
-
-STYLES = {"good": "green", "limited": "yellow", "bad": "red bold"}
 
 
 class RunView(View):
@@ -101,10 +99,10 @@ class RunView(View):
             self.note(f"In Dify: all versions today drop retriever resources; this run sent {dropped:,}.")
         if model_note:
             self.note(model_note)
-        ending, seconds, trouble = run.ending, run.elapsed_seconds, run.tool_calls.trouble
-        how = "finished in" if ending.level == "good" else f"{ending} after"
+        trouble = run.tool_calls.trouble
         of_calls = f"; of {counted(run.tool_calls.count, 'tool call')}, {trouble}" if trouble else ""
-        self._end(run.error, seconds, Text(f"{how} {seconds:.2f} s{of_calls}", STYLES[ending.level]))
+        how = f"{run.ending.after(run.elapsed_seconds)}{of_calls}"
+        self._end(run.error, run.elapsed_seconds, Text(how, STYLES[run.ending.level]))
 
     def show_how_far(self) -> None:
         """After Ctrl-C: the log until then, with how long its open entries have been open."""

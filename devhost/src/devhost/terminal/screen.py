@@ -118,6 +118,8 @@ class Screen(Watcher):
 
 
 PIPED_WIDTH = 120
+STYLES = {"good": "green", "limited": "yellow", "bad": "red bold"}
+"""By the level of an ending."""
 
 
 def open_console(*, stderr: bool, color: bool) -> Console:

@@ -1,23 +1,29 @@
 """What a flow adds to a trace, as data."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from devhost.node.outputs.run import Ending
+from devhost.node.outputs.run import Ending, Run
 
 type NodeStatus = Literal["succeeded", "failed", "exception"]
 """`exception`: it failed, and the flow goes on, on its error branch or with its default value."""
 type FlowStatus = Literal["succeeded", "partial-succeeded", "failed", "stopped", "paused"]
-FLOW_ENDINGS: Mapping[FlowStatus, Ending] = {
+_ENDINGS: Mapping[FlowStatus, Ending] = {
     "succeeded": Ending("finished", "good"),
-    "partial-succeeded": Ending("finished, after an error", "limited"),
+    "partial-succeeded": Ending("finished with an error", "limited"),
     "failed": Ending("failed", "bad"),
     "stopped": Ending("stopped", "limited"),
     "paused": Ending("waits for an answer", "limited"),
 }
-"""How a turn ended, on pages."""
+
+
+def flow_ending(status: FlowStatus, agents: Iterable[Run]) -> Ending:
+    """How a turn ended; one that succeeded, as the last of its agents that waits for the user or stopped early."""
+    of_agents = [run.ending for run in agents if run.error is None]
+    limited = [ending for ending in of_agents if ending.level != "good"]
+    return limited[-1] if limited and status == "succeeded" else _ENDINGS[status]
 
 
 class Line(BaseModel):

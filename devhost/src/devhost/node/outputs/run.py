@@ -186,6 +186,10 @@ class Ending:
     def __str__(self) -> str:
         return f"{self.words} ({self.stop_reason})" if self.stop_reason not in ("", ANSWERED) else self.words
 
+    def after(self, seconds: float) -> str:
+        """Such as `finished in 1.23 s`, or `failed after 1.23 s`."""
+        return f"{self} {'in' if self.level == 'good' else 'after'} {seconds:.2f} s"
+
 
 @dataclass(frozen=True)
 class ToolCalls:
