@@ -1,6 +1,7 @@
 """`devhost eval`: matrix, repeats, threshold, reports, comparison, and what it says to mistakes."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from devhost.evaluation.results import previous_of
 from devhost.evaluation.runs import side_by_side
 from fake_openai import KEY, FakeOpenAI, Turn
 from support.evaluating import WHERE, call, case, evaluate, result_lines, variable, write
-from support.plugins import PROJECT
+from support.plugins import PROJECT, PUPPET
 from support.waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.usefixtures("lent_plugins")
@@ -37,6 +38,14 @@ DRAWS = case(
 MOODS = case(
     "moods", {"say_parameters": ["mood"]}, expect={"text": {"equals": '{"mood": "calm"}'}}, params={"mood": "calm"}
 )
+
+ACTS = """
+    def _act(self, path: str) -> Messages:
+        with open(path, "r+") as orders:
+            yield self.create_text_message(orders.read())
+            orders.write("x")
+"""
+"""A further step of the puppet."""
 
 
 @pytest.fixture
@@ -283,6 +292,44 @@ def test_fresh_leaves_an_interrupted_evaluation(tmp_path: Path, results: Path) -
 
 
 @pytest.mark.processes
+def test_what_acts_finds_the_same_before_each_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plugin, orders = tmp_path / "puppet", tmp_path / "orders.txt"
+    shutil.copytree(PUPPET, plugin)
+    with (plugin / "strategies" / "puppet.py").open("a") as code:
+        code.write(ACTS)
+    (tmp_path / "fresh.txt").write_text("fresh")
+    steps = [{"copy": "fresh.txt", "to": orders.name}, f"printf er >> {orders.name}"]
+    acts = case("acts", {"act": str(orders)}, expect={"text": {"equals": "fresher"}}, repeats=3)
+    where = ["--plugin", str(plugin)]
+
+    file = write(tmp_path, acts, reset=steps)
+    for _ in range(2):
+        assert evaluate(file, *where) == 0
+    assert orders.read_text() == "fresherx"
+    assert "One run at a time: each begins with its reset." in capsys.readouterr().out
+
+    assert evaluate(write(tmp_path, {**acts, "reset": []}, reset=steps), *where) == 1, "it found its own order"
+
+
+@pytest.mark.parametrize(
+    ("step", "sentence"),
+    [
+        ("echo no order desk; exit 3", "echo no order desk; exit 3: exit code 3\nno order desk"),
+        (
+            {"copy": "missing.db", "to": "orders.db"},
+            "copy missing.db to orders.db: [Errno 2] No such file or directory",
+        ),
+    ],
+)
+def test_a_reset_that_fails_ends_the_evaluation_and_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], step: object, sentence: str
+) -> None:
+    file = write(tmp_path, {**GREETS, "reset": step})
+    assert evaluate(file) == 2
+    where = f"Error: {file}: case 'greets', column 'default': its reset failed in {tmp_path}: "
+    assert f"{where}{sentence}" in capsys.readouterr().err
+
+
 def test_a_plugin_that_ends_ends_the_evaluation_and_the_next_one_goes_on(
     tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -339,6 +386,7 @@ def test_a_plugin_that_ends_ends_the_evaluation_and_the_next_one_goes_on(
             "case 'greets', expect, calls, exactly, number 1: should be a tool's name, or {NAME: {ARGUMENT: VALUE}}",
         ),
         ([{**GREETS, "turns": [{"txt": "x"}]}], {}, "case 'greets', turns, number 1, txt: unknown key"),
+        ([GREETS], {"reset": {"copy": "x"}}, "reset, number 1: should be a command, or {copy: FILE, to: FILE}"),
         ([GREETS], {"columns": [{"strategy": "nobody"}]}, "there is no strategy 'nobody'"),
     ],
 )

@@ -34,7 +34,7 @@ from devhost.evaluation.results import (
     previous_of,
     read_evaluation,
 )
-from devhost.evaluation.runs import evaluate
+from devhost.evaluation.runs import evaluate, one_at_a_time
 from devhost.evaluation.suite import Ground, ModelSettings, Planned, Suite, header_of, plan
 from devhost.hosting import (
     KEY,
@@ -292,6 +292,8 @@ def _open(console: Console, planned: Sequence[Planned], results: ResultsFile, *,
     if scripted:
         sentence = "scripted: models and judges answer from the cases' scripts, no provider is called"
         console.print(Text(sentence, "yellow"))
+    if one_at_a_time(planned):
+        console.print("One run at a time: each begins with its reset.")
     if results.done:
         console.print(f"The evaluation goes on: {counted(len(results.done), 'run')} with a result already.")
 

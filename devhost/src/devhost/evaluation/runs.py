@@ -11,7 +11,8 @@ from typing import Protocol
 from pydantic import BaseModel, ConfigDict, StrictBool, ValidationError
 
 from devhost.conversation import Conversation, CountingModel, play
-from devhost.errors import PluginLostError
+from devhost.errors import PluginLostError, SuiteError
+from devhost.evaluation.reset import reset
 from devhost.evaluation.results import Result, ResultsFile
 from devhost.evaluation.suite import Planned
 from devhost.expected import Check, Observed
@@ -36,6 +37,11 @@ class Models(Protocol):
 
 
 def run_once(host: Host, planned: Planned, models: Models) -> Result:
+    try:
+        reset(planned.case.reset, planned.file.parent)
+    except SuiteError as error:
+        where = f"{planned.file}: case {planned.case.name!r}, column {planned.column.name!r}"
+        raise SuiteError(f"{where}: {error}") from error
     conversation = Conversation(planned.scenario, conversation_id=str(uuid.uuid4()), raw=False, strict=False)
 
     def choose(question: str, *, asked: int) -> CountingModel:
@@ -140,6 +146,11 @@ def _asked(model: ModelBackend, rubric: str, question: str, answer: str) -> str:
 # Threads that still work when the caller stops reading, at Ctrl-C, end with the process: nothing waits for them.
 
 
+def one_at_a_time(planned: Sequence[Planned]) -> bool:
+    """A reset would change what another run works with."""
+    return any(each.case.reset for each in planned)
+
+
 def evaluate(
     host: Host, planned: Sequence[Planned], models: Models, results: ResultsFile, jobs: int
 ) -> Iterator[Result]:
@@ -148,6 +159,8 @@ def evaluate(
     When the plugin ends, so does the evaluation. The run that it ended in has failed, and is not run again.
     """
     left = [each for each in planned if each.key not in results.done]
+    if one_at_a_time(left):
+        jobs = 1
     for result in side_by_side(left, partial(run_once, host, models=models), jobs):
         results.add(result)
         yield result

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, PositiveInt, ValidationError
 from pydantic_core import ErrorDetails
 
 from devhost.errors import HostError, SuiteError
+from devhost.evaluation.reset import CopiedFile, Reset, Step
 from devhost.evaluation.results import Header, PlannedCase
 from devhost.expected import (
     Bounds,
@@ -63,14 +64,16 @@ class Case(Checked):
     files: tuple[Path, ...] = ()
     params: _JsonObject = Field(default_factory=dict)
     variables: _JsonObject = Field(default_factory=dict)
+    reset: Reset = ()
+    """What is done before each run."""
     repeats: PositiveInt = 1
     rate: Share = 1.0
-    """The share of the repeats that must fit. Both have the values of the file where a case has none."""
+    """The share of the repeats that must fit. All three have the values of the file where a case has none."""
     expect: Expected
 
     def within(self, suite: "SuiteFile", folder: Path) -> Self:
         """With the defaults of its file, and paths from the file's folder."""
-        defaults = {name: getattr(suite, name) for name in {"repeats", "rate"} - self.model_fields_set}
+        defaults = {name: getattr(suite, name) for name in {"reset", "repeats", "rate"} - self.model_fields_set}
         script = folder / self.script if isinstance(self.script, Path) else self.script
         files = tuple(folder / path for path in self.files)
         return self.model_copy(update={**defaults, "script": script, "files": files})
@@ -84,6 +87,7 @@ class SuiteFile(Checked):
     params: _JsonObject = Field(default_factory=dict)
     """For all cases, over those of their scripts."""
     columns: tuple[ColumnFile, ...] = (ColumnFile(),)
+    reset: Reset = ()
     repeats: PositiveInt = 1
     rate: Share = 1.0
     threshold: Share = 1.0
@@ -277,6 +281,8 @@ class Ground:
 
 @dataclass(frozen=True)
 class Planned:
+    file: Path
+    """That of the cases."""
     case: Case
     column: Column
     repeat: int
@@ -330,11 +336,12 @@ def _planned(suite: Suite, case: Case, column: Column, ground: Ground) -> Iterat
         raise SuiteError(f"{suite.file}: case {case.name!r}, column {column.name!r}: {error}") from error
     script = None if scenario.script is None else replace(scenario.script, place="")
     asked = [question, case.variables, *map(_content, case.files), repr(script), repr(case.expect)]
+    asked += [_reset(step, suite.file.parent) for step in case.reset]
     digest = _digest(asked)
     for repeat in range(1, case.repeats + 1):
         about = [digest, case.name, column.name, scenario.strategy.identity.name, scenario.given, ground.strict, repeat]
         key = _digest([*about, _settings(column, suite, ground)])
-        yield Planned(case, column, repeat, scenario, question, digest, key, strict=ground.strict)
+        yield Planned(suite.file, case, column, repeat, scenario, question, digest, key, strict=ground.strict)
 
 
 def _scenario(suite: Suite, case: Case, column: Column, ground: Ground) -> Scenario:
@@ -407,6 +414,10 @@ def _refuse(case: Case, scenario: Scenario, question: str, ground: Ground) -> No
     judge = case.expect.judge
     if judge is not None and judge.turns is None:
         raise SuiteError("expect, judge: without a key the judge is scripted: give it turns, or set OPENAI_API_KEY")
+
+
+def _reset(step: Step, folder: Path) -> str:
+    return f"{step} {_content(folder / step.source)}" if isinstance(step, CopiedFile) else step
 
 
 def _content(file: Path) -> str:
