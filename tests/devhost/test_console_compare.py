@@ -41,7 +41,7 @@ def test_two_runs_stand_beside_each_other_with_what_differs_marked(console: Cons
 
     assert "The second run repeats round 1 of the first." in page
     assert "In the second run, the model's turns are those of a script: a changed instruction" in page
-    assert "<ins>" in html
+    assert '<td class="came">' in html
     assert "Be <b>brief</b>." in page  # as text, of the changed instruction
     assert "<b>brief</b>" not in html
     assert "completion tokens" in page

@@ -1,7 +1,6 @@
 """Two runs and the differences between them."""
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
@@ -19,43 +18,24 @@ from devhost.words import price_text
 
 type Kind = Literal["same", "changed", "left", "right", "gap"]
 """`left` and `right`: only there. `gap`: equal lines that are left out."""
-type Matcher = SequenceMatcher[str]
 CONTEXT = 1
 """Equal lines around each difference."""
-MOST_WORDS, MOST_LINES = 1_000, 2_000
-"""Above the first, no words of a line are compared; above the second, frequent lines are not matched one by one. The
-time of a comparison grows with the square of both.
-"""
-ALIKE = 0.4
-"""From this ratio on, two lines are shown as one that was changed."""
-_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
-
-
-@dataclass(frozen=True)
-class Piece:
-    text: str
-    is_other: bool
-    """Not in the other column."""
+MOST_LINES = 2_000
+"""Above this, frequent lines are not matched one by one: the time of a comparison grows with the square."""
 
 
 @dataclass(frozen=True)
 class Row:
     kind: Kind
-    left: tuple[Piece, ...] = ()
-    right: tuple[Piece, ...] = ()
+    left: str = ""
+    right: str = ""
 
     def as_json(self) -> dict[str, str | None]:
-        left, right = ("".join(piece.text for piece in side) for side in (self.left, self.right))
         return {
             "kind": self.kind,
-            "left": None if self.kind == "right" else left,
-            "right": None if self.kind == "left" else right,
+            "left": None if self.kind == "right" else self.left,
+            "right": None if self.kind == "left" else self.right,
         }
-
-
-def is_part(side: Sequence[Piece]) -> bool:
-    """Whether a part of the line differs, and not all of it."""
-    return len({piece.is_other for piece in side}) > 1
 
 
 def rows(left: Sequence[str], right: Sequence[str], *, whole: bool = False) -> list[Row]:
@@ -74,33 +54,13 @@ def rows(left: Sequence[str], right: Sequence[str], *, whole: bool = False) -> l
 
 def _rows(code: tuple[str, int, int, int, int], left: Sequence[str], right: Sequence[str]) -> Iterator[Row]:
     tag, left_from, left_to, right_from, right_to = code
-    ours, others = left[left_from:left_to], right[right_from:right_to]
-    if tag == "equal":
-        for line in ours:
-            yield Row("same", (Piece(line, is_other=False),), (Piece(line, is_other=False),))
-        return
-    for mine, its in zip_longest(ours, others):
-        yield from _pair(mine, its)
-
-
-def _pair(left: str | None, right: str | None) -> Iterator[Row]:
-    if left is None or right is None:
-        if left is not None:
-            yield Row("left", (Piece(left, is_other=True),))
-        if right is not None:
-            yield Row("right", right=(Piece(right, is_other=True),))
-        return
-    words = _WORDS.findall(left), _WORDS.findall(right)
-    matcher = SequenceMatcher(None, *words, autojunk=False)
-    if max(map(len, words)) > MOST_WORDS or matcher.ratio() < ALIKE:
-        yield Row("changed", (Piece(left, is_other=True),), (Piece(right, is_other=True),))
-        return
-    codes = matcher.get_opcodes()
-    yield Row(
-        "changed",
-        tuple(Piece("".join(words[0][a:b]), tag != "equal") for tag, a, b, _, _ in codes if b > a),
-        tuple(Piece("".join(words[1][a:b]), tag != "equal") for tag, _, _, a, b in codes if b > a),
-    )
+    for mine, its in zip_longest(left[left_from:left_to], right[right_from:right_to]):
+        if its is None:
+            yield Row("left", mine)
+        elif mine is None:
+            yield Row("right", right=its)
+        else:
+            yield Row("same" if tag == "equal" else "changed", mine, its)
 
 
 # One of two runs, as far as they are compared.

@@ -11,7 +11,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from devhost.comparison.comparison import Comparison, Fact, Piece, Row, is_part
+from devhost.comparison.comparison import Comparison, Fact, Row
 from devhost.fork import Fork, ForkedModel, Origin
 from devhost.page.page import page_environment
 from devhost.protocol.wire import JsonObject
@@ -55,6 +55,11 @@ class ForkReport:
     @property
     def kept(self) -> str:
         return f"round {self.at}" if self.at else "the question"
+
+    @property
+    def same_answer(self) -> str:
+        is_given = self.changed and self.is_recorded
+        return "the same: the model's turns are recorded" if is_given else "the same"
 
     @property
     def not_recorded(self) -> tuple[str, ...]:
@@ -103,9 +108,7 @@ HERE = Path(__file__).parent
 
 
 def render_fork(fork: ForkReport) -> str:
-    environment = page_environment(HERE)
-    environment.filters.update(is_part=is_part)
-    return environment.get_template("fork.html.j2").render(fork=fork, comparison=fork.comparison)
+    return page_environment(HERE).get_template("fork.html.j2").render(fork=fork, comparison=fork.comparison)
 
 
 # A comparison as objects that rich prints: facts in three columns, texts in two.
@@ -118,7 +121,7 @@ GAP = "⋯"
 
 
 def show_fork(fork: ForkReport, console: Console) -> None:
-    for title, content in [*_changes(fork), *_sections(fork.comparison)]:
+    for title, content in [*_changes(fork), *_sections(fork.comparison, fork.same_answer)]:
         console.line()
         console.print(Rule(Text(title, "bold cyan"), align="left", style="dim"))
         console.print(content)
@@ -132,7 +135,7 @@ def _changes(fork: ForkReport) -> Iterator[tuple[str, RenderableType]]:
     yield f"changed after {fork.kept}", changed
 
 
-def _sections(comparison: Comparison) -> Iterator[tuple[str, RenderableType]]:
+def _sections(comparison: Comparison, same_answer: str) -> Iterator[tuple[str, RenderableType]]:
     names = (comparison.left.name, comparison.right.name)
     yield "side by side", facts_table(comparison.facts, names)
     if comparison.calls:
@@ -142,7 +145,7 @@ def _sections(comparison: Comparison) -> Iterator[tuple[str, RenderableType]]:
     if comparison.answer:
         yield "answer, what differs", rows_table(comparison.answer, names)
     else:
-        yield "answer", Text("the same", "dim")
+        yield "answer", Text(same_answer, "dim")
 
 
 def facts_table(facts: Sequence[Fact], names: tuple[str, str]) -> Table:
@@ -169,10 +172,12 @@ def rows_table(rows: Sequence[Row], names: tuple[str, str]) -> Table:
             table.add_row("", Text(GAP, "dim"), "", Text(GAP, "dim"))
             continue
         minus, plus = SIGNS[row.kind]
-        table.add_row(Text(minus, LEFT), _text(row.left, LEFT), Text(plus, RIGHT), _text(row.right, RIGHT))
+        left, right = ("", "") if row.kind == "same" else (LEFT, RIGHT)
+        cells = (
+            Text(minus, LEFT),
+            Text(printable(row.left), left),
+            Text(plus, RIGHT),
+            Text(printable(row.right), right),
+        )
+        table.add_row(*cells)
     return table
-
-
-def _text(pieces: Sequence[Piece], style: str) -> Text:
-    other = f"{style} bold" if is_part(pieces) else style
-    return Text.assemble(*((printable(piece.text), other if piece.is_other else "") for piece in pieces))

@@ -40,7 +40,6 @@ KEY = "key"
 
 def _environment() -> Environment:
     environment = page_environment(TEMPLATES, COMPARISON, EVALUATION)
-    environment.filters.update(is_part=comparison.is_part)
     environment.globals.update(costs=report.costs, mark=report.mark, share=report.share)
     return environment
 
