@@ -163,6 +163,7 @@ def test_a_form_shows_the_fields_for_a_language_model() -> None:
     ]
     assert "reason" in PROVIDER.credentials({"sees": "yes"}, of_provider=False)
     assert PROVIDER.every_credential["sees"].type == "select"
+    assert "voice" not in PROVIDER.every_credential
 
 
 def test_missing_credentials_are_asked_for_at_a_terminal(fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,6 +239,7 @@ def test_failures_of_the_command(configured: FakeOpenAI, capsys: pytest.CaptureF
     configured.will(PONG, rate_limited())
     report, read = asked(capsys, "Hi", "--model", "gpt-4.1", code=1)
     assert report["error"]["kind"] == "InvokeError"
+    assert "Dify's node" not in read
     assert "InvokeError: [models] Error: API request failed with status code 429" in read
 
 

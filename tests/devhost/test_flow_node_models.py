@@ -11,6 +11,9 @@ from devhost.flow.script import read_knowledge
 from devhost.flowing import ModelsBehindAnApi, models_behind_an_api
 from devhost.hosting import ModelOptions
 from devhost.models.catalog import DEFAULT_MODEL
+from fake_openai import KEY as FAKE_KEY
+from fake_openai import FakeOpenAI
+from support.plugins import GATEWAY
 from tests.devhost import ROOT
 
 KEY = {"OPENAI_API_KEY": "sk-test"}
@@ -55,6 +58,19 @@ def test_a_node_that_selects_no_model_gets_the_models_default() -> None:
     )
 
     assert models()(unfinished, "?").description.name == DEFAULT_MODEL
+
+
+def test_a_model_plugin_answers_all_nodes(server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GATEWAY_API_KEY", FAKE_KEY)
+    monkeypatch.setenv("GATEWAY_ENDPOINT_URL", server.base_url)
+    options = ModelOptions(model_plugin=GATEWAY, unvalidated=True)
+    with options.start(GATEWAY):
+        chosen = models_behind_an_api(options, {})
+        assert chosen is not None
+        described = [chosen(node, "?").description for node in (AGENT, LLM)]
+    assert [each.name for each in described] == ["gpt-5-mini", "gpt-4.1"]
+    assert {each.provider for each in described} == {"devhost-tests/gateway/gateway"}
+    assert "through gateway, with the names in the file" in chosen.notice
 
 
 def test_knowledge_is_given_by_a_nodes_id_or_title(tmp_path: Path) -> None:

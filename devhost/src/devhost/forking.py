@@ -67,7 +67,9 @@ class ForkOptions:
         short = () if self.instruction is None else (f"instruction={self.instruction}",)
         return read_fork(origin, at, self.folder, Changes((*self.parameters, *short), self.files, tools), limits)
 
-    def read_tools(self, origin: Origin, environment: MutableMapping[str, str]) -> tuple[ToolSetup, ...]:
+    def read_tools(
+        self, origin: Origin, environment: MutableMapping[str, str], *, validated: bool = True
+    ) -> tuple[ToolSetup, ...]:
         """Those of --live-tools. Credentials are removed from the environment, which the plugins inherit."""
         if not self.live_tools:
             given = {"example": self.example, "tools": self.tools, "credential": self.credentials, "set": self.settings}
@@ -79,7 +81,7 @@ class ForkOptions:
             folders = self.live_folders(origin)
             if not folders:
                 raise ParameterError("--live-tools: the trace names no example, so say which tools: --tools DIR")
-            return tuple(read_tool_setups(folders, self.credentials, self.settings, environment))
+            return tuple(read_tool_setups(folders, self.credentials, self.settings, environment, validated=validated))
 
     def live_folders(self, origin: Origin) -> tuple[Path, ...]:
         """Of the tool plugins that --live-tools runs; HostError for an example that is not there."""

@@ -87,6 +87,7 @@ class ModelPlugin:
         self._relay, self._secrets = _Relay(), Secrets()
         self._process: PluginProcess | None = None
         self._filled: dict[str, JsonObject] = {}
+        self._entities: dict[str, JsonObject] = {}
         self._preparing = threading.RLock()
 
     def __enter__(self) -> Self:
@@ -116,7 +117,10 @@ class ModelPlugin:
             if name is None:
                 raise ParameterError(f"which model? --model NAME; {self._there_are}")
             credentials = self._credentials(name)
-            entity = self._entity(name, credentials)
+            with self._preparing:
+                if name not in self._entities:
+                    self._entities[name] = self._described(name, credentials)
+                entity = self._entities[name]
         rules: tuple[JsonObject, ...] = tuple(entity.get("parameter_rules") or ())
         params = checked_completion(name, completion or {}, rules)
         facts = [f"model plugin {self.name}", *guesses(params, rules)]
@@ -204,7 +208,7 @@ class ModelPlugin:
             credentials = {**credentials, **(answer.get("credentials") or {})}
         return credentials
 
-    def _entity(self, name: str, credentials: JsonObject) -> JsonObject:
+    def _described(self, name: str, credentials: JsonObject) -> JsonObject:
         request = self._request("get_ai_model_schemas", name, credentials)
         for answer in ask_plugin(self._running(), request, f"{name} cannot be described", self._secrets):
             if entity := answer.get("model_schema"):

@@ -79,13 +79,12 @@ class EvaluationModels:
             others={name: value for name, value in given.items() if value is not None},
         )
 
-    def check(self, planned: Sequence[Planned]) -> None:
-        """Mistakes in the options are found before a host starts."""
+    def check(self, planned: Sequence[Planned]) -> bool:
+        """Mistakes in the options are found before a host starts; whether no provider will be called."""
         if self._judge is not None and self._options.asks_the_script():
             raise SuiteError(f"--judge-model is for a model behind an API, but without {KEY} the judge is scripted")
-        for each in planned:
-            self.answering(each, each.question, asked=0)
-        self.judging()
+        answering = [self.answering(each, each.question, asked=0) for each in planned]
+        return self.judging() is None and all(model.description.scripted for model in answering)
 
     def answering(self, planned: Planned, question: str, *, asked: int) -> CountingModel:
         if self._options.asks_the_script():
@@ -224,9 +223,10 @@ def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report:
         models = EvaluationModels(model, asked.judge)
         ground = asked.ground(suite, hosting, models.settings, validated=not model.unvalidated)
         planned = plan(suite, ground)
-        models.check(planned)
+        scripted = models.check(planned)
         header = header_of(suite, ground, planned)
         with ResultsFile.begin(file, header, secrets_of(ground.tools), fresh=report.fresh) as results:
+            _open(console, planned, results, scripted=scripted)
             _run(planned, models, results, file=file, options=hosting, jobs=asked.jobs, console=console)
         evaluation = results.evaluation
     summary = Summary.of(evaluation)
@@ -247,7 +247,6 @@ def _run(  # noqa: PLR0913 - what an evaluation is made of
     console: Console,
 ) -> None:
     """What has no result yet; a host starts only if there is something left to run."""
-    _open(console, planned, results, scripted=models.settings.scripted)
     if len(results.done) == len(planned):
         return
 

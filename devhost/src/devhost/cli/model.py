@@ -3,7 +3,7 @@
 import base64
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import click
@@ -27,11 +27,21 @@ from devhost.models.backend import (
     UserMessage,
 )
 from devhost.node.outputs.run import RunError
-from devhost.options import DIRECTORY, PATH, argument, color_option, json_option, option, print_json, takes
+from devhost.options import (
+    DIRECTORY,
+    PATH,
+    argument,
+    color_option,
+    json_option,
+    option,
+    print_json,
+    takes,
+    traceback_option,
+)
 from devhost.overview import model_lines
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.protocol.wire import JsonObject
-from devhost.terminal.screen import View, open_console
+from devhost.terminal.screen import View, ViewOptions, open_console
 from devhost.terminal.tables import preview, printable, usage_line
 from devhost.text import describe
 from devhost.words import examples
@@ -54,6 +64,7 @@ class CallOptions:
     uninstalled: bool = uninstalled_option()
     blocking: bool = option("--blocking", is_flag=True, help="Ask for the whole answer at once, not for a stream.")
     as_json: bool = json_option()
+    traceback: bool = traceback_option()
     color: bool = color_option()
 
     def request(self, model: PluginModel) -> ModelRequest:
@@ -153,7 +164,7 @@ def called(model: PluginModel, request: ModelRequest, view: ModelView) -> Answer
             answered.usage = delta["usage"] or answered.usage
             answered.finish_reason = delta["finish_reason"] or answered.finish_reason
     except PluginModelError as error:
-        answered.error = error.failed
+        answered.error = replace(error.failed, node=None)  # that is the Agent node's
     answered.seconds = round(time.monotonic() - began, 3)
     return answered
 
@@ -183,7 +194,7 @@ def model(options: CallOptions, models: PluginModelOptions) -> int:
         for line in model_lines(PluginDeclaration.read(options.plugin)):
             console.print(line, soft_wrap=True)
         return 0
-    chosen, view = models.of_plugin(options.plugin), ModelView(console)
+    chosen, view = models.of_plugin(options.plugin), ModelView(console, ViewOptions(traceback=options.traceback))
     models.plugins.tell(view.screen)
     request = options.request(chosen)
     view.open(chosen.description, request.completion_params)

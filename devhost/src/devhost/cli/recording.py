@@ -97,14 +97,16 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
     if asked.at is None:
         click.echo("\n".join([*round_lines(origin.run), "Say how many of these rounds stay: --at ROUND"]))
         return 0
-    tools = asked.read_tools(origin, os.environ)
+    tools = asked.read_tools(origin, os.environ, validated=not models.unvalidated)
     made = asked.read(origin, asked.at, hosting.limits, tools)
     model = asked.model(made, origin, models)
     if asked.page is not None:
         refuse_to_destroy(asked.page, asked.trace, force=asked.force)
     console = open_console(stderr=asked.as_json, color=shown.color)
     with _trace_of_its_own(asked.new_trace, asked.trace) as own:
-        run = _played(made, model, hosting, RunView(console, shown), own, asked.new_trace)
+        view = RunView(console, shown)
+        models.plugins.tell(view.screen)
+        run = _played(made, model, hosting, view, own, asked.new_trace)
         right = Side.of(FORKED, model.description.name, traced_runs(read_trace(own))[-1], origin.strategy)
     left = Side.of(RECORDED, origin.trace.header.model.name, origin.run, origin.strategy)
     found = ForkReport.of(Comparison.of(left, right), made, origin, model)

@@ -201,6 +201,10 @@ class ModelCredential(CredentialField):
     variable: str
     show_on: tuple[_ShownOn, ...] = ()
 
+    @property
+    def is_for_language_models(self) -> bool:
+        return all(each.value == "llm" for each in self.show_on if each.variable == "__model_type")
+
     @field_validator("type", mode="before")
     @classmethod
     def _as_of_tools(cls, kind: object) -> object:
@@ -228,6 +232,7 @@ class LanguageModel(Declared):
 class ModelProvider(Declared):
     provider: str
     label: I18n
+    supported_model_types: tuple[str, ...] = ()
     configurate_methods: tuple[Literal["predefined-model", "customizable-model"], ...] = ()
     provider_credential_schema: _CredentialForm = _CredentialForm()
     model_credential_schema: _CredentialForm = _CredentialForm()
@@ -235,7 +240,8 @@ class ModelProvider(Declared):
 
     @property
     def takes_any_model(self) -> bool:
-        return "customizable-model" in self.configurate_methods
+        """As a language model."""
+        return "customizable-model" in self.configurate_methods and "llm" in self.supported_model_types
 
     def credentials(self, values: Mapping[str, object], *, of_provider: bool) -> Mapping[str, ModelCredential]:
         """Of one of the forms, the fields for a language model that these values show."""
@@ -249,8 +255,10 @@ class ModelProvider(Declared):
 
     @property
     def every_credential(self) -> Mapping[str, ModelCredential]:
+        """Of both forms, the fields that a language model can have."""
         forms = (self.model_credential_schema, self.provider_credential_schema)
-        return {field.variable: field for form in forms for field in form.credential_form_schemas}
+        fields = [field for form in forms for field in form.credential_form_schemas]
+        return {field.variable: field for field in fields if field.is_for_language_models}
 
 
 # Providers with their strategies and tools, and the plugin that declares them.
