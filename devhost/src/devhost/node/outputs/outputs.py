@@ -93,32 +93,19 @@ class AgentLog:
                 setattr(known, name, value)
 
     def roots(self) -> list[LogEntry]:
-        """The tree. Entries whose parent is missing and entries that form a circle are at the top.
+        """The tree. An entry whose parent is missing, or came later, is at the top.
 
         Below the deepest level, entries stand side by side, so that the depth of a tree is bounded.
         """
-        for entry in self.entries.values():
-            entry.children = []
         roots: list[LogEntry] = []
+        below: dict[str | None, tuple[list[LogEntry], int]] = {}
+        """By id, where the entries below an entry go, and at which level they are."""
         for entry in self.entries.values():
-            ancestors = self._ancestors(entry)
-            if not ancestors or ancestors[-1] is entry:
-                roots.append(entry)
-            else:
-                ancestors[max(0, len(ancestors) - DEEPEST)].children.append(entry)
+            siblings, level = below.get(entry.parent_id, (roots, 1))
+            siblings.append(entry)
+            entry.children = []
+            below[entry.id] = (entry.children, level + 1) if level < DEEPEST else (siblings, level)
         return roots
-
-    def _ancestors(self, entry: LogEntry) -> list[LogEntry]:
-        """From the parent up; the entry itself is the last of them if it is its own ancestor."""
-        found: dict[str, LogEntry] = {}
-        ancestor = self._parent(entry)
-        while ancestor is not None and ancestor.id not in found:
-            found[ancestor.id] = ancestor
-            ancestor = None if ancestor is entry else self._parent(ancestor)
-        return list(found.values())
-
-    def _parent(self, entry: LogEntry) -> LogEntry | None:
-        return self.entries.get(entry.parent_id or "")
 
 
 # A node's usage from `execution_metadata`, read by the rules of graphon 0.7, which have been strict since 0.3.1.
