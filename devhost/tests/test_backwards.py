@@ -49,12 +49,6 @@ def test_structured_output_that_is_not_an_object_is_an_error_of_the_api() -> Non
     assert error["message"].startswith("read llm structured output failed: request failed: Failed to parse")
 
 
-def test_structured_output_needs_a_schema() -> None:
-    assert "Field validation for 'StructuredOutputSchema' failed on the 'required' tag" in refusal(
-        ask("llm_structured_output", ASKING)
-    )
-
-
 def test_a_message_of_a_role_that_dify_does_not_know_is_refused_by_its_api() -> None:
     developer = {**ASKING, "prompt_messages": [{"role": "developer", "content": "Hi"}]}
     assert refusal(ask("llm", developer)).startswith(

@@ -14,7 +14,7 @@ from devhost.errors import ParameterError, RefusedCallError
 from devhost.files import FileServer
 from devhost.host.backwards import PluginStorage
 from devhost.limits import HostLimits
-from devhost.models.backend import UNKNOWN_WINDOW, ModelDescription, ModelRequest, chunk, summary
+from devhost.models.backend import ModelDescription, ModelRequest, chunk, summary
 from devhost.node.messages import ToolFileStore
 from devhost.page.page import render_page
 from devhost.plugin.declaration import PluginDeclaration
@@ -170,12 +170,6 @@ def test_a_longer_text_is_summarized_in_parts() -> None:
     assert "".join(parts).replace("\n", "") == LONG.replace("\n", "")
     assert all(len(part) <= 4_000 for part in parts)
     assert all("Keep numbers." in request.prompt_messages[0].text for request in model.asked)
-
-
-def test_one_long_line_is_divided_and_an_unknown_context_is_small() -> None:
-    model = Summarizer(window=None)
-    summary(model, "x" * 20_000, "")
-    assert [len(request.prompt_messages[1].text) for request in model.asked] == [4 * UNKNOWN_WINDOW // 2] * 4 + [3_616]
 
 
 def test_a_model_that_never_shortens_is_not_asked_for_ever() -> None:

@@ -20,12 +20,6 @@ def report(capsys: pytest.CaptureFixture[str], *options: str, steps: object) -> 
     return code, json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("transport", ["tcp", "http"])
-def test_a_transport(capsys: pytest.CaptureFixture[str], transport: str) -> None:
-    code, shown = report(capsys, "--transport", transport, steps=[{"say": "over the wire"}])
-    assert (code, shown["text"], shown["error"]) == (0, "over the wire", None)
-
-
 def test_raw_values_are_sent_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--param", "rounds=many", "--param", "mood=odd", "--param", "model=null", "--param", "surprise=[1]"]
     code, shown = report(capsys, "--raw", *given, steps=[{"show_parameters": None}])
@@ -53,11 +47,8 @@ def test_limits_hold(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("patience=3", "--limit patience: unknown limit. There are: line-bytes=5242880, launch-seconds=120,"),
         ("run-seconds=soon", "run-seconds='soon' must be a number above 0"),
-        ("run-seconds=0", "run-seconds=0 must be a number above 0"),
         ("line-bytes=1.5", "line-bytes=1.5 must be a whole number above 0"),
         ("run-seconds=NaN", "run-seconds=nan must be a number above 0, and 9,223,372,036 at most"),
-        ("run-seconds=Infinity", "run-seconds=inf must be a number above 0"),
-        ("call-seconds=1e300", "call-seconds=1e+300 must be a number above 0"),
         (f"line-bytes={10**23}", "must be a whole number above 0, and 1,099,511,627,776 at most"),
         ("line-bytes", "--limit 'line-bytes' is not KEY=VALUE"),
     ],

@@ -126,12 +126,6 @@ def test_a_plugin_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
         assert plugin.declaration.manifest.name == "puppet"
 
 
-def test_what_a_plugin_prints_is_kept_and_harmless() -> None:
-    with Host.start(PUPPET) as host:
-        assert perform(host, {"print": 20}, {"say": "fine"}).outputs.text == "fine"
-        assert "x" * 20 in host.plugin.printed.kept
-
-
 @pytest.mark.parametrize("transport", ["stdio", "tcp", "http"])
 def test_nothing_is_left_behind(transport: TransportName) -> None:
     with Host.start(PUPPET, transport=transport) as host:

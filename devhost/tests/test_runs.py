@@ -133,22 +133,6 @@ def test_function_tools(perform: Perform) -> None:
     assert "two is not odd" in perform(call("odd", provider=provider, n=2), tools=tools).outputs.variables["tool_error"]
 
 
-def test_a_permission_that_the_manifest_does_not_give(host: Host) -> None:
-    declaration = host.plugin.declaration
-    without = declaration.manifest.resource.model_copy(
-        update={"permission": type(declaration.manifest.resource)().permission}
-    )
-    host.plugin.declaration = declaration.model_copy(
-        update={"manifest": declaration.manifest.model_copy(update={"resource": without})}
-    )
-    try:
-        run = host.run("puppet", {"query": '[{"ask": "Hi"}]'}, model=ScriptedModel.of([{}]))
-    finally:
-        host.plugin.declaration = declaration
-    assert run.error is not None
-    assert "permission denied, you need to enable llm access" in run.error.message
-
-
 class BrokenModel:
     description = ScriptedModel.of([{}]).description
 

@@ -4,11 +4,9 @@ import json
 import threading
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from devhost.errors import ScriptError
 from devhost.models.backend import ModelCallError, ModelRequest, decode_model_request
 from devhost.models.scripted.model import ScriptedModel
 from devhost.protocol.wire import JsonObject
@@ -52,12 +50,9 @@ def calls(delta: JsonObject) -> list[tuple[str, str, str]]:
 def test_text_in_pieces() -> None:
     deltas = answer({"text": "Hello world", "chunk_size": 5})
     assert texts(deltas) == ["Hello", " worl", "d"]
+    assert texts(answer({"text": ["<thi", "nk>a", "</think>b"]})) == ["<thi", "nk>a", "</think>b"]
     assert deltas[-1]["finish_reason"] == "stop"
     assert all(delta["usage"] is None for delta in deltas[:-1])
-
-
-def test_chunks_as_given() -> None:
-    assert texts(answer({"text": ["<thi", "nk>a", "</think>b"]})) == ["<thi", "nk>a", "</think>b"]
 
 
 def test_a_thought_is_streamed_first_and_wrapped() -> None:
@@ -72,36 +67,38 @@ def test_whole_calls_come_with_the_last_chunk() -> None:
     assert deltas[-1]["message"]["opaque_body"] == {"items": [1]}
 
 
-def test_a_chunk_per_call() -> None:
-    deltas = answer({"tool_calls": CALLS, "call_chunking": "per_call"})
-    assert [calls(delta) for delta in deltas] == [[("c1", "search", TEXTS[0])], [("", "sum", TEXTS[1])], []]
+WHOLE = [("c1", "search", TEXTS[0]), ("", "sum", TEXTS[1])]
 
 
-def test_fragments_continue_without_id_and_name() -> None:
-    deltas = answer({"tool_calls": CALLS, "call_chunking": "fragments", "chunk_size": 6})
-    assert [call for delta in deltas for call in calls(delta)] == [
-        ("c1", "search", TEXTS[0][:6]),
-        ("", "", TEXTS[0][6:]),
-        ("", "sum", TEXTS[1][:6]),
-        ("", "", TEXTS[1][6:]),
-    ]
-
-
-def test_fragments_of_empty_arguments() -> None:
-    deltas = answer({"tool_calls": [{"name": "now", "id": "c", "arguments": ""}], "call_chunking": "fragments"})
-    assert [calls(delta) for delta in deltas] == [[("c", "now", "")], []]
-
-
-def test_snapshots_grow_and_end_whole() -> None:
-    deltas = answer({"tool_calls": CALLS, "call_chunking": "snapshots", "chunk_size": 6})
-    whole = [("c1", "search", TEXTS[0]), ("", "sum", TEXTS[1])]
-    assert [calls(delta) for delta in deltas] == [
-        [("c1", "search", TEXTS[0][:6])],
-        [whole[0]],
-        [whole[0], ("", "sum", TEXTS[1][:6])],
-        whole,
-        whole,
-    ]
+@pytest.mark.parametrize(
+    ("chunking", "chunks"),
+    [
+        ("per_call", [[WHOLE[0]], [WHOLE[1]], []]),
+        (
+            "fragments",  # without id and name, a fragment continues the last call
+            [
+                [("c1", "search", TEXTS[0][:6])],
+                [("", "", TEXTS[0][6:])],
+                [("", "sum", TEXTS[1][:6])],
+                [("", "", TEXTS[1][6:])],
+                [],
+            ],
+        ),
+        (
+            "snapshots",
+            [
+                [("c1", "search", TEXTS[0][:6])],
+                [WHOLE[0]],
+                [WHOLE[0], ("", "sum", TEXTS[1][:6])],
+                WHOLE,
+                WHOLE,
+            ],
+        ),
+    ],
+)
+def test_calls_in_pieces(chunking: str, chunks: list[list[tuple[str, str, str]]]) -> None:
+    deltas = answer({"tool_calls": CALLS, "call_chunking": chunking, "chunk_size": 6})
+    assert [calls(delta) for delta in deltas] == chunks
 
 
 def test_usage_is_estimated_given_or_missing() -> None:
@@ -174,13 +171,6 @@ def test_a_turn_waits_for_its_model() -> None:
     assert texts(chunk["delta"] for chunk in model.invoke(spare)) == ["a"]
 
 
-def test_a_call_beyond_the_last_turn_is_an_error() -> None:
-    model = ScriptedModel.of([{"text": "a"}])
-    list(model.invoke(request()))
-    with pytest.raises(ModelCallError, match="no turn for model call 2"):
-        list(model.invoke(request()))
-
-
 def test_calls_at_once_get_a_turn_each() -> None:
     model = ScriptedModel.of([{"text": [str(number)]} for number in range(20)])
     seen: list[str] = []
@@ -238,12 +228,6 @@ def test_an_unknown_question_is_answered_with_the_known_ones_in_every_call(tmp_p
         "- mine\n- more\n\nFor any other question, use a real model."
     )
     assert model.afterwards == ""
-
-
-def test_mistakes_in_turns_given_as_data() -> None:
-    broken: dict[str, Any] = {"texts": "a"}
-    with pytest.raises(ScriptError, match=r"turns\[0\]: unknown key 'texts'"):
-        ScriptedModel.of([broken])
 
 
 @pytest.mark.parametrize(("instruction", "said"), [("Be kind. Cite sources.", "with [1]"), ("Be kind.", "without")])

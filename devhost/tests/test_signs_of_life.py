@@ -123,13 +123,3 @@ def test_a_call_of_a_session_that_has_ended_is_answered_with_nothing() -> None:
     asked = {"type": "invoke", "data": {"type": "llm", "backwards_request_id": "r", "request": {}}}
     plugin.received({"event": "session", "session_id": session.id, "data": asked})
     assert [envelope["event"] for envelope in line.sent] == ["request"]
-
-
-def test_sessions_on_a_lost_connection_end_with_its_reason() -> None:
-    plugin, _ = on_a_line()
-    session = plugin.open_session({})
-    plugin.disconnected("the plugin closed its connection")
-    with pytest.raises(Exception, match="the plugin closed its connection") as lost:
-        next(session.messages(lambda *_: None, 60))
-    assert getattr(lost.value, "error_type", "") == "ConnectionClosedError"
-    assert plugin.open_session({}).id != session.id

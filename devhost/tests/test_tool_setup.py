@@ -8,8 +8,7 @@ import yaml
 
 from devhost.errors import DeclarationError, ParameterError
 from devhost.plugin.casting import cast_parameters
-from devhost.plugin.credentials import filled_credentials
-from devhost.plugin.declaration import CredentialField, Parameter
+from devhost.plugin.declaration import Parameter
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import read_tool_setups
 from devhost.tools.setup import ToolSetup
@@ -182,12 +181,10 @@ def test_secrets_are_known_and_never_in_a_repr() -> None:
             [],
             "needs its credential api_key: --credential charts.api_key=VALUE, or CHARTS_API_KEY in the environment",
         ),
-        (["charts.api_key="], [], "needs its credential api_key"),
         (["charts.key=ck_SECRET"], [], "no credential 'key'; there are: api_key (required), region"),
         (["chart.api_key=ck_SECRET"], [], "there is no tool provider 'chart'; there are: charts, toolbox"),
         (["charts.api_key=ck_1", "charts.region=SECRET"], [], "credential charts.region must be one of: eu, us"),
         (["ck_SECRET"], [], "--credential is not PROVIDER.KEY=VALUE"),
-        (["api_key=ck_SECRET"], [], "--credential 'api_key' is not PROVIDER.KEY=VALUE"),
         (["charts.api_key=ck_1"], ["paint.kind=bar"], "there is no tool 'paint'; there are: draw_chart, export_table,"),
         (["charts.api_key=ck_1"], ["draw_chart.sort=SECRET"], "draw_chart has no parameter 'sort'; there are: title,"),
         (["charts.api_key=ck_1"], ["draw_chart.kind=pie"], "value pie not in options ['bar', 'line']"),
@@ -208,12 +205,6 @@ def test_a_scripts_panel_names_tools_that_exist_and_set_goes_before_it() -> None
     assert (entity(setup)["runtime_parameters"]["color"], entity(setup)["runtime_parameters"]["height"]) == ("red", 30)
     with pytest.raises(ParameterError, match=r"^panel paint\.kind: there is no tool 'paint'"):
         read_tool_setups([CHARTS], ["charts.api_key=ck_1"], [], {}, {"paint": {"kind": "bar"}})
-
-
-def test_a_select_without_options_takes_no_value() -> None:
-    field = CredentialField(type="select")
-    with pytest.raises(ParameterError, match="cannot be set: it is a select, and the plugin's YAML has no options"):
-        filled_credentials("charts", {"region": field}, {"region": "eu"})
 
 
 @pytest.mark.parametrize(

@@ -5,24 +5,17 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import pytest
 import yaml
-from rich.console import Console
 
 from devhost import Host, ScriptedModel
-from devhost.chat import Chat
 from devhost.cli.commands import main
-from devhost.models.backend import ModelRequest
 from devhost.models.scripted.script import Script
-from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
-from devhost.scenario import Scenario
-from devhost.terminal.chat_view import ChatView
-from support.plugins import FIXTURES, PUPPET, TOOLBOX
+from support.plugins import FIXTURES, PUPPET
 from support.terminal_session import CTRL_C, CTRL_D, on_a_terminal
 from support.waiting import PATIENCE
 from tests.devhost import ROOT
@@ -154,30 +147,12 @@ def test_each_piped_line_is_a_question_that_starts_the_script_from_its_beginning
     assert "\x1b" not in ended.shown
 
 
-def test_the_log_tree_is_shown_on_request(piped: Piped) -> None:
-    log = {"type": "log", "message": {"id": "1", "label": "ROUND 1", "status": "success", "data": {}}}
-    question = steps({"say": "Hi"}, {"emit": log})
-    assert "✓ ROUND 1" in piped(*PUPPETS, "--log", lines=question).shown
-    assert "✓ ROUND 1" not in piped(*PUPPETS, lines=question).shown
-
-
 def test_a_plugin_that_ended_is_started_again(piped: Piped) -> None:
     ended = piped(*PUPPETS, lines="\n".join([steps({"crash": "bye"}), steps({"say": "still there"})]))
     assert ended.code == 0
     assert "the plugin exited with code 3" in ended.shown
     assert "A plugin has ended. The plugins are started again, as the daemon would start it." in ended.shown
     assert "\nstill there\n" in ended.shown
-
-
-def test_a_tool_plugin_that_ended_is_started_again(piped: Piped) -> None:
-    def performing(*done: tuple[str, object]) -> str:
-        call = {"provider": "devhost-tests/oddments/oddments", "tool_name": "perform"}
-        return steps({"call": {**call, "parameters": {"steps": json.dumps(done)}}})
-
-    lines = "\n".join([performing(("crash", None)), performing(("say", "still there"))])
-    ended = piped(*PUPPETS, "--tools", str(FIXTURES / "oddments"), "--log", "--verbose", lines=lines)
-    assert "A plugin has ended." in ended.shown
-    assert "still there" in ended.shown.partition("A plugin has ended.")[2]
 
 
 def test_a_line_of_json_is_a_question_of_several_lines_or_a_command(piped: Piped) -> None:
@@ -223,36 +198,6 @@ def test_a_closed_standard_input_is_reported(
 
 
 # --- from Python -----------------------------------------------------------------------------------------------------
-
-
-class Conversation:
-    """Questions to the real strategy, and what its model was asked for each."""
-
-    def __init__(self, **params: object) -> None:
-        strategy = PluginDeclaration.read(ROOT).strategies["gpt5_function_calling"][1]
-        script = Script.of({"query": "?", "turns": [{"text": "unused"}]})
-        self.scenario = Scenario("", script, ROOT, strategy, (), dict(params))
-        self.models: list[ScriptedModel] = []
-        self.shown = io.StringIO()
-
-    def hold(self, *questions: str, answers: Callable[[str], list[JsonObject]]) -> list[list[tuple[str, str]]]:
-        def choose(question: str, **_: int) -> ScriptedModel:
-            self.models.append(ScriptedModel.of(answers(question)))
-            return self.models[-1]
-
-        view = ChatView(Console(file=self.shown, width=120), show_log=False)
-        chat = Chat(self.scenario, choose, view)
-        chat.converse(questions, partial(Host.start, ROOT, tools=[TOOLBOX]))
-        return [_after_the_system(model.requests[0]) for model in self.models]
-
-
-def _after_the_system(request: ModelRequest) -> list[tuple[str, str]]:
-    return [(message.role, message.text) for message in request.prompt_messages if message.role != "system"]
-
-
-def test_the_oldest_messages_of_a_conversation_are_dropped() -> None:
-    *_, last = Conversation().hold("first", "second", "third", answers=lambda _: [{"text": "word " * 1700}])
-    assert [role for role, _ in last] == ["assistant", "user"]
 
 
 def test_a_stopped_run_keeps_its_text_and_the_next_run_is_not_affected() -> None:

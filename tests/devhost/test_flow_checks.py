@@ -449,7 +449,7 @@ def file_form(write: Callable[[Change], FlowFile], tmp_path: Path) -> FlowFile:
     [
         ((), "the Start node needs the field 'one' (file): give it with --input one=@PATH"),
         (("one=notes.txt",), "--input one: the field holds files: write one=@PATH, not 'notes.txt'"),
-        (("one=@gone.txt",), "there is no file"),
+        (("one=@gone.txt",), "cannot be read: No such file"),
         (("one=@cat.png",), "--input one: cat.png is of the type image, and the field takes: document"),
         (("one=@notes.txt", "one=@notes.txt"), "--input one: 2 files were given, and the field takes 1 at most"),
         (("one=@notes.txt", "many=@cat.png", "many=@cat.png"), "--input many: 2 files were given"),

@@ -2,8 +2,6 @@
 
 import subprocess
 import sys
-import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +11,6 @@ from devhost.errors import ParameterError
 from devhost.hosting import ModelOptions
 from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.script import Script
-from devhost.process.transports.transport import PluginProgram
 from support.waiting import PATIENCE
 from tests.devhost import ROOT
 
@@ -88,14 +85,10 @@ def test_a_truth_value_that_passes_as_a_number_is_sent_and_said() -> None:
         (KEY, {"completion": ("max_tokens",)}, "--completion 'max_tokens' is not KEY=VALUE"),
         (KEY, {"features": "flying"}, "unknown feature 'flying'"),
         (SERVER, {}, "which model\\? --model NAME says what the server at localhost:11434 calls it"),
-        (SERVER, {"name": ""}, "which model\\? --model NAME says what the server at localhost:11434 calls it"),
         ({"OPENAI_BASE_URL": "localhost:11434"}, {"name": "x"}, "OPENAI_BASE_URL must be http"),
         ({"OPENAI_BASE_URL": "http://"}, {"name": "x"}, "OPENAI_BASE_URL must be http"),
-        ({"OPENAI_BASE_URL": "http://user:secret@[::1"}, {"name": "x"}, "OPENAI_BASE_URL must be http"),
         ({"OPENAI_BASE_URL": "http://user:sec/secret@host/v1"}, {"name": "x"}, "OPENAI_BASE_URL must be http"),
-        ({"OPENAI_BASE_URL": "http://127.0.0.1:abc/v1"}, {"name": "x"}, "OPENAI_BASE_URL must be http"),
         ({"OPENAI_BASE_URL": "http://127.0.0.1:66000/v1"}, {"name": "x"}, "OPENAI_BASE_URL must be http"),
-        ({"OPENAI_BASE_URL": "http://local\x01host/v1"}, {"name": "x"}, "OPENAI_BASE_URL must be http"),
         ({"OPENAI_BASE_URL": "http://\udcff/v1"}, {"name": "x"}, "OPENAI_BASE_URL must be http"),
         (
             {"OPENAI_API_KEY": "sk-proj-schlüssel"},
@@ -114,21 +107,6 @@ def test_mistakes_in_the_options_of_a_model(environment: dict[str, str], options
         choose(environment, **options)
     assert "sk-proj" not in str(raised.value)
     assert "secret" not in str(raised.value)
-
-
-def test_no_plugin_sees_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY["OPENAI_API_KEY"])
-    (tmp_path / "main.py").write_text("import os; print('OPENAI_API_KEY' in os.environ, os.environ['HOW'])")
-    ended = threading.Event()
-    said: list[bytes] = []
-    said_on_stderr: list[str] = []
-    program = PluginProgram(tmp_path, "main", sys.executable, stop_seconds=5)
-    program.start(
-        {"HOW": "well"}, lambda stdout: said.append(stdout.read()), lambda _: ended.set(), said_on_stderr.append
-    )
-    assert ended.wait(PATIENCE)
-    program.stop()
-    assert (said, said_on_stderr) == ([b"False well\n"], [])
 
 
 def test_without_a_script_and_a_key_no_model_is_configured() -> None:

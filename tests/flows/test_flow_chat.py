@@ -102,7 +102,7 @@ def test_a_file_goes_with_the_next_message_alone(
     assert main(["flow", "chat", str(file)]) == 0
     shown = capsys.readouterr().out
     assert "/file needs the path of a file." in shown
-    assert f"there is no file {tmp_path}/gone.txt" in shown
+    assert f"the file '{tmp_path}/gone.txt' cannot be read: No such file" in shown
     assert "letter.txt goes with the next message." in shown
     assert re.findall(r"^(\d) files$", shown, re.MULTILINE) == ["1", "0"]
 

@@ -96,10 +96,6 @@ def _cast(provider: str, key: str, field: CredentialField, value: object) -> obj
             return str(value)
         case "select":
             options = [option.value for option in field.options or ()]
-            if not options:
-                raise ParameterError(
-                    f"{where} cannot be set: it is a select, and the plugin's YAML has no options for it"
-                )
             if str(value) not in options:
                 raise ParameterError(f"{where} must be one of: {', '.join(options)}")
             return str(value)
