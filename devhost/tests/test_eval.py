@@ -350,7 +350,7 @@ def test_a_plugin_that_ends_ends_the_evaluation_and_the_next_one_goes_on(
         ),
         ([{**GREETS, "expect": {"text": {"has": "x"}}}], {}, "case 'greets', expect, text, has: unknown key"),
         ([{"query": "x", "turns": [{}], "expect": {}}], {}, "case 1, name: this key is required"),
-        ([{"name": "a"}], {}, "case 'a', expect: this key is required"),
+        ([{"name": "a"}], {}, "case 'a', column 'default': the case needs expect: neither it nor its script says"),
         ([GREETS, GREETS], {}, "2 cases are named 'greets': give each a name of its own"),
         ([], {}, "cases: should have at least one entry"),
         ([GREETS], {"threshold": 1.5}, "threshold: Input should be less than or equal to 1"),

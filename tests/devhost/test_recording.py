@@ -122,6 +122,23 @@ def test_a_case_runs_as_its_trace(
     assert any("tools that answer from a recording" in notice for notice in told_again["notices"])
 
 
+def test_what_a_case_expects_is_checked(tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not where another question is asked, or only the first one."""
+    play(*EXAMPLES["approval"], "--trace", tmp_path / "run.jsonl")
+    case, _ = case_of(tmp_path / "run.jsonl", capsys)
+    written = yaml.safe_load(case.read_text())
+    assert written["expect"].keys() == {"text", "calls", "stop_reason"}
+    assert play("--script", case)["failed_expectations"] == []
+
+    script(case, **{**written, "expect": {**written["expect"], "stop_reason": "empty"}})
+
+    (sentence,) = play("--script", case, code=1)["failed_expectations"]
+    assert sentence == "stop_reason: expected empty; found answered"
+    assert "failed_expectations" not in play("--script", case, "--alone")
+    script(case, **{**written, "expect": {"txt": "x"}})
+    assert "case.yaml: expect: unknown key 'txt'" in refusal(["run", "--script", case], capsys)
+
+
 def test_failures_of_tools_are_recorded_in_the_words_that_the_strategy_read(
     tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -366,6 +366,28 @@ class Observed:
             findings=tuple(dict.fromkeys(finding.rule for run in runs for finding in run.findings)),
         )
 
+    @classmethod
+    def of_flow(
+        cls,
+        runs: Sequence[Run],
+        metadata: Sequence[Mapping[str, Any]],
+        *,
+        text: str,
+        error: str | None,
+        seconds: float,
+    ) -> "Observed":
+        """`runs`: of its agents; `metadata`: of all nodes, with what they cost."""
+        of_agents = cls.of(runs) if runs else cls("")
+        price = sum((Decimal(str(each.get("total_price") or 0)) for each in metadata), Decimal(0))
+        return replace(
+            of_agents,
+            text=_without_thoughts(text),
+            error=error,
+            tokens=sum(int(each.get("total_tokens") or 0) for each in metadata),
+            price=str(price),
+            seconds=seconds,
+        )
+
 
 def _without_thoughts(text: str) -> str:
     spans = ThoughtSpans()

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -172,6 +172,15 @@ def refuse_without_models(file: FlowFile) -> None:
         )
 
 
+def allow_http_option() -> Any:  # noqa: ANN401 - a field
+    return option("--allow-http", is_flag=True, help="Let HTTP request nodes of flows send requests.")
+
+
+def allow_code_option() -> Any:  # noqa: ANN401 - a field
+    words = "Let code nodes of flows run on this machine, which is not a sandbox."
+    return option("--allow-code", is_flag=True, help=words)
+
+
 # Which flow is played, with which tools, and what its user and its models say.
 
 
@@ -205,10 +214,8 @@ class FlowOptions:
         multiple=True,
         help="A file with the segments that a Knowledge Retrieval node finds, by the node's id or title; repeatable.",
     )
-    http: bool = option("--allow-http", is_flag=True, help="Let the flow's HTTP request nodes send requests.")
-    code: bool = option(
-        "--allow-code", is_flag=True, help="Let the flow's code nodes run on this machine, which is not a sandbox."
-    )
+    http: bool = allow_http_option()
+    code: bool = allow_code_option()
 
     def read(
         self, environment: MutableMapping[str, str], limits: HostLimits, models: ModelOptions, *, starts: bool = False
@@ -268,7 +275,7 @@ class FlowOptions:
 
     def _plugin(self, file: FlowFile) -> Path | None:
         """None for a flow without an Agent node."""
-        if not any(node.type == "agent" for node in file.nodes.values()):
+        if not file.has_agents:
             return None
         return nearest_strategy_plugin() if self.plugin is None else self.plugin
 

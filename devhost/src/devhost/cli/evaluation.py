@@ -3,8 +3,9 @@
 import json
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import click
@@ -35,7 +36,13 @@ from devhost.evaluation.results import (
     read_evaluation,
 )
 from devhost.evaluation.runs import evaluate, one_at_a_time
-from devhost.evaluation.suite import Ground, ModelSettings, Planned, Suite, header_of, plan
+from devhost.evaluation.suite import Column, Ground, ModelSettings, Planned, Suite, header_of, plan
+from devhost.flow.cases import FlowCase
+from devhost.flow.document import FlowFile
+from devhost.flow.outside import Allowed
+from devhost.flow.turn import ModelOfNode, go_on_in_flow_environment, has_engine
+from devhost.flowing import FlowSetup, allow_code_option, allow_http_option, models_behind_an_api
+from devhost.host.host import ToolHost
 from devhost.hosting import (
     KEY,
     HostOptions,
@@ -53,7 +60,7 @@ from devhost.models.scripted.script import Script
 from devhost.options import DIRECTORY, FILE, argument, color_option, json_option, option, print_json, takes
 from devhost.plugin.declaration import nearest_strategy_plugin
 from devhost.process.session import Watcher
-from devhost.scenario import Example, examples_of, parse_assignments, read_tool_setups
+from devhost.scenario import Example, Scenario, examples_of, parse_assignments, read_tool_setups
 from devhost.terminal.screen import on_ctrl_c, open_console
 from devhost.text import real_path
 from devhost.words import counted, examples
@@ -66,6 +73,7 @@ class EvaluationModels:
         self._options = options
         self._judge = judge
         self._behind_an_api = cache(_behind_an_api)
+        self._of_nodes = cache(partial(models_behind_an_api, environment=os.environ))
 
     @property
     def settings(self) -> ModelSettings:
@@ -83,19 +91,30 @@ class EvaluationModels:
         """Mistakes in the options are found before a host starts; whether no provider will be called."""
         if self._judge is not None and self._options.asks_the_script():
             raise SuiteError(f"--judge-model is for a model behind an API, but without {KEY} the judge is scripted")
-        answering = [self.answering(each, each.question, asked=0) for each in planned]
-        return self.judging() is None and all(model.description.scripted for model in answering)
+        answering = [
+            self.answering(each, each.question, asked=0).description.scripted
+            if isinstance(each.played, Scenario)
+            else self.of_nodes(each) is None
+            for each in planned
+        ]
+        judge = self.judging() if any(each.expected.judge is not None for each in planned) else None
+        return judge is None and all(answering)
 
     def answering(self, planned: Planned, question: str, *, asked: int) -> CountingModel:
         if self._options.asks_the_script():
-            return self._options.choose(planned.scenario.script, question, asked=asked)
-        column = planned.column
+            script = planned.played.script if isinstance(planned.played, Scenario) else None
+            return self._options.choose(script, question, asked=asked)
+        return self._behind_an_api(self._of_column(planned.column))
+
+    def of_nodes(self, planned: Planned) -> ModelOfNode | None:
+        return self._of_nodes(self._of_column(planned.column))
+
+    def _of_column(self, column: Column) -> ModelOptions:
         given = tuple(f"{name}={json.dumps(value)}" for name, value in column.completion.items())
-        return self._behind_an_api(
-            replace(
-                self._options, name=column.model or self._options.name, completion=(*self._options.completion, *given)
-            )
-        )
+        if self._options.asks_the_script():
+            return self._options
+        name = column.model or self._options.name
+        return replace(self._options, name=name, completion=(*self._options.completion, *given))
 
     def judging(self) -> ModelBackend | None:
         if self._options.asks_the_script():
@@ -138,6 +157,8 @@ class EvalOptions:
     examples: Path | None = option(
         "--examples", metavar="DIR", type=DIRECTORY, help="The folder of the examples, as for devhost run."
     )
+    http: bool = allow_http_option()
+    code: bool = allow_code_option()
     jobs: int = option(
         "--jobs", type=click.IntRange(1, 64), default=JOBS, help=f"How many runs go on at once; {JOBS} by default."
     )
@@ -149,14 +170,26 @@ class EvalOptions:
         return Suite.read(self.file).only(self.cases, self.columns).repeated(self.repeats)
 
     def ground(self, suite: Suite, host: HostOptions, models: ModelSettings, *, validated: bool) -> Ground:
-        plugin = strategy_plugin(self.plugin or nearest_strategy_plugin())
-        examples = self.examples or examples_of(plugin.directory)
+        flows = list(suite.flows.values())
+        has_agents = not flows or any(FlowFile.read(flow.flow).has_agents for flow in flows if flow.flow is not None)
+        plugin = strategy_plugin(self.plugin or nearest_strategy_plugin()) if has_agents else None
+        examples = self.examples or examples_of(Path() if plugin is None else plugin.directory)
         example = None if suite.example is None else Example.find(examples, suite.example)
         panel = {} if example is None else Script.read(example.file).panel
-        folders = [*([] if example is None else [example.directory]), *suite.tools, *self.tools]
+        of_flows = {Example.find(examples, flow.example).directory for flow in flows if flow.example is not None}
+        of_flows |= {folder for flow in flows for folder in flow.tools}
+        folders = [*([] if example is None else [example.directory]), *suite.tools, *self.tools, *sorted(of_flows)]
+        tools = read_tool_setups(
+            list(dict.fromkeys(map(real_path, folders))),
+            self.credentials,
+            self.settings,
+            os.environ,
+            panel,
+            validated=validated,
+        )
         return Ground(
             plugin,
-            tuple(read_tool_setups(folders, self.credentials, self.settings, os.environ, panel, validated=validated)),
+            tuple(setup.with_every_tool() if flows else setup for setup in tools),
             example,
             examples,
             assignments=self.assignments,
@@ -164,6 +197,7 @@ class EvalOptions:
             models=models,
             strict=host.strict,
             panel=panel,
+            allowed=Allowed(self.http, self.code),
         )
 
 
@@ -224,10 +258,13 @@ def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report:
         ground = asked.ground(suite, hosting, models.settings, validated=not model.unvalidated)
         planned = plan(suite, ground)
         scripted = models.check(planned)
+        if suite.flows and not has_engine():
+            go_on_in_flow_environment(click.get_current_context().obj)
         header = header_of(suite, ground, planned)
         with ResultsFile.begin(file, header, secrets_of(ground.tools), fresh=report.fresh) as results:
             _open(console, planned, results, scripted=scripted)
-            _run(planned, models, results, file=file, options=hosting, jobs=asked.jobs, console=console)
+            hosted = _hosted(planned[0], ground, hosting)
+            _run(planned, models, results, file=file, hosting=hosted, jobs=asked.jobs, console=console)
         evaluation = results.evaluation
     summary = Summary.of(evaluation)
     threshold = suite.threshold if report.threshold is None else report.threshold
@@ -242,7 +279,7 @@ def _run(  # noqa: PLR0913 - what an evaluation is made of
     results: ResultsFile,
     *,
     file: Path,
-    options: HostOptions,
+    hosting: AbstractContextManager[ToolHost],
     jobs: int,
     console: Console,
 ) -> None:
@@ -254,11 +291,18 @@ def _run(  # noqa: PLR0913 - what an evaluation is made of
         console.print(f"{len(results.done)} of {counted(len(planned), 'run')} kept in {file}.", soft_wrap=True)
         console.print("The same command goes on with the others.")
 
-    hosting = started_host(planned[0].scenario, options, Watcher(), options.storage_beside(None), None)
     with on_ctrl_c(show_how_far), _progress(console) as progress, hosting as host:
         bar = progress.add_task("", total=len(planned), completed=len(results.done), words="")
         for _ in evaluate(host, planned, models, results, jobs):
             progress.update(bar, advance=1, words=_so_far(results))
+
+
+def _hosted(first: Planned, ground: Ground, options: HostOptions) -> AbstractContextManager[ToolHost]:
+    """For all runs."""
+    if isinstance(first.played, FlowCase):
+        plugin = None if ground.plugin is None else ground.plugin.directory
+        return FlowSetup(first.played, plugin, ground.tools).host(options, Watcher())
+    return started_host(first.played, options, Watcher(), options.storage_beside(None), None)
 
 
 def _refuse_outputs(options: ReportOptions) -> None:

@@ -5,30 +5,38 @@ import re
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict, StrictBool, ValidationError
 
 from devhost.conversation import Conversation, CountingModel, play
-from devhost.errors import PluginLostError, SuiteError
+from devhost.errors import HostError, PluginLostError, SuiteError
 from devhost.evaluation.reset import reset
 from devhost.evaluation.results import Result, ResultsFile
 from devhost.evaluation.suite import Planned
 from devhost.expected import Check, Observed
-from devhost.host.host import Host
+from devhost.flow.cases import FlowCase, case_turns, observed_of
+from devhost.flow.turn import ModelOfNode
+from devhost.host.host import Host, ToolHost
 from devhost.models.backend import ModelBackend, ModelCallError, model_answer
 from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.script import Turn
 from devhost.protocol import structs
 from devhost.protocol.wire import JsonObject
+from devhost.scenario import Scenario
 
 
 class Models(Protocol):
-    """Which model answers, and which one judges."""
+    """Which models answer, and which one judges."""
 
     def answering(self, planned: Planned, question: str, *, asked: int) -> CountingModel:
         """`asked`: how often the conversation had this question before."""
+        ...
+
+    def of_nodes(self, planned: Planned) -> ModelOfNode | None:
+        """Of a flow; None if its script answers."""
         ...
 
     def judging(self) -> ModelBackend | None:
@@ -36,22 +44,20 @@ class Models(Protocol):
         ...
 
 
-def run_once(host: Host, planned: Planned, models: Models) -> Result:
+def run_once(host: ToolHost, planned: Planned, models: Models) -> Result:
     try:
         reset(planned.case.reset, planned.file.parent)
     except SuiteError as error:
         where = f"{planned.file}: case {planned.case.name!r}, column {planned.column.name!r}"
         raise SuiteError(f"{where}: {error}") from error
-    conversation = Conversation(planned.scenario, conversation_id=str(uuid.uuid4()), raw=False, strict=False)
-
-    def choose(question: str, *, asked: int) -> CountingModel:
-        return models.answering(planned, question, asked=asked)
-
-    scripted = choose(planned.question, asked=0).description.scripted
-    follow_ups = planned.scenario.follow_ups(planned.question) if scripted else ()
-    turns = play(conversation, planned.question, follow_ups, choose)
-    observed = Observed.of([turn.run for turn in turns(host, _ignore)])
-    found = [*planned.case.expect.checks(observed), *_judgement(planned, observed, models.judging)]
+    match planned.played, host:
+        case FlowCase() as case, _:
+            observed, found = _play_flow(host, case, planned, models)
+        case Scenario() as scenario, Host():
+            observed, found = _play(host, scenario, planned, models), []
+        case _:
+            raise HostError("the case needs a strategy plugin, and none was started")
+    found += [*planned.expected.checks(observed), *_judgement(planned, observed, models.judging)]
     if planned.strict:
         found.append(Check("rules of Dify", "none is broken", ", ".join(observed.findings)))
     return Result(
@@ -65,9 +71,30 @@ def run_once(host: Host, planned: Planned, models: Models) -> Result:
     )
 
 
+def _play(host: Host, scenario: Scenario, planned: Planned, models: Models) -> Observed:
+    conversation = Conversation(scenario, conversation_id=str(uuid.uuid4()), raw=False, strict=False)
+
+    def choose(question: str, *, asked: int) -> CountingModel:
+        return models.answering(planned, question, asked=asked)
+
+    scripted = choose(planned.question, asked=0).description.scripted
+    follow_ups = scenario.follow_ups(planned.question) if scripted else ()
+    turns = play(conversation, planned.question, follow_ups, choose)
+    return Observed.of([turn.run for turn in turns(host, _ignore)])
+
+
+def _play_flow(host: ToolHost, case: FlowCase, planned: Planned, models: Models) -> tuple[Observed, list[Check]]:
+    """With a model behind an API only the first turn: what follows was written for the answers of the script."""
+    case = replace(case, models=models.of_nodes(planned))
+    said = case.script.turns if case.models is None else case.script.turns[:1]
+    turns = list(case_turns(case, host, turns=case.said(said)))
+    found = [replace(check, name=f"{turn.place}: {check.name}") for turn in turns for check in turn.checks]
+    return observed_of(turns), found
+
+
 def _judgement(planned: Planned, observed: Observed, model: Callable[[], ModelBackend | None]) -> list[Check]:
     """A run that failed has no answer to judge."""
-    expected = planned.case.expect.judge
+    expected = planned.expected.judge
     if expected is None or observed.error is not None:
         return []
     judge = model() or _scripted_judge(expected.turns or ())
@@ -152,7 +179,7 @@ def one_at_a_time(planned: Sequence[Planned]) -> bool:
 
 
 def evaluate(
-    host: Host, planned: Sequence[Planned], models: Models, results: ResultsFile, jobs: int
+    host: ToolHost, planned: Sequence[Planned], models: Models, results: ResultsFile, jobs: int
 ) -> Iterator[Result]:
     """Runs what has no result yet, and writes each result before it is handed out.
 

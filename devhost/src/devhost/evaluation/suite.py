@@ -26,6 +26,10 @@ from devhost.expected import (
     TextExpected,
     Texts,
 )
+from devhost.flow.cases import FlowCase
+from devhost.flow.checks import check_flow
+from devhost.flow.outside import NOTHING, Allowed
+from devhost.flow.script import FlowScript, names_flow
 from devhost.host.host import find_strategy
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import Script, SomeTurns, Words
@@ -69,7 +73,13 @@ class Case(Checked):
     repeats: PositiveInt = 1
     rate: Share = 1.0
     """The share of the repeats that must fit. All three have the values of the file where a case has none."""
-    expect: Expected
+    expect: Expected | None = None
+    """By default, what its script expects."""
+
+    @property
+    def written(self) -> Path | None:
+        """The file of its script."""
+        return self.script if isinstance(self.script, Path) else None
 
     def within(self, suite: "SuiteFile", folder: Path) -> Self:
         """With the defaults of its file, and paths from the file's folder."""
@@ -77,6 +87,11 @@ class Case(Checked):
         script = folder / self.script if isinstance(self.script, Path) else self.script
         files = tuple(folder / path for path in self.files)
         return self.model_copy(update={**defaults, "script": script, "files": files})
+
+
+def _case_of_a_file(case: object) -> object:
+    """`wrong.case.yaml` is the case `wrong` with this script."""
+    return {"name": Path(case).name.split(".")[0], "script": case} if isinstance(case, str) else case
 
 
 class SuiteFile(Checked):
@@ -91,7 +106,7 @@ class SuiteFile(Checked):
     repeats: PositiveInt = 1
     rate: Share = 1.0
     threshold: Share = 1.0
-    cases: Annotated[tuple[Case, ...], Field(min_length=1)]
+    cases: Annotated[tuple[Annotated[Case, BeforeValidator(_case_of_a_file)], ...], Field(min_length=1)]
 
 
 OWNERS: Mapping[str, type[Checked]] = {
@@ -109,6 +124,8 @@ OWNERS: Mapping[str, type[Checked]] = {
 
 def read_suite_file(file: Path) -> SuiteFile:
     data = load_yaml(file)
+    if "cases" not in data and data.keys() & {"turns", "flow", "extends"}:
+        data = {"cases": [file.name]}  # a script that is a case of its own
     try:
         suite = SuiteFile.model_validate(data)
     except ValidationError as error:
@@ -186,6 +203,8 @@ class Suite:
     threshold: float
     columns: tuple[Column, ...]
     cases: tuple[Case, ...]
+    flows: Mapping[str, FlowScript] = field(default_factory=dict)
+    """By the case's name, the scripts that name their flow: of all cases or of none."""
 
     def only(self, cases: Sequence[str], columns: Sequence[str]) -> "Suite":
         """Those whose names fit one of the patterns (* and ?); without patterns all."""
@@ -211,6 +230,7 @@ class Suite:
                 raise SuiteError(f"{file}: {names.count(name)} columns are named {name!r}: give each a name of its own")
         if not columns:
             raise SuiteError(f"{file}: columns: should have at least one entry")
+        cases = tuple(case.within(read, file.parent) for case in read.cases)
         return cls(
             file=file,
             description=read.description,
@@ -219,8 +239,23 @@ class Suite:
             params=read.params,
             threshold=read.threshold,
             columns=columns,
-            cases=tuple(case.within(read, file.parent) for case in read.cases),
+            cases=cases,
+            flows=_flows(file, cases),
         )
+
+
+def _flows(file: Path, cases: Sequence[Case]) -> Mapping[str, FlowScript]:
+    try:
+        files = {case.name: case.written for case in cases if case.written is not None and names_flow(case.written)}
+        flows = {name: FlowScript.read(script) for name, script in files.items()}
+    except HostError as error:
+        raise SuiteError(f"{file}: {error}") from error
+    if flows and len(flows) < len(cases):
+        others = ", ".join(case.name for case in cases if case.name not in flows)
+        raise SuiteError(
+            f"{file}: {', '.join(flows)} play flows, and {others} a strategy: write them into files of their own"
+        )
+    return flows
 
 
 def _fitting[N: (Case, Column)](
@@ -264,7 +299,8 @@ class ModelSettings:
 class Ground:
     """What all runs of an evaluation share."""
 
-    plugin: PluginDeclaration
+    plugin: PluginDeclaration | None
+    """None for flows without agents."""
     tools: tuple[ToolSetup, ...]
     example: Example | None = None
     examples: Path = Path()
@@ -277,6 +313,8 @@ class Ground:
     """Whether a run that breaks a rule of Dify fits no case."""
     panel: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Parameters of tools that the example's script sets, and that hold for every case."""
+    allowed: Allowed = NOTHING
+    """Of flows."""
 
 
 @dataclass(frozen=True)
@@ -287,8 +325,9 @@ class Planned:
     column: Column
     repeat: int
     """From 1."""
-    scenario: Scenario
+    played: Scenario | FlowCase
     question: str
+    expected: Expected
     case_digest: str
     """Of the case alone: two evaluations asked and expected the same if it is the same."""
     key: str
@@ -329,23 +368,56 @@ def _settings(column: Column, suite: Suite, ground: Ground) -> JsonObject:
 
 def _planned(suite: Suite, case: Case, column: Column, ground: Ground) -> Iterator[Planned]:
     try:
-        scenario = _scenario(suite, case, column, ground)
-        question = scenario.question(case.query)
-        _refuse(case, scenario, question, ground)
+        flow = suite.flows.get(case.name)
+        asked = _asked(suite, case, column, ground) if flow is None else _asked_flow(suite, case, column, ground)
+        played, question, expected, about = asked
     except HostError as error:
         raise SuiteError(f"{suite.file}: case {case.name!r}, column {column.name!r}: {error}") from error
-    script = None if scenario.script is None else replace(scenario.script, place="")
-    asked = [question, case.variables, *map(_content, case.files), repr(script), repr(case.expect)]
-    asked += [_reset(step, suite.file.parent) for step in case.reset]
-    digest = _digest(asked)
+    steps = [_reset(step, suite.file.parent) for step in case.reset]
+    digest = _digest([question, case.variables, *map(_content, case.files), *about, repr(expected), *steps])
+    given = (played.strategy.identity.name, played.given) if isinstance(played, Scenario) else ()
     for repeat in range(1, case.repeats + 1):
-        about = [digest, case.name, column.name, scenario.strategy.identity.name, scenario.given, ground.strict, repeat]
-        key = _digest([*about, _settings(column, suite, ground)])
-        yield Planned(suite.file, case, column, repeat, scenario, question, digest, key, strict=ground.strict)
+        key = _digest([digest, case.name, column.name, *given, ground.strict, repeat, _settings(column, suite, ground)])
+        yield Planned(suite.file, case, column, repeat, played, question, expected, digest, key, strict=ground.strict)
+
+
+type _Asked = tuple[Scenario | FlowCase, str, Expected, tuple[object, ...]]
+"""With the question, what is expected, and what else makes the case."""
+
+
+def _asked(suite: Suite, case: Case, column: Column, ground: Ground) -> _Asked:
+    scenario = _scenario(suite, case, column, ground)
+    question, script = scenario.question(case.query), scenario.script
+    expected = case.expect or (None if script is None else Expected.of(script))
+    if expected is None:
+        raise SuiteError("the case needs expect: neither it nor its script says what is expected")
+    _refuse(expected, scenario, question, ground)
+    return scenario, question, expected, (repr(None if script is None else replace(script, place="")),)
+
+
+def _asked_flow(suite: Suite, case: Case, column: Column, ground: Ground) -> _Asked:
+    """A flow has its parameters in its own file."""
+    given: JsonObject = {
+        "query": case.query,
+        "files": case.files,
+        "params": {**suite.params, **case.params, **column.params},
+    }
+    given |= {"variables": case.variables, "strategy": column.strategy, "--param": ground.assignments}
+    if of_strategies := [name for name, value in given.items() if value]:
+        raise SuiteError(f"{', '.join(of_strategies)}: a flow has none: its file and its script say what is played")
+    flow = FlowCase.read(case.written or suite.file, ground.limits, ground.allowed)
+    recorded = () if flow.script.recorded is None else flow.script.recorded.tool_names
+    tools = [setup.declaration for setup in ground.tools]
+    check_flow(flow.file, flow.inputs, ground.plugin, tools, ground.allowed, recorded=recorded)
+    expected = case.expect or Expected()
+    _refuse_unjudged(expected, ground)
+    return flow, flow.script.query, expected, (flow.file.text, repr(flow.script))
 
 
 def _scenario(suite: Suite, case: Case, column: Column, ground: Ground) -> Scenario:
     script = _script(case, column, suite, ground)
+    if ground.plugin is None:
+        raise SuiteError("no strategy plugin is given")
     strategy = _strategy(column, script, ground.plugin)
     script = _script(case, replace(column, strategy=strategy.identity.name), suite, ground)
     return Scenario(
@@ -389,7 +461,7 @@ def _script(case: Case, column: Column, suite: Suite, ground: Ground) -> Script 
     return replace(script, model=script.model.model_copy(update=named))
 
 
-def _refuse(case: Case, scenario: Scenario, question: str, ground: Ground) -> None:
+def _refuse(expected: Expected, scenario: Scenario, question: str, ground: Ground) -> None:
     """What would fail at its run, or would make it mean something else."""
     if not question.strip():
         raise SuiteError("there is no question: give the case a query")
@@ -397,7 +469,7 @@ def _refuse(case: Case, scenario: Scenario, question: str, ground: Ground) -> No
     scenario.api_fails  # noqa: B018 - raises for a tool that is not offered
     offered = [tool.declared.identity.name for setup in scenario.tools for tool in setup.tools]
     tools = [*offered, *scenario.recorded_names]
-    for call in case.expect.calls.every if case.expect.calls else ():
+    for call in expected.calls.every if expected.calls else ():
         if call.name not in tools:
             there_are = ", ".join(tools) or "none"
             raise SuiteError(f"expect, calls: there is no tool {call.name!r}; there are: {there_are}")
@@ -411,8 +483,11 @@ def _refuse(case: Case, scenario: Scenario, question: str, ground: Ground) -> No
     refuse_misfit(scenario)
     if not script.knows(question) and script.otherwise is None:
         raise SuiteError(f"{script.place} has no turns for this question")
-    judge = case.expect.judge
-    if judge is not None and judge.turns is None:
+    _refuse_unjudged(expected, ground)
+
+
+def _refuse_unjudged(expected: Expected, ground: Ground) -> None:
+    if ground.models.scripted and expected.judge is not None and expected.judge.turns is None:
         raise SuiteError("expect, judge: without a key the judge is scripted: give it turns, or set OPENAI_API_KEY")
 
 

@@ -1,5 +1,6 @@
 """A flow's script played as a case: every turn beside what it is expected to be."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -58,6 +59,10 @@ class FlowCase:
     def _recorded(self) -> list[Tool]:
         """Their answers are taken one after another: a case that is played again is a new value."""
         return recorded_tools(self.script.recorded)
+
+    def said(self, turns: Iterable[TurnScript]) -> list[tuple[TurnScript, str, Sequence[LocalFile]]]:
+        """Each with its question and its files."""
+        return [(turn, turn.query, local_files(turn.files, self.limits)) for turn in turns]
 
     def conversation(self, engine: FlowEngine) -> FlowConversation:
         return FlowConversation(self.file, engine, self.inputs, self.script.conversation_id)
@@ -187,8 +192,14 @@ def _values(place: str, expected: Mapping[str, ValueExpected], values: Mapping[s
 class CaseTurn:
     said: TurnScript
     played: PlayedTurn
-    failures: tuple[str, ...]
-    """A sentence for each expectation that failed: what was expected, what came, where."""
+    place: str
+    """Which turn it is, for people."""
+    checks: tuple[Check, ...]
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """A sentence for each expectation that failed: what was expected, what came, where."""
+        return tuple(f"{self.place}: {check.sentence}" for check in self.checks if not check.passed)
 
     @property
     def has_expectations(self) -> bool:
@@ -218,15 +229,29 @@ def case_turns(  # noqa: PLR0913 - what a turn is played with
     case = replace(case)
     conversation = conversation or case.conversation(load_engine())
     if turns is None:
-        turns = [(said, said.query, local_files(said.files, case.limits)) for said in case.script.turns]
+        turns = case.said(case.script.turns)
     for number, (said, question, files) in enumerate(turns, start=1):
         events = conversation.play(question, case.around(host, said, ask=ask), files)
         played = watched(events, show, hidden or Secrets(case.file.secrets))
-        yield CaseTurn(said, played, failures(case.file, said, played, number))
+        place = f"turn {number}" + (f" ({said.query})" if said.query else "")
+        expected = said.expect or FlowExpected()  # a turn that expects nothing has to succeed
+        found = tuple(checks(expected, Outcome.of(played.nodes, played.ended), case.file))
+        yield CaseTurn(said, played, place, found)
 
 
-def failures(file: FlowFile, said: TurnScript, played: PlayedTurn, number: int) -> tuple[str, ...]:
-    """`number`: of the turn, from 1. A turn that expects nothing has to succeed."""
-    place = f"turn {number}" + (f" ({said.query})" if said.query else "")
-    found = checks(said.expect or FlowExpected(), Outcome.of(played.nodes, played.ended), file)
-    return tuple(f"{place}: {check.sentence}" for check in found if not check.passed)
+def observed_of(turns: Sequence[CaseTurn]) -> Observed:
+    """Of a conversation: the last answer, or what a workflow put out, and the sums of all turns."""
+    last = turns[-1].played.ended
+    nodes = [node for turn in turns for node in turn.played.nodes]
+    failed = last.status in {"failed", "stopped", "paused"} and turns[-1].failures
+    return Observed.of_flow(
+        [node.run for node in nodes if node.run is not None],
+        [node.metadata for node in nodes],
+        text=str(last.outputs.get("answer") or _written(last.outputs)),
+        error=f"{last.status}: {last.error}" if failed else None,
+        seconds=round(sum(turn.played.seconds for turn in turns), 3),
+    )
+
+
+def _written(outputs: JsonObject) -> str:
+    return json.dumps(outputs, ensure_ascii=False) if outputs.keys() - {"answer", "files"} else ""

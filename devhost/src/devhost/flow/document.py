@@ -158,6 +158,10 @@ class FlowFile:
         return [str(each.value) for each in self.environment_variables if each.value_type == HIDDEN_TYPE]
 
     @property
+    def has_agents(self) -> bool:
+        return any(node.type == "agent" for node in self.nodes.values())
+
+    @property
     def is_chatflow(self) -> bool:
         return self.mode == "advanced-chat"
 

@@ -257,6 +257,11 @@ class FlowScript(TurnScript):
             raise ScriptError(f"{file}: {describe(error)}") from error
 
 
+def names_flow(file: Path) -> bool:
+    """Whether a script is of a flow."""
+    return "flow" in load_yaml(file)
+
+
 class ScriptedModels:
     """The models of one turn: a node that runs several times in it goes on in its turns."""
 
