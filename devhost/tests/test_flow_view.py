@@ -234,7 +234,7 @@ def test_the_report_has_the_agents_run_as_devhost_run_prints_it() -> None:
 
 def replayed(file: Path) -> str:
     console = Console(file=io.StringIO(), width=100)
-    replay_flow(read_trace(file), console, pause=lambda _: None, speed=None, options=ViewOptions())
+    replay_flow(read_trace(file), console, ViewOptions())
     return _text(console)
 
 

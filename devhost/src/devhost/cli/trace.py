@@ -1,9 +1,7 @@
 """The commands `replay` and `report`, which read a trace."""
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
-from time import sleep
 
 import click
 
@@ -17,15 +15,7 @@ from devhost.terminal.screen import ViewOptions, open_console
 from devhost.trace.lines import Trace, read_trace
 from devhost.words import examples
 
-SLOWEST = 0.001
 STDOUT = Path("-")
-
-
-def _refuse_nan(_context: click.Context, _option: click.Parameter, speed: float | None) -> float | None:
-    """A range does not exclude NaN."""
-    if speed is not None and math.isnan(speed):
-        raise click.BadParameter(f"nan is not a number: give {SLOWEST} or more")
-    return speed
 
 
 def _trace_of_runs(file: Path) -> Trace:
@@ -41,28 +31,20 @@ def _trace_of_runs(file: Path) -> Trace:
 @dataclass(frozen=True)
 class ReplayOptions:
     trace: Path = trace_argument()
-    speed: float | None = option(
-        "--speed",
-        metavar="NUMBER",
-        type=click.FloatRange(min=SLOWEST),
-        callback=_refuse_nan,
-        help="Keep the pauses of the run: 1 as they were, 2 twice as fast. By default without pauses.",
-    )
 
 
 @click.command(
     epilog=examples(
         "devhost run --example helpdesk --trace run.jsonl",
-        "devhost replay run.jsonl --speed 2",
+        "devhost replay run.jsonl",
     )
 )
 @takes(ReplayOptions, ViewOptions)
 def replay(options: ReplayOptions, shown: ViewOptions) -> int:
     """Show a traced run again, as it was shown."""
-    console = open_console(stderr=False, color=shown.color)
-    trace = _trace_of_runs(options.trace)
+    console, trace = open_console(stderr=False, color=shown.color), _trace_of_runs(options.trace)
     play = replay_flow if trace.header.command == "flow" else replay_trace
-    play(trace, console, pause=sleep, speed=options.speed, options=shown)
+    play(trace, console, shown)
     return 0
 
 

@@ -1,7 +1,6 @@
 """A flow in a trace."""
 
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -271,15 +270,12 @@ def _traced(node: FlowNode) -> TracedNode:
     )
 
 
-# Shows the trace of a flow in the terminal as the flow was shown: at once, or with its own pauses.
+# Shows the trace of a flow in the terminal as the flow was shown.
 
 LOST = FlowEnded("failed", {}, "the trace ends before the flow does: it was killed, or it is still going on")
 
 
-def replay_flow(
-    trace: Trace, console: Console, *, pause: Callable[[float], None], speed: float | None, options: ViewOptions
-) -> None:
-    """`speed` 2 is twice as fast as it was; None is at once."""
+def replay_flow(trace: Trace, console: Console, options: ViewOptions) -> None:
     view = FlowView(console, options)
     turns = traced_turns(trace)
     for number, turn in enumerate(turns):
@@ -288,12 +284,8 @@ def replay_flow(
             view.begin_answer()
         else:
             view.go_on(turn.facts.query)
-        last = turn.began
         end = LOST
         for at, event in turn.events:
-            if speed is not None and at > last:
-                pause(min((at - last) / speed, threading.TIMEOUT_MAX))
-                last = at
             view.show(event, at)
             end = event if isinstance(event, FlowEnded) else end
         nodes = [event for _, event in turn.events if isinstance(event, NodeEnded)]
