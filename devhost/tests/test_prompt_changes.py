@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from devhost.page.calls import Part, Said, calls_before, prompt_changes
 from devhost.trace.runs import Call
-from devhost.trace.timeline import Span
 
 SAID = st.builds(Said, role=st.sampled_from(["system", "user", "tool"]), text=st.text("ab", max_size=4))
 PROMPT = st.lists(SAID, max_size=12)
@@ -65,43 +64,23 @@ def test_the_words_count_each_change(before: list[Said], now: list[Said], words:
 # --- which call was the one of the round before -----------------------------------------------------------------------
 
 
-def asked(name: str, began: float, *words: str, ended: float | None = None) -> Span:
+def asked(name: str, began: float, *words: str, ended: float | None = None) -> Call:
     """A model call whose prompt is a system message and these messages of the user's."""
     messages = [{"role": "system", "content": "Be brief."}, *({"role": "user", "content": each} for each in words)]
-    call = Call("p", "llm", {"prompt_messages": messages}, began, began + 1 if ended is None else ended, id=name)
-    return Span(name, name, "success", began, began + 1, calls=[call])
+    return Call("p", "llm", {"prompt_messages": messages}, began, began + 1 if ended is None else ended, id=name)
 
 
-def group(*children: Span) -> Span:
-    return Span("group", "group", "success", children[0].began, children[-1].ended, children=list(children))
-
-
-def ids_before(*spans: Span) -> dict[str, str]:
-    return {key: call.id for key, call in calls_before(spans).items()}
-
-
-def test_the_round_before_stands_in_the_same_group_or_the_one_beside_it() -> None:
-    rounds = [
-        group(asked("1", 0, "Look.")),
-        group(asked("2", 2, "Look.", "more")),
-        group(asked("3", 4, "Look.", "all")),
-    ]
-    assert ids_before(*rounds) == {"2": "1", "3": "2"}
-    assert ids_before(asked("1", 0, "Look."), asked("2", 2, "Look.", "more")) == {"2": "1"}
-
-
-def test_subtasks_side_by_side_are_loops_of_their_own() -> None:
-    first = group(group(asked("a1", 0, "Look.")), group(asked("a2", 4, "Look.", "a")))
-    second = group(group(asked("b1", 1.5, "Look.")), group(asked("b2", 3, "Look.", "b")))
-    assert ids_before(first, second) == {"a2": "a1", "b2": "b1"}
-
-
-def test_another_question_and_a_call_that_went_on_are_not_the_round_before() -> None:
-    assert ids_before(asked("1", 0, "Look."), asked("judge", 2, "Judge.")) == {}
-    assert ids_before(asked("1", 0, "Look.", ended=9), asked("2", 2, "Look.")) == {}
-
-
-def test_the_second_try_is_compared_with_the_first() -> None:
-    tried, again = asked("1", 0, "Look."), asked("2", 2, "Look.")
-    tried.calls += again.calls
-    assert ids_before(group(tried)) == {"2": "1"}
+@pytest.mark.parametrize(
+    ("calls", "before"),
+    [
+        ([asked("1", 0, "Look."), asked("2", 2, "Look.", "more"), asked("3", 4, "Look.", "all")], {"2": "1", "3": "2"}),
+        (  # subtasks side by side are loops of their own
+            [asked("a1", 0, "A."), asked("b1", 1.5, "B."), asked("a2", 4, "A.", "a"), asked("b2", 3, "B.", "b")],
+            {"a2": "a1", "b2": "b1"},
+        ),
+        ([asked("1", 0, "Look."), asked("judge", 2, "Judge.")], {}),
+        ([asked("1", 0, "Look.", ended=9), asked("2", 2, "Look.")], {}),
+    ],
+)
+def test_the_round_before_has_the_same_beginning_and_has_ended(calls: list[Call], before: dict[str, str]) -> None:
+    assert {key: call.id for key, call in calls_before(calls).items()} == before

@@ -261,8 +261,8 @@ def test_a_call_that_did_not_work_says_why_once_and_the_end_counts_it(names: tup
 def in_a_chat(ended: Run, *, asks_for_the_log: bool = False) -> str:
     out = io.StringIO()
     chat = ChatView(Console(file=out, width=100, highlight=False), show_log=False)
-    with chat.turn() as turn:
-        chat.close_turn(turn, ended)
+    with chat.turn():
+        chat.close_turn(ended)
     if asks_for_the_log:
         chat.show_log(ended)
     return out.getvalue()

@@ -224,9 +224,9 @@ class Chat(Talk[Command, Host]):
 
     def _ask(self, host: Host, question: str, stop: Stop) -> None:
         model = self._choose_model(question, asked=self._conversation.times_asked(question))
-        with self._view.turn(self._conversation.files_of(question)) as view:
-            run = self._conversation.ask(host, question, model, on_message=view.show, stop=stop)
+        with self._view.turn(self._conversation.files_of(question)):
+            run = self._conversation.ask(host, question, model, on_message=self._view.show, stop=stop)
             hints = (self._conversation.note, HINT if self._conversation.state.waiting else "")
-            self._view.close_turn(view, run, show_findings=self._strict, hints=tuple(filter(None, hints)))
+            self._view.close_turn(run, show_findings=self._strict, hints=tuple(filter(None, hints)))
         self.broke_rules = self.broke_rules or bool(run.findings)
         self._last = run

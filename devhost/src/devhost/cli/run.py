@@ -220,7 +220,7 @@ def chat(  # noqa: PLR0913, PLR0917 - one argument per group of options
         traced(kept, scenario, model, node.transport, command="chat", guesses=guesses) as watcher,
     ):
         storage = node.storage_beside(options.trace)
-        view.open(scenario, model, (*scenario.notices, *guesses))
+        view.open_chat(scenario, model, (*scenario.notices, *guesses))
         watchers = Watchers(watcher, view.screen)
         models.plugins.tell(watchers)
         with on_ctrl_c(view.screen.say_what_starts):

@@ -1,7 +1,7 @@
 """What the calls of a run say: prompts, answers, arguments, results, and what changed from prompt to prompt."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any, Literal
@@ -10,7 +10,6 @@ from devhost.node.outputs.run import error_line, plugin_error
 from devhost.node.texts import ThoughtSpans
 from devhost.protocol.wire import JsonObject
 from devhost.trace.runs import Call, TracedRun, WrittenCall, written_calls
-from devhost.trace.timeline import Span
 
 # What a call on the timeline shows when it is opened, taken from the messages that crossed.
 
@@ -222,40 +221,23 @@ def _resources(message: JsonObject) -> Iterator[JsonObject]:
 
 # Which model call came before which, in the same loop of rounds.
 
-type Found = tuple[int, int, Call]
-"""The `id()` of the list in which the span stands, of the list in which its group stands, and the call."""
 
+def calls_before(calls: Iterable[Call]) -> Mapping[str, Call]:
+    """By the id of a model call, the last one whose prompt begins with the same messages up to the user's first.
 
-def calls_before(spans: Sequence[Span]) -> Mapping[str, Call]:
-    """Calls of one loop stand beside each other, or in groups that do, and their prompts begin with the same messages.
-
-    Without an entry: the first call of a loop, and one whose prompt begins differently, such as a judgement.
+    Without an entry: the first call of a loop, one whose prompt begins differently, such as a judgement, and one that
+    began while the one before went on.
     """
     before: dict[str, Call] = {}
-    loops: dict[tuple[int, tuple[Said, ...]], Call] = {}
-    for own, around, call in sorted(_model_calls(spans, 0), key=lambda found: found[2].began):
-        begin = _beginning(prompt_of(call))
-        for place in (own, around):
-            earlier = loops.get((place, begin))
-            if earlier is not None and earlier.ended is not None and earlier.ended <= call.began:
-                before[call.id] = earlier
-                break
-        loops[own, begin] = loops[around, begin] = call
+    last: dict[tuple[Said, ...], Call] = {}
+    for call in sorted((call for call in calls if call.kind == "llm"), key=lambda call: call.began):
+        prompt = prompt_of(call)
+        first = next((place for place, said in enumerate(prompt) if said.role == "user"), 0)
+        earlier = last.get(prompt[: first + 1])
+        if earlier is not None and earlier.ended is not None and earlier.ended <= call.began:
+            before[call.id] = earlier
+        last[prompt[: first + 1]] = call
     return before
-
-
-def _model_calls(spans: Sequence[Span], around: int) -> Iterator[Found]:
-    for span in spans:
-        for call in span.calls:
-            if call.kind == "llm":
-                yield id(spans), around, call
-        yield from _model_calls(span.children, id(spans))
-
-
-def _beginning(prompt: Sequence[Said]) -> tuple[Said, ...]:
-    """The messages up to the first one of the user's."""
-    first = next((place for place, said in enumerate(prompt) if said.role == "user"), 0)
-    return tuple(prompt[: first + 1])
 
 
 # What changed in a prompt since the round before.

@@ -158,7 +158,7 @@ class ShownRun:
     @cached_property
     def prompt_changes(self) -> Mapping[str, PromptChanges]:
         """By the id of a model call, how its prompt differs from the one of the round before."""
-        before, calls = calls_before(self.spans), {call.id: call for call in self.traced.calls}
+        before, calls = calls_before(self.traced.calls), {call.id: call for call in self.traced.calls}
         return {key: prompt_changes(prompt_of(call), prompt_of(calls[key])) for key, call in before.items()}
 
     @property

@@ -16,7 +16,7 @@ from devhost.node.outputs.run import Run
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import Scenario
 from devhost.terminal.run_view import RunView
-from devhost.terminal.screen import View, ViewOptions
+from devhost.terminal.screen import ViewOptions
 from devhost.terminal.tables import (
     facts_table,
     failure_text,
@@ -33,12 +33,12 @@ from devhost.words import counted
 NOTHING_YET = "There was no run yet."
 
 
-class ChatView(View):
+class ChatView(RunView):
     def __init__(self, console: Console, options: ViewOptions | None = None, *, show_log: bool) -> None:
         super().__init__(console, options)
         self._show_log = show_log or self._options.verbose
 
-    def open(self, scenario: Scenario, model: ModelDescription, notices: Sequence[str] = ()) -> None:
+    def open_chat(self, scenario: Scenario, model: ModelDescription, notices: Sequence[str] = ()) -> None:
         facts = facts_table(scenario.name, scenario.description, scenario.strategy.identity.name, model, notices)
         if model.scripted and scenario.script is not None:
             facts.add_row("try", Text(scenario.script.query))
@@ -46,25 +46,25 @@ class ChatView(View):
         self._console.print(Text("Ctrl-C ends an answer, Ctrl-D the chat; /help lists the commands.", "dim"))
 
     @contextmanager
-    def turn(self, files: Iterable[JsonObject] = ()) -> Iterator[RunView]:
+    def turn(self, files: Iterable[JsonObject] = ()) -> Iterator[None]:
         """`files` go with the question."""
-        view = RunView(self._console, self._options, self.screen)
-        view.show_files(files)
+        self._begin()
+        self.show_files(files)
         try:
-            yield view
+            yield
         finally:
-            view.abandon()
+            self.abandon()
 
-    def close_turn(self, view: RunView, run: Run, *, show_findings: bool = False, hints: Sequence[str] = ()) -> None:
+    def close_turn(self, run: Run, *, show_findings: bool = False, hints: Sequence[str] = ()) -> None:
         """`hints`: sentences for the person, such as what can be typed now."""
-        view.finish_answer()
+        self.finish_answer()
         if run.outputs.files:
             self._console.print(files_list(run.outputs.files), soft_wrap=True)
         stopped = was_stopped(run)
         if stopped:
-            view.show_how_far()
-        elif self._show_log and run.outputs.logs:
-            self._console.print(log_tree(run.outputs.logs, run.calls, whole=self._options.verbose))
+            self.show_how_far()
+        elif self._show_log:
+            self._print_log(run)
         if show_findings and run.findings:
             self._console.print(findings_list(run.findings))
         if run.error is not None and not stopped:
@@ -79,11 +79,15 @@ class ChatView(View):
             self.note(hint)
         self._console.line()
 
+    def _print_log(self, run: Run) -> None:
+        if run.outputs.logs:
+            self._console.print(log_tree(run.outputs.logs, run.calls, whole=self._options.verbose))
+
     def show_log(self, run: Run | None) -> None:
         if run is None or not run.outputs.logs:
             self.note(NOTHING_YET if run is None else "The last run has no log.")
         else:
-            self._console.print(log_tree(run.outputs.logs, run.calls, whole=self._options.verbose))
+            self._print_log(run)
 
     def show_sources(self, run: Run | None) -> None:
         sources = None if run is None else run.outputs.variables.get("sources")
@@ -103,9 +107,10 @@ def summary(run: Run) -> str:
     """What the run cost; how many rounds it had, only its strategy knows."""
     usage = run.usage
     tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
+    calls = run.tool_calls
     parts = [
         counted(run.asked.get("llm", 0), "model call"),
-        counted(run.asked.get("tool", 0), "tool call"),
+        f"{counted(calls.count, 'tool call')}{f' ({calls.trouble})' if calls.trouble else ''}",
         counted(tokens, "token") if isinstance(tokens, int) else "",
         f"{run.elapsed_seconds:.1f} s",
     ]
