@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +64,22 @@ def test_the_commands_of_its_readme_can_be_pasted(kind: str, tmp_path: Path, mon
         assert [devhost, "run", "--tools", str(folder), "--script", script] in commands
 
 
+def test_a_flow_has_the_strategy_at_hand_for_its_agent(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its commands name the plugin only where they would not find it."""
+    strategy, inner = home / "strategy", tmp_path / "plugin"
+    shutil.copytree(strategy, inner)
+    monkeypatch.setenv("DEVHOST_PLUGIN", str(strategy))
+    for folder, named in ((tmp_path / "flow", f" --plugin '{strategy}' "), (inner / "flow", " ")):
+        plugin = [] if named.strip() else ["--plugin", str(inner)]
+        assert main(["init", "flow", "my_flow", "--folder", str(folder), *plugin]) == 0
+        readme = (folder / "README.md").read_text(encoding="utf-8")
+        assert f"flow{named}--script case.yaml\n" in readme
+        assert main(["check", str(folder / "my_flow.yml")]) == 0
+        assert main(["check", str(folder / "tools")]) == 0
+
+
 @EACH
 def test_the_code_of_a_new_plugin_is_formatted(home: Path, kind: str) -> None:
     ruff = [sys.executable, "-m", "ruff", "format", "--diff", "--line-length", "120", str(home / kind)]
@@ -106,6 +123,8 @@ def test_the_test_of_a_new_plugin_passes_and_fails_with_the_plugin(home: Path, k
         ),
         (["tool", "a", "--author", "Me"], "--author 'Me' must be small letters, digits, _ and -, 64 at most"),
         (["tool", "a", "--folder", "."], ". exists and is not empty: name another folder"),
+        (["tool", "a", "--plugin", "."], "--plugin is for a flow, whose agent is a strategy of that plugin"),
+        (["flow", "a"], "To begin one: devhost init strategy NAME"),
     ],
 )
 def test_what_cannot_be_written_is_refused(

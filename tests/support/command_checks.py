@@ -22,7 +22,7 @@ NEW_PLUGIN = {
     for folder in TEMPLATES.iterdir()
     for path in folder.rglob("*.jinja")
 }
-"""What `devhost init strategy my_strategy` and `devhost init tool my_tool` write."""
+"""What `devhost init` writes in examples."""
 _PLACEHOLDER = re.compile(r"[A-Z]+(?:\.\w+)?")
 _OUTPUTS = frozenset({"--output", "--trace", "--report", "--junit", "--results", "--storage", "--folder"})
 """Options that name a file or a folder to be written."""

@@ -13,11 +13,11 @@ only packages above it in this list (devhost/tests/test_architecture.py checks t
 
     errors, home, limits, words  the exceptions, where devhost lies, the host's limits, and words of many pages
     options             how a command's options are declared
-    scaffold            the folder of a new plugin
     golang              JSON as Go reads and writes it
     text                YAML, JSON and secret values
     protocol            what passes between the host, the daemon and a plugin
     plugin              a plugin's directory as data, and the rules for it
+    scaffold            the folder of a new plugin or chatflow
     models              the interface of a model, and facts about OpenAI's models
     models.scripted     scripts, and the model that answers from one
     models.openai_api   models behind OpenAI's APIs

@@ -1,22 +1,27 @@
-"""`devhost init`: the folder of a new plugin, from the templates beside this module."""
+"""`devhost init`: the folder of a new plugin or chatflow, from the templates beside this module."""
 
+import json
 import re
 import shlex
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from devhost.errors import ParameterError
 from devhost.options import DIRECTORY, argument, option, takes
+from devhost.plugin.declaration import Parameter, PluginDeclaration, nearest_strategy_plugin
+from devhost.protocol.wire import JsonObject
+from devhost.text import real_path
 from devhost.words import examples
 
-type Kind = Literal["strategy", "tool"]
+type Kind = Literal["strategy", "tool", "flow"]
 
 TEMPLATES = Path(__file__).parent / "templates"
 SUFFIX = ".jinja"
@@ -36,6 +41,8 @@ class NewPlugin:
     name: str
     author: str
     folder: Path
+    strategy_plugin: Path | None = None
+    """Of the agent in a flow."""
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
@@ -51,11 +58,15 @@ class NewPlugin:
             raise ParameterError(f"{self.folder} exists and is not empty: name another folder")
         home = TEMPLATES / self.kind
         environment = Environment(  # noqa: S701 - nothing of it is HTML
-            loader=FileSystemLoader(home), undefined=StrictUndefined, keep_trailing_newline=True
+            loader=FileSystemLoader(home), undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True
         )
         environment.filters["quote"] = shlex.quote  # of a word in a command that a person pastes
-        values = self._values()
-        written = []
+        environment.filters["json"] = partial(json.dumps, ensure_ascii=False)
+        values, written = self._values(), list[Path]()
+        if self.strategy_plugin is not None:
+            tools = NewPlugin("tool", f"{self.name}_tools", self.author, self.folder / "tools")
+            values |= _of_flow(self.strategy_plugin, self.folder, tools)
+            written += tools.write()
         for template in sorted(path for path in home.rglob(f"*{SUFFIX}") if path.is_file()):
             name = template.relative_to(home).as_posix()
             file = self.folder / environment.from_string(name.removesuffix(SUFFIX)).render(values)
@@ -64,7 +75,7 @@ class NewPlugin:
             written.append(file)
         return written
 
-    def _values(self) -> dict[str, str]:
+    def _values(self) -> dict[str, Any]:
         words = self.name.split("_")
         python = Path(sys.executable)
         return {
@@ -80,6 +91,86 @@ class NewPlugin:
         }
 
 
+# The chatflow of a flow's folder: its agent is the first strategy of the plugin at hand.
+
+MODEL: JsonObject = {
+    "type": "model-selector",
+    "provider": "langgenius/openai/openai",
+    "model": "gpt-5",
+    "model_type": "llm",
+    "mode": "chat",
+    "completion_params": {},
+}
+TEXTS = {"query": "{{#sys.query#}}", "instruction": "Write what is asked for, in one line. Count its words."}
+EDGES = (
+    ("start", "source", "agent"),
+    ("agent", "source", "form"),
+    ("form", "yes", "keep"),
+    ("form", "no", "rejected"),
+    ("keep", "source", "published"),
+)
+
+
+def _of_flow(plugin: Path, folder: Path, tools: NewPlugin) -> dict[str, Any]:
+    declared = PluginDeclaration.read(plugin)
+    provider, strategy = next(iter(declared.strategies.values()))
+    of_tools = f"{tools.author}/{tools.name}"
+    panel = {each.name: _in_panel(each, f"{of_tools}/{tools.name}") for each in strategy.parameters}
+    return {
+        "edges": EDGES,
+        "tools": of_tools,
+        "plugin": "" if _finds(folder, plugin) else f" --plugin {shlex.quote(str(real_path(plugin)))}",
+        "strategy": {
+            "plugin": f"{declared.manifest.author}/{declared.manifest.name}",
+            "provider": f"{declared.manifest.author}/{declared.manifest.name}/{provider.identity.name}",
+            "name": strategy.identity.name,
+            "label": strategy.identity.label.en_US,
+            "outputs": strategy.output_schema or {},
+            "panel": {name: value for name, value in panel.items() if value is not None},
+        },
+    }
+
+
+def _strategy_at_hand() -> Path:
+    try:
+        return nearest_strategy_plugin()
+    except ParameterError as error:
+        raise ParameterError(f"{error}. To begin one: devhost init strategy NAME") from error
+
+
+def _finds(folder: Path, plugin: Path) -> bool:
+    """Whether a command in the folder finds this strategy plugin by itself."""
+    try:
+        return real_path(nearest_strategy_plugin(folder.absolute())) == real_path(plugin)
+    except ParameterError:
+        return False
+
+
+def _in_panel(parameter: Parameter, provider: str) -> object:
+    """None for what has a default, or may be empty."""
+    if parameter.type == "model-selector":
+        return MODEL
+    if parameter.type == "array[tools]":
+        return [
+            {
+                "provider_name": provider,
+                "type": "builtin",
+                "tool_name": "count_words",
+                "tool_label": "Count words",
+                "tool_description": "Counts the words of a text.",
+                "enabled": True,
+                "settings": {},
+                "parameters": {"text": {"auto": 1, "value": None}},
+                "extra": {"description": ""},
+            }
+        ]
+    if parameter.name in TEXTS:
+        return TEXTS[parameter.name]
+    if not parameter.required or parameter.default is not None:
+        return None
+    return parameter.options[0].value if parameter.options else parameter.min or 0 if parameter.type == "number" else ""
+
+
 def _sdk() -> str:
     try:
         return version("dify_plugin")
@@ -89,24 +180,42 @@ def _sdk() -> str:
 
 @dataclass(frozen=True)
 class InitOptions:
-    kind: Kind = argument(type=click.Choice(["strategy", "tool"]))
+    kind: Kind = argument(type=click.Choice(["strategy", "tool", "flow"]))
     name: str = argument()
     folder: Path | None = option(
         "--folder",
         metavar="DIR",
         type=DIRECTORY,
-        help="Where the plugin is written; by default a folder with its name.",
+        help="Where it is written; by default a folder with its name.",
+    )
+    plugin: Path | None = option(
+        "--plugin", metavar="DIR", type=DIRECTORY, help="Of a flow, the strategy plugin of its agent; else the nearest."
     )
     author: str = option(
         "--author", metavar="NAME", default="me", show_default=True, help="Your name in Dify's marketplace."
     )
 
 
-@click.command(epilog=examples("devhost init strategy my_strategy", "devhost init tool my_tool --author my-name"))
+@click.command(
+    epilog=examples(
+        "devhost init strategy my_strategy",
+        "devhost init tool my_tool --author my-name",
+        "devhost init flow my_flow --plugin my_strategy",
+    )
+)
 @takes(InitOptions)
 def init(options: InitOptions) -> int:
-    """Write a new plugin that runs, with a scenario and a test."""
-    plugin = NewPlugin(options.kind, options.name, options.author, options.folder or Path(options.name))
+    """Write a new plugin that runs, with a scenario and a test.
+
+    Or a chatflow with an agent, a tool, an approval and a memory, with a script and a case that play.
+    """
+    strategies = options.plugin
+    if options.kind == "flow":
+        strategies = strategies or _strategy_at_hand()
+    elif strategies is not None:
+        raise ParameterError("--plugin is for a flow, whose agent is a strategy of that plugin")
+    folder = options.folder or Path(options.name)
+    plugin = NewPlugin(options.kind, options.name, options.author, folder, strategies)
     for file in plugin.write():
         click.echo(file)
     click.echo(f"\nREADME.md in {plugin.folder} says how to run it.")
