@@ -105,7 +105,10 @@ def test_a_model_that_is_not_predefined_has_its_own_credentials_and_is_asked_abo
     monkeypatch.setattr("fake_openai.rules._MODELS", {"qwen3"})
     fake.will(PONG)
     described = plugin.model("qwen3").description
-    assert (described.context_size, "vision" in described.features) == (8_000, False)
+    assert (described.context_size, described.selector([])["entity"]["features"]) == (
+        8_000,
+        ["multi-tool-call", "stream-tool-call"],
+    )
     assert [body["model"] for _, body in fake.requests] == ["gpt-5", "qwen3"]
     with pytest.raises(ParameterError, match=r"^which model\? --model NAME; gateway has llama3.2, gpt-4.1; and takes"):
         plugin.model()
@@ -166,22 +169,26 @@ def test_a_form_shows_the_fields_for_a_language_model() -> None:
     assert "voice" not in PROVIDER.every_credential
 
 
-def test_missing_credentials_are_asked_for_at_a_terminal(fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_credential_is_taken_out_of_the_environment_or_asked_for_at_a_terminal(
+    fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
     prompts: list[tuple[str, object]] = []
 
     def prompt(label: str, **options: object) -> str:
         prompts.append((label, options["hide_input"]))
-        return {"gateway: api_key": KEY, "gateway: endpoint_url": fake.base_url}[label]
+        return KEY
 
     monkeypatch.setattr(click, "prompt", prompt)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     fake.will(PONG)
     plugins = ModelPlugins()
     try:
-        plugins.start(GATEWAY, {}, {}).model("gpt-4.1")
+        environment = {"GATEWAY_ENDPOINT_URL": fake.base_url, "HOME": "/home"}
+        plugins.start(GATEWAY, {}, environment).model("gpt-4.1")
     finally:
         plugins.end()
-    assert prompts == [("gateway: api_key", True), ("gateway: endpoint_url", False)]
+    assert prompts == [("gateway: api_key", True)]
+    assert environment == {"HOME": "/home"}
 
 
 @pytest.mark.parametrize(
@@ -246,6 +253,7 @@ def test_failures_of_the_command(configured: FakeOpenAI, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("options", "words"),
     [
+        (["--model-credential", "sk-wrong-key-0123"], "--model-credential is not KEY=VALUE"),
         (["--model-credential", "api_key=sk-wrong-key-0123"], "refuses its credentials: Credentials validation failed"),
         (["--completion", "temperature=7"], "temperature should be less than or equal to 1"),
         (["--completion", "top_k=7"], "takes no such parameter; there are: temperature, max_tokens"),

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from devhost.errors import ParameterError
+from devhost.errors import ParameterError, SetupError
 from devhost.flow.document import FlowFile, FlowNode
 from devhost.flow.script import read_knowledge
-from devhost.flowing import ModelsBehindAnApi, models_behind_an_api
+from devhost.flowing import FlowOptions, ModelsBehindAnApi, models_behind_an_api
 from devhost.hosting import ModelOptions
+from devhost.limits import HostLimits
 from devhost.models.catalog import DEFAULT_MODEL
 from fake_openai import KEY as FAKE_KEY
 from fake_openai import FakeOpenAI
@@ -71,6 +72,20 @@ def test_a_model_plugin_answers_all_nodes(server: FakeOpenAI, monkeypatch: pytes
     assert [each.name for each in described] == ["gpt-5-mini", "gpt-4.1"]
     assert {each.provider for each in described} == {"devhost-tests/gateway/gateway"}
     assert "through gateway, with the names in the file" in chosen.notice
+
+
+def test_a_model_plugin_is_asked_about_its_credentials_before_the_flow_begins(
+    server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    given = ("api_key=sk-wrong-key", f"endpoint_url={server.base_url}")
+    models = ModelOptions(model_plugin=GATEWAY, name="gpt-4.1", model_credentials=given)
+    flow = FlowOptions(file=ROOT / "examples" / "workflows" / "approval.yml", example="injection")
+    try:
+        with pytest.raises(SetupError, match=r"gateway refuses its credentials: .* 401"):
+            flow.read({}, HostLimits(), models, starts=True)
+    finally:
+        models.plugins.end()
 
 
 def test_knowledge_is_given_by_a_nodes_id_or_title(tmp_path: Path) -> None:

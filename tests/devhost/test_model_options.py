@@ -66,12 +66,6 @@ def test_completion_parameters_keep_their_type() -> None:
     }
 
 
-def test_a_truth_value_that_passes_as_a_number_is_sent_and_said() -> None:
-    description = choose(KEY, completion=("max_tokens=true",)).description
-    assert dict(description.completion_params) == {"max_tokens": True}
-    assert description.notice.endswith("; max_tokens is true, not a number: Dify sends it all the same")
-
-
 @pytest.mark.parametrize(
     ("environment", "options", "words"),
     [

@@ -163,12 +163,16 @@ def models_behind_an_api(options: ModelOptions, environment: Mapping[str, str]) 
     return None
 
 
+def asking(file: FlowFile) -> list[FlowNode]:
+    """The nodes that ask a model."""
+    return [node for node in file.nodes.values() if node.type in ASKING]
+
+
 def refuse_without_models(file: FlowFile) -> None:
     """ParameterError for a flow whose nodes ask models, where neither a script nor an API answers."""
-    asking = [str(node) for node in file.nodes.values() if node.type in ASKING]
-    if asking:
+    if nodes := ", ".join(map(str, asking(file))):
         raise ParameterError(
-            f"no model is configured for {', '.join(asking)}: give --script FILE with what it answers, or set {KEY}"
+            f"no model is configured for {nodes}: give --script FILE with what it answers, or set {KEY}"
         )
 
 
@@ -239,8 +243,10 @@ class FlowOptions:
         refuse_misfit(file, script, place)
         models = models.or_of_script(script.model)
         behind_an_api = models_behind_an_api(models, environment)
-        if models.model_plugin is not None and starts:
+        if models.model_plugin is not None and behind_an_api is not None and starts:
             models.start(models.model_plugin, environment)
+            for node in asking(file):  # a refusal is told before the flow begins
+                behind_an_api(node, script.query)
         if behind_an_api is not None:
             notices = (*notices, behind_an_api.notice)
         elif self.script is None:

@@ -343,7 +343,7 @@ class PluginModelOptions:
         return self.start(directory, environment).model(self.name or name, completion)
 
     def start(self, directory: Path, environment: MutableMapping[str, str] = os.environ) -> ModelPlugin:
-        given = dict(pairs(self.model_credentials, "--model-credential"))
+        given = dict(pairs(self.model_credentials, "--model-credential", hidden=True))
         return self.plugins.start(directory, given, environment, validated=not self.unvalidated)
 
 

@@ -3,7 +3,6 @@
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Self, Unpack
@@ -12,8 +11,8 @@ import click
 
 from devhost.errors import InvocationError, ParameterError, RunFailure, about
 from devhost.models.backend import ModelCallError, ModelDescription, ModelRequest
-from devhost.models.parameters import checked_completion, guesses
-from devhost.models.usage import CountsSpending, TokenCounts
+from devhost.models.parameters import checked_completion
+from devhost.models.usage import CountsSpending
 from devhost.node.outputs.run import RunError
 from devhost.plugin.credentials import environment_name, filled_credentials, refuse_unknown
 from devhost.plugin.declaration import LanguageModel, ModelCredential, PluginDeclaration
@@ -49,18 +48,6 @@ class PluginModelError(ModelCallError):
         return plugin_failure(InvocationError(self.error_type, self.message, {"traceback": self.failed.traceback}))
 
 
-class _Relay(Watcher):
-    """The plugin starts before the run that is watched."""
-
-    to = Watcher()
-
-    def starting(self, plugins: Sequence[str]) -> None:
-        self.to.starting(plugins)
-
-    def printed(self, plugin: str, text: str, *, exact: bool) -> None:
-        self.to.printed(plugin, text, exact=exact)
-
-
 class ModelPlugin:
     """A model plugin with its credentials; the first one of its models starts its process.
 
@@ -84,7 +71,7 @@ class ModelPlugin:
         refuse_unknown(self.provider.provider, self.provider.every_credential, credentials or {})
         self._texts = dict(credentials or {})
         self._validated, self._ask_for, self._options = validated, ask_for, options
-        self._relay, self._secrets = _Relay(), Secrets()
+        self._secrets = Secrets()
         self._process: PluginProcess | None = None
         self._filled: dict[str, JsonObject] = {}
         self._entities: dict[str, JsonObject] = {}
@@ -102,15 +89,6 @@ class ModelPlugin:
         """Those that the provider predefines."""
         return self.declaration.language_models(self.provider)
 
-    @property
-    def name(self) -> str:
-        manifest = self.declaration.manifest
-        return f"{manifest.author}/{manifest.name} {manifest.version}"
-
-    def tell(self, watcher: Watcher) -> None:
-        """What the plugin prints from now on, and that it starts again."""
-        self._relay.to = watcher
-
     def model(self, name: str | None = None, completion: Mapping[str, object] | None = None) -> "PluginModel":
         """Starts the plugin, and asks it about the credentials and the model; `completion`: the node's parameters."""
         with about("model"):
@@ -121,26 +99,19 @@ class ModelPlugin:
                 if name not in self._entities:
                     self._entities[name] = self._described(name, credentials)
                 entity = self._entities[name]
-        rules: tuple[JsonObject, ...] = tuple(entity.get("parameter_rules") or ())
-        params = checked_completion(name, completion or {}, rules)
-        facts = [f"model plugin {self.name}", *guesses(params, rules)]
-        if not self._validated:
-            facts.append("its credentials are not validated")
-        size = (entity.get("model_properties") or {}).get("context_size")
-        return PluginModel(
-            self,
-            ModelDescription(
-                provider=self.declaration.provider_id(self.provider),
-                name=name,
-                notice="; ".join(facts),
-                scripted=False,
-                features=tuple(entity.get("features") or ()),
-                context_size=size if isinstance(size, int) else None,
-                completion_params=tuple(params.items()),
-                parameter_rules=rules,
-                entity=entity,
-            ),
+        params = checked_completion(name, completion or {}, entity.get("parameter_rules") or ())
+        manifest = self.declaration.manifest
+        notice = f"model plugin {manifest.author}/{manifest.name} {manifest.version}"
+        description = ModelDescription(
+            provider=self.declaration.provider_id(self.provider),
+            name=name,
+            notice=notice if self._validated else f"{notice}; its credentials are not validated",
+            scripted=False,
+            context_size=(entity.get("model_properties") or {}).get("context_size"),
+            completion_params=tuple(params.items()),
+            entity=entity,
         )
+        return PluginModel(self, description)
 
     def invoke(self, request: ModelRequest) -> Iterator[JsonObject]:
         """The chunks as the daemon passes them on; PluginModelError in the plugin's words."""
@@ -164,9 +135,8 @@ class ModelPlugin:
     @property
     def _there_are(self) -> str:
         known = ", ".join(self.language_models) or "none of its own"
-        return f"{self.provider.provider} has {known}" + (
-            "; and takes any other name" if self.provider.takes_any_model else ""
-        )
+        others = "; and takes any other name" if self.provider.takes_any_model else ""
+        return f"{self.provider.provider} has {known}{others}"
 
     def _request(self, action: str, name: str, credentials: JsonObject) -> JsonObject:
         return {
@@ -219,10 +189,10 @@ class ModelPlugin:
         """Started again if it has ended, as the daemon would start it."""
         with self._preparing:
             if self._process is None or self._process.lost is not None:
-                options: StartOptions = {"watcher": self._relay, **self._options, "secrets": self._secrets}
-                self._relay.starting([self.declaration.manifest.name])
-                self._process = start_in_own_python(self.declaration, **options)
-                self._relay.starting([])
+                watcher = self._options.get("watcher", Watcher())
+                watcher.starting([self.declaration.manifest.name])
+                self._process = start_in_own_python(self.declaration, **self._options)
+                watcher.starting([])
             self._process.printed.hide(self._secrets)
             return self._process
 
@@ -240,11 +210,7 @@ class PluginModel(CountsSpending):
         for chunk in self._plugin.invoke(request):
             usage = chunk["delta"]["usage"] or usage
             yield chunk
-        if usage is None:
-            self.count(None)
-        else:
-            tokens = TokenCounts(usage["prompt_tokens"], completion=usage["completion_tokens"])
-            self.count(tokens, Decimal(usage["total_price"]), usage["currency"])
+        self.count_usage(usage)
 
 
 # The model plugins of a command.
@@ -253,11 +219,30 @@ UNINSTALLED = "uninstalled"
 """The command's parameter that is --no-install."""
 
 
+class _Relay(Watcher):
+    """Before there is a view of a run, a person reads it on stderr."""
+
+    to: Watcher | None = None
+
+    def starting(self, plugins: Sequence[str]) -> None:
+        if self.to is not None:
+            self.to.starting(plugins)
+        elif plugins:
+            click.echo(f"starting {', '.join(plugins)} …", err=True)
+
+    def printed(self, plugin: str, text: str, *, exact: bool) -> None:
+        if self.to is not None:
+            self.to.printed(plugin, text, exact=exact)
+        else:
+            click.echo(f"{plugin} | {text}", err=True)
+
+
 class ModelPlugins:
     """Those that the command has started; they end with it. Thread-safe."""
 
     def __init__(self) -> None:
         self._started: dict[Path, ModelPlugin] = {}
+        self._relay = _Relay()
         self._starting = threading.Lock()
         self._installs = False
         if (context := click.get_current_context(silent=True)) is not None:
@@ -278,36 +263,23 @@ class ModelPlugins:
                 provider = ModelPlugin(directory).provider
                 names = {key: environment_name(provider.provider, key) for key in provider.every_credential}
                 taken = {key: environment.pop(name) for key, name in names.items() if name in environment}
-                plugin = ModelPlugin(
+                self._started[directory] = ModelPlugin(
                     directory,
                     {**taken, **credentials},
                     validated=validated,
                     ask_for=_asker(provider.provider),
+                    watcher=self._relay,
                     installs=self._installs,
                 )
-                plugin.tell(_Start())
-                self._started[directory] = plugin
             return self._started[directory]
 
     def tell(self, watcher: Watcher) -> None:
-        for plugin in self._started.values():
-            plugin.tell(watcher)
+        """What the plugins print from now on."""
+        self._relay.to = watcher
 
     def end(self) -> None:
         for plugin in self._started.values():
             plugin.__exit__()
-
-
-class _Start(Watcher):
-    """Before there is a view of a run."""
-
-    def starting(self, plugins: Sequence[str]) -> None:
-        if plugins:
-            click.echo(f"starting {', '.join(plugins)} …", err=True)
-
-    def printed(self, plugin: str, text: str, *, exact: bool) -> None:
-        del exact
-        click.echo(f"{plugin} | {text}", err=True)
 
 
 def _asker(provider: str) -> AskFor | None:

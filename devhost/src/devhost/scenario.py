@@ -118,11 +118,12 @@ def checked_settings(strategy: Strategy, values: Mapping[str, object], variables
     return settings
 
 
-def pairs(assignments: Iterable[str], option: str) -> Iterator[tuple[str, str]]:
+def pairs(assignments: Iterable[str], option: str, *, hidden: bool = False) -> Iterator[tuple[str, str]]:
+    """`hidden`: without a sign of equality all of it may be a secret."""
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
         if not equals or not key:
-            raise ParameterError(f"{option} {key!r} is not KEY=VALUE")
+            raise ParameterError(f"{option}{'' if hidden else f' {key!r}'} is not KEY=VALUE")
         yield key, text
 
 

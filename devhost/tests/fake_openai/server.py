@@ -1,5 +1,6 @@
 """The fake itself: a server on a loopback port of its own, one thread per connection."""
 
+import contextlib
 import json
 import threading
 from collections.abc import Iterable, Iterator
@@ -118,8 +119,9 @@ def _handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
 
         def _write(self, chunk: bytes) -> None:
-            """An empty one ends the body."""
-            self.wfile.write(f"{len(chunk):x}\r\n".encode() + chunk + b"\r\n")
+            """An empty one ends the body; a client may have hung up before."""
+            with contextlib.suppress(ConnectionError):
+                self.wfile.write(f"{len(chunk):x}\r\n".encode() + chunk + b"\r\n")
 
     return Handler
 

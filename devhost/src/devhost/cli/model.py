@@ -2,14 +2,12 @@
 
 import base64
 import time
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import click
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from rich.rule import Rule
-from rich.table import Table
 from rich.text import Text
 
 from devhost.errors import ParameterError
@@ -18,6 +16,7 @@ from devhost.hosting import PluginModelOptions, uninstalled_option
 from devhost.limits import HostLimits
 from devhost.model_plugin import PluginModel, PluginModelError
 from devhost.models.backend import (
+    Content,
     MediaPart,
     ModelDescription,
     ModelRequest,
@@ -42,7 +41,7 @@ from devhost.overview import model_lines
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.screen import View, ViewOptions, open_console
-from devhost.terminal.tables import preview, printable, usage_line
+from devhost.terminal.tables import facts_table, printable, usage_line
 from devhost.text import describe
 from devhost.words import examples
 
@@ -69,28 +68,25 @@ class CallOptions:
 
     def request(self, model: PluginModel) -> ModelRequest:
         described = model.description
-        parts = [_part(LocalFile.read(path, HostLimits())) for path in self.files]
-        asked = UserMessage(role="user", content=(TextPart(type="text", data=self.prompt or ""), *parts))
-        if not parts:
-            asked = UserMessage(role="user", content=self.prompt)
+        parts = tuple(_part(LocalFile.read(path, HostLimits())) for path in self.files)
+        content: Content = self.prompt
+        if parts:
+            content = (TextPart(type="text", data=self.prompt or ""), *parts)
         system = () if self.system is None else (SystemMessage(role="system", content=self.system),)
         return ModelRequest(
             provider=described.provider,
             model=described.name,
             mode="chat",
             completion_params=dict(described.completion_params),
-            prompt_messages=(*system, asked),
+            prompt_messages=(*system, UserMessage(role="user", content=content)),
             tools=tuple(map(_tool, self.tools)) or None,
             stream=not self.blocking,
         )
 
 
-_TOOL: TypeAdapter[ModelTool] = TypeAdapter(ModelTool)
-
-
 def _tool(text: str) -> ModelTool:
     try:
-        return _TOOL.validate_json(text)
+        return ModelTool.model_validate_json(text)
     except ValidationError as error:
         raise ParameterError(f"--tool is JSON with name, description and parameters: {describe(error)}") from error
 
@@ -115,7 +111,6 @@ class Answered:
     tool_calls: list[JsonObject] = field(default_factory=list)
     usage: JsonObject | None = None
     finish_reason: str | None = None
-    chunks: int = 0
     first_seconds: float | None = None
     """Until the first text or call."""
     seconds: float = 0.0
@@ -123,14 +118,8 @@ class Answered:
 
 
 class ModelView(View):
-    def open(self, model: ModelDescription, sent: Mapping[str, object]) -> None:
-        facts = Table.grid(padding=(0, 2))
-        facts.add_column(style="bold")
-        facts.add_row("model", Text(printable(model.name)))
-        facts.add_row("", Text(printable(model.notice)))
-        if sent:
-            facts.add_row("sent", Text(printable(preview(sent))))
-        self._console.print(facts)
+    def open(self, model: ModelDescription) -> None:
+        self._console.print(facts_table("", "", "", model))
         self.begin_answer()
 
     def show(self, text: str) -> None:
@@ -160,7 +149,6 @@ def called(model: PluginModel, request: ModelRequest, view: ModelView) -> Answer
             view.show(text)
             answered.text += text
             answered.tool_calls += calls
-            answered.chunks += 1
             answered.usage = delta["usage"] or answered.usage
             answered.finish_reason = delta["finish_reason"] or answered.finish_reason
     except PluginModelError as error:
@@ -197,7 +185,7 @@ def model(options: CallOptions, models: PluginModelOptions) -> int:
     chosen, view = models.of_plugin(options.plugin), ModelView(console, ViewOptions(traceback=options.traceback))
     models.plugins.tell(view.screen)
     request = options.request(chosen)
-    view.open(chosen.description, request.completion_params)
+    view.open(chosen.description)
     answered = called(chosen, request, view)
     if options.as_json:
         sent = {"model": chosen.description.name, "completion_params": request.completion_params}

@@ -185,7 +185,7 @@ class ModelDescription:
     def selector(self, history: Sequence[JsonObject]) -> JsonObject:
         """The value of a model-selector parameter, as the server sends it."""
         entity = self._own_entity() if self.entity is None else self.entity
-        features = [feature for feature in self.features if feature in FORWARDED_FEATURES]
+        features = [feature for feature in entity.get("features") or () if feature in FORWARDED_FEATURES]
         return {
             "provider": self.provider,
             "model": self.name,
@@ -203,6 +203,7 @@ class ModelDescription:
             "model": self.name,
             "label": {"en_US": self.name, "zh_Hans": self.name},
             "model_type": "llm",
+            "features": list(self.features),
             "fetch_from": "predefined-model",
             "model_properties": {"mode": "chat", **window},
             "deprecated": False,

@@ -4,7 +4,7 @@ What no rule names is dropped there; a wrong type or option is an error, in the 
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from devhost.errors import ParameterError, about
 from devhost.protocol.wire import JsonObject
@@ -28,14 +28,6 @@ def settle(params: Mapping[str, object], rules: Iterable[JsonObject]) -> JsonObj
             _check(rule, value)
             settled[rule["name"]] = value
     return settled
-
-
-def guesses(params: Mapping[str, object], rules: Iterable[JsonObject]) -> Iterator[str]:
-    """What the SDK lets pass although it does not fit, because Python counts true and false as whole numbers."""
-    for rule in rules:
-        value = params.get(rule["name"])
-        if isinstance(value, bool) and rule["type"] in {"int", "float"}:
-            yield f"{rule['name']} is {str(value).lower()}, not a number: Dify sends it all the same"
 
 
 def _check(rule: JsonObject, value: object) -> None:

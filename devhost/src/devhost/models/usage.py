@@ -132,6 +132,14 @@ class CountsSpending:
     def spent(self) -> JsonObject:
         return self.spending.as_json()
 
+    def count_usage(self, usage: JsonObject | None) -> None:
+        """As Dify has it; None if the server did not count."""
+        if usage is None:
+            self.count(None)
+        else:
+            tokens = TokenCounts(usage["prompt_tokens"], completion=usage["completion_tokens"])
+            self.count(tokens, Decimal(usage["total_price"]), usage["currency"])
+
     def count(self, tokens: TokenCounts | None, price: Decimal = Decimal(0), currency: str = "USD") -> None:
         with self._counting:
             self.spending = self.spending.plus(tokens, price, currency)

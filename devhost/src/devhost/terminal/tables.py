@@ -252,10 +252,9 @@ def facts_table(
     """The example, the strategy and the model of a run, and what to know before it."""
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="bold")
-    for name, fact in (("example", example), ("script", description)):
+    for name, fact in (("example", example), ("script", description), ("strategy", strategy)):
         if fact:
             facts.add_row(name, Text(fact))
-    facts.add_row("strategy", Text(strategy))
     facts.add_row("model", Text(model.name))
     facts.add_row("", Text(model.notice, "yellow" if model.scripted else ""))
     for notice in notices:

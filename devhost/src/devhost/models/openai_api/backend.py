@@ -22,7 +22,7 @@ from devhost.models.openai_api.provider import (
     refuse_a_page,
 )
 from devhost.models.openai_api.responses import responses_request, responses_turn
-from devhost.models.parameters import checked_completion, guesses, settle
+from devhost.models.parameters import checked_completion, settle
 from devhost.models.usage import CountsSpending, TokenCounts, price_notice
 from devhost.protocol.wire import JsonObject
 
@@ -81,7 +81,7 @@ class OpenAIModel(CountsSpending):
         features: Features | None = None,
     ) -> None:
         rules = parameter_rules(api, name)
-        facts = (f"{_TITLES[api]} at {connection.place}", price_notice(name), *guesses(completion_params or {}, rules))
+        facts = (f"{_TITLES[api]} at {connection.place}", price_notice(name))
         self.description = ModelDescription(
             provider=f"devhost/openai/{api}",
             name=name,
