@@ -5,7 +5,6 @@ encoding/json: each refuses in its own words, which are recorded (devhost/tests/
 """
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
@@ -175,7 +174,7 @@ def failed(failure: RunFailure) -> JsonObject:
     return {"code": FAILED, "message": marshalled(said), "data": None}
 
 
-# Reading, checking and writing. Null is the zero value.
+# Reading, checking and writing, in one pass and in the order of a struct's fields. Null is the zero value.
 
 
 class GoDecodeError(Exception):
@@ -183,105 +182,66 @@ class GoDecodeError(Exception):
 
 
 def from_json(struct: Struct, value: Json) -> JsonObject:
-    """The first fault in the document counts, a decoder's before a validator's."""
-    reading = _Decoder(is_map=False)
-    decoded = reading.read(struct, value, "", "")
-    if reading.faults:
-        raise GoDecodeError(reading.faults[0])
-    return _checked(struct, decoded, "")
+    return _Pass(is_map=False).over(struct, value)
 
 
 def from_map(struct: Struct, value: JsonObject) -> JsonObject:
-    """Mapstructure collects all faults and sorts them; the validator runs if there are none."""
-    reading = _Decoder(is_map=True)
-    decoded = reading.read(struct, remarshalled(value), "", "")
-    if reading.faults:
-        listed = "\n".join(f"* {fault}" for fault in sorted(reading.faults))
-        raise GoDecodeError(f"error decoding map: {len(reading.faults)} error(s) decoding:\n\n{listed}")
-    return _checked(struct, decoded, "error validating struct: ")
+    return _Pass(is_map=True).over(struct, remarshalled(value))
 
 
-def _checked(struct: Struct, decoded: Json, before: str) -> JsonObject:
-    if broken := list(_violations(struct, decoded, struct.short_name)):
-        raise GoDecodeError(before + "\n".join(broken))
-    written: JsonObject = _written(struct, decoded)
-    return written
-
-
-def _zero(kind: Kind) -> Json:
-    match kind:
-        case Struct():
-            return None if kind.nullable else {key: _zero(field.kind) for key, field in kind.fields.items()}
-        case Choice():
-            return ""
-        case str():
-            return {"string": "", "bool": False, "int": 0, "price": "0"}.get(kind)
-    return None
-
-
+_ZERO: dict[str, Json] = {"string": "", "bool": False, "int": 0, "price": "0"}
+"""Null for every other kind."""
 _GO_NAMES = {"mimetype": "MimeType"}
 """Names of fields that do not follow from their keys."""
-
-
-def _violations(struct: Struct, value: Json, path: str) -> Iterator[str]:
-    """The validator's sentences about a decoded struct, in the order of its fields."""
-    for key, field in struct.fields.items():
-        name = _GO_NAMES.get(key) or "".join(part.capitalize() for part in key.split("_"))
-        where = ".".join(filter(None, [path, field.within, name]))
-        item, kind, tag = value[key], field.kind, ""
-        if field.required and (item is None or (item == "" and kind != "content")):
-            tag = "required"
-        elif isinstance(kind, Choice) and item not in kind.allowed:
-            tag = kind.tag
-        if tag:
-            yield f"Key: '{where}' Error:Field validation for '{name}' failed on the '{tag}' tag"
-        elif isinstance(kind, Struct) and item is not None:
-            yield from _violations(kind, item, where)
-        elif isinstance(kind, list) and isinstance(inner := kind[0], Struct):
-            for position, each in enumerate(item or ()):
-                yield from _violations(inner, each, f"{where}[{position}]")
-
-
-def _written(kind: Kind, value: Json) -> Json:
-    match kind:
-        case Struct() if value is not None:
-            fields = kind.fields.items()
-            shown = {key: field for key, field in fields if not (field.unwritten and value[key] is None)}
-            return {key: _written(field.kind, value[key]) for key, field in shown.items()}
-        case [inner] if value is not None:
-            return [_written(inner, item) for item in value]
-    return value
-
-
 _PYTHON: dict[str, tuple[type, ...]] = {"string": (str,), "bool": (bool,), "int": (int,), "float64": (int, float)}
 _LONG = 2**63
 
 
-def _fits(kind: str, value: Json) -> bool:
-    """Whether a value that is not null fits a scalar; to Python, true is a number."""
-    is_one = isinstance(value, _PYTHON[kind]) and (kind == "bool") == isinstance(value, bool)
-    return is_one and not (kind == "int" and not -_LONG <= value < _LONG)
-
-
-class _Decoder:
-    """Mapstructure, without weak typing, or else encoding/json."""
-
+class _Pass:
     def __init__(self, *, is_map: bool) -> None:
-        self.faults: list[str] = []
         self._is_map = is_map
+        self._faults: list[str] = []
+        """Of mapstructure, without weak typing, or else of encoding/json."""
+        self._violations: list[str] = []
+        """Of the validator, which runs if there are no faults."""
 
-    def read(self, kind: Kind, value: Json, path: str, owner: str) -> Json:
-        """`path` leads to the value; `owner` is the struct that is read."""
-        if value is None:
-            return _zero(kind)
+    def over(self, struct: Struct, value: Json) -> JsonObject:
+        """Mapstructure collects all faults and sorts them; encoding/json stops at the first."""
+        written: JsonObject = self._read(struct, value, "", "", struct.short_name)
+        if self._faults and self._is_map:
+            listed = "\n".join(f"* {fault}" for fault in sorted(self._faults))
+            raise GoDecodeError(f"error decoding map: {len(self._faults)} error(s) decoding:\n\n{listed}")
+        if self._faults:
+            raise GoDecodeError(self._faults[0])
+        if self._violations:
+            raise GoDecodeError(("error validating struct: " if self._is_map else "") + "\n".join(self._violations))
+        return written
+
+    def _read(  # noqa: C901 - one case per kind, each a line or two
+        self, kind: Kind, value: Json, path: str, owner: str, where: str
+    ) -> Json:
+        """`path` leads to the value for a decoder, `where` for the validator; `owner` is the struct that is read."""
         match kind:
-            case Struct() if isinstance(value, dict):
-                return self._struct(kind, value, path, owner)
+            case Struct() if isinstance(value, dict) or (value is None and not kind.nullable):
+                return self._struct(kind, value, path, owner, where)
+            case "content":
+                return self._content(value)
+            case Choice() | str() if value is None:
+                return _ZERO.get("string" if isinstance(kind, Choice) else kind)
+            case _ if value is None:
+                return None
             case [inner] if isinstance(value, list):
                 paths = [f"{path}[{position}]" if self._is_map else path for position in range(len(value))]
-                return [self.read(inner, item, at, owner) for item, at in zip(value, paths, strict=True)]
-            case "raw" if isinstance(value, list) or not self._is_map:
-                return self._of_bytes(value, path) if self._is_map else value
+                return [
+                    self._read(inner, item, at, owner, f"{where}[{position}]")
+                    for position, (item, at) in enumerate(zip(value, paths, strict=True))
+                ]
+            case "raw" if not self._is_map:
+                return value
+            case "raw" if isinstance(value, list):  # a list of bytes, which no plugin sends
+                odd = {position: item for position, item in enumerate(value) if not isinstance(item, int)}
+                self._faults += [_in_a_map("uint8", item, f"{path}[{position}]") for position, item in odd.items()]
+                return None
             case "any" | "map" if kind == "any" or isinstance(value, dict):
                 return self._free(value)
             case "price" if (price := _price(value)) is not None:
@@ -290,44 +250,53 @@ class _Decoder:
                 return well_formed(value)
             case str() if (scalar := kind.lstrip("*")) in _PYTHON and _fits(scalar, value):
                 return well_formed(value) if scalar == "string" else number(value) if scalar == "float64" else value
-        said = _in_a_map(kind, value, path) if self._is_map else _in_json(kind, value, path, owner)
-        self.faults.append(said)
-        return _zero(kind)
+        self._faults.append(_in_a_map(kind, value, path) if self._is_map else _in_json(kind, value, path, owner))
+        return None
 
-    def _struct(self, struct: Struct, value: JsonObject, path: str, owner: str) -> JsonObject:
-        """The daemon decodes the content of a message by itself, and last."""
-        decoded = {key: _zero(field.kind) for key, field in struct.fields.items()}
-        for key, item in value.items():
-            field = struct.fields.get(key)
-            if field is not None and field.kind != "content":
-                inner = ".".join(filter(None, [path, "" if self._is_map else field.within, key]))
-                decoded[key] = self.read(field.kind, item, inner, struct.short_name or owner)
+    def _struct(self, struct: Struct, value: JsonObject | None, path: str, owner: str, where: str) -> JsonObject:
+        """Without a value, that of a field that is missing."""
+        written: JsonObject = {}
         for key, field in struct.fields.items():
-            if field.kind == "content":
-                decoded[key] = self._content(value.get(key))
-        return decoded
+            name = _GO_NAMES.get(key) or "".join(part.capitalize() for part in key.split("_"))
+            here = ".".join(filter(None, [where, field.within, name]))
+            inner = ".".join(filter(None, [path, "" if self._is_map else field.within, key]))
+            item = None
+            if value is not None or field.kind != "content":
+                item = self._read(field.kind, (value or {}).get(key), inner, struct.short_name or owner, here)
+            tag = ""
+            if field.required and (item is None or (item == "" and field.kind != "content")):
+                tag = "required"
+            elif isinstance(field.kind, Choice) and item not in field.kind.allowed:
+                tag = field.kind.tag
+            if tag:
+                self._violations.append(f"Key: '{here}' Error:Field validation for '{name}' failed on the '{tag}' tag")
+            if item is not None or not field.unwritten:
+                written[key] = item
+        return written
 
     def _content(self, content: Json) -> Json:
+        """The daemon decodes the content of a message by itself."""
         if isinstance(content, str):
             return well_formed(content)
-        inner = _Decoder(is_map=False)
-        parts = inner.read([_PART], content, "", "")
-        if content is None or inner.faults:
+        inner = _Pass(is_map=False)
+        parts = inner._read([_PART], content, "", "", "")
+        if content is None or inner._faults:
             must = "is required" if content is None else "must be a string or a list of contents"
-            self.faults.append(f"content field {must}")
+            self._faults.append(f"content field {must}")
         return parts
 
     def _free(self, value: Json) -> Json:
         try:
             return remarshalled(value)
         except NumberRangeError as error:
-            self.faults.append(str(error))
+            self._faults.append(str(error))
             return None
 
-    def _of_bytes(self, value: list[Json], path: str) -> None:
-        """No plugin sends the bytes of a JSON text: a list of anything else is refused."""
-        odd = {position: item for position, item in enumerate(value) if not isinstance(item, int)}
-        self.faults += [_in_a_map("uint8", item, f"{path}[{position}]") for position, item in odd.items()]
+
+def _fits(kind: str, value: Json) -> bool:
+    """Whether a value that is not null fits a scalar; to Python, true is a number."""
+    is_one = isinstance(value, _PYTHON[kind]) and (kind == "bool") == isinstance(value, bool)
+    return is_one and not (kind == "int" and not -_LONG <= value < _LONG)
 
 
 def _price(value: Json) -> str | None:
