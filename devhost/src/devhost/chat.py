@@ -106,7 +106,7 @@ def changed(scenario: Scenario, assignment: str, *, raw: bool) -> Scenario:
 
 def settings_of(scenario: Scenario) -> JsonObject:
     """Those that the script or a person sets; all others have their defaults."""
-    return {**({} if scenario.script is None else scenario.script.params), **scenario.given}
+    return {**scenario.written.params, **scenario.given}
 
 
 # A conversation with a strategy: each question is a run that gets the conversation so far.

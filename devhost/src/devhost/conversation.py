@@ -116,7 +116,7 @@ class Conversation:
             model=model,
             tools=[*host.tools, *self._recorded_beside(host)],
             variables={**variables, **({KEPT: self.state.text} if self.state.text else {})},
-            conversation_variables=self.scenario.conversation_variables,
+            conversation_variables=self.scenario.written.conversation_variables,
             api_fails=self._api_fails,
             history=self._memory.messages(),
             conversation_id=self._id,
@@ -136,7 +136,7 @@ class Conversation:
     def _recorded_beside(self, host: Host) -> Sequence[Tool]:
         """The same in all runs, which share the recorded answers. The host's own tools go first."""
         if self._recorded is None:
-            self._recorded = recorded_tools(self.scenario.recorded, instead=host.tools)
+            self._recorded = recorded_tools(self.scenario.written.recorded, instead=host.tools)
         return self._recorded
 
     def attach(self, path: Path) -> LocalFile:

@@ -12,7 +12,7 @@ from devhost.errors import ParameterError, about
 from devhost.files import LocalFile, local_files
 from devhost.home import REPOSITORY
 from devhost.limits import HostLimits
-from devhost.models.scripted.script import FollowUp, Recorded, Script, gist
+from devhost.models.scripted.script import FollowUp, Script, gist
 from devhost.node.parameters import Constant, NodeVariables, files_among, node_parameters, read_setting, resolved
 from devhost.plugin.casting import guesses
 from devhost.plugin.credentials import environment_name
@@ -26,6 +26,8 @@ from devhost.tools.setup import Texts, ToolSetup
 FILES = "sys.files"
 """The variable that the files of a question are, as in a chatflow."""
 LIST_OF_FILES = "array[file]"
+UNWRITTEN = Script(place="", query="", turns=())
+"""In place of a script where there is none."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +41,9 @@ class AttachedFiles:
     @classmethod
     def of(cls, script: Script | None, given: Sequence[Path], limits: HostLimits) -> Self:
         """`given` take the place of the script's files for its first question."""
+        script = script or UNWRITTEN
         with about("files"):
-            first = local_files(given or (() if script is None else script.files), limits)
-        if script is None:
-            return cls(first, limits=limits)
+            first = local_files(given or script.files, limits)
         later = [(each.query, local_files(each.files, limits)) for each in script.then]
         return cls(first, ((script.query, first), *later), limits)
 
@@ -326,13 +327,18 @@ class Scenario:
     """The example's, among which one may fit if this one does not."""
 
     @property
+    def written(self) -> Script:
+        """The script, or an empty one."""
+        return self.script or UNWRITTEN
+
+    @property
     def description(self) -> str:
-        return "" if self.script is None else self.script.description
+        return self.written.description
 
     @property
     def api_fails(self) -> Mapping[str, ApiFault]:
         """By tool; ParameterError for a tool that is not offered."""
-        faults = {} if self.script is None else self.script.api_fails
+        faults = self.written.api_fails
         names = {offered.declared.identity.name for setup in self.tools for offered in setup.tools}
         names |= set(self.recorded_names)
         for name in faults:
@@ -342,13 +348,9 @@ class Scenario:
         return faults
 
     @property
-    def recorded(self) -> Recorded | None:
-        return None if self.script is None else self.script.recorded
-
-    @property
     def recorded_names(self) -> tuple[str, ...]:
         """Of tools."""
-        return () if self.recorded is None else self.recorded.names
+        return () if self.written.recorded is None else self.written.recorded.names
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -371,16 +373,16 @@ class Scenario:
 
     def sets(self, name: str) -> bool:
         """Whether the script or the command line sets the parameter."""
-        return name in self.given or (self.script is not None and name in self.script.params)
+        return name in self.given or name in self.written.params
 
     def follow_ups(self, question: str) -> tuple[FollowUp, ...]:
         """What the script's user says after this question, which is the script's own or another."""
-        if self.script is None or not self.script.begins_with(question):
+        if not self.written.begins_with(question):
             return ()
-        for number, said in enumerate(self.script.then, start=1):
+        for number, said in enumerate(self.written.then, start=1):
             if said.approval is not None and "approval" not in {each.name for each in self.strategy.parameters}:
                 raise ParameterError(f"then {number}: {self.strategy.identity.name} has no parameter 'approval'")
-        return self.script.then
+        return self.written.then
 
     def check(self, question: str, *, raw: bool = False) -> None:
         """ParameterError for what the node would refuse, before anything starts: files have no URLs yet."""
@@ -389,7 +391,7 @@ class Scenario:
 
     def values(self, question: str, files: Sequence[JsonObject] = (), *, raw: bool = False) -> JsonObject:
         """The settings: the script's, over them the question, over them the command line's; raw ones go unchecked."""
-        params = {} if self.script is None else self.script.params
+        params = self.written.params
         if raw:
             return {**params, **file_setting(self.strategy, files, list(files)), "query": question, **self.given}
         values = {**params, "query": {"variable": QUESTION}, **self.given}
@@ -399,16 +401,12 @@ class Scenario:
 
     def variables(self, question: str, files: Sequence[JsonObject] = ()) -> JsonObject:
         """By `node.name`; includes the system variables that a chatflow always has."""
-        variables = {**({} if self.script is None else self.script.variables), **self.given_variables}
+        variables = {**self.written.variables, **self.given_variables}
         if QUESTION in variables:
             raise ParameterError(f"variable {QUESTION!r} is the question itself: give it as query, or with --query")
         if files and FILES in variables:
             raise ParameterError(f"variable {FILES!r} is what --file and a script's files give: leave out one of them")
         return {FILES: list(files), CONVERSATION: "", **variables, QUESTION: question}
-
-    @property
-    def conversation_variables(self) -> tuple[str, ...]:
-        return () if self.script is None else self.script.conversation_variables
 
     def files(self, question: str, files: Sequence[JsonObject] = (), *, raw: bool = False) -> tuple[JsonObject, ...]:
         """The question's files, from any parameter."""
