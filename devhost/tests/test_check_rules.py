@@ -38,9 +38,14 @@ def test_a_rule_finds_what_breaks_it(breach: Breach, tmp_path: Path) -> None:
     [
         (MANIFEST, "version: 0.0.3\n", "version: 0.3\n", "Input should be a valid string: write it in quotes"),
         (MANIFEST, "version: 0.0.3\n", "version: new\n", "'new' is not a version such as 0.2.0 or 0.2.0-beta1"),
-        (DRAW, "default: 40", "defualt: 40", "Dify has no such key; it has 'default', in height"),
+        (DRAW, "default: 40", "defualt: 40", "Dify has no such key; 'default' is one, in height"),
         (DRAW, "default: 40", "enum: [40]", "Dify has no such key; its value is lost, in height"),
-        (DRAW, "llm_description: A sh", "llm_desc: A sh", "Dify has no such key; it has 'llm_description', in title"),
+        (
+            DRAW,
+            "llm_description: A sh",
+            "llm_desc: A sh",
+            "Dify has no such key; 'llm_description' is one, in title",
+        ),
         (DRAW, "default: blue", "default: [blue]", "['blue'] is not among the options: blue, red, in color"),
         (
             DRAW,

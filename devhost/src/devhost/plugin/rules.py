@@ -7,7 +7,8 @@ installed, and breaks in use.
 import re
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated, Any, Literal, LiteralString, Self, get_args, get_origin
+from difflib import get_close_matches
+from typing import Annotated, Any, Literal, LiteralString, Self
 
 from packaging.version import InvalidVersion
 from packaging.version import Version as PythonVersion
@@ -27,8 +28,6 @@ from pydantic import (
     model_validator,
 )
 from pydantic_core import PydanticCustomError
-from rapidfuzz.fuzz import ratio
-from rapidfuzz.process import extractOne
 
 from devhost.errors import RegistrationError
 from devhost.plugin.declaration import FILES, CredentialType, ToolParameterForm, ToolParameterType
@@ -38,7 +37,7 @@ from devhost.text import describe
 
 LOST = frozenset({"unknown_key", "unknown_language", "llm_description", "input_schema"})
 """What Dify takes and does not use."""
-NOT_THE_DAEMONS = LOST | {"pep440", "uuid", "default_fits", "node_outputs", "feature", "selector"}
+NOT_THE_DAEMONS = LOST | {"extra_forbidden", "pep440", "uuid", "default_fits", "node_outputs", "feature", "selector"}
 """Rules of Dify's API or the SDK: the daemon registers a plugin that breaks them."""
 TAGS = {
     *("search", "image", "videos", "weather", "finance", "design", "travel", "social", "news", "medical"),
@@ -61,9 +60,9 @@ RESERVED = frozenset({"text", "files", "json"})
 
 
 class Checked(BaseModel):
-    """The fields are those of the daemon's struct and of the SDK's model; both ignore every other key."""
+    """The fields are those of the daemon's struct and of the SDK's model; both lose every other key."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def _wrong(rule: LiteralString, sentence: str) -> PydanticCustomError:
@@ -432,27 +431,45 @@ DECLARATIONS: dict[str, type[Checked]] = {
     "tools": _ToolProvider,
 }
 """A manifest, and a provider with its parts, by its kind in the manifest."""
-ALIKE = 81
-"""Percent: `defualt` is `default`, and `in` is not `min`."""
+ALIKE = 0.65
+"""`defualt` is `default`, and `enum` is not `name`."""
 type Way = tuple[str | int, ...]
 
 
 def faults(kind: str, value: JsonObject) -> list[Fault]:
-    """Each field once, although a field of several types breaks the rules of each; unknown keys last."""
+    """Each field once, although a field of several types breaks the rules of each."""
     found: dict[Way, Fault] = {}
     try:
         DECLARATIONS[kind].model_validate(value)
     except ValidationError as error:
         for each in error.errors():
-            path, rule = each["loc"], each["type"]
+            path, rule, sentence = each["loc"], each["type"], each["msg"]
             if path[-1] in {"str", "bool", "int", "float"}:  # pydantic names the types of a union behind the field
                 path = path[:-1]
-            if path[-1:] == ("default",) and rule != "default_fits":
+            if rule == "extra_forbidden":
+                rule, sentence = _lost(path, value)
+            elif path[-1:] == ("default",) and rule != "default_fits":
                 rule = "basic"
-            is_number = rule == "string_type" and isinstance(each["input"], int | float)
-            sentence = f"{each['msg']}: write it in quotes" if is_number else each["msg"]
+            elif rule == "string_type" and isinstance(each["input"], int | float):
+                sentence = f"{sentence}: write it in quotes"
             found.setdefault(path, Fault(path, rule, sentence))
-    return [*found.values(), *_lost(DECLARATIONS[kind], value)]
+    return list(found.values())
+
+
+def _lost(path: Way, value: Any) -> tuple[str, str]:  # noqa: ANN401 - what the path leads into
+    """The rule and the sentence for a key whose value is lost."""
+    *around, key = path
+    for part in around:
+        value = value[part]
+    if "en_US" in value:
+        return "unknown_language", f"Dify drops it; it has {', '.join(LANGUAGES)}"
+    near = get_close_matches(str(key), _keys(Checked), n=1, cutoff=ALIKE)
+    return "unknown_key", f"Dify has no such key; {f'{near[0]!r} is one' if near else 'its value is lost'}"
+
+
+def _keys(kind: type[Checked]) -> list[str]:
+    """Of all declarations."""
+    return [*kind.model_fields, *(key for each in kind.__subclasses__() for key in _keys(each))]
 
 
 def check(kind: str, value: JsonObject, where: str) -> None:
@@ -462,32 +479,3 @@ def check(kind: str, value: JsonObject, where: str) -> None:
     except ValidationError as error:
         if any(each["type"] not in NOT_THE_DAEMONS for each in error.errors()):
             raise RegistrationError(f"{where}: {describe(error)}") from error
-
-
-def _lost(annotation: object, value: object, path: Way = ()) -> Iterator[Fault]:
-    """Keys that neither the daemon's struct nor the SDK's model has: their values are lost without a word."""
-    inner = get_args(annotation)
-    if isinstance(annotation, type) and issubclass(annotation, Checked):
-        if isinstance(value, dict):
-            yield from (_unknown(annotation, key, value, path) for key in value if key not in annotation.model_fields)
-            for key, field in annotation.model_fields.items():
-                yield from _lost(field.annotation, value.get(key), (*path, key))
-    elif isinstance(value, dict) and get_origin(annotation) is dict:
-        for key, each in value.items():
-            yield from _lost(inner[1], each, (*path, key))
-    elif isinstance(value, list) and get_origin(annotation) in {list, tuple}:
-        for number, each in enumerate(value):
-            yield from _lost(inner[0], each, (*path, number))
-    else:
-        for each in inner:
-            yield from _lost(each, value, path)
-
-
-def _unknown(kind: type[Checked], key: str, value: JsonObject, path: Way) -> Fault:
-    if kind is I18n:
-        return Fault((*path, key), "unknown_language", f"Dify drops it; it has {', '.join(LANGUAGES)}")
-    free = [known for known in kind.model_fields if known not in value]
-    begun = [known for known in free if len(key) > len("key") and known.startswith(key)]
-    near = begun or extractOne(key, free, scorer=ratio, score_cutoff=ALIKE, processor=str.lower)
-    meant = f"it has {near[0]!r}" if near else "its value is lost"
-    return Fault((*path, key), "unknown_key", f"Dify has no such key; {meant}")
