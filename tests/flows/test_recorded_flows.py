@@ -91,6 +91,29 @@ def test_a_conversation_with_an_approval_is_played_as_it_was(
     assert expected[1]["nodes"]["agent"] == {"calls": {"exactly": []}, "outputs": {"stop_reason": "approval_required"}}
 
 
+def test_an_agent_of_a_turn_is_forked(tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str]) -> None:
+    play(WORKFLOWS / "cases" / "approval_form.yaml", "run.jsonl")
+    trace = str(tmp_path / "run.jsonl")
+    capsys.readouterr()
+
+    assert main(["fork", trace, "--question", "2"]) == 0
+    said = capsys.readouterr()
+    assert (
+        said.err
+        == "forking the agent agent_again in turn 2, without the flow around it; --node agent names another one\n"
+    )
+    assert said.out.splitlines()[0] == "1  answers"
+    assert main(["fork", trace, "--question", "2", "--node", "agent", "--at", "1", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["run"]["variables"]["stop_reason"] == "approval_required"
+    assert main(["fork", trace, "--question", "1", "--node", "agent_again"]) == 2
+    assert "no run of an agent 'agent_again' in turn 1; agents that ran: agent, agent_again" in capsys.readouterr().err
+    assert main(["fork", trace, "--question", "9"]) == 2
+    assert "there is no such turn" in capsys.readouterr().err
+    assert main(["fork", trace, "--at", "0", "--live-tools"]) == 2
+    assert "so say which tools: --tools DIR" in capsys.readouterr().err
+
+
 def test_a_recorded_case_fails_where_the_flow_goes_another_way(
     tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str]
 ) -> None:

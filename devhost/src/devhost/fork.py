@@ -15,7 +15,7 @@ from devhost.node.outputs.run import Run
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.session import Answer
 from devhost.protocol.wire import JsonObject
-from devhost.recording.case import runs_of, strategy_of
+from devhost.recording.case import last_conversation, runs_of, strategy_of
 from devhost.recording.files import KeptFiles
 from devhost.recording.turns import (
     files_in,
@@ -244,6 +244,36 @@ def find_origin(trace: Trace, file: Path, question: int | None) -> Origin:
     if question is not None and not 1 <= question <= len(runs):
         raise TraceError(f"--question {question}: there is no such question in {file}; it has {len(runs)}")
     return Origin(trace, file, runs[-1 if question is None else question - 1])
+
+
+def find_in_flow(trace: Trace, file: Path, turn: int | None, node: str | None) -> tuple[Origin, str]:
+    """An agent's run in a turn of the last conversation, and which one it is; by default the last one of all."""
+    turns = last_conversation(trace)
+    if turn is not None and not 1 <= turn <= len(turns):
+        raise TraceError(f"--question {turn}: there is no such turn in {file}; it has {len(turns)}")
+    wanted = list(enumerate(turns, start=1))[slice(None) if turn is None else slice(turn - 1, turn)]
+    runs = {
+        (number, of): found[-1]
+        for number, each in wanted
+        for execution, of in each.executions.items()
+        if (found := each.runs.get(execution)) and node in (None, of)
+    }
+    if not runs:
+        agents = sorted({of for each in turns for execution, of in each.executions.items() if execution in each.runs})
+        named = "" if node is None else f" {node!r}"
+        where = "" if turn is None else f" in turn {turn}"
+        raise TraceError(f"{file} has no run of an agent{named}{where}; agents that ran: {', '.join(agents) or 'none'}")
+    number, of = list(runs)[-1]
+    others = [f"--node {name}" for at, name in runs if at == number and name != of]
+    others += [] if turn is not None or len(turns) == 1 else ["--question NUMBER"]
+    also = (
+        f"; {' and '.join(dict.fromkeys(others))} {'name' if len(others) > 1 else 'names'} another one"
+        if others
+        else ""
+    )
+    return Origin(
+        trace, file, runs[number, of]
+    ), f"forking the agent {of} in turn {number}, without the flow around it{also}"
 
 
 def read_fork(origin: Origin, at: int, plugin: Path, changes: Changes, limits: HostLimits) -> Fork:

@@ -7,14 +7,16 @@ from pathlib import Path
 import click
 
 from devhost.errors import ParameterError, about
-from devhost.fork import Changes, Fork, ForkedModel, Origin, read_fork
+from devhost.fork import Changes, Fork, ForkedModel, Origin, find_in_flow, find_origin, read_fork
 from devhost.hosting import ModelOptions, credential_option, file_option, plugin_option, set_option, tools_option
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import Script
 from devhost.options import FILE, PATH, json_option, option, trace_argument
 from devhost.plugin.declaration import nearest_strategy_plugin
+from devhost.recording.case import runs_of
 from devhost.scenario import Example, examples_of, read_tool_setups
 from devhost.tools.setup import ToolSetup
+from devhost.trace.lines import read_trace
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class ForkOptions:
     question: int | None = option(
         "--question", metavar="NUMBER", type=int, help="Which question of a conversation; by default its last one."
     )
+    node: str | None = option("--node", metavar="ID", help="Which agent of a flow; by default the last one that ran.")
     instruction: str | None = option("--instruction", metavar="TEXT", help="Short for --param instruction=TEXT.")
     parameters: tuple[str, ...] = option(
         "--param", metavar="KEY=VALUE", multiple=True, help="Change a parameter; repeatable."
@@ -58,6 +61,17 @@ class ForkOptions:
     )
     as_json: bool = json_option()
 
+    def origin(self) -> tuple[Origin, str]:
+        """And a sentence that says which one it is, where there are others."""
+        trace = read_trace(self.trace)
+        if trace.header.command == "flow":
+            return find_in_flow(trace, self.trace, self.question, self.node)
+        if self.node is not None:
+            raise ParameterError(f"--node is for the trace of a flow; {self.trace} has runs of a strategy")
+        count = len(runs_of(trace, self.trace))
+        which = f"forking the last of {count} questions; --question NUMBER names another one"
+        return find_origin(trace, self.trace, self.question), which if self.question is None and count > 1 else ""
+
     @property
     def folder(self) -> Path:
         """That of the strategy plugin."""
@@ -85,7 +99,9 @@ class ForkOptions:
 
     def live_folders(self, origin: Origin) -> tuple[Path, ...]:
         """Of the tool plugins that --live-tools runs; HostError for an example that is not there."""
-        name = self.example or (None if self.tools else origin.trace.header.example or None)
+        header = origin.trace.header
+        traced = None if self.tools or header.command == "flow" else header.example or None
+        name = self.example or traced
         example = () if name is None else (Example.find(examples_of(self.folder), name).directory,)
         return (*example, *self.tools)
 

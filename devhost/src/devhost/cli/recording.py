@@ -12,14 +12,14 @@ import click
 from devhost.comparison.comparison import Comparison, Side
 from devhost.comparison.report import ForkReport, render_fork, show_fork
 from devhost.errors import TraceError
-from devhost.fork import Fork, ForkedModel, find_origin, round_lines
+from devhost.fork import Fork, ForkedModel, round_lines
 from devhost.forking import ForkOptions
 from devhost.hosting import HostOptions, ModelOptions, started_host, traced
 from devhost.node.outputs.run import Run, report
 from devhost.options import FILE, option, print_json, takes, trace_argument
 from devhost.page.page import refuse_to_destroy, write_page
 from devhost.process.session import Watchers
-from devhost.recording.case import recorded_case, refuse_to_overwrite, runs_of, write_case
+from devhost.recording.case import recorded_case, refuse_to_overwrite, write_case
 from devhost.recording.files import KeptFiles
 from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import ViewOptions, on_ctrl_c, open_console
@@ -91,9 +91,9 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
     that of --script, or else what was recorded. Tools answer from the recording, and a call that is not in it fails;
     --live-tools runs them.
     """
-    origin = find_origin(read_trace(asked.trace), asked.trace, asked.question)
-    if asked.question is None and (count := len(runs_of(origin.trace, asked.trace))) > 1:
-        click.echo(f"forking the last of {count} questions; --question NUMBER names another one", err=True)
+    origin, which = asked.origin()
+    if which:
+        click.echo(which, err=True)
     if asked.at is None:
         click.echo("\n".join([*round_lines(origin.run), "Say how many of these rounds stay: --at ROUND"]))
         return 0

@@ -196,13 +196,12 @@ def _not_repeated(runs: Sequence[TracedRun]) -> Iterator[str]:
 
 
 def _of_flow(trace: Trace, file: Path, files: KeptFiles) -> _Recorded:
-    every = traced_turns(trace)
-    begins = max((number for number, turn in enumerate(every) if turn.facts.turn == 1), default=0)
-    lacks = ["earlier conversations of the trace"] if begins else []
-    turns = [turn for turn in every[begins:] if turn.ended is not None]
+    every = last_conversation(trace)
+    lacks = ["earlier conversations of the trace"] if len(every) < len(traced_turns(trace)) else []
+    turns = [turn for turn in every if turn.ended is not None]
     if not turns:
         raise TraceError(f"{file} cannot be recorded: no turn of the flow in it ended")
-    if begins + len(turns) < len(every):
+    if len(turns) < len(every):
         lacks.append("the last turn: it was killed, or is still going on")
     flow = FlowFile.read(Path(turns[0].facts.file))
     if gone := {node for turn in turns for node in turn.nodes if node not in flow.nodes}:
@@ -230,6 +229,13 @@ def _of_flow(trace: Trace, file: Path, files: KeptFiles) -> _Recorded:
     if conversation and conversation in json.dumps(script):  # a tool was given it
         script["conversation_id"] = conversation
     return script, [*lacks, *recorder.lacks, *_not_repeated(runs)], runs
+
+
+def last_conversation(trace: Trace) -> list[TracedTurn]:
+    """With a flow."""
+    turns = traced_turns(trace)
+    begins = max((number for number, turn in enumerate(turns) if turn.facts.turn == 1), default=0)
+    return turns[begins:]
 
 
 def _as_selector(call: Call) -> JsonObject:
