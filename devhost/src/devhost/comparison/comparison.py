@@ -9,7 +9,7 @@ from typing import Literal
 
 from devhost.fork import Round, rounds
 from devhost.node.outputs.run import Run, plugin_error
-from devhost.page.calls import ModelCall, Said, model_call
+from devhost.page.calls import Said, offered_tools, prompt_of
 from devhost.protocol.wire import JsonObject
 from devhost.recording.turns import tool_calls
 from devhost.tools.recorded import NOT_RECORDED
@@ -130,7 +130,7 @@ class Side:
 def _asked(made: Sequence[Round]) -> tuple[Asked, ...]:
     found, known = [], set[Said]()
     for each in made:
-        last = model_call(each.calls[-1])
+        last = each.calls[-1]
         found.append(
             Asked(
                 each.number,
@@ -140,13 +140,13 @@ def _asked(made: Sequence[Round]) -> tuple[Asked, ...]:
                 sum(map(_seconds, each.calls)),
             )
         )
-        known |= set(last.prompt)
+        known |= set(prompt_of(last))
     return tuple(found)
 
 
-def _new_lines(call: ModelCall, known: set[Said], *, with_tools: bool) -> list[str]:
-    lines = [f"tools: {', '.join(tool.name for tool in call.tools) or 'none'}"] if with_tools else []
-    for said in call.prompt:
+def _new_lines(call: Call, known: set[Said], *, with_tools: bool) -> list[str]:
+    lines = [f"tools: {', '.join(tool.name for tool in offered_tools(call)) or 'none'}"] if with_tools else []
+    for said in prompt_of(call):
         if said not in known:
             lines += [f"{said.role}:", *said.text.splitlines()]
     return lines

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from devhost.page.calls import model_call, tool_call
+from devhost.page.calls import given_to, prompt_of, results_of, said_by, traceback_of
 from devhost.page.contents import Attachments, every, pretty
 from devhost.page.section import ShownRun, shown_run
 from devhost.trace.lines import GrowingTrace, Trace, is_written
-from devhost.trace.runs import Call, traced_runs
+from devhost.trace.runs import Call, traced_runs, written_calls
 from devhost.trace.timeline import OPEN, Span
 
 KEPT = 8
@@ -117,13 +117,11 @@ def _texts(span: Span) -> Iterator[str]:
     yield from span.printed
     for call in span.calls:
         if call.kind == "llm":
-            said = model_call(call)
-            yield from (said.thought, said.text, said.error)
-            yield from (f"{wrote.name} {pretty(wrote.values)}" for wrote in said.called)
+            yield from (*said_by(call), call.reason)
+            yield from (f"{wrote.name} {pretty(wrote.values)}" for wrote in written_calls(call))
         else:
-            asked = tool_call(call)
-            yield from (asked.provider, pretty(asked.arguments), asked.error, asked.traceback)
-            yield from (pretty(result.value) for result in asked.results)
+            yield from (call.provider, pretty(given_to(call)), call.reason, traceback_of(call))
+            yield from (pretty(result.value) for result in results_of(call))
     if not span.calls and span.data:
         yield pretty(span.data)
 
@@ -131,4 +129,4 @@ def _texts(span: Span) -> Iterator[str]:
 def _prompt(call: Call) -> str:
     if call.kind != "llm":
         return ""
-    return "\n\n".join(f"[{message.role}]\n{message.text}" for message in model_call(call).prompt)
+    return "\n\n".join(f"[{message.role}]\n{message.text}" for message in prompt_of(call))

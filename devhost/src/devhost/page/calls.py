@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any, Literal
 
-from devhost.node.outputs.run import error_line, plugin_error
+from devhost.node.outputs.run import plugin_error
 from devhost.node.texts import ThoughtSpans
 from devhost.protocol.wire import JsonObject
-from devhost.trace.runs import Call, TracedRun, WrittenCall, written_calls
+from devhost.trace.runs import Call, TracedRun
 
 # What a call on the timeline shows when it is opened, taken from the messages that crossed.
 
@@ -37,52 +37,29 @@ class OfferedTool:
     """The JSON Schema of its parameters, as text."""
 
 
-@dataclass(frozen=True)
-class ModelCall:
-    prompt: tuple[Said, ...]
-    tools: tuple[OfferedTool, ...]
-    completion_params: JsonObject
-    thought: str
-    text: str
-    called: tuple[WrittenCall, ...]
-    usage: JsonObject
-    finish_reason: str
-    chunks: int
-    first_at: float | None
-    error: str
-
-    @property
-    def prompt_characters(self) -> int:
-        return sum(len(said.text) for said in self.prompt)
-
-
-@dataclass(frozen=True)
-class ToolCall:
-    provider: str
-    arguments: JsonObject
-    results: tuple[Result, ...]
-    error: str
-    traceback: str = ""
-
-
-def model_call(call: Call) -> ModelCall:
-    messages = [_mapping(delta.get("message")) for delta in call.deltas]
+def said_by(call: Call) -> tuple[str, str]:
+    """What a model thought, and what it said."""
     spans = ThoughtSpans()
-    said = [span for message in messages for span in spans.feed(_words(message.get("content")))]
-    said += spans.finish()
-    return ModelCall(
-        prompt=prompt_of(call),
-        tools=offered_tools(call),
-        completion_params=_mapping(call.request.get("completion_params")),
-        thought="".join(text for is_thought, text in said if is_thought).strip(),
-        text="".join(text for is_thought, text in said if not is_thought).strip(),
-        called=tuple(written_calls(call)),
-        usage=call.usage,
-        finish_reason=call.finish_reason,
-        chunks=len(call.pieces),
-        first_at=call.pieces[0].at if call.pieces else None,
-        error=error_line(call.error),
+    contents = [_mapping(delta.get("message")).get("content") for delta in call.deltas]
+    said = [*(span for content in contents for span in spans.feed(_words(content))), *spans.finish()]
+    thought, text = (
+        "".join(words for is_thought, words in said if is_thought is kind).strip() for kind in (True, False)
     )
+    return thought, text
+
+
+def given_to(call: Call) -> JsonObject:
+    """The arguments of a tool, or what is asked of the host otherwise."""
+    return call.arguments or ({} if call.kind == "tool" else call.request)
+
+
+def results_of(call: Call) -> list[Result]:
+    return [_result(piece.data) for piece in call.pieces]
+
+
+def traceback_of(call: Call) -> str:
+    raised = plugin_error(call.error)
+    return "" if raised is None else raised.traceback
 
 
 def prompt_of(call: Call) -> tuple[Said, ...]:
@@ -97,17 +74,6 @@ def offered_tools(call: Call) -> tuple[OfferedTool, ...]:
             json.dumps(tool.get("parameters"), ensure_ascii=False, indent=2),
         )
         for tool in _items(call.request.get("tools"))
-    )
-
-
-def tool_call(call: Call) -> ToolCall:
-    raised = plugin_error(call.error)
-    return ToolCall(
-        provider=str(call.request.get("provider") or call.kind),
-        arguments=call.arguments or ({} if call.kind == "tool" else call.request),
-        results=tuple(_result(piece.data) for piece in call.pieces),
-        error=error_line(call.error),
-        traceback="" if raised is None else raised.traceback,
     )
 
 

@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from devhost.node.outputs.outputs import REFUSED
 from devhost.node.texts import ThoughtSpans
-from devhost.page.calls import tool_call
+from devhost.page.calls import given_to
 from devhost.protocol.wire import JsonObject
 from devhost.trace.lines import PrintedLine
 from devhost.trace.runs import Call, TracedRun
@@ -401,7 +401,7 @@ def hint(span: Span) -> str:
         if call.kind == "llm":
             tokens = [number(call.usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
             return f"{' → '.join(tokens)} tokens" if call.usage else ""
-        return in_a_line(tool_call(call).arguments)[:LONGEST_HINT]
+        return in_a_line(given_to(call))[:LONGEST_HINT]
     return _counts(span) if span.children else in_a_line(written_values(span) or "")[:LONGEST_HINT]
 
 

@@ -7,11 +7,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from devhost.errors import TraceError
 from devhost.node.outputs.run import ANSWERED, sent_otherwise
-from devhost.page.calls import model_call, tool_call
+from devhost.page.calls import given_to, offered_tools, prompt_of, results_of, said_by, traceback_of
 from devhost.page.contents import DEEPEST, Attachments, every, hint, is_long, number, pretty, written, written_values
 from devhost.page.section import shown_run
 from devhost.trace.lines import PrintedLine, Trace
-from devhost.trace.runs import traced_runs
+from devhost.trace.runs import traced_runs, written_calls
 from devhost.words import counted, price_text
 
 GENERATOR = "devhost report"
@@ -79,8 +79,13 @@ def page_environment(*folders: Path) -> Environment:
     )
     environment.tests.update(long=is_long)
     environment.globals.update(
-        model_call=model_call,
-        tool_call=tool_call,
+        said_by=said_by,
+        written_calls=written_calls,
+        prompt_of=prompt_of,
+        offered_tools=offered_tools,
+        given_to=given_to,
+        results_of=results_of,
+        traceback_of=traceback_of,
         written_values=written_values,
         sent_otherwise=sent_otherwise,
         every=every,

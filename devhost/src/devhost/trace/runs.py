@@ -67,6 +67,16 @@ class Call:
         return [piece.data["delta"] for piece in self.pieces if isinstance(piece.data.get("delta"), dict)]
 
     @property
+    def reason(self) -> str:
+        """Why it failed, in a line."""
+        return error_line(self.error)
+
+    @property
+    def first_at(self) -> float | None:
+        """When the first piece of the answer came."""
+        return self.pieces[0].at if self.pieces else None
+
+    @property
     def usage(self) -> JsonObject:
         """Of a model call, the last one that came; empty without any."""
         return next((delta["usage"] for delta in reversed(self.deltas) if delta.get("usage")), {})
@@ -329,7 +339,7 @@ def _calls_made(traced: TracedRun) -> CallsMade:
         {call.id: call.arguments for call in traced.calls if call.kind == "tool"},
         spent(call.usage for call in traced.calls),
         {call.id: str(call.request.get("tool")) for call in traced.calls if call.kind == "tool"},
-        {call.id: error_line(call.error) for call in traced.calls if call.kind == "tool" and call.error},
+        {call.id: call.reason for call in traced.calls if call.kind == "tool" and call.error},
     )
 
 

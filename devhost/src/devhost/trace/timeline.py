@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from devhost.node.outputs.outputs import DEEPEST, AgentLog, LogEntry
-from devhost.node.outputs.run import error_line
 from devhost.protocol.wire import JsonObject
 from devhost.trace.runs import Arrival, Call, TracedRun, WrittenCall, written_calls
 
@@ -119,7 +118,7 @@ def _placed(
     if span := named.get(call.id):
         span.calls.append(call)
         if span.status == FAILED and call.error:
-            span.error = error_line(call.error)
+            span.error = call.reason
         return span
     own = _own_span(call, finished)
     asker = of_calls.get(call.parent)
@@ -129,7 +128,7 @@ def _placed(
 
 def _own_span(call: Call, finished: float) -> Span:
     status = OPEN if call.ended is None else FAILED if call.error else "success"
-    return Span(call.id, call.name, status, call.began, _end(call, finished), error_line(call.error), calls=[call])
+    return Span(call.id, call.name, status, call.began, _end(call, finished), call.reason, calls=[call])
 
 
 def _siblings(call: Call, roots: list[Span]) -> list[Span]:
