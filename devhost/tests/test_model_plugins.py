@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from devhost.node.outputs.run import RunError
 from devhost.plugin.credentials import environment_name
 from devhost.plugin.declaration import PluginDeclaration
 from fake_openai import KEY, Call, FakeOpenAI, Refusal, Turn, rate_limited
+from support.lending import Lender
 from support.openai_requests import PICTURE, SEARCH, call, model_request, result
 from support.plugins import FIXTURES, GATEWAY, PUPPET, TOOLBOX
 
@@ -26,16 +26,18 @@ PROVIDER = PluginDeclaration.read(GATEWAY).model_providers[0]
 
 
 @pytest.fixture(scope="module")
-def plugin(server: FakeOpenAI) -> Iterator[ModelPlugin]:
+def plugin(server: FakeOpenAI, lender: Lender) -> ModelPlugin:
     server.will(PONG)
-    with ModelPlugin(GATEWAY, {"api_key": KEY, "endpoint_url": server.base_url}) as plugin:
+    with lender.lends():
+        plugin = ModelPlugin(GATEWAY, {"api_key": KEY, "endpoint_url": server.base_url})
         plugin.model("gpt-4.1")
-        yield plugin
+    return plugin
 
 
 @pytest.fixture
-def configured(fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> FakeOpenAI:
+def configured(fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, lent_plugins: None) -> FakeOpenAI:
     """The credentials are in the environment."""
+    del lent_plugins  # for all tests that start a command
     monkeypatch.setenv("GATEWAY_API_KEY", KEY)
     monkeypatch.setenv("GATEWAY_ENDPOINT_URL", fake.base_url)
     return fake
@@ -169,6 +171,7 @@ def test_a_form_shows_the_fields_for_a_language_model() -> None:
     assert "voice" not in PROVIDER.every_credential
 
 
+@pytest.mark.usefixtures("lent_plugins")
 def test_a_credential_is_taken_out_of_the_environment_or_asked_for_at_a_terminal(
     fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,6 +203,7 @@ def test_a_credential_is_taken_out_of_the_environment_or_asked_for_at_a_terminal
         (GATEWAY, {"api_key": "sk-wrong-key", "endpoint_url": "http://127.0.0.1:9"}, "gateway refuses its credentials"),
     ],
 )
+@pytest.mark.usefixtures("lent_plugins")
 def test_wrong_plugins_and_credentials(directory: Path, credentials: dict[str, str], words: str) -> None:
     with pytest.raises(HostError, match=words), ModelPlugin(directory, credentials) as plugin:
         plugin.model("gpt-4.1")
@@ -272,7 +276,6 @@ def test_mistakes_in_the_command(
 # Runs of a strategy.
 
 
-@pytest.mark.usefixtures("lent_plugins")
 def test_a_strategys_model_calls_go_to_the_plugin(configured: FakeOpenAI, capsys: pytest.CaptureFixture[str]) -> None:
     configured.will(PONG, Turn(text="The plugin answers."))
     chosen = ["--model-plugin", str(GATEWAY), "--model", "gpt-4.1"]
@@ -287,7 +290,6 @@ def test_a_strategys_model_calls_go_to_the_plugin(configured: FakeOpenAI, capsys
     assert "gateway | asks gpt-4.1 with [secret]" in said.err
 
 
-@pytest.mark.usefixtures("lent_plugins")
 def test_a_script_can_name_the_plugin_and_needs_no_turns(
     configured: FakeOpenAI, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -302,7 +304,6 @@ def test_a_script_can_name_the_plugin_and_needs_no_turns(
     assert [body["model"] for _, body in configured.requests] == ["gpt-4.1", "llama3.2"]
 
 
-@pytest.mark.usefixtures("lent_plugins")
 @pytest.mark.parametrize(("refusal", "code"), [(None, 0), (rate_limited(), 1)], ids=["answers", "refuses"])
 def test_an_evaluation_asks_one_process_for_all_columns(
     configured: FakeOpenAI, capsys: pytest.CaptureFixture[str], tmp_path: Path, refusal: Refusal | None, code: int

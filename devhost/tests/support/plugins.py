@@ -30,7 +30,7 @@ class Perform(Protocol):
 
 @pytest.fixture(scope="session")
 def lent_folders() -> frozenset[Path]:
-    return frozenset({PUPPET, TOOLBOX, ODDMENTS, CHARTS})
+    return frozenset({PUPPET, TOOLBOX, ODDMENTS, CHARTS, GATEWAY})
 
 
 @pytest.fixture(scope="session")
