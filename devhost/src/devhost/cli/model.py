@@ -66,18 +66,18 @@ class CallOptions:
     traceback: bool = traceback_option()
     color: bool = color_option()
 
-    def request(self, model: PluginModel) -> ModelRequest:
-        described = model.description
+    def request(self) -> ModelRequest:
+        """To whichever model is chosen then: mistakes are found before the plugin starts."""
         parts = tuple(_part(LocalFile.read(path, HostLimits())) for path in self.files)
         content: Content = self.prompt
         if parts:
             content = (TextPart(type="text", data=self.prompt or ""), *parts)
         system = () if self.system is None else (SystemMessage(role="system", content=self.system),)
         return ModelRequest(
-            provider=described.provider,
-            model=described.name,
+            provider="",
+            model="",
             mode="chat",
-            completion_params=dict(described.completion_params),
+            completion_params={},
             prompt_messages=(*system, UserMessage(role="user", content=content)),
             tools=tuple(map(_tool, self.tools)) or None,
             stream=not self.blocking,
@@ -182,13 +182,13 @@ def model(options: CallOptions, models: PluginModelOptions) -> int:
         for line in model_lines(PluginDeclaration.read(options.plugin)):
             console.print(line, soft_wrap=True)
         return 0
-    chosen, view = models.of_plugin(options.plugin), ModelView(console, ViewOptions(traceback=options.traceback))
+    request, view = options.request(), ModelView(console, ViewOptions(traceback=options.traceback))
+    chosen = models.of_plugin(options.plugin)
+    sent = {"model": chosen.description.name, "completion_params": dict(chosen.description.completion_params)}
     models.plugins.tell(view.screen)
-    request = options.request(chosen)
     view.open(chosen.description)
-    answered = called(chosen, request, view)
+    answered = called(chosen, request.model_copy(update=sent), view)
     if options.as_json:
-        sent = {"model": chosen.description.name, "completion_params": request.completion_params}
         print_json({**sent, **asdict(answered)})
     view.close(answered)
     return int(answered.error is not None)
