@@ -100,8 +100,3 @@ def test_spending_adds_up() -> None:
         "Completion tokens: 10, of which 5 for reasoning."
     )
     assert spending.as_json()["total_price"] == "0.75"
-
-
-def test_counts_that_servers_leave_out_are_zero() -> None:
-    usage = {"prompt_tokens": 7, "completion_tokens": 3, "prompt_tokens_details": None}
-    assert TokenCounts.read(usage, "prompt_tokens", "completion_tokens") == TokenCounts(prompt=7, completion=3)

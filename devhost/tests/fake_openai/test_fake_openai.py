@@ -1,5 +1,6 @@
 """The fake refuses what the real API refuses."""
 
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
@@ -31,32 +32,6 @@ def changed(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"input": [ASKS, CALL]}, "No tool output found for function call c1"),
-        ({"input": [ASKS, OUTPUT, CALL]}, "No tool call found for function call output with call_id c1"),
-        ({"input.1.arguments": "[1]"}, "expected a JSON object"),
-        ({"input.1.arguments": {"q": 1}}, "arguments"),
-        ({"input.1.name": "no good"}, "does not match pattern"),
-        ({"input.0.content": [{"type": "text", "text": "Hi"}]}, "content"),
-        ({"temperature": 0.2}, "Unsupported parameter: 'temperature'"),
-        ({"max_tokens": 100}, "max_tokens"),
-        ({"reasoning": {"effort": "none"}}, "Unsupported value: 'none'"),
-        ({"model": "gpt-4.1", "include": ["reasoning.encrypted_content"]}, "Encrypted content is not supported"),
-        ({"model": "gpt-4.1", "reasoning": {"effort": "low"}}, "Unsupported value: 'low'"),
-        ({"model": "gpt-99"}, "does not exist"),
-        ({"tools.0.name": "x" * 65}, "does not match pattern"),
-        ({"tools.0.parameters": {"type": "object", "properties": {"q": {"type": "text"}}}}, "Invalid schema"),
-        ({"stream": False}, "stream"),
-    ],
-)
-def test_refusals_of_the_responses_api(changes: dict[str, Any], words: str) -> None:
-    check_responses(RESPONSES, [])
-    with pytest.raises(Refusal, match=words):
-        check_responses(changed(RESPONSES, changes), [])
-
-
 def test_reasoning_comes_back_sealed_and_in_its_place() -> None:
     reasoning = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "sealed"}
     message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": []}
@@ -74,21 +49,33 @@ def test_reasoning_comes_back_sealed_and_in_its_place() -> None:
             check(*items)
 
 
+def responses(body: dict[str, Any]) -> None:
+    check_responses(body, [])
+
+
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("check", "good", "changes", "words"),
     [
-        ({"messages": [ASKS, ANSWERS]}, "must be a response to a preceding message with 'tool_calls'"),
-        ({"messages": [ASKS, CALLS, ASKS, ANSWERS]}, "No tool output found for function call c1"),
-        ({"messages.1.tool_calls.0.function.arguments": "{"}, "expected a JSON object"),
-        ({"messages.0.role": "function"}, "role"),
-        ({"max_tokens": 100}, "'max_tokens' is not supported"),
-        ({"reasoning_effort": "xhigh"}, "Unsupported value: 'xhigh'"),
-        ({"model": "gpt-5.6-terra", "reasoning_effort": "low"}, "Function tools with reasoning_effort"),
-        ({"store_it": True}, "store_it"),
-        ({"tools.0.function.name": "a.b"}, "does not match pattern"),
+        (responses, RESPONSES, {"input": [ASKS, CALL]}, "No tool output found for function call c1"),
+        (responses, RESPONSES, {"input": [ASKS, OUTPUT, CALL]}, "No tool call found for function call output with"),
+        (responses, RESPONSES, {"input.1.arguments": "[1]"}, "expected a JSON object"),
+        (responses, RESPONSES, {"input.0.content": [{"type": "text", "text": "Hi"}]}, "content"),
+        (responses, RESPONSES, {"temperature": 0.2}, "Unsupported parameter: 'temperature'"),
+        (responses, RESPONSES, {"reasoning": {"effort": "none"}}, "Unsupported value: 'none'"),
+        (responses, RESPONSES, {"model": "gpt-4.1", "include": ["reasoning.encrypted_content"]}, "is not supported"),
+        (responses, RESPONSES, {"model": "gpt-99"}, "does not exist"),
+        (responses, RESPONSES, {"tools.0.name": "x" * 65}, "does not match pattern"),
+        (responses, RESPONSES, {"tools.0.parameters.properties.q": {"type": "text"}}, "Invalid schema"),
+        (check_chat, CHAT, {"messages": [ASKS, ANSWERS]}, "must be a response to a preceding message with"),
+        (check_chat, CHAT, {"messages": [ASKS, CALLS, ASKS, ANSWERS]}, "No tool output found for function call c1"),
+        (check_chat, CHAT, {"max_tokens": 100}, "'max_tokens' is not supported"),
+        (check_chat, CHAT, {"model": "gpt-5.6-terra", "reasoning_effort": "low"}, "Function tools with reasoning_eff"),
+        (check_chat, CHAT, {"store_it": True}, "store_it"),
     ],
 )
-def test_refusals_of_chat_completions(changes: dict[str, Any], words: str) -> None:
-    check_chat(CHAT)
+def test_refusals(
+    check: Callable[[dict[str, Any]], None], good: dict[str, Any], changes: dict[str, Any], words: str
+) -> None:
+    check(good)
     with pytest.raises(Refusal, match=words):
-        check_chat(changed(CHAT, changes))
+        check(changed(good, changes))
