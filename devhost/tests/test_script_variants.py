@@ -72,7 +72,7 @@ def test_a_strategy_gets_its_turns(
     assert script.fits == bool(turns)
     assert [each.query for each in script.then] == then
     assert script.params == params
-    assert script.strategy == CALLING
+    assert script.first_strategy == CALLING
     assert script.written_for == (CALLING, REACT, PLAN)
 
 
@@ -97,7 +97,7 @@ def test_what_a_script_does_not_set_is_as_in_the_one_that_it_extends(tmp_path: P
         "strategy: gpt5_plan_and_reflect\nturns: [{text: own}]",
     )
     plan, react = Script.read(file), Script.read(file, REACT)
-    assert (plan.description, plan.query, plan.strategy) == ("new", "q", PLAN)
+    assert (plan.description, plan.query, plan.first_strategy) == ("new", "q", PLAN)
     assert (texts(plan.turns), texts(react.turns)) == (["own"], ["look", "found"])
     assert plan.params["instruction"] == react.params["instruction"] == "other"
     assert react.variables == {"s.a": 1, "s.b": 2}

@@ -307,10 +307,9 @@ def _scenario(origin: Origin, plugin: Path, changes: Changes, limits: HostLimits
     run = origin.run
     _, strategy = find_strategy(PluginDeclaration.read(plugin), origin.strategy)
     known = settings(run.parameters)
-    script = Script(
+    script = Script.model_construct(  # what was sent is not checked again
         place=str(origin.file),
         query=run.question,
-        turns=(),
         description=f"A fork of {origin.file.name}",
         params=known.params,
         variables=known.variables,

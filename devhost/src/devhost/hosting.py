@@ -141,7 +141,7 @@ class ScenarioOptions:
         with about("script"):
             example = self.read_example()
         script = self.read_script(self.strategy)
-        written_for = None if script is None else script.strategy
+        written_for = None if script is None else script.first_strategy
         known = self.strategy or (written_for if written_for in declaration.strategies else None)
         with about("strategy"):
             _, strategy = find_strategy(declaration, known or next(iter(declaration.strategies)))

@@ -26,7 +26,7 @@ from devhost.tools.setup import Texts, ToolSetup
 FILES = "sys.files"
 """The variable that the files of a question are, as in a chatflow."""
 LIST_OF_FILES = "array[file]"
-UNWRITTEN = Script(place="", query="", turns=())
+UNWRITTEN = Script(place="")
 """In place of a script where there is none."""
 
 
@@ -426,7 +426,7 @@ def for_another_strategy(script: Script, strategy: Strategy, written_for: str) -
     known = {parameter.name for parameter in strategy.parameters}
     left_out = ", ".join(name for name in script.params if name not in known)
     return (
-        replace(script, params={name: value for name, value in script.params.items() if name in known}),
+        script.model_copy(update={"params": {name: script.params[name] for name in script.params.keys() & known}}),
         f"the script is written for {written_for}, which the plugin does not have: {strategy.identity.name} runs"
         + (f", without {left_out}" if left_out else ""),
     )

@@ -392,7 +392,7 @@ def _asked(suite: Suite, case: Case, column: Column, ground: Ground) -> _Asked:
     if expected is None:
         raise SuiteError("the case needs expect: neither it nor its script says what is expected")
     _refuse(expected, scenario, question, ground)
-    return scenario, question, expected, (repr(None if script is None else replace(script, place="")),)
+    return scenario, question, expected, (repr(None if script is None else script.model_copy(update={"place": ""})),)
 
 
 def _asked_flow(suite: Suite, case: Case, column: Column, ground: Ground) -> _Asked:
@@ -434,7 +434,7 @@ def _scenario(suite: Suite, case: Case, column: Column, ground: Ground) -> Scena
 
 
 def _strategy(column: Column, script: Script | None, plugin: PluginDeclaration) -> Strategy:
-    default = None if script is None else script.strategy
+    default = None if script is None else script.first_strategy
     _, strategy = find_strategy(plugin, column.strategy or default or next(iter(plugin.strategies)))
     return strategy
 
@@ -452,13 +452,13 @@ def _script(case: Case, column: Column, suite: Suite, ground: Ground) -> Script 
     elif case.script is not None or case.turns is not None:
         written = {"turns": case.turns} if case.script is None else case.script
         script = Script.of({"query": case.query or "", **written}, column.strategy, suite.file.parent)
-        script = replace(script, place=f"{suite.file}, case {case.name!r}")
+        script = script.model_copy(update={"place": f"{suite.file}, case {case.name!r}"})
     elif ground.example is not None:
         script = Script.read(ground.example.file, column.strategy)
     else:
         return None
     named = {} if column.model is None else {"name": column.model}
-    return replace(script, model=script.model.model_copy(update=named))
+    return script.model_copy(update={"model": script.model.model_copy(update=named)})
 
 
 def _refuse(expected: Expected, scenario: Scenario, question: str, ground: Ground) -> None:

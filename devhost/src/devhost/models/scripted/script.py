@@ -1,7 +1,6 @@
 """A script file as pydantic checks it, and what one strategy needs of it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -23,8 +22,7 @@ from pydantic_core import PydanticCustomError
 
 from devhost.errors import ScriptError, about
 from devhost.models.backend import DEFAULT_FEATURES
-from devhost.protocol.failures import ApiFault, Fault
-from devhost.protocol.wire import JsonObject
+from devhost.protocol.failures import Fault
 from devhost.text import describe, json_value, load_yaml, real_path
 
 LONGEST_DELAY = 3_600
@@ -261,7 +259,7 @@ class Part(Scripted):
     def has_turns(self) -> bool:
         return bool(self.turns)
 
-    def fits(self, strategy: str | None) -> bool:
+    def is_for(self, strategy: str | None) -> bool:
         return not self.strategy or strategy in self.strategy
 
 
@@ -353,46 +351,28 @@ SHARED = frozenset(
 """What holds for every strategy, apart from `params` and `variables`, which are merged."""
 
 
-@dataclass(frozen=True)
-class Script:
+class Script(ScriptFile):
+    """A file behind those that it extends, with the turns for one strategy, or with none: then `fits` is False."""
+
     place: str
     """The file for people, below the current folder if it can be."""
-    query: str
-    turns: tuple[Turn, ...]
-    """Empty if the file has none for the strategy: then `fits` is False."""
-    description: str = ""
-    strategy: str | None = None
+    first_strategy: str | None = None
     """The strategy that is run if none is named."""
     written_for: tuple[str, ...] = ()
-    """All strategies that the file has turns for; empty for any."""
-    files: tuple[Path, ...] = ()
-    """What the user sends with the query."""
-    params: JsonObject = field(default_factory=dict)
-    variables: JsonObject = field(default_factory=dict)
-    mcp: tuple[str, ...] = ()
-    """Servers, as `--mcp` takes them."""
-    panel: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """By tool, then by parameter."""
-    conversation_variables: tuple[str, ...] = ()
-    model: ScriptedModelCard = field(default_factory=ScriptedModelCard)
-    then: tuple[FollowUp, ...] = ()
-    otherwise: tuple[Turn, ...] | None = None
-    api_fails: Mapping[str, ApiFault] = field(default_factory=dict)
-    recorded: Recorded | None = None
-    expect: JsonObject | None = None
+    """All strategies that there are turns for; empty for any."""
 
     @classmethod
     def read(cls, file: Path, strategy: str | None = None) -> Self:
         """The script for a strategy, by default for the first one that the file names."""
         with about("script"):
             files = read_files(file)
-        return cls(**chosen(files, strategy or _first_strategy(files)), place=_place(file))
+        return cls.model_construct(**chosen(files, strategy or _first_strategy(files)), place=_place(file))
 
     @classmethod
     def of(cls, data: object, strategy: str | None = None, folder: Path | None = None) -> Self:
         """From plain data in the form of a script file; `folder` is where its files are, by default the current one."""
         files = (checked(data, folder),)
-        return cls(**chosen(files, strategy or _first_strategy(files)), place=WRITTEN_HERE)
+        return cls.model_construct(**chosen(files, strategy or _first_strategy(files)), place=WRITTEN_HERE)
 
     @property
     def fits(self) -> bool:
@@ -430,10 +410,10 @@ def chosen(files: Sequence[ScriptFile], strategy: str | None) -> dict[str, Any]:
         given["variables"] |= file.variables
         given["params"] |= file.params
         for part in file.parts:
-            if part.fits(strategy):
+            if part.is_for(strategy):
                 given["params"] |= part.params
                 given |= _conversation(part)
-    return {**given, "strategy": _first_strategy(files), "written_for": _written_for(files)}
+    return {**given, "first_strategy": _first_strategy(files), "written_for": _written_for(files)}
 
 
 def _conversation(part: Part) -> dict[str, Any]:
