@@ -208,25 +208,12 @@ def test_a_scripts_panel_names_tools_that_exist_and_set_goes_before_it() -> None
 
 
 @pytest.mark.parametrize(
-    ("kind", "default", "sent", "reason"),
-    [
-        ("select", "asia", "asia", "must be one of: eu, us"),
-        ("select", 3, "3", "must be one of: eu, us"),
-        ("boolean", "maybe", "maybe", "must be true or false"),
-        ("array[tools]", "many", "many", "is of type array[tools]: write its value as JSON"),
-    ],
+    ("kind", "default", "sent"), [("select", 3, "3"), ("boolean", "maybe", "maybe"), ("array[tools]", "many", "many")]
 )
-def test_an_invalid_default_of_a_credential_is_sent_and_said(
-    tmp_path: Path, kind: str, default: object, sent: object, reason: str
-) -> None:
+def test_an_invalid_default_of_a_credential_is_sent(tmp_path: Path, kind: str, default: object, sent: object) -> None:
     directory = with_region(tmp_path, type=kind, default=default)
     (setup,) = read_tool_setups([directory], [f"charts.api_key={API_KEY}"], [], {})
     assert setup.credentials["charts"]["region"] == sent
-    (notice,) = setup.notices
-    assert notice == (
-        f"credential charts.region {reason}. Its default in the plugin's YAML is {default!r}: Dify sends it unchecked. "
-        "Set it with --credential charts.region=VALUE, or CHARTS_REGION in the environment"
-    )
 
 
 def test_an_invalid_default_of_a_required_credential_is_refused_until_it_is_set(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ In: the fields of a tool's or a model's provider, and values by key. Out: the cr
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from devhost.errors import ParameterError, about
 from devhost.plugin.declaration import CredentialField
@@ -28,7 +28,7 @@ def filled_credentials(
 
     `option`: how a value is given, up to its key.
 
-    Dify's server checks what a person saves, but no default: an invalid one is sent, too (`invalid_defaults`). That of
+    Dify's server checks what a person saves, but no default: an invalid one is sent, too. That of
     a required credential stands in the form that a person saves, and is refused there.
     """
     refuse_unknown(provider, fields, given)
@@ -52,19 +52,6 @@ def refuse_unknown(provider: str, fields: CredentialFields, given: Mapping[str, 
         if key not in fields:
             with about(f"credential.{provider}.{key}"):
                 raise ParameterError(f"provider {provider} has no credential {key!r}; {_there_are(fields)}")
-
-
-def invalid_defaults(provider: str, fields: CredentialFields, credentials: JsonObject) -> Iterator[str]:
-    """A sentence for each of the filled credentials that is an invalid default: what is given is valid."""
-    for key, field in fields.items():
-        if key in credentials and field.default is not None:
-            try:
-                _cast(provider, key, field, credentials[key])
-            except ParameterError as error:
-                yield (
-                    f"{error}. Its default in the plugin's YAML is {field.default!r}: Dify sends it unchecked. "
-                    f"Set it with {_how_to_set(provider, key)}"
-                )
 
 
 def _default(provider: str, key: str, field: CredentialField) -> object:

@@ -7,7 +7,7 @@ from typing import Self, Unpack
 
 from devhost.errors import ParameterError, RunFailure, SetupError, about
 from devhost.plugin.casting import guesses
-from devhost.plugin.credentials import filled_credentials, invalid_defaults
+from devhost.plugin.credentials import filled_credentials
 from devhost.plugin.declaration import PluginDeclaration, Tool, ToolProvider
 from devhost.process.environment import start_in_own_python
 from devhost.process.plugin_process import PluginProcess, StartOptions
@@ -93,21 +93,12 @@ class ToolSetup:
                 offered.declared.parameters, offered.fixed, f"parameter {offered.declared.identity.name}."
             )
         )
-        defaults = (
-            sentence
-            for provider in self.declaration.tool_providers
-            for sentence in invalid_defaults(
-                provider.identity.name,
-                provider.credentials,
-                self.credentials[provider.identity.name],
-            )
-        )
         unasked = (
             f"provider {provider.identity.name}: its credentials are not validated"
             for provider in self.declaration.tool_providers
             if provider.credentials and not self.is_validated
         )
-        return (*(f"left out: tool {sentence}" for sentence in self.left_out), *guessed, *defaults, *unasked)
+        return (*(f"left out: tool {sentence}" for sentence in self.left_out), *guessed, *unasked)
 
     @property
     def secrets(self) -> list[str]:
