@@ -26,10 +26,10 @@ class Picture:
 
 
 PICTURES = [
-    Picture("docs/images/report.png", "helpdesk", None, 1200),
+    Picture("docs/images/report.png", "helpdesk", None, 1275),
     Picture("examples/order_entry/picture.png", "order_entry", "approved", 936),
-    Picture("examples/memo_to_task/picture.png", "memo_to_task", None, 948),
-    Picture("examples/answers/picture.png", "answers", None, 1000),
+    Picture("examples/memo_to_task/picture.png", "memo_to_task", None, 960),
+    Picture("examples/answers/picture.png", "answers", None, 846),
 ]
 
 

@@ -62,7 +62,7 @@ LONGEST_HEADING = 1_000
 LONGEST_OPEN = 300
 """Characters of a text variable; a longer one, such as a state, is folded."""
 LONGEST_PASSAGE = 240
-"""Characters of the passage of a source; a longer one is folded."""
+"""Characters of the passage of a source; a longer one is folded, and that of a source that is not cited."""
 
 
 def page_environment(*folders: Path) -> Environment:
