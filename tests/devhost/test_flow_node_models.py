@@ -1,5 +1,6 @@
 """The models of a flow's nodes, chosen by options and environment. tests/flows asks them."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -75,12 +76,15 @@ def test_a_model_plugin_answers_all_nodes(server: FakeOpenAI, monkeypatch: pytes
 
 
 def test_a_model_plugin_is_asked_about_its_credentials_before_the_flow_begins(
-    server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+    server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    """Here the script names the plugin."""
     monkeypatch.chdir(ROOT)
+    script = tmp_path / "script.yaml"
+    flow_file = str(ROOT / "examples" / "workflows" / "approval.yml")
+    script.write_text(json.dumps({"flow": flow_file, "model": {"plugin": str(GATEWAY), "name": "gpt-4.1"}}))
     given = ("api_key=sk-wrong-key", f"endpoint_url={server.base_url}")
-    models = ModelOptions(model_plugin=GATEWAY, name="gpt-4.1", model_credentials=given)
-    flow = FlowOptions(file=ROOT / "examples" / "workflows" / "approval.yml", example="injection")
+    models, flow = ModelOptions(model_credentials=given), FlowOptions(script=script, example="injection")
     try:
         with pytest.raises(SetupError, match=r"gateway refuses its credentials: .* 401"):
             flow.read({}, HostLimits(), models, starts=True)

@@ -72,6 +72,8 @@ def test_completion_parameters_keep_their_type() -> None:
         ({}, {"name": "gpt-5"}, "--model is for a model behind an API, but neither OPENAI_API_KEY nor OPENAI_BASE_URL"),
         ({}, {"completion": ("a=b",)}, "--completion is for a model behind an API"),
         (KEY, {"api": "chat", "scripted": True}, "--api is for a model behind an API, but --scripted asks"),
+        ({}, {"model_plugin": ROOT, "scripted": True}, "--model-plugin is for a model behind an API, but --scripted"),
+        ({}, {"model_plugin": ROOT, "api": "chat"}, "--api is for a model behind an API, but --model-plugin is given"),
         (KEY, {"completion": ("temperature=1",)}, "takes no such parameter; there are: max_tokens, reasoning_effort"),
         (KEY, {"completion": ("reasoning_effort=huge",)}, "reasoning_effort should be one of"),
         (KEY, {"completion": ("max_tokens=0",)}, "max_tokens should be greater than or equal to 1"),

@@ -380,7 +380,7 @@ class ModelOptions(PluginModelOptions):
             return options.open(environment)
         self.refuse_for_a_script()
         if script is None:
-            raise ParameterError(f"no model is configured: give --example NAME or --script FILE, or set {KEY}")
+            raise ParameterError(f"no model is configured: give --example, --script or --model-plugin, or set {KEY}")
         return ScriptedModel.from_script(script, query=question, asked=asked)
 
     def or_of_script(self, card: ScriptedModelCard) -> Self:
@@ -420,14 +420,13 @@ class ModelOptions(PluginModelOptions):
     def refuse_for_a_script(self) -> None:
         """ParameterError for an option that a scripted model would ignore."""
         reason = "--scripted asks for the script" if self.scripted else f"neither {KEY} nor {BASE_URL} is set"
-        self._refuse_others(reason, ("api", "name", "completion", "features"))
+        self._refuse_others(reason, ("model_plugin", "api", "name", "completion", "features"))
 
     def _refuse_others(self, reason: str, ignored: Iterable[str]) -> None:
         for name in ignored:
             if getattr(self, name):
-                raise ParameterError(
-                    f"--{'model' if name == 'name' else name} is for a model behind an API, but {reason}"
-                )
+                written = "model" if name == "name" else name.replace("_", "-")
+                raise ParameterError(f"--{written} is for a model behind an API, but {reason}")
 
 
 # The messages of a run in a file, without secrets.
