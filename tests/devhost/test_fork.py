@@ -100,6 +100,14 @@ def test_a_changed_instruction_is_marked_in_the_prompt_and_the_rest_is_as_record
     assert "no provider is called" in told["model"]
 
 
+def test_another_question_stands_in_the_prompts(trace: Path, fork: Fork) -> None:
+    told = fork(trace, "--at", "0", "--param", "query=Why?")
+
+    assert told["changed"] == ["query=Why?"]
+    (prompt,) = told["differences"]["prompts"]
+    assert "Why?" in [row["right"] for row in prompt["rows"]]
+
+
 def test_a_call_that_is_not_in_the_recording_says_so_and_the_run_goes_on(
     trace: Path, tmp_path: Path, fork: Fork
 ) -> None:
@@ -249,7 +257,6 @@ MISTAKES: dict[str, tuple[list[str], str]] = {
     "a round that is not there": (["--at", "7"], "there is no round 7 in this run of"),
     "no such question": (["--at", "0", "--question", "3"], "there is no such question in"),
     "an unknown parameter": (["--at", "1", "--param", "nope=1"], "has no parameter 'nope' to set"),
-    "the question": (["--at", "1", "--param", "query=x"], "a fork asks the question of its trace"),
     "a model without a key": (["--at", "1", "--model", "gpt-5"], "--model is for a model behind an API"),
     "tools that do not run": (["--at", "1", "--tools", str(PUPPET)], "--tools is for tools that run"),
 }

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from devhost.conversation import CountingModel
-from devhost.errors import ParameterError, TraceError
+from devhost.errors import TraceError
 from devhost.host.host import Host, OnMessage, find_strategy
 from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend, ModelCallError, ModelRequest
@@ -198,7 +198,7 @@ class Changes:
     """What a person changes; nothing of it stays as recorded."""
 
     params: tuple[str, ...] = ()
-    """`KEY=VALUE`."""
+    """`KEY=VALUE`; `query` is another question."""
     files: tuple[Path, ...] = ()
     """In place of the question's."""
     live: tuple[ToolSetup, ...] = ()
@@ -222,8 +222,13 @@ class Fork:
     def past_turns(self) -> tuple[Turn, ...]:
         return self.turns[: len(self.past.models)]
 
+    @property
+    def question(self) -> str:
+        """That of the trace, or another one."""
+        return self.past.run.question if self.scenario.script is None else self.scenario.script.query
+
     def play(self, host: Host, model: ModelBackend, on_message: OnMessage, *, strict: bool) -> Run:
-        question, run = self.past.run.question, self.past.run
+        question, run = self.question, self.past.run
         files = [host.server.offer(file) for file in self.scenario.attached.first]
         return host.run(
             self.scenario.strategy.identity.name,
@@ -306,22 +311,20 @@ def read_fork(origin: Origin, at: int, plugin: Path, changes: Changes, limits: H
 def _scenario(origin: Origin, plugin: Path, changes: Changes, limits: HostLimits) -> Scenario:
     run = origin.run
     _, strategy = find_strategy(PluginDeclaration.read(plugin), origin.strategy)
-    known = settings(run.parameters)
+    known, given = settings(run.parameters), dict(typed_settings(strategy, changes.params))
+    question = str(given.pop("query", run.question))
     script = Script.model_construct(  # what was sent is not checked again
         place=str(origin.file),
-        query=run.question,
+        query=question,
         description=f"A fork of {origin.file.name}",
         params=known.params,
         variables=known.variables,
         files=() if changes.files else _sent(origin),
     )
-    given = typed_settings(strategy, changes.params)
-    if "query" in given:
-        raise ParameterError("--param query: a fork asks the question of its trace")
     attached = AttachedFiles.of(script, changes.files, limits)
     name = origin.trace.header.example
     scenario = Scenario(name, script, plugin, strategy, changes.live, given, attached=attached)
-    scenario.check(run.question)
+    scenario.check(question)
     return scenario
 
 

@@ -34,7 +34,10 @@ class ForkOptions:
     node: str | None = option("--node", metavar="ID", help="Which agent of a flow; by default the last one that ran.")
     instruction: str | None = option("--instruction", metavar="TEXT", help="Short for --param instruction=TEXT.")
     parameters: tuple[str, ...] = option(
-        "--param", metavar="KEY=VALUE", multiple=True, help="Change a parameter; repeatable."
+        "--param",
+        metavar="KEY=VALUE",
+        multiple=True,
+        help="Change a parameter, or the question (query=TEXT); repeatable.",
     )
     files: tuple[Path, ...] = file_option(
         "A file that goes with the question, instead of those of the trace. Repeatable."
@@ -111,12 +114,11 @@ class ForkOptions:
 
     def model(self, fork: Fork, origin: Origin, options: ModelOptions) -> ForkedModel:
         """A script's model, or a real one, or else what was recorded to the end."""
-        question = fork.past.run.question
         script = self.read_script(origin)
         if script is not None:
             later = replace(options, scripted=True).choose(script, script.query)
             return ForkedModel(fork.past_turns, fork.card, origin.file, later)
-        chosen = options.choose(fork.scenario.script, question)
+        chosen = options.choose(fork.scenario.script, fork.question)
         if chosen.description.scripted:
             return ForkedModel(fork.turns, fork.card, origin.file, None)
         return ForkedModel(fork.past_turns, fork.card, origin.file, chosen)

@@ -135,7 +135,7 @@ def _trace_of_its_own(file: Path | None, forked: Path) -> Iterator[Path]:
 def _played(  # noqa: PLR0913, PLR0917 - a run, and where it is shown and kept
     made: Fork, model: ForkedModel, options: HostOptions, view: RunView, own: Path, kept: Path | None
 ) -> Run:
-    scenario, question = made.scenario, made.past.run.question
+    scenario, question = made.scenario, made.question
     described = model.description
     notices = (*scenario.notices, *scenario.guesses(question))
     name, strategy = scenario.name, scenario.strategy.identity.name

@@ -38,7 +38,8 @@ class ForkReport:
 
     @classmethod
     def of(cls, comparison: Comparison, fork: Fork, origin: Origin, model: ForkedModel) -> "ForkReport":
-        changed = (f"{name}={_plain(value)}" for name, value in fork.scenario.given.items())
+        asked = {} if fork.question == origin.run.question else {"query": fork.question}
+        changed = (f"{name}={_plain(value)}" for name, value in {**asked, **fork.scenario.given}.items())
         return cls(
             comparison,
             str(origin.file),
