@@ -1,4 +1,4 @@
-"""A setup of the console as arguments of `devhost chat` and `devhost fork`, which click reads as the same setup."""
+"""A setup of the console as arguments of a command of devhost, which click reads as the same setup."""
 
 import shlex
 from collections.abc import Sequence
@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from devhost.cli.commands import commands
-from devhost.console.setup import Values, chat_arguments, fork_arguments, typed
+from devhost.console.setup import Setup, Values, typed
 
+RUN = Path("/run.jsonl")
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 WORDS = st.text("abc -'=", min_size=1, max_size=8).map(lambda text: f"x{text}x")
 PATHS = WORDS.map(lambda text: f"/nowhere/{text}")
@@ -21,7 +22,7 @@ COMMON = {
     "model": WORDS,
     "api": st.sampled_from(["chat", "responses"]),
     "completion": st.lists(WORDS.map(lambda word: f"k={word}"), min_size=1, max_size=2).map("\n".join),
-    "tools": st.lists(PATHS, max_size=2).map("\n".join),
+    "tools": st.lists(PATHS, max_size=2, unique=True).map("\n".join),
 }
 
 
@@ -31,10 +32,9 @@ def values(**fields: st.SearchStrategy[str]) -> st.SearchStrategy[Values]:
 
 
 CHATS = values(
-    source=st.sampled_from(["example:one", "example:one/two", "none"]),
-    script=PATHS,
+    source=st.sampled_from(["example:one", "example:one/two", "script:/nowhere/mine.yaml", "none"]),
     strategy=WORDS,
-    files=st.lists(PATHS, max_size=2).map("\n".join),
+    files=st.lists(PATHS, max_size=2, unique=True).map("\n".join),
     real=st.sampled_from(["yes", "no"]),
 )
 FORKS = values(
@@ -45,6 +45,14 @@ FORKS = values(
     live=st.just("yes"),
     answers=st.sampled_from(["recorded", "real"]),
 )
+
+
+def chat(held: Values) -> tuple[str, ...]:
+    return Setup(values=dict(held)).arguments(lambda _: RUN)
+
+
+def fork(held: Values) -> tuple[str, ...]:
+    return Setup(kind="fork", of="run", values=dict(held)).arguments(lambda _: RUN)
 
 
 def read_by_click(arguments: Sequence[str]) -> dict[str, Any]:
@@ -63,11 +71,13 @@ def of_the_model(read: dict[str, Any], held: Values, *, real: bool) -> None:
 
 @given(CHATS)
 def test_click_reads_the_arguments_of_a_chat_as_its_values(held: Values) -> None:
-    read = read_by_click(chat_arguments(held))
+    read = read_by_click(chat(held))
 
-    example, _, scenario = held.get("source", "none").removeprefix("example:").partition("/")
-    assert (read["example"], read["scenario"]) == (None if example == "none" else example, scenario or None)
-    for name in ("plugin", "script", "strategy"):
+    kind, _, named = held.get("source", "none").partition(":")
+    example, _, scenario = named.partition("/") if kind == "example" else ("", "", "")
+    assert (read["example"], read["scenario"]) == (example or None, scenario or None)
+    assert str(read["script"]) == (named if kind == "script" else "None")
+    for name in ("plugin", "strategy"):
         assert str(read[name]) == str(held.get(name))
     for name in ("tools", "files"):
         assert list(map(str, read[name])) == [line for line in held.get(name, "").split("\n") if line]
@@ -77,9 +87,9 @@ def test_click_reads_the_arguments_of_a_chat_as_its_values(held: Values) -> None
 
 @given(FORKS)
 def test_click_reads_the_arguments_of_a_fork_as_its_values(held: Values) -> None:
-    read = read_by_click(fork_arguments(held, Path("/run.jsonl")))
+    read = read_by_click(fork(held))
 
-    assert (read["trace"], read["at"]) == (Path("/run.jsonl"), int(held.get("at", "0")))
+    assert (read["trace"], read["at"]) == (RUN, int(held.get("at", "0")))
     assert str(read["question"]) == str(held.get("turn"))
     is_live = "live" in held
     assert (read["live_tools"], read["example"]) == (is_live, "one" if is_live and "source" in held else None)
@@ -88,11 +98,30 @@ def test_click_reads_the_arguments_of_a_fork_as_its_values(held: Values) -> None
 
 
 def test_an_instruction_may_be_emptied() -> None:
-    arguments = fork_arguments({"p.instruction": "", "p.mood": ""}, Path("/run.jsonl"))
+    arguments = fork({"p.instruction": "", "p.mood": ""})
 
     assert arguments[4:] == ("--instruction", "", "--param", "mood=", "--scripted")
 
 
 @given(CHATS)
 def test_a_shell_reads_the_typed_command_as_the_arguments(held: Values) -> None:
-    assert shlex.split(typed(chat_arguments(held))) == ["devhost", *chat_arguments(held)]
+    assert shlex.split(typed(chat(held))) == ["devhost", *chat(held)]
+
+
+def test_another_question_of_a_fork_is_a_parameter() -> None:
+    assert "query=Why?" in fork({"p.query": "Why?", "asks": "other"})
+    assert "query=Why?" not in fork({"p.query": "Why?"})
+
+
+def test_a_flow_is_played_by_its_script_or_alone(tmp_path: Path) -> None:
+    script, flow = tmp_path / "case.yaml", tmp_path / "flow.yml"
+    script.write_text("flow: flow.yml\n")
+    flow.write_text("kind: app\n")
+
+    def arguments(file: Path, **held: str) -> list[str]:
+        return list(Setup(kind="flow", values={"source": f"flow:{file}", **held}).arguments(lambda _: RUN))
+
+    assert arguments(script, **{"p.topic": "tea"}) == [
+        *("flow", "chat", "--input", "topic=tea", "--script", str(script), "--scripted"),
+    ]
+    assert arguments(flow, play="run", http="yes") == ["flow", "run", str(flow), "--allow-http", "--scripted"]

@@ -64,7 +64,7 @@ def by_name(runs: Path) -> dict[str, Listed]:
 def test_a_run_is_summed_up(runs: Path) -> None:
     tea = by_name(runs)["tea"]
 
-    assert (tea.state, tea.shown_words, tea.question) == ("answered", "stopped at the limit of time", "What is tea?")
+    assert (tea.state, tea.shown_words, tea.title) == ("answered", "stopped at the limit of time", "What is tea?")
     assert (tea.strategy, tea.model) == ("gpt5_react", "scripted-gpt-5")
     assert (tea.seconds, tea.tokens, tea.rounds) == (5.0, 2400, 6)
     assert tea.answer == "A grain."

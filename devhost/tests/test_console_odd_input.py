@@ -39,7 +39,6 @@ NEW = (
     "plugin",
     "strategy",
     "source",
-    "script",
     "tools",
     "files",
     "real",
@@ -60,7 +59,7 @@ FIELDS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("POST", "/runs/{name}/again"): AGAIN,
     ("POST", "/runs/{name}/keep"): ("name", "file", "text", "calls", "stop_reason", "sources"),
     ("POST", "/runs/{name}/steer"): ("do", "words", "told"),
-    ("GET", "/new"): ("plugin", "script", "from"),
+    ("GET", "/new"): ("plugin", "source", "from"),
     ("POST", "/new"): NEW,
     ("GET", "/suite"): ("file", "case"),
     ("GET", "/suite/events"): ("file",),
@@ -120,10 +119,10 @@ def browser(console: ConsoleClient) -> TestClient:
 
 def others(path: str, folder: Path) -> dict[str, str]:
     """What a form needs besides an odd value, so that this one is looked at."""
-    script = {"source": "script", "script": str(TOOLBOX / "script.yaml"), "tools": str(TOOLBOX)}
+    script = str(TOOLBOX / "script.yaml")
     return {
-        "/new": {"do": "start", **script},
-        "/runs/{name}/again": {"do": "start", "at": "1", "answers": "script", "script": script["script"]},
+        "/new": {"do": "start", "source": f"script:{script}"},
+        "/runs/{name}/again": {"do": "start", "at": "1", "answers": "script", "script": script},
         "/runs/{name}/keep": {"name": "a case", "file": str(folder / "kept.yaml"), "expect.text": "yes"},
         "/suite": {"do": "run", "file": str(folder / "cases.yaml")},
         "/compare": {"run": RUN},
@@ -183,9 +182,13 @@ NO_USER = "~there-is-no-such-user/x"
 
 
 @pytest.mark.parametrize("typed", [*LONG_OR_NUL, NO_USER])
-@pytest.mark.parametrize("field", ["plugin", "script", "tools", "files"])
-def test_a_path_that_leads_nowhere_is_said_beside_its_field(console: ConsoleClient, field: str, typed: str) -> None:
-    page = console.post("/new", 200, source="script" if field == "script" else "none", do="load", **{field: typed})
+@pytest.mark.parametrize("field", ["plugin", "source", "tools", "files"])
+@pytest.mark.parametrize("kind", ["script", "flow"])
+def test_a_path_that_leads_nowhere_is_said_beside_its_field(
+    console: ConsoleClient, field: str, kind: str, typed: str
+) -> None:
+    given = {"source": "none", field: f"{kind}:{typed}" if field == "source" else typed}
+    page = console.post("/new", 200, do="load", **given)
 
     said = page.partition(f'id="wrong-{field}">')[2].partition("</p>")[0]
     assert any(words in said for words in ("a path cannot hold a NUL character", "File name too long", NO_USER))
@@ -255,7 +258,7 @@ def test_its_rows_and_its_events_show_it(halved: ConsoleClient) -> None:
 
     assert SHOWN in halved.get(f"/runs/run/rows/{row}")
     assert SHOWN in halved.get(f"/runs/run/rows/{row}/text")
-    assert SHOWN.encode() in watched(halved.console, "run")[0](Told()).html["runs"].encode()
+    assert SHOWN.encode() in watched(halved.console, "run")[0](Told()).html["said"].encode()
 
 
 def test_the_list_finds_names_that_are_not_utf_8(halved: ConsoleClient) -> None:

@@ -1,4 +1,4 @@
-"""Run again with one thing changed, and see both runs side by side: in a browser."""
+"""Run again with a change, and see both runs side by side: in a browser."""
 
 import fcntl
 import re
@@ -14,7 +14,7 @@ CHANGED = "Answer in one sentence."
 
 def test_a_changed_instruction_leads_to_both_runs_side_by_side(page: Page) -> None:
     page.goto(f"{page.url}runs/helpdesk")
-    page.get_by_role("link", name="Run again with one thing changed").click()
+    page.get_by_role("link", name="Run again with a change").click()
     page.get_by_label("after round 1, which calls").check()
     page.get_by_label("Instruction").first.fill(CHANGED)
     page.get_by_role("button", name="Run again").last.click()
@@ -31,8 +31,13 @@ def test_the_command_below_the_form_is_that_of_what_stands_in_it(page: Page) -> 
     page.get_by_label("Instruction").first.fill(CHANGED)
     expect(page.get_by_label("Command")).to_contain_text(f"--instruction '{CHANGED}'")
 
-    page.get_by_label("the turns of a script file").check()
-    expect(page.get_by_label("Command")).to_be_hidden()  # until there is a file
+    page.get_by_label("the turns of a script").check()
+    expect(page.get_by_label("Command")).to_be_hidden()  # until there is one
+    page.get_by_label("Script", exact=True).select_option("examples/helpdesk/script.yaml")
+    expect(page.get_by_label("Command")).to_contain_text("--script examples/helpdesk/script.yaml")
+
+    page.get_by_label("Question", exact=True).fill("Why?")
+    expect(page.get_by_label("Command")).to_contain_text("--param 'query=Why?'")
 
 
 def test_a_run_that_goes_on_grows_below_the_comparison(open_page: OpenPage, console: Served, runs_folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 import yaml
@@ -30,6 +31,7 @@ def test_a_scenario_is_chosen_edited_asked_rejected_and_approved(open_page: Open
     page = open_page(console, "/new")
     page.get_by_label("Scenario", exact=True).select_option("example:injection/mail")
     expect(page.get_by_label(re.compile("^Question"))).to_have_value("Confirm the choir's booking.")
+    page.locator("#settings > summary").click()
     page.get_by_label(re.compile("^Instruction")).fill("Work in the office.\nBe brief.")
     page.get_by_label(re.compile("^Max iterations")).fill("7")
     page.get_by_label("Strategy", exact=True).select_option("gpt5_react")
@@ -63,23 +65,21 @@ def test_a_scenario_is_chosen_edited_asked_rejected_and_approved(open_page: Open
 def test_an_answer_that_streams_is_stopped_and_the_conversation_goes_on(
     open_page: OpenPage, console: Served, slow: Path
 ) -> None:
-    page = open_page(console, "/new")
-    page.get_by_label("Scenario", exact=True).select_option("script")
-    page.get_by_label("Script file, if the scenario is one").fill(str(slow))
-    page.get_by_label("Script file, if the scenario is one").blur()
+    page = open_page(console, f"/new?{urlencode({'source': f'script:{slow}'})}")
     expect(page.get_by_label(re.compile("^Question"))).to_have_value("Take your time.")
-    page.get_by_role("button", name="Start", exact=True).click()
+    page.get_by_label(re.compile("^Question")).press("Enter")
 
     expect(page.get_by_text("first words tick").first).to_be_visible()
     page.get_by_role("button", name="Stop").click()
     status(page, "Waits for a question.")
     page.set_viewport_size({"width": 1280, "height": 720})
-    page.get_by_label("Next question").fill("And now\nin two lines?")
-    page.get_by_text("What these do").click()
-    expect(page.get_by_text("Ask begins the next turn.")).to_be_visible()
+    page.get_by_label("Next question").press_sequentially("And now")
+    page.get_by_label("Next question").press("Shift+Enter")
+    page.get_by_label("Next question").press_sequentially("in two lines?")
     page.evaluate("scrollTo(0, 0)")
-    page.get_by_role("button", name="Ask").click()
+    page.get_by_label("Next question").press("Enter")
     status(page, "The agent works.")
+    expect(page.locator(".awaited")).to_have_text(re.compile(r"^scripted-gpt-5 \d+ s$"))
     expect(page.get_by_role("heading", name="And now in two lines?")).to_be_in_viewport()
     page.get_by_role("button", name="Kill").click()
     status(page, "The conversation is over: its process was killed.")

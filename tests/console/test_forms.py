@@ -1,4 +1,4 @@
-"""The forms of a run in a browser: the way from a mistake to its field, a check, and Back to what was typed."""
+"""The forms of a run in a browser: the way from a mistake to its field, and Back to what was typed."""
 
 import re
 
@@ -13,27 +13,17 @@ INSTRUCTION = re.compile("^Instruction")
 
 def test_the_focus_goes_to_the_mistakes_and_from_there_to_the_field(open_page: OpenPage, console: Served) -> None:
     page = open_page(console, "/new")
+    page.locator("#settings > summary").click()
     schema = page.get_by_label(re.compile("^Answer schema"))
     schema.fill("{")
 
-    for button in ("Start", "Check without starting"):
-        page.get_by_role("button", name=button, exact=True).last.click()
-        expect(page.locator("#mistakes")).to_be_focused()
-        page.keyboard.press("Tab")
-        page.keyboard.press("Enter")
-        expect(schema).to_be_focused()
-        expect(page.get_by_text("Answer schema answer_schema").last).to_be_in_viewport()
+    page.get_by_role("button", name="Start", exact=True).last.click()
 
-
-def test_a_check_keeps_the_focus_and_its_word_goes_with_the_next_change(open_page: OpenPage, console: Served) -> None:
-    for path, words in (("/new", "Start begins"), ("/runs/helpdesk/again", "Run again starts")):
-        page = open_page(console, path)
-        check = page.get_by_role("button", name="Check without starting")
-        check.click()
-        expect(page.locator("#fits")).to_have_text(f"Everything fits: {words} this run.")
-        expect(check).to_be_focused()
-        page.get_by_label(INSTRUCTION).fill("Be brief.")
-        expect(page.locator("#fits")).to_have_count(0)
+    expect(page.locator("#mistakes")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(schema).to_be_focused()
+    expect(page.get_by_text("Answer schema answer_schema").last).to_be_in_viewport()
 
 
 def began(page: Page) -> None:
@@ -47,6 +37,7 @@ def test_back_from_the_run_leads_to_what_was_typed(open_page: OpenPage, console:
     page.get_by_label("Scenario", exact=True).select_option("example:injection/mail")
     expect(page.get_by_label(QUESTION)).to_have_value("Confirm the choir's booking.")
     page.get_by_label(QUESTION).fill("")
+    page.locator("#settings > summary").click()
     page.get_by_label(INSTRUCTION).fill("Be brief.\nVery.")
     page.get_by_role("button", name="Start", exact=True).last.click()
     expect(page.locator("#mistakes")).to_be_focused()

@@ -22,7 +22,7 @@ def reload_until(page: Page, words: str) -> None:
 def test_from_a_question_to_a_suite_without_scripts(open_page: OpenPage, console: Served, runs_folder: Path) -> None:
     page = open_page(console, "/new", java_script_enabled=False)
     page.get_by_label("Scenario", exact=True).select_option("example:injection/mail")
-    page.get_by_role("button", name="Check without starting").click()
+    page.get_by_role("button", name="Show this scenario").click()
     expect(page.get_by_label(re.compile("^Question"))).to_have_value("Confirm the choir's booking.")
     page.get_by_role("button", name="Start", exact=True).last.click()
     reload_until(page, "Waits for your approval.")

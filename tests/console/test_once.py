@@ -74,6 +74,6 @@ def test_two_people_start_runs_at_once_and_each_sees_their_own(open_page: OpenPa
         page.get_by_role("button", name="Start", exact=True).click(no_wait_after=True)
     for number, page in enumerate(pages):
         page.wait_for_url("**/runs/*")
-        expect(page.locator("h2.question")).to_have_text([f"Question {number}."])
+        expect(page.locator(".asked-words")).to_have_text([f"Question {number}."])
         expect(page.locator(".span.model > summary").first).to_be_visible()
     assert pages[0].url != pages[1].url

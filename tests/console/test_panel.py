@@ -1,6 +1,7 @@
-"""What a run waits for stays in sight below what is read, and hides nothing of it that one looks for."""
+"""What was said and what the run waits for stay beside what the run did, and hide nothing of it that one looks for."""
 
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 import yaml
@@ -16,11 +17,6 @@ WINDOWS: tuple[ViewportSize, ...] = (
     {"width": 1280, "height": 720},
     {"width": 1920, "height": 1080},
 )
-SHARE = """() => {
-  const all = [...document.querySelectorAll("#waiting, #waiting *")];
-  const stuck = all.filter(each => getComputedStyle(each).position === "sticky");
-  return innerHeight - Math.min(...stuck.map(each => each.getBoundingClientRect().top));
-}"""
 IS_SEEN = """row => {
   const { left, top, bottom } = row.getBoundingClientRect();
   return [top + 3, bottom - 3].every(y => row.contains(document.elementFromPoint(left + 40, y)));
@@ -41,12 +37,7 @@ def refused(tmp_path: Path) -> Path:
     return file
 
 
-def waiting_run(page: Page, script: Path) -> None:
-    page.get_by_label("Scenario", exact=True).select_option("script")
-    page.get_by_label("More tool plugins, a folder a line").fill(str(ROOT / "examples" / "helpdesk"))
-    page.get_by_label("Script file, if the scenario is one").fill(str(script))
-    page.get_by_label("Script file, if the scenario is one").blur()
-    expect(page.get_by_label("Question", exact=True)).to_have_value("Look.")
+def waiting_run(page: Page) -> None:
     page.get_by_role("button", name="Start", exact=True).last.click()
     page.wait_for_url("**/runs/*")
     expect(page.locator("#waiting .status")).to_have_text("Waits for a question.")
@@ -55,8 +46,10 @@ def waiting_run(page: Page, script: Path) -> None:
 def test_an_error_and_what_a_search_finds_are_in_sight_in_any_window(
     open_page: OpenPage, console: Served, refused: Path
 ) -> None:
-    page = open_page(console, "/new")
-    waiting_run(page, refused)
+    page = open_page(
+        console, f"/new?{urlencode({'source': f'script:{refused}', 'tools': ROOT / 'examples' / 'helpdesk'})}"
+    )
+    waiting_run(page)
     failed = page.locator(".span.error:not(:has(.span.error)) > summary").first
     seen = {}
     for size in WINDOWS:
@@ -78,24 +71,19 @@ def test_an_error_and_what_a_search_finds_are_in_sight_in_any_window(
     assert set(seen.values()) == {(True, True)}, seen
 
 
-def test_the_panel_takes_a_third_of_the_window_at_most(open_page: OpenPage, console: Served) -> None:
-    page = open_page(console, "/new")
-    page.get_by_label("Scenario", exact=True).select_option("example:injection/mail")
-    expect(page.get_by_label("Question", exact=True)).to_have_value("Confirm the choir's booking.")
+def test_in_a_wide_window_the_answer_is_given_beside_what_the_run_did(open_page: OpenPage, console: Served) -> None:
+    page = open_page(console, "/new?source=example:injection/mail")
     page.get_by_role("button", name="Start", exact=True).last.click()
     page.wait_for_url("**/runs/*")
     for status in ("Waits for your approval.", "Waits for a question."):
         expect(page.locator("#waiting .status")).to_have_text(status)
         for size in WINDOWS:
             page.set_viewport_size(size)
-            page.evaluate("scrollTo(0, 0)")
-            assert 0 < page.evaluate(SHARE) <= size["height"] / 3, size
-            expect(page.locator("#waiting .status")).to_be_in_viewport()
-            if size["width"] >= 768 and size["height"] >= 700:
-                expect(page.locator("#waiting .primary")).to_be_in_viewport()
+            page.evaluate("scrollTo(0, document.body.scrollHeight)")
+            if size["width"] < 1000:
+                page.locator("#waiting .primary").scroll_into_view_if_needed()
             else:
-                page.get_by_role("link", name="Answer below").click()
-                expect(page.locator("#words")).to_be_focused()
-                expect(page.locator("#waiting .primary")).to_be_in_viewport()
+                expect(page.locator("#waiting .status")).to_be_in_viewport()
+            expect(page.locator("#waiting .primary")).to_be_in_viewport()
         if page.get_by_role("button", name="Approve").count():
             page.get_by_role("button", name="Approve").click()

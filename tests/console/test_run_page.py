@@ -24,7 +24,7 @@ def test_the_answer_streams_and_the_timeline_grows_under_it(
     growing = console.runs / "growing.jsonl"
     growing.write_bytes(lines[0])
     page = open_page(console, "/runs/growing")
-    expect(page.get_by_text("The strategy was never asked.")).to_be_visible()
+    expect(page.get_by_text("Nothing has run yet.")).to_be_visible()
 
     third, half = len(lines) // 3, len(lines) // 2
     growing.write_bytes(b"".join(lines[:third]))

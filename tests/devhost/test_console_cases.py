@@ -82,7 +82,9 @@ def test_a_case_is_added_at_the_end_and_the_rest_stays_as_it_is(console: Console
 
     assert file.read_bytes().decode().startswith(f"{written}\n    - name: second\n")
     assert [case.name for case in Suite.read(file).cases] == ["first", "second"]
-    assert Suite.read(file).cases[1].expect.text is None
+    second = Suite.read(file).cases[1].expect
+    assert second is not None
+    assert second.text is None
 
 
 @pytest.mark.parametrize(

@@ -1,30 +1,24 @@
 """The console's forms of a run: made from the strategy's YAML, checked before anything starts, and started."""
 
-import os
 import re
 import shlex
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
 from devhost.cli.commands import COMMANDS, main
-from devhost.console import children
-from devhost.console.children import Once
 from devhost.console.forms import read_values
 from devhost.console.new_run import NewRun, planned
-from devhost.console.setup import SETUP, Setup
 from support.console import ConsoleClient, start_instead, words
 from support.lending import Lender
 from support.plugins import CHARTS, PUPPET, TOOLBOX
-from support.waiting import MovableClock
 from tests.devhost import ROOT
 
 AGAIN = "/runs/before/again"
 SCRIPT = str(TOOLBOX / "script.yaml")
-PUPPETS = {"plugin": str(PUPPET), "source": "script", "script": SCRIPT, "tools": str(TOOLBOX), "p.query": "[]"}
+PUPPETS = {"plugin": str(PUPPET), "source": f"script:{SCRIPT}", "p.query": "[]"}
 MAIL, APPROVED = ({"source": f"example:{name}"} for name in ("injection/mail", "order_entry/approved"))
 SCHEMA = "p.answer_schema"
 
@@ -97,7 +91,7 @@ def test_each_declared_parameter_is_a_field_with_what_the_yaml_says_of_it() -> N
         "state": "text",
     }
     assert (fields["rounds"].default, fields["rounds"].bounds) == ("3", "at most 9")
-    assert fields["mood"].options == (("calm", "Calm"), ("wild", "Wild"))
+    assert fields["mood"].options == [("calm", "Calm"), ("wild", "Wild")]
     assert fields["loud"].label == "Loud"
 
 
@@ -138,7 +132,8 @@ def test_another_scenario_keeps_what_was_typed_where_it_fits() -> None:
         ({"p.query": "  "}, "p.query", "a question needs words"),
         ({"plugin": str(TOOLBOX)}, "plugin", "has no agent strategy"),
         ({"plugin": "/nowhere"}, "plugin", "/nowhere is not a plugin: manifest.yaml is missing"),
-        ({"script": "/nowhere.yaml", "p.query": "?"}, "script", "/nowhere.yaml"),
+        ({"source": "script:/nowhere.yaml", "p.query": "?"}, "source", "/nowhere.yaml"),
+        ({"source": "flow:/nowhere.yml", "p.query": "?"}, "source", "/nowhere.yml"),
         ({"tools": "/nowhere"}, "tools", "/nowhere is not a plugin"),
         ({"tools": str(CHARTS)}, "tools", "CHARTS_API_KEY in the environment"),
         ({"files": "/nowhere.png"}, "files", "/nowhere.png"),
@@ -184,13 +179,10 @@ def test_credentials_stay_in_the_environment(console: ConsoleClient) -> None:
     environment = {"CHARTS_API_KEY": "s3cret"}
     given = form_of(environment, tools=str(CHARTS))
 
-    assert [(each.variable, each.required, each.is_set) for each in given.credentials] == [
-        ("CHARTS_API_KEY", True, True),
-        ("CHARTS_REGION", False, False),
-    ]
+    assert given.credentials == (("CHARTS_API_KEY", True, True), ("CHARTS_REGION", False, False))
     assert (given.mistakes, environment) == ({}, {"CHARTS_API_KEY": "s3cret"}), "reading took nothing out of it"
     assert "s3cret" not in repr(given)
-    page = console.post("/new", 200, do="check", **{**PUPPETS, "tools": str(CHARTS)})
+    page = console.post("/new", 200, do="load", **{**PUPPETS, "tools": str(CHARTS)})
     assert "CHARTS_API_KEY is not set, and is required" in words(page)
     assert "CHARTS_REGION is optional, and not set" in words(page)
 
@@ -212,69 +204,10 @@ def test_each_wrong_value_is_named_above_the_form_with_a_link_to_its_field(conso
 
 
 def test_the_first_choice_is_the_first_example_of_the_folder(console: ConsoleClient) -> None:
-    assert re.findall(r'<option value="([^"]+)" selected>', console.get("/new"))[1] == "example:answers"
-
-
-def chosen(console: ConsoleClient) -> str:
-    found = re.search(r'name="plugin" value="([^"]*)"', console.get("/new"))
-    assert found
-    return found[1]
-
-
-def started(folder: Path, name: str, plugin: Path, at: float, kind: Literal["chat", "fork"] = "chat") -> None:
-    file = folder / f"{name}{SETUP}"
-    Setup(kind=kind, values={"plugin": str(plugin)}).write(file)
-    os.utime(file, (at, at))
-
-
-def test_a_new_run_begins_with_the_plugin_that_was_chosen_last(tmp_path: Path) -> None:
-    console = ConsoleClient(tmp_path)
-    assert not chosen(console)
-
-    started(tmp_path, "first", ROOT, at=1)
-    started(tmp_path, "second", PUPPET, at=2)
-    started(tmp_path, "fork", ROOT, at=3, kind="fork")
-    assert chosen(console) == str(PUPPET)
-    assert "gpt5_function_calling" in console.get(f"/new?plugin={ROOT}")
-
-    started(tmp_path, "third", tmp_path / "gone", at=4)
-    assert not chosen(console)
-
-
-def test_a_plugin_of_the_command_line_comes_first_until_another_one_is_chosen(console: ConsoleClient) -> None:
-    folder = console.console.folder.path
-    started(folder, "yesterday", PUPPET, at=console.console.began - 1)
-    assert not chosen(console)
-
-    started(folder, "today", PUPPET, at=console.console.began + 1)
-    assert chosen(console) == str(PUPPET)
+    assert re.findall(r'<option value="([^"]+)" selected>', console.get("/new"))[0] == "example:answers"
 
 
 # --- runs that are started --------------------------------------------------------------------------------------------
-
-
-def test_a_form_that_is_sent_twice_starts_one_run(
-    console: ConsoleClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As a double click does. Two pages start two runs, whatever their forms hold."""
-    start_instead(monkeypatch, "pass")
-    keys = [re.findall(r'name="key" value="(\w+)"', console.get("/new"))[0] for _ in range(2)]
-
-    first, again, other = (
-        console.post("/new", 303, **MAIL, do="start", key=key) for key in (keys[0], keys[0], keys[1])
-    )
-
-    assert first == again != other
-    assert {f"/runs/{file.name.removesuffix(SETUP)}" for file in tmp_path.glob(f"*{SETUP}")} == {first, other}
-
-
-def test_a_page_that_is_sent_again_later_starts_another_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, names, starting = MovableClock(monkeypatch, children), iter("abc"), Once()
-
-    first, at_once = (starting.name("key", lambda: next(names)) for _ in range(2))
-    clock.move(Once.SECONDS)
-
-    assert (first, at_once, starting.name("key", lambda: next(names))) == ("a", "a", "b")
 
 
 def test_what_a_child_printed_that_could_not_start_is_shown_whole(
@@ -312,7 +245,7 @@ def test_the_form_has_the_rounds_the_values_of_the_run_and_the_tools_that_would_
         ("turn", {"turn": "2"}, "there is no turn '2'; there are 1 to 1"),
         ("p.maximum_iterations", {"p.maximum_iterations": "many"}, "maximum_iterations"),
         ("script", {"answers": "script", "script": "no.yaml"}, "no.yaml"),
-        ("script", {"answers": "script"}, "name the file"),
+        ("script", {"answers": "script"}, "choose the script"),
         ("model", {"answers": "real"}, "a real model needs OPENAI_API_KEY"),
     ],
 )

@@ -12,7 +12,7 @@ from support.plugins import PUPPET, TOOLBOX
 from support.waiting import wait_for
 from tests.devhost import ROOT
 
-QUICK = {"plugin": str(PUPPET), "source": "script", "script": str(TOOLBOX / "script.yaml"), "p.query": "[]"}
+QUICK = {"plugin": str(PUPPET), "source": f"script:{TOOLBOX / 'script.yaml'}", "p.query": "[]"}
 MAIL = {"source": "example:injection/mail"}
 
 pytestmark = pytest.mark.processes

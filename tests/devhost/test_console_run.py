@@ -12,6 +12,7 @@ import pytest
 from devhost import FunctionTool, Host, NodeOutputs, Run, RunError, ScriptedModel
 from devhost.console.conversation import ChildFacts, State, approved, rejected, said, state_of, suggestion, waiting_of
 from devhost.console.folder import MOST_BYTES, OUTPUT, TRACE, RunFolder, last_printed
+from devhost.console.readers import Seen
 from devhost.console.run_page import watched
 from devhost.console.setup import SETUP, Setup
 from devhost.console.web import Told
@@ -78,7 +79,7 @@ def test_a_browser_gets_what_has_changed_and_a_round_that_has_ended_once(
     all_at_once = watched(console.console, "run")[0](Told()).html
     assert "ROUND 3" in all_at_once["runs"]
     assert '<dt>Outcome</dt><dd class="good">finished</dd>' in all_at_once["runs"]
-    assert "Run again with one thing changed" in all_at_once["head"]
+    assert "Run again with a change" in all_at_once["head"]
     assert not STUB.findall(all_at_once["runs"])
 
 
@@ -206,7 +207,7 @@ def going(told: int) -> ChildFacts:
 def test_the_state_follows_from_the_turns_and_the_child(
     ended: list[Run], child: ChildFacts | None, expected: State
 ) -> None:
-    assert state_of(ended, child) == expected
+    assert state_of([[run] for run in ended], child) == expected
 
 
 def test_no_words_are_a_command_of_the_chat() -> None:
@@ -223,8 +224,8 @@ def test_a_run_of_another_console_is_over_and_says_what_it_printed_without_colou
     folder.beside("old", OUTPUT).write_text("\x1b[31mError: the plugin\x1b[0m\x07 broke\n")
 
     with tracing(folder.beside("old", TRACE)):
-        during = waiting_of(folder, "old", None, [])
-    waiting = waiting_of(folder, "old", None, [])
+        during = waiting_of(folder, "old", None, Seen(None))
+    waiting = waiting_of(folder, "old", None, Seen(None))
 
     assert (during.state, during.printed) == (State("elsewhere"), "")
     assert (waiting.state, waiting.began, waiting.printed) == (State("over"), False, "Error: the plugin broke")

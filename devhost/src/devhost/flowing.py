@@ -225,7 +225,7 @@ class FlowOptions:
         self, environment: MutableMapping[str, str], limits: HostLimits, models: ModelOptions, *, starts: bool = False
     ) -> FlowSetup:
         """Credentials are removed from the environment, which the plugins inherit; `starts`: a model plugin, too."""
-        script, file, place = self._script(), self.read_file(), str(self.script)
+        script, file, place = self.read_script(), self.read_file(), str(self.script)
         beside = Path() if self.script is None else self.script.parent
         inputs = {
             **with_read_files(file, script.inputs, beside, limits),
@@ -264,12 +264,12 @@ class FlowOptions:
 
     def read_file(self) -> FlowFile:
         """The flow, before anything else of it is checked."""
-        file = self.file or self._script().flow
+        file = self.file or self.read_script().flow
         if file is None:
             raise ParameterError("there is no flow: give FILE, or a --script that names it under the key flow")
         return FlowFile.read(file)
 
-    def _script(self) -> FlowScript:
+    def read_script(self) -> FlowScript:
         return FlowScript() if self.script is None else FlowScript.read(self.script)
 
     def _tools(self, script: FlowScript, plugin: Path | None) -> tuple[Path, ...]:

@@ -8,20 +8,22 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
-from starlette.status import HTTP_422_UNPROCESSABLE_CONTENT
 
 from devhost.console.folder import RunFolder, refusal
 from devhost.console.forms import (
+    Options,
     RunForm,
-    can_be_real,
+    answered,
     fields_of,
+    question_of,
     read_values,
     tried,
     wrong_model,
     wrong_texts,
 )
-from devhost.console.setup import EXAMPLE, QUESTION, TYPED, Setup, Values, fork_arguments, fork_options, typed
-from devhost.console.web import KEY, Console, console_of, posted
+from devhost.console.found import find
+from devhost.console.setup import EXAMPLE, QUESTION, TYPED, Setup, Values, fork_options
+from devhost.console.web import console_of, posted
 from devhost.errors import ParameterError, about
 from devhost.fork import Origin, find_origin, gist, rounds
 from devhost.forking import ForkOptions
@@ -40,9 +42,11 @@ class ForkForm(RunForm):
     questions: Sequence[str]
     """Of all turns of the conversation."""
     turn: int
-    rounds: Sequence[tuple[int, str]]
-    """Those after which a fork can go on."""
+    rounds: Options
+    """Those after which a fork can go on: number and gist."""
     at: int
+    scripts: Sequence[Path]
+    """To choose from, for what the model says."""
     tools: Sequence[str]
     """Those that live tools would run."""
 
@@ -57,41 +61,37 @@ def planned_fork(folder: RunFolder, name: str, values: Values, plugin: Path | No
     directory = plugin or was.options.plugin
     found = nearest_strategy_plugin() if directory is None else directory
     _, strategy = find_strategy(PluginDeclaration.read(found), origin.strategy)
-    answered = [each for each in rounds(origin.run) if each.is_answered]
-    at = _number(values.get("at") or "0", 0, len(answered))
+    answered_rounds = [each for each in rounds(origin.run) if each.is_answered]
+    at = _number(values.get("at") or "0", 0, len(answered_rounds))
     example = trace.header.example
     live, _ = tried(
         lambda: live_plugins(ForkOptions(example=example or None, tools=was.options.tools, plugin=found), origin), {}
     )
     form = ForkForm(
-        values,
+        values=values,
         fields=tuple(each for each in fields_of(strategy, origin.run.parameters, values) if each.widget != "shown"),
-        can_be_real=can_be_real(os.environ),
+        question=question_of(origin.run.question, values),
         name=name,
         origin=origin,
         questions=questions,
         turn=turn or len(questions),
-        rounds=[(each.number, gist(each)) for each in answered],
+        rounds=[(str(each.number), gist(each)) for each in answered_rounds],
         at=at or 0,
-        tools=_tool_names(live or []),
+        scripts=find(plugin, folder.path).of("script"),
+        tools=[tool.identity.name for each in live or () for one in each.tool_providers for tool in one.tools],
     )
     form = replace(form, setup=_setup(form, directory, example, was.values.get("tools", "")))
     mistakes = dict(_mistakes(form, found))
     if values.get("turn") and turn is None:
         mistakes["turn"] = f"there is no turn {values['turn']!r}; there are 1 to {len(questions)}"
     if at is None:
-        mistakes["at"] = f"there is no round {values['at']!r} to go on from; there are 0 to {len(answered)}"
-    command = "" if mistakes else typed(fork_arguments(form.setup.values, file))
-    return replace(form.with_mistakes(mistakes), command=command)
+        mistakes["at"] = f"there is no round {values['at']!r} to go on from; there are 0 to {len(answered_rounds)}"
+    return form.judged(mistakes, folder.trace)
 
 
 def live_plugins(asked: ForkOptions, origin: Origin) -> list[PluginDeclaration]:
     """The tool plugins that `--live-tools` runs; HostError for one that is not there."""
     return [PluginDeclaration.read(folder) for folder in asked.live_folders(origin)]
-
-
-def _tool_names(plugins: Sequence[PluginDeclaration]) -> list[str]:
-    return [tool.identity.name for plugin in plugins for provider in plugin.tool_providers for tool in provider.tools]
 
 
 def _number(typed: str, least: int, most: int) -> int | None:
@@ -100,26 +100,27 @@ def _number(typed: str, least: int, most: int) -> int | None:
     return int(typed) if is_number and least <= int(typed) <= most else None
 
 
+ANSWERS: Mapping[str, Sequence[str]] = {"script": ("script",), "real": ("api", "model", "completion")}
+"""What else the form holds of each kind of answers."""
+
+
 def _setup(form: ForkForm, plugin: Path | None, example: str, tools: str) -> Setup:
     """Only what was changed."""
-    given = form.values
-    answers = {name: given[name] for name in ("answers", "live") if given.get(name)}
-    if answers.get("answers") == "script":
-        answers["script"] = given.get("script", "")
-    if answers.get("answers") == "real":
-        answers |= {name: given[name] for name in ("api", "model", "completion") if given.get(name)}
-    if answers.get("live") == "yes":
-        answers |= {"source": f"{EXAMPLE}{example}" if example else "", "tools": tools}
+    given, question = form.values, form.question
+    names = ("answers", "live", *ANSWERS.get(given.get("answers", ""), ()))
+    live = {"source": f"{EXAMPLE}{example}" if example else "", "tools": tools} if given.get("live") == "yes" else {}
     return Setup(
         kind="fork",
         of=form.name,
         values={
-            **answers,
+            **{name: given[name] for name in names if given.get(name)},
+            **live,
             **({} if plugin is None else {"plugin": str(plugin)}),
             **({"turn": str(form.turn)} if len(form.questions) > 1 else {}),
             "at": str(form.at),
             "strategy": form.origin.strategy,
-            TYPED + QUESTION: form.origin.run.question,
+            TYPED + QUESTION: "" if question is None else question.text.strip(),
+            **({"asks": "other"} if question is not None and question.changed else {}),
             **form.changed,
         },
     )
@@ -139,12 +140,14 @@ def _mistakes(form: ForkForm, plugin: Path) -> Iterator[tuple[str, str]]:
         yield from mistakes.items()
     if form.values.get("answers") == "real":
         yield from wrong_model(form.values, os.environ)
+    if not form.setup.question and form.origin.run.question.strip():
+        yield TYPED + QUESTION, "a question needs words"
 
 
 def _read_script(form: ForkForm, asked: ForkOptions) -> None:
     with about("script"):
         if asked.script is None and form.values.get("answers") == "script":
-            raise ParameterError("name the file")
+            raise ParameterError("choose the script")
         if asked.script is not None and (why := refusal(asked.script)):
             raise ParameterError(why)
     asked.read_script(form.origin)
@@ -155,26 +158,24 @@ def _read_script(form: ForkForm, asked: ForkOptions) -> None:
 
 def form(request: Request) -> Response:
     """The address may choose the turn and the round."""
-    return _page(console_of(request), _form_of(request, request.query_params))
+    console = console_of(request)
+    return console.page("run_again.html.j2", form=_form_of(request, request.query_params), asked="")
 
 
 @posted
 def submit(request: Request, given: Mapping[str, str]) -> Response:
-    """`do`: what the form was sent for, such as "start" or "check"."""
-    console, name, do = console_of(request), request.path_params["name"], given.get("do", "start")
-    form = _form_of(request, given)
-    if do != "start" or form.mistakes:
-        return _page(console, form, 200 if do != "start" else HTTP_422_UNPROCESSABLE_CONTENT, do)
-    return RedirectResponse(f"/compare/{name}/{console.start(given.get(KEY, ''), form.setup)}", 303)
+    """`do`: what the form was sent for, such as "start"."""
+    console, name, form = console_of(request), request.path_params["name"], _form_of(request, given)
+
+    def start() -> Response:
+        return RedirectResponse(f"/compare/{name}/{console.start(form.setup)}", 303)
+
+    return answered(console, "run_again.html.j2", form, given.get("do", "start"), start)
 
 
 def _form_of(request: Request, given: Mapping[str, str]) -> ForkForm:
     console = console_of(request)
     return planned_fork(console.folder, request.path_params["name"], read_values(given.items()), console.plugin)
-
-
-def _page(console: Console, form: ForkForm, status: int = 200, asked: str = "") -> Response:
-    return console.page("run_again.html.j2", status, form=form, asked=asked)
 
 
 ROUTES = (Route("/runs/{name}/again", form), Route("/runs/{name}/again", submit, methods=["POST"]))

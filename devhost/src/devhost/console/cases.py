@@ -2,7 +2,6 @@
 
 import re
 import secrets
-import shlex
 import shutil
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,6 @@ from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
 from textwrap import indent
-from typing import Self
 
 import yaml
 from starlette.requests import Request
@@ -19,9 +17,9 @@ from starlette.routing import Route
 from starlette.status import HTTP_422_UNPROCESSABLE_CONTENT
 
 from devhost.console.evaluations import CASES as CASES_FILE
-from devhost.console.evaluations import cases_files, shortened
 from devhost.console.folder import CASE, refusal
-from devhost.console.setup import typed_path
+from devhost.console.found import find, shortened
+from devhost.console.setup import typed, typed_path
 from devhost.console.web import console_of, posted
 from devhost.errors import HostError, SuiteError
 from devhost.evaluation.suite import Suite
@@ -30,6 +28,7 @@ from devhost.files import BESIDE_A_TRACE
 from devhost.protocol.wire import JsonObject
 from devhost.recording.case import readable, recorded_case, runs_of, strategy_of, write_case
 from devhost.recording.files import KeptFiles
+from devhost.recording.turns import tool_calls
 from devhost.text import read_file
 from devhost.trace.lines import Trace, read_trace
 from devhost.trace.runs import run_of
@@ -88,52 +87,43 @@ def _cannot(file: Path, why: str) -> str:
 
 LONGEST_PART, LONGEST_NAME = 100, 60
 """Characters of what is suggested."""
+EXPECTED = ("text", "calls", "stop_reason", "sources")
+"""The fields of the form, each with an expectation a line: parts of the answer, tools in the order of their calls, the
+stop reason, and parts of the titles of sources that are cited."""
+TICK = "expect."
+"""Before the name of a field: whether it is expected."""
 
 
-@dataclass(frozen=True)
-class Expecting:
-    """One expectation a line; an empty text expects nothing."""
+def true_of(trace: Trace, file: Path) -> Mapping[str, str]:
+    """The form's values: what came of the last conversation, ticked where it was right.
 
-    text: str = ""
-    """Parts of the answer."""
-    calls: str = ""
-    """Tools, in the order of their calls."""
-    stop_reason: str = ""
-    sources: str = ""
-    """Parts of the titles of sources that are cited."""
-
-    @classmethod
-    def of(cls, observed: Observed) -> Self:
-        """What was true of the run."""
-        first = next((line.strip() for line in observed.text.splitlines() if line.strip()), "")
-        return cls(
-            text=first[:LONGEST_PART].strip(),
-            calls="\n".join(call.name for call in observed.calls),
-            stop_reason=observed.stop_reason,
-            sources="\n".join(dict.fromkeys(observed.cited)),
-        )
-
-    @classmethod
-    def read(cls, given: Mapping[str, str]) -> Self:
-        """Those whose box is ticked."""
-        kept = {name: given.get(name, "").replace("\r\n", "\n") for name in cls.__dataclass_fields__}
-        return cls(**{name: text if given.get(f"expect.{name}") == "yes" else "" for name, text in kept.items()})
-
-    def as_plain(self) -> JsonObject:
-        """As a case has it under `expect`."""
-        text, calls, sources = map(_lines, (self.text, self.calls, self.sources))
-        whole: JsonObject = {
-            "text": {"contains": text} if text else None,
-            "calls": {"in_order": calls} if calls else None,
-            "stop_reason": self.stop_reason.strip() or None,
-            "sources": {"cited": sources} if sources else None,
-        }
-        return {name: value for name, value in whole.items() if value is not None}
+    A call that failed is left out. Of a run that did not come to its end, neither answer nor stop reason is ticked.
+    """
+    runs = runs_of(trace, file)
+    ended = [run_of(run, strategy_of(trace, run)) for run in runs]
+    observed, made = Observed.of(ended), [call for run in runs for call in tool_calls(run.calls)]
+    first = next((line.strip() for line in observed.text.splitlines() if line.strip()), "")
+    values = {
+        "text": first[:LONGEST_PART].strip(),
+        "calls": "\n".join(call.name for call in made if not call.error),
+        "stop_reason": observed.stop_reason,
+        "sources": "\n".join(dict.fromkeys(observed.cited)),
+    }
+    is_right = ended[-1].ending.level == "good" or bool(ended[-1].outputs.pending_calls)
+    ticked = [name for name in EXPECTED if values[name] and (is_right or name == "calls")]
+    return {**values, **{f"{TICK}{name}": "yes" for name in ticked}}
 
 
-def observed_of(trace: Trace, file: Path) -> Observed:
-    """The last conversation; TraceError for a trace without a run."""
-    return Observed.of([run_of(run, strategy_of(trace, run)) for run in runs_of(trace, file)])
+def as_expected(given: Mapping[str, str]) -> JsonObject:
+    """As a case has it under `expect`: what is ticked, and not empty."""
+    lines = {name: _lines(given.get(name, "")) if given.get(f"{TICK}{name}") == "yes" else [] for name in EXPECTED}
+    whole: JsonObject = {
+        "text": {"contains": lines["text"]},
+        "calls": {"in_order": lines["calls"]},
+        "stop_reason": "".join(lines["stop_reason"]),
+        "sources": {"cited": lines["sources"]},
+    }
+    return {name: whole[name] for name in EXPECTED if lines[name]}
 
 
 def suggested_name(question: str, taken: Sequence[str]) -> str:
@@ -157,7 +147,7 @@ def _numbered(words: str, number: int) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    return [line.strip() for line in text.split("\n") if line.strip()]
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 # Keeps a run as a case: its recorded script in a file, and its expectations in a file of cases.
@@ -202,14 +192,14 @@ def mistakes_of(name: str, file: Path) -> dict[str, str]:
     return found
 
 
-def keep(trace: Path, name: str, file: Path, expecting: Expecting) -> Kept:
+def keep(trace: Path, name: str, file: Path, expected: JsonObject) -> Kept:
     """HostError if the run cannot be recorded, or the file of cases cannot be added to."""
     script = _free(file.parent, name)
     copies = script.absolute().with_suffix(BESIDE_A_TRACE)
     try:
         case = recorded_case(read_trace(trace), trace, KeptFiles(trace, script))
         write_case(case, script)
-        append_case(file, {"name": name, "script": script.name, "expect": expecting.as_plain()})
+        append_case(file, {"name": name, "script": script.name, "expect": expected})
     except (HostError, OSError, ValueError) as error:
         script.unlink(missing_ok=True)
         shutil.rmtree(copies, ignore_errors=True)
@@ -244,38 +234,30 @@ def form(request: Request) -> Response:
     except (HostError, OSError, ValueError):
         taken = []  # said when the form is sent
     case = suggested_name(runs_of(trace, file)[0].question, taken)
-    return _page(request, case, cases, Expecting.of(observed_of(trace, file)), {})
+    return _page(request, {"name": case, "file": str(cases), **true_of(trace, file)}, {})
 
 
 @posted
 def submit(request: Request, given: Mapping[str, str]) -> Response:
     console, name = console_of(request), request.path_params["name"]
     trace, case, cases = console.folder.trace(name), given.get("name", "").strip(), typed_path(given.get("file", ""))
-    expecting = Expecting.read(given)
     mistakes = mistakes_of(case, cases)
     if not mistakes:
         try:
-            kept = keep(trace, case, cases, expecting)
+            kept = keep(trace, case, cases, as_expected(given))
         except HostError as error:
             mistakes = {"file" if isinstance(error, SuiteError) else "": str(error)}
         else:
-            command = shlex.join(("devhost", "eval", str(cases), "--case", escape(case)))
-            return console.page("kept.html.j2", name=name, kept=kept, command=command)
-    return _page(request, case, cases, expecting, mistakes)
+            command = typed(("eval", str(cases), "--case", escape(case)))
+            return console.page("kept.html.j2", name=name, title=console.title(name), kept=kept, command=command)
+    return _page(request, given, mistakes)
 
 
-def _page(request: Request, case: str, cases: Path, expecting: Expecting, mistakes: Mapping[str, str]) -> Response:
-    console = console_of(request)
-    return console.page(
-        "keep.html.j2",
-        HTTP_422_UNPROCESSABLE_CONTENT if mistakes else 200,
-        name=request.path_params["name"],
-        case=case,
-        cases=cases,
-        known=cases_files(console.folder.path),
-        expecting=expecting,
-        mistakes=mistakes,
-    )
+def _page(request: Request, values: Mapping[str, str], mistakes: Mapping[str, str]) -> Response:
+    console, name = console_of(request), request.path_params["name"]
+    status = HTTP_422_UNPROCESSABLE_CONTENT if mistakes else 200
+    known, title = find(console.plugin, console.folder.path).of("suite"), console.title(name)
+    return console.page("keep.html.j2", status, name=name, title=title, values=values, known=known, mistakes=mistakes)
 
 
 ROUTES = (Route("/runs/{name}/keep", form), Route("/runs/{name}/keep", submit, methods=["POST"]))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from devhost.console.folder import OUTPUT, RunFolder
-from devhost.console.setup import SETUP, Setup, chat_arguments, fork_arguments
+from devhost.console.setup import SETUP, Setup
 from devhost.errors import BusyError, ConsoleError
 from devhost.home import devhost_command
 
@@ -102,6 +102,7 @@ class Child:
         self.output = output
         self.why = ""
         """Why its input was closed, if no person did that."""
+        self.began = time.time()
         self.told_at = time.monotonic()
         """When it got its last line, or began."""
         self._idle_seconds = idle_seconds
@@ -270,11 +271,8 @@ def start_run(folder: RunFolder, start: Start, setup: Setup, *lines: str) -> str
     setup.write(folder.beside(name, SETUP))
     output, shown = folder.beside(name, OUTPUT), ("--trace", str(folder.trace(name)), "--no-color")
     try:
-        if setup.kind == "fork":
-            arguments = (*fork_arguments(setup.values, folder.trace(setup.of)), *shown)
-        else:
-            arguments = (*chat_arguments(setup.values), *shown, "--json-lines")
-        child = start(name, arguments, output)
+        lines_of = ("--json-lines",) if setup.converses else ()
+        child = start(name, (*setup.arguments(folder.trace), *shown, *lines_of), output)
     except ConsoleError:
         folder.beside(name, SETUP).unlink()
         output.unlink(missing_ok=True)
@@ -282,26 +280,3 @@ def start_run(folder: RunFolder, start: Start, setup: Setup, *lines: str) -> str
     for line in lines:
         child.tell(line)
     return name
-
-
-class Once:
-    """A form that is sent twice at once, as by a double click, starts one run."""
-
-    SECONDS = 5.0
-    """After the start. Who goes back to the page later, and sends its form again, wants another run."""
-
-    def __init__(self) -> None:
-        self._starting = threading.Lock()
-        self._started: dict[str, tuple[float, str]] = {}
-        """When, and the name, by key."""
-
-    def name(self, key: str, start: Callable[[], str]) -> str:
-        """`key`: empty for a form without one, which always starts a run."""
-        with self._starting:
-            now = time.monotonic()
-            self._started = {each: run for each, run in self._started.items() if now < run[0] + self.SECONDS}
-            if key and key in self._started:
-                return self._started[key][1]
-            name = start()
-            self._started[key] = time.monotonic(), name
-            return name

@@ -1,18 +1,20 @@
 """What a run waits for, and what a person says to it: `/runs/NAME/steer`."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 from devhost.chat import NO, YES
 from devhost.console.children import Child
 from devhost.console.folder import OUTPUT, TRACE, RunFolder, last_printed
-from devhost.console.setup import Setup, chat_arguments, typed
+from devhost.console.readers import Seen
+from devhost.console.setup import Setup, flow_options, typed
 from devhost.conversation import KeptState
 from devhost.errors import ConsoleError, HostError
+from devhost.models.scripted.script import gist
 from devhost.node.outputs.run import Run
-from devhost.page.section import ShownRun
 from devhost.trace.lines import is_written
 
 # The lines that a chat reads.
@@ -78,17 +80,16 @@ class State:
     """Those that wait for approval, as the run put them out."""
 
 
-def state_of(ended: Iterable[Run], child: ChildFacts | None, *, is_written: bool = False) -> State:
-    """`ended`: the turns of the trace that have an end, in order; `is_written`: by any process."""
-    runs = list(ended)
+def state_of(ended: Sequence[Sequence[Run]], child: ChildFacts | None, *, is_written: bool = False) -> State:
+    """`ended`: of each turn that has an end, in order, the runs of strategies; `is_written`: by any process."""
     if child is None:
         return State("elsewhere" if is_written else "over")
     if child.exit_code is not None:
         return State("ended")
-    if not child.converses or child.told > len(runs):
+    if not child.converses or child.told > len(ended):
         return State("running")
     kept = KeptState()
-    for run in runs:
+    for run in chain(*ended):
         kept = kept.after(run)
     return State("approval", kept.waiting) if kept.waiting else State("question")
 
@@ -100,18 +101,32 @@ def state_of(ended: Iterable[Run], child: ChildFacts | None, *, is_written: bool
 class Waiting:
     name: str
     state: State
-    told: int
-    exit_code: int | None
-    why: str
-    """Why the console ended it; empty if a person did."""
+    child: Child | None
     began: bool
-    """Whether the strategy was asked anything."""
+    """Whether the strategy, or the flow, was asked anything."""
+    awaited: tuple[str, float] | None
+    """What is under way, with a name if it has one, and since when in seconds since 1970."""
     setup: Setup | None
     """None for a run that no console started."""
     suggestion: str
     """What the script's user says next; empty if there is nothing."""
     printed: str
-    """By a command that ended with an error, without colours."""
+    """By a command that ended with an error, without colours; of one that starts the last line."""
+    command: str
+    """For a terminal; empty for a run that no form started."""
+
+    @property
+    def told(self) -> int:
+        return 0 if self.child is None else self.child.told
+
+    @property
+    def exit_code(self) -> int | None:
+        return None if self.child is None else self.child.exit_code
+
+    @property
+    def why(self) -> str:
+        """Why the console ended it; empty if a person did."""
+        return "" if self.child is None else self.child.why
 
     @property
     def calls(self) -> Sequence[tuple[str, object]]:
@@ -121,43 +136,45 @@ class Waiting:
             for call in self.state.calls
         ]
 
-    @property
-    def command(self) -> str:
-        """For a terminal; empty for a run that no form started."""
-        return "" if self.setup is None or self.setup.kind != "chat" else typed(chat_arguments(self.setup.values))
 
-
-def waiting_of(folder: RunFolder, name: str, child: Child | None, turns: Sequence[ShownRun]) -> Waiting:
+def waiting_of(folder: RunFolder, name: str, child: Child | None, seen: Seen) -> Waiting:
     setup = folder.setup(name)
-    facts = None if child is None else ChildFacts(child.told, child.exit_code, setup is None or setup.kind == "chat")
-    ended = (turn.run for turn in turns if turn.traced.end is not None)
+    facts = None if child is None else ChildFacts(child.told, child.exit_code, setup is None or setup.converses)
+    ended = [[run.run for run in turn.runs] for turn in seen.turns if turn.ended]
     state = state_of(ended, facts, is_written=is_written(folder.beside(name, TRACE)))
+    starts = None if child is None or seen.turns or state.word != "running" else ("", child.began)
     failed = state.word == "over" or (facts is not None and facts.exit_code not in {0, None})
+    printed = last_printed(folder.beside(name, OUTPUT)) if failed or starts else ""
     return Waiting(
         name=name,
         state=state,
-        told=0 if facts is None else facts.told,
-        exit_code=None if facts is None else facts.exit_code,
-        why="" if child is None else child.why,
-        began=bool(turns),
+        child=child,
+        began=bool(seen.turns),
+        awaited=seen.awaited or starts,
         setup=setup,
-        suggestion=suggestion(setup, [turn.traced.question for turn in turns], state),
-        printed=last_printed(folder.beside(name, OUTPUT)) if failed else "",
+        suggestion=suggestion(setup, [turn.question for turn in seen.turns], state),
+        printed=printed.rpartition("\n")[2] if starts else printed,
+        command=typed(setup.arguments(folder.trace)) if setup is not None and setup.kind != "fork" else "",
     )
 
 
 def suggestion(setup: Setup | None, questions: Sequence[str], state: State) -> str:
     """What the script's user says next, if the conversation so far is the script's; empty if there is nothing."""
-    if state.word not in {"question", "approval"}:
+    if setup is None or state.word not in {"question", "approval"}:
         return ""
     try:
-        script = None if setup is None else setup.options.read_script(setup.options.strategy)
-    except HostError:  # it was changed since
+        is_flow = setup.kind == "flow"
+        script = (
+            flow_options(setup.values).read_script() if is_flow else setup.options.read_script(setup.options.strategy)
+        )
+    except (HostError, OSError):  # it was changed since
         return ""
-    if script is None or not 0 < len(questions) <= len(script.then) or not script.begins_with(questions[0]):
+    then = () if script is None else script.then
+    if script is None or not 0 < len(questions) <= len(then) or gist(questions[0]) != gist(script.query):
         return ""
-    following = script.then[len(questions) - 1]
+    answers = [(said.query, getattr(said, "approval", None)) for said in then]
+    query, approval = answers[len(questions) - 1]
     if state.word == "approval":
-        return following.approval or following.query
-    heard = all(words in {said.query, said.approval} for words, said in zip(questions[1:], script.then, strict=False))
-    return following.query if heard else ""  # after another answer, the next words may answer what was never asked
+        return approval or query
+    heard = all(words in said for words, said in zip(questions[1:], answers, strict=False))
+    return query if heard else ""  # after another answer, the next words may answer what was never asked

@@ -1,6 +1,5 @@
 """Files of cases: which there are, what a person asks of an evaluation, how far it is, and what came of it."""
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,44 +9,13 @@ from typing import Self
 from urllib.parse import quote
 
 from devhost.console.children import Child
-from devhost.console.folder import CASE, last_printed
+from devhost.console.folder import last_printed
 from devhost.console.setup import INSTRUCTION
-from devhost.errors import HostError, SuiteError
+from devhost.errors import SuiteError
 from devhost.evaluation.results import Cell, Comparison, Evaluation, GrowingResults, Summary, compared, previous_of
 from devhost.evaluation.suite import Suite
-from devhost.golang import well_formed
-from devhost.plugin.declaration import nearest_strategy_plugin
-from devhost.scenario import examples_of
 
-# The files of cases that the console knows of.
-
-EVALUATION, CASES, RESULTS = "evaluation.yaml", "cases.yaml", ".results.jsonl"
-
-
-def known_suites(folder: Path, plugin: Path | None) -> list[Path]:
-    """Those of the plugin's examples, then those of the folder of runs."""
-    try:
-        directory = nearest_strategy_plugin() if plugin is None else plugin
-    except HostError:
-        return cases_files(folder)
-    examples = sorted(examples_of(directory).glob(f"*/{EVALUATION}"))
-    return [*filter(_has_an_address, map(shortened, examples)), *cases_files(folder)]
-
-
-def cases_files(folder: Path) -> list[Path]:
-    found = (shortened(file) for file in folder.glob("*.yaml") if not file.name.endswith(CASE))
-    return sorted(filter(_has_an_address, found))
-
-
-def _has_an_address(file: Path) -> bool:
-    """A path that is not UTF-8 cannot stand in one."""
-    return well_formed(str(file)) == str(file)
-
-
-def shortened(file: Path) -> Path:
-    """From the current folder, if the file is in it: as a person would type it."""
-    relative = os.path.relpath(file)
-    return file if relative.startswith(os.pardir) else Path(relative)
+CASES, RESULTS = "cases.yaml", ".results.jsonl"
 
 
 def results_of(file: Path) -> Path:

@@ -12,7 +12,6 @@ from rich.text import Text
 
 from devhost.console.setup import SETUP, Setup, is_name
 from devhost.errors import ConsoleError, UnknownRunError
-from devhost.plugin.declaration import MANIFEST
 from devhost.terminal.tables import printable
 from devhost.text import open_file
 from devhost.trace.lines import is_written
@@ -66,16 +65,6 @@ class RunFolder:
     def setup(self, name: str) -> Setup | None:
         """None for a run that no form started."""
         return Setup.known(self.beside(name, SETUP))
-
-    def last_plugin(self, since: float) -> Path | None:
-        """Of the last new run since then, in seconds since 1970; None if there is none, or if the plugin is gone."""
-        for name in self.names():
-            file = self.beside(name, SETUP)
-            setup = Setup.known(file) if file.is_file() and file.stat().st_mtime >= since else None
-            if setup is not None and setup.kind == "chat":
-                plugin = setup.options.plugin
-                return plugin if plugin is not None and (plugin / MANIFEST).is_file() else None
-        return None
 
     def delete(self, name: str) -> Path:
         """Moves the run's files to the folder `deleted`, from which a person can take them back; returns where.

@@ -1,13 +1,20 @@
-"""The forms of a run: their fields are made from the strategy's YAML, and their values are read once."""
+"""The forms that start a run: fields from a strategy's YAML or a flow's Start node, and what is wrong in them."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal, Self
 
+from starlette.responses import Response
+from starlette.status import HTTP_422_UNPROCESSABLE_CONTENT
+
 from devhost.console.folder import refusal
-from devhost.console.setup import QUESTION, TYPED, Setup, Values, assignments, model_options, paths_in
+from devhost.console.setup import QUESTION, TYPED, Setup, Values, assignments, model_options, paths_in, typed
+from devhost.console.web import Console
 from devhost.errors import HostError
+from devhost.flow.document import FlowFile, start_fields
 from devhost.hosting import BASE_URL, KEY, ModelOptions
 from devhost.plugin.declaration import Parameter, Strategy
 from devhost.scenario import PICKED
@@ -29,11 +36,14 @@ def read_values(pairs: Iterable[tuple[str, str]]) -> Values:
     return {name: text if name.startswith((TYPED, WAS)) else text.strip() for name, text in given.items()}
 
 
-# One field of the form for each parameter that the strategy's YAML declares.
+# One field of the form for each parameter that the strategy declares, or for each input of the flow.
 
 type Widget = Literal["text", "json", "number", "select", "shown"]
+type Options = Sequence[tuple[str, str]]
+"""To choose from: value and label of each."""
 NOT_EDITED = PICKED | {"secret-input"}
 """Picked types, and secrets, which belong into no form."""
+BOTH = (("true", "true"), ("false", "false"))
 
 
 @dataclass(frozen=True)
@@ -47,12 +57,52 @@ class Field:
     widget: Widget = "text"
     default: str = ""
     """As text; empty without one."""
-    options: tuple[tuple[str, str], ...] = ()
-    """Value and label."""
+    options: Options = ()
     low: float | None = None
     high: float | None = None
     secret: bool = False
     mistake: str = ""
+
+    @classmethod
+    def of(cls, declared: Parameter, base: str, values: Values) -> Self:
+        options: Options = BOTH if declared.type == "boolean" else ()
+        if declared.type == "select" and not declared.multiple:
+            options = [(option.value, option.label.en_US) for option in declared.options]
+        text = typed_or(base, declared.name, values, options)
+        return cls(
+            declared.name,
+            declared.label.en_US,
+            base,
+            text,
+            help=declared.help.en_US if declared.help else "",
+            widget="shown"
+            if declared.type in NOT_EDITED
+            else _widget(declared.type, declared.name, options, base, text),
+            default=as_text(declared.default),
+            options=options,
+            low=declared.min,
+            high=declared.max,
+            secret=declared.type == "secret-input",
+        )
+
+    @classmethod
+    def of_flow(cls, name: str, declared: Mapping[str, object], base: str, values: Values) -> Self:
+        listed = declared.get("options")
+        options = [(str(each), str(each)) for each in listed] if isinstance(listed, list) else []
+        if declared.get("type") == "checkbox":
+            options = list(BOTH)
+        text = typed_or(base, name, values, options)
+        kind = {"number": "number", "json_object": "object"}.get(str(declared.get("type")), "string")
+        files = "A path after @, such as @picture.png." if "file" in str(declared.get("type")) else ""
+        return cls(
+            name,
+            str(declared.get("label") or name),
+            base,
+            text,
+            help=files or ("Required." if declared.get("required") else ""),
+            widget=_widget(kind, name, options, base, text),
+            options=options,
+        )
 
     @property
     def changed(self) -> bool:
@@ -86,9 +136,17 @@ class Field:
 def fields_of(strategy: Strategy, set_by_scenario: Mapping[str, object], values: Values) -> tuple[Field, ...]:
     """Those of all parameters but the question; what was typed is kept where it fits."""
     return tuple(
-        _field(parameter, as_text(set_by_scenario.get(parameter.name)), values)
+        Field.of(parameter, as_text(set_by_scenario.get(parameter.name)), values)
         for parameter in strategy.parameters
         if parameter.name != QUESTION
+    )
+
+
+def inputs_of(file: FlowFile, set_by_script: Mapping[str, object], values: Values) -> tuple[Field, ...]:
+    """Those of the flow's Start node."""
+    return tuple(
+        Field.of_flow(name, declared, as_text(set_by_script.get(name, declared.get("default"))), values)
+        for name, declared in start_fields(file).items()
     )
 
 
@@ -96,10 +154,12 @@ def question_of(query: str, values: Values) -> Field:
     return Field(QUESTION, "Question", query, typed_or(query, QUESTION, values))
 
 
-def typed_or(base: str, name: str, values: Values) -> str:
-    """What was typed into the field, if it is not what the form held."""
+def typed_or(base: str, name: str, values: Values, options: Options = ()) -> str:
+    """What was typed into the field, if it is not what the form held, and fits what there is to choose from."""
     text = values.get(TYPED + name)
-    return base if text is None or text == values.get(WAS + name) else text
+    if text is None or text == values.get(WAS + name) or (options and text not in {"", *dict(options)}):
+        return base
+    return text
 
 
 def as_text(value: object) -> str:
@@ -109,43 +169,13 @@ def as_text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2 if isinstance(value, dict | list) else None)
 
 
-def _field(parameter: Parameter, base: str, values: Values) -> Field:
-    options = _options(parameter)
-    text = typed_or(base, parameter.name, values)
-    if options and text not in {"", base, *dict(options)}:
-        text = base
-    return Field(
-        parameter.name,
-        parameter.label.en_US,
-        base,
-        text,
-        help=parameter.help.en_US if parameter.help else "",
-        widget=_widget(parameter, (base, text)),
-        default=as_text(parameter.default),
-        options=options,
-        low=parameter.min,
-        high=parameter.max,
-        secret=parameter.type == "secret-input",
-    )
-
-
-def _options(parameter: Parameter) -> tuple[tuple[str, str], ...]:
-    if parameter.type == "boolean":
-        return (("true", "true"), ("false", "false"))
-    if parameter.type == "select" and not parameter.multiple:
-        return tuple((option.value, option.label.en_US) for option in parameter.options)
-    return ()
-
-
-def _widget(parameter: Parameter, texts: tuple[str, ...]) -> Widget:
+def _widget(kind: str, name: str, options: Options, *texts: str) -> Widget:
     """A scenario may set any parameter to a variable, which only a text can show."""
-    if parameter.type in NOT_EDITED:
-        return "shown"
-    if parameter.type == "number":
+    if kind == "number":
         return "number" if all(map(_is_number, texts)) else "text"
-    if options := dict(_options(parameter)):
-        return "select" if all(text in {"", *options} for text in texts) else "text"
-    return "text" if parameter.type == "string" and not is_schema(parameter.name) else "json"
+    if options:
+        return "select" if all(text in {"", *dict(options)} for text in texts) else "text"
+    return "text" if kind == "string" and not is_schema(name) else "json"
 
 
 def is_schema(name: str) -> bool:
@@ -175,21 +205,24 @@ def _wrong_schema(text: str) -> str:
     return ""
 
 
-# A form as it was read.
+# A form as it was read, and the page that answers it.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunForm:
-    """`mistakes` are by the name of the field; under an empty name stands what belongs to none."""
-
     values: Values
     mistakes: Mapping[str, str] = field(default_factory=dict)
+    """By the name of the field; under an empty name stands what belongs to none."""
     fields: tuple[Field, ...] = ()
+    question: Field | None = None
     setup: Setup = field(default_factory=Setup)
     command: str = ""
     """For a terminal; empty while there is a mistake."""
-    can_be_real: bool = False
-    """Whether a model behind an API can be asked."""
+
+    @property
+    def can_be_real(self) -> bool:
+        """Whether a model behind an API can be asked."""
+        return can_be_real(os.environ)
 
     @property
     def changed(self) -> dict[str, str]:
@@ -201,9 +234,19 @@ class RunForm:
         """The same as --param has it."""
         return assignments({each.name: each.text for each in self.fields if each.changed})
 
-    def with_mistakes(self, mistakes: Mapping[str, str]) -> Self:
-        fields = (replace(each, mistake=mistakes.get(TYPED + each.name, "")) for each in self.fields)
-        return replace(self, mistakes=mistakes, fields=tuple(fields))
+    def judged(self, mistakes: Mapping[str, str], trace_of: Callable[[str], Path]) -> Self:
+        """With each mistake at its field, or else with the command."""
+        fields = tuple(replace(each, mistake=mistakes.get(TYPED + each.name, "")) for each in self.fields)
+        question = self.question and replace(self.question, mistake=mistakes.get(TYPED + QUESTION, ""))
+        command = "" if mistakes else typed(self.setup.arguments(trace_of))
+        return replace(self, mistakes=mistakes, fields=fields, question=question, command=command)
+
+
+def answered(console: Console, template: str, form: RunForm, do: str, start: Callable[[], Response]) -> Response:
+    """`do`: "start" starts what fits; with anything else, the form comes back with what is wrong in it."""
+    if do == "start" and not form.mistakes:
+        return start()
+    return console.page(template, HTTP_422_UNPROCESSABLE_CONTENT if do == "start" else 200, form=form, asked=do)
 
 
 def wrong_texts(fields: Iterable[Field]) -> dict[str, str]:

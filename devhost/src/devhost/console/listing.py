@@ -81,8 +81,10 @@ class Listed:
         return self.level
 
     @property
-    def question(self) -> str:
-        return next((question for question in self.questions if question.strip()), "not asked yet")
+    def title(self) -> str:
+        """What a person calls the run: its first question; what has none, by what it runs."""
+        asked = next((" ".join(question.split()) for question in self.questions if question.strip()), "")
+        return asked or self.strategy or self.name
 
     @property
     def when(self) -> datetime:

@@ -1,4 +1,4 @@
-"""`/new`: choose what to run, edit it, and start it. The form is made and checked without starting anything."""
+"""`/new`: a question to a strategy or a flow. The form is made and checked without starting anything."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,15 +8,16 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
-from starlette.status import HTTP_422_UNPROCESSABLE_CONTENT
 
 from devhost.console.conversation import said
 from devhost.console.folder import refusal
 from devhost.console.forms import (
     Field,
+    Options,
     RunForm,
-    can_be_real,
+    answered,
     fields_of,
+    inputs_of,
     question_of,
     read_values,
     tried,
@@ -24,22 +25,27 @@ from devhost.console.forms import (
     wrong_paths,
     wrong_texts,
 )
+from devhost.console.found import Things, find, shortened
 from devhost.console.setup import (
     EXAMPLE,
+    FLOW,
     NO_SCRIPT,
     QUESTION,
     SCRIPT,
     TYPED,
     Setup,
     Values,
-    chat_arguments,
+    flow_options,
+    model_options,
     path_in,
+    paths_in,
     scenario_options,
-    typed,
+    source_file,
 )
-from devhost.console.web import KEY, Console, console_of, posted
+from devhost.console.web import Console, console_of, posted
 from devhost.errors import ConsoleError, HostError, ParameterError
-from devhost.hosting import ScenarioOptions
+from devhost.flow.script import FlowScript
+from devhost.hosting import ScenarioOptions, strategy_plugin
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import Script
 from devhost.plugin.credentials import environment_name
@@ -47,111 +53,164 @@ from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugi
 from devhost.scenario import SCENARIOS, Scenario, examples_of, refuse_misfit, typed_settings
 from devhost.scenario import SCRIPT as DEFAULT_SCRIPT
 
-type Groups = Sequence[tuple[str, Sequence[tuple[str, str]]]]
-"""Of a list to choose from: the group's name, then value and label of each."""
+NO_WORDS = "a question needs words"
 
 
-@dataclass(frozen=True)
-class Credential:
-    """What a tool takes from the environment."""
-
-    variable: str
-    required: bool
-    is_set: bool
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NewRun(RunForm):
     plugin: Path | None = None
     """None if it cannot be read."""
-    strategies: Sequence[tuple[str, str]] = ()
+    plugins: Sequence[Path] = ()
+    """Others to choose from."""
+    strategies: Options = ()
     """Name and label."""
     about_strategy: str = ""
-    groups: Groups = ()
+    groups: Sequence[tuple[str, Options]] = ()
+    """What can be asked, in groups with a name."""
     description: str = ""
-    question: Field | None = None
     tools: Sequence[str] = ()
-    credentials: Sequence[Credential] = ()
+    """Names of those that are offered."""
+    tool_plugins: Sequence[Path] = ()
+    credentials: Sequence[tuple[str, bool, bool]] = ()
+    """What tools take from the environment: the variable, whether it is required, and whether it is set."""
+    is_flow: bool = False
+
+    @property
+    def knows_source(self) -> bool:
+        return any(value == self.values["source"] for _, choices in self.groups for value, _ in choices)
 
 
-def planned(values: Values, default: Path | None, environment: Mapping[str, str]) -> NewRun:
-    """`default`: the plugin if none is typed; None for the nearest one."""
-    is_real = can_be_real(environment)
+def planned(values: Values, default: Path | None, environment: Mapping[str, str], runs: Path = Path()) -> NewRun:
+    """`default`: the plugin if none is chosen; None for the nearest one. `runs`: the folder of runs."""
+    things, declaration, wrong = find(default, runs), None, dict[str, str]()
     try:
         declaration = _read_plugin(values, default)
     except (HostError, OSError, ValueError) as error:
-        return NewRun(values, {"plugin": str(error)}, can_be_real=is_real)
-    groups = _scenarios_of(declaration.directory)
+        wrong = {"plugin": str(error)}
+    groups = list(_choices(things, declaration))
     values = _completed(values, declaration, groups)
-    script = path_in(values, "script") if values["source"] == SCRIPT else None
-    options = replace(scenario_options(values), script=script, parameters=(), plugin=declaration.directory)
-    read, scenario, mistakes = _read(values, options, environment)
-    _, strategy = declaration.strategies[values["strategy"]]
     form = NewRun(
-        values,
-        fields=fields_of(strategy, {} if read is None else read.params, values),
-        can_be_real=is_real,
-        plugin=declaration.directory,
-        strategies=[(name, each.identity.label.en_US) for name, (_, each) in declaration.strategies.items()],
-        about_strategy=strategy.description.en_US,
+        values=values,
+        plugin=None if declaration is None else declaration.directory,
+        plugins=things.of("strategy plugin"),
         groups=groups,
-        description="" if read is None else read.description,
-        question=question_of("" if read is None else read.query, values),
-        tools=_tools(scenario),
-        credentials=tuple(_credentials(options, environment)),
+        tool_plugins=[*dict.fromkeys((*things.of("tool plugin"), *paths_in(values, "tools")))],
+        is_flow=values["source"].startswith(FLOW),
     )
-    form = replace(form, setup=_setup(form))
-    return _marked(form, {**mistakes, **_mistakes(form, read, scenario, environment, has_others=bool(mistakes))})
+    if form.is_flow:
+        form, mistakes = _flow(form, environment)
+    elif declaration is None:
+        return replace(form, mistakes=wrong)
+    else:
+        form, mistakes = _strategy(form, declaration, environment)
+    if values.get("real") == "yes":
+        mistakes |= dict(wrong_model(values, environment))
+    if form.setup.converses and not form.setup.question:
+        mistakes = {TYPED + QUESTION: NO_WORDS, **mistakes}
+    return form.judged(mistakes, Path)
 
 
 def _read_plugin(values: Values, default: Path | None) -> PluginDeclaration:
     folder = path_in(values, "plugin") or default or nearest_strategy_plugin()
     if why := refusal(folder):
         raise ParameterError(why)
-    declaration = PluginDeclaration.read(folder)
-    if not declaration.strategies:
-        raise ParameterError(f"{folder} has no agent strategy")
-    return declaration
+    return strategy_plugin(folder)
 
 
-def _scenarios_of(plugin: Path) -> Groups:
-    """An example's own script has its name; its other scenarios stand under it."""
-    folders = sorted(file.parent for file in examples_of(plugin).glob(f"*/{DEFAULT_SCRIPT}"))
-    return [(folder.name, list(_scenarios(folder))) for folder in folders]
+def _choices(things: Things, declaration: PluginDeclaration | None) -> Iterator[tuple[str, Options]]:
+    """The folder's own scenarios and flows, then the examples: one's own script has its name."""
+    examples = None if declaration is None else shortened(examples_of(declaration.directory))
+    own = [path for path in things.of("script") if examples is None or not path.is_relative_to(examples)]
+    yield "Scenarios of this folder", [(f"{SCRIPT}{path}", str(path.with_suffix(""))) for path in own]
+    for folder in [] if examples is None else sorted(file.parent for file in examples.glob(f"*/{DEFAULT_SCRIPT}")):
+        others = sorted((folder / SCENARIOS).glob("*.yaml"))
+        yield (
+            folder.name,
+            [
+                (f"{EXAMPLE}{folder.name}", folder.name),
+                *((f"{EXAMPLE}{folder.name}/{file.stem}", f"{folder.name} / {file.stem}") for file in others),
+            ],
+        )
+    for label, kind in (("Flows, each with a script", "flow script"), ("Flows without a script", "flow")):
+        yield label, [(f"{FLOW}{path}", str(path.with_suffix(""))) for path in things.of(kind)]  # type: ignore[arg-type]
 
 
-def _scenarios(example: Path) -> Iterator[tuple[str, str]]:
-    yield f"{EXAMPLE}{example.name}", example.name
-    for file in sorted((example / SCENARIOS).glob("*.yaml")):
-        yield f"{EXAMPLE}{example.name}/{file.stem}", f"{example.name} / {file.stem}"
-
-
-def _completed(values: Values, declaration: PluginDeclaration, groups: Groups) -> Values:
+def _completed(values: Values, declaration: PluginDeclaration | None, groups: Sequence[tuple[str, Options]]) -> Values:
     """What is not chosen, or is not among what this plugin has, gets its default."""
     known = [value for _, group in groups for value, _ in group]
     source, strategy = values.get("source", ""), values.get("strategy", "")
-    if source not in {*known, SCRIPT, NO_SCRIPT}:
+    if source not in {*known, NO_SCRIPT} and not source.startswith((SCRIPT, FLOW)):
         source = next(iter(known), NO_SCRIPT)
-    if strategy not in declaration.strategies:
+    if declaration is not None and strategy not in declaration.strategies:
         strategy = next(iter(declaration.strategies))
-    return {**values, "source": source, "strategy": strategy}
+    tools = "\n".join(str(shortened(path)) for path in paths_in(values, "tools"))
+    return {**values, "source": source, "strategy": strategy, "tools": tools}
+
+
+KEPT = ("source", "strategy", "tools", "files", "real", "model", "api", "completion", "http", "code", "plugin")
+
+
+def _setup(form: NewRun, question: Field, **others: str) -> Setup:
+    """Only what differs from the scenario."""
+    values = {name: form.values[name] for name in KEPT if form.values.get(name)}
+    asked = {**others, TYPED + QUESTION: question.text.strip()}
+    return Setup(kind="flow" if form.is_flow else "chat", values={**values, **asked, **form.changed})
+
+
+# A strategy with a scenario: an example's, or one of the folder.
+
+
+def _strategy(
+    form: NewRun, declaration: PluginDeclaration, environment: Mapping[str, str]
+) -> tuple[NewRun, dict[str, str]]:
+    values, plugin = form.values, declaration.directory
+    options = replace(scenario_options(values), parameters=(), plugin=plugin)
+    script, scenario, mistakes = _read(values, options, environment)
+    _, strategy = declaration.strategies[values["strategy"]]
+    question = question_of("" if script is None else script.query, values)
+    form = replace(
+        form,
+        fields=fields_of(strategy, {} if script is None else script.params, values),
+        question=question,
+        strategies=[(name, each.identity.label.en_US) for name, (_, each) in declaration.strategies.items()],
+        about_strategy=strategy.description.en_US,
+        description="" if script is None else script.description,
+        tools=_tools(scenario),
+        credentials=tuple(_credentials(options, environment)),
+    )
+    form = replace(form, setup=_setup(form, question, plugin=str(plugin)))
+    is_real = values.get("real") == "yes"
+    if script is None and not mistakes and not is_real:
+        mistakes["source"] = "without a script only a real model can answer: choose a scenario, or a real model"
+    if scenario is not None:
+        wrong = wrong_texts(form.fields)
+        if not wrong:
+            _, wrong = tried(lambda: _check(scenario, form, is_real=is_real), {"script": "source"})
+        mistakes |= wrong
+    return form, mistakes
 
 
 def _read(
     values: Values, options: ScenarioOptions, environment: Mapping[str, str]
 ) -> tuple[Script | None, Scenario | None, dict[str, str]]:
     """The script, which may be right when the tools are wrong; the scenario without what the form sets; mistakes."""
-    is_file = values["source"] == SCRIPT
-    places = {"script": "script" if is_file else "source", "": "source"}
-    refused = wrong_paths(values, *(("script",) if is_file else ()), "tools", "files")
-    if "script" in refused:
-        return None, None, refused
+    file, places = source_file(values), {"script": "source", "": "source"}
+    refused = wrong_paths(values, "tools", "files")
+    if file is not None and (why := refusal(file)):
+        return None, None, {"source": why}
     script, wrong = tried(lambda: options.read_script(options.strategy), places)
     if refused or wrong:
         return script, None, refused or wrong
     copy = dict(environment)  # because reading takes the credentials out of it
     scenario, wrong = tried(lambda: options.read(raw=False, limits=HostLimits(), environment=copy), places)
     return script, scenario, wrong
+
+
+def _check(scenario: Scenario, form: NewRun, *, is_real: bool) -> None:
+    given = replace(scenario, given=typed_settings(scenario.strategy, form.settings))
+    given.check(form.setup.question or "?")
+    if not is_real:
+        refuse_misfit(given)
 
 
 def _tools(scenario: Scenario | None) -> list[str]:
@@ -161,60 +220,43 @@ def _tools(scenario: Scenario | None) -> list[str]:
     return [*offered, *scenario.recorded_names]
 
 
-def _credentials(options: ScenarioOptions, environment: Mapping[str, str]) -> Iterator[Credential]:
+def _credentials(options: ScenarioOptions, environment: Mapping[str, str]) -> Iterator[tuple[str, bool, bool]]:
     """Of tools that cannot be read, nothing."""
     example = () if options.example is None else (examples_of(options.folder) / options.example,)
     for folder in (*example, *options.tools):
-        try:
-            declaration = PluginDeclaration.read(folder)
-        except (HostError, OSError, ValueError):
-            continue
-        for provider in declaration.tool_providers:
+        declared, _ = tried(lambda folder=folder: PluginDeclaration.read(folder), {})  # type: ignore[misc]
+        for provider in () if declared is None else declared.tool_providers:
             for key, credential in provider.credentials.items():
                 variable = environment_name(provider.identity.name, key)
-                yield Credential(variable, credential.required, bool(environment.get(variable)))
+                yield variable, credential.required, bool(environment.get(variable))
 
 
-KEPT = ("source", "strategy", "tools", "files", "real", "model", "api", "completion")
+# A chatflow or a workflow.
 
 
-def _setup(form: NewRun) -> Setup:
-    """Only what differs from the scenario."""
-    values = {name: form.values[name] for name in KEPT if form.values.get(name)}
-    script = {"script": form.values.get("script", "")} if form.values["source"] == SCRIPT else {}
-    question = "" if form.question is None else form.question.text.strip()
-    asked = {"plugin": str(form.plugin), TYPED + QUESTION: question}
-    return Setup(values={**values, **script, **asked, **form.changed})
-
-
-def _mistakes(
-    form: NewRun, script: Script | None, scenario: Scenario | None, environment: Mapping[str, str], *, has_others: bool
-) -> dict[str, str]:
-    is_real, asked = form.values.get("real") == "yes", form.setup.question
-    found = {} if asked else {TYPED + QUESTION: "a question needs words"}
-    if is_real:
-        found |= dict(wrong_model(form.values, environment))
-    elif script is None and not has_others:
-        found["source"] = "without a script only a real model can answer: choose an example or a script"
-    if scenario is None:
-        return found
-    wrong = wrong_texts(form.fields)
-    if not wrong:
-        _, wrong = tried(lambda: _check(scenario, form, asked or "?", is_real=is_real), {"script": "source"})
-    return {**found, **wrong}
-
-
-def _check(scenario: Scenario, form: NewRun, question: str, *, is_real: bool) -> None:
-    given = replace(scenario, given=typed_settings(scenario.strategy, form.settings))
-    given.check(question)
-    if not is_real:
-        refuse_misfit(given)
-
-
-def _marked(form: NewRun, mistakes: Mapping[str, str]) -> NewRun:
-    question = form.question and replace(form.question, mistake=mistakes.get(TYPED + QUESTION, ""))
-    command = "" if mistakes else typed(chat_arguments(form.setup.values))
-    return replace(form.with_mistakes(mistakes), question=question, command=command)
+def _flow(form: NewRun, environment: Mapping[str, str]) -> tuple[NewRun, dict[str, str]]:
+    values, places = form.values, {"script": "source", "": "source", "inputs": "source"}
+    file = source_file(values) or Path()
+    wrong = {"source": why} if (why := refusal(file)) else wrong_paths(values, "tools")
+    options = replace(flow_options({**values, "plugin": values.get("plugin") or str(form.plugin or "")}), inputs=())
+    script, mistakes = (None, wrong) if wrong else tried(options.read_script, places)
+    flow, unread = (None, mistakes) if script is None else tried(options.read_file, places)
+    script = script or FlowScript()
+    question = question_of(script.query, values)
+    form = replace(
+        form,
+        fields=() if flow is None else inputs_of(flow, script.inputs, values),
+        question=question if flow is None or flow.is_chatflow else None,
+        description=script.description,
+    )
+    play = {} if flow is None or flow.is_chatflow else {"play": "run"}
+    plugin = {} if form.plugin is None else {"plugin": str(form.plugin)}
+    form = replace(form, setup=_setup(form, question, **play, **plugin))
+    if flow is None:
+        return form, unread
+    asked, models = replace(options, inputs=form.settings), model_options(values)
+    _, wrong = tried(lambda: asked.read(dict(environment), HostLimits(), models), places)
+    return form, {name or "source": sentence for name, sentence in wrong.items()}
 
 
 # The pages.
@@ -223,15 +265,9 @@ def _marked(form: NewRun, mistakes: Mapping[str, str]) -> NewRun:
 def form(request: Request) -> Response:
     """`from`: the name of a run whose setup fills the form; else the address may choose what the form does."""
     console, name = console_of(request), request.query_params.get("from")
-    values = _chosen(console, request.query_params) if name is None else _again(console, name)
-    return _page(console, planned(values, console.plugin, os.environ))
-
-
-def _chosen(console: Console, given: Mapping[str, str]) -> Values:
-    """The plugin is the one that was chosen last; a console that was started with another one begins with that."""
-    values = read_values(given.items())
-    last = console.folder.last_plugin(0 if console.plugin is None else console.began)
-    return {**values, "plugin": str(last)} if last is not None and not values.get("plugin") else values
+    values = read_values(request.query_params.items()) if name is None else _again(console, name)
+    plan = planned(values, console.plugin, os.environ, console.folder.path)
+    return console.page("new_run.html.j2", form=plan, asked="")
 
 
 def _again(console: Console, name: str) -> Values:
@@ -244,19 +280,16 @@ def _again(console: Console, name: str) -> Values:
 
 @posted
 def submit(request: Request, given: Mapping[str, str]) -> Response:
-    """`do`: "start"; "check" marks what is wrong; "load" and "reset NAME" leave all that was not chosen unmarked."""
-    console, do = console_of(request), given.get("do", "load")
-    form = planned(read_values(given.items()), console.plugin, os.environ)
-    if do != "start" or form.mistakes:
-        status = HTTP_422_UNPROCESSABLE_CONTENT if do == "start" else 200
-        return _page(console, form, status, do if do in {"start", "check"} else "")
-    name = console.start(given.get(KEY, ""), form.setup, said(form.setup.question))
-    return RedirectResponse(f"/runs/{name}", 303)
+    """`do`: "start"; "load" and "reset NAME" leave all that was not chosen unmarked."""
+    console = console_of(request)
+    plan = planned(read_values(given.items()), console.plugin, os.environ, console.folder.path)
+    first = [said(plan.setup.question)] if plan.setup.converses else []
+    do = given.get("do", "load")
 
+    def start() -> Response:
+        return RedirectResponse(f"/runs/{console.start(plan.setup, *first)}", 303)
 
-def _page(console: Console, form: NewRun, status: int = 200, asked: str = "") -> Response:
-    """`asked`: what the form was sent for; before, it shows only mistakes of what was chosen."""
-    return console.page("new_run.html.j2", status, form=form, asked=asked)
+    return answered(console, "new_run.html.j2", plan, do if do == "start" else "", start)
 
 
 ROUTES = (Route("/new", form), Route("/new", submit, methods=["POST"]))

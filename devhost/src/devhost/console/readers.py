@@ -5,9 +5,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
+from devhost.flow.pages import ShownTurn, shown_turns
 from devhost.page.calls import given_to, prompt_of, results_of, said_by, traceback_of
-from devhost.page.contents import Attachments, every, pretty
+from devhost.page.contents import Attachments, Passage, every, pretty
 from devhost.page.section import ShownRun, shown_run
 from devhost.trace.lines import GrowingTrace, Trace, is_written
 from devhost.trace.runs import Call, traced_runs, written_calls
@@ -20,12 +22,52 @@ type Render = Callable[[Span, ShownRun], str]
 
 
 @dataclass(frozen=True)
+class Turn:
+    """What a person sees of a question and what came of it, by a strategy or by a flow."""
+
+    shown: ShownRun | ShownTurn
+    question: str
+    answer: Sequence[Passage]
+    runs: Sequence[ShownRun]
+    """Of strategies: the turn itself, or those of the flow's agents."""
+    ended: bool
+    goes_on: bool
+
+    @classmethod
+    def of(cls, shown: ShownRun | ShownTurn) -> Self:
+        if isinstance(shown, ShownRun):
+            ended = shown.traced.end is not None
+            return cls(shown, shown.traced.question, shown.answer, (shown,), ended, shown.goes_on)
+        runs = [run for node in shown.nodes for run in node.runs]
+        return cls(shown, shown.facts.query, shown.answer, runs, shown.ended is not None, shown.goes_on)
+
+    @property
+    def open(self) -> Iterator[tuple[str, float]]:
+        """What has begun and not ended: its name, and when it began in seconds since the trace did."""
+        if isinstance(self.shown, ShownTurn):
+            yield from ((node.label, node.row.began) for node in self.shown.nodes if node.row.ended is None)
+        yield from ((span.label, span.began) for run in self.runs for _, span in run.rows if span.status == OPEN)
+
+
+@dataclass(frozen=True)
 class Seen:
     """A trace as far as it was written."""
 
     trace: Trace | None
     """None before its first line."""
-    runs: Sequence[ShownRun] = ()
+    turns: Sequence[Turn] = ()
+
+    @property
+    def runs(self) -> list[ShownRun]:
+        return [run for turn in self.turns for run in turn.runs]
+
+    @property
+    def awaited(self) -> tuple[str, float] | None:
+        """What the last turn waits for, with a name if it has one, and since when in seconds since 1970."""
+        if self.trace is None or not self.turns or self.turns[-1].ended:
+            return None
+        name, began = max(self.turns[-1].open, key=lambda each: each[1], default=("", self.turns[-1].shown.axis.began))
+        return name, self.trace.header.started.timestamp() + began
 
     def row(self, anchor: str) -> tuple[ShownRun, Span] | None:
         rows = ((shown, span) for shown in self.runs for _, span in shown.rows)
@@ -50,9 +92,17 @@ class RunReader:
             if trace is not self._seen.trace or written != self._written:
                 if trace is None or self._seen.trace is None or trace.header is not self._seen.trace.header:
                     self._ended = {}
-                self._seen = Seen(trace, () if trace is None else _shown(trace, is_written=written))
+                self._seen = Seen(trace, () if trace is None else _turns(trace, is_written=written))
                 self._written = written
             return self._seen
+
+    def once(self, turn: Turn, render: Callable[[], str]) -> str:
+        """The HTML of a turn, rendered once when it has ended."""
+        key = (str(turn.shown.number), turn.ended, 0)
+        html = self._ended.get(key) or render()
+        if turn.ended:
+            self._ended[key] = html
+        return html
 
     def rows(self, shown: ShownRun, render: Render) -> Mapping[str, str]:
         """HTML by the anchor of each row that stands in no other."""
@@ -67,10 +117,12 @@ class RunReader:
         return found
 
 
-def _shown(trace: Trace, *, is_written: bool) -> Sequence[ShownRun]:
+def _turns(trace: Trace, *, is_written: bool) -> Sequence[Turn]:
     attachments, runs = Attachments(None), traced_runs(trace)
+    if trace.header.command == "flow":
+        return list(map(Turn.of, shown_turns(trace, attachments, is_written=is_written)))
     return [
-        shown_run(number, each, trace, attachments, is_written=is_written and each is runs[-1])
+        Turn.of(shown_run(number, each, trace, attachments, is_written=is_written and each is runs[-1]))
         for number, each in enumerate(runs, start=1)
     ]
 

@@ -5,6 +5,7 @@ it; `search?words=` names the rows that have the words, and `steer` says somethi
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from markupsafe import Markup
 from starlette.requests import Request
@@ -13,7 +14,7 @@ from starlette.routing import Route
 
 from devhost.console.conversation import obey, waiting_of
 from devhost.console.folder import OUTPUT
-from devhost.console.readers import RunReader, Seen, matching_rows, row_text
+from devhost.console.readers import RunReader, Seen, Turn, matching_rows, row_text
 from devhost.console.web import Console, Parts, Told, changed_at, console_of, live, posted
 from devhost.errors import ConsoleError, TraceError, UnknownRunError
 from devhost.golang import well_formed
@@ -27,27 +28,38 @@ def one_run(request: Request) -> Response:
     reader = console.readers.of(console.folder.trace(name))
     seen = reader.read()
     parts = {part: Markup(html) for part, html in _parts(console, name, reader, seen, Told()).items()}  # noqa: S704 - rendered
-    return console.page("one_run.html.j2", name=name, trace=seen.trace, parts=parts)
+    return console.page("one_run.html.j2", name=name, title=_title(console, name, seen), parts=parts)
 
 
 def _parts(console: Console, name: str, reader: RunReader, seen: Seen, told: Told) -> Mapping[str, str]:
     """All that the page shows of the run, although its files may be gone by now."""
-    row = getattr(console.environment.get_template("row.html.j2").module, "row")  # noqa: B009 - a macro
+    row, turn_of_flow = console.macro("row.html.j2", "row"), console.macro("flow_section.html.j2", "section")
 
     def render(span: Span, shown: ShownRun) -> str:
-        return str(row(span, 0, shown, lazy=f"/runs/{name}/rows/"))
+        return row(span, 0, shown, lazy=f"/runs/{name}/rows/")
 
-    sections = [
-        (shown, [told.piece(anchor, html) for anchor, html in reader.rows(shown, render).items()])
-        for shown in seen.runs
-    ]
-    waiting = waiting_of(console.folder, name, console.children.of(name), seen.runs)
+    def pieces(turn: Turn) -> list[Markup]:
+        if isinstance(turn.shown, ShownRun):
+            return [told.piece(anchor, html) for anchor, html in reader.rows(turn.shown, render).items()]
+        return [told.piece(f"flow-{turn.shown.number}", reader.once(turn, partial(turn_of_flow, turn.shown)))]
+
+    waiting = waiting_of(console.folder, name, console.children.of(name), seen)
     return {
-        "head": console.render("run_head.html.j2", name=name, trace=seen.trace, is_asked=bool(seen.runs)),
-        "runs": console.render("run_sections.html.j2", sections=sections, waiting=waiting),
+        "head": console.render(
+            "run_head.html.j2", name=name, trace=seen.trace, title=_title(console, name, seen), turns=seen.turns
+        ),
+        "said": console.render("run_said.html.j2", turns=seen.turns, waiting=waiting),
+        "runs": console.render("run_sections.html.j2", sections=[(turn, pieces(turn)) for turn in seen.turns]),
         "waiting": console.render("waiting.html.j2", waiting=waiting),
         "problem": "",
     }
+
+
+def _title(console: Console, name: str, seen: Seen) -> str:
+    """Its first question."""
+    setup = console.folder.setup(name)
+    first = [turn.question for turn in seen.turns] or ([] if setup is None else [setup.question])
+    return next((" ".join(question.split()) for question in first if question.strip()), name)
 
 
 def events(request: Request) -> Response:
@@ -127,7 +139,7 @@ def steer(request: Request, given: Mapping[str, str]) -> Response:
         refused = str(error)
     if "hx-request" not in request.headers:
         return RedirectResponse(f"/runs/{name}#waiting", 303)
-    waiting = waiting_of(console.folder, name, child, _seen(request).runs)
+    waiting = waiting_of(console.folder, name, child, _seen(request))
     return HTMLResponse(console.render("waiting.html.j2", waiting=waiting, refused=refused))
 
 

@@ -3,13 +3,15 @@
 import contextlib
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from devhost.console.found import kind_of, own_tools
 from devhost.errors import ConsoleError
+from devhost.flowing import FlowOptions
 from devhost.forking import ForkOptions
 from devhost.golang import well_formed
 from devhost.hosting import ModelOptions, ScenarioOptions
@@ -24,8 +26,8 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
 """Of a run; it stands in addresses, and is never a path."""
 RESULTS = (".results", ".results.previous")
 """Ends of the names of an evaluation's results, which are not traces."""
-EXAMPLE, SCRIPT, NO_SCRIPT = "example:", "script", "none"
-"""Where the scenario comes from: `example:NAME` or `example:NAME/SCENARIO`, a script file, or nowhere."""
+EXAMPLE, SCRIPT, FLOW, NO_SCRIPT = "example:", "script:", "flow:", "none"
+"""What runs: `example:NAME` or `example:NAME/SCENARIO`, `script:FILE`, `flow:FILE`, or a strategy without a script."""
 TYPED = "p."
 """Before the name of a parameter: its text."""
 QUESTION, INSTRUCTION = "query", "instruction"
@@ -52,7 +54,7 @@ class Setup(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    kind: Literal["chat", "fork"] = "chat"
+    kind: Literal["chat", "flow", "fork"] = "chat"
     of: Annotated[str, AfterValidator(_name_of_a_run)] = ""
     """The run that a fork goes on from; its page is linked."""
     values: dict[str, WellFormed] = Field(default_factory=dict)
@@ -68,11 +70,29 @@ class Setup(BaseModel):
         return scenario_options(self.values)
 
     @property
+    def converses(self) -> bool:
+        """Whether its command reads questions."""
+        return self.kind == "chat" or (self.kind == "flow" and self.values.get("play") != "run")
+
+    @property
     def about(self) -> str:
         """What it runs, in a word."""
-        asked = self.options
-        name = asked.strategy or "run"
-        return f"{name}-again" if self.kind == "fork" else asked.scenario or asked.example or name
+        asked, file = self.options, source_file(self.values)
+        name = asked.scenario or asked.example or (file.stem if file else asked.strategy) or "run"
+        return f"{asked.strategy or 'run'}-again" if self.kind == "fork" else name
+
+    def arguments(self, trace_of: Callable[[str], Path]) -> tuple[str, ...]:
+        """Of its command, as a person would type it; the question of a chat is typed after it.
+
+        `trace_of`: by the name of a run.
+        """
+        if self.kind == "chat":
+            asked = ("chat", *arguments(self.options))
+        elif self.kind == "flow":
+            asked = ("flow", self.values.get("play", "chat"), *arguments(flow_options(self.values)))
+        else:
+            asked = ("fork", *arguments(fork_options(self.values, trace_of(self.of))))
+        return (*asked, *arguments(model_options(self.values)))
 
     def write(self, file: Path) -> None:
         """ConsoleError if the folder cannot be written; no half of it stays."""
@@ -123,18 +143,41 @@ def typed_in(values: Values) -> dict[str, str]:
     return texts
 
 
+def source_file(values: Values) -> Path | None:
+    """The script or the flow; None for an example's, and for none."""
+    kind, colon, file = values.get("source", "").partition(":")
+    return typed_path(file) if colon and f"{kind}:" in {SCRIPT, FLOW} else None
+
+
 def scenario_options(values: Values) -> ScenarioOptions:
-    name, _, scenario = values.get("source", "").removeprefix(EXAMPLE).partition("/")
-    is_example = values.get("source", "").startswith(EXAMPLE)
+    source = values.get("source", "")
+    name, _, scenario = source.removeprefix(EXAMPLE).partition("/") if source.startswith(EXAMPLE) else ("", "", "")
+    script = source_file(values)
+    own = () if script is None else own_tools(script)
     return ScenarioOptions(
-        example=name if is_example else None,
-        scenario=(scenario or None) if is_example else None,
-        script=path_in(values, "script"),
-        tools=paths_in(values, "tools"),
+        example=name or None,
+        scenario=scenario or None,
+        script=script,
+        tools=tuple(dict.fromkeys((*own, *paths_in(values, "tools")))),
         files=paths_in(values, "files"),
         strategy=values.get("strategy") or None,
         parameters=assignments(typed_in(values)),
         plugin=path_in(values, "plugin"),
+    )
+
+
+def flow_options(values: Values) -> FlowOptions:
+    """Of a flow's script, or of a flow alone."""
+    file = source_file(values) or Path()
+    is_script = kind_of(file) == "flow script"
+    return FlowOptions(
+        file=None if is_script else file,
+        script=file if is_script else None,
+        inputs=assignments(typed_in(values)),
+        tools=paths_in(values, "tools"),
+        plugin=path_in(values, "plugin"),
+        http=values.get("http") == "yes",
+        code=values.get("code") == "yes",
     )
 
 
@@ -150,32 +193,23 @@ def assignments(texts: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(f"{name}={text}" for name, text in texts.items())
 
 
-# The command of a run, as a person would type it. The question of a chat is not an argument: it is typed after it.
-
-
-def chat_arguments(values: Values) -> tuple[str, ...]:
-    return ("chat", *arguments(scenario_options(values)), *arguments(model_options(values)))
-
-
 def fork_options(values: Values, trace: Path) -> ForkOptions:
     """`trace`: of the run that goes on. The form knows the example, whether it is needed or not."""
     texts, asked, is_live = typed_in(values), scenario_options(values), values.get("live") == "yes"
+    if values.get("asks") == "other":
+        texts[QUESTION] = values[TYPED + QUESTION]
     return ForkOptions(
         trace=trace,
         at=int(values.get("at") or 0),
         question=int(values["turn"]) if values.get("turn") else None,
         instruction=texts.pop(INSTRUCTION, None),
         parameters=assignments(texts),
-        script=asked.script,
+        script=path_in(values, "script"),
         live_tools=is_live,
         example=asked.example if is_live else None,
         tools=asked.tools if is_live else (),
         plugin=asked.plugin,
     )
-
-
-def fork_arguments(values: Values, trace: Path) -> tuple[str, ...]:
-    return ("fork", *arguments(fork_options(values, trace)), *arguments(model_options(values)))
 
 
 def typed(given: tuple[str, ...]) -> str:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Literal
 
 from markupsafe import Markup
@@ -13,13 +14,12 @@ from starlette.routing import Route
 from devhost.comparison.comparison import Comparison, Row, Side, raised, rows
 from devhost.console.again import live_plugins
 from devhost.console.folder import OUTPUT, RunFolder, last_printed
-from devhost.console.setup import SETUP, Setup, fork_arguments, fork_options, typed
+from devhost.console.setup import SETUP, Setup, fork_options, typed
 from devhost.console.web import Console, Parts, changed_at, console_of, live
 from devhost.errors import HostError, ParameterError, TraceError
 from devhost.fork import Origin, Past, find_origin
-from devhost.models.scripted.script import RecordedCall
 from devhost.recording.turns import settings, tool_calls
-from devhost.tools.recorded import NOT_RECORDED, RecordedAnswers
+from devhost.tools.recorded import NOT_RECORDED
 from devhost.trace.lines import is_written, read_trace
 
 
@@ -28,6 +28,8 @@ class Pair:
     """Two runs of the folder beside each other, as far as they have come."""
 
     comparison: Comparison
+    names: tuple[str, str]
+    """Of the columns."""
     settings: list[Row]
     """Question, strategy and parameters, where they differ."""
     ran: tuple[str, ...]
@@ -46,10 +48,6 @@ class Pair:
         """The whole answers."""
         return rows(self.comparison.left.answer, self.comparison.right.answer, whole=True)
 
-    @property
-    def names(self) -> tuple[str, str]:
-        return self.comparison.left.name, self.comparison.right.name
-
 
 def read_pair(folder: RunFolder, left: str, right: str) -> Pair | None:
     """None while the second run has not asked its strategy; TraceError for what is not a run at all."""
@@ -62,13 +60,30 @@ def read_pair(folder: RunFolder, left: str, right: str) -> Pair | None:
         if folder.beside(right, SETUP).is_file():
             return None
         raise
+    names = _names(before, after, is_fork=fork is not None)
     return Pair(
-        Comparison.of(_side(left, before), _side(right, after)),
+        Comparison.of(_side(names[0], before), _side(names[1], after)),
+        names,
         rows(list(_set(before)), list(_set(after))),
         () if setup is None or fork is None else _calls_that_ran(before, after, setup),
         None if fork is None else int(fork["at"]),
         _turns(before, after, fork),
     )
+
+
+def _names(before: Origin, after: Origin, *, is_fork: bool) -> tuple[str, str]:
+    """What tells the two runs apart, in a few words."""
+    if is_fork:
+        return "before", "run again"
+
+    def facts(origin: Origin) -> Iterator[str]:
+        header = origin.trace.header
+        yield from (origin.run.question, origin.strategy, header.model.name)
+        yield f"{header.started:%Y-%m-%d %H:%M:%S}"
+
+    pairs = zip(facts(before), facts(after), strict=True)
+    left, right = next((pair for pair in pairs if pair[0] != pair[1]), ("the first", "the second"))
+    return shorten(left, 60, placeholder=" …"), shorten(right, 60, placeholder=" …")
 
 
 def _origin(folder: RunFolder, name: str, turn: int | None) -> Origin:
@@ -103,7 +118,7 @@ def _set(origin: Origin) -> Iterator[str]:
 
 
 def _calls_that_ran(before: Origin, after: Origin, fork: Setup) -> tuple[str, ...]:
-    """Those of live tools that were not among the calls of the rounds that stayed."""
+    """Those of live tools after the rounds that stayed, whose calls come first again."""
     if fork.values.get("live") != "yes":
         return ()
     try:
@@ -112,20 +127,11 @@ def _calls_that_ran(before: Origin, after: Origin, fork: Setup) -> tuple[str, ..
     except HostError:  # the folder of the plugin is gone since then
         return ()
     running = {plugin.provider_id(provider) for plugin in plugins for provider in plugin.tool_providers}
-    made = RecordedAnswers(
-        [
-            RecordedCall(tool=call.name, provider=call.provider, arguments=call.arguments)
-            for call in tool_calls(before.run.calls)
-            if call.began < past.until
-        ],
-        once=True,
-    )
+    stayed = sum(call.began < past.until for call in tool_calls(before.run.calls))
     return tuple(
         f"{call.name} {json.dumps(call.arguments, ensure_ascii=False, sort_keys=True)}"
-        for call in tool_calls(after.run.calls)
-        if call.provider in running
-        and made.take(call.provider, call.name, call.arguments) is None
-        and raised(call) != NOT_RECORDED
+        for call in tool_calls(after.run.calls)[stayed:]
+        if call.provider in running and raised(call) != NOT_RECORDED
     )
 
 
@@ -150,13 +156,13 @@ def chosen(request: Request) -> Response:
 def side_by_side(request: Request) -> Response:
     console, left, right = _asked(request)
     setup = console.folder.setup(right)
-    is_fork = setup is not None and setup.kind == "fork"
     parts = _parts(console, left, right)
     return console.page(
         "side_by_side.html.j2",
         left=left,
         right=right,
-        command=typed(fork_arguments(setup.values, console.folder.trace(setup.of))) if setup and is_fork else "",
+        titles=(console.title(left), console.title(right)),
+        command=typed(setup.arguments(console.folder.trace)) if setup and setup.kind == "fork" else "",
         part=Markup(parts.html["part"]),  # noqa: S704 - rendered
         goes_on=parts.goes_on,
     )
@@ -184,8 +190,6 @@ def _parts(console: Console, left: str, right: str) -> Parts:
     goes_on = _goes_on(console, right)
     html = console.render(
         "compared.html.j2",
-        left=left,
-        right=right,
         pair=read_pair(console.folder, left, right),
         goes_on=goes_on,
         said=last_printed(console.folder.beside(right, OUTPUT)),

@@ -22,11 +22,10 @@ from devhost.console.evaluations import (
     Evaluated,
     Standing,
     instruction_of,
-    known_suites,
     results_of,
-    shortened,
 )
 from devhost.console.folder import OUTPUT, last_printed, refusal
+from devhost.console.found import find, shortened
 from devhost.console.setup import INSTRUCTION, typed, typed_path
 from devhost.console.web import Console, Parts, Told, changed_at, console_of, live
 from devhost.errors import ConsoleError, HostError
@@ -110,8 +109,9 @@ def suites(request: Request) -> Response:
 
 
 def _suites(console: Console, typed: str = "", mistake: str = "") -> Response:
-    found = known_suites(console.folder.path, console.plugin)
-    return console.page("suites.html.j2", 400 if mistake else 200, files=found, typed=typed, mistake=mistake)
+    things = find(console.plugin, console.folder.path)
+    groups = (("Files of cases", things.of("suite")), ("Flows, each script a case", things.of("flow script")))
+    return console.page("suites.html.j2", 400 if mistake else 200, groups=groups, typed=typed, mistake=mistake)
 
 
 def one_suite(request: Request) -> Response:

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import re
-import secrets
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -19,27 +18,26 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from devhost.comparison import comparison
-from devhost.console.children import Child, Children, Once, start_run
+from devhost.console.children import Child, Children, start_run
 from devhost.console.conversation import waiting_of
 from devhost.console.evaluations import Evaluated
 from devhost.console.folder import RunFolder
-from devhost.console.listing import Index
+from devhost.console.listing import Index, read_run
 from devhost.console.readers import Kept, RunReader
 from devhost.console.setup import Setup
 from devhost.errors import ConsoleError, TraceError, UnknownRunError
 from devhost.evaluation import report
+from devhost.flow import pages
 from devhost.golang import well_formed
 from devhost.page.page import page_environment
 
 HERE = Path(__file__).parent
 TEMPLATES, STATIC = HERE / "templates", HERE / "static"
-COMPARISON, EVALUATION = Path(comparison.__file__).parent, Path(report.__file__).parent
-KEY = "key"
-"""The field of a form that starts a run: each page has another value in it."""
+COMPARISON, EVALUATION, FLOW = (Path(str(each.__file__)).parent for each in (comparison, report, pages))
 
 
 def _environment() -> Environment:
-    environment = page_environment(TEMPLATES, COMPARISON, EVALUATION)
+    environment = page_environment(TEMPLATES, COMPARISON, EVALUATION, FLOW)
     environment.globals.update(costs=report.costs, mark=report.mark, share=report.share)
     return environment
 
@@ -59,12 +57,9 @@ class Console:
     plugin: Path | None = None
     """The strategy plugin; None for the nearest one."""
     children: Children = field(default_factory=Children)
-    once: Once = field(default_factory=Once)
     environment: Environment = field(default_factory=_environment)
     readers: Kept[Path, RunReader] = field(default_factory=lambda: Kept(RunReader))
     evaluations: Kept[Path, Evaluated] = field(default_factory=lambda: Kept(Evaluated))
-    began: float = field(default_factory=time.time)
-    """In seconds since 1970."""
     ending: threading.Event = field(default_factory=threading.Event)
     """Set when the console ends; streams of events have no end of their own."""
 
@@ -77,12 +72,18 @@ class Console:
         return well_formed(self.environment.get_template(template).render(**values))
 
     def page(self, template: str, status: int = 200, **values: object) -> HTMLResponse:
-        """`key`: of the page, for its form."""
-        return HTMLResponse(self.render(template, key=secrets.token_hex(8), **values), status)
+        return HTMLResponse(self.render(template, **values), status)
 
-    def start(self, key: str, setup: Setup, *lines: str) -> str:
-        """The name of the run that begins, or that has just begun from the form with this key."""
-        return self.once.name(key, lambda: start_run(self.folder, self.start_child, setup, *lines))
+    def macro(self, template: str, name: str) -> Callable[..., str]:
+        return cast("Callable[..., str]", getattr(self.environment.get_template(template).module, name))
+
+    def title(self, name: str) -> str:
+        """What a person calls the run: its first question."""
+        return read_run(self.folder, name).title
+
+    def start(self, setup: Setup, *lines: str) -> str:
+        """The name of the run that begins. `lines`: what its process is told at once."""
+        return start_run(self.folder, self.start_child, setup, *lines)
 
     def start_child(self, name: str, arguments: Sequence[str], output: Path) -> Child:
         """If too many runs go on, the conversation ends in which nothing was asked for the longest time."""
@@ -91,8 +92,8 @@ class Console:
     def _only_waits(self, name: str) -> bool:
         """Whether a run waits for nothing but a question."""
         with contextlib.suppress(ConsoleError, TraceError):  # an evaluation has no trace
-            turns = self.readers.of(self.folder.trace(name)).read().runs
-            return waiting_of(self.folder, name, self.children.of(name), turns).state.word == "question"
+            seen = self.readers.of(self.folder.trace(name)).read()
+            return waiting_of(self.folder, name, self.children.of(name), seen).state.word == "question"
         return False
 
 
@@ -103,12 +104,18 @@ def console_of(request: Request) -> Console:
 type Posted = Callable[[Request, Mapping[str, str]], Response]
 
 
+SEVERAL = frozenset({"tools", "case", "column", "run"})
+"""The names under which a form may send several values: they are lines then."""
+
+
 def posted(answer: Posted) -> Callable[[Request], Awaitable[Response]]:
     """An endpoint for a form: `answer` gets its texts (the last one of a name), and may take its time."""
 
     async def endpoint(request: Request) -> Response:
-        form = await request.form()
-        given = {name: value for name, value in form.multi_items() if isinstance(value, str)}
+        given: dict[str, str] = {}
+        for name, value in (await request.form()).multi_items():
+            if isinstance(value, str):
+                given[name] = f"{given[name]}\n{value}" if name in given and name in SEVERAL else value
         return await run_in_threadpool(answer, request, given)
 
     return endpoint

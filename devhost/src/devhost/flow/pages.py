@@ -1,12 +1,12 @@
 """Fills the page of a flow: for each turn its nodes on a time axis, what it answered, and the runs of its agents."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
 from devhost.flow.traces import TracedTurn, traced_turns
-from devhost.flow.turn import FlowEnded, NodeEnded, SourcesRead
+from devhost.flow.turn import AnswerText, FlowEnded, NodeEnded, SourcesRead
 from devhost.flow.view import Row, Rows
 from devhost.node.outputs.run import Ending
 from devhost.page.calls import Source, retrieved
@@ -62,6 +62,8 @@ class ShownTurn:
     traced: TracedTurn
     nodes: Sequence[ShownNode]
     sources: Sequence[Source]
+    goes_on: bool = False
+    """Whether a process still writes what follows."""
 
     @property
     def facts(self) -> FlowLine:
@@ -93,7 +95,9 @@ class ShownTurn:
 
     @property
     def answer(self) -> list[Passage]:
-        return passages(str(self._outputs.get("answer") or ""), set(), "")
+        """Before the end, as far as it was said."""
+        said = (event.text for _, event in self.traced.events if isinstance(event, AnswerText))
+        return passages(str(self._outputs.get("answer") or "") if self.ended else "".join(said), set(), "")
 
     @property
     def outputs(self) -> Mapping[str, object]:
@@ -111,10 +115,6 @@ class ShownTurn:
 
 def render_flow_page(trace: Trace, folder: Path | None = None) -> str:
     """`folder`: where the page will be, if that is known."""
-    attachments, numbers = Attachments(folder), count(1)
-    turns = [
-        _shown(number, turn, trace, attachments, numbers) for number, turn in enumerate(traced_turns(trace), start=1)
-    ]
     return (
         page_environment(HERE)
         .get_template("flow.html.j2")
@@ -123,12 +123,29 @@ def render_flow_page(trace: Trace, folder: Path | None = None) -> str:
             notices=trace.notices,
             cut_off=trace.cut_off,
             printed=[line for line in trace.lines if isinstance(line, PrintedLine)],
-            turns=turns,
+            turns=shown_turns(trace, Attachments(folder)),
         )
     )
 
 
-def _shown(number: int, turn: TracedTurn, trace: Trace, attachments: Attachments, numbers: Iterator[int]) -> ShownTurn:
+def shown_turns(trace: Trace, attachments: Attachments, *, is_written: bool = False) -> list[ShownTurn]:
+    """`is_written`: whether a process still writes the trace."""
+    numbers, turns = count(1), traced_turns(trace)
+    return [
+        _shown(number, turn, trace, attachments, numbers, goes_on=is_written and turn is turns[-1])
+        for number, turn in enumerate(turns, start=1)
+    ]
+
+
+def _shown(  # noqa: PLR0913 - what a turn is made of
+    number: int,
+    turn: TracedTurn,
+    trace: Trace,
+    attachments: Attachments,
+    numbers: Iterator[int],
+    *,
+    goes_on: bool,
+) -> ShownTurn:
     rows, ends, sources = Rows(), dict[str, float](), list[JsonObject]()
     for at, event in turn.events:
         rows.add(event, at)
@@ -138,14 +155,15 @@ def _shown(number: int, turn: TracedTurn, trace: Trace, attachments: Attachments
             case SourcesRead():
                 sources += event.sources
     runs = {
-        execution: [shown_run(next(numbers), traced, trace, attachments) for traced in found]
+        execution: [shown_run(next(numbers), each, trace, attachments, is_written=goes_on) for each in found]
         for execution, found in turn.runs.items()
     }
     nodes = [
         ShownNode(row, depth, ends.get(row.execution, turn.finished), runs.get(row.execution, ()))
         for depth, row in _flat(rows.roots)
     ]
-    return ShownTurn(number, turn, nodes, retrieved(sources))
+    shown = ShownTurn(number, turn, nodes, retrieved(sources))
+    return replace(shown, goes_on=goes_on and shown.ended is None)
 
 
 def _flat(rows: Sequence[Row], depth: int = 0) -> Iterator[tuple[int, Row]]:

@@ -1,11 +1,11 @@
 // Copies texts: a button over the text that the pointer is on or that has the focus, and the key c.
 import { lettersAreKeys } from "./keys.js";
 
-const runs = document.getElementById("runs");
+const page = document.querySelector(".talk-and-run");
 const button = Object.assign(document.createElement("button"), { type: "button", className: "small copy", textContent: "Copy", hidden: true });
 let source = null;
 
-const sourceOf = (element) => element.closest?.("#runs pre, #runs .answer");
+const sourceOf = (element) => element.closest?.("#runs pre, .talk .answer");
 
 function show(element) {
   const text = sourceOf(element);
@@ -25,12 +25,12 @@ async function copy(text) {
   button.textContent = "Copied";
 }
 
-runs.addEventListener("pointerover", (event) => show(event.target));
-runs.addEventListener("focusin", (event) => show(event.target));
+page.addEventListener("pointerover", (event) => show(event.target));
+page.addEventListener("focusin", (event) => show(event.target));
 document.addEventListener("page:changed", () => (button.hidden = true)); // texts have moved
 button.addEventListener("click", () => copy(source));
 document.addEventListener("keydown", (event) => {
   if (event.key !== "c" || event.ctrlKey || event.metaKey || event.altKey || !lettersAreKeys(event)) return;
-  copy(sourceOf(document.activeElement) ?? [...runs.querySelectorAll(".answer")].at(-1));
+  copy(sourceOf(document.activeElement) ?? [...page.querySelectorAll(".talk .answer")].at(-1));
 });
 document.body.append(button);

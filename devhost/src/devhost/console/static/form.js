@@ -1,5 +1,5 @@
-// The forms of a run. One takes its own place again when another plugin, strategy or scenario is chosen, when it is
-// checked and when a field is reset. The entry of the browser's history keeps what the form holds, so that Back from
+// The forms of a run. One takes its own place again when another plugin, strategy or scenario is chosen, and when a
+// field is reset. The entry of the browser's history keeps what the form holds, so that Back from
 // the run leads to it.
 const theForm = () => document.querySelector("form.run-form");
 const held = () => new URLSearchParams(new FormData(theForm())).toString();
@@ -11,14 +11,13 @@ document.addEventListener("htmx:beforeRequest", ({ detail }) => isWhole(detail) 
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   if (!isWhole(detail) || held() === sent) return;
   detail.shouldSwap = false; // the person has typed on meanwhile
-  htmx.trigger(document.getElementById("source") ?? document.getElementById("check"), "change");
+  htmx.trigger(document.getElementById("source"), "change");
 });
 document.addEventListener("htmx:afterSettle", ({ detail }) => {
   const done = detail.requestConfig?.parameters.do ?? "";
   if (done.startsWith("reset ")) document.getElementById(`p.${done.slice("reset ".length)}`)?.focus();
   keep();
 });
-document.addEventListener("input", ({ target }) => target.form === theForm() && document.getElementById("fits")?.remove());
 document.addEventListener("change", keep);
 document.addEventListener("submit", keep);
 

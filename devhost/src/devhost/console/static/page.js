@@ -76,6 +76,26 @@ document.addEventListener("visibilitychange", () => {
   if (list) htmx.trigger(list, "now");
 });
 
+// Enter sends a question, with the button that [data-enter] names; Shift+Enter begins a line.
+document.addEventListener("keydown", (event) => {
+  const { target } = event;
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing || !target.dataset?.enter) return;
+  event.preventDefault();
+  const button = target.form.querySelector(`button[value="${target.dataset.enter}"]:not([aria-hidden])`);
+  if (button && (target.value.trim() || target.required)) button.click();
+});
+
+// How long something has been under way: [data-since] is when it began, in seconds since 1970.
+function count() {
+  for (const place of document.querySelectorAll("[data-since]")) {
+    const seconds = `${Math.max(0, Math.round(Date.now() / 1000 - place.dataset.since))} s`;
+    if (place.textContent !== seconds) place.textContent = seconds;
+  }
+}
+setInterval(count, 500);
+document.addEventListener("page:changed", count);
+count();
+
 // A form is sent once: a double click on Start would start two runs. The page is left with the answer.
 window.addEventListener("submit", (event) => {
   const form = event.target;

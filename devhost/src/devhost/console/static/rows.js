@@ -42,7 +42,10 @@ document.addEventListener("page:changed", show);
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
   const row = event.target.closest?.("summary")?.parentElement;
-  if (event.key === "ArrowRight" && row) row.open = true;
+  if (event.key === "ArrowRight" && row) {
+    row.open = true;
+    summaryOf(row).scrollIntoView({ block: "nearest" }); // an opened row shows all of its words
+  }
   else if (event.key === "ArrowLeft" && row?.open) row.open = false;
   else if (event.key === "ArrowLeft" && row) row.parentElement.closest(".span")?.querySelector("summary").focus();
   else if (event.key === "e" && lettersAreKeys(event)) goToFirstError();

@@ -2,6 +2,8 @@
 const TURNS = ["approve", "reject", "say"]; // what begins one
 const MOVES = ["wheel", "touchmove", "keydown", "pointerdown"];
 const waiting = document.getElementById("conversation");
+const said = document.getElementById("said");
+const isAtEnd = () => said.scrollTop + said.clientHeight >= said.scrollHeight - 40;
 const drafts = {}; // what is typed and not sent yet, by the state for which it is meant
 let awaited = 0; // the number of the turn that answers what was sent; 0 for none
 
@@ -10,6 +12,10 @@ const field = () => waiting.querySelector("textarea");
 let state = card().dataset.state;
 let within = false;
 
+const last = [...said.querySelectorAll(".turn-said")].at(-1);
+if (last) said.scrollTop = last.offsetTop - 16; // the last question, with what came of it
+let wasAtEnd = isAtEnd(); // what comes is then scrolled into sight
+said.addEventListener("scroll", () => (wasAtEnd = isAtEnd()));
 waiting.addEventListener("input", (event) => (drafts[state] = event.target.value));
 document.addEventListener("focusin", ({ target }) => (within = waiting.contains(target)));
 document.addEventListener("page:changed", ({ detail }) => {
@@ -19,6 +25,7 @@ document.addEventListener("page:changed", ({ detail }) => {
     // Not a button: in the place of Approve and Ask now stands another one.
     if (within) (field() ?? waiting.querySelector(".status")).focus({ preventScroll: true });
   }
+  if (detail.place === said && wasAtEnd) said.scrollTop = said.scrollHeight;
   const section = awaited ? document.getElementById(`run-${awaited}`) : null;
   if (!section) return;
   awaited = 0;

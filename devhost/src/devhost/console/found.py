@@ -1,0 +1,92 @@
+"""What there is to run in the folder in which the console was started: scripts, flows, suites and plugins."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from devhost.errors import HostError
+from devhost.golang import well_formed
+from devhost.plugin.declaration import MANIFEST, nearest_strategy_plugin
+from devhost.scenario import examples_of
+from devhost.text import open_file
+
+type Kind = Literal["script", "flow script", "flow", "suite", "tool plugin", "strategy plugin"]
+SIGNS: Mapping[Kind, re.Pattern[bytes]] = {
+    "suite": re.compile(rb"^cases:", re.MULTILINE),
+    "flow script": re.compile(rb"^flow:", re.MULTILINE),
+    "flow": re.compile(rb"^kind: *app\b", re.MULTILINE),
+    "script": re.compile(rb"^(?:turns|recorded):", re.MULTILINE),
+}
+"""Of YAML files, by a key at their beginning of a line; the first that fits."""
+PLUGINS: Mapping[Kind, re.Pattern[bytes]] = {
+    "strategy plugin": re.compile(rb"^  agent_strategies:", re.MULTILINE),
+    "tool plugin": re.compile(rb"^  tools:", re.MULTILINE),
+}
+DEEPEST = 3
+"""Folders below the one that is searched."""
+MOST_BYTES = 100_000
+NOT_SEARCHED = frozenset({"node_modules", "tests", "site-packages"})
+
+
+@dataclass(frozen=True)
+class Things:
+    """All paths, in their order; those below the current folder as a person would type them."""
+
+    files: Mapping[Kind, list[Path]] = field(default_factory=dict)
+
+    def of(self, *kinds: Kind) -> list[Path]:
+        return sorted(path for kind in kinds for path in self.files.get(kind, ()))
+
+
+def find(plugin: Path | None, runs: Path) -> Things:
+    """In the current folder and among the plugin's examples, and the suites in the folder of runs."""
+    found: dict[Kind, list[Path]] = {}
+    for file in dict.fromkeys(map(shortened, [*_below(Path.cwd(), runs), *_examples(plugin), *runs.glob("*.yaml")])):
+        kind = kind_of(file)
+        if kind is not None and well_formed(str(file)) == str(file) and (kind == "suite" or file.parent != runs):
+            found.setdefault(kind, []).append(file.parent if file.name == MANIFEST else file)
+    return Things(found)
+
+
+def _examples(plugin: Path | None) -> Iterator[Path]:
+    try:
+        folder = nearest_strategy_plugin() if plugin is None else plugin
+    except HostError:
+        return
+    yield from _below(examples_of(folder))
+
+
+def _below(folder: Path, besides: Path | None = None) -> Iterator[Path]:
+    for path, folders, names in os.walk(folder):
+        here = Path(path)
+        deep = len(here.relative_to(folder).parts) >= DEEPEST
+        kept = [] if deep else sorted(each for each in folders if not each.startswith(".") and each not in NOT_SEARCHED)
+        folders[:] = [each for each in kept if besides is None or (here / each).resolve() != besides.resolve()]
+        yield from (here / name for name in sorted(names) if name.endswith((".yaml", ".yml")))
+
+
+def kind_of(file: Path) -> Kind | None:
+    """None for what is none of these, or cannot be read."""
+    try:
+        with open_file(file) as opened:
+            begin = opened.read(MOST_BYTES)
+    except (OSError, ValueError):
+        return None
+    signs = PLUGINS if file.name == MANIFEST else SIGNS
+    return next((kind for kind, sign in signs.items() if sign.search(begin)), None)
+
+
+def shortened(file: Path) -> Path:
+    """From the current folder, if the file is in it: as a person would type it."""
+    relative = os.path.relpath(file)
+    return file if relative.startswith(os.pardir) else Path(relative)
+
+
+def own_tools(script: Path) -> tuple[Path, ...]:
+    """The tool plugin in whose folder the script is, as an example's script is in that of its tools."""
+    folders = script.absolute().parents
+    manifest = next((folder / MANIFEST for folder in folders if (folder / MANIFEST).is_file()), None)
+    return () if manifest is None or kind_of(manifest) != "tool plugin" else (shortened(manifest.parent),)
