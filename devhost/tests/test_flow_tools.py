@@ -7,7 +7,7 @@ import pytest
 
 from devhost.errors import NodeParameterError
 from devhost.flow.document import FlowFile
-from devhost.flow.tools import Panel, missing_tools
+from devhost.flow.tools import Panel, missing_tools, names_of
 from devhost.models.backend import ModelDescription
 from devhost.node.parameters import Picked
 from devhost.plugin.declaration import PluginDeclaration
@@ -169,7 +169,7 @@ def test_a_tool_that_no_given_plugin_has_is_told_with_its_node(tmp_path: Path, p
     )
     _, strategy = puppet.strategies["puppet"]
 
-    sentences = list(missing_tools(file, [strategy], [PluginDeclaration.read(TOOLBOX)]))
+    sentences = list(missing_tools(file, [strategy], names_of([PluginDeclaration.read(TOOLBOX)])))
 
     there_are = "no given plugin has that; there are: devhost-tests/toolbox/toolbox/repeat"
     assert len(sentences) == 2

@@ -5,13 +5,15 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from devhost.cli.commands import main
 from devhost.errors import InvocationError, ParameterError, SetupError
-from devhost.tools.mcp import McpServer, read_servers, with_secrets
+from devhost.tools.mcp import McpServer, read_servers
+from support.evaluating import case, evaluate, write
 from support.mcp_servers import COMMAND, SCRIPT, everything, no_calls
 from support.plugins import PUPPET
 
@@ -97,7 +99,7 @@ def test_what_is_no_server_is_refused(texts: list[str], words: str) -> None:
 
 
 def test_a_credential_of_a_server_is_kept_from_the_plugins() -> None:
-    others, (server,) = with_secrets(read_servers(["time=t"]), ["time.KEY=sk", "charts.api_key=ck", "odd"])
+    (server,), others = read_servers(["time=t"], ["time.KEY=sk", "charts.api_key=ck", "odd"])
 
     assert others == ("charts.api_key=ck", "odd")
     assert server.secrets == {"KEY": "sk"}
@@ -116,3 +118,49 @@ def test_a_strategy_calls_a_server_that_its_script_names(tmp_path: Path, capsys:
     printed = json.loads(capsys.readouterr().out)
     (message,) = printed["variables"]["tool_messages"]
     assert message["message"] == {"text": "ha\nha"}
+
+
+def test_one_tool_of_a_server_is_listed_and_called_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    where = [
+        "tool",
+        "--no-color",
+        "--mcp",
+        f"everything={COMMAND}",
+        "--credential",
+        "everything.SERVER_KEY=sk-42-secret",
+    ]
+    assert main(where) == 0
+    listed = capsys.readouterr().out
+    assert "everything/repeat  Repeats a text." in listed
+    assert "times  number" in listed
+
+    assert main([*where, "repeat", "--arg", "text=ha", "--arg", "times=2", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["tool"] == "everything/repeat"
+    assert report["notices"] == ["repeat: Dify does not hand on times (default); unit (default, enum)"]
+    assert [message["message"] for message in report["messages"]] == [{"text": "ha\nha"}]
+
+    assert main([*where, "complain", "--arg", "is_error=false"]) == 0
+    assert "sk-42-secret" not in capsys.readouterr().out
+
+    assert main([*where, "repeat"]) == 2
+    assert "tool repeat needs --arg text=VALUE" in capsys.readouterr().err
+
+
+def test_cases_expect_calls_of_a_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    step = {"call": {"provider": "everything", "tool_name": "repeat", "parameters": {"text": "ha"}}}
+
+    def cases(name: str, **keys: Any) -> Path:  # noqa: ANN401 - as in YAML
+        expected = case("repeats", step, expect={"calls": {"exactly": [name]}}, **keys)
+        return write(tmp_path, expected, example=None, mcp=f"everything={COMMAND}")
+
+    assert evaluate(cases("repeat")) == 0
+    assert "everything | repeat: Dify does not hand on times" in capsys.readouterr().out
+
+    assert evaluate(cases("repeet"), "--fresh") == 2
+    said = capsys.readouterr().err
+    assert "case 'repeats', column 'default': expect, calls: there is no tool 'repeet'; there are: repeat, sort" in said
+
+    of_its_own = {"turns": None, "script": {"turns": [{"text": "unused"}], "mcp": ["other-server"]}}
+    assert evaluate(cases("repeat", **of_its_own)) == 2
+    assert "names MCP servers, but one host runs all cases: name them in the file's mcp" in capsys.readouterr().err

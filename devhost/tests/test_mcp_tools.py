@@ -11,7 +11,7 @@ from devhost.errors import SetupError
 from devhost.files import FileServer
 from devhost.node.messages import ToolFileStore
 from devhost.protocol.wire import JsonObject
-from devhost.tools.mcp import mcp_parameters
+from devhost.tools.mcp import declared_tool
 from devhost.tools.tool import Surroundings, Tool, call_tool
 from support.mcp_servers import everything, no_calls
 
@@ -127,10 +127,11 @@ def listed(schema: object) -> mcp_types.Tool:
     ],
 )
 def test_a_parameter_has_the_type_that_dify_finds(schema: JsonObject, kind: str) -> None:
-    assert mcp_parameters("s", listed(schema))["p"].type == kind
+    (parameter,) = declared_tool("s", listed(schema)).parameters
+    assert parameter.type == kind
 
 
 @pytest.mark.parametrize(("schema", "kind"), [({"type": "text"}, "'text'"), (True, "True")])
 def test_a_type_that_dify_does_not_know_keeps_the_whole_server_out(schema: object, kind: str) -> None:
     with pytest.raises(SetupError, match=f"Dify does not take the MCP server s: parameter 'p' of t .* {kind}"):
-        mcp_parameters("s", listed(schema))
+        declared_tool("s", listed(schema))

@@ -8,18 +8,20 @@ from typing import Any
 from devhost.errors import ParameterError, RunFailure
 from devhost.files import FileServer, LocalFile
 from devhost.host.backwards import BackwardsCalls
+from devhost.limits import HostLimits
 from devhost.node.messages import RESERVED_VARIABLES, ToolFileStore
 from devhost.node.outputs.outputs import Finding
 from devhost.node.outputs.run import RunError
 from devhost.plugin.casting import cast_parameter
 from devhost.plugin.credentials import filled_credentials
 from devhost.plugin.declaration import FILES, Parameter, PluginDeclaration, Tool, ToolProvider
-from devhost.process.plugin_process import PluginProcess
 from devhost.protocol.wire import FILE_LINKS, JsonObject
 from devhost.text import Secrets, validator_of
 from devhost.tools.entity import typed_values
+from devhost.tools.mcp import McpTool
 from devhost.tools.setup import OfferedTool, Texts, ToolSetup
-from devhost.tools.tool import PluginTool, Surroundings, call_tool
+from devhost.tools.tool import Surroundings, call_tool
+from devhost.tools.tool import Tool as RunningTool
 
 # Which tool is called, and with which parameters.
 #
@@ -27,40 +29,49 @@ from devhost.tools.tool import PluginTool, Surroundings, call_tool
 
 
 @dataclass(frozen=True)
-class AskedTool:
-    setup: ToolSetup
-    """The plugin with this tool alone."""
-    offered: OfferedTool
-    parameters: JsonObject = field(repr=False)
+class Found:
+    provider: ToolProvider
+    provider_id: str
+    tool: Tool
+    source: PluginDeclaration | McpTool
+    """The plugin that has it, or the tool of a server that is connected."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.provider_id}/{self.tool.identity.name}"
+
+    @property
+    def names(self) -> set[str]:
+        """By which it can be asked for."""
+        name = self.tool.identity.name
+        return {name, f"{self.provider.identity.name}/{name}", self.name}
 
 
 @dataclass(frozen=True)
-class Found:
-    plugin: PluginDeclaration
-    provider: ToolProvider
-    tool: Tool
-
-    @property
-    def provider_id(self) -> str:
-        return self.plugin.provider_id(self.provider)
+class AskedTool:
+    found: Found
+    parameters: JsonObject = field(repr=False)
+    source: ToolSetup | McpTool
+    """The plugin with this tool alone, or the tool of a server."""
 
 
-def tools_of(plugins: Iterable[PluginDeclaration]) -> Iterator[Found]:
+def tools_of(plugins: Iterable[PluginDeclaration], of_servers: Iterable[McpTool] = ()) -> Iterator[Found]:
     for plugin in plugins:
         for provider in plugin.tool_providers:
             for tool in provider.tools:
-                yield Found(plugin, provider, tool)
+                yield Found(provider, plugin.provider_id(provider), tool, plugin)
+    for each in of_servers:
+        yield Found(each.declared_by, each.provider, each.declared, each)
 
 
-def find_tool(plugins: Sequence[PluginDeclaration], name: str) -> Found:
+def find_tool(there_are: Sequence[Found], name: str) -> Found:
     """By its name, provider/name, or that with the whole id of the provider."""
-    there_are = list(tools_of(plugins))
-    named = [found for found in there_are if name in _names(found)]
+    named = [found for found in there_are if name in found.names]
     if not named:
         names = ", ".join(found.tool.identity.name for found in there_are) or "none"
         raise ParameterError(f"there is no tool {name!r}; there are: {names}")
     if len(named) > 1:
-        names = ", ".join(f"{found.provider_id}/{found.tool.identity.name}" for found in named)
+        names = ", ".join(found.name for found in named)
         raise ParameterError(f"{name!r} is the name of several tools; say which: {names}")
     return named[0]
 
@@ -75,16 +86,14 @@ def ask(
     """`texts` by parameter; `files` each with a parameter's name, or '' for the tool's only one."""
     given = typed_values(found.tool, texts)
     given |= _given_files(found.tool, files, server)
+    parameters = _parameters(found.tool, given)
+    if isinstance(found.source, McpTool):
+        return AskedTool(found, parameters, found.source)
     provider = found.provider.identity.name
     filled = filled_credentials(provider, found.provider.credentials, credentials.get(found.provider_id, {}))
     offered = OfferedTool(found.provider, found.tool, entity={}, fixed=given)  # no agent sees an entity
-    alone = found.plugin.model_copy(update={"tool_providers": (found.provider,)})
-    return AskedTool(ToolSetup(alone, (offered,), {provider: filled}), offered, _parameters(found.tool, given))
-
-
-def _names(found: Found) -> set[str]:
-    name = found.tool.identity.name
-    return {name, f"{found.provider.identity.name}/{name}", f"{found.provider_id}/{name}"}
+    alone = found.source.model_copy(update={"tool_providers": (found.provider,)})
+    return AskedTool(found, parameters, ToolSetup(alone, (offered,), {provider: filled}))
 
 
 def _given_files(tool: Tool, files: Sequence[tuple[str, LocalFile]], server: FileServer) -> dict[str, object]:
@@ -179,20 +188,24 @@ class ToolOutcome:
         return asdict(self)
 
 
-def call_directly(
-    plugin: PluginProcess, asked: AskedTool, calls: BackwardsCalls, files: ToolFileStore, on_message: OnMessage
+def call_directly(  # noqa: PLR0913, PLR0917 - what a call is made of
+    tool: RunningTool,
+    asked: AskedTool,
+    calls: BackwardsCalls,
+    files: ToolFileStore,
+    limits: HostLimits,
+    on_message: OnMessage,
 ) -> ToolOutcome:
-    secrets = Secrets(asked.setup.secrets)
+    secrets = Secrets(asked.source.secrets)
     outcome = ToolOutcome()
     fold = _Fold(outcome, files)
-    tool = PluginTool(plugin, asked.offered, asked.setup, plugin.limits)
     began = time.monotonic()
     try:
-        for sent in call_tool(tool, asked.parameters, Surroundings(calls.answer, files, plugin.limits, fold.found)):
+        for sent in call_tool(tool, asked.parameters, Surroundings(calls.answer, files, limits, fold.found)):
             message = secrets.masked(sent)
             fold.add(message)
             on_message(message, time.monotonic() - began)
-        outcome.findings += schema_findings(asked.offered.declared.output_schema, outcome.variables)
+        outcome.findings += schema_findings(asked.found.tool.output_schema, outcome.variables)
     except RunFailure as failure:
         error = secrets.masked(RunError.of(failure))
         outcome.error = replace(error, node=None)  # that is the Agent node's

@@ -15,7 +15,7 @@ from devhost.conversation import refuse_alone
 from devhost.errors import ParameterError
 from devhost.files import SENT, run_folder
 from devhost.flow.cases import FlowCase, refuse_misfit
-from devhost.flow.checks import check_flow
+from devhost.flow.checks import check_flow, check_tools
 from devhost.flow.document import FlowFile, FlowNode, filled_inputs, typed_inputs, with_read_files
 from devhost.flow.forms import read_answers
 from devhost.flow.outside import Allowed
@@ -29,6 +29,7 @@ from devhost.hosting import (
     HostOptions,
     ModelOptions,
     credential_option,
+    mcp_option,
     plugin_option,
     secrets_of,
     tools_option,
@@ -40,6 +41,8 @@ from devhost.options import FILE, argument, option
 from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
 from devhost.process.session import Watcher
 from devhost.scenario import Example, examples_of, read_tool_setups
+from devhost.tools import mcp
+from devhost.tools.mcp import McpServer
 from devhost.tools.setup import ToolSetup
 from devhost.trace.lines import UNKNOWN_FACTS, TraceWriter
 
@@ -58,6 +61,7 @@ class FlowSetup:
     tools: tuple[ToolSetup, ...]
     notices: tuple[str, ...] = ()
     """What a person should know before the flow starts."""
+    servers: tuple[McpServer, ...] = ()
 
     @property
     def name(self) -> str:
@@ -84,7 +88,8 @@ class FlowSetup:
     @property
     def secrets(self) -> list[str]:
         """The credentials of the tools, and the flow's secret environment variables."""
-        return [*(value for setup in self.tools for value in setup.secrets), *self.case.file.secrets]
+        of_tools = (value for setup in self.tools for value in setup.secrets)
+        return [*of_tools, *mcp.secrets_of(self.servers), *self.case.file.secrets]
 
     @contextmanager
     def host(self, options: HostOptions, watcher: Watcher, trace_file: Path | None = None) -> Iterator[ToolHost]:
@@ -101,11 +106,20 @@ class FlowSetup:
                 watcher=watcher,
                 storage=storage,
                 installs=not options.uninstalled,
+                servers=self.servers,
             ) as host,
         ):
+            if self.servers:
+                self._check_tools(host)
             if trace_file is not None and trace_file.is_file():
                 host.server.copies = files / SENT
             yield host
+
+    def _check_tools(self, host: ToolHost) -> None:
+        """As `check_flow` does where there are no servers."""
+        plugin = host.plugin.declaration if isinstance(host, Host) else None
+        recorded = () if self.case.script.recorded is None else self.case.script.recorded.tool_names
+        check_tools(self.case.file, plugin, [*((tool.provider, tool.name) for tool in host.tools), *recorded])
 
 
 # The models of a flow's nodes: those behind an API if a key or a base URL is set, else the script's.
@@ -207,6 +221,7 @@ class FlowOptions:
         help="A flow's script: what the user says, and what the scripted models of the nodes answer.",
     )
     tools: tuple[Path, ...] = tools_option("A Dify tool plugin for the flow's agents and Tool nodes; repeatable.")
+    servers: tuple[str, ...] = mcp_option(", whose tools the nodes get as from Dify")
     example: str | None = option(
         "--example", metavar="NAME", help="An example, a folder of examples/, whose tools the flow gets."
     )
@@ -232,13 +247,15 @@ class FlowOptions:
             **with_read_files(file, typed_inputs(file, self.inputs), Path(), limits),
         }
         plugin, allowed = self._plugin(file), Allowed(self.http, self.code)
+        servers, credentials = mcp.read_servers((*script.mcp, *self.servers), self.credentials)
         setups = read_tool_setups(
-            self._tools(script, plugin), self.credentials, (), environment, validated=not models.unvalidated
+            self._tools(script, plugin), credentials, (), environment, validated=not models.unvalidated
         )
         declared = None if plugin is None else PluginDeclaration.read(plugin)
         recorded = () if script.recorded is None else script.recorded.tool_names
         of_tools = [setup.declaration for setup in setups]
-        notices = check_flow(file, inputs, declared, of_tools, allowed, recorded=recorded)
+        names = [server.name for server in servers]
+        notices = check_flow(file, inputs, declared, of_tools, allowed, recorded=recorded, servers=names)
         answers = read_answers(file, self.answers)
         refuse_misfit(file, script, place)
         models = models.or_of_script(script.model)
@@ -253,7 +270,7 @@ class FlowOptions:
             refuse_without_models(file)
         filled, knowledge = filled_inputs(file, inputs), read_knowledge(file, self.knowledge)
         case = FlowCase(file, script, place, filled, limits, answers, knowledge, behind_an_api, allowed)
-        return FlowSetup(case, plugin, tuple(setup.with_every_tool() for setup in setups), notices)
+        return FlowSetup(case, plugin, tuple(setup.with_every_tool() for setup in setups), notices, servers)
 
     def read_here(self, limits: HostLimits, models: ModelOptions) -> FlowSetup:
         """In the environment of the engine; mistakes are told before anything is installed."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import click
 
+from devhost.direct import AskedTool
 from devhost.errors import HostError, ParameterError, about
 from devhost.files import SENT, run_folder
 from devhost.host.backwards import PluginStorage
@@ -61,6 +62,14 @@ def credential_option(words: str = CREDENTIAL) -> Any:  # noqa: ANN401 - a field
     return option("--credential", metavar="PROVIDER.KEY=VALUE", multiple=True, help=words, hidden=True)
 
 
+def mcp_option(use: str = ", whose tools the agent gets as from Dify") -> Any:  # noqa: ANN401 - a field
+    words = (
+        f"An MCP server{use}: a command that starts it, or its address. --credential NAME.KEY=VALUE gives the command "
+        "a variable, or the address a header. Repeatable."
+    )
+    return option("--mcp", metavar="[NAME=]COMMAND|URL", multiple=True, help=words)
+
+
 def uninstalled_option() -> Any:  # noqa: ANN401 - a field
     words = "Make no .venv in the folder of a plugin that needs packages which devhost's Python lacks."
     return option("--no-install", is_flag=True, help=words)
@@ -88,13 +97,7 @@ class ScenarioOptions:
     tools: tuple[Path, ...] = tools_option(
         "A Dify tool plugin for the agent, in addition to the example's tools; repeatable."
     )
-    servers: tuple[str, ...] = option(
-        "--mcp",
-        metavar="[NAME=]COMMAND|URL",
-        multiple=True,
-        help="An MCP server, whose tools the agent gets as from Dify: a command that starts it, or its address. "
-        "--credential NAME.KEY=VALUE gives the command a variable, or the address a header. Repeatable.",
-    )
+    servers: tuple[str, ...] = mcp_option()
     credentials: tuple[str, ...] = credential_option()
     settings: tuple[str, ...] = set_option(
         "Fix a tool's parameter, as the node's panel does: the model no longer sets it. Repeatable."
@@ -154,8 +157,8 @@ class ScenarioOptions:
         with about("tools"):
             directories = self.tools if example is None else (example.directory, *self.tools)
             panel = {} if script is None else script.panel
-            servers = mcp.read_servers((*(() if script is None else script.mcp), *self.servers))
-            of_plugins, servers = mcp.with_secrets(servers, self.credentials)
+            written = () if script is None else script.mcp
+            servers, of_plugins = mcp.read_servers((*written, *self.servers), self.credentials)
             tools = read_tool_setups(directories, of_plugins, self.settings, environment, panel, validated=validated)
         with about("files"):
             attached = AttachedFiles.of(script, self.files, limits)
@@ -459,11 +462,12 @@ def traced(  # noqa: PLR0913 - the facts of a trace's first line
 
 @contextmanager
 def tool_traced(
-    file: Path | None, tool: str, setup: ToolSetup, model: ModelDescription, transport: TransportName
+    file: Path | None, asked: AskedTool, model: ModelDescription, transport: TransportName
 ) -> Iterator[Watcher]:
     """As `traced`, of one call of a tool; the trace says why there was none."""
-    facts = {"command": "tool", "tool": tool, "transport": transport, "model": _described(model)}
-    with trace_written(file, secrets_of([setup]), {**UNKNOWN_FACTS, **facts}, setup.notices) as writer:
+    facts = {"command": "tool", "tool": asked.found.name, "transport": transport, "model": _described(model)}
+    secrets = secrets_of((), others=asked.source.secrets)
+    with trace_written(file, secrets, {**UNKNOWN_FACTS, **facts}, asked.source.notices) as writer:
         try:
             yield writer
         except HostError as error:

@@ -2,8 +2,8 @@
 
 import json
 import os
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -48,6 +48,7 @@ from devhost.hosting import (
     HostOptions,
     ModelOptions,
     credential_option,
+    mcp_option,
     plugin_option,
     secrets_of,
     set_option,
@@ -61,8 +62,10 @@ from devhost.options import DIRECTORY, FILE, argument, color_option, json_option
 from devhost.plugin.declaration import nearest_strategy_plugin
 from devhost.process.session import Watcher
 from devhost.scenario import Example, Scenario, examples_of, parse_assignments, read_tool_setups
-from devhost.terminal.screen import on_ctrl_c, open_console
+from devhost.terminal.screen import Screen, on_ctrl_c, open_console
 from devhost.text import real_path
+from devhost.tools.mcp import read_servers
+from devhost.tools.mcp import secrets_of as mcp_secrets
 from devhost.words import counted, examples
 
 
@@ -151,6 +154,7 @@ class EvalOptions:
         "--repeats", type=click.IntRange(min=1), help="How often each case is run, instead of the file's."
     )
     tools: tuple[Path, ...] = tools_option("A further Dify tool plugin.")
+    servers: tuple[str, ...] = mcp_option()
     credentials: tuple[str, ...] = credential_option("As for devhost run.")
     settings: tuple[str, ...] = set_option("As for devhost run.")
     plugin: Path | None = plugin_option("The strategy plugin; by default the nearest one.")
@@ -175,13 +179,25 @@ class EvalOptions:
         plugin = strategy_plugin(self.plugin or nearest_strategy_plugin()) if has_agents else None
         examples = self.examples or examples_of(Path() if plugin is None else plugin.directory)
         example = None if suite.example is None else Example.find(examples, suite.example)
-        panel = {} if example is None else Script.read(example.file).panel
-        of_flows = {Example.find(examples, flow.example).directory for flow in flows if flow.example is not None}
-        of_flows |= {folder for flow in flows for folder in flow.tools}
-        folders = [*([] if example is None else [example.directory]), *suite.tools, *self.tools, *sorted(of_flows)]
+        script = None if example is None else Script.read(example.file)
+        panel = {} if script is None else script.panel
+        of_example = () if script is None else script.mcp
+        of_flows = [text for flow in flows for text in flow.mcp]
+        texts = (*of_example, *of_flows, *suite.mcp, *self.servers)
+        servers, credentials = read_servers(texts, self.credentials)
+        folders_of_flows = {
+            Example.find(examples, flow.example).directory for flow in flows if flow.example is not None
+        }
+        folders_of_flows |= {folder for flow in flows for folder in flow.tools}
+        folders = [
+            *([] if example is None else [example.directory]),
+            *suite.tools,
+            *self.tools,
+            *sorted(folders_of_flows),
+        ]
         tools = read_tool_setups(
             list(dict.fromkeys(map(real_path, folders))),
-            self.credentials,
+            credentials,
             self.settings,
             os.environ,
             panel,
@@ -190,6 +206,7 @@ class EvalOptions:
         return Ground(
             plugin,
             tuple(setup.with_every_tool() if flows else setup for setup in tools),
+            servers,
             example,
             examples,
             assignments=self.assignments,
@@ -261,9 +278,10 @@ def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report:
         if suite.flows and not has_engine():
             go_on_in_flow_environment(click.get_current_context().obj)
         header = header_of(suite, ground, planned)
-        with ResultsFile.begin(file, header, secrets_of(ground.tools), fresh=report.fresh) as results:
+        secrets = secrets_of(ground.tools, others=mcp_secrets(ground.servers))
+        with ResultsFile.begin(file, header, secrets, fresh=report.fresh) as results:
             _open(console, planned, results, scripted=scripted)
-            hosted = _hosted(planned[0], ground, hosting)
+            hosted = _hosted(planned[0], ground, hosting, console)
             _run(planned, models, results, file=file, hosting=hosted, jobs=asked.jobs, console=console)
         evaluation = results.evaluation
     summary = Summary.of(evaluation)
@@ -291,18 +309,34 @@ def _run(  # noqa: PLR0913 - what an evaluation is made of
         console.print(f"{len(results.done)} of {counted(len(planned), 'run')} kept in {file}.", soft_wrap=True)
         console.print("The same command goes on with the others.")
 
-    with on_ctrl_c(show_how_far), _progress(console) as progress, hosting as host:
+    with on_ctrl_c(show_how_far), hosting as host, _progress(console) as progress:
         bar = progress.add_task("", total=len(planned), completed=len(results.done), words="")
         for _ in evaluate(host, planned, models, results, jobs):
             progress.update(bar, advance=1, words=_so_far(results))
 
 
-def _hosted(first: Planned, ground: Ground, options: HostOptions) -> AbstractContextManager[ToolHost]:
+@contextmanager
+def _hosted(first: Planned, ground: Ground, options: HostOptions, console: Console) -> Iterator[ToolHost]:
     """For all runs."""
+    watcher, plugin = _WhileStarting(Screen(console)), None if ground.plugin is None else ground.plugin.directory
     if isinstance(first.played, FlowCase):
-        plugin = None if ground.plugin is None else ground.plugin.directory
-        return FlowSetup(first.played, plugin, ground.tools).host(options, Watcher())
-    return started_host(first.played, options, Watcher(), options.storage_beside(None), None)
+        starting = FlowSetup(first.played, plugin, ground.tools, servers=ground.servers).host(options, watcher)
+    else:
+        starting = started_host(first.played, options, watcher, options.storage_beside(None), None)
+    with starting as host:
+        watcher.screen = None
+        yield host
+
+
+class _WhileStarting(Watcher):
+    """Shows what is said before the first run: that a .venv is made, or what an MCP server loses in Dify."""
+
+    def __init__(self, screen: Screen) -> None:
+        self.screen: Screen | None = screen
+
+    def printed(self, plugin: str, text: str, *, exact: bool) -> None:
+        if self.screen is not None:
+            self.screen.printed(plugin, text, exact=exact)
 
 
 def _refuse_outputs(options: ReportOptions) -> None:

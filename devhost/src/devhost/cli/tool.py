@@ -1,22 +1,32 @@
 """`devhost tool`: calls one tool of a tool plugin, or lists what there is."""
 
 import os
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
 from devhost.direct import AskedTool, Found, ToolOutcome, ask, call_directly, find_tool, tools_of
-from devhost.errors import HostError
+from devhost.errors import HostError, ParameterError
 from devhost.files import FileServer, LocalFile, run_folder
 from devhost.host.backwards import BackwardsCalls
-from devhost.hosting import BASE_URL, KEY, HostOptions, ModelOptions, credential_option, tool_traced
+from devhost.hosting import (
+    BASE_URL,
+    KEY,
+    HostOptions,
+    ModelOptions,
+    credential_option,
+    mcp_option,
+    tool_traced,
+    tools_option,
+)
 from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend, NoModel
 from devhost.node.messages import ToolFileStore
 from devhost.node.outputs.run import RunError
 from devhost.options import (
-    DIRECTORY,
     argument,
     color_option,
     json_option,
@@ -33,7 +43,9 @@ from devhost.scenario import pairs, read_credentials
 from devhost.terminal.run_view import ToolView
 from devhost.terminal.screen import Screen, ViewOptions, on_ctrl_c, open_console
 from devhost.text import Secrets, real_path
-from devhost.tools.setup import start_tool_plugin
+from devhost.tools.mcp import McpTool, connected, read_servers
+from devhost.tools.setup import Texts, ToolSetup, start_tool_plugin
+from devhost.tools.tool import PluginTool, Tool
 from devhost.words import examples
 
 
@@ -51,15 +63,14 @@ def given_file(text: str, limits: HostLimits) -> tuple[str, LocalFile]:
     return key, LocalFile.read(Path(path), limits)
 
 
-# The command `tool`: calls one tool of a tool plugin, or lists what there is.
+# The command `tool`: calls one tool of a tool plugin or a server, or lists what there is.
 
 
 @dataclass(frozen=True)
 class ToolOptions:
     tool: str | None = argument(metavar="[NAME]", required=False)
-    directories: tuple[Path, ...] = option(
-        "--tools", metavar="DIR", type=DIRECTORY, multiple=True, required=True, help="A Dify tool plugin; repeatable."
-    )
+    directories: tuple[Path, ...] = tools_option("A Dify tool plugin; repeatable.")
+    servers: tuple[str, ...] = mcp_option("")
     arguments: tuple[str, ...] = option(
         "--arg", metavar="KEY=VALUE", multiple=True, help="A value for a parameter of the tool; repeatable."
     )
@@ -80,6 +91,7 @@ class ToolOptions:
     "tool",
     epilog=examples(
         "devhost tool --tools examples/helpdesk",
+        'devhost tool --mcp "npx -y @modelcontextprotocol/server-everything"',
         'devhost tool --tools examples/helpdesk search_manual --arg terms="deleted files"',
     ),
 )
@@ -89,30 +101,40 @@ def tool(options: ToolOptions, models: ModelOptions, hosting: HostOptions) -> in
 
     Without NAME, list the tools with their parameters.
     """
+    if not options.directories and not options.servers:
+        raise ParameterError("which tools? --tools DIR for those of a plugin, --mcp COMMAND for those of a server")
     plugins = [PluginDeclaration.read(directory) for directory in dict.fromkeys(map(real_path, options.directories))]
+    servers, credentials = read_servers(options.servers, options.credentials)
     console = open_console(stderr=options.as_json, color=options.color)
-    if options.tool is None:
-        for line in tool_lines(tools_of(plugins)):
-            console.print(line, soft_wrap=True)
-        return 0
-    found = find_tool(plugins, options.tool)
-    credential_texts = read_credentials(plugins, options.credentials, os.environ)
-    model = tool_model(models)
     view = ToolView(console, ViewOptions(traceback=options.traceback), Screen(console))
+    with (
+        on_ctrl_c(view.screen.say_what_starts),
+        connected(servers, hosting.limits, _Starting(view.screen)) as of_servers,
+    ):
+        there_are = list(tools_of(plugins, of_servers))
+        if options.tool is not None:
+            found = find_tool(there_are, options.tool)
+            texts = read_credentials(plugins, credentials, os.environ)
+            return _shown_call(found, texts, options, models, hosting, view)
+    for line in tool_lines(there_are):
+        console.print(line, soft_wrap=True)
+    return 0
+
+
+def _shown_call(  # noqa: PLR0913, PLR0917 - what a call is made of
+    found: Found, credentials: Texts, options: ToolOptions, models: ModelOptions, hosting: HostOptions, view: ToolView
+) -> int:
+    model = tool_model(models)
     with run_folder("tool", options.trace) as folder, FileServer(ToolFileStore(folder)) as server:
         given = [given_file(text, hosting.limits) for text in options.files]
-        asked = ask(found, dict(pairs(options.arguments, "--arg")), given, credential_texts, server)
-        asked = replace(asked, setup=replace(asked.setup, is_validated=not models.unvalidated))
-        secrets = Secrets(asked.setup.secrets)
-        view.open(_name(found), secrets.masked(asked.parameters), model.description, asked.setup.notices)
-        sent = {
-            "tool": _name(found),
-            "sent": secrets.masked(asked.parameters),
-            "notices": list(asked.setup.notices),
-        }
+        asked = ask(found, dict(pairs(options.arguments, "--arg")), given, credentials, server)
+        if isinstance(asked.source, ToolSetup):
+            asked = replace(asked, source=replace(asked.source, is_validated=not models.unvalidated))
+        shown = Secrets(asked.source.secrets).masked(asked.parameters)
+        view.open(found.name, shown, model.description, asked.source.notices)
+        sent = {"tool": found.name, "sent": shown, "notices": list(asked.source.notices)}
         try:
-            transport = hosting.transport
-            with tool_traced(options.trace, _name(found), asked.setup, model.description, transport) as watcher:
+            with tool_traced(options.trace, asked, model.description, hosting.transport) as watcher:
                 storage = hosting.storage_beside(options.trace)
                 models.plugins.tell(Watchers(view.screen, watcher))
                 calls = BackwardsCalls(
@@ -127,6 +149,16 @@ def tool(options: ToolOptions, models: ModelOptions, hosting: HostOptions) -> in
     if options.as_json:
         print_json({**sent, **outcome.report()})
     return int(bool(outcome.error or (hosting.strict and outcome.findings)))
+
+
+class _Starting(Watcher):
+    """What servers print is shown only if one does not start: the call has its own notices."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+
+    def starting(self, plugins: Sequence[str]) -> None:
+        self._screen.starting(plugins)
 
 
 class _Collected(Watcher):
@@ -148,27 +180,26 @@ def _called(  # noqa: PLR0913 - what a call is made of
     watcher: Watcher,
 ) -> ToolOutcome:
     collected = _Collected()
-    with on_ctrl_c(view.show_how_far):
-        view.screen.starting([asked.setup.declaration.manifest.name])
-        plugin = start_tool_plugin(
-            asked.setup,
-            limits=options.limits,
-            installs=not options.uninstalled,
-            watcher=Watchers(collected, view.screen, watcher),
-            secrets=Secrets(asked.setup.secrets),
-            transport=options.transport,
-        )
-        view.screen.starting([])
-        try:
-            view.call()
-            outcome = call_directly(plugin, asked, calls, store, view.show)
-        finally:
-            plugin.stop()
+    with on_ctrl_c(view.show_how_far), ExitStack() as started:
+        tool: Tool
+        if isinstance(asked.source, McpTool):
+            tool = asked.source
+        else:
+            view.screen.starting([asked.source.declaration.manifest.name])
+            plugin = start_tool_plugin(
+                asked.source,
+                limits=options.limits,
+                installs=not options.uninstalled,
+                watcher=Watchers(collected, view.screen, watcher),
+                secrets=Secrets(asked.source.secrets),
+                transport=options.transport,
+            )
+            started.enter_context(plugin)
+            view.screen.starting([])
+            tool = PluginTool(plugin, asked.source.tools[0], asked.source, options.limits)
+        view.call()
+        outcome = call_directly(tool, asked, calls, store, options.limits, view.show)
     if calls.fault is not None:
         raise calls.fault
     outcome.printed = collected.lines
     return outcome
-
-
-def _name(found: Found) -> str:
-    return f"{found.provider_id}/{found.tool.identity.name}"

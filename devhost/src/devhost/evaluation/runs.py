@@ -12,10 +12,10 @@ from typing import Protocol
 from pydantic import BaseModel, ConfigDict, StrictBool, ValidationError
 
 from devhost.conversation import Conversation, CountingModel, play
-from devhost.errors import HostError, PluginLostError, SuiteError
+from devhost.errors import HostError, PluginLostError
 from devhost.evaluation.reset import reset
 from devhost.evaluation.results import Result, ResultsFile
-from devhost.evaluation.suite import Planned
+from devhost.evaluation.suite import Planned, refuse_unknown_calls, telling_where
 from devhost.expected import Check, Observed
 from devhost.flow.cases import FlowCase, case_turns, observed_of
 from devhost.flow.turn import ModelOfNode
@@ -45,11 +45,8 @@ class Models(Protocol):
 
 
 def run_once(host: ToolHost, planned: Planned, models: Models) -> Result:
-    try:
+    with telling_where(planned.file, planned.case, planned.column):
         reset(planned.case.reset, planned.file.parent)
-    except SuiteError as error:
-        where = f"{planned.file}: case {planned.case.name!r}, column {planned.column.name!r}"
-        raise SuiteError(f"{where}: {error}") from error
     match planned.played, host:
         case FlowCase() as case, _:
             observed, found = _play_flow(host, case, planned, models)
@@ -183,9 +180,14 @@ def evaluate(
 ) -> Iterator[Result]:
     """Runs what has no result yet, and writes each result before it is handed out.
 
+    SuiteError, before the first run, for a case that expects a call of a tool that an MCP server does not have.
     When the plugin ends, so does the evaluation. The run that it ended in has failed, and is not run again.
     """
     left = [each for each in planned if each.key not in results.done]
+    for each in left:
+        if isinstance(each.played, Scenario):
+            with telling_where(each.file, each.case, each.column):
+                refuse_unknown_calls(each.expected, each.played, [tool.name for tool in host.tools])
     if one_at_a_time(left):
         jobs = 1
     for result in side_by_side(left, partial(run_once, host, models=models), jobs):

@@ -3,7 +3,8 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import product
@@ -37,6 +38,7 @@ from devhost.plugin.declaration import PluginDeclaration, Strategy
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import AttachedFiles, Example, Scenario, parse_assignments, refuse_misfit, typed_settings
 from devhost.text import findings, json_value, load_yaml
+from devhost.tools.mcp import McpServer, read_servers
 from devhost.tools.setup import ToolSetup
 
 type _JsonObject = Annotated[dict[str, Any], BeforeValidator(json_value)]
@@ -99,6 +101,8 @@ class SuiteFile(Checked):
     example: str | None = None
     tools: tuple[Path, ...] = ()
     """Folders of tool plugins, from the folder of the cases."""
+    mcp: Texts = ()
+    """MCP servers, as `--mcp` takes them."""
     params: _JsonObject = Field(default_factory=dict)
     """For all cases, over those of their scripts."""
     columns: tuple[ColumnFile, ...] = (ColumnFile(),)
@@ -199,6 +203,7 @@ class Suite:
     description: str
     example: str | None
     tools: tuple[Path, ...]
+    mcp: tuple[str, ...]
     params: JsonObject
     threshold: float
     columns: tuple[Column, ...]
@@ -236,6 +241,7 @@ class Suite:
             description=read.description,
             example=read.example,
             tools=tuple(file.parent / folder for folder in read.tools),
+            mcp=read.mcp,
             params=read.params,
             threshold=read.threshold,
             columns=columns,
@@ -302,6 +308,7 @@ class Ground:
     plugin: PluginDeclaration | None
     """None for flows without agents."""
     tools: tuple[ToolSetup, ...]
+    servers: tuple[McpServer, ...] = ()
     example: Example | None = None
     examples: Path = Path()
     """The folder of the examples."""
@@ -333,6 +340,15 @@ class Planned:
     key: str
     """Of everything that is written about the run."""
     strict: bool = False
+
+
+@contextmanager
+def telling_where(file: Path, case: Case, column: Column) -> Iterator[None]:
+    """SuiteError with the names of case and column for any error of devhost's."""
+    try:
+        yield
+    except HostError as error:
+        raise SuiteError(f"{file}: case {case.name!r}, column {column.name!r}: {error}") from error
 
 
 def plan(suite: Suite, ground: Ground) -> tuple[Planned, ...]:
@@ -367,12 +383,10 @@ def _settings(column: Column, suite: Suite, ground: Ground) -> JsonObject:
 
 
 def _planned(suite: Suite, case: Case, column: Column, ground: Ground) -> Iterator[Planned]:
-    try:
+    with telling_where(suite.file, case, column):
         flow = suite.flows.get(case.name)
         asked = _asked(suite, case, column, ground) if flow is None else _asked_flow(suite, case, column, ground)
         played, question, expected, about = asked
-    except HostError as error:
-        raise SuiteError(f"{suite.file}: case {case.name!r}, column {column.name!r}: {error}") from error
     steps = [_reset(step, suite.file.parent) for step in case.reset]
     digest = _digest([question, case.variables, *map(_content, case.files), *about, repr(expected), *steps])
     given = (played.strategy.identity.name, played.given) if isinstance(played, Scenario) else ()
@@ -408,7 +422,8 @@ def _asked_flow(suite: Suite, case: Case, column: Column, ground: Ground) -> _As
     flow = FlowCase.read(case.written or suite.file, ground.limits, ground.allowed)
     recorded = () if flow.script.recorded is None else flow.script.recorded.tool_names
     tools = [setup.declaration for setup in ground.tools]
-    check_flow(flow.file, flow.inputs, ground.plugin, tools, ground.allowed, recorded=recorded)
+    servers = [server.name for server in ground.servers]
+    check_flow(flow.file, flow.inputs, ground.plugin, tools, ground.allowed, recorded=recorded, servers=servers)
     expected = case.expect or Expected()
     _refuse_unjudged(expected, ground)
     return flow, flow.script.query, expected, (flow.file.text, repr(flow.script))
@@ -427,6 +442,7 @@ def _scenario(suite: Suite, case: Case, column: Column, ground: Ground) -> Scena
         plugin=ground.plugin.directory,
         strategy=strategy,
         tools=ground.tools,
+        servers=ground.servers,
         given={**suite.params, **case.params, **column.params, **typed_settings(strategy, ground.assignments)},
         given_variables=case.variables,
         attached=AttachedFiles.of(script, case.files, ground.limits),
@@ -467,13 +483,13 @@ def _refuse(expected: Expected, scenario: Scenario, question: str, ground: Groun
         raise SuiteError("there is no question: give the case a query")
     scenario.check(question)
     scenario.api_fails  # noqa: B018 - raises for a tool that is not offered
-    offered = [tool.declared.identity.name for setup in scenario.tools for tool in setup.tools]
-    tools = [*offered, *scenario.recorded_names]
-    for call in expected.calls.every if expected.calls else ():
-        if call.name not in tools:
-            there_are = ", ".join(tools) or "none"
-            raise SuiteError(f"expect, calls: there is no tool {call.name!r}; there are: {there_are}")
+    if not scenario.servers:  # they say what they have when they are asked
+        offered = [tool.declared.identity.name for setup in scenario.tools for tool in setup.tools]
+        refuse_unknown_calls(expected, scenario, offered)
     script = scenario.script
+    named = {each.target for each in read_servers(() if script is None else script.mcp)[0]}
+    if script is not None and named - {server.target for server in ground.servers}:
+        raise SuiteError(f"{script.place} names MCP servers, but one host runs all cases: name them in the file's mcp")
     if script is not None and script.panel and script.panel != ground.panel:
         raise SuiteError(f"{script.place} sets a panel of its own, but one host runs all cases: use --set instead")
     if not ground.models.scripted:
@@ -493,6 +509,15 @@ def _refuse_unjudged(expected: Expected, ground: Ground) -> None:
 
 def _reset(step: Step, folder: Path) -> str:
     return f"{step} {_content(folder / step.source)}" if isinstance(step, CopiedFile) else step
+
+
+def refuse_unknown_calls(expected: Expected, scenario: Scenario, offered: Iterable[str]) -> None:
+    """SuiteError for a tool that there is not; `offered`: the names of tools, beside those of a recording."""
+    tools = [*offered, *scenario.recorded_names]
+    for call in expected.calls.every if expected.calls else ():
+        if call.name not in tools:
+            there_are = ", ".join(tools) or "none"
+            raise SuiteError(f"expect, calls: there is no tool {call.name!r}; there are: {there_are}")
 
 
 def _content(file: Path) -> str:

@@ -4,7 +4,7 @@ Nothing here needs the engine, so that a mistake is told before anything is inst
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from packaging.version import InvalidVersion, Version
 
@@ -12,7 +12,14 @@ from devhost.errors import FlowFileError
 from devhost.flow.document import FlowFile, FlowNode, wrong_inputs
 from devhost.flow.forms import wrong_forms
 from devhost.flow.outside import NOTHING, Allowed
-from devhost.flow.tools import missing_tools, named_tools, of_other_providers, unknown_parameters, wrong_strategies
+from devhost.flow.tools import (
+    missing_tools,
+    named_tools,
+    names_of,
+    of_other_providers,
+    unknown_parameters,
+    wrong_strategies,
+)
 from devhost.node.parameters import ToolName
 from devhost.plugin.declaration import PluginDeclaration, Strategy
 
@@ -414,18 +421,27 @@ def check_flow(  # noqa: PLR0913 - what a flow is played with
     allowed: Allowed = NOTHING,
     *,
     recorded: Iterable[ToolName] = (),
+    servers: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """`plugin`: that of the flow's agents, None for a flow without one; `tools`: tool plugins. Out: the notices."""
+    """`plugin`: that of the flow's agents, None for a flow without one; `tools`: tool plugins. Out: the notices.
+
+    `servers`: the names of MCP servers, which say what tools they have when they are connected: `check_tools`.
+    """
     strategies, tools = _strategies(plugin), tuple(tools)
     wrong = wrong_in_file(file, plugin)
     if not list(wrong_in_graph(file)):  # what follows would only repeat it in other words
         wrong += wrong_inputs(file, inputs)
         wrong += not_allowed(file, allowed)
-        wrong += missing_tools(file, strategies.values(), tools, recorded)
+        wrong += missing_tools(file, strategies.values(), [*names_of(tools), *recorded], servers)
         wrong += unknown_parameters(file, tools)
     refuse(file, wrong)
     others = () if plugin is None else of_other_providers(file, plugin)
     return (*_newer(file), *seen_in_the_editor(file, plugin), *others)
+
+
+def check_tools(file: FlowFile, plugin: PluginDeclaration | None, there_are: Iterable[ToolName]) -> None:
+    """FlowFileError for tools that are not among these."""
+    refuse(file, missing_tools(file, _strategies(plugin).values(), there_are))
 
 
 def wrong_in_file(file: FlowFile, plugin: PluginDeclaration | None) -> list[str]:

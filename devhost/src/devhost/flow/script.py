@@ -223,6 +223,8 @@ class FlowScript(TurnScript):
     """One whose tools the flow gets."""
     tools: tuple[BesideTheScript, ...] = ()
     """Folders of tool plugins."""
+    mcp: Texts = ()
+    """MCP servers, as `--mcp` takes them."""
     conversation_id: str = ""
     """By default a new one."""
     inputs: dict[str, Any] = Field(default_factory=dict)

@@ -1,6 +1,6 @@
 """The tools and strategies that the nodes of a flow name, and the values of an Agent node's panel."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,30 +52,29 @@ def _of_agent(node: FlowNode, picker: str) -> Iterator[NamedTool]:
 
 
 def missing_tools(
-    file: FlowFile,
-    strategies: Iterable[Strategy],
-    plugins: Iterable[PluginDeclaration],
-    recorded: Iterable[ToolName] = (),
+    file: FlowFile, strategies: Iterable[Strategy], there_are: Iterable[ToolName], servers: Collection[str] = ()
 ) -> Iterator[str]:
-    """`plugins`: those of --tools and --example."""
-    there_are = [*(name for plugin in plugins for name in _names(plugin)), *recorded]
+    """`servers`: providers of which it is not known what they have."""
+    there_are = list(there_are)
     listed = ", ".join(f"{provider}/{name}" for provider, name in there_are) or "no tools"
     missing: dict[tuple[str, str], list[NamedTool]] = {}
     for tool in named_tools(file, strategies):
-        if meant_tool(tool.provider, tool.name, there_are) is None:
+        if tool.provider not in servers and meant_tool(tool.provider, tool.name, there_are) is None:
             missing.setdefault((tool.node.id, tool.provider), []).append(tool)
     for (_, provider), tools in missing.items():
         names = ", ".join(tool.name for tool in tools)
+        server = "" if "/" in provider else f", or an MCP server of this name with --mcp {provider}=COMMAND"
         yield (
             f"{tools[0].node} uses {names} of {provider}: no given plugin has that; there are: {listed}. "
-            "Give the folder of the tool plugin with --tools DIR"
+            f"Give the folder of the tool plugin with --tools DIR{server}"
         )
 
 
-def _names(plugin: PluginDeclaration) -> Iterator[ToolName]:
-    for provider in plugin.tool_providers:
-        for tool in provider.tools:
-            yield plugin.provider_id(provider), tool.identity.name
+def names_of(plugins: Iterable[PluginDeclaration]) -> Iterator[ToolName]:
+    for plugin in plugins:
+        for provider in plugin.tool_providers:
+            for tool in provider.tools:
+                yield plugin.provider_id(provider), tool.identity.name
 
 
 # The panel of an Agent node: its parameters as settings for a run.

@@ -9,8 +9,9 @@ import re
 import shlex
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
@@ -23,11 +24,13 @@ from pydantic import ValidationError
 from devhost.errors import InvocationError, ParameterError, SetupError
 from devhost.limits import HostLimits
 from devhost.plugin.casting import cast_value
-from devhost.plugin.declaration import I18n, ToolParameter
+from devhost.plugin.declaration import I18n, Identity, ToolDescription, ToolParameter, ToolProvider
+from devhost.plugin.declaration import Tool as DeclaredTool
 from devhost.process.session import Answer, Watcher
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets
-from devhost.tools.tool import Tool, json_message, text_message
+from devhost.tools.entity import declared_entity
+from devhost.tools.tool import json_message, text_message
 
 if TYPE_CHECKING:
     import mcp
@@ -76,25 +79,15 @@ def _name(target: str, words: Sequence[str]) -> str:
     return re.sub(r"[^a-z0-9_-]+", "-", chosen.lower()).strip("-")[:24] or "mcp"
 
 
-def read_servers(texts: Iterable[str]) -> tuple[McpServer, ...]:
-    """ParameterError for two of one name."""
-    servers = tuple(McpServer.read(text) for text in dict.fromkeys(texts))
-    names = [server.name for server in servers]
-    for name in names:
-        if names.count(name) > 1:
-            raise ParameterError(f"--mcp: two servers are called {name!r}; name them: --mcp NAME=COMMAND")
-    return servers
-
-
-def secrets_of(servers: Iterable[McpServer]) -> list[str]:
-    return [value for server in servers for value in server.secrets.values()]
-
-
-def with_secrets(
-    servers: Sequence[McpServer], credentials: Iterable[str]
-) -> tuple[tuple[str, ...], tuple[McpServer, ...]]:
-    """The credentials that are not of a server, as they are given, and the servers with theirs."""
+def read_servers(
+    texts: Iterable[str], credentials: Iterable[str] = ()
+) -> tuple[tuple[McpServer, ...], tuple[str, ...]]:
+    """The servers with their credentials, and the credentials of others; ParameterError for two servers of one name."""
+    servers = [McpServer.read(text) for text in dict.fromkeys(texts)]
     secrets: dict[str, dict[str, str]] = {server.name: {} for server in servers}
+    if len(secrets) < len(servers):
+        name = Counter(server.name for server in servers).most_common(1)[0][0]
+        raise ParameterError(f"--mcp: two servers are called {name!r}; name them: --mcp NAME=COMMAND")
     others = []
     for credential in credentials:
         target, equals, value = credential.partition("=")
@@ -103,7 +96,11 @@ def with_secrets(
             secrets[name][key] = value
         else:
             others.append(credential)
-    return tuple(others), tuple(replace(server, secrets=secrets[server.name]) for server in servers)
+    return tuple(replace(server, secrets=secrets[server.name]) for server in servers), tuple(others)
+
+
+def secrets_of(servers: Iterable[McpServer]) -> list[str]:
+    return [value for server in servers for value in server.secrets.values()]
 
 
 # A tool as Dify describes it, and what is lost on the way.
@@ -112,36 +109,20 @@ KEPT = frozenset({"type", "description", "title", "$schema"})
 """Keywords of a simple parameter's schema that change nothing when they are lost, or reach the agent."""
 
 
-def mcp_entity(server: str, tool: "mcp_types.Tool", parameters: Mapping[str, ToolParameter]) -> JsonObject:
-    """As Dify sends it to a strategy: of a list or an object with its schema, of all others with the type alone."""
-    described, properties = tool.description or "", _properties(tool)
-    return {
-        "identity": {
-            "author": "Anonymous",
-            "name": tool.name,
-            "label": I18n(en_US=tool.name).model_dump(),
-            "provider": server,
-            "icon": "",
-        },
-        "parameters": [
-            {
-                **parameter.model_dump(mode="json"),
-                "input_schema": properties[name] if parameter.type in {"array", "object"} else None,
-            }
-            for name, parameter in parameters.items()
-        ],
-        "description": {"human": I18n(en_US=described).model_dump(), "llm": described},
-        "output_schema": tool.output_schema or {},
-        "has_runtime_parameters": bool(tool.input_schema),
-        "runtime_parameters": {},
-        "credential_id": server,
-        "provider_type": "mcp",
-    }
+def declared_tool(server: str, tool: "mcp_types.Tool") -> DeclaredTool:
+    """SetupError for a type of a parameter that Dify does not know."""
+    described = tool.description or ""
+    return DeclaredTool(
+        identity=_identity(tool.name),
+        description=ToolDescription(human=I18n(en_US=described), llm=described),
+        parameters=tuple(_parameter(server, tool, name, schema) for name, schema in _properties(tool).items()),
+        output_schema=tool.output_schema,
+        has_runtime_parameters=bool(tool.input_schema),
+    )
 
 
-def mcp_parameters(server: str, tool: "mcp_types.Tool") -> dict[str, ToolParameter]:
-    """By name; SetupError for a type that Dify does not know."""
-    return {name: _parameter(server, tool, name, schema) for name, schema in _properties(tool).items()}
+def _identity(name: str) -> Identity:
+    return Identity(author="Anonymous", name=name, label=I18n(en_US=name))
 
 
 def _parameter(server: str, tool: "mcp_types.Tool", name: str, schema: object) -> ToolParameter:
@@ -162,6 +143,16 @@ def _parameter(server: str, tool: "mcp_types.Tool", name: str, schema: object) -
         raise SetupError(
             f"Dify does not take the MCP server {server}: parameter {name!r} of {tool.name} is of the type {kind!r}"
         ) from error
+
+
+def mcp_entity(provider: ToolProvider, declared: DeclaredTool, properties: Mapping[str, Any]) -> JsonObject:
+    """As Dify sends it to a strategy: of a list or an object with its schema, of all others with the type alone."""
+    name = provider.identity.name
+    entity = declared_entity(name, provider, declared)
+    for parameter in entity["parameters"]:
+        if parameter["type"] in {"array", "object"}:
+            parameter["input_schema"] = properties[parameter["name"]]
+    return {**entity, "credential_id": name, "provider_type": "mcp"}
 
 
 def _properties(tool: "mcp_types.Tool") -> Mapping[str, Any]:
@@ -205,11 +196,16 @@ class McpTool:
     ) -> None:
         self.provider = server.name
         self.name = tool.name
-        self._parameters = mcp_parameters(server.name, tool)
-        self.entity = mcp_entity(server.name, tool, self._parameters)
-        self._has_schema = bool(tool.output_schema)
+        self.declared = declared_tool(server.name, tool)
+        self.declared_by = ToolProvider(identity=_identity(server.name), tools=(self.declared,))
+        self.entity = mcp_entity(self.declared_by, self.declared, _properties(tool))
+        losses = lost(tool)
+        self.notices = (f"{tool.name}: Dify does not hand on {losses}",) if losses else ()
+        """What a person should know before a run with it."""
+        self.secrets = tuple(server.secrets.values())
+        self._parameters = {parameter.name: parameter for parameter in self.declared.parameters}
         self._call = call
-        self._secrets = Secrets(server.secrets.values())
+        self._masked = Secrets(self.secrets).masked
 
     def invoke(self, parameters: JsonObject, _answer: Answer, _request_id: str, /) -> Iterator[JsonObject]:
         cast = {
@@ -221,8 +217,8 @@ class McpTool:
             result = self._call(self.name, sent)
         except Exception as error:  # noqa: BLE001 - whatever the server or the connection does, Dify says it in one sentence
             said = f"Failed to invoke tool: {_leaf(error)}"
-            raise InvocationError("ToolInvokeError", self._secrets.masked(said)) from None
-        yield from map(self._secrets.masked, messages(result, has_schema=self._has_schema))
+            raise InvocationError("ToolInvokeError", self._masked(said)) from None
+        yield from map(self._masked, messages(result, has_schema=bool(self.declared.output_schema)))
 
 
 def _is_blank(value: object) -> bool:
@@ -276,7 +272,7 @@ def _blob(data: str, mime_type: str) -> JsonObject:
 
 
 @contextmanager
-def connected(servers: Sequence[McpServer], limits: HostLimits, watcher: Watcher) -> Iterator[list[Tool]]:
+def connected(servers: Sequence[McpServer], limits: HostLimits, watcher: Watcher) -> Iterator[list[McpTool]]:
     """The tools of all servers; SetupError for one that does not start or answer."""
     if not servers:
         yield []
@@ -285,12 +281,13 @@ def connected(servers: Sequence[McpServer], limits: HostLimits, watcher: Watcher
         raise ParameterError("--mcp needs the package mcp: pip install 'dify-devhost[mcp]'")
     from anyio.from_thread import start_blocking_portal  # noqa: PLC0415 - needed with --mcp alone
 
-    tools: list[Tool] = []
-    with ExitStack() as opened:
+    tools: list[McpTool] = []
+    with closing(ExitStack()) as opened:  # which tells the servers of no exception: they would put it into a group
         portal = opened.enter_context(start_blocking_portal())
         for server in servers:
             watcher.starting([server.name])
-            printed = opened.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace"))
+            kept = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - the stack closes it
+            printed = opened.enter_context(kept)
             try:
                 client, listed = opened.enter_context(
                     portal.wrap_async_context_manager(_opened(server, printed, limits.launch_seconds))
@@ -298,9 +295,10 @@ def connected(servers: Sequence[McpServer], limits: HostLimits, watcher: Watcher
             except Exception as error:  # noqa: BLE001 - as above
                 raise SetupError(Secrets(server.secrets.values()).masked(_why(server, error, printed))) from None
             call = partial(portal.call, partial(client.call_tool, read_timeout_seconds=limits.call_seconds))
-            tools += [McpTool(server, tool, call) for tool in listed]
-            for sentence in _told(server, listed):
+            offered = [McpTool(server, tool, call) for tool in listed]
+            for sentence in _told(server, offered):
                 watcher.printed(server.name, sentence, exact=False)
+            tools += offered
         watcher.starting([])
         yield tools
 
@@ -354,12 +352,11 @@ def _leaf(error: BaseException) -> BaseException:
     return error
 
 
-def _told(server: McpServer, tools: "Sequence[mcp_types.Tool]") -> Iterator[str]:
+def _told(server: McpServer, tools: Sequence[McpTool]) -> Iterator[str]:
     """What a person should know before a run with these tools."""
     if not server.is_address:
         yield "started as a command; Dify needs an address"
     if not tools:
         yield "has no tools"
     for tool in tools:
-        if losses := lost(tool):
-            yield f"{tool.name}: Dify does not hand on {losses}"
+        yield from tool.notices
