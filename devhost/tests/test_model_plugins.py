@@ -247,11 +247,14 @@ def test_one_call_shows_text_calls_usage_and_what_the_plugin_prints(
 
 
 def test_failures_of_the_command(configured: FakeOpenAI, capsys: pytest.CaptureFixture[str]) -> None:
-    configured.will(PONG, rate_limited())
+    configured.will(PONG, rate_limited(), PONG)
     report, read = asked(capsys, "Hi", "--model", "gpt-4.1", code=1)
     assert report["error"]["kind"] == "InvokeError"
     assert "Dify's node" not in read
     assert "InvokeError: [models] Error: API request failed with status code 429" in read
+    given = ("--model-credential", f"api_key={KEY}", "--model-credential", f"endpoint_url={configured.base_url}")
+    asked(capsys, "Hi", "--model", "gpt-4.1", *given, "--blocking", code=1)  # the server has streams alone
+    assert configured.requests[-1][1]["stream"] is False
 
 
 @pytest.mark.parametrize(
