@@ -13,8 +13,6 @@ from devhost.errors import HostError, ParameterError
 from devhost.files import FileServer, LocalFile, run_folder
 from devhost.host.backwards import BackwardsCalls
 from devhost.hosting import (
-    BASE_URL,
-    KEY,
     HostOptions,
     ModelOptions,
     credential_option,
@@ -50,9 +48,10 @@ from devhost.words import examples
 
 
 def tool_model(options: ModelOptions) -> ModelBackend:
-    configured = any(os.environ.get(name, "").strip() for name in (KEY, BASE_URL))
-    asks_for_one = replace(options, unvalidated=False) != ModelOptions(scripted=options.scripted)
-    return options.choose(None, "") if asks_for_one or (configured and not options.scripted) else NoModel()
+    if not options.asks_the_script():
+        return options.open(os.environ)
+    options.refuse_for_a_script()
+    return NoModel()
 
 
 def given_file(text: str, limits: HostLimits) -> tuple[str, LocalFile]:
