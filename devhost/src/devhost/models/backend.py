@@ -316,7 +316,8 @@ class NoModel:
     def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
         """Raises when the first chunk is asked for."""
         raise ApiCallError.invalid(
-            f"model {request.model} is not configured: set OPENAI_API_KEY, or OPENAI_BASE_URL with --model"
+            f"model {request.model} is not configured: set OPENAI_API_KEY, or give --model with OPENAI_BASE_URL or "
+            "--model-plugin"
         )
         yield {}
 
