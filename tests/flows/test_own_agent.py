@@ -2,7 +2,9 @@
 
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,8 @@ from tests.support.pages import ROOT
 
 PAGE = (ROOT / "devhost" / "docs" / "your-own-agent.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-FILE = re.compile(r"# ([\w./-]+)\n")
+FILE = re.compile(r"# (in )?([\w./-]+)\n")
+"""The first line of a block that is a file, or lines of it that take the place of those that begin alike."""
 PREPARES = ("python3 ", ". ", "pip ", "export ")
 """Commands that make the environment in which this test runs."""
 NEEDS_AN_INDEX = "devhost package "
@@ -23,7 +26,7 @@ def typed(line: str) -> int:
     program, *words = shlex.split(line)
     if program == "rm":
         for path in (path for word in words for path in Path().glob(word)):
-            path.unlink()
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
         return 0
     assert program == "devhost", f"not a command that this test knows: {line}"
     return main([*words, "--no-install"] if line.startswith(NEEDS_AN_INDEX) else words)
@@ -33,12 +36,22 @@ def lines(block: str) -> Iterator[str]:
     return (line for line in block.splitlines() if line and not line.startswith(PREPARES))
 
 
+def replaced(file: Path, block: str) -> str:
+    """The file's text, with each line of the block in place of the line with which it begins for longest."""
+    text = file.read_text(encoding="utf-8").splitlines()
+    for line in block.splitlines():
+        alike = [len([*takewhile(lambda pair: pair[0] == pair[1], zip(line, old, strict=False))]) for old in text]
+        text[alike.index(max(alike))] = line
+    return "\n".join((*text, ""))
+
+
 def test_the_blocks_of_the_page_do_what_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DEVHOST_PLUGIN", str(ROOT))
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
     seen = dict.fromkeys(("sh", "text", "file"), 0)
     said = ""
     for language, block in BLOCK.findall(PAGE):
@@ -51,6 +64,7 @@ def test_the_blocks_of_the_page_do_what_it_says(
         else:
             named = FILE.match(block)
             assert named, f"a block without a file's name: {block}"
-            Path(named[1]).write_text(block[named.end() :], encoding="utf-8")
+            file, text = Path(named[2]), block[named.end() :]
+            file.write_text(replaced(file, text) if named[1] else text, encoding="utf-8")
         seen[language if language in seen else "file"] += 1
     assert min(seen.values()) > 2
