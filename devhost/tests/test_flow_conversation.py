@@ -10,12 +10,12 @@ import pytest
 
 from devhost.files import LocalFile
 from devhost.flow.chat import FlowConversation
-from devhost.flow.document import FlowFile, FlowNode
+from devhost.flow.document import FlowFile
 from devhost.flow.script import FlowScript, ScriptedModels
-from devhost.flow.turn import AnswerText, FlowEnded, FlowEvent, FlowTurn, Surroundings
+from devhost.flow.turn import FlowTurn, Surroundings
 from devhost.host.host import start_tools
 from devhost.limits import HostLimits
-from devhost.trace.flow import FlowStatus
+from devhost.trace.flow import AnswerText, FlowEnded, FlowEvent, FlowNode, FlowStatus
 from support.flow_documents import START, chatflow
 
 SCRIPT = FlowScript()

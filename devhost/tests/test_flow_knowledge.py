@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from devhost.errors import ParameterError
-from devhost.flow.document import FlowNode
 from devhost.flow.script import read_segments, retrieved
+from devhost.trace.flow import FlowNode
 
 NODE = FlowNode("1718", "knowledge-retrieval", "House rules", {})
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from devhost.cli.commands import main
-from devhost.flow.document import Form
 from devhost.flow.pages import render_flow_page
-from devhost.flow.turn import FlowEnded, FlowEvent, FlowPaused, NodeRetried, NodeStarted, SourcesRead
+from devhost.trace.flow import FlowEnded, FlowEvent, FlowPaused, NodeRetried, NodeStarted, SourcesRead
 from devhost.trace.lines import read_trace
 from support.tracing import tracing
 from test_flow_view import AGENT, END, LONG, LOOP, START, STEP, ran, told
@@ -83,9 +82,8 @@ def test_turns_stand_below_each_other_and_one_that_was_killed_says_so(tmp_path: 
 
 def test_sources_a_question_to_a_person_and_long_variables_are_shown(tmp_path: Path) -> None:
     segment = {"position": 1, "title": "Manual", "dataset_name": "Guides"}
-    form = Form(STEP, "", (), (), can_time_out=False)
     end = FlowEnded("succeeded", {"answer": "Two."}, "", {"state": LONG * 10})
-    events = [*ran("1", START), SourcesRead("1", START, (segment,)), NodeStarted("2", STEP), FlowPaused((form,)), end]
+    events = [*ran("1", START), SourcesRead("1", START, (segment,)), NodeStarted("2", STEP), FlowPaused((STEP,)), end]
     page = page_of(tmp_path, events)
 
     assert "<b>Manual</b>" in page

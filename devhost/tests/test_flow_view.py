@@ -12,18 +12,7 @@ import pytest
 from rich.console import Console
 
 from devhost.errors import TraceError
-from devhost.flow.document import FlowNode, Form
 from devhost.flow.traces import FlowTrace, replay_flow
-from devhost.flow.turn import (
-    AgentLog,
-    AnswerText,
-    FlowEnded,
-    FlowEvent,
-    FlowPaused,
-    NodeEnded,
-    NodeRetried,
-    NodeStarted,
-)
 from devhost.flow.view import FlowView, findings_of, flow_report, watched
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.outputs import Finding, LogEntry, NodeOutputs, no_usage
@@ -31,7 +20,20 @@ from devhost.node.outputs.run import Run, RunError
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.screen import ViewOptions
 from devhost.text import Secrets
-from devhost.trace.flow import UNTIMED, FlowLine, FlowStatus
+from devhost.trace.flow import (
+    UNTIMED,
+    AgentLog,
+    AnswerText,
+    FlowEnded,
+    FlowEvent,
+    FlowLine,
+    FlowNode,
+    FlowPaused,
+    FlowStatus,
+    NodeEnded,
+    NodeRetried,
+    NodeStarted,
+)
 from devhost.trace.lines import read_trace
 from support.tracing import tracing
 
@@ -179,8 +181,7 @@ def test_long_values_are_shortened_and_verbose_shows_them_whole() -> None:
 
 
 def test_a_node_that_waits_for_a_person_says_so_and_the_flow_can_stay_paused() -> None:
-    form = Form(STEP, "", (), (), can_time_out=False)
-    both = told([NodeStarted("1", STEP), FlowPaused((form,)), FlowEnded("paused", {}, "no answer")])
+    both = told([NodeStarted("1", STEP), FlowPaused((STEP,)), FlowEnded("paused", {}, "no answer")])
 
     assert "… Step  code  a person was asked  never finished" in both.shown
     assert both.reports[0]["status"] == "paused"
@@ -248,7 +249,7 @@ def test_a_trace_shows_each_turn_again(tmp_path: Path) -> None:
     start, end = ran("1", branch, status="exception", error="no")
     loop = ran("3", LOOP)
     first = [start, NodeRetried("1", branch, "busy", 1), end, AnswerText(AGENT, "Hello"), END]
-    second = [loop[0], *ran("4", STEP, 1), loop[1], FlowPaused((Form(STEP, "", (), (), can_time_out=False),)), END]
+    second = [loop[0], *ran("4", STEP, 1), loop[1], FlowPaused((STEP,)), END]
     shown = told(first, second, trace=tmp_path / "trace.jsonl").shown
 
     assert without_seconds(replayed(tmp_path / "trace.jsonl")) == without_seconds(shown)

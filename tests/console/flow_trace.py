@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from devhost.flow.turn import FlowEnded, NodeRetried
+from devhost.trace.flow import FlowEnded, NodeRetried
 from test_flow_view import AGENT, END, LONG, START, ran, told
 
 

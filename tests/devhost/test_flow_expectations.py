@@ -9,9 +9,9 @@ from pydantic import ValidationError
 from devhost.flow.cases import Outcome, checks
 from devhost.flow.document import FlowFile
 from devhost.flow.script import FlowExpected
-from devhost.flow.turn import FlowEnded, NodeEnded
 from devhost.node.outputs.outputs import NodeOutputs
 from devhost.node.outputs.run import CallsMade, Run
+from devhost.trace.flow import FlowEnded, NodeEnded
 from tests.devhost import ROOT
 
 FILE = FlowFile.read(ROOT / "examples" / "workflows" / "approval.yml")

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from devhost.errors import ParameterError, SetupError
-from devhost.flow.document import FlowFile, FlowNode
+from devhost.flow.document import FlowFile
 from devhost.flow.script import read_knowledge
 from devhost.flowing import FlowOptions, ModelsBehindAnApi, models_behind_an_api
 from devhost.hosting import ModelOptions
 from devhost.limits import HostLimits
 from devhost.models.catalog import DEFAULT_MODEL
+from devhost.trace.flow import FlowNode
 from fake_openai import KEY as FAKE_KEY
 from fake_openai import FakeOpenAI
 from support.plugins import GATEWAY

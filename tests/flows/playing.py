@@ -8,9 +8,10 @@ from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
 from devhost.flow.outside import Allowed
 from devhost.flow.script import FlowScript, ScriptedModels
-from devhost.flow.turn import FlowEnded, FlowEvent, FlowTurn, NodeEnded, Surroundings
+from devhost.flow.turn import FlowTurn, Surroundings
 from devhost.host.host import ToolHost
 from devhost.protocol.wire import JsonObject
+from devhost.trace.flow import FlowEnded, FlowEvent, NodeEnded
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = ROOT / "examples" / "workflows"

@@ -7,8 +7,9 @@ import pytest
 from devhost.errors import ParameterError
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
-from devhost.flow.turn import AgentLog, AnswerText, FlowEvent, FlowTurn, NodeEnded
+from devhost.flow.turn import FlowTurn
 from devhost.host.host import Host
+from devhost.trace.flow import AgentLog, AnswerText, FlowEvent, NodeEnded
 from tests.flows.playing import WORKFLOWS, Played, surroundings
 
 APPROVAL = WORKFLOWS / "approval.yml"

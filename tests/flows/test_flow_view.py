@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 
 from devhost.flow.pages import render_flow_page
-from devhost.flow.turn import FlowTurn, NodeStarted
+from devhost.flow.turn import FlowTurn
 from devhost.host.host import Host
 from devhost.protocol.wire import JsonObject
+from devhost.trace.flow import NodeStarted
 from devhost.trace.lines import read_trace
 from support.flow_documents import START, answer, chatflow, iteration, llm
 from support.terminal_session import CTRL_C, on_a_terminal

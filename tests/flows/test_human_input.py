@@ -10,9 +10,10 @@ from devhost.files import LocalFile
 from devhost.flow.document import TIMEOUT, AnswerForm, Button, FlowFile, Form, FormAnswer, FormField
 from devhost.flow.engine.play import Stretch, play
 from devhost.flow.engine.turn import Forms, Playing
-from devhost.flow.turn import AnswerText, FlowEnded, FlowEvent, FlowPaused, FlowTurn, NodeEnded, NodeStarted
+from devhost.flow.turn import FlowTurn
 from devhost.host.host import start_tools
 from devhost.limits import HostLimits
+from devhost.trace.flow import AnswerText, FlowEnded, FlowEvent, FlowPaused, NodeEnded, NodeStarted
 from support.flow_documents import START, Edge, answer, chatflow, iteration, node
 from tests.flows.playing import Played, surroundings
 
@@ -76,7 +77,7 @@ def test_a_form_is_asked_with_the_values_of_its_variables(tmp_path: Path) -> Non
     )
     assert form.buttons == (Button("ok", "Approve"), Button("no", "Reject"))
     assert form.can_time_out
-    assert [event.forms for event in events if isinstance(event, FlowPaused)] == [(form,)]
+    assert [event.nodes for event in events if isinstance(event, FlowPaused)] == [(form.node,)]
 
 
 def test_the_flow_goes_on_behind_the_button_with_what_came_before_the_pause(tmp_path: Path) -> None:

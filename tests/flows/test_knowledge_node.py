@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from devhost.errors import ParameterError
-from devhost.flow.turn import FlowTurn, SourcesRead
+from devhost.flow.turn import FlowTurn
+from devhost.trace.flow import SourcesRead
 from support.flow_documents import START, answer, chain, chatflow, knowledge, llm
 from tests.flows.playing import Played
 

@@ -12,13 +12,14 @@ from devhost.errors import ParameterError
 from devhost.files import LocalFile
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
-from devhost.flow.turn import AnswerText, FlowTurn, NodeRetried, Surroundings
+from devhost.flow.turn import FlowTurn, Surroundings
 from devhost.host.host import start_tools
 from devhost.limits import HostLimits
 from devhost.models.backend import MediaPart, ModelDescription, ModelRequest, TextPart, chunk
 from devhost.models.scripted.model import ScriptedModel
 from devhost.node.parameters import Memory, PastTurn
 from devhost.protocol.wire import JsonObject
+from devhost.trace.flow import AnswerText, NodeRetried
 from support.flow_documents import MODEL, START, answer, chain, chatflow, end, iteration, llm, start, workflow
 from tests.flows.playing import Played
 

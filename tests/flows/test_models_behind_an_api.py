@@ -7,10 +7,11 @@ import pytest
 
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
-from devhost.flow.turn import AnswerText, FlowTurn, Surroundings
+from devhost.flow.turn import FlowTurn, Surroundings
 from devhost.flowing import ModelsBehindAnApi
 from devhost.hosting import ModelOptions
 from devhost.models.openai_api.provider import Api
+from devhost.trace.flow import AnswerText
 from fake_openai import KEY, Call, FakeOpenAI, Turn, rate_limited
 from support.flow_documents import MODEL, START, answer, chain, chatflow, extractor, llm
 from tests.flows.playing import Played

@@ -11,15 +11,16 @@ from typing import Any
 import pytest
 
 from devhost.conversation import was_stopped
-from devhost.flow.document import FlowFile, FlowNode
+from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
-from devhost.flow.turn import AgentLog, FlowEnded, FlowTurn, NodeEnded, NodeStarted
+from devhost.flow.turn import FlowTurn
 from devhost.host.host import Host
 from devhost.models.backend import ModelBackend
 from devhost.node.outputs.run import Run
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
 from devhost.text import load_yaml
+from devhost.trace.flow import AgentLog, FlowEnded, FlowNode, NodeEnded, NodeStarted
 from support.flow_documents import START, Edge, answer, chatflow, llm, tool
 from support.waiting import PATIENCE, wait_for
 from tests.flows.playing import WORKFLOWS, surroundings

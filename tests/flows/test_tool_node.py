@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from devhost.errors import ParameterError
-from devhost.flow.turn import AnswerText, FlowTurn
+from devhost.flow.turn import FlowTurn
 from devhost.host.host import Host, ToolHost, start_tools
 from devhost.limits import HostLimits
 from devhost.protocol.wire import JsonObject
 from devhost.tools.setup import ToolSetup
+from devhost.trace.flow import AnswerText
 from support.flow_documents import answer, chain, chatflow, mixed, start, tool, variable
 from tests.flows.conftest import CHARTS_KEY, FIXTURES
 from tests.flows.playing import Played

@@ -16,7 +16,7 @@ from devhost.errors import ParameterError
 from devhost.files import SENT, run_folder
 from devhost.flow.cases import FlowCase, refuse_misfit
 from devhost.flow.checks import check_flow, check_tools
-from devhost.flow.document import FlowFile, FlowNode, filled_inputs, typed_inputs, with_read_files
+from devhost.flow.document import FlowFile, filled_inputs, typed_inputs, with_read_files
 from devhost.flow.forms import read_answers
 from devhost.flow.outside import Allowed
 from devhost.flow.script import FlowScript, TurnScript, read_knowledge
@@ -44,6 +44,7 @@ from devhost.scenario import Example, examples_of, read_tool_setups
 from devhost.tools import mcp
 from devhost.tools.mcp import McpServer
 from devhost.tools.setup import ToolSetup
+from devhost.trace.flow import FlowNode
 from devhost.trace.lines import UNKNOWN_FACTS, TraceWriter
 
 if TYPE_CHECKING:

@@ -258,13 +258,15 @@ def find_in_flow(trace: Trace, file: Path, turn: int | None, node: str | None) -
         raise TraceError(f"--question {turn}: there is no such turn in {file}; it has {len(turns)}")
     wanted = list(enumerate(turns, start=1))[slice(None) if turn is None else slice(turn - 1, turn)]
     runs = {
-        (number, of): found[-1]
+        (number, of.id): found[-1]
         for number, each in wanted
         for execution, of in each.executions.items()
-        if (found := each.runs.get(execution)) and node in (None, of)
+        if (found := each.runs.get(execution)) and node in (None, of.id)
     }
     if not runs:
-        agents = sorted({of for each in turns for execution, of in each.executions.items() if execution in each.runs})
+        agents = sorted(
+            {of.id for each in turns for execution, of in each.executions.items() if execution in each.runs}
+        )
         named = "" if node is None else f" {node!r}"
         where = "" if turn is None else f" in turn {turn}"
         raise TraceError(f"{file} has no run of an agent{named}{where}; agents that ran: {', '.join(agents) or 'none'}")

@@ -18,7 +18,7 @@ from devhost.console.setup import NAME, SETUP, Setup
 from devhost.errors import TraceError
 from devhost.expected import rounds_of
 from devhost.node.outputs.run import Run
-from devhost.trace.flow import FlowEndLine, FlowLine, flow_ending
+from devhost.trace.flow import FlowEnded, FlowLine, flow_ending
 from devhost.trace.lines import Trace, is_written, read_trace
 from devhost.trace.runs import TracedRun, run_of, traced_runs
 
@@ -168,7 +168,7 @@ def _of_runs(trace: Trace, traced: list[TracedRun], runs: list[Run], setup: Setu
 
 def _of_flow(trace: Trace, traced: list[TracedRun], runs: list[Run]) -> dict[str, Any]:
     begins = [line for line in trace.lines if isinstance(line, FlowLine)]
-    ends = [line for line in trace.lines if isinstance(line, FlowEndLine)]
+    ends = [line for line in trace.lines if isinstance(line, FlowEnded)]
     of_last = [run for each, run in zip(traced, runs, strict=True) if begins and each.began >= begins[-1].at]
     ending = flow_ending(ends[-1].status, of_last) if ends else None
     return {

@@ -15,7 +15,7 @@ from devhost.flow.document import FlowFile, filled_inputs, with_read_files
 from devhost.flow.forms import Answers, Ask, GivenAnswers, scripted_answers, together
 from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.script import FlowExpected, FlowScript, Knowledge, NodeExpected, ScriptedModels, TurnScript
-from devhost.flow.turn import FlowEnded, FlowEngine, FlowEvent, ModelOfNode, NodeEnded, Surroundings, load_engine
+from devhost.flow.turn import FlowEngine, ModelOfNode, Surroundings, load_engine
 from devhost.flow.view import PlayedTurn, watched
 from devhost.host.host import ToolHost
 from devhost.limits import HostLimits
@@ -24,6 +24,7 @@ from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets
 from devhost.tools.recorded import recorded_tools
 from devhost.tools.tool import Tool
+from devhost.trace.flow import FlowEnded, FlowEvent, NodeEnded
 
 # A case: a flow, and the script that plays it.
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from devhost.chat import Talk
 from devhost.files import LocalFile, local_files
 from devhost.flow.document import FlowFile
-from devhost.flow.turn import AnswerText, FlowEnded, FlowEngine, FlowEvent, FlowTurn, Surroundings
+from devhost.flow.turn import FlowEngine, FlowTurn, Surroundings
 from devhost.flow.view import FlowView, findings_of, node_rows, watched
 from devhost.host.host import ToolHost
 from devhost.limits import HostLimits
@@ -28,6 +28,7 @@ from devhost.protocol.wire import JsonObject
 from devhost.terminal.screen import STYLES, Interrupt
 from devhost.terminal.tables import findings_list, on_a_line, printable, sources_table
 from devhost.text import Secrets
+from devhost.trace.flow import AnswerText, FlowEnded, FlowEvent
 from devhost.words import counted
 
 # What Dify keeps of a conversation with a chatflow, from turn to turn: its id, memory and conversation variables.

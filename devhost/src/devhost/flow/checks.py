@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from packaging.version import InvalidVersion, Version
 
 from devhost.errors import FlowFileError
-from devhost.flow.document import FlowFile, FlowNode, wrong_inputs
+from devhost.flow.document import FlowFile, wrong_inputs
 from devhost.flow.forms import wrong_forms
 from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.tools import (
@@ -22,6 +22,7 @@ from devhost.flow.tools import (
 )
 from devhost.node.parameters import ToolName
 from devhost.plugin.declaration import PluginDeclaration, Strategy
+from devhost.trace.flow import FlowNode
 
 TYPES: Mapping[str, type | tuple[type, ...]] = {
     "string": str,

@@ -15,6 +15,7 @@ from devhost.node.messages import CUSTOM
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import json_or_text, pairs
 from devhost.text import describe, load_yaml, read_file
+from devhost.trace.flow import FlowNode
 
 type Mode = Literal["workflow", "advanced-chat"]
 
@@ -80,20 +81,6 @@ class _Document(_Given):
     app: _App
     dependencies: tuple[_Dependency, ...] = ()
     workflow: _Workflow
-
-
-@dataclass(frozen=True)
-class FlowNode:
-    id: str
-    type: str
-    title: str
-    data: JsonObject
-    container: str | None = None
-    """The iteration or loop that it is in."""
-
-    def __str__(self) -> str:
-        """As errors name it."""
-        return f"node {self.title!r} ({self.id})" if self.title else f"node {self.id}"
 
 
 @dataclass(frozen=True)

@@ -14,21 +14,12 @@ from rich.text import Text
 
 from devhost.errors import FlowFileError, ParameterError, UnansweredFormError
 from devhost.files import local_files
-from devhost.flow.document import (
-    TIMEOUT,
-    Button,
-    FieldKind,
-    FieldValue,
-    FlowFile,
-    FlowNode,
-    Form,
-    FormAnswer,
-    FormField,
-)
+from devhost.flow.document import TIMEOUT, Button, FieldKind, FieldValue, FlowFile, Form, FormAnswer, FormField
 from devhost.limits import HostLimits
 from devhost.scenario import json_or_text
 from devhost.terminal.tables import printable
 from devhost.text import Secrets, describe
+from devhost.trace.flow import FlowNode
 
 # A form as the DSL declares it (graphon 0.5.0, `nodes/human_input/entities.py`; 0.8.0 leaves these fields to Dify).
 

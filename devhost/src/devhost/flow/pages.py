@@ -6,7 +6,6 @@ from itertools import count
 from pathlib import Path
 
 from devhost.flow.traces import TracedTurn, traced_turns
-from devhost.flow.turn import AnswerText, FlowEnded, NodeEnded, SourcesRead
 from devhost.flow.view import Row, Rows
 from devhost.node.outputs.run import Ending
 from devhost.page.calls import Source, retrieved
@@ -14,7 +13,7 @@ from devhost.page.contents import Attachments, Axis, Passage, passages
 from devhost.page.page import page_environment
 from devhost.page.section import ShownRun, shown_run
 from devhost.protocol.wire import JsonObject
-from devhost.trace.flow import FlowLine, flow_ending
+from devhost.trace.flow import AnswerText, FlowEnded, FlowLine, NodeEnded, SourcesRead, flow_ending
 from devhost.trace.lines import PrintedLine, Trace
 
 HERE = Path(__file__).parent

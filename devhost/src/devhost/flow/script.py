@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 
 from devhost.errors import DeclarationError, ParameterError, ScriptError
 from devhost.expected import CallsExpected, Checked, Texts, ValueExpected, listed
-from devhost.flow.document import FlowFile, FlowNode
+from devhost.flow.document import FlowFile
 from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.script import (
     BesideTheScript,
@@ -24,7 +24,7 @@ from devhost.models.scripted.script import (
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import pairs
 from devhost.text import describe, load_yaml, read_yaml
-from devhost.trace.flow import FlowStatus, NodeStatus
+from devhost.trace.flow import FlowNode, FlowStatus, NodeStatus
 
 NODE_TYPE = "knowledge-retrieval"
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from devhost.flow.document import FlowFile, FlowNode
+from devhost.flow.document import FlowFile
 from devhost.models.backend import ModelDescription
 from devhost.node.parameters import (
     Constant,
@@ -18,6 +18,7 @@ from devhost.node.parameters import (
 )
 from devhost.plugin.declaration import Parameter, PluginDeclaration, Strategy
 from devhost.protocol.wire import JsonObject
+from devhost.trace.flow import FlowNode
 
 # Which tools the nodes of a flow name, and which of them no given plugin has.
 

@@ -8,39 +8,23 @@ from rich.console import Console
 from rich.text import Text
 
 from devhost.errors import TraceError
-from devhost.flow.document import FlowFile, FlowNode, Form
-from devhost.flow.turn import (
-    AgentLog,
-    AnswerText,
-    FlowEnded,
-    FlowEngine,
-    FlowEvent,
-    FlowPaused,
-    FlowTurn,
-    NodeEnded,
-    NodeRetried,
-    NodeStarted,
-    SourcesRead,
-    Surroundings,
-)
+from devhost.flow.document import FlowFile
+from devhost.flow.turn import FlowEngine, FlowTurn, Surroundings
 from devhost.flow.view import FlowView, facts_of, findings_of
 from devhost.models.backend import ModelCallError
 from devhost.process.session import Watcher
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.screen import ViewOptions
 from devhost.trace.flow import (
-    UNTIMED,
-    FlowEndLine,
+    AgentLog,
+    FlowEnded,
+    FlowEvent,
     FlowLine,
-    FlowPauseLine,
-    FlowTextLine,
-    NodeCallLine,
-    NodeEndLine,
-    NodeRetryLine,
-    NodeSourcesLine,
-    NodeStartLine,
-    Timed,
-    TracedNode,
+    FlowNode,
+    NodeCalled,
+    NodeEnded,
+    NodeStarted,
+    Told,
 )
 from devhost.trace.lines import Trace, TraceWriter
 from devhost.trace.runs import Call, Piece, TracedRun, run_of, traced_runs
@@ -66,13 +50,13 @@ class TracedTurn:
         return self.facts.at
 
     @property
-    def executions(self) -> Mapping[str, str]:
+    def executions(self) -> Mapping[str, FlowNode]:
         """The node of each, in the order in which they began."""
-        return {event.execution: event.node.id for _, event in self.events if isinstance(event, NodeStarted)}
+        return {event.execution: event.node for _, event in self.events if isinstance(event, NodeStarted)}
 
     @property
     def nodes(self) -> set[str]:
-        return set(self.executions.values())
+        return {node.id for node in self.executions.values()}
 
     @property
     def ended(self) -> FlowEnded | None:
@@ -92,51 +76,31 @@ class _Reader:
         self._strategy = trace.header.strategy
         self._runs = traced_runs(trace)
         self._of_sessions = {run.end.session_id: run for run in self._runs if run.end is not None}
-        self._nodes: dict[str, FlowNode] = {}
 
     def read(self, trace: Trace) -> None:
         for line in trace.lines:
             if isinstance(line, FlowLine):
                 self.turns.append(TracedTurn(line))
-            elif self.turns and isinstance(line, NodeCallLine):
-                self.turns[-1].calls.setdefault(line.node, []).append(_call(line))
-            elif self.turns and (event := self._event(line)) is not None:
-                self.turns[-1].events.append((line.at, event))
+            elif not self.turns:
+                continue
+            elif isinstance(line, NodeCalled):
+                self.turns[-1].calls.setdefault(line.node.id, []).append(_call(line))
+            elif isinstance(line, NodeEnded):
+                self.turns[-1].events.append((line.at, self._with_run(line)))
+            elif isinstance(line, Told):
+                self.turns[-1].events.append((line.at, line))
         self._place_the_other_runs()
 
-    def _event(self, line: object) -> FlowEvent | None:
-        match line:
-            case NodeStartLine(node=node):
-                known = FlowNode(
-                    node.id, node.type, node.title, {"error_strategy": node.error_strategy}, node.container
-                )
-                self._nodes[line.execution] = self._nodes[node.id] = known
-                return NodeStarted(line.execution, known, line.round)
-            case NodeRetryLine() if line.execution in self._nodes:
-                return NodeRetried(line.execution, self._nodes[line.execution], line.error, line.attempt)
-            case NodeEndLine() if line.execution in self._nodes:
-                return self._ended(line)
-            case NodeSourcesLine() if line.execution in self._nodes:
-                return SourcesRead(line.execution, self._nodes[line.execution], line.sources)
-            case FlowTextLine():
-                return AnswerText(self._nodes.get(line.node, FlowNode(line.node, "", "", {})), line.text)
-            case FlowPauseLine():
-                known_nodes = (self._nodes[node] for node in line.nodes if node in self._nodes)
-                return FlowPaused(tuple(Form(node, "", (), (), can_time_out=False) for node in known_nodes))
-            case FlowEndLine():
-                return FlowEnded(line.status, line.outputs, line.error, line.conversation)
-        return None
-
-    def _ended(self, line: NodeEndLine) -> NodeEnded:
-        traced = self._of_sessions.get(line.session_id)
-        if traced is not None:
-            if traced not in self._runs:
-                raise TraceError(f"the trace is damaged: the run {line.session_id} ends two nodes")
-            self.turns[-1].runs.setdefault(line.execution, []).append(traced)
-            self._runs.remove(traced)
-        run = None if traced is None else run_of(traced, self._strategy)
-        told = line.model_dump(exclude={"at", "event", "session_id"})
-        return NodeEnded(node=self._nodes[line.execution], run=run, **told)
+    def _with_run(self, ended: NodeEnded) -> NodeEnded:
+        """In the line stands the session of its run."""
+        traced = self._of_sessions.get(str(ended.run))
+        if traced is None:
+            return replace(ended, run=None)
+        if traced not in self._runs:
+            raise TraceError(f"the trace is damaged: the run {ended.run} ends two nodes")
+        self.turns[-1].runs.setdefault(ended.execution, []).append(traced)
+        self._runs.remove(traced)
+        return replace(ended, run=run_of(traced, self._strategy))
 
     def _place_the_other_runs(self) -> None:
         """Those that the engine tried again, and those that the end of the trace cut off: by their time."""
@@ -147,10 +111,10 @@ class _Reader:
                     if not any(
                         isinstance(event, NodeEnded) and event.execution == execution for _, event in turn.events
                     ):
-                        turn.events.extend(_logged(traced, execution, self._nodes[execution]))
+                        turn.events.extend(_logged(traced, execution, turn.executions[execution]))
 
 
-def _call(line: NodeCallLine) -> Call:
+def _call(line: NodeCalled) -> Call:
     pieces = [Piece(line.at, piece) for piece in line.pieces]
     return Call("", line.kind, line.request, line.at, line.at, line.error, pieces)
 
@@ -221,7 +185,7 @@ class FlowTrace:
             error = str(failure)
             raise
         finally:
-            line = NodeCallLine(at=UNTIMED, node=node.id, kind=kind, request=request, pieces=tuple(pieces), error=error)
+            line = NodeCalled(node, kind, request, tuple(pieces), error)
             if self._writer is not None:
                 self._writer.flow(line)
 
@@ -232,42 +196,9 @@ class FlowTrace:
             return
         self._writer.flow(facts)
         for event in events:
-            if line := line_of(event):
-                self._writer.flow(line)
+            if not isinstance(event, AgentLog):
+                self._writer.flow(event)
             yield event
-
-
-def line_of(event: FlowEvent) -> Timed | None:
-    """None for what stands in other lines already. A line takes of an event what it has a field for."""
-    match event:
-        case NodeStarted():
-            return NodeStartLine(at=UNTIMED, execution=event.execution, node=_traced(event.node), round=event.round)
-        case NodeRetried():
-            return NodeRetryLine(at=UNTIMED, **vars(event))
-        case NodeEnded():
-            session = "" if event.run is None else event.run.session_id
-            return NodeEndLine(at=UNTIMED, session_id=session, **vars(event))
-        case AnswerText():
-            return FlowTextLine(at=UNTIMED, node=event.node.id, text=event.text)
-        case FlowPaused():
-            return FlowPauseLine(at=UNTIMED, nodes=tuple(form.node.id for form in event.forms))
-        case FlowEnded():
-            return FlowEndLine(at=UNTIMED, **vars(event))
-        case SourcesRead():
-            return NodeSourcesLine(at=UNTIMED, **vars(event))
-        case AgentLog():
-            return None
-
-
-def _traced(node: FlowNode) -> TracedNode:
-    strategy = node.data.get("error_strategy")
-    return TracedNode(
-        id=node.id,
-        type=node.type,
-        title=node.title,
-        container=node.container,
-        error_strategy=strategy if isinstance(strategy, str) else None,
-    )
 
 
 # Shows the trace of a flow in the terminal as the flow was shown.

@@ -12,17 +12,16 @@ from typing import Literal, NoReturn, Protocol, cast
 
 from devhost.errors import FlowEnvironmentError, UnansweredFormError
 from devhost.files import LocalFile
-from devhost.flow.document import AnswerForm, FlowFile, FlowNode, Form, FormAnswer
+from devhost.flow.document import AnswerForm, FlowFile, Form, FormAnswer
 from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.script import Knowledge
 from devhost.home import REPOSITORY, devhost_command
 from devhost.host.host import ToolHost
-from devhost.models.backend import ModelBackend, ModelDescription
-from devhost.node.outputs.run import Run
+from devhost.models.backend import ModelBackend
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
 from devhost.tools.tool import Tool
-from devhost.trace.flow import FlowStatus, NodeStatus
+from devhost.trace.flow import FlowEvent, FlowNode
 
 # What the user says, and what devhost puts in the place of Dify's services.
 
@@ -82,101 +81,6 @@ class Surroundings:
     @property
     def tools(self) -> Sequence[Tool]:
         return (*(() if self.host is None else self.host.tools), *self.recorded)
-
-
-# What happens.
-
-
-@dataclass(frozen=True)
-class NodeStarted:
-    execution: str
-    """The id of this run of the node: in a loop a node runs several times."""
-    node: FlowNode
-    round: int | None = None
-    """Of the loop or iteration that the node is in, from 1."""
-
-
-@dataclass(frozen=True)
-class NodeEnded:
-    execution: str
-    node: FlowNode
-    status: NodeStatus
-    inputs: JsonObject
-    outputs: JsonObject
-    seconds: float
-    error: str = ""
-    metadata: JsonObject = field(default_factory=dict)
-    process: JsonObject = field(default_factory=dict)
-    """What Dify shows as process data, such as the prompts of a model node."""
-    run: Run | None = None
-    """The strategy's run, if the node is an Agent node."""
-    model: ModelDescription | None = None
-    """That of the run."""
-    round: int | None = None
-    """Of the loop or iteration that the node is in, from 1."""
-    retries: tuple[str, ...] = ()
-    """The errors of the tries that failed before."""
-
-    @property
-    def went_on(self) -> Literal["", "error branch", "default value"]:
-        """Where the flow went on after the node's error."""
-        if self.status != "exception":
-            return ""
-        return "default value" if self.node.data.get("error_strategy") == "default-value" else "error branch"
-
-
-@dataclass(frozen=True)
-class NodeRetried:
-    execution: str
-    node: FlowNode
-    error: str
-    attempt: int
-
-
-@dataclass(frozen=True)
-class AgentLog:
-    """A log message of an Agent node's strategy, in the form in which `Host.run` tells of it."""
-
-    execution: str
-    node: FlowNode
-    message: JsonObject
-
-
-@dataclass(frozen=True)
-class SourcesRead:
-    """A model node has put segments of knowledge into its prompt: the app shows them as sources of the answer."""
-
-    execution: str
-    node: FlowNode
-    sources: tuple[JsonObject, ...]
-
-
-@dataclass(frozen=True)
-class AnswerText:
-    """A piece of the text that the user of the app sees: of an Answer node, or of an End node's first text."""
-
-    node: FlowNode
-    text: str
-
-
-@dataclass(frozen=True)
-class FlowPaused:
-    """Forms wait for a person. Their nodes have started, and end when the flow goes on."""
-
-    forms: tuple[Form, ...]
-
-
-@dataclass(frozen=True)
-class FlowEnded:
-    status: FlowStatus
-    outputs: JsonObject
-    """Of a chatflow `answer` and `files`; of a workflow what its End node lists."""
-    error: str = ""
-    conversation: Mapping[str, object] = field(default_factory=dict)
-    """The conversation variables after the turn, by name."""
-
-
-type FlowEvent = NodeStarted | NodeEnded | NodeRetried | AgentLog | SourcesRead | AnswerText | FlowPaused | FlowEnded
 
 
 class FlowEngine(Protocol):

@@ -14,19 +14,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 from devhost.files import LocalFile
-from devhost.flow.document import FlowFile, FlowNode
-from devhost.flow.turn import AgentLog as AgentLogged
-from devhost.flow.turn import (
-    AnswerText,
-    FlowEnded,
-    FlowEvent,
-    FlowPaused,
-    FlowTurn,
-    NodeEnded,
-    NodeRetried,
-    NodeStarted,
-    SourcesRead,
-)
+from devhost.flow.document import FlowFile
+from devhost.flow.turn import FlowTurn
 from devhost.node.outputs.outputs import AgentLog, Finding, LogEntry
 from devhost.node.outputs.run import Ending, report
 from devhost.protocol.wire import JsonObject
@@ -42,7 +31,23 @@ from devhost.terminal.tables import (
     variables_list,
 )
 from devhost.text import Secrets
-from devhost.trace.flow import UNTIMED, FlowLine, flow_ending
+from devhost.trace.flow import (
+    UNTIMED,
+    AnswerText,
+    FlowEnded,
+    FlowEvent,
+    FlowLine,
+    FlowNode,
+    FlowPaused,
+    NodeEnded,
+    NodeRetried,
+    NodeStarted,
+    SourcesRead,
+    flow_ending,
+)
+from devhost.trace.flow import (
+    AgentLog as AgentLogged,
+)
 from devhost.words import counted
 
 # What is known of a turn before it begins, as the line of a trace.
@@ -142,8 +147,8 @@ class Rows:
             case AgentLogged() if event.execution in self._by_execution:
                 self._by_execution[event.execution].log.add({"data": {}, **event.message["message"]})
             case FlowPaused():
-                for form in event.forms:
-                    if row := self._open_row(form.node.id):
+                for node in event.nodes:
+                    if row := self._open_row(node.id):
                         row.waited = True
 
     def _start(self, row: Row) -> Row:

@@ -15,13 +15,12 @@ from devhost.errors import TraceError
 from devhost.expected import Observed
 from devhost.flow.cases import Outcome
 from devhost.flow.document import FILES as FILE_FIELDS
-from devhost.flow.document import FlowFile, FlowNode, start_fields
+from devhost.flow.document import FlowFile, start_fields
 from devhost.flow.forms import HUMAN_INPUT, LATE, DeclaredForm
 from devhost.flow.outside import CODE, HTTP
 from devhost.flow.script import NODE_TYPE as KNOWLEDGE
 from devhost.flow.script import recorded_segment
 from devhost.flow.traces import TracedTurn, traced_turns
-from devhost.flow.turn import NodeEnded
 from devhost.models.scripted.script import ScriptedModelCard
 from devhost.plugin.casting import is_file
 from devhost.protocol.wire import JsonObject
@@ -41,6 +40,7 @@ from devhost.recording.turns import (
 )
 from devhost.text import MASK
 from devhost.tools.entity import shortened
+from devhost.trace.flow import FlowNode, NodeEnded
 from devhost.trace.lines import Trace
 from devhost.trace.runs import Call, TracedRun, run_of, traced_runs
 
@@ -291,7 +291,7 @@ class _FlowRecorder:
         """By node; an agent that asked no model has no turns, and needs the key all the same."""
         calls: dict[str, list[Call]] = {}
         for execution, runs in turn.runs.items():
-            node = turn.executions[execution]
+            node = turn.executions[execution].id
             calls.setdefault(node, []).extend(call for run in runs for call in run.calls)
         calls |= {name: asked for name, asked in turn.calls.items() if asked[0].kind == "llm"}
         return {node: recorded_turns(model_calls(made)) for node, made in calls.items()}
@@ -379,7 +379,7 @@ def _agents(ends: Sequence[NodeEnded]) -> list[str]:
 
 
 def _expected_of_agent(turn: TracedTurn, node: str, outcome: Outcome) -> JsonObject:
-    runs = [run for each, of in turn.executions.items() if of == node for run in turn.runs.get(each, ())]
+    runs = [run for each, of in turn.executions.items() if of.id == node for run in turn.runs.get(each, ())]
     reason = outcome.nodes[node].outputs.get("stop_reason")
     outputs = {"stop_reason": reason} if isinstance(reason, str) else {}
     return _filled(

@@ -1,11 +1,15 @@
-"""What a flow adds to a trace, as data."""
+"""What happens in a flow, as its view and its trace have it."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, GetPydanticSchema, PlainSerializer
+from pydantic_core import core_schema
 
+from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Ending, Run
+from devhost.protocol.wire import JsonObject
 
 type NodeStatus = Literal["succeeded", "failed", "exception"]
 """`exception`: it failed, and the flow goes on, on its error branch or with its default value."""
@@ -36,6 +40,7 @@ class Timed(Line):
 
 UNTIMED = 0.0
 """Of a line that is written: the writer puts the time into it."""
+_ANYTHING = GetPydanticSchema(lambda _type, _handler: core_schema.any_schema())
 
 
 class FlowLine(Timed):
@@ -59,93 +64,141 @@ class FlowLine(Timed):
     """The names of those that go with the question."""
 
 
-class TracedNode(Line):
+@dataclass(frozen=True)
+class FlowNode:
     id: str
     type: str
     title: str
+    data: Annotated[JsonObject, PlainSerializer(lambda data: {key: data[key] for key in TRACED if key in data})]
+    """As in the DSL; a trace keeps little of it."""
     container: str | None = None
-    error_strategy: str | None = None
-    """`fail-branch` or `default-value`, as in the DSL."""
+    """The iteration or loop that it is in."""
+
+    def __str__(self) -> str:
+        """As errors name it."""
+        return f"node {self.title!r} ({self.id})" if self.title else f"node {self.id}"
 
 
-class NodeStartLine(Timed):
-    event: Literal["node_start"] = "node_start"
+TRACED = frozenset({"error_strategy"})
+
+
+# What happens in a turn. The same values go through a flow's view and are the lines of its trace.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    at: Annotated[float, Field(ge=0, allow_inf_nan=False)] = UNTIMED
+
+
+@dataclass(frozen=True)
+class NodeStarted(Told):
     execution: str
-    node: TracedNode
+    """The id of this run of the node: in a loop a node runs several times."""
+    node: FlowNode
     round: int | None = None
+    """Of the loop or iteration that the node is in, from 1."""
+    event: Literal["node_start"] = "node_start"
 
 
-class NodeRetryLine(Timed):
-    event: Literal["node_retry"] = "node_retry"
+@dataclass(frozen=True)
+class NodeEnded(Told):
     execution: str
-    attempt: int
-    error: str
-
-
-class NodeEndLine(Timed):
-    event: Literal["node_end"] = "node_end"
-    execution: str
+    node: FlowNode
     status: NodeStatus
+    inputs: JsonObject
+    outputs: JsonObject
     seconds: float
-    inputs: dict[str, Any]
-    outputs: dict[str, Any]
     error: str = ""
-    metadata: dict[str, Any] = Field(default_factory=dict)
-    process: dict[str, Any] = Field(default_factory=dict)
-    session_id: str = ""
-    """Of the strategy's run; empty for every other node."""
+    metadata: JsonObject = field(default_factory=dict)
+    process: JsonObject = field(default_factory=dict)
+    """What Dify shows as process data, such as the prompts of a model node."""
+    run: Annotated[Run | None, _ANYTHING, PlainSerializer(lambda run: None if run is None else run.session_id)] = None
+    """The strategy's run, if the node is an Agent node; in a trace the id of its session."""
+    model: Annotated[ModelDescription | None, _ANYTHING, Field(exclude=True)] = None
+    """That of the run."""
+    round: int | None = None
+    """Of the loop or iteration that the node is in, from 1."""
+    retries: tuple[str, ...] = ()
+    """The errors of the tries that failed before."""
+    event: Literal["node_end"] = "node_end"
+
+    @property
+    def went_on(self) -> Literal["", "error branch", "default value"]:
+        """Where the flow went on after the node's error."""
+        if self.status != "exception":
+            return ""
+        return "default value" if self.node.data.get("error_strategy") == "default-value" else "error branch"
 
 
-class FlowTextLine(Timed):
-    """A piece of the text that the user of the app sees."""
-
-    event: Literal["flow_text"] = "flow_text"
-    node: str
-    text: str
-
-
-class NodeSourcesLine(Timed):
-    """Segments of knowledge that a model node has put into its prompt."""
-
-    event: Literal["node_sources"] = "node_sources"
+@dataclass(frozen=True)
+class NodeRetried(Told):
     execution: str
-    sources: tuple[dict[str, Any], ...]
+    node: FlowNode
+    error: str
+    attempt: int
+    event: Literal["node_retry"] = "node_retry"
 
 
-class NodeCallLine(Timed):
+@dataclass(frozen=True)
+class AgentLog:
+    """A log message of an Agent node's strategy, as `Host.run` tells of it. It stands in the messages of a trace."""
+
+    execution: str
+    node: FlowNode
+    message: JsonObject
+
+
+@dataclass(frozen=True)
+class SourcesRead(Told):
+    """A model node has put segments of knowledge into its prompt: the app shows them as sources of the answer."""
+
+    execution: str
+    node: FlowNode
+    sources: tuple[JsonObject, ...]
+    event: Literal["node_sources"] = "node_sources"
+
+
+@dataclass(frozen=True)
+class NodeCalled(Told):
     """A node asked a model or called a tool itself. What an agent asks and calls is in the messages of its plugin."""
 
-    event: Literal["node_call"] = "node_call"
-    node: str
+    node: FlowNode
     kind: Literal["llm", "tool"]
-    request: dict[str, Any]
-    pieces: tuple[dict[str, Any], ...]
+    request: JsonObject
+    pieces: tuple[JsonObject, ...]
     """Of the answer."""
     error: str = ""
+    event: Literal["node_call"] = "node_call"
 
 
-class FlowPauseLine(Timed):
+@dataclass(frozen=True)
+class AnswerText(Told):
+    """A piece of the text that the user of the app sees: of an Answer node, or of an End node's first text."""
+
+    node: FlowNode
+    text: str
+    event: Literal["flow_text"] = "flow_text"
+
+
+@dataclass(frozen=True)
+class FlowPaused(Told):
+    """Forms of these nodes wait for a person. The nodes have started, and end when the flow goes on."""
+
+    nodes: tuple[FlowNode, ...]
     event: Literal["flow_pause"] = "flow_pause"
-    nodes: tuple[str, ...]
-    """Those whose forms wait for a person."""
 
 
-class FlowEndLine(Timed):
-    event: Literal["flow_end"] = "flow_end"
+@dataclass(frozen=True)
+class FlowEnded(Told):
     status: FlowStatus
-    outputs: dict[str, Any]
+    outputs: JsonObject
+    """Of a chatflow `answer` and `files`; of a workflow what its End node lists."""
     error: str = ""
-    conversation: dict[str, Any] = Field(default_factory=dict)
+    conversation: Mapping[str, Any] = field(default_factory=dict)
+    """The conversation variables after the turn, by name."""
+    event: Literal["flow_end"] = "flow_end"
 
 
-type FlowTraceLine = (
-    FlowLine
-    | NodeStartLine
-    | NodeRetryLine
-    | NodeEndLine
-    | NodeSourcesLine
-    | NodeCallLine
-    | FlowTextLine
-    | FlowPauseLine
-    | FlowEndLine
-)
+type FlowTold = NodeStarted | NodeEnded | NodeRetried | SourcesRead | AnswerText | FlowPaused | FlowEnded
+type FlowEvent = FlowTold | AgentLog
+type FlowTraceLine = FlowLine | NodeCalled | FlowTold

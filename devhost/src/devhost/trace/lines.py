@@ -140,6 +140,9 @@ type TraceLine = Annotated[
 _LINE: TypeAdapter[TraceLine] = TypeAdapter(TraceLine, config=ConfigDict(defer_build=True))
 
 
+_OF_FLOW: TypeAdapter[FlowTraceLine] = TypeAdapter(FlowTraceLine, config=ConfigDict(defer_build=True))
+
+
 @dataclass(frozen=True)
 class Trace:
     """A trace as it was written: its header and its lines, in order."""
@@ -301,9 +304,10 @@ class TraceWriter(Watcher):
         if sentence:
             self._stamped({"event": "remark", "sentence": self._secrets.masked(sentence)})
 
-    def flow(self, line: Timed) -> None:
+    def flow(self, line: FlowTraceLine) -> None:
         """What a flow did; the line's own time is not kept."""
-        self._stamped(self._secrets.masked(line.model_dump(mode="json", exclude={"at"}, fallback=str)))
+        written: JsonObject = _OF_FLOW.dump_python(line, mode="json", exclude={"at"}, fallback=str)
+        self._stamped(self._secrets.masked(written))
 
     def _stamped(self, line: JsonObject) -> None:
         with self._writing:  # the times never go back

@@ -41,12 +41,12 @@ from graphon.nodes.llm.reasoning import split_reasoning
 from graphon.nodes.llm.runtime_protocols import LLMProtocol, PromptMessageSerializerProtocol
 from json_repair import repair_json
 
-from devhost.flow.document import FlowNode
 from devhost.flow.engine.turn import Playing
 from devhost.models.backend import ModelBackend, ModelCallError, ModelDescription, ModelRequest
 from devhost.node.parameters import WINDOW_TOKENS, estimated_tokens, window
 from devhost.protocol.failures import ApiCallError, ApiStalledError
 from devhost.protocol.wire import JsonObject
+from devhost.trace.flow import FlowNode
 
 # The model of a node, looked for only when it is asked: a node may not run, and a tool may ask no model.
 

@@ -37,7 +37,6 @@ from devhost.errors import (
     RefusedCallError,
     RunFailure,
 )
-from devhost.flow.document import FlowNode
 from devhost.flow.engine.files import list_of, made_by_tool
 from devhost.flow.engine.models import AskedModel
 from devhost.flow.engine.turn import Driven, Playing, plain_variables
@@ -52,6 +51,7 @@ from devhost.plugin.casting import cast_parameter
 from devhost.plugin.declaration import Parameter
 from devhost.protocol.wire import JsonObject
 from devhost.tools.tool import Surroundings, Tool, call_tool
+from devhost.trace.flow import FlowNode
 
 
 class _Playing:

@@ -43,23 +43,23 @@ from devhost.errors import FlowFileError, UnansweredFormError
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.factory import FlowNodeFactory
 from devhost.flow.engine.turn import Forms, Playing, conversation_of, filled_pool, plain
-from devhost.flow.turn import (
+from devhost.flow.turn import FlowTurn, Surroundings
+from devhost.process.session import Stop
+from devhost.protocol.wire import JsonObject
+from devhost.text import describe
+from devhost.trace.flow import (
     AgentLog,
     AnswerText,
     FlowEnded,
     FlowEvent,
     FlowPaused,
-    FlowTurn,
+    FlowStatus,
     NodeEnded,
     NodeRetried,
     NodeStarted,
+    NodeStatus,
     SourcesRead,
-    Surroundings,
 )
-from devhost.process.session import Stop
-from devhost.protocol.wire import JsonObject
-from devhost.text import describe
-from devhost.trace.flow import FlowStatus, NodeStatus
 
 # A stretch of a turn: from its beginning, or from a pause, to the next pause or the end.
 #
@@ -280,7 +280,7 @@ def play(file: FlowFile, turn: FlowTurn, around: Surroundings) -> Iterator[FlowE
         if paused is None:
             return
         forms = playing.forms.open(paused)
-        yield FlowPaused(forms)
+        yield FlowPaused(tuple(form.node for form in forms))
         try:
             for form in forms:
                 playing.forms.answer(form, around.answer_form(form))
