@@ -56,6 +56,15 @@ def test_without_a_name_the_tools_are_listed_with_their_parameters(capsys: pytes
     assert weigh.endswith("(needs a file, so that no agent can have it: thing)")
 
 
+def test_the_nearest_plugin_is_the_default(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(TOOLBOX / "tools")
+    assert main(["tool", "--no-color"]) == 0
+    assert capsys.readouterr().out.startswith("toolbox/repeat ")
+    monkeypatch.setenv("DEVHOST_PLUGIN", str(PUPPET))
+    assert main(["tool"]) == 2
+    assert f"no tools: {PUPPET} has none; give --tools DIR" in capsys.readouterr().err
+
+
 def test_every_message_is_shown_as_it_comes(capsys: pytest.CaptureFixture[str]) -> None:
     given = ["draw_chart", "--arg", "title=Sales", "--arg", "values=3,1", "--arg", "with_grid=true"]
     report, read = called(capsys, "--tools", str(CHARTS), "--credential", f"charts.api_key={API_KEY}", *given)

@@ -35,7 +35,7 @@ from devhost.options import (
     traceback_option,
 )
 from devhost.overview import tool_lines
-from devhost.plugin.declaration import PluginDeclaration
+from devhost.plugin.declaration import PluginDeclaration, nearest_plugin
 from devhost.process.session import Watcher, Watchers
 from devhost.scenario import pairs, read_credentials
 from devhost.terminal.run_view import ToolView
@@ -68,7 +68,9 @@ def given_file(text: str, limits: HostLimits) -> tuple[str, LocalFile]:
 @dataclass(frozen=True)
 class ToolOptions:
     tool: str | None = argument(metavar="[NAME]", required=False)
-    directories: tuple[Path, ...] = tools_option("A Dify tool plugin; repeatable.")
+    directories: tuple[Path, ...] = tools_option(
+        "A Dify tool plugin; by default the nearest plugin, if no --mcp is given. Repeatable."
+    )
     servers: tuple[str, ...] = mcp_option("")
     arguments: tuple[str, ...] = option(
         "--arg", metavar="KEY=VALUE", multiple=True, help="A value for a parameter of the tool; repeatable."
@@ -100,9 +102,8 @@ def tool(options: ToolOptions, models: ModelOptions, hosting: HostOptions) -> in
 
     Without NAME, list the tools with their parameters.
     """
-    if not options.directories and not options.servers:
-        raise ParameterError("which tools? --tools DIR for those of a plugin, --mcp COMMAND for those of a server")
-    plugins = [PluginDeclaration.read(directory) for directory in dict.fromkeys(map(real_path, options.directories))]
+    folders = options.directories or (() if options.servers else (nearest_plugin(),))
+    plugins = [PluginDeclaration.read(folder) for folder in dict.fromkeys(map(real_path, folders))]
     servers, credentials = read_servers(options.servers, options.credentials)
     console = open_console(stderr=options.as_json, color=options.color)
     view = ToolView(console, ViewOptions(traceback=options.traceback), Screen(console))
@@ -111,6 +112,8 @@ def tool(options: ToolOptions, models: ModelOptions, hosting: HostOptions) -> in
         connected(servers, hosting.limits, _Starting(view.screen)) as of_servers,
     ):
         there_are = list(tools_of(plugins, of_servers))
+        if not there_are:
+            raise ParameterError(f"no tools: {', '.join(map(str, folders)) or 'the server'} has none; give --tools DIR")
         if options.tool is not None:
             found = find_tool(there_are, options.tool)
             texts = read_credentials(plugins, credentials, os.environ)
