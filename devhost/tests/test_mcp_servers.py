@@ -133,6 +133,7 @@ def test_one_tool_of_a_server_is_listed_and_called_alone(capsys: pytest.CaptureF
     listed = capsys.readouterr().out
     assert "everything/repeat  Repeats a text." in listed
     assert "times  number" in listed
+    assert "repeat: Dify does not hand on times (default); unit (default, enum)" in listed
 
     assert main([*where, "repeat", "--arg", "text=ha", "--arg", "times=2", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)

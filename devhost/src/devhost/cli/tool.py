@@ -120,6 +120,8 @@ def tool(options: ToolOptions, models: ModelOptions, hosting: HostOptions) -> in
             return _shown_call(found, texts, options, models, hosting, view)
     for line in tool_lines(there_are):
         console.print(line, soft_wrap=True)
+    for notice in (notice for tool in of_servers for notice in tool.notices):
+        view.note(notice)
     return 0
 
 
