@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from devhost.errors import ParameterError
-from devhost.plugin.casting import cast_parameter, cast_parameters, guesses
+from devhost.plugin.casting import cast_parameter, guesses
 from devhost.plugin.declaration import Parameter
 
 FILE = {"dify_model_identity": "__dify__file__", "url": "http://files/1", "type": "image"}
@@ -82,8 +82,3 @@ def test_what_dify_guesses_is_sent_and_said(
     parameter = declared(kind, **more)
     assert cast_parameter(parameter, value) == sent
     assert list(guesses([parameter], {"p": value})) == ([] if sentence is None else [sentence])
-
-
-def test_exactly_the_declared_parameters_arrive() -> None:
-    parameters = [declared("number", name="n", default=3), declared("string", name="s")]
-    assert cast_parameters(parameters, {"s": "x", "unknown": 1}) == {"n": 3, "s": "x"}

@@ -99,16 +99,6 @@ def test_a_state_goes_from_turn_to_turn_although_nothing_waits(chat: Chat) -> No
     assert parameters(third) == {"approval": "", "query": written(SAY_PARAMETERS), "state": ""}
 
 
-def test_the_nodes_memory_is_passed_beside_the_state(chat: Chat) -> None:
-    question = leaving({"say_parameters": ["model"]})
-
-    _, answered = chat(question, "yes")
-
-    history = parameters(answered)["model"]["history_prompt_messages"]
-    assert [message["role"] for message in history] == ["user", "assistant"]
-    assert history[0]["content"] == question
-
-
 def test_an_unknown_command_is_not_sent_and_the_calls_still_wait(chat: Chat) -> None:
     lines = ("/help", "/aprove it", "/", "/approve the first", " /approve")
     _, helped, misspelt, bare, condition, answered = chat(leaving(SAY_PARAMETERS), *lines)

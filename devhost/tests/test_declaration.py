@@ -40,8 +40,3 @@ def test_an_error_names_file_and_key(tmp_path: Path, file: str, old: str, new: s
     (plugin / file).write_text(text.replace(old, new), encoding="utf-8")
     with pytest.raises(DeclarationError, match=words):
         PluginDeclaration.read(plugin)
-
-
-def test_a_directory_without_a_manifest_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DeclarationError, match=r"manifest\.yaml is missing"):
-        PluginDeclaration.read(tmp_path)

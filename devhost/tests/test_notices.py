@@ -73,12 +73,6 @@ def test_a_chat_says_it_once_before_the_first_question(
     assert read_trace(trace).notices == (NOTICE,)
 
 
-def test_json_has_it(lacking: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", *PLUGIN, *lacking, "--json", "--query", '[{"say": "hello"}]']) == 0
-    said = capsys.readouterr()
-    assert json.loads(said.out)["notices"] == [NOTICE]
-
-
 def test_refused_credentials_still_print_json_and_the_trace_says_why_there_is_no_run(
     tmp_path: Path, lacking: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

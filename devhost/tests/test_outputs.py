@@ -47,13 +47,6 @@ def node(tmp_path: Path) -> Node:
     return Node(tmp_path)
 
 
-def test_a_blob_becomes_a_file(node: Node) -> None:
-    assert node.add("blob", {"blob": base64.b64encode(b"abc").decode()}, {"mime_type": "text/plain"}) == ["binary_link"]
-    (file,) = node.fold.outputs().files
-    assert (file["type"], file["size"], file["extension"]) == ("document", 3, ".txt")
-    assert Path(file["path"]).read_bytes() == b"abc"
-
-
 @pytest.mark.parametrize(
     ("meta", "filename", "kind", "extension"),
     [
@@ -121,11 +114,13 @@ def test_chunks_are_put_together_and_the_bytes_of_the_last_are_ignored(node: Nod
         ("blob_chunk", {"id": "b", "blob": "YQ=="}, "blob-chunk-skipped"),
         ("text", {"text": "a\0"}, "nul-character"),
         ("text", {"text": "<think>and"}, "think-left-open"),
+        ("file", None, "file-message-dropped"),
+        ("variable", {"variable_name": "other", "variable_value": None}, "variable-not-declared"),
         ("json", {"json_object": {"a": ["\0"]}}, "nul-character"),
     ],
 )
 def test_what_dify_takes_otherwise_than_it_was_meant_is_found(
-    node: Node, kind: str, body: JsonObject, rule: str
+    node: Node, kind: str, body: JsonObject | None, rule: str
 ) -> None:
     assert node.add(kind, body) in ([], [kind])
     assert node.rules == [rule]
@@ -188,22 +183,11 @@ def test_an_image_that_cannot_be_downloaded_becomes_text(node: Node, address: st
     assert node.rules == ["image-not-downloaded"]
 
 
-def test_a_file_message_is_dropped(node: Node) -> None:
-    assert node.add("file", None) == []
-    assert node.rules == ["file-message-dropped"]
-
-
 def test_a_second_usage_replaces_the_first(node: Node) -> None:
     for tokens in (2, 3):
         node.json({"execution_metadata": {"prompt_tokens": tokens}})
     assert node.fold.outputs().usage["total_tokens"] == 3
     assert node.rules == ["usage-replaced"]
-
-
-def test_a_variable_that_is_not_declared_is_found(node: Node) -> None:
-    node.add("variable", {"variable_name": "other", "variable_value": None})
-    assert node.fold.outputs().variables == {"other": None}
-    assert node.rules == ["variable-not-declared"]
 
 
 @pytest.mark.parametrize(

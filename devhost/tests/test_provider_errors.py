@@ -72,18 +72,6 @@ def test_a_refused_key_and_a_refused_connection_say_where_and_what_would_help(ap
     assert gone.endswith(f"refused (server: {server.base_url}; check that a server runs there, or set OPENAI_BASE_URL)")
 
 
-def test_the_terminal_shows_it_as_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    with web_server() as place:
-        monkeypatch.setenv("OPENAI_BASE_URL", f"http://{place}/502/v1")
-        arguments = ["--model", "qwen3", "--api", "chat", "--query", '[{"ask": "Hi"}]']
-        assert main(["run", *WHERE, *arguments]) == 1
-    shown = capsys.readouterr().out
-    end = shown[shown.index("failed after") :].splitlines()
-    assert "an HTML page instead of JSON with the title 'Welcome to nginx'" in " ".join(end)
-    assert "Traceback" not in shown
-    assert len(end) < 10
-
-
 def test_a_run_that_fails_before_its_first_model_call_says_nothing_of_the_script(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

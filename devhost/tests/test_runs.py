@@ -48,22 +48,6 @@ def test_an_answer_streams_and_is_watched(any_host: Host) -> None:
     assert (model.requests[0].prompt_messages[0].text, model.remaining) == ("Hi", 0)
 
 
-def test_a_model_error_reaches_the_plugin_in_difys_words(perform: Perform) -> None:
-    error = {"type": "InvokeAuthorizationError", "message": "bad key", "after_chunks": 1}
-    run = perform({"ask": "Hi"}, turns=[{"text": "abcd", "chunk_size": 2, "error": error}])
-    assert run.outputs.text == "ab"
-    assert run.error is not None
-    assert run.error.message.startswith("read llm model failed: request failed: PluginInvokeError: {")
-    assert "InvokeAuthorizationError" in run.error.message
-    assert "bad key" in run.error.message
-
-
-def test_a_message_that_fails_the_node(perform: Perform) -> None:
-    run = perform({"emit": {"type": "variable", "message": {"variable_name": "text", "variable_value": 1}}})
-    assert run.error is not None
-    assert run.error.kind == "variable-name-reserved"
-
-
 def test_a_tools_file_comes_back_as_a_link_and_goes_on_as_a_file(perform: Perform) -> None:
     run = perform(call("draw", size=20_000))
     link, sources = run.outputs.variables["tool_messages"]
@@ -86,34 +70,6 @@ def test_a_tools_file_comes_back_as_a_link_and_goes_on_as_a_file(perform: Perfor
 )
 def test_a_tool_that_fails(perform: Perform, step: JsonObject, words: str) -> None:
     assert words in perform(step).outputs.variables["tool_error"]
-
-
-@pytest.mark.parametrize(
-    ("kind", "request_", "words"),
-    [
-        ("rerank", {}, "permission denied, you need to enable rerank access in plugin manifest"),
-        ("upload_file", {"filename": "a"}, "Field validation for 'MimeType' failed on the 'required' tag"),
-        ("llm", {"model": "m"}, "unmarshal backwards invoke request failed: error validating struct: Key: 'InvokeLLM"),
-        ("tool", {"tool_type": "app"}, "Error:Field validation for 'ToolType' failed on the 'tool_type' tag"),
-    ],
-)
-def test_requests_that_are_refused(perform: Perform, kind: str, request_: JsonObject, words: str) -> None:
-    run = perform({"request": {"type": kind, "request": request_}})
-    assert words in run.outputs.variables["refused"]
-
-
-def test_a_message_that_the_daemon_does_not_know_ends_the_run(perform: Perform) -> None:
-    run = perform({"emit": {"type": "hologram", "message": {"text": "x"}, "meta": None}}, {"say": "too late"})
-    assert run.error is not None
-    assert run.error.kind == "unmarshal_error"
-    assert "Error:Field validation for 'Type' failed on the 'is_valid_tool_response_chunk_type'" in run.error.message
-
-
-def test_a_chunk_that_the_daemon_drops_is_a_finding(perform: Perform) -> None:
-    run = perform({"ask": "Hi"}, turns=[{"text": "abc", "usage": {"currency": "USD", "total_price": "much"}}])
-    assert run.error is None
-    (finding,) = (finding for finding in run.findings if finding.rule == "answer-dropped")
-    assert "total_price of type decimal.Decimal" in finding.sentence
 
 
 def test_function_tools(perform: Perform) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from devhost.errors import DeclarationError, ParameterError
+from devhost.errors import ParameterError
 from devhost.plugin.casting import cast_parameters
 from devhost.plugin.declaration import Parameter
 from devhost.protocol.wire import JsonObject
@@ -147,14 +147,6 @@ def test_a_tool_that_cannot_start_is_left_out_until_its_value_is_set(
     assert setup.left_out == ()
 
 
-def test_the_error_for_yaml_that_dify_would_not_load_names_file_and_key(tmp_path: Path) -> None:
-    directory = copied(tmp_path, parameters=[{"name": "x", "type": "integer", "form": "llm", "label": {"en_US": "X"}}])
-    with pytest.raises(
-        DeclarationError, match=r"draw_chart.yaml: parameters\[0\].type: Input should be 'string'.*human_"
-    ):
-        ToolSetup.read(directory)
-
-
 # --- credentials -----------------------------------------------------------------------------------------------------
 
 
@@ -240,11 +232,6 @@ def test_a_name_of_two_tools_must_be_given_in_full(tmp_path: Path) -> None:
     first, second = read_tool_setups([TOOLBOX, other], [], ["somebody/toolbox/toolbox/repeat.times=3"], {})
     assert "times" not in entity(first, "repeat")["runtime_parameters"]
     assert entity(second, "repeat")["runtime_parameters"]["times"] == 3
-
-
-def test_a_plugin_without_tools_is_refused() -> None:
-    with pytest.raises(ParameterError, match="is not a tool plugin"):
-        read_tool_setups([TOOLBOX.parent / "puppet"], [], [], {})
 
 
 def test_a_select_of_several_takes_a_list(tmp_path: Path) -> None:

@@ -9,10 +9,8 @@ from devhost.protocol.wire import (
     Invoked,
     SessionEvent,
     Streamed,
-    answer_envelope,
     encoded,
     read_session_event,
-    request_envelope,
 )
 
 
@@ -50,17 +48,6 @@ def test_session_events(data: object, event: SessionEvent) -> None:
 def test_messages_that_are_not_session_events(data: object) -> None:
     with pytest.raises(WireError, match="not a session message"):
         read_session_event(data)
-
-
-def test_envelopes() -> None:
-    request = request_envelope("s", {"action": "invoke_tool"}, "c")
-    assert (request["event"], request["session_id"], request["conversation_id"]) == ("request", "s", "c")
-    assert request["message_id"] is None
-    assert answer_envelope("s", "r", "error", "no", None) == {
-        "session_id": "s",
-        "event": "backwards_response",
-        "data": {"backwards_request_id": "r", "event": "error", "message": "no", "data": None},
-    }
 
 
 @pytest.mark.parametrize(

@@ -181,12 +181,6 @@ def test_strict_shows_broken_rules_and_exits_with_1(piped: Piped) -> None:
     assert "think-left-open" in ended.shown
 
 
-def test_a_mistake_is_reported_before_the_first_question(piped: Piped) -> None:
-    ended = piped(*PUPPETS, "--param", "rounds=many", lines="")
-    assert (ended.code, ended.shown) == (2, "")
-    assert "rounds: invalid literal" in ended.errors
-
-
 def test_a_closed_standard_input_is_reported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

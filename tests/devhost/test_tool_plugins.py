@@ -67,12 +67,6 @@ def test_a_secret_of_the_panel_reaches_the_strategy_but_not_what_is_shown() -> N
     assert "signed by me" not in str(run)
 
 
-def test_wrong_credentials_are_refused_before_the_run() -> None:
-    with pytest.raises(SetupError) as refused, Host.start(PUPPET, tools=[charts(api_key="wrong_key_123")]):
-        pass
-    assert str(refused.value) == "charts refuses its credentials: 401 Unauthorized: invalid API key [secret]"
-
-
 def test_the_error_of_a_plugin_that_crashes_on_its_credentials_does_not_contain_them(tmp_path: Path) -> None:
     directory = tmp_path / "charts"
     shutil.copytree(CHARTS, directory)
