@@ -119,11 +119,12 @@ def test_every_colour_of_a_row_is_in_the_legend(tmp_path: Path) -> None:
         for kinds, hue in re.findall(r"((?:\.span\.\w+,? ?)+)\{ --hue: var\(--(\w+)\)", html)
         for kind in re.findall(r"\.span\.(\w+)", kinds)
     }
-    (legend,) = re.findall(r'<ul class="legend".*?</ul>', html, re.DOTALL)
-    explained = set(re.findall(r"--hue:var\(--([-\w]+)\)", legend))
+    explained = {hue: kind for kind, hue in re.findall(r'<li class="of-(\w+)"><i style="--hue:var\(--([-\w]+)\)', html)}
+    for kind in explained.values():
+        assert re.search(rf"\.timeline:not\(:has\([^)]*\.{kind}\b.*?\.of-{kind}[ ,]", html), "hidden without such rows"
     shown = re.findall(r'<details class="span (\w+)( error)?', html)
     assert {hues["error" if failed else kind] for kind, failed in shown} == {"group", "model", "tool", "other", "bad"}
-    assert {hues["error" if failed else kind] for kind, failed in shown} <= explained
+    assert {hues["error" if failed else kind] for kind, failed in shown} <= explained.keys()
 
 
 def test_every_stop_reason_of_this_repository_has_words() -> None:

@@ -45,7 +45,7 @@ from devhost.tools import mcp
 from devhost.tools.mcp import McpServer
 from devhost.tools.setup import ToolSetup
 from devhost.trace.flow import FlowNode
-from devhost.trace.lines import UNKNOWN_FACTS, TraceWriter
+from devhost.trace.lines import TraceWriter
 
 if TYPE_CHECKING:
     from devhost.model_plugin import PluginModel
@@ -309,5 +309,5 @@ def flow_traced(file: Path | None, setup: FlowSetup, turn: FlowTurn, options: Ho
     """Told of the notices; without a file it does nothing."""
     facts = {"command": "flow", "example": setup.name, "transport": options.transport, "query": turn.query}
     secrets = secrets_of((), others=setup.secrets)
-    with trace_written(file, secrets, {**UNKNOWN_FACTS, **facts}, setup.notices) as watcher:
+    with trace_written(file, secrets, facts, setup.notices) as watcher:
         yield FlowTrace(watcher if isinstance(watcher, TraceWriter) else None)

@@ -41,7 +41,7 @@ from devhost.scenario import (
 from devhost.text import Secrets
 from devhost.tools import mcp
 from devhost.tools.setup import ToolSetup
-from devhost.trace.lines import UNKNOWN_FACTS, TraceWriter
+from devhost.trace.lines import TraceWriter
 
 if TYPE_CHECKING:
     from devhost.models.openai_api.backend import OpenAIModel
@@ -467,7 +467,7 @@ def tool_traced(
     """As `traced`, of one call of a tool; the trace says why there was none."""
     facts = {"command": "tool", "tool": asked.found.name, "transport": transport, "model": _described(model)}
     secrets = secrets_of((), others=asked.source.secrets)
-    with trace_written(file, secrets, {**UNKNOWN_FACTS, **facts}, asked.source.notices) as writer:
+    with trace_written(file, secrets, facts, asked.source.notices) as writer:
         try:
             yield writer
         except HostError as error:

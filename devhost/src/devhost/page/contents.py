@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 import re
 from bisect import insort
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -245,7 +246,7 @@ def _last(spans: Sequence[Span]) -> Iterator[int]:
 # Positions on the time axis, in percent, and durations as text.
 
 MOST_TICKS = 8
-STEPS = (1, 2, 5, 10)
+STEPS = (1, 2, 5, 10, 20)
 SECOND, MINUTE = 1000, 60
 """In milliseconds, and in seconds."""
 
@@ -278,12 +279,8 @@ class Axis:
     @property
     def step(self) -> float:
         """Seconds from tick to tick: the smallest of 1, 2, 5, 10, … that does not make too many of them."""
-        power = 1e-6
-        while True:
-            for step in STEPS:
-                if self.length / (step * power) <= MOST_TICKS:
-                    return step * power
-            power *= 10
+        power = max(10.0 ** math.floor(math.log10(self.length / MOST_TICKS)), 1e-6)
+        return next(step * power for step in STEPS if self.length <= MOST_TICKS * step * power * (1 + 1e-9))
 
     @property
     def step_percent(self) -> float:

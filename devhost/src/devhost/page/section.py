@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -33,33 +33,7 @@ from devhost.page.contents import (
 from devhost.protocol.wire import JsonObject
 from devhost.trace.lines import PrintedLine, Trace
 from devhost.trace.runs import TracedRun, run_of
-from devhost.trace.timeline import Span, SpanKind, timeline
-
-
-@dataclass(frozen=True)
-class Colour:
-    variable: str
-    """Its name in `styles/base.css`."""
-    words: str
-
-
-FAILED = Colour("bad", "failed")
-COLOURS: dict[SpanKind, tuple[Colour, ...]] = {
-    "model": (Colour("model-wait", "model, waiting"), Colour("model", "model, answering")),
-    "tool": (Colour("tool", "tool"),),
-    "group": (Colour("group", "group of entries"),),
-    "step": (Colour("other", "other log entry"),),
-    "moment": (Colour("other", "other log entry"),),
-}
-
-
-def legend(spans: Iterable[Span]) -> list[Colour]:
-    """`spans`: all rows. In the order of `COLOURS`, failures last."""
-    rows = list(spans)
-    kinds = {span.kind for span in rows if span.status != "error" or span.kind == "model"}
-    used = [colour for kind, colours in COLOURS.items() if kind in kinds for colour in colours]
-    return [*dict.fromkeys(used), *([FAILED] if any(span.status == "error" for span in rows) else [])]
-
+from devhost.trace.timeline import Span, timeline
 
 # A run with all that a page asks of it.
 
@@ -143,10 +117,6 @@ class ShownRun:
     @cached_property
     def _open_groups(self) -> Collection[int]:
         return open_groups(self.spans)
-
-    @property
-    def legend(self) -> list[Colour]:
-        return legend(span for _, span in self.rows)
 
     @cached_property
     def offered(self) -> Mapping[OfferedTool, str]:

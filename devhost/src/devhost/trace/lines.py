@@ -35,23 +35,23 @@ VERSION = 1
 
 
 class TracedModel(Line):
-    name: str
-    provider: str
-    scripted: bool
-    notice: str
+    name: str = ""
+    provider: str = ""
+    scripted: bool = False
+    notice: str = ""
 
 
 class Header(Line):
     trace: Literal["devhost"] = "devhost"
     version: Literal[1] = 1
     started: AwareDatetime
-    command: Literal["run", "chat", "tool", "flow"]
-    example: str
-    description: str
-    strategy: str
-    transport: str
-    model: TracedModel
-    query: str | None
+    command: Literal["run", "chat", "tool", "flow"] = "run"
+    example: str = ""
+    description: str = ""
+    strategy: str = ""
+    transport: str = ""
+    model: TracedModel = TracedModel()
+    query: str | None = None
     """None in a conversation: each request says what was asked."""
     tool: str = ""
     """With its provider: the one that the command `tool` called."""
@@ -228,16 +228,6 @@ def _object(file: Path, number: int, text: bytes) -> dict[str, object]:
 
 UNHEARD = frozenset({None, "heartbeat"})
 """Messages that belong to no session and that only some transports have: heartbeats, and the manifest."""
-UNKNOWN_FACTS: Mapping[str, object] = {
-    "command": "run",
-    "example": "",
-    "description": "",
-    "strategy": "",
-    "transport": "",
-    "model": {"name": "", "provider": "", "scripted": False, "notice": ""},
-    "query": None,
-}
-"""The header of a trace that a test or another program writes."""
 BEGINNING_BYTES = 100
 TRACE_BEGINS = re.compile(rb'\s*\{\s*"trace"\s*:\s*"devhost"')
 
@@ -245,7 +235,7 @@ TRACE_BEGINS = re.compile(rb'\s*\{\s*"trace"\s*:\s*"devhost"')
 class TraceWriter(Watcher):
     """A context manager; TraceError on leaving it when the file could not be written to its end."""
 
-    def __init__(self, file: Path, secrets: Secrets | None = None, facts: Mapping[str, object] = UNKNOWN_FACTS) -> None:
+    def __init__(self, file: Path, secrets: Secrets | None = None, facts: Mapping[str, Any] | None = None) -> None:
         """`secrets` are known values; without them every credential is hidden where it is sent.
 
         `facts` are the fields of the header (`lines.Header`), as a command knows them.
@@ -267,8 +257,8 @@ class TraceWriter(Watcher):
         with contextlib.suppress(OSError):  # a device, or a file system without locks
             fcntl.flock(self._file, fcntl.LOCK_SH)  # for `is_written`; it ends with this process, however that ends
         self._began = time.monotonic()
-        started = datetime.now(UTC).isoformat(timespec="milliseconds")
-        self._append({"trace": "devhost", "version": VERSION, "started": started, **secrets.masked(dict(facts))})
+        header = Header(started=datetime.now(UTC), **secrets.masked(dict(facts or {})))
+        self._append(header.model_dump(mode="json"))
 
     def __enter__(self) -> Self:
         return self
