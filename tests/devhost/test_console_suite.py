@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 import yaml
 
-from devhost.console.evaluations import Asked
+from devhost.console.suites import arguments
 from devhost.evaluation.suite import Suite
 from support.console import ConsoleClient, words
 from tests.devhost import ROOT
@@ -126,11 +126,11 @@ def test_the_form_keeps_the_instruction_of_an_evaluation_that_has_no_results_yet
 
 def test_what_stays_as_in_the_file_is_not_sent(file: Path) -> None:
     suite = Suite.read(file)
-    everything = {"case": [case.name for case in suite.cases], "column": ["standard", "never chosen"]}
+    everything = {"case": "\n".join(case.name for case in suite.cases), "column": "standard\nnever chosen"}
 
-    asked = Asked.read({"instruction": "Be brief.", "repeats": ""}, everything, suite)
+    given = arguments(suite, {**everything, "instruction": "Be brief.", "repeats": ""}, None, against_last=False)
 
-    assert asked.arguments(file, None) == ("eval", str(file), "--scripted")
+    assert given == ("eval", str(file), "--scripted")
 
 
 def test_repeats_that_are_no_number_start_nothing(console: ConsoleClient, file: Path) -> None:

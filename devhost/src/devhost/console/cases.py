@@ -16,7 +16,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.status import HTTP_422_UNPROCESSABLE_CONTENT
 
-from devhost.console.evaluations import CASES as CASES_FILE
 from devhost.console.folder import CASE, refusal
 from devhost.console.found import find, shortened
 from devhost.console.setup import typed, typed_path
@@ -37,7 +36,7 @@ from devhost.trace.runs import run_of
 #
 # A file to which nothing can be added so is refused, and keeps its bytes.
 
-CASES = "cases"
+CASES, CASES_FILE = "cases", "cases.yaml"
 
 
 def names_in(file: Path) -> list[str]:

@@ -1,38 +1,76 @@
 """`/suites`: the files of cases; `/suite?file=PATH`: one of them, its last evaluation, and the next one."""
 
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
+from glob import escape
 from hashlib import sha256
-from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlencode
 
 from markupsafe import Markup
-from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from devhost.console import forms
 from devhost.console.children import Child
-from devhost.console.evaluations import (
-    MOST_REPEATS,
-    Asked,
-    Evaluated,
-    Standing,
-    instruction_of,
-    results_of,
-)
+from devhost.console.evaluations import RESULTS, Evaluated, Standing
 from devhost.console.folder import OUTPUT, last_printed, refusal
 from devhost.console.found import find, shortened
-from devhost.console.setup import INSTRUCTION, typed, typed_path
-from devhost.console.web import Console, Parts, Told, changed_at, console_of, live
+from devhost.console.setup import INSTRUCTION, Values, lines_in, typed, typed_path
+from devhost.console.web import Console, Parts, Told, changed_at, console_of, live, posted
 from devhost.errors import ConsoleError, HostError
 from devhost.evaluation.results import Cell, previous_of
 from devhost.evaluation.suite import Suite
-from devhost.hosting import ModelOptions
 from devhost.text import real_path
+
+# What a person asks of an evaluation, as the command that does it.
+
+MOST_REPEATS = 1_000
+
+
+def instruction_of(suite: Suite) -> str:
+    """For all cases, if the file has one."""
+    value = suite.params.get(INSTRUCTION)
+    return value if isinstance(value, str) else ""
+
+
+def wrong_repeats(text: str) -> bool:
+    is_number = text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST_REPEATS
+    return bool(text) and not is_number
+
+
+def arguments(suite: Suite, asked: Values, plugin: Path | None, *, against_last: bool) -> tuple[str, ...]:
+    """Of `devhost eval`. What is as in the file is left out, and so are all cases, and all columns."""
+    return tuple(_arguments(suite, asked, plugin, against_last=against_last))
+
+
+def _arguments(suite: Suite, asked: Values, plugin: Path | None, *, against_last: bool) -> Iterator[str]:
+    yield from ("eval", str(suite.file))
+    for name, among in (("case", suite.cases), ("column", suite.columns)):
+        known = [each.name for each in among if each.name in lines_in(asked, name)]
+        for each in known if len(known) < len(among) else ():
+            yield from (f"--{name}", escape(each))  # a name is not a pattern
+    instruction, is_real = asked.get(INSTRUCTION, instruction_of(suite)), asked.get("real") == "yes"
+    values = {
+        "--repeats": asked.get("repeats", ""),
+        "--param": "" if instruction == instruction_of(suite) else f"{INSTRUCTION}={instruction}",
+        "--model": asked.get("model", "") if is_real else "",
+        "--plugin": "" if plugin is None else str(plugin),
+        "--against": "last" if against_last else "",
+    }
+    for option, value in values.items():
+        if value:
+            yield from (option, value)
+    if not is_real:
+        yield "--scripted"
+    if asked.get("fresh") == "yes":
+        yield "--fresh"
+
+
+# The pages.
 
 
 @dataclass(frozen=True)
@@ -42,9 +80,21 @@ class _Page:
     console: Console
     file: Path
 
+    @classmethod
+    def of(cls, console: Console, given: Mapping[str, str]) -> "_Page":
+        """ConsoleError for a path that no file can have."""
+        file = shortened(typed_path(given.get("file", "")))
+        if why := refusal(file):
+            raise ConsoleError(why)
+        return cls(console, file)
+
     @cached_property
     def suite(self) -> Suite:
         return Suite.read(self.file)
+
+    @property
+    def results(self) -> Path:
+        return real_path(self.file.with_suffix(RESULTS))
 
     @property
     def key(self) -> str:
@@ -58,29 +108,31 @@ class _Page:
 
     @property
     def evaluated(self) -> Evaluated:
-        return self.console.evaluations.of(real_path(results_of(self.file)))
+        return self.console.evaluations.of(self.results)
 
     @property
-    def address(self) -> RedirectResponse:
-        return RedirectResponse(f"/suite?{urlencode({'file': str(self.file)})}", 303)
+    def last(self) -> Values:
+        """What the evaluation had that was started last here, so that a change goes on from there."""
+        return self.console.asked.get(self.key, {})
 
-    def answer(self, asked: Asked, *, was_sent: bool = True) -> Response:
-        """`was_sent`: by the form; before, the command is the one that was started last."""
-        now = self.evaluated.standing(self.child)
-        last = self._last_instruction(now)
-        arguments = replace(asked, against_last=now.is_finished).arguments(self.file, self.console.plugin)
+    def arguments(self, asked: Values, now: Standing) -> tuple[str, ...]:
+        return arguments(self.suite, asked, self.console.plugin, against_last=now.is_finished)
+
+    def answer(self, asked: Values, status: int = 200) -> Response:
+        now, wrong = self.evaluated.standing(self.child), wrong_repeats(asked.get("repeats", ""))
         return self.console.page(
             "suite.html.j2",
-            400 if asked.mistakes and was_sent else 200,
+            400 if wrong else status,
             suite=self.suite,
             asked=asked,
-            instruction=last if asked.instruction is None else asked.instruction,
+            chosen={name: lines_in(asked, name) for name in ("case", "column")},
+            instruction=asked.get(INSTRUCTION, instruction_of(self.suite)),
             instruction_of_file=instruction_of(self.suite),
-            mistakes=asked.mistakes,
+            mistakes={"repeats": f"a number from 1 to {MOST_REPEATS:,}, or nothing"} if wrong else {},
             standing=now,
             part=Markup(self.part(now, Told())),  # noqa: S704 - rendered
-            command=typed(arguments if was_sent or self.child is None else self.child.arguments),
-            can_be_real=not ModelOptions().asks_the_script(os.environ),
+            command="" if wrong else typed(self.arguments(asked, now)),
+            can_be_real=forms.can_be_real(os.environ),
             most_repeats=MOST_REPEATS,
         )
 
@@ -91,17 +143,6 @@ class _Page:
 
     def _cell(self, cell: Cell, name: str) -> str:
         return self.console.render("evaluated_case.html.j2", cell=cell, name=name)
-
-    def _last_instruction(self, now: Standing) -> str:
-        """What the last evaluation had, so that a change goes on from there; it may have no results yet."""
-        file, begin = instruction_of(self.suite), f"{INSTRUCTION}="
-        if self.child is not None:
-            given = (value for option, value in pairwise(self.child.arguments) if option == "--param")
-            return next((value.removeprefix(begin) for value in given if value.startswith(begin)), file)
-        columns = {} if now.evaluation is None else now.evaluation.header.columns
-        params = next(iter(columns.values()), {}).get("params")
-        text = params.get(INSTRUCTION) if isinstance(params, dict) else None
-        return text if isinstance(text, str) else file
 
 
 def suites(request: Request) -> Response:
@@ -118,40 +159,36 @@ def one_suite(request: Request) -> Response:
     """A file that cannot be read is said beside the field in which paths are typed."""
     console, given = console_of(request), request.query_params
     try:
-        page = _page(console, given.get("file"))
-        cases = tuple(case.name for case in page.suite.cases if case.name in given.getlist("case"))
+        page = _Page.of(console, given)
+        page.suite  # noqa: B018 - raises for what cannot be read
     except (HostError, OSError, ValueError) as error:
         return _suites(console, given.get("file", "").strip(), str(error))
-    return page.answer(Asked(cases=cases), was_sent=False)
+    cases = given.getlist("case")
+    return page.answer({**page.last, **({"case": "\n".join(cases)} if cases else {})})
 
 
-async def change(request: Request) -> Response:
-    return await run_in_threadpool(_change, console_of(request), await request.form())
-
-
-def _change(console: Console, form: FormData) -> Response:
+@posted
+def change(request: Request, given: Mapping[str, str]) -> Response:
     """`do`: "stop", which keeps what has a result, as Ctrl-C does; "run"; or the page of what the form holds."""
-    page = _page(console, form.get("file"))
-    child = page.child
-    if form.get("do") == "stop":
-        if child is not None:
-            child.stop()
-        return page.address
-    given = {name: value for name, value in form.items() if isinstance(value, str)}
-    asked = Asked.read(given, {name: list(map(str, form.getlist(name))) for name in ("case", "column")}, page.suite)
-    if form.get("do") != "run" or asked.mistakes:
+    page, asked = _Page.of(console_of(request), given), forms.read_values(given.items())
+    child, do = page.child, given.get("do")
+    if do == "stop" and child is not None:
+        child.stop()
+    elif do != "stop" and (do != "run" or wrong_repeats(asked.get("repeats", ""))):
         return page.answer(asked)
-    if child is None or child.exit_code is not None:
-        asked = replace(asked, against_last=page.evaluated.standing(child).is_finished)
-        output = console.folder.path / f"{page.key}{OUTPUT}"
-        console.start_child(page.key, asked.arguments(page.file, console.plugin), output)
-    return page.address
+    elif do == "run" and (child is None or child.exit_code is not None):
+        command = page.arguments(asked, page.evaluated.standing(child))
+        page.console.start_child(page.key, command, page.console.folder.path / f"{page.key}{OUTPUT}")
+        page.console.asked[page.key] = {name: asked[name] for name in KEPT if name in asked}
+    return RedirectResponse(f"/suite?{urlencode({'file': str(page.file)})}", 303)
+
+
+KEPT = ("case", "column", "repeats", INSTRUCTION, "real", "model")
 
 
 def events(request: Request) -> Response:
-    page = _page(console_of(request), request.query_params.get("file"))
+    page = _Page.of(console_of(request), request.query_params)
     page.suite  # noqa: B018 - raises for what cannot be read
-    results = results_of(page.file)
 
     def look(told: Told) -> Parts:
         now = page.evaluated.standing(page.child)
@@ -160,17 +197,9 @@ def events(request: Request) -> Response:
     def version() -> object:
         child = page.child
         at = None if child is None else (child.exit_code, bool(last_printed(child.output)))
-        return at, changed_at(results, previous_of(results))
+        return at, changed_at(page.results, previous_of(page.results))
 
     return live(page.console, look, version)
-
-
-def _page(console: Console, typed: object) -> _Page:
-    """ConsoleError for a path that no file can have."""
-    file = shortened(typed_path(typed if isinstance(typed, str) else ""))
-    if why := refusal(file):
-        raise ConsoleError(why)
-    return _Page(console, file)
 
 
 ROUTES = (

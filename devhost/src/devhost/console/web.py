@@ -24,7 +24,7 @@ from devhost.console.evaluations import Evaluated
 from devhost.console.folder import RunFolder
 from devhost.console.listing import Index, read_run
 from devhost.console.readers import Kept, RunReader
-from devhost.console.setup import Setup
+from devhost.console.setup import Setup, Values
 from devhost.errors import ConsoleError, TraceError, UnknownRunError
 from devhost.evaluation import report
 from devhost.flow import pages
@@ -60,6 +60,8 @@ class Console:
     environment: Environment = field(default_factory=_environment)
     readers: Kept[Path, RunReader] = field(default_factory=lambda: Kept(RunReader))
     evaluations: Kept[Path, Evaluated] = field(default_factory=lambda: Kept(Evaluated))
+    asked: dict[str, Values] = field(default_factory=dict)
+    """What each evaluation was started with, by the name of its child."""
     ending: threading.Event = field(default_factory=threading.Event)
     """Set when the console ends; streams of events have no end of their own."""
 
