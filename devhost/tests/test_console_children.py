@@ -78,7 +78,7 @@ def test_a_killed_child_leaves_no_plugin_and_no_zombie(children: Children, tmp_p
     assert not Path(f"/proc/{leader}").exists()
     assert not child.tell(asked({"say": "too late"}))
     assert child.told == 1
-    wait_for(lambda: child._input.closed, "the end of its input")
+    wait_for(lambda: child._process.stdin is None or child._process.stdin.closed, "the end of its input")
 
 
 def test_stop_ends_a_turn_and_has_no_effect_between_two(children: Children, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_child_that_does_not_read_holds_nothing_up(
 
     assert (done, child.told) == ([True, True, False], 2)
     child.kill()
-    wait_for(lambda: child._input.closed, "the end of its input")
+    wait_for(lambda: child._process.stdin is None or child._process.stdin.closed, "the end of its input")
 
 
 def test_of_several_that_ask_at_once_one_is_heard(

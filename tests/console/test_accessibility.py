@@ -91,7 +91,6 @@ def test_the_waiting_approval_and_forms_with_mistakes(open_page: OpenPage, conso
     page.get_by_label("Scenario", exact=True).select_option("example:injection/mail")
     expect(page.get_by_label(re.compile("^Question"))).to_have_value("Confirm the choir's booking.")
     page.locator("#settings > summary").click()
-    page.get_by_label(re.compile("^Answer schema")).fill('{"type": "thing"}')
     page.get_by_label(re.compile("^Max iterations")).fill("0")
     page.get_by_label("Files that go with the question, a path a line").fill("/nowhere.png")
     page.locator("form#new").evaluate("form => form.noValidate = true")

@@ -20,7 +20,6 @@ AGAIN = "/runs/before/again"
 SCRIPT = str(TOOLBOX / "script.yaml")
 PUPPETS = {"plugin": str(PUPPET), "source": f"script:{SCRIPT}", "p.query": "[]"}
 MAIL, APPROVED = ({"source": f"example:{name}"} for name in ("injection/mail", "order_entry/approved"))
-SCHEMA = "p.answer_schema"
 
 
 @pytest.fixture(autouse=True)
@@ -104,7 +103,7 @@ def test_the_fields_hold_what_the_scenario_sets_and_nothing_of_it_is_a_change() 
     assert form.question.text.startswith("Café Lindqvist, C-3001. Please order 40 packs")
     assert "request_order" in form.tools
     assert (form.mistakes, form.changed) == ({}, {})
-    assert {field.name: field.help for field in form.fields}["instruction"].startswith("For what is special")
+    assert "For what is special" in str({field.name: field.declared.help for field in form.fields}["instruction"])
 
 
 def test_another_scenario_keeps_what_was_typed_where_it_fits() -> None:
@@ -149,21 +148,6 @@ def test_what_cannot_be_is_said_beside_its_field(given: dict[str, str], field: s
     assert form.command == ""
 
 
-@pytest.mark.parametrize(
-    ("schema", "sentence"),
-    [
-        ("{", "not JSON: "),
-        ("[]", "a JSON Schema must be an object"),
-        ('{"type": "thing"}', "not a JSON Schema: "),
-    ],
-)
-def test_an_answer_schema_is_checked(schema: str, sentence: str) -> None:
-    mistakes = ours(**{SCHEMA: schema}).mistakes
-
-    assert list(mistakes) == [SCHEMA]
-    assert sentence in mistakes[SCHEMA]
-
-
 def test_a_real_model_is_checked_and_its_key_stays_in_the_environment() -> None:
     environment = {"OPENAI_API_KEY": "sk-secret"}
     asked = {"real": "yes", "source": "none", "api": "chat", "p.query": "?"}
@@ -188,12 +172,12 @@ def test_credentials_stay_in_the_environment(console: ConsoleClient) -> None:
 
 
 def test_each_wrong_value_is_named_above_the_form_with_a_link_to_its_field(console: ConsoleClient) -> None:
-    wrong = {SCHEMA: '{"a": ', "p.maximum_iterations": "0", "p.query": "", "p.instruction": "<script>"}
+    wrong = {"p.maximum_iterations": "0", "p.query": "", "p.instruction": "<script>"}
     page = console.post("/new", 422, do="start", **wrong)
 
     told, mistakes = above(page)
-    assert told == "Nothing was started: 3 values are wrong."
-    labels = {"p.query": "Question", SCHEMA: "Answer schema", "p.maximum_iterations": "Max iterations"}
+    assert told == "Nothing was started: 2 values are wrong."
+    labels = {"p.query": "Question", "p.maximum_iterations": "Max iterations"}
     assert {target: label for target, label, _ in mistakes} == labels
     assert {f"wrong-{name}" for name in labels} == set(re.findall(r'<p class="error" id="([^"]+)">', page))
     assert "<script>" not in page.partition("<body")[2]

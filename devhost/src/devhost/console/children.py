@@ -13,56 +13,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO
 
 from devhost.console.folder import OUTPUT, RunFolder
 from devhost.console.setup import SETUP, Setup
 from devhost.errors import BusyError, ConsoleError
 from devhost.home import devhost_command
-
-# Lines for the input of a process, which a thread of its own writes.
-#
-# A pipe holds 64 KiB, and a process that starts, or that is busy with a turn, does not read.
-
-
-class Input:
-    def __init__(self, pipe: IO[bytes]) -> None:
-        self.told = 0
-        """How many lines were accepted."""
-        self._pipe = pipe
-        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._accepting = threading.Lock()
-        self._is_open = True
-        threading.Thread(target=self._write_all, daemon=True).start()
-
-    def tell(self, line: str, after: int | None) -> bool:
-        """Whether it is accepted. `after`: how many must have been before; None for any number."""
-        with self._accepting:
-            if not self._is_open or after not in {None, self.told}:
-                return False
-            self.told += 1
-            self._lines.put(line.encode() + b"\n")
-            return True
-
-    def close(self) -> None:
-        """After the lines that were accepted."""
-        with self._accepting:
-            if self._is_open:
-                self._is_open = False
-                self._lines.put(None)
-
-    @property
-    def closed(self) -> bool:
-        return self._pipe.closed
-
-    def _write_all(self) -> None:
-        while (line := self._lines.get()) is not None:
-            with contextlib.suppress(OSError):  # it has ended
-                self._pipe.write(line)
-                self._pipe.flush()
-        with contextlib.suppress(OSError):
-            self._pipe.close()
-
 
 # Kills all processes of a session. Plugins have process groups of their own, but stay in the session of their
 # devhost.
@@ -98,53 +53,48 @@ IDLE = "The conversation has ended, because nothing was asked for an hour."
 class Child:
     def __init__(self, arguments: Sequence[str], output: Path, *, idle_seconds: float = IDLE_SECONDS) -> None:
         """`arguments` of devhost; `output`: where what it prints goes; `idle_seconds`: how long it waits for a line."""
-        self.arguments = tuple(arguments)
         self.output = output
         self.why = ""
         """Why its input was closed, if no person did that."""
+        self.told = 0
+        """How many lines it got."""
         self.began = time.time()
         self.told_at = time.monotonic()
         """When it got its last line, or began."""
-        self._idle_seconds = idle_seconds
-        self._process = _started(self.arguments, output)
-        assert self._process.stdin is not None  # noqa: S101 - Popen was given PIPE
-        self._input = Input(self._process.stdin)
-        self._idle = self._timer()
-        self._renewing = threading.Lock()
-        # Its end is taken note of at once, so that it does not stay as a zombie.
+        self._process = _started(arguments, output)
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._telling = threading.Lock()
+        self._is_open = True
+        # A pipe holds 64 KiB, and a process that starts, or that is busy with a turn, does not read.
+        threading.Thread(target=self._write_all, args=(idle_seconds,), daemon=True).start()
+        # Its end is taken note of at once, so that it does not stay as a zombie, nor its input as an open file.
         threading.Thread(target=self._await_the_end, daemon=True).start()
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
 
     @property
     def exit_code(self) -> int | None:
         """None while it goes on; below 0 for a signal."""
         return self._process.poll()
 
-    @property
-    def told(self) -> int:
-        """How many lines it got."""
-        return self._input.told
-
     def tell(self, line: str, after: int | None = None) -> bool:
         """Sends a line to its input; whether it was sent.
 
         `after`: how many lines it must have got, because what is told answers the last one's turn.
         """
-        if self.exit_code is not None or not self._input.tell(line, after):
-            return False
-        with self._renewing:
+        with self._telling:
+            if self.exit_code is not None or not self._is_open or after not in {None, self.told}:
+                return False
+            self.told += 1
             self.told_at = time.monotonic()
-            self._idle.cancel()
-            self._idle = self._timer()
+            self._lines.put(line.encode() + b"\n")
         return True
 
     def close_input(self, why: str = "") -> None:
         """No further question comes: it ends after the turn that goes on."""
-        self.why = self.why or why
-        self._input.close()
+        with self._telling:
+            if self._is_open:
+                self._is_open = False
+                self.why = why
+                self._lines.put(None)
 
     def stop(self) -> None:
         self._signal(signal.SIGINT)
@@ -166,17 +116,23 @@ class Child:
             return False
         return True
 
-    def _timer(self) -> threading.Timer:
+    def _write_all(self, idle_seconds: float) -> None:
         """An idle chat keeps its plugins running."""
-        timer = threading.Timer(self._idle_seconds, self.close_input, (IDLE,))
-        timer.daemon = True
-        timer.start()
-        return timer
+        with contextlib.suppress(OSError), self._process.stdin or contextlib.nullcontext() as pipe:  # it may have ended
+            while pipe is not None:
+                try:
+                    line = self._lines.get(timeout=idle_seconds)
+                except queue.Empty:
+                    self.close_input(IDLE)
+                    continue
+                if line is None:
+                    return
+                pipe.write(line)
+                pipe.flush()
 
     def _await_the_end(self) -> None:
         self._process.wait()
-        self._idle.cancel()
-        self._input.close()  # a console that starts many would run out of files
+        self.close_input()
 
     def _signal(self, number: signal.Signals) -> None:
         """To the process alone: it ends its plugins itself."""

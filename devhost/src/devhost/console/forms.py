@@ -1,6 +1,7 @@
 """The forms that start a run: fields from a strategy's YAML or a flow's Start node, and what is wrong in them."""
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,9 +17,8 @@ from devhost.console.web import Console
 from devhost.errors import HostError
 from devhost.flow.document import FlowFile, start_fields
 from devhost.hosting import BASE_URL, KEY, ModelOptions
-from devhost.plugin.declaration import Parameter, Strategy
+from devhost.plugin.declaration import I18n, Option, Parameter, Strategy
 from devhost.scenario import PICKED
-from devhost.text import typed_json, validator_of
 
 WAS = "was."
 """Before the name of a parameter: the text that the scenario had when the form was made."""
@@ -43,66 +43,53 @@ type Options = Sequence[tuple[str, str]]
 """To choose from: value and label of each."""
 NOT_EDITED = PICKED | {"secret-input"}
 """Picked types, and secrets, which belong into no form."""
-BOTH = (("true", "true"), ("false", "false"))
+KINDS: Mapping[object, str] = {"number": "number", "checkbox": "boolean", "select": "select", "json_object": "object"}
+"""By the type of a field of the Start node, that of a parameter; all others are texts."""
 
 
 @dataclass(frozen=True)
 class Field:
-    name: str
-    label: str
+    declared: Parameter
     base: str
     """What the scenario sets, as text; empty for nothing."""
     text: str
-    help: str = ""
-    widget: Widget = "text"
-    default: str = ""
-    """As text; empty without one."""
-    options: Options = ()
-    low: float | None = None
-    high: float | None = None
-    secret: bool = False
     mistake: str = ""
 
     @classmethod
-    def of(cls, declared: Parameter, base: str, values: Values) -> Self:
-        options: Options = BOTH if declared.type == "boolean" else ()
-        if declared.type == "select" and not declared.multiple:
-            options = [(option.value, option.label.en_US) for option in declared.options]
-        text = typed_or(base, declared.name, values, options)
-        return cls(
-            declared.name,
-            declared.label.en_US,
-            base,
-            text,
-            help=declared.help.en_US if declared.help else "",
-            widget="shown"
-            if declared.type in NOT_EDITED
-            else _widget(declared.type, declared.name, options, base, text),
-            default=as_text(declared.default),
-            options=options,
-            low=declared.min,
-            high=declared.max,
-            secret=declared.type == "secret-input",
-        )
+    def of(cls, declared: Parameter, base: object, values: Values) -> Self:
+        """With what was typed, if it is not what the form held, and is among what there is to choose from."""
+        was, name = as_text(base), declared.name
+        text, options = values.get(TYPED + name), dict(_options(declared))
+        is_kept = text is not None and text != values.get(WAS + name) and (not options or text in {"", *options})
+        return cls(declared, was, text if text is not None and is_kept else was)
 
-    @classmethod
-    def of_flow(cls, name: str, declared: Mapping[str, object], base: str, values: Values) -> Self:
-        listed = declared.get("options")
-        options = [(str(each), str(each)) for each in listed] if isinstance(listed, list) else []
-        if declared.get("type") == "checkbox":
-            options = list(BOTH)
-        text = typed_or(base, name, values, options)
-        kind = {"number": "number", "json_object": "object"}.get(str(declared.get("type")), "string")
-        files = "A path after @, such as @picture.png." if "file" in str(declared.get("type")) else ""
-        return cls(
-            name,
-            str(declared.get("label") or name),
-            base,
-            text,
-            help=files or ("Required." if declared.get("required") else ""),
-            widget=_widget(kind, name, options, base, text),
-            options=options,
-        )
+    @property
+    def name(self) -> str:
+        return self.declared.name
+
+    @property
+    def label(self) -> str:
+        return self.declared.label.en_US
+
+    @property
+    def default(self) -> str:
+        return as_text(self.declared.default)
+
+    @property
+    def options(self) -> Options:
+        return _options(self.declared)
+
+    @property
+    def widget(self) -> Widget:
+        """A scenario may set any parameter to a variable, which only a text can show."""
+        kind, texts = self.declared.type, (self.base, self.text)
+        if kind in NOT_EDITED:
+            return "shown"
+        if kind == "number" and all(map(_is_number, texts)):
+            return "number"
+        if self.options and all(text in {"", *dict(self.options)} for text in texts):
+            return "select"
+        return "text" if kind in {"string", "number", "boolean", "select"} else "json"
 
     @property
     def changed(self) -> bool:
@@ -111,55 +98,60 @@ class Field:
     @property
     def bounds(self) -> str:
         """In words; empty without any."""
-        if self.low is not None and self.high is not None:
-            return f"between {self.low:g} and {self.high:g}"
-        if self.low is not None:
-            return f"at least {self.low:g}"
-        return "" if self.high is None else f"at most {self.high:g}"
+        low, high = self.declared.min, self.declared.max
+        if low is not None and high is not None:
+            return f"between {low:g} and {high:g}"
+        if low is not None:
+            return f"at least {low:g}"
+        return "" if high is None else f"at most {high:g}"
 
     @property
     def wrong(self) -> str:
         """What is wrong with the text, whatever else the form holds; empty if nothing is."""
-        if not self.changed:
-            return ""
         if "\0" in self.text:
             return NUL
-        if is_schema(self.name) and self.text.strip():
-            return _wrong_schema(self.text)
-        if not _is_number(self.text) or not self.text.strip():
+        if not self.changed or not self.text.strip() or not _is_number(self.text):
             return ""  # a variable, or what the check of the type refuses
-        number = float(self.text)
-        beyond = (self.low is not None and number < self.low) or (self.high is not None and number > self.high)
-        return f"must be {self.bounds}" if beyond else ""
+        low, high = self.declared.min, self.declared.max
+        least, most = (-math.inf if low is None else low), (math.inf if high is None else high)
+        return "" if least <= float(self.text) <= most else f"must be {self.bounds}"
+
+
+def _options(declared: Parameter) -> Options:
+    if declared.type == "boolean":
+        return [("true", "true"), ("false", "false")]
+    return [] if declared.multiple else [(option.value, option.label.en_US) for option in declared.options]
 
 
 def fields_of(strategy: Strategy, set_by_scenario: Mapping[str, object], values: Values) -> tuple[Field, ...]:
     """Those of all parameters but the question; what was typed is kept where it fits."""
-    return tuple(
-        Field.of(parameter, as_text(set_by_scenario.get(parameter.name)), values)
-        for parameter in strategy.parameters
-        if parameter.name != QUESTION
-    )
+    asked = (parameter for parameter in strategy.parameters if parameter.name != QUESTION)
+    return tuple(Field.of(parameter, set_by_scenario.get(parameter.name), values) for parameter in asked)
 
 
 def inputs_of(file: FlowFile, set_by_script: Mapping[str, object], values: Values) -> tuple[Field, ...]:
     """Those of the flow's Start node."""
     return tuple(
-        Field.of_flow(name, declared, as_text(set_by_script.get(name, declared.get("default"))), values)
-        for name, declared in start_fields(file).items()
+        Field.of(_as_parameter(name, field), set_by_script.get(name, field.get("default")), values)
+        for name, field in start_fields(file).items()
+    )
+
+
+def _as_parameter(name: str, field: Mapping[str, object]) -> Parameter:
+    listed, kind = field.get("options"), field.get("type")
+    about = "A path after @, such as @picture.png." if "file" in str(kind) else ""
+    options = listed if isinstance(listed, list) else []
+    return Parameter(
+        name=name,
+        label=I18n(en_US=str(field.get("label") or name)),
+        type=KINDS.get(kind, "string"),
+        options=tuple(Option(value=str(each), label=I18n(en_US=str(each))) for each in options),
+        help=I18n(en_US=about) if about else None,
     )
 
 
 def question_of(query: str, values: Values) -> Field:
-    return Field(QUESTION, "Question", query, typed_or(query, QUESTION, values))
-
-
-def typed_or(base: str, name: str, values: Values, options: Options = ()) -> str:
-    """What was typed into the field, if it is not what the form held, and fits what there is to choose from."""
-    text = values.get(TYPED + name)
-    if text is None or text == values.get(WAS + name) or (options and text not in {"", *dict(options)}):
-        return base
-    return text
+    return Field.of(Parameter(name=QUESTION, label=I18n(en_US="Question"), type="string"), query, values)
 
 
 def as_text(value: object) -> str:
@@ -169,40 +161,11 @@ def as_text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2 if isinstance(value, dict | list) else None)
 
 
-def _widget(kind: str, name: str, options: Options, *texts: str) -> Widget:
-    """A scenario may set any parameter to a variable, which only a text can show."""
-    if kind == "number":
-        return "number" if all(map(_is_number, texts)) else "text"
-    if options:
-        return "select" if all(text in {"", *dict(options)} for text in texts) else "text"
-    return "text" if kind == "string" and not is_schema(name) else "json"
-
-
-def is_schema(name: str) -> bool:
-    return name.endswith("schema")
-
-
 def _is_number(text: str) -> bool:
     try:
         return not text or float(text) == float(text)
     except ValueError:
         return False
-
-
-def _wrong_schema(text: str) -> str:
-    try:
-        schema = typed_json(text)
-    except ValueError as error:
-        return f"not JSON: {error}"
-    if isinstance(schema, dict) and set(schema) == {"variable"}:
-        return ""
-    if not isinstance(schema, dict):
-        return "a JSON Schema must be an object"
-    try:
-        validator_of(schema)
-    except ValueError as error:
-        return f"not a JSON Schema: {error}"
-    return ""
 
 
 # A form as it was read, and the page that answers it.

@@ -266,48 +266,24 @@ class Wanted:
         return f"/?{query}" if query else "/"
 
 
-@dataclass(frozen=True)
-class Found:
-    wanted: Wanted
-    runs: Sequence[Listed]
-    """Those of the page."""
-    counts: Mapping[str, int]
-    """By state, of all that the search finds; "" for all of them."""
-    first: int
-    """The number of the first run of the page, from 1."""
-    total: int
-    """How many there are on all pages."""
-    problems: Sequence[Listed]
-    """Files that are not traces."""
-    is_empty: bool
-    """Whether the folder has no run at all."""
-    unread: int
-    """How many runs were not read yet: they may fit, too."""
-
-    @property
-    def pages(self) -> int:
-        return max(1, -(-self.total // ON_A_PAGE))
-
-    @property
-    def page(self) -> int:
-        return min(self.wanted.page, self.pages)
-
-
-def find(look: Look, wanted: Wanted) -> Found:
+def find(look: Look, wanted: Wanted) -> Mapping[str, Any]:
+    """The list as its page shows it: the runs of one page, and how many there are by state, "" for all of them."""
     traces = [run for run in look.runs if not run.problem]
     words = wanted.search.casefold().split()
     matching = [run for run in traces if all(word in run.searched for word in words)]
-    counts = Counter(run.state for run in matching)
     shown = [run for run in matching if wanted.ending in (None, run.state)]
-    page = min(wanted.page, max(1, -(-len(shown) // ON_A_PAGE)))
+    pages = max(1, -(-len(shown) // ON_A_PAGE))
+    page = min(wanted.page, pages)
     begin = (page - 1) * ON_A_PAGE
-    return Found(
-        wanted=wanted,
-        runs=shown[begin : begin + ON_A_PAGE],
-        counts={"": len(matching), **{state: counts[state] for state in STATES}},
-        first=begin + 1,
-        total=len(shown),
-        problems=[run for run in look.runs if run.problem],
-        is_empty=not traces,
-        unread=look.unread,
-    )
+    return {
+        "wanted": wanted,
+        "runs": shown[begin : begin + ON_A_PAGE],
+        "counts": {"": len(matching), **dict.fromkeys(STATES, 0), **Counter(run.state for run in matching)},
+        "first": begin + 1,
+        "total": len(shown),
+        "page": page,
+        "pages": pages,
+        "problems": [run for run in look.runs if run.problem],
+        "is_empty": not traces,
+        "unread": look.unread,
+    }

@@ -11,15 +11,13 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from devhost.comparison.comparison import Comparison, Row, Side, raised, rows
-from devhost.console.again import live_plugins
+from devhost.comparison.comparison import Comparison, Row, Side, rows
 from devhost.console.folder import OUTPUT, RunFolder, last_printed
-from devhost.console.setup import SETUP, Setup, fork_options, typed
+from devhost.console.setup import SETUP, typed
 from devhost.console.web import Console, Parts, changed_at, console_of, live
-from devhost.errors import HostError, ParameterError, TraceError
-from devhost.fork import Origin, Past, find_origin
-from devhost.recording.turns import settings, tool_calls
-from devhost.tools.recorded import NOT_RECORDED
+from devhost.errors import ParameterError, TraceError
+from devhost.fork import Origin, find_origin
+from devhost.recording.turns import settings
 from devhost.trace.lines import is_written, read_trace
 
 
@@ -32,16 +30,10 @@ class Pair:
     """Of the columns."""
     settings: list[Row]
     """Question, strategy and parameters, where they differ."""
-    ran: tuple[str, ...]
-    """The calls of tools that ran although there is a recording; empty if the second run is not a fork."""
     kept: int | None
     """How many rounds of the first run the second one repeats; None if it is not a fork of it."""
     turns: Literal["recorded", "written", ""]
     """What the model of the second run said, if another instruction was given to one that is not real."""
-
-    @property
-    def not_recorded(self) -> tuple[str, ...]:
-        return self.comparison.right.not_recorded
 
     @property
     def answer(self) -> list[Row]:
@@ -65,7 +57,6 @@ def read_pair(folder: RunFolder, left: str, right: str) -> Pair | None:
         Comparison.of(_side(names[0], before), _side(names[1], after)),
         names,
         rows(list(_set(before)), list(_set(after))),
-        () if setup is None or fork is None else _calls_that_ran(before, after, setup),
         None if fork is None else int(fork["at"]),
         _turns(before, after, fork),
     )
@@ -115,24 +106,6 @@ def _set(origin: Origin) -> Iterator[str]:
     for name, value in asked.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
         yield from f"{name}: {text}".splitlines()
-
-
-def _calls_that_ran(before: Origin, after: Origin, fork: Setup) -> tuple[str, ...]:
-    """Those of live tools after the rounds that stayed, whose calls come first again."""
-    if fork.values.get("live") != "yes":
-        return ()
-    try:
-        plugins = live_plugins(fork_options(fork.values, before.file), before)
-        past = Past.of(before.run, int(fork.values["at"]), before.file)
-    except HostError:  # the folder of the plugin is gone since then
-        return ()
-    running = {plugin.provider_id(provider) for plugin in plugins for provider in plugin.tool_providers}
-    stayed = sum(call.began < past.until for call in tool_calls(before.run.calls))
-    return tuple(
-        f"{call.name} {json.dumps(call.arguments, ensure_ascii=False, sort_keys=True)}"
-        for call in tool_calls(after.run.calls)[stayed:]
-        if call.provider in running and raised(call) != NOT_RECORDED
-    )
 
 
 # The pages.

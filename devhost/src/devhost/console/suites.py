@@ -94,7 +94,7 @@ class _Page:
 
     @property
     def results(self) -> Path:
-        return real_path(self.file.with_suffix(RESULTS))
+        return real_path(self.file.parent / f"{self.file.stem}{RESULTS}")
 
     @property
     def key(self) -> str:
