@@ -15,6 +15,8 @@ import pytest
 from devhost.cli.commands import main
 from devhost.evaluation.results import previous_of
 from devhost.evaluation.runs import side_by_side
+from devhost.trace.lines import read_trace
+from devhost.trace.runs import traced_runs
 from fake_openai import KEY, FakeOpenAI, Turn
 from support.evaluating import WHERE, call, case, evaluate, result_lines, variable, write
 from support.plugins import PROJECT, PUPPET
@@ -73,6 +75,20 @@ def test_the_exit_code_says_whether_each_column_reaches_the_threshold(
 ) -> None:
     fails = {**GREETS, "name": "fails", "expect": {"text": {"contains": "Good night"}}}
     assert evaluate(write(tmp_path, GREETS, fails), "--threshold", threshold) == code
+
+
+def test_runs_that_do_not_fit_have_a_trace_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fails = {**DRAWS, "expect": {"text": {"contains": "Good night"}}}
+    file = write(tmp_path, GREETS, {**fails, "name": "one"}, {**fails, "name": "<two>"})
+    assert evaluate(file, "--traces", str(tmp_path / "traces")) == 1
+
+    traces = sorted((tmp_path / "traces").iterdir())
+    assert [trace.name.rpartition("-")[0].partition("-")[0] for trace in traces] == ["one", "two"]
+    assert capsys.readouterr().out.replace("\n", "").count("trace:") == len(traces)
+    for trace in traces:
+        (run,) = traced_runs(read_trace(trace))
+        assert [call.name for call in run.calls if call.kind == "tool"] == ["draw"]
+        assert run.end is not None
 
 
 def test_strategies_and_models_of_a_column_are_combined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 """The console's pages of suites: choosing, evaluating with a changed instruction, and what became better."""
 
+import re
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -97,6 +98,16 @@ def test_a_changed_instruction_makes_a_case_better(pages: tuple[str, str]) -> No
     assert "params.instruction:" in second
 
 
+def test_a_case_that_failed_is_open_and_leads_to_the_page_of_its_run(
+    console: ConsoleClient, pages: tuple[str, str]
+) -> None:
+    (link,) = re.findall(r'<a href="(/runs/[^"]+)"><b>what this run did</b></a>', pages[0])
+
+    assert len(re.findall(r'<details class="case" id="[^"]+" open>', pages[0])) == 1
+    assert "Why?" in console.get(link)
+    assert "what this run did" not in pages[1]
+
+
 def test_each_case_has_its_run_as_text(pages: tuple[str, str]) -> None:
     assert "<pre>&lt;b&gt;Hello&lt;/b&gt;</pre>" in pages[1]
 
@@ -130,7 +141,7 @@ def test_what_stays_as_in_the_file_is_not_sent(file: Path) -> None:
 
     given = arguments(suite, {**everything, "instruction": "Be brief.", "repeats": ""}, None, against_last=False)
 
-    assert given == ("eval", str(file), "--scripted")
+    assert tuple(given) == ("eval", str(file), "--scripted")
 
 
 def test_repeats_that_are_no_number_start_nothing(console: ConsoleClient, file: Path) -> None:

@@ -37,6 +37,7 @@ from devhost.evaluation.results import (
 )
 from devhost.evaluation.runs import evaluate, one_at_a_time
 from devhost.evaluation.suite import Column, Ground, ModelSettings, Planned, Suite, header_of, plan
+from devhost.evaluation.traces import CaseTraces
 from devhost.flow.cases import FlowCase
 from devhost.flow.document import FlowFile
 from devhost.flow.outside import Allowed
@@ -60,7 +61,7 @@ from devhost.models.backend import ModelBackend
 from devhost.models.scripted.script import Script
 from devhost.options import DIRECTORY, FILE, argument, color_option, json_option, option, print_json, takes
 from devhost.plugin.declaration import nearest_strategy_plugin
-from devhost.process.session import Watcher
+from devhost.process.session import Watcher, Watchers
 from devhost.scenario import Example, Scenario, examples_of, parse_assignments, read_tool_setups
 from devhost.terminal.screen import Screen, on_ctrl_c, open_console
 from devhost.text import real_path
@@ -237,6 +238,12 @@ class ReportOptions:
         help="Exit with 1 if a column passes a smaller share of its cases, from 0 to 1; by default the file's, or 1.",
     )
     page: Path | None = option("--report", metavar="FILE", type=FILE, help="Write a self-contained HTML page.")
+    traces: Path | None = option(
+        "--traces",
+        metavar="DIR",
+        type=DIRECTORY,
+        help="Write a trace of each run that does not fit into this folder.",
+    )
     junit: Path | None = option("--junit", metavar="FILE", type=FILE, help="Write JUnit's XML, for CI.")
     as_json: bool = json_option()
     color: bool = color_option()
@@ -281,8 +288,9 @@ def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report:
         secrets = secrets_of(ground.tools, others=mcp_secrets(ground.servers))
         with ResultsFile.begin(file, header, secrets, fresh=report.fresh) as results:
             _open(console, planned, results, scripted=scripted)
-            hosted = _hosted(planned[0], ground, hosting, console)
-            _run(planned, models, results, file=file, hosting=hosted, jobs=asked.jobs, console=console)
+            traces = CaseTraces(report.traces, secrets)
+            hosted = _hosted(planned[0], ground, hosting, console, traces)
+            _run(planned, models, results, traces, file=file, hosting=hosted, jobs=asked.jobs, console=console)
         evaluation = results.evaluation
     summary = Summary.of(evaluation)
     threshold = suite.threshold if report.threshold is None else report.threshold
@@ -295,6 +303,7 @@ def _run(  # noqa: PLR0913 - what an evaluation is made of
     planned: Sequence[Planned],
     models: EvaluationModels,
     results: ResultsFile,
+    traces: CaseTraces,
     *,
     file: Path,
     hosting: AbstractContextManager[ToolHost],
@@ -311,18 +320,21 @@ def _run(  # noqa: PLR0913 - what an evaluation is made of
 
     with on_ctrl_c(show_how_far), hosting as host, _progress(console) as progress:
         bar = progress.add_task("", total=len(planned), completed=len(results.done), words="")
-        for _ in evaluate(host, planned, models, results, jobs):
+        for _ in evaluate(host, planned, models, results, jobs, traces):
             progress.update(bar, advance=1, words=_so_far(results))
 
 
 @contextmanager
-def _hosted(first: Planned, ground: Ground, options: HostOptions, console: Console) -> Iterator[ToolHost]:
+def _hosted(
+    first: Planned, ground: Ground, options: HostOptions, console: Console, traces: CaseTraces
+) -> Iterator[ToolHost]:
     """For all runs."""
     watcher, plugin = _WhileStarting(Screen(console)), None if ground.plugin is None else ground.plugin.directory
+    watchers = Watchers(watcher, traces)
     if isinstance(first.played, FlowCase):
-        starting = FlowSetup(first.played, plugin, ground.tools, servers=ground.servers).host(options, watcher)
+        starting = FlowSetup(first.played, plugin, ground.tools, servers=ground.servers).host(options, watchers)
     else:
-        starting = started_host(first.played, options, watcher, options.storage_beside(None), None)
+        starting = started_host(first.played, options, watchers, options.storage_beside(None), None)
     with starting as host:
         watcher.screen = None
         yield host

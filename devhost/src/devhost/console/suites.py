@@ -42,12 +42,8 @@ def wrong_repeats(text: str) -> bool:
     return bool(text) and not is_number
 
 
-def arguments(suite: Suite, asked: Values, plugin: Path | None, *, against_last: bool) -> tuple[str, ...]:
+def arguments(suite: Suite, asked: Values, plugin: Path | None, *, against_last: bool) -> Iterator[str]:
     """Of `devhost eval`. What is as in the file is left out, and so are all cases, and all columns."""
-    return tuple(_arguments(suite, asked, plugin, against_last=against_last))
-
-
-def _arguments(suite: Suite, asked: Values, plugin: Path | None, *, against_last: bool) -> Iterator[str]:
     yield from ("eval", str(suite.file))
     for name, among in (("case", suite.cases), ("column", suite.columns)):
         known = [each.name for each in among if each.name in lines_in(asked, name)]
@@ -116,7 +112,7 @@ class _Page:
         return self.console.asked.get(self.key, {})
 
     def arguments(self, asked: Values, now: Standing) -> tuple[str, ...]:
-        return arguments(self.suite, asked, self.console.plugin, against_last=now.is_finished)
+        return tuple(arguments(self.suite, asked, self.console.plugin, against_last=now.is_finished))
 
     def answer(self, asked: Values, status: int = 200) -> Response:
         now, wrong = self.evaluated.standing(self.child), wrong_repeats(asked.get("repeats", ""))
@@ -178,7 +174,9 @@ def change(request: Request, given: Mapping[str, str]) -> Response:
         return page.answer(asked)
     elif do == "run" and (child is None or child.exit_code is not None):
         command = page.arguments(asked, page.evaluated.standing(child))
-        page.console.start_child(page.key, command, page.console.folder.path / f"{page.key}{OUTPUT}")
+        folder = page.console.folder.path
+        command = (*command, "--traces", str(folder))
+        page.console.start_child(page.key, command, folder / f"{page.key}{OUTPUT}")
         page.console.asked[page.key] = {name: asked[name] for name in KEPT if name in asked}
     return RedirectResponse(f"/suite?{urlencode({'file': str(page.file)})}", 303)
 

@@ -24,7 +24,7 @@ from devhost.console.evaluations import Evaluated
 from devhost.console.folder import RunFolder
 from devhost.console.listing import Index, read_run
 from devhost.console.readers import Kept, RunReader
-from devhost.console.setup import Setup, Values
+from devhost.console.setup import Setup, Values, is_name
 from devhost.errors import ConsoleError, TraceError, UnknownRunError
 from devhost.evaluation import report
 from devhost.flow import pages
@@ -38,8 +38,14 @@ COMPARISON, EVALUATION, FLOW = (Path(str(each.__file__)).parent for each in (com
 
 def _environment() -> Environment:
     environment = page_environment(TEMPLATES, COMPARISON, EVALUATION, FLOW)
-    environment.globals.update(costs=report.costs, mark=report.mark, share=report.share)
+    environment.globals.update(costs=report.costs, mark=report.mark, share=report.share, page_of=_page_of)
     return environment
+
+
+def _page_of(trace: str) -> str:
+    """The address of the run whose trace it is; empty for one that is elsewhere, or gone."""
+    file = Path(trace)
+    return f"/runs/{file.stem}" if file.is_file() and is_name(file.stem) else ""
 
 
 def style_sheet() -> str:

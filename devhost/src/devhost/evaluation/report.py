@@ -188,6 +188,8 @@ def _failed(cell: Cell) -> Iterator[RenderableType]:
     yield Text(f"✗ {printable(cell.case.name)} · {printable(cell.column)}", "red")
     for check in cell.failures:
         yield _indented(_words(check))
+    for trace in filter(None, (result.trace for result in cell.results)):
+        yield _indented(f"trace: {printable(trace)}")
 
 
 def _words(check: Check) -> str:

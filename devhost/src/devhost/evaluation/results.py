@@ -56,6 +56,8 @@ class Result(Line):
     case_digest: str
     observed: Observed
     checks: tuple[Check, ...]
+    trace: str = ""
+    """The path of its trace; empty for a run that fits, and where none is written."""
 
     @property
     def passed(self) -> bool:

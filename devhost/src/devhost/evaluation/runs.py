@@ -16,9 +16,12 @@ from devhost.errors import HostError, PluginLostError
 from devhost.evaluation.reset import reset
 from devhost.evaluation.results import Result, ResultsFile
 from devhost.evaluation.suite import Planned, refuse_unknown_calls, telling_where
+from devhost.evaluation.traces import CaseTraces
 from devhost.expected import Check, Observed
 from devhost.flow.cases import FlowCase, case_turns, observed_of
-from devhost.flow.turn import ModelOfNode
+from devhost.flow.chat import FlowConversation
+from devhost.flow.traces import FlowTrace
+from devhost.flow.turn import ModelOfNode, load_engine
 from devhost.host.host import Host, ToolHost
 from devhost.models.backend import ModelBackend, ModelCallError, model_answer
 from devhost.models.scripted.model import ScriptedModel
@@ -44,19 +47,26 @@ class Models(Protocol):
         ...
 
 
-def run_once(host: ToolHost, planned: Planned, models: Models) -> Result:
+def run_once(host: ToolHost, planned: Planned, models: Models, traces: CaseTraces) -> Result:
     with telling_where(planned.file, planned.case, planned.column):
         reset(planned.case.reset, planned.file.parent)
-    match planned.played, host:
-        case FlowCase() as case, _:
-            observed, found = _play_flow(host, case, planned, models)
-        case Scenario() as scenario, Host():
-            observed, found = _play(host, scenario, planned, models), []
-        case _:
-            raise HostError("the case needs a strategy plugin, and none was started")
-    found += [*planned.expected.checks(observed), *_judgement(planned, observed, models.judging)]
-    if planned.strict:
-        found.append(Check("rules of Dify", "none is broken", ", ".join(observed.findings)))
+    given = planned.played.script.conversation_id if isinstance(planned.played, FlowCase) else ""
+    conversation_id, about = given or str(uuid.uuid4()), f"{planned.case.name} {planned.column.name}"
+    with traces.of(conversation_id, about, _facts(planned)) as trace:
+        match planned.played, host:
+            case FlowCase() as case, _:
+                engine = FlowTrace(None if trace is None else trace.writer).written(load_engine())
+                conversation = FlowConversation(case.file, engine, case.inputs, conversation_id)
+                observed, found = _play_flow(host, case, planned, models, conversation)
+            case Scenario() as scenario, Host():
+                observed, found = _play(host, scenario, planned, models, conversation_id), []
+            case _:
+                raise HostError("the case needs a strategy plugin, and none was started")
+        found += [*planned.expected.checks(observed), *_judgement(planned, observed, models.judging)]
+        if planned.strict:
+            found.append(Check("rules of Dify", "none is broken", ", ".join(observed.findings)))
+        if trace is not None:
+            trace.is_kept = not all(check.passed for check in found)
     return Result(
         key=planned.key,
         case=planned.case.name,
@@ -65,11 +75,20 @@ def run_once(host: ToolHost, planned: Planned, models: Models) -> Result:
         case_digest=planned.case_digest,
         observed=observed,
         checks=tuple(found),
+        trace=str(trace.file) if trace is not None and trace.is_kept else "",
     )
 
 
-def _play(host: Host, scenario: Scenario, planned: Planned, models: Models) -> Observed:
-    conversation = Conversation(scenario, conversation_id=str(uuid.uuid4()), raw=False, strict=False)
+def _facts(planned: Planned) -> JsonObject:
+    """Of the first line of its trace."""
+    played = planned.played
+    if isinstance(played, FlowCase):
+        return {"command": "flow", "example": played.file.name, "query": planned.question}
+    return {"command": "run", "strategy": played.strategy.identity.name, "query": planned.question}
+
+
+def _play(host: Host, scenario: Scenario, planned: Planned, models: Models, conversation_id: str) -> Observed:
+    conversation = Conversation(scenario, conversation_id=conversation_id, raw=False, strict=False)
 
     def choose(question: str, *, asked: int) -> CountingModel:
         return models.answering(planned, question, asked=asked)
@@ -80,11 +99,13 @@ def _play(host: Host, scenario: Scenario, planned: Planned, models: Models) -> O
     return Observed.of([turn.run for turn in turns(host, _ignore)])
 
 
-def _play_flow(host: ToolHost, case: FlowCase, planned: Planned, models: Models) -> tuple[Observed, list[Check]]:
+def _play_flow(
+    host: ToolHost, case: FlowCase, planned: Planned, models: Models, conversation: FlowConversation
+) -> tuple[Observed, list[Check]]:
     """With a model behind an API only the first turn: what follows was written for the answers of the script."""
     case = replace(case, models=models.of_nodes(planned))
     said = case.script.turns if case.models is None else case.script.turns[:1]
-    turns = list(case_turns(case, host, turns=case.said(said)))
+    turns = list(case_turns(case, host, conversation=conversation, turns=case.said(said)))
     found = [replace(check, name=f"{turn.place}: {check.name}") for turn in turns for check in turn.checks]
     return observed_of(turns), found
 
@@ -175,8 +196,8 @@ def one_at_a_time(planned: Sequence[Planned]) -> bool:
     return any(each.case.reset for each in planned)
 
 
-def evaluate(
-    host: ToolHost, planned: Sequence[Planned], models: Models, results: ResultsFile, jobs: int
+def evaluate(  # noqa: PLR0913, PLR0917 - what an evaluation is made of
+    host: ToolHost, planned: Sequence[Planned], models: Models, results: ResultsFile, jobs: int, traces: CaseTraces
 ) -> Iterator[Result]:
     """Runs what has no result yet, and writes each result before it is handed out.
 
@@ -190,7 +211,7 @@ def evaluate(
                 refuse_unknown_calls(each.expected, each.played, [tool.name for tool in host.tools])
     if one_at_a_time(left):
         jobs = 1
-    for result in side_by_side(left, partial(run_once, host, models=models), jobs):
+    for result in side_by_side(left, partial(run_once, host, models=models, traces=traces), jobs):
         results.add(result)
         yield result
         if (result.observed.error or "").startswith(PluginLostError.__name__):
