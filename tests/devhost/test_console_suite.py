@@ -84,7 +84,7 @@ def test_a_path_that_leads_to_no_suite_is_said_beside_the_field(console: Console
     assert "no.yaml" in console.get(address(tmp_path / "no.yaml"), status=400)
     page = console.get(address(tmp_path / "wrong.yaml"), status=400)
     assert 'aria-describedby="file-error"' in page
-    assert "case &#39;&lt;i&gt;&#39;, expect, txt: unknown key" in page
+    assert "case &#39;&lt;i&gt;&#39;, expect: unknown key &#39;txt" in page
 
 
 def test_a_changed_instruction_makes_a_case_better(pages: tuple[str, str]) -> None:

@@ -15,7 +15,7 @@ from devhost.flow.document import FlowFile, filled_inputs, start_fields, typed_i
 from devhost.flow.outside import Allowed
 from devhost.limits import HostLimits
 from devhost.plugin.declaration import PluginDeclaration
-from support.flow_documents import START, answer, chain, chatflow, mixed, tool
+from support.flow_documents import START, answer, chain, chatflow, llm, mixed, tool
 from support.flow_documents import node as made
 from support.plugins import TOOLBOX
 from tests.devhost import ROOT
@@ -274,14 +274,6 @@ NOTICES: dict[str, tuple[Change, list[str]]] = {
         no_edge_to_the_error_branch,
         [unconnected("Clear the state"), unconnected("Error")],
     ),
-    "a blank text": (
-        lambda d: data(d, "answer").update(answer=""),
-        [f"{EDITOR} [Answer] Answer is required"],
-    ),
-    "a blank parameter that the strategy needs": (
-        lambda d: data(d, "agent")["agent_parameters"]["query"].update(value=""),
-        [f"{EDITOR} [Agent] Query is required"],
-    ),
     "no dependencies": (
         lambda d: d.update(dependencies=[]),
         [missing("gpt5-agents/gpt5_agent", "gpt5-agents/harbour_hall_office")],
@@ -314,21 +306,10 @@ def test_what_can_be_played_all_the_same_is_a_notice(
     assert list(check_flow(write(change), {}, plugin, tools)) == notices
 
 
-FORM = {
-    "inputs": [],
-    "user_actions": [{"id": "ok", "title": "OK"}],
-    "delivery_methods": [{"type": "webapp", "enabled": False}],
-}
+def test_a_chatflow_without_an_answer_is_not_published(tmp_path: Path) -> None:
+    file = FlowFile.read(chatflow(tmp_path, [START, llm("ask")], chain("start", "ask")))
 
-
-def test_a_form_that_no_page_shows_is_not_published(tmp_path: Path) -> None:
-    form = made("human-input", "form", form_content="Fine?", **FORM)
-    file = FlowFile.read(chatflow(tmp_path, [START, form], chain("start", "form")))
-
-    assert check_flow(file, {}, None) == (
-        f"{EDITOR} [Form] Please enable at least one delivery method",
-        f"{EDITOR} Answer node must be added",
-    )
+    assert check_flow(file, {}, None) == (f"{EDITOR} Answer node must be added",)
 
 
 def test_nodes_in_a_container_are_connected_with_it(tmp_path: Path) -> None:

@@ -4,8 +4,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import replace
-from enum import StrEnum
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,17 +25,35 @@ if TYPE_CHECKING:
 # What every chat does: it reads lines, obeys those that begin with a slash, and asks the others.
 
 
-class Talk[C: StrEnum, H: ToolHost](ABC):
+@dataclass(frozen=True)
+class Command:
+    words: str
+    """That it takes, with a blank before them."""
+    meaning: str
+    obey: Callable[[str], str | None]
+    """What the command answers in the place of the person; None if it is to the chat."""
+
+
+RESET = "/reset"
+
+
+class Talk[H: ToolHost](ABC):
     """One conversation after another, with a host that is started again when a plugin is lost."""
 
-    commands: type[C]
-    meanings: Mapping[C, tuple[str, str]]
-    """For each command the words that it takes, and what it does."""
     addressee: str
     """Who gets the lines that are not commands."""
 
-    def __init__(self, view: View, *, interrupt: Interrupt | None = None) -> None:
+    def __init__(self, view: View, own: Mapping[str, Command], *, interrupt: Interrupt | None = None) -> None:
+        """`own`: the commands that other chats do not have."""
         self.broke_rules = False
+        self._commands = {
+            **own,
+            "/log": Command("", "show the log of the last turn", self._show_log),
+            "/sources": Command("", "show the sources of the last turn", self._show_sources),
+            "/file": Command(" PATH", "send a file with the next message", self._attach),
+            RESET: Command("", "begin a new conversation, with empty memory and state", self._reset),
+            "/help": Command("", "show this list", lambda _: self._shown.note(self.help)),
+        }
         self._shown = view
         self._interrupt = interrupt or Interrupt()
 
@@ -54,42 +71,53 @@ class Talk[C: StrEnum, H: ToolHost](ABC):
 
     def _questions(self, lines: Iterable[str]) -> Iterator[str]:
         """What is asked: the lines, with commands as the answers that they stand for. Letter case does not matter."""
-        known = {command.value: command for command in self.commands}
         for line in lines:
             if not line.startswith("/"):
                 yield line.strip()
                 continue
             name, *rest = line.split(maxsplit=1)
-            command = known.get(name.lower())
+            command = self._commands.get(name.lower())
             if command is None:
                 self._shown.note(f"{name} is not a command of the chat, and was not sent.\n{self.help}")
-            elif (answer := self._obey(command, "".join(rest).strip())) is not None:
+            elif (answer := command.obey("".join(rest).strip())) is not None:
                 yield answer
 
     @property
     def help(self) -> str:
-        width = max(len(command + words) for command, (words, _) in self.meanings.items())
-        lines = [
-            f"  {(command + words).ljust(width)}  {meaning}" for command, (words, meaning) in self.meanings.items()
-        ]
+        shown = {name + command.words: command.meaning for name, command in self._commands.items()}
+        lines = [f"  {name.ljust(max(map(len, shown)))}  {meaning}" for name, meaning in shown.items()]
         last = f"To send {self.addressee} a text that begins with a slash, type a space before it."
         return "\n".join(["Commands:", *lines, last])
 
     @abstractmethod
-    def _obey(self, command: C, words: str) -> str | None:
-        """A command's answer; None for a command to the chat."""
-
-    @abstractmethod
     def _ask(self, host: H, question: str, stop: Stop) -> None: ...
 
-    def _attach(self, path: str, added: Callable[[Path], LocalFile], to: str) -> None:
+    @abstractmethod
+    def _show_log(self, _: str) -> None: ...
+
+    @abstractmethod
+    def _show_sources(self, _: str) -> None: ...
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Begins a conversation: its memory and its state are empty."""
+
+    @abstractmethod
+    def _add(self, path: Path) -> LocalFile:
+        """To what goes with the next message."""
+
+    def _reset(self, _: str) -> None:
+        self._begin()
+        self._shown.note("A new conversation begins: memory and state are empty.")
+
+    def _attach(self, path: str) -> None:
         """`path` may stand in quotes, as a terminal writes a file that is dropped on it."""
         try:
-            file = added(Path(path.strip("'\"")))
+            file = self._add(Path(path.strip("'\"")))
         except HostError as error:
             self._shown.note(str(error) if path else "/file needs the path of a file.")
             return
-        self._shown.note(f"{file.path.name} goes with the next {to}.")
+        self._shown.note(f"{file.path.name} goes with the next message.")
 
 
 # The strategy's parameters during a chat.
@@ -112,36 +140,11 @@ def settings_of(scenario: Scenario) -> JsonObject:
 # A conversation with a strategy: each question is a run that gets the conversation so far.
 
 
-class Command(StrEnum):
-    APPROVE = "/approve"
-    REJECT = "/reject"
-    LOG = "/log"
-    SOURCES = "/sources"
-    PARAM = "/param"
-    FILE = "/file"
-    RESET = "/reset"
-    HELP = "/help"
-
-
 YES, NO = "yes", "no"
-HINT = f"Type {Command.APPROVE} or {Command.REJECT} REASON, or your own answer to the agent."
+HINT = "Type /approve or /reject REASON, or your own answer to the agent."
 
 
-class Chat(Talk[Command, Host]):
-    commands = Command
-    meanings = {  # noqa: RUF012 - it is never changed
-        Command.APPROVE: ("", "approve the calls that wait"),
-        Command.REJECT: (" REASON", "reject them; the agent reads the reason, which may be left out"),
-        Command.LOG: ("", "show the log tree of the last run"),
-        Command.SOURCES: ("", "show the sources of the last run"),
-        Command.PARAM: (
-            " KEY=VALUE",
-            "set a parameter of the strategy for the next turns; alone, show those that are set",
-        ),
-        Command.FILE: (" PATH", "send a file with the next question"),
-        Command.RESET: ("", "begin a new conversation, with empty memory and state"),
-        Command.HELP: ("", "show this list"),
-    }
+class Chat(Talk[Host]):
     addressee = "the agent"
 
     def __init__(  # noqa: PLR0913 - what a run needs, by keyword
@@ -159,7 +162,18 @@ class Chat(Talk[Command, Host]):
 
         `check` raises a HostError for parameters that no run can have.
         """
-        super().__init__(view, interrupt=interrupt)
+        own = {
+            "/approve": Command("", "approve the calls that wait", self._approve),
+            "/reject": Command(
+                " REASON", "reject them; the agent reads the reason, which may be left out", self._reject
+            ),
+            "/param": Command(
+                " KEY=VALUE",
+                "set a parameter of the strategy for the next turns; alone, show those that are set",
+                self._set,
+            ),
+        }
+        super().__init__(view, own, interrupt=interrupt)
         self._scenario = scenario
         self._raw = raw
         self._strict = strict
@@ -170,43 +184,41 @@ class Chat(Talk[Command, Host]):
         self._begin()
 
     def _begin(self) -> None:
-        """Begin a conversation: its memory and its state are empty."""
         self._conversation = Conversation(
             self._scenario, conversation_id=str(uuid.uuid4()), raw=self._raw, strict=self._strict
         )
 
-    def _obey(self, command: Command, words: str) -> str | None:
-        match command:
-            case Command.APPROVE | Command.REJECT:
-                return self._answer(command, words)
-            case Command.LOG:
-                self._view.show_log(self._last)
-            case Command.SOURCES:
-                self._view.show_sources(self._last)
-            case Command.RESET:
-                self._begin()
-                self._view.note("A new conversation begins: memory and state are empty.")
-            case Command.PARAM:
-                self._set(words)
-            case Command.FILE:
-                self._attach(words, self._conversation.attach, "question")
-            case Command.HELP:
-                self._view.note(self.help)
+    def _show_log(self, _: str) -> None:
+        self._view.show_log(self._last)
+
+    def _show_sources(self, _: str) -> None:
+        self._view.show_sources(self._last)
+
+    def _add(self, path: Path) -> LocalFile:
+        return self._conversation.attach(path)
+
+    def _approve(self, words: str) -> str | None:
+        if not self._something_waits("/approve"):
+            return None
+        if not words:
+            return YES
+        self._view.note("/approve takes no words. To answer with a condition, type it without /approve.")
         return None
 
-    def _answer(self, command: Command, words: str) -> str | None:
+    def _reject(self, reason: str) -> str | None:
+        """The reason alone could be an approval, such as "ok"."""
+        if not self._something_waits("/reject"):
+            return None
+        return f"{NO}: {reason}" if reason else NO
+
+    def _something_waits(self, command: str) -> bool:
         if not self._conversation.carries_state:
             self._view.note(f"{command} has no effect here: the chat hands over no state. Type your answer instead.")
-        elif not self._conversation.state.waiting:
+            return False
+        if not self._conversation.state.waiting:
             self._view.note("Nothing waits for an answer.")
-        elif command is Command.REJECT:
-            # The reason alone could be an approval, such as "ok".
-            return f"{NO}: {words}" if words else NO
-        elif words:
-            self._view.note(f"{command} takes no words. To answer with a condition, type it without {command}.")
-        else:
-            return YES
-        return None
+            return False
+        return True
 
     def _set(self, assignment: str) -> None:
         if assignment:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,19 +13,13 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, PositiveInt, ValidationError
-from pydantic_core import ErrorDetails
 
 from devhost.errors import HostError, SuiteError
 from devhost.evaluation.reset import CopiedFile, Reset, Step
 from devhost.evaluation.results import Header, PlannedCase
 from devhost.expected import (
-    Bounds,
-    CallsExpected,
     Checked,
     Expected,
-    JudgeExpected,
-    SourcesExpected,
-    TextExpected,
     Texts,
 )
 from devhost.flow.cases import FlowCase
@@ -33,11 +28,11 @@ from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.script import FlowScript, names_flow
 from devhost.host.host import find_strategy
 from devhost.limits import HostLimits
-from devhost.models.scripted.script import Script, SomeTurns, Words
+from devhost.models.scripted.script import Script, SomeTurns, Words, one_sentence
 from devhost.plugin.declaration import PluginDeclaration, Strategy
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import AttachedFiles, Example, Scenario, parse_assignments, refuse_misfit, typed_settings
-from devhost.text import findings, json_value, load_yaml
+from devhost.text import describe, json_value, load_yaml
 from devhost.tools.mcp import McpServer, read_servers
 from devhost.tools.setup import ToolSetup
 
@@ -63,7 +58,7 @@ class Case(Checked):
     """By default, the question of the case's script."""
     scenario: Words | None = None
     """A script of the example: a file of its scenarios/."""
-    script: Path | dict[str, Any] | None = None
+    script: Annotated[Path | dict[str, Any] | None, one_sentence("should be the path of a script, or a script")] = None
     """A script file, from the folder of the cases; or a script as it would stand in one."""
     turns: SomeTurns | None = None
     """A script that is only turns."""
@@ -113,19 +108,6 @@ class SuiteFile(Checked):
     cases: Annotated[tuple[Annotated[Case, BeforeValidator(_case_of_a_file)], ...], Field(min_length=1)]
 
 
-OWNERS: Mapping[str, type[Checked]] = {
-    "the file": SuiteFile,
-    "columns": ColumnFile,
-    "expect": Expected,
-    "text": TextExpected,
-    "calls": CallsExpected,
-    "sources": SourcesExpected,
-    "judge": JudgeExpected,
-    **dict.fromkeys(("rounds", "tokens", "seconds"), Bounds),
-}
-"""By the key under which each stands."""
-
-
 def read_suite_file(file: Path) -> SuiteFile:
     data = load_yaml(file)
     if "cases" not in data and data.keys() & {"turns", "flow", "extends"}:
@@ -133,52 +115,22 @@ def read_suite_file(file: Path) -> SuiteFile:
     try:
         suite = SuiteFile.model_validate(data)
     except ValidationError as error:
-        raise SuiteError("\n".join(f"{file}: {sentence}" for sentence in _sentences(error, data))) from error
+        raise SuiteError(f"{file}: {_with_names(describe(error), data)}") from error
     for name, times in Counter(case.name for case in suite.cases).items():
         if times > 1:
             raise SuiteError(f"{file}: {times} cases are named {name!r}: give each a name of its own")
     return suite
 
 
-def _sentences(error: ValidationError, data: dict[str, Any]) -> Iterator[str]:
-    for finding in findings(error):
-        where = list(finding["loc"])
-        if where and where[0] == "cases" and len(where) > 1:
-            where[:2] = [_case(data, where[1])]
-        # pydantic adds which branch of a union it tried.
-        path = ", ".join(_part(part) for part in where if part not in {"Path", "dict[str,any]"})
-        yield f"{path}: {_words(finding, where)}"
+def _with_names(sentences: str, data: dict[str, Any]) -> str:
+    """Cases by their names, if they have any."""
 
+    def case(found: re.Match[str]) -> str:
+        written = data["cases"][int(found[1])]
+        name = written.get("name") if isinstance(written, dict) else written
+        return f"case {name!r}, " if name else f"case {int(found[1]) + 1}, "
 
-def _case(data: dict[str, Any], number: int | str) -> str:
-    """By its name, or by its place if it has none."""
-    match data["cases"]:
-        case [*cases] if isinstance(number, int) and isinstance(cases[number], dict) and cases[number].get("name"):
-            return f"case {cases[number]['name']!r}"
-    return f"case {int(number) + 1}"
-
-
-def _there_are(around: list[int | str]) -> str:
-    """The keys of what has the unknown one; a script's own are not listed."""
-    names = [part for part in around if isinstance(part, str)]
-    owner = names[-1] if names else "the file"
-    model = Case if owner.startswith("case ") else OWNERS.get(owner)
-    return "" if model is None else f"; there are: {', '.join(model.model_fields)}"
-
-
-def _part(part: int | str) -> str:
-    return f"number {part + 1}" if isinstance(part, int) else part
-
-
-def _words(finding: ErrorDetails, where: list[int | str]) -> str:
-    match finding["type"]:
-        case "extra_forbidden":
-            return f"unknown key{_there_are(where[:-1])}"
-        case "missing":
-            return "this key is required"
-        case "too_short":
-            return "should have at least one entry"
-    return finding["msg"]
+    return re.sub(r"cases\[(\d+)\]\.?", case, sentences)
 
 
 # The cases and columns of an evaluation.

@@ -6,14 +6,13 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
 from rich.table import Table
 from rich.text import Text
 
-from devhost.chat import Talk
+from devhost.chat import RESET, Command, Talk
 from devhost.files import LocalFile, local_files
 from devhost.flow.document import FlowFile
 from devhost.flow.turn import FlowEngine, FlowTurn, Surroundings
@@ -181,25 +180,7 @@ class AroundTurn(Protocol):
         """`number`: of the turn in the conversation, from 1. `asked`: how often it had this question before."""
 
 
-class FlowCommand(StrEnum):
-    VARIABLES = "/variables"
-    LOG = "/log"
-    SOURCES = "/sources"
-    FILE = "/file"
-    RESET = "/reset"
-    HELP = "/help"
-
-
-class FlowChat(Talk[FlowCommand, ToolHost]):
-    commands = FlowCommand
-    meanings = {  # noqa: RUF012 - it is never changed
-        FlowCommand.VARIABLES: ("", "show the conversation variables, with their types and sizes"),
-        FlowCommand.LOG: ("", "show the nodes of the last turn, with the log trees of its agents"),
-        FlowCommand.SOURCES: ("", "show the sources of the last turn"),
-        FlowCommand.FILE: (" PATH", "send a file with the next message"),
-        FlowCommand.RESET: ("", "begin a new conversation: its memory and its variables are those of the beginning"),
-        FlowCommand.HELP: ("", "show this list"),
-    }
+class FlowChat(Talk[ToolHost]):
     addressee = "the flow"
 
     def __init__(  # noqa: PLR0913 - what it is made of
@@ -214,35 +195,29 @@ class FlowChat(Talk[FlowCommand, ToolHost]):
         interrupt: Interrupt | None = None,
     ) -> None:
         """`begin` makes a new conversation. `hidden` is never shown. `strict`: broken rules of Dify are shown."""
-        super().__init__(view, interrupt=interrupt)
-        self._begin = begin
+        meaning = "show the conversation variables, with their types and sizes"
+        super().__init__(view, {"/variables": Command("", meaning, self._show_variables)}, interrupt=interrupt)
+        self._new = begin
         self._around = around
         self._view = view
         self._strict = strict
         self._hidden = hidden
         self._limits = limits
         self._added: tuple[LocalFile, ...] = ()
-        self._reset()
+        self._begin()
 
-    def _reset(self) -> None:
-        self._conversation = self._begin()
+    def _begin(self) -> None:
+        self._conversation = self._new()
         self._asked: Counter[str] = Counter()
 
-    def _obey(self, command: FlowCommand, words: str) -> None:
-        match command:
-            case FlowCommand.VARIABLES:
-                self._view.show_variables(self._hidden.masked(self._conversation.variables))
-            case FlowCommand.LOG:
-                self._view.show_log()
-            case FlowCommand.SOURCES:
-                self._view.show_sources()
-            case FlowCommand.FILE:
-                self._attach(words, self._add, "message")
-            case FlowCommand.RESET:
-                self._reset()
-                self._view.note("A new conversation begins: memory and conversation variables are as in the beginning.")
-            case FlowCommand.HELP:
-                self._view.note(self.help)
+    def _show_variables(self, _: str) -> None:
+        self._view.show_variables(self._hidden.masked(self._conversation.variables))
+
+    def _show_log(self, _: str) -> None:
+        self._view.show_log()
+
+    def _show_sources(self, _: str) -> None:
+        self._view.show_sources()
 
     def _add(self, path: Path) -> LocalFile:
         self._added = local_files([*(file.path for file in self._added), path], self._limits)
@@ -263,4 +238,4 @@ class FlowChat(Talk[FlowCommand, ToolHost]):
         self.broke_rules = self.broke_rules or bool(findings)
         self._view.close_turn(played.ended, played.seconds, findings if self._strict else [])
         if could_go_on and self._conversation.refusal:
-            self._view.note(f"{self._conversation.refusal} {FlowCommand.RESET} begins a new one.")
+            self._view.note(f"{self._conversation.refusal} {RESET} begins a new one.")

@@ -319,34 +319,20 @@ def _listing(names: "frozenset[str] | set[str] | Mapping[str, FlowNode]") -> str
 
 # What Dify's editor says about an app before it publishes it, in its own words; devhost plays it all the same.
 #
-# The rules are those of docs/host-facts.md, "Outputs in the editor", "Before an app is published" and "Dependencies
-# of an app".
+# Of the rules in docs/host-facts.md, "Outputs in the editor", "Before an app is published" and "Dependencies of an
+# app", those that a person does not see in the editor's own panel of the node.
 
 INVALID = "Invalid variable. Please select an existing variable."
 UNCONNECTED = "This step is not connected to anything"
 NOT_LOOKED_INTO = frozenset({"agent", "assigner", "document-extractor"})
 """Types of nodes whose references the editor does not check."""
-REQUIRED: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "answer": (("answer", "Answer"),),
-    "end": (("outputs", "output variable"),),
-    "code": (("code", "Code"),),
-    "template-transform": (("template", "Code"),),
-    "knowledge-retrieval": (("dataset_ids", "Knowledge"),),
-    "question-classifier": (("query_variable_selector", "Input Variables"), ("classes", "Class")),
-    "parameter-extractor": (("query", "Input Variable"), ("parameters", "Extract Parameters")),
-    "iteration": (("iterator_selector", "Input"), ("output_selector", "Output Variables")),
-    "list-operator": (("variable", "Input Variable"),),
-    "document-extractor": (("variable_selector", "Assigned Variable"),),
-    "http-request": (("url", "API"),),
-}
-"""By the type of a node, the fields that must not be empty, with their English labels in the editor."""
 
 
-def not_published(file: FlowFile, strategies: Mapping[str, Strategy]) -> Iterator[str]:
+def not_published(file: FlowFile) -> Iterator[str]:
     """Why the editor refuses to publish the app: the node's title, what the editor says, and what is behind it."""
     connected = reached(file)
     for node in file.nodes.values():
-        said = [*_empty_fields(node, strategies), *_invalid_variables(file, node)]
+        said = list(_invalid_variables(file, node))
         if node.id not in connected:
             said.append(f"{UNCONNECTED} (it never runs: draw an edge to it, or delete it)")
         yield from (f"Dify's editor does not publish this app: [{node.title or node.id}] {each}" for each in said)
@@ -385,27 +371,6 @@ def _offered(agent: FlowNode) -> frozenset[str]:
     properties = schema.get("properties") if isinstance(schema, dict) else None
     failure = OF_A_FAILURE if agent.data.get("error_strategy") == "fail-branch" else frozenset()
     return OF_AN_AGENT | failure | frozenset(properties if isinstance(properties, dict) else ())
-
-
-def _empty_fields(node: FlowNode, strategies: Mapping[str, Strategy]) -> Iterator[str]:
-    for field, label in REQUIRED.get(node.type, ()):
-        if not node.data.get(field):
-            yield f"{label} is required"
-    if node.type == "human-input" and not any(_enabled(each) for each in node.data.get("delivery_methods") or ()):
-        yield "Please enable at least one delivery method"
-    strategy = strategies.get(str(node.data.get("agent_strategy_name")))
-    given = node.data.get("agent_parameters")
-    if node.type != "agent" or strategy is None or not isinstance(given, dict):
-        return
-    for parameter in strategy.parameters:
-        setting = given.get(parameter.name)
-        value = setting.get("value") if isinstance(setting, dict) else None
-        if parameter.required and not (value or parameter.default):
-            yield f"{parameter.label.en_US} is required"
-
-
-def _enabled(method: object) -> bool:
-    return isinstance(method, dict) and bool(method.get("enabled"))
 
 
 # All checks of a flow.
@@ -455,8 +420,7 @@ def wrong_in_file(file: FlowFile, plugin: PluginDeclaration | None) -> list[str]
 
 def seen_in_the_editor(file: FlowFile, plugin: PluginDeclaration | None) -> list[str]:
     """What Dify's editor says about the app when it is imported or published."""
-    strategies = _strategies(plugin)
-    return [*not_published(file, strategies), *missing_dependencies(file, strategies.values())]
+    return [*not_published(file), *missing_dependencies(file, _strategies(plugin).values())]
 
 
 def _strategies(plugin: PluginDeclaration | None) -> dict[str, Strategy]:
