@@ -10,6 +10,7 @@ import pytest
 
 from devhost import FunctionTool, Host, ScriptedModel
 from devhost.cli.commands import main
+from devhost.console.listing import NEEDED
 from devhost.models.backend import ModelRequest
 from devhost.models.scripted.model import turn_chunks
 from devhost.models.scripted.script import Turn
@@ -18,7 +19,7 @@ from devhost.page.contents import Axis, passages, written
 from devhost.page.page import LONGEST, clip, page_environment, render_page
 from devhost.protocol.wire import JsonObject
 from devhost.trace.lines import read_trace
-from devhost.trace.runs import Call, Piece, written_calls
+from devhost.trace.runs import Call, Piece, run_of, traced_runs, written_calls
 from internal.errors import StopReason
 from support.page_reading import VILE, harmless, page_of
 from support.plugins import FIXTURES, PUPPET, TOOLBOX
@@ -62,10 +63,10 @@ def wants(call_id: str, number: str) -> JsonObject:
     return {"name": "look", "id": call_id, "arguments": {"number": number}}
 
 
-def run_of_the_agent(file: Path, turns: Sequence[JsonObject], **parameters: object) -> str:
+def run_of_the_agent(file: Path, turns: Sequence[JsonObject], tool: FunctionTool = LOOK, **parameters: object) -> str:
     with tracing(file) as writer, Host.start(ROOT, watcher=writer) as host:
         given = {"query": "Look.", **parameters}
-        host.run("gpt5_function_calling", given, model=ScriptedModel.of(list(turns)), tools=[LOOK])
+        host.run("gpt5_function_calling", given, model=ScriptedModel.of(list(turns)), tools=[tool])
     return render_page(read_trace(file))
 
 
@@ -109,6 +110,17 @@ def test_a_run_that_ended_at_a_limit_is_not_shown_as_good(tmp_path: Path) -> Non
     turns: list[JsonObject] = [{"tool_calls": [wants("call_a", "1")]}, {"text": "No more."}]
     html = run_of_the_agent(tmp_path / "run.jsonl", turns, maximum_iterations=1)
     assert '<dd class="limited">stopped at the limit of rounds <small>iteration_limit</small></dd>' in html
+
+
+def test_a_run_whose_calls_all_failed_is_not_shown_as_good_nor_in_the_list_of_runs(tmp_path: Path) -> None:
+    turns: list[JsonObject] = [{"tool_calls": [wants("call_a", "one"), wants("call_b", "2")]}, {"text": "Done."}]
+    broken = FunctionTool("look", {"number": "number"}, lambda given: str({}[given["number"]]))
+    html = run_of_the_agent(tmp_path / "run.jsonl", turns, broken)
+    assert '<dd class="limited">finished without a successful tool call</dd>' in html
+    assert '<dt>Tool calls</dt><dd>2 <small class="bad">1 failed, 1 refused</small></dd>' in html
+    assert '<small class="why">KeyError: 2</small>' in html
+    (run,) = traced_runs(read_trace(tmp_path / "run.jsonl", NEEDED))
+    assert run_of(run, "").ending.words == "finished without a successful tool call"
 
 
 def test_every_colour_of_a_row_is_in_the_legend(tmp_path: Path) -> None:

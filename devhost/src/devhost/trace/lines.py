@@ -100,6 +100,8 @@ class EndLine(Timed):
     event: Literal["end"] = "end"
     session_id: str
     asked: dict[str, int]
+    failures: dict[str, str] = Field(default_factory=dict)
+    """By the id of the request, why a tool call failed."""
     outcome: Outcome
 
 
@@ -284,8 +286,8 @@ class TraceWriter(Watcher):
         self._stamped({"event": "serving", "session_id": session_id, "request_id": request_id})
 
     def ended(self, session_id: str, run: Run, model: ModelDescription) -> None:
-        outcome = self._secrets.masked(report(run, model))
-        self._stamped({"event": "end", "session_id": session_id, "asked": dict(run.asked), "outcome": outcome})
+        ended = {"asked": dict(run.asked), "failures": dict(run.calls.failures), "outcome": report(run, model)}
+        self._stamped({"event": "end", "session_id": session_id, **self._secrets.masked(ended)})
 
     def notice(self, sentence: str) -> None:
         self._stamped({"event": "notice", "sentence": self._secrets.masked(sentence)})

@@ -328,7 +328,7 @@ def run_of(traced: TracedRun, strategy: str) -> Run:
         findings=outcome.findings,
         messages=messages,
         elapsed_seconds=outcome.elapsed_seconds,
-        calls=replace(_calls_made(traced), counts=traced.end.asked),
+        calls=replace(_calls_made(traced), counts=traced.end.asked, failures=traced.end.failures),
         session_id=traced.end.session_id,
     )
 
