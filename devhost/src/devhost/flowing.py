@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,6 @@ import click
 
 from devhost.conversation import refuse_alone
 from devhost.errors import ParameterError
-from devhost.files import SENT, run_folder
 from devhost.flow.cases import FlowCase, refuse_misfit
 from devhost.flow.checks import check_flow, check_tools
 from devhost.flow.document import FlowFile, filled_inputs, typed_inputs, with_read_files
@@ -32,6 +31,7 @@ from devhost.hosting import (
     mcp_option,
     plugin_option,
     secrets_of,
+    started,
     tools_option,
     trace_written,
 )
@@ -95,25 +95,13 @@ class FlowSetup:
     @contextmanager
     def host(self, options: HostOptions, watcher: Watcher, trace_file: Path | None = None) -> Iterator[ToolHost]:
         """A `Host` if the flow has Agent nodes. Files and what plugins store stay beside the trace, if there is one."""
-        start: Callable[..., AbstractContextManager[ToolHost]] = partial(start_tools, self.tools)
+        begin: Callable[..., ToolHost] = partial(start_tools, self.tools)
         if self.plugin is not None:
-            start = partial(Host.start, self.plugin, tools=self.tools, transport=options.transport)
-        storage = options.storage_beside(trace_file)
-        with (
-            run_folder("flow", trace_file) as files,
-            start(
-                limits=options.limits,
-                files=files,
-                watcher=watcher,
-                storage=storage,
-                installs=not options.uninstalled,
-                servers=self.servers,
-            ) as host,
-        ):
+            begin = partial(Host.start, self.plugin, tools=self.tools, transport=options.transport)
+        begin = partial(begin, servers=self.servers, watcher=watcher, storage=options.storage_beside(trace_file))
+        with started(begin, "flow", options, trace_file) as host:
             if self.servers:
                 self._check_tools(host)
-            if trace_file is not None and trace_file.is_file():
-                host.server.copies = files / SENT
             yield host
 
     def _check_tools(self, host: ToolHost) -> None:

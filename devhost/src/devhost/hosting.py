@@ -1,11 +1,11 @@
 """What a command is given: a scenario, a model, a host, and where the trace and the spans of the run go."""
 
-import functools
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
@@ -15,7 +15,7 @@ from devhost.direct import AskedTool
 from devhost.errors import HostError, ParameterError, about
 from devhost.files import SENT, run_folder
 from devhost.host.backwards import PluginStorage
-from devhost.host.host import Host, find_strategy
+from devhost.host.host import Host, ToolHost, find_strategy
 from devhost.limits import HostLimits
 from devhost.model_plugin import ModelPlugin, ModelPlugins, PluginModel
 from devhost.models.backend import ModelDescription
@@ -195,7 +195,7 @@ class ScenarioOptions:
         found = (self.folder, None if example is None else example.directory, *self.tools, self.script)
         return tuple(path for path in found if path is not None)
 
-    @functools.cached_property
+    @cached_property
     def folder(self) -> Path:
         """That of the strategy plugin; a package is unpacked until the command ends."""
         if self.package is None:
@@ -282,24 +282,21 @@ class NodeOptions(HostOptions):
     )
 
 
-@contextmanager
 def started_host(
     scenario: Scenario, options: HostOptions, watcher: Watcher, storage: PluginStorage, trace_file: Path | None
-) -> Iterator[Host]:
-    with (
-        run_folder(scenario.name or "run", trace_file) as files,
-        Host.start(
-            scenario.plugin,
-            tools=scenario.tools,
-            servers=scenario.servers,
-            files=files,
-            limits=options.limits,
-            installs=not options.uninstalled,
-            transport=options.transport,
-            watcher=watcher,
-            storage=storage,
-        ) as host,
-    ):
+) -> AbstractContextManager[Host]:
+    begin = partial(Host.start, scenario.plugin, tools=scenario.tools, servers=scenario.servers)
+    begin = partial(begin, transport=options.transport, watcher=watcher, storage=storage)
+    return started(begin, scenario.name or "run", options, trace_file)
+
+
+@contextmanager
+def started[H: ToolHost](
+    begin: Callable[..., H], name: str, options: HostOptions, trace_file: Path | None
+) -> Iterator[H]:
+    """With the files of its runs beside the trace, if there is one."""
+    limits, installs = options.limits, not options.uninstalled
+    with run_folder(name, trace_file) as files, begin(files=files, limits=limits, installs=installs) as host:
         if trace_file is not None and trace_file.is_file():
             host.server.copies = files / SENT
         yield host

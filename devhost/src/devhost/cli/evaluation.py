@@ -331,6 +331,7 @@ def _hosted(
     """For all runs."""
     watcher, plugin = _WhileStarting(Screen(console)), None if ground.plugin is None else ground.plugin.directory
     watchers = Watchers(watcher, traces)
+    starting: AbstractContextManager[ToolHost]
     if isinstance(first.played, FlowCase):
         starting = FlowSetup(first.played, plugin, ground.tools, servers=ground.servers).host(options, watchers)
     else:
