@@ -12,7 +12,7 @@ from rich.text import Text
 from devhost.errors import SuiteError
 from devhost.evaluation.results import Cell, Change, ColumnChange, Comparison, Summary, Total
 from devhost.expected import Check
-from devhost.page.page import HEAD_BYTES, MARK, page_environment
+from devhost.page.page import may_be_replaced, page_environment
 from devhost.terminal.tables import clipped, printable
 from devhost.words import counted, price_text
 
@@ -119,11 +119,8 @@ def render_evaluation(summary: Summary, threshold: float, comparison: Comparison
 def refuse_page(file: Path) -> None:
     """Before the first run: SuiteError for a path that cannot become a page, or that holds another file."""
     refuse_output(file, "--report")
-    if file.is_file():
-        with file.open("rb") as existing:
-            head = existing.read(HEAD_BYTES)
-        if head and MARK not in head:
-            raise SuiteError(f"--report {file}: this file is not a page that devhost made: name another file")
+    if file.is_file() and not may_be_replaced(file):
+        raise SuiteError(f"--report {file}: this file is not a page that devhost made: name another file")
 
 
 def refuse_output(file: Path, option: str) -> None:

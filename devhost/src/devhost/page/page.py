@@ -41,11 +41,11 @@ def refuse_to_destroy(file: Path, trace: Path, *, force: bool) -> None:
         return
     if file.is_symlink():
         raise TraceError(f"{file} is a link to {file.readlink()}: name that file, or follow the link with --force")
-    if file.exists() and not _may_be_replaced(file):
+    if file.exists() and not may_be_replaced(file):
         raise TraceError(f"{file} exists and is not a page that devhost made: name another file, or give --force")
 
 
-def _may_be_replaced(file: Path) -> bool:
+def may_be_replaced(file: Path) -> bool:
     """A page of ours, or an empty file."""
     with file.open("rb") as existing:
         head = existing.read(HEAD_BYTES)

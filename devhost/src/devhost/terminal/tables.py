@@ -65,21 +65,14 @@ def failure_text(error: RunError, *, traceback: bool) -> RenderableType:
 
 
 def _at_the_node(error: RunError, node: NodeError, *, traceback: bool) -> Text:
+    """The error as the failed node shows it in Dify."""
     inputs = "its inputs are kept" if node.inputs_kept else "its inputs are lost"
     if node.shows == error.message:
         return Text(f"Dify's node shows this message; {inputs}.", "dim")
     if error.traceback and not traceback:
         return Text(f"Dify's node shows it with its traceback, {len(node.shows):,} characters; {inputs}.", "dim")
-    return _node_error_text(node)
-
-
-def _node_error_text(error: NodeError) -> Text:
-    """The error as the failed node shows it in Dify."""
-    shown = printable(error.shows)
-    inputs = "its inputs are kept" if error.inputs_kept else "its inputs are lost"
-    return Text.assemble(
-        (f"Dify's node shows ({len(shown):,} characters; {inputs}):\n", "bold"), clipped(shown, LONGEST_ERROR)
-    )
+    title = f"Dify's node shows ({len(node.shows):,} characters; {inputs}):\n"
+    return Text.assemble((title, "bold"), clipped(printable(node.shows), LONGEST_ERROR))
 
 
 # The log of a run as a tree.
@@ -221,22 +214,14 @@ def json_list(values: Sequence[object]) -> RenderableType:
 
 def usage_line(usage: object) -> Text:
     """A usage of another shape is printed as JSON: a variable called usage replaces it."""
-    match usage:
-        case {
-            "total_tokens": int(total),
-            "prompt_tokens": int(prompt),
-            "completion_tokens": int(completion),
-            "total_price": str() | int() | float() as price,
-            "currency": str(currency),
-            "latency": int() | float() as latency,
-        }:
-            return Text.assemble(
-                (counted(total, "token"), "bold"),
-                f" = {prompt:,} prompt + {completion:,} completion",
-                f" · {printable(price_text(price))} {printable(currency)} · {latency:.3f} s in the model",
-            )
-        case _:
-            return Text(printable(usage if isinstance(usage, str) else preview(usage)))
+    names = ("total_tokens", "prompt_tokens", "completion_tokens", "latency")
+    known = usage if isinstance(usage, dict) else {}
+    if not all(isinstance(known.get(name), int | float) for name in names) or "currency" not in known:
+        return Text(printable(usage if isinstance(usage, str) else preview(usage)))
+    total, prompt, completion, latency = (known[name] for name in names)
+    price = printable(f"{price_text(known.get('total_price'))} {known['currency']}")
+    costs = f" = {prompt:,} prompt + {completion:,} completion · {price} · {latency:.3f} s in the model"
+    return Text.assemble((counted(total, "token"), "bold"), costs)
 
 
 def findings_list(findings: Sequence[Finding]) -> RenderableType:
