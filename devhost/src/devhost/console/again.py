@@ -9,18 +9,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from devhost.console import forms
 from devhost.console.folder import RunFolder, refusal
-from devhost.console.forms import (
-    Options,
-    RunForm,
-    answered,
-    fields_of,
-    question_of,
-    read_values,
-    tried,
-    wrong_model,
-    wrong_texts,
-)
+from devhost.console.forms import Options, RunForm
 from devhost.console.found import find
 from devhost.console.setup import EXAMPLE, QUESTION, TYPED, Setup, Values, fork_options
 from devhost.console.web import console_of, posted
@@ -64,13 +55,13 @@ def planned_fork(folder: RunFolder, name: str, values: Values, plugin: Path | No
     answered_rounds = [each for each in rounds(origin.run) if each.is_answered]
     at = _number(values.get("at") or "0", 0, len(answered_rounds))
     example = trace.header.example
-    live, _ = tried(
+    live, _ = forms.tried(
         lambda: live_plugins(ForkOptions(example=example or None, tools=was.options.tools, plugin=found), origin), {}
     )
     form = ForkForm(
         values=values,
-        fields=tuple(each for each in fields_of(strategy, origin.run.parameters, values) if each.widget != "shown"),
-        question=question_of(origin.run.question, values),
+        fields=forms.fields_of(strategy, origin.run.parameters, values),
+        question=forms.question_of(origin.run.question, values),
         name=name,
         origin=origin,
         questions=questions,
@@ -127,7 +118,7 @@ def _setup(form: ForkForm, plugin: Path | None, example: str, tools: str) -> Set
 
 
 def _mistakes(form: ForkForm, plugin: Path) -> Iterator[tuple[str, str]]:
-    yield from (wrong := wrong_texts(form.fields)).items()
+    yield from (wrong := forms.wrong_texts(form.fields)).items()
     asked = replace(fork_options(form.setup.values, form.origin.file), plugin=plugin)
     environment = dict(os.environ)  # a copy, because reading takes the credentials out of it
     checks: list[Callable[[], object]] = [
@@ -136,10 +127,10 @@ def _mistakes(form: ForkForm, plugin: Path) -> Iterator[tuple[str, str]]:
         *([] if wrong else [lambda: asked.read(form.origin, form.at, HostLimits())]),
     ]
     for check in checks:
-        _, mistakes = tried(check, {"files": "", "set": "live", "credential": "live"})
+        _, mistakes = forms.tried(check, {"files": "", "set": "live", "credential": "live"})
         yield from mistakes.items()
     if form.values.get("answers") == "real":
-        yield from wrong_model(form.values, os.environ)
+        yield from forms.wrong_model(form.values, os.environ)
     if not form.setup.question and form.origin.run.question.strip():
         yield TYPED + QUESTION, "a question needs words"
 
@@ -170,12 +161,12 @@ def submit(request: Request, given: Mapping[str, str]) -> Response:
     def start() -> Response:
         return RedirectResponse(f"/compare/{name}/{console.start(form.setup)}", 303)
 
-    return answered(console, "run_again.html.j2", form, given.get("do", "start"), start)
+    return forms.answered(console, "run_again.html.j2", form, given.get("do", "start"), start)
 
 
 def _form_of(request: Request, given: Mapping[str, str]) -> ForkForm:
     console = console_of(request)
-    return planned_fork(console.folder, request.path_params["name"], read_values(given.items()), console.plugin)
+    return planned_fork(console.folder, request.path_params["name"], forms.read_values(given.items()), console.plugin)
 
 
 ROUTES = (Route("/runs/{name}/again", form), Route("/runs/{name}/again", submit, methods=["POST"]))

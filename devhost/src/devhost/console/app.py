@@ -18,7 +18,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from devhost.console import again, cases, new_run, run_page, runs_page, side_by_side, suites
-from devhost.console.web import STATIC, Console, console_of, style_sheet
+from devhost.console.web import STATIC, TEMPLATES, Console, console_of, style_sheet
 from devhost.errors import BusyError, ConsoleError, HostError, UnknownRunError
 
 if TYPE_CHECKING:
@@ -55,15 +55,7 @@ HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
 }
 
-REFUSED = """<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<meta name="color-scheme" content="light dark">
-<title>Refused · devhost</title></head>
-<body style="margin: 0; padding: 24px; font: 16px/1.5 system-ui, sans-serif">
-<main><h1>Refused</h1><p>This request was refused: {reason}.</p></main></body>
-</html>
-"""
+REFUSED = (TEMPLATES / "refused.html").read_text(encoding="utf-8")
 
 
 class Guard:

@@ -16,8 +16,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.status import HTTP_422_UNPROCESSABLE_CONTENT
 
-from devhost.console.folder import CASE, refusal
-from devhost.console.found import find, shortened
+from devhost.console.folder import refusal
+from devhost.console.found import CASE, find, shortened
 from devhost.console.setup import typed, typed_path
 from devhost.console.web import console_of, posted
 from devhost.errors import HostError, SuiteError

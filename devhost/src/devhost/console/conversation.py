@@ -102,12 +102,13 @@ class Waiting:
     name: str
     state: State
     child: Child | None
+    """None for a run that this console did not start."""
+    setup: Setup | None
+    """None for a run that no console started."""
     began: bool
     """Whether the strategy, or the flow, was asked anything."""
     awaited: tuple[str, float] | None
     """What is under way, with a name if it has one, and since when in seconds since 1970."""
-    setup: Setup | None
-    """None for a run that no console started."""
     suggestion: str
     """What the script's user says next; empty if there is nothing."""
     printed: str
@@ -118,15 +119,6 @@ class Waiting:
     @property
     def told(self) -> int:
         return 0 if self.child is None else self.child.told
-
-    @property
-    def exit_code(self) -> int | None:
-        return None if self.child is None else self.child.exit_code
-
-    @property
-    def why(self) -> str:
-        """Why the console ended it; empty if a person did."""
-        return "" if self.child is None else self.child.why
 
     @property
     def calls(self) -> Sequence[tuple[str, object]]:
@@ -146,12 +138,12 @@ def waiting_of(folder: RunFolder, name: str, child: Child | None, seen: Seen) ->
     failed = state.word == "over" or (facts is not None and facts.exit_code not in {0, None})
     printed = last_printed(folder.beside(name, OUTPUT)) if failed or starts else ""
     return Waiting(
-        name=name,
-        state=state,
-        child=child,
+        name,
+        state,
+        child,
+        setup,
         began=bool(seen.turns),
         awaited=seen.awaited or starts,
-        setup=setup,
         suggestion=suggestion(setup, [turn.question for turn in seen.turns], state),
         printed=printed.rpartition("\n")[2] if starts else printed,
         command=typed(setup.arguments(folder.trace)) if setup is not None and setup.kind != "fork" else "",

@@ -10,6 +10,7 @@ from typing import Self
 
 from rich.text import Text
 
+from devhost.console.found import CASE
 from devhost.console.setup import SETUP, Setup, is_name
 from devhost.errors import ConsoleError, UnknownRunError
 from devhost.terminal.tables import printable
@@ -18,8 +19,6 @@ from devhost.trace.lines import is_written
 
 TRACE, OUTPUT = ".jsonl", ".output.txt"
 DELETED = "deleted"
-CASE = ".case.yaml"
-"""The end of the name of what a suite plays: it stays when the run goes."""
 
 
 class RunFolder:

@@ -28,6 +28,8 @@ PLUGINS: Mapping[Kind, re.Pattern[bytes]] = {
 DEEPEST = 3
 """Folders below the one that is searched."""
 MOST_BYTES = 100_000
+CASE = ".case.yaml"
+"""The end of the name of what a suite in the folder of runs plays: it stays when the run goes."""
 NOT_SEARCHED = frozenset({"node_modules", "tests", "site-packages"})
 
 
@@ -44,9 +46,10 @@ class Things:
 def find(plugin: Path | None, runs: Path) -> Things:
     """In the current folder and among the plugin's examples, and the suites in the folder of runs."""
     found: dict[Kind, list[Path]] = {}
-    for file in dict.fromkeys(map(shortened, [*_below(Path.cwd(), runs), *_examples(plugin), *runs.glob("*.yaml")])):
+    kept = (file for file in runs.glob("*.yaml") if not file.name.endswith(CASE))
+    for file in dict.fromkeys(map(shortened, [*_below(Path.cwd(), runs), *_examples(plugin), *kept])):
         kind = kind_of(file)
-        if kind is not None and well_formed(str(file)) == str(file) and (kind == "suite" or file.parent != runs):
+        if kind is not None and well_formed(str(file)) == str(file):
             found.setdefault(kind, []).append(file.parent if file.name == MANIFEST else file)
     return Things(found)
 

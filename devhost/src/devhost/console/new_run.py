@@ -9,39 +9,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from devhost.console import forms, setup
 from devhost.console.conversation import said
 from devhost.console.folder import refusal
-from devhost.console.forms import (
-    Field,
-    Options,
-    RunForm,
-    answered,
-    fields_of,
-    inputs_of,
-    question_of,
-    read_values,
-    tried,
-    wrong_model,
-    wrong_paths,
-    wrong_texts,
-)
+from devhost.console.forms import Field, Options, RunForm
 from devhost.console.found import Things, find, shortened
-from devhost.console.setup import (
-    EXAMPLE,
-    FLOW,
-    NO_SCRIPT,
-    QUESTION,
-    SCRIPT,
-    TYPED,
-    Setup,
-    Values,
-    flow_options,
-    model_options,
-    path_in,
-    paths_in,
-    scenario_options,
-    source_file,
-)
+from devhost.console.setup import Setup, Values
 from devhost.console.web import Console, console_of, posted
 from devhost.errors import ConsoleError, HostError, ParameterError
 from devhost.flow.script import FlowScript
@@ -94,8 +67,8 @@ def planned(values: Values, default: Path | None, environment: Mapping[str, str]
         plugin=None if declaration is None else declaration.directory,
         plugins=things.of("strategy plugin"),
         groups=groups,
-        tool_plugins=[*dict.fromkeys((*things.of("tool plugin"), *paths_in(values, "tools")))],
-        is_flow=values["source"].startswith(FLOW),
+        tool_plugins=[*dict.fromkeys((*things.of("tool plugin"), *setup.paths_in(values, "tools")))],
+        is_flow=values["source"].startswith(setup.FLOW),
     )
     if form.is_flow:
         form, mistakes = _flow(form, environment)
@@ -104,14 +77,14 @@ def planned(values: Values, default: Path | None, environment: Mapping[str, str]
     else:
         form, mistakes = _strategy(form, declaration, environment)
     if values.get("real") == "yes":
-        mistakes |= dict(wrong_model(values, environment))
+        mistakes |= dict(forms.wrong_model(values, environment))
     if form.setup.converses and not form.setup.question:
-        mistakes = {TYPED + QUESTION: NO_WORDS, **mistakes}
+        mistakes = {setup.TYPED + setup.QUESTION: NO_WORDS, **mistakes}
     return form.judged(mistakes, Path)
 
 
 def _read_plugin(values: Values, default: Path | None) -> PluginDeclaration:
-    folder = path_in(values, "plugin") or default or nearest_strategy_plugin()
+    folder = setup.path_in(values, "plugin") or default or nearest_strategy_plugin()
     if why := refusal(folder):
         raise ParameterError(why)
     return strategy_plugin(folder)
@@ -121,29 +94,29 @@ def _choices(things: Things, declaration: PluginDeclaration | None) -> Iterator[
     """The folder's own scenarios and flows, then the examples: one's own script has its name."""
     examples = None if declaration is None else shortened(examples_of(declaration.directory))
     own = [path for path in things.of("script") if examples is None or not path.is_relative_to(examples)]
-    yield "Scenarios of this folder", [(f"{SCRIPT}{path}", str(path.with_suffix(""))) for path in own]
+    yield "Scenarios of this folder", [(f"{setup.SCRIPT}{path}", str(path.with_suffix(""))) for path in own]
     for folder in [] if examples is None else sorted(file.parent for file in examples.glob(f"*/{DEFAULT_SCRIPT}")):
         others = sorted((folder / SCENARIOS).glob("*.yaml"))
         yield (
             folder.name,
             [
-                (f"{EXAMPLE}{folder.name}", folder.name),
-                *((f"{EXAMPLE}{folder.name}/{file.stem}", f"{folder.name} / {file.stem}") for file in others),
+                (f"{setup.EXAMPLE}{folder.name}", folder.name),
+                *((f"{setup.EXAMPLE}{folder.name}/{file.stem}", f"{folder.name} / {file.stem}") for file in others),
             ],
         )
     for label, kind in (("Flows, each with a script", "flow script"), ("Flows without a script", "flow")):
-        yield label, [(f"{FLOW}{path}", str(path.with_suffix(""))) for path in things.of(kind)]  # type: ignore[arg-type]
+        yield label, [(f"{setup.FLOW}{path}", str(path.with_suffix(""))) for path in things.of(kind)]  # type: ignore[arg-type]
 
 
 def _completed(values: Values, declaration: PluginDeclaration | None, groups: Sequence[tuple[str, Options]]) -> Values:
     """What is not chosen, or is not among what this plugin has, gets its default."""
     known = [value for _, group in groups for value, _ in group]
     source, strategy = values.get("source", ""), values.get("strategy", "")
-    if source not in {*known, NO_SCRIPT} and not source.startswith((SCRIPT, FLOW)):
-        source = next(iter(known), NO_SCRIPT)
+    if source not in {*known, setup.NO_SCRIPT} and not source.startswith((setup.SCRIPT, setup.FLOW)):
+        source = next(iter(known), setup.NO_SCRIPT)
     if declaration is not None and strategy not in declaration.strategies:
         strategy = next(iter(declaration.strategies))
-    tools = "\n".join(str(shortened(path)) for path in paths_in(values, "tools"))
+    tools = "\n".join(str(shortened(path)) for path in setup.paths_in(values, "tools"))
     return {**values, "source": source, "strategy": strategy, "tools": tools}
 
 
@@ -153,7 +126,7 @@ KEPT = ("source", "strategy", "tools", "files", "real", "model", "api", "complet
 def _setup(form: NewRun, question: Field, **others: str) -> Setup:
     """Only what differs from the scenario."""
     values = {name: form.values[name] for name in KEPT if form.values.get(name)}
-    asked = {**others, TYPED + QUESTION: question.text.strip()}
+    asked = {**others, setup.TYPED + setup.QUESTION: question.text.strip()}
     return Setup(kind="flow" if form.is_flow else "chat", values={**values, **asked, **form.changed})
 
 
@@ -164,13 +137,13 @@ def _strategy(
     form: NewRun, declaration: PluginDeclaration, environment: Mapping[str, str]
 ) -> tuple[NewRun, dict[str, str]]:
     values, plugin = form.values, declaration.directory
-    options = replace(scenario_options(values), parameters=(), plugin=plugin)
+    options = replace(setup.scenario_options(values), parameters=(), plugin=plugin)
     script, scenario, mistakes = _read(values, options, environment)
     _, strategy = declaration.strategies[values["strategy"]]
-    question = question_of("" if script is None else script.query, values)
+    question = forms.question_of("" if script is None else script.query, values)
     form = replace(
         form,
-        fields=fields_of(strategy, {} if script is None else script.params, values),
+        fields=forms.fields_of(strategy, {} if script is None else script.params, values),
         question=question,
         strategies=[(name, each.identity.label.en_US) for name, (_, each) in declaration.strategies.items()],
         about_strategy=strategy.description.en_US,
@@ -183,9 +156,9 @@ def _strategy(
     if script is None and not mistakes and not is_real:
         mistakes["source"] = "without a script only a real model can answer: choose a scenario, or a real model"
     if scenario is not None:
-        wrong = wrong_texts(form.fields)
+        wrong = forms.wrong_texts(form.fields)
         if not wrong:
-            _, wrong = tried(lambda: _check(scenario, form, is_real=is_real), {"script": "source"})
+            _, wrong = forms.tried(lambda: _check(scenario, form, is_real=is_real), {"script": "source"})
         mistakes |= wrong
     return form, mistakes
 
@@ -194,15 +167,15 @@ def _read(
     values: Values, options: ScenarioOptions, environment: Mapping[str, str]
 ) -> tuple[Script | None, Scenario | None, dict[str, str]]:
     """The script, which may be right when the tools are wrong; the scenario without what the form sets; mistakes."""
-    file, places = source_file(values), {"script": "source", "": "source"}
-    refused = wrong_paths(values, "tools", "files")
+    file, places = setup.source_file(values), {"script": "source", "": "source"}
+    refused = forms.wrong_paths(values, "tools", "files")
     if file is not None and (why := refusal(file)):
         return None, None, {"source": why}
-    script, wrong = tried(lambda: options.read_script(options.strategy), places)
+    script, wrong = forms.tried(lambda: options.read_script(options.strategy), places)
     if refused or wrong:
         return script, None, refused or wrong
     copy = dict(environment)  # because reading takes the credentials out of it
-    scenario, wrong = tried(lambda: options.read(raw=False, limits=HostLimits(), environment=copy), places)
+    scenario, wrong = forms.tried(lambda: options.read(raw=False, limits=HostLimits(), environment=copy), places)
     return script, scenario, wrong
 
 
@@ -224,7 +197,7 @@ def _credentials(options: ScenarioOptions, environment: Mapping[str, str]) -> It
     """Of tools that cannot be read, nothing."""
     example = () if options.example is None else (examples_of(options.folder) / options.example,)
     for folder in (*example, *options.tools):
-        declared, _ = tried(lambda folder=folder: PluginDeclaration.read(folder), {})  # type: ignore[misc]
+        declared, _ = forms.tried(lambda folder=folder: PluginDeclaration.read(folder), {})  # type: ignore[misc]
         for provider in () if declared is None else declared.tool_providers:
             for key, credential in provider.credentials.items():
                 variable = environment_name(provider.identity.name, key)
@@ -236,26 +209,26 @@ def _credentials(options: ScenarioOptions, environment: Mapping[str, str]) -> It
 
 def _flow(form: NewRun, environment: Mapping[str, str]) -> tuple[NewRun, dict[str, str]]:
     values, places = form.values, {"script": "source", "": "source", "inputs": "source"}
-    file = source_file(values) or Path()
-    wrong = {"source": why} if (why := refusal(file)) else wrong_paths(values, "tools")
-    options = replace(flow_options({**values, "plugin": values.get("plugin") or str(form.plugin or "")}), inputs=())
-    script, mistakes = (None, wrong) if wrong else tried(options.read_script, places)
-    flow, unread = (None, mistakes) if script is None else tried(options.read_file, places)
+    file = setup.source_file(values) or Path()
+    wrong = {"source": why} if (why := refusal(file)) else forms.wrong_paths(values, "tools")
+    plugin = {} if form.plugin is None else {"plugin": str(form.plugin)}
+    options = replace(setup.flow_options({**values, **plugin}), inputs=())
+    script, mistakes = (None, wrong) if wrong else forms.tried(options.read_script, places)
+    flow, unread = (None, mistakes) if script is None else forms.tried(options.read_file, places)
     script = script or FlowScript()
-    question = question_of(script.query, values)
+    question = forms.question_of(script.query, values)
     form = replace(
         form,
-        fields=() if flow is None else inputs_of(flow, script.inputs, values),
+        fields=() if flow is None else forms.inputs_of(flow, script.inputs, values),
         question=question if flow is None or flow.is_chatflow else None,
         description=script.description,
     )
     play = {} if flow is None or flow.is_chatflow else {"play": "run"}
-    plugin = {} if form.plugin is None else {"plugin": str(form.plugin)}
     form = replace(form, setup=_setup(form, question, **play, **plugin))
     if flow is None:
         return form, unread
-    asked, models = replace(options, inputs=form.settings), model_options(values)
-    _, wrong = tried(lambda: asked.read(dict(environment), HostLimits(), models), places)
+    asked, models = replace(options, inputs=form.settings), setup.model_options(values)
+    _, wrong = forms.tried(lambda: asked.read(dict(environment), HostLimits(), models), places)
     return form, {name or "source": sentence for name, sentence in wrong.items()}
 
 
@@ -265,7 +238,7 @@ def _flow(form: NewRun, environment: Mapping[str, str]) -> tuple[NewRun, dict[st
 def form(request: Request) -> Response:
     """`from`: the name of a run whose setup fills the form; else the address may choose what the form does."""
     console, name = console_of(request), request.query_params.get("from")
-    values = read_values(request.query_params.items()) if name is None else _again(console, name)
+    values = forms.read_values(request.query_params.items()) if name is None else _again(console, name)
     plan = planned(values, console.plugin, os.environ, console.folder.path)
     return console.page("new_run.html.j2", form=plan, asked="")
 
@@ -282,14 +255,14 @@ def _again(console: Console, name: str) -> Values:
 def submit(request: Request, given: Mapping[str, str]) -> Response:
     """`do`: "start"; "load" and "reset NAME" leave all that was not chosen unmarked."""
     console = console_of(request)
-    plan = planned(read_values(given.items()), console.plugin, os.environ, console.folder.path)
+    plan = planned(forms.read_values(given.items()), console.plugin, os.environ, console.folder.path)
     first = [said(plan.setup.question)] if plan.setup.converses else []
     do = given.get("do", "load")
 
     def start() -> Response:
         return RedirectResponse(f"/runs/{console.start(plan.setup, *first)}", 303)
 
-    return answered(console, "new_run.html.j2", plan, do if do == "start" else "", start)
+    return forms.answered(console, "new_run.html.j2", plan, do if do == "start" else "", start)
 
 
 ROUTES = (Route("/new", form), Route("/new", submit, methods=["POST"]))

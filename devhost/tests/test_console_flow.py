@@ -1,0 +1,96 @@
+"""Flows in the console: what of a folder can be asked, the form of a flow, and the page of a flow's conversation."""
+
+from pathlib import Path
+
+import pytest
+
+from devhost.console.found import Kind, find, shortened
+from devhost.console.new_run import planned
+from devhost.console.readers import RunReader
+from support.console import ConsoleClient, words
+from support.flow_documents import answer, chain, chatflow, node
+from support.plugins import PUPPET, TOOLBOX
+from test_flow_view import AGENT, END, ran, told
+from test_flow_view import START as BEGIN
+
+FILES: dict[str, tuple[Kind, str]] = {
+    "mine.yaml": ("script", "query: Hi\nturns: [{text: Hello}]\n"),
+    "cases/all.yaml": ("suite", "cases: [{name: a, query: Hi, turns: [{text: Hello}], expect: {}}]\n"),
+    "cases/flow.yaml": ("flow script", "flow: ../flow.yml\nquery: What is there?\nthen: [{query: And now?}]\n"),
+    "flow.yml": ("flow", "kind: app\n"),
+    "tools/manifest.yaml": ("tool plugin", "plugins:\n  tools:\n  - provider/a.yaml\n"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current one, with one of each kind, and others that are nothing of that."""
+    for name, (_, text) in {
+        **FILES,
+        "tests/no.yaml": FILES["mine.yaml"],
+        ".hidden/no.yaml": FILES["mine.yaml"],
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "notes.yaml").write_text("shopping: tea\n")
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "kept.yaml").write_text(FILES["cases/all.yaml"][1])
+    (tmp_path / "runs" / "a.case.yaml").write_text(FILES["mine.yaml"][1])
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_what_there_is_to_run_is_found(folder: Path) -> None:
+    things = find(PUPPET, folder / "runs")
+
+    for name, (kind, _) in FILES.items():
+        found = [path for path in things.of(kind) if not path.is_absolute()]
+        suites = [Path("runs/kept.yaml")] if kind == "suite" else []
+        assert found == [Path(name).parent if kind == "tool plugin" else Path(name), *suites], kind
+
+
+def test_the_form_of_a_flow_has_the_inputs_of_its_start_node(folder: Path) -> None:
+    begin = node("start", "start", variables=[FIELD])
+    file = chatflow(folder, [begin, answer("{{#sys.query#}}")], chain("start", "answer"))
+    file.rename(folder / "flow.yml")
+
+    form = planned({"source": "flow:cases/flow.yaml", "p.topic": "tea"}, PUPPET, {}, folder / "runs")
+
+    assert (form.mistakes, form.is_flow, form.setup.question) == ({}, True, "What is there?")
+    assert [(field.name, field.widget, field.text) for field in form.fields] == [("topic", "select", "tea")]
+    assert form.command.startswith("devhost flow chat --input topic=tea --script cases/flow.yaml")
+    wrong = planned({"source": "flow:cases/flow.yaml", "p.query": " "}, PUPPET, {}, folder / "runs")
+    assert {"p.query"} <= wrong.mistakes.keys()
+
+
+FIELD = {"variable": "topic", "label": "Topic", "type": "select", "options": ["tea", "rice"], "required": True}
+
+
+def test_the_tools_of_a_script_are_those_of_its_folder() -> None:
+    script = {"source": f"script:{TOOLBOX / 'script.yaml'}", "p.query": "[]"}
+
+    form = planned({**script, "plugin": str(PUPPET)}, None, {})
+
+    assert f"--tools {shortened(TOOLBOX)} " in form.command
+    assert "draw" in form.tools
+
+
+def test_a_page_has_the_conversation_with_a_flow_its_nodes_and_its_variables(tmp_path: Path) -> None:
+    """The second turn has begun, and its first node has not ended."""
+    file = tmp_path / "flow.jsonl"
+    told([*ran("1", BEGIN), *ran("2", AGENT), END], [*ran("3", BEGIN), END], trace=file)
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[: max(at for at, line in enumerate(lines, 1) if b'"node_start"' in line)]))
+    console = ConsoleClient(tmp_path, PUPPET)
+    page = words(console.get("/runs/flow"))
+
+    said = page.partition("What the agent did")[0]
+    assert "What is there?" in said
+    assert "Two." in said
+    for text in ("Nodes that ran 2", "Start", "Clerk", "Conversation variables", "Turn 2"):
+        assert text in page, text
+    assert "Run again with a change" not in page
+    assert "What is there?" in words(console.get("/"))
+    awaited = RunReader(file).read().awaited
+    assert awaited is not None
+    assert awaited[0] == "Start"
