@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from devhost.flow.cases import Outcome, checks
+from devhost.flow.cases import checks
 from devhost.flow.document import FlowFile
 from devhost.flow.script import FlowExpected
 from devhost.node.outputs.outputs import NodeOutputs
@@ -39,7 +39,7 @@ ENDED = FlowEnded("succeeded", {"answer": "Two documents.", "files": []}, conver
 
 
 def failures(expect: dict[str, Any], nodes: Sequence[NodeEnded] = NODES, ended: FlowEnded = ENDED) -> list[str]:
-    found = checks(FlowExpected.model_validate(expect), Outcome.of(nodes, ended), FILE)
+    found = checks(FlowExpected.model_validate(expect), nodes, ended, FILE)
     return [check.sentence for check in found if not check.passed]
 
 

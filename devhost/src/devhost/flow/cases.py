@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from devhost.errors import FlowFileError, ScriptError
-from devhost.expected import Call, Check, Missing, Observed, ValueExpected, found_at
+from devhost.expected import Check, Missing, Observed, ValueExpected, found_at
 from devhost.files import LocalFile, local_files
 from devhost.flow.chat import FlowConversation
 from devhost.flow.document import FlowFile, filled_inputs, with_read_files
@@ -97,77 +97,36 @@ def refuse_misfit(file: FlowFile, script: FlowScript, place: str) -> None:
                 raise ScriptError(f"{place}: turn {number}: {key}: {error}") from error
 
 
-# What came of a turn of a flow.
-
-
-@dataclass(frozen=True)
-class NodeOutcome:
-    """Of a node's last run."""
-
-    status: str
-    error: str
-    outputs: JsonObject
-    calls: tuple[Call, ...]
-    """Of all its runs."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    status: str
-    error: str
-    outputs: JsonObject
-    conversation: Mapping[str, object]
-    nodes: Mapping[str, NodeOutcome]
-    """Those that ran, by id."""
-
-    @classmethod
-    def of(cls, nodes: Iterable[NodeEnded], ended: FlowEnded) -> Self:
-        """`nodes`: in the order in which they ended."""
-        outcomes: dict[str, NodeOutcome] = {}
-        for node in nodes:
-            before = outcomes.get(node.node.id)
-            calls = () if before is None else before.calls
-            outcomes[node.node.id] = NodeOutcome(node.status, node.error, node.outputs, (*calls, *_calls(node)))
-        return cls(ended.status, ended.error, ended.outputs, ended.conversation, outcomes)
-
-
-def _calls(ended: NodeEnded) -> tuple[Call, ...]:
-    return () if ended.run is None else Observed.of([ended.run]).calls
-
-
 # Whether a turn fits what its case expects.
 
 
-def checks(expected: FlowExpected, outcome: Outcome, file: FlowFile) -> Iterator[Check]:
-    yield _status("status", expected.status, outcome.status, outcome.error)
-    if expected.error is not None:
-        yield from expected.error.checks("error", outcome.error)
+def checks(expected: FlowExpected, nodes: Sequence[NodeEnded], ended: FlowEnded, file: FlowFile) -> Iterator[Check]:
+    """`nodes`: in the order in which they ended. Of a node's runs the last counts, and the calls of all."""
+    last = {node.node.id: node for node in nodes}
+    yield from _outcome(expected, ended)
     if expected.answer is not None:
-        yield from _values("", {"answer": expected.answer}, outcome.outputs)
-    yield from _values("output ", expected.outputs, outcome.outputs)
-    yield from _values("conversation variable ", expected.conversation, outcome.conversation)
-    ran = ", ".join(outcome.nodes) or "no node"
+        yield from _values("", {"answer": expected.answer}, ended.outputs)
+    yield from _values("conversation variable ", expected.conversation, ended.conversation)
+    ran = ", ".join(last) or "no node"
     for name in expected.ran:
-        yield Check("ran", name, "" if file.node(name).id in outcome.nodes else ran)
+        yield Check("ran", name, "" if file.node(name).id in last else ran)
     for name in expected.not_run:
-        yield Check("not_run", name, ran if file.node(name).id in outcome.nodes else "")
+        yield Check("not_run", name, ran if file.node(name).id in last else "")
     for name, of_node in expected.nodes.items():
         node = file.node(name)
-        for check in _node(of_node, outcome.nodes.get(node.id), ran):
-            yield replace(check, name=f"{node}: {check.name}")
+        found = [Check("ran", "it runs", ran)] if node.id not in last else [*_outcome(of_node, last[node.id])]
+        if node.id in last and of_node.calls is not None:
+            runs = [each.run for each in nodes if each.node.id == node.id and each.run is not None]
+            found += of_node.calls.checks(Observed.of(runs).calls if runs else ())
+        yield from (replace(check, name=f"{node}: {check.name}") for check in found)
 
 
-def _node(expected: NodeExpected, outcome: NodeOutcome | None, ran: str) -> Iterator[Check]:
-    if outcome is None:
-        yield Check("ran", "it runs", ran)
-        return
+def _outcome(expected: FlowExpected | NodeExpected, ended: FlowEnded | NodeEnded) -> Iterator[Check]:
     if expected.status:
-        yield _status("status", expected.status, outcome.status, outcome.error)
+        yield _status("status", expected.status, ended.status, ended.error)
     if expected.error is not None:
-        yield from expected.error.checks("error", outcome.error)
-    yield from _values("output ", expected.outputs, outcome.outputs)
-    if expected.calls is not None:
-        yield from expected.calls.checks(outcome.calls)
+        yield from expected.error.checks("error", ended.error)
+    yield from _values("output ", expected.outputs, ended.outputs)
 
 
 def _status(name: str, expected: tuple[str, ...], found: str, error: str) -> Check:
@@ -236,7 +195,7 @@ def case_turns(  # noqa: PLR0913 - what a turn is played with
         played = watched(events, show, hidden or Secrets(case.file.secrets))
         place = f"turn {number}" + (f" ({said.query})" if said.query else "")
         expected = said.expect or FlowExpected()  # a turn that expects nothing has to succeed
-        found = tuple(checks(expected, Outcome.of(played.nodes, played.ended), case.file))
+        found = tuple(checks(expected, played.nodes, played.ended, case.file))
         yield CaseTurn(said, played, place, found)
 
 

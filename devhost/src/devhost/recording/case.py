@@ -13,7 +13,6 @@ import yaml
 from devhost.conversation import APPROVAL, STATE
 from devhost.errors import TraceError
 from devhost.expected import Observed
-from devhost.flow.cases import Outcome
 from devhost.flow.document import FILES as FILE_FIELDS
 from devhost.flow.document import FlowFile, start_fields
 from devhost.flow.forms import HUMAN_INPUT, LATE, DeclaredForm
@@ -347,12 +346,11 @@ OF_ONE_RUN = (MASK, "file://", "http://127.0.0.1", "http://localhost")
 
 def _expected_of_runs(trace: Trace, runs: Sequence[TracedRun]) -> JsonObject:
     observed = Observed.of([run_of(run, strategy_of(trace, run)) for run in runs])
-    end = runs[-1].end
-    error = None if end is None or end.outcome.error is None else end.outcome.error.message
+    error = None if runs[-1].end is None else runs[-1].end.outcome.error
     return _filled(
         {
             "text": None if error else _expected_text(observed.text),
-            "error": error and _expected_text(error),
+            "error": error and {"contains": error.message if _can_come_again(error.message) else error.kind},
             "calls": _expected_calls([call for run in runs for call in tool_calls(run.calls)]),
             "stop_reason": observed.stop_reason,
         }
@@ -362,25 +360,25 @@ def _expected_of_runs(trace: Trace, runs: Sequence[TracedRun]) -> JsonObject:
 def _expected_of_turn(turn: TracedTurn, ends: Sequence[NodeEnded], flow: FlowFile) -> JsonObject:
     if turn.ended is None or turn.ended.status == "stopped":
         return {}
-    outcome = Outcome.of(ends, turn.ended)
     outputs = {} if flow.is_chatflow else {name: _equal(value) for name, value in turn.ended.outputs.items()}
     expected = {
         "status": None if turn.ended.status == "succeeded" else turn.ended.status,
-        "error": _short(_expected_text(outcome.error)),
+        "error": _short(_expected_text(turn.ended.error)),
         "answer": _short(_expected_text(str(turn.ended.outputs.get("answer") or ""))),
         "outputs": {name: value for name, value in outputs.items() if value is not None},
-        "nodes": {node: _expected_of_agent(turn, node, outcome) for node in _agents(ends)},
+        "nodes": {end.node.id: _expected_of_agent(turn, end) for end in _agents(ends)},
     }
     return _filled(expected)
 
 
-def _agents(ends: Sequence[NodeEnded]) -> list[str]:
-    return list(dict.fromkeys(end.node.id for end in ends if end.run is not None))
+def _agents(ends: Sequence[NodeEnded]) -> list[NodeEnded]:
+    """The last run of each."""
+    return list({end.node.id: end for end in ends if end.run is not None}.values())
 
 
-def _expected_of_agent(turn: TracedTurn, node: str, outcome: Outcome) -> JsonObject:
-    runs = [run for each, of in turn.executions.items() if of.id == node for run in turn.runs.get(each, ())]
-    reason = outcome.nodes[node].outputs.get("stop_reason")
+def _expected_of_agent(turn: TracedTurn, last: NodeEnded) -> JsonObject:
+    runs = [run for each, of in turn.executions.items() if of.id == last.node.id for run in turn.runs.get(each, ())]
+    reason = last.outputs.get("stop_reason")
     outputs = {"stop_reason": reason} if isinstance(reason, str) else {}
     return _filled(
         {"calls": _expected_calls([call for run in runs for call in tool_calls(run.calls)]), "outputs": outputs}
