@@ -201,6 +201,18 @@ def test_after_ctrl_c_the_running_node_has_its_agents_log() -> None:
     assert "└── … ROUND 1" in shown
 
 
+def test_a_turn_that_cannot_be_shown_ends_at_once() -> None:
+    """As when a reader of the output has gone; the engine's threads must end before Python does."""
+    turn = (event for event in (AnswerText(AGENT, "Hi"), AnswerText(AGENT, " again")))
+
+    def show(event: FlowEvent) -> None:
+        raise BrokenPipeError(event)
+
+    with pytest.raises(BrokenPipeError):
+        watched(turn, show, Secrets())
+    assert list(turn) == []
+
+
 def test_control_characters_do_not_reach_the_terminal() -> None:
     hostile = "\x1b[2J"
     events = [*ran("1", AGENT, error=hostile, status="failed"), AnswerText(AGENT, hostile), END]

@@ -4,7 +4,7 @@ import json
 import sys
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -62,7 +62,7 @@ class FlowConversation:
         self._count = 0
         self._values: Mapping[str, object] = {}
 
-    def play(self, query: str, around: Surroundings, files: Sequence[LocalFile] = ()) -> Iterator[FlowEvent]:
+    def play(self, query: str, around: Surroundings, files: Sequence[LocalFile] = ()) -> Generator[FlowEvent]:
         """A turn that fails leaves its question in the memory, and the variables as far as they were set."""
         self._count += 1
         if refusal := self.refusal:

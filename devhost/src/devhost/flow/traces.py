@@ -1,6 +1,6 @@
 """A flow in a trace."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -189,7 +189,7 @@ class FlowTrace:
             if self._writer is not None:
                 self._writer.flow(line)
 
-    def of_turn(self, facts: FlowLine, events: Iterable[FlowEvent]) -> Iterator[FlowEvent]:
+    def of_turn(self, facts: FlowLine, events: Iterable[FlowEvent]) -> Generator[FlowEvent]:
         """The events, each once it is written."""
         if self._writer is None:
             yield from events

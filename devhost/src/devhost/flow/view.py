@@ -2,7 +2,8 @@
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from textwrap import indent
 from typing import Any, assert_never
@@ -222,17 +223,21 @@ class PlayedTurn:
     seconds: float
 
 
-def watched(events: Iterable[FlowEvent], show: Callable[[FlowEvent], None], hidden: Secrets) -> PlayedTurn:
-    """The last event of a turn is a `FlowEnded`. `hidden`: what is replaced in all that is shown and kept."""
+def watched(events: Generator[FlowEvent], show: Callable[[FlowEvent], None], hidden: Secrets) -> PlayedTurn:
+    """The last event of a turn is a `FlowEnded`. `hidden`: what is replaced in all that is shown and kept.
+
+    The turn ends with this call, also where `show` raises: the engine waits forever if it is stopped as Python exits.
+    """
     began = time.monotonic()
     nodes: list[NodeEnded] = []
-    for event in map(hidden.masked, events):
-        show(event)
-        match event:
-            case NodeEnded():
-                nodes.append(event)
-            case FlowEnded():
-                return PlayedTurn(tuple(nodes), event, time.monotonic() - began)
+    with closing(events):
+        for event in map(hidden.masked, events):
+            show(event)
+            match event:
+                case NodeEnded():
+                    nodes.append(event)
+                case FlowEnded():
+                    return PlayedTurn(tuple(nodes), event, time.monotonic() - began)
     raise AssertionError("a turn ended without an end")
 
 
