@@ -40,7 +40,7 @@ from tests.support.plans import (
     works_on,
 )
 from tests.support.run import Outcome, run
-from tests.support.scenes import check_prompt, cut_off, results_in, search, silence, silent, text, wait_for
+from tests.support.scenes import check_prompt, results_in, search, silence, silent, text, wait_for
 from tests.support.wire import USAGE, calls, fails, replies, says, text_message
 
 SCHEMA = '{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}'
@@ -149,17 +149,6 @@ def test_when_the_answering_call_hangs_three_times_the_findings_are_the_answer()
 
     assert outcome.error is None
     assert (outcome.text, outcome.stop_reason) == ("**alpha**\n\nAnswer to alpha.", "time_limit")
-
-
-@pytest.mark.parametrize("by_deadline", [True, False], ids=["deadline", "limit on silence"])
-def test_an_answer_that_stalls_after_its_first_words_keeps_them(*, by_deadline: bool) -> None:
-    time = FakeTime()
-    stalls: list[Any] = [text("All of it is"), *([lambda: time.advance(120), text("!")] if by_deadline else [HANGS])]
-
-    outcome = plan_run([*DONE, When("<findings>", stalls)], None, SHORT, time.clock)
-
-    assert outcome.error is None
-    assert (outcome.text.replace("!", ""), outcome.stop_reason) == (cut_off("All of it is"), "time_limit")
 
 
 # Budgets.

@@ -8,43 +8,8 @@ from dify_plugin.entities.model.llm import LLMUsage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.budget import Budget, Usage
-from internal.errors import StopReason
+from internal.budget import Usage
 from tests.support.wire import USAGE
-
-
-def refusals(budget: Budget, calls: int) -> list[str | None]:
-    """What becomes of so many calls that are about to be sent."""
-    return [budget.take_call() for _ in range(calls)]
-
-
-@pytest.mark.parametrize(
-    ("tokens", "calls", "reason", "is_told"),
-    [
-        (79, 3, None, False),
-        (80, 0, None, True),
-        (99, 4, None, True),
-        (100, 4, StopReason.TOKEN_LIMIT, True),
-        (0, 5, StopReason.CALL_LIMIT, True),
-        (250, 5, StopReason.TOKEN_LIMIT, True),
-    ],
-)
-def test_the_limit_that_is_reached_and_from_80_percent_on_each_conversation_is_told_once(
-    tokens: int, calls: int, reason: StopReason | None, *, is_told: bool
-) -> None:
-    budget = Budget(100, 5)
-    refusals(budget, calls)
-    budget.spend(tokens)
-
-    assert budget.reached() is reason
-    assert [budget.note(name) is not None for name in ("one", "one", "other")] == [is_told, False, is_told]
-
-
-def test_the_note_has_the_numbers_of_the_limits_that_are_set() -> None:
-    calls = Budget(maximum_calls=5)
-    refusals(calls, 4)
-
-    assert "may use: 1 of 5 tool calls." in (calls.note("one") or "")
 
 
 def usage(**changes: Any) -> LLMUsage:  # noqa: ANN401 - any field of the SDK's

@@ -9,7 +9,7 @@ from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
 
 from internal import clock
-from internal.clock import MAX_TURN_SECONDS, MOMENT, Deadline, in_turns
+from internal.clock import MAX_TURN_SECONDS, MOMENT, in_turns
 from internal.render.messages import MAX_AT_ONCE, PAUSE_SECONDS, paced
 from tests.support.clock import FakeTime
 
@@ -75,17 +75,6 @@ def test_a_timer_that_is_due_runs_at_the_next_turn(time: FakeTime, monkeypatch: 
         handled.append(item)
 
     assert seen == [1]
-
-
-def test_a_deadline_counts_down_on_its_clock_and_never_below_zero() -> None:
-    time = FakeTime()
-    deadline = Deadline(time.clock, time.now + 10)
-
-    for seconds, left in ((0, 10), (9, 1), (1, 0), (100, 0)):
-        time.advance(seconds)
-        assert (deadline.left(), deadline.has_passed()) == (left, left == 0)
-    assert deadline < deadline.at_least(3)
-    assert deadline.at_least(3).left() == 3
 
 
 TEXT = AgentInvokeMessage(type=InvokeMessage.MessageType.TEXT, message=InvokeMessage.TextMessage(text="a"))
