@@ -35,31 +35,10 @@ SCREENS: dict[str, tuple[list[Sequence[Any]], str, str]] = {
     "a silent round before a thought": ([search(), says("<think>hm</think>Done.")], "Used search.\n\nhm", "Done."),
     "blank text beside calls": ([search(text="\n\n"), says("\n\nDone.\n\n")], "Used search.", "Done."),
     "blank lines within an answer": ([says("A\n\n", "\n\nB")], "", "A\n\n\n\nB"),
-    "an answer that quotes the tag": (
-        [says("Write `<think>` or <think> so.")],
-        "",
-        "Write `<\u2060think>` or <\u2060think> so.",
-    ),
-    "a thought that speaks of the tag": (
-        [says("<think>The user asks about the <think> tag.</think>", "The answer.")],
-        "The user asks about the  tag.",
-        "The answer.",
-    ),
-    "doubled tags": ([says("<THINK a='b'>\n<think>\nhm\n</think >\n</THINK>\nDone.")], "hm", "Done."),
     "a thought whose beginning the template left out": (
         [says("The user wants x.\n", "</think>\n\n", "Done.")],
         "The user wants x.",
         "Done.",
-    ),
-    "an answer about both tags": (
-        [says("cut everything from <think> to </think> before it")],
-        "",
-        "cut everything from <\u2060think> to <\u2060/think> before it",
-    ),
-    "a line that begins with a tag": (
-        [says("Tags:\n<think> opens.\n", "Done.")],
-        "",
-        "Tags:\n<\u2060think> opens.\nDone.",
     ),
     "such a thought before a call": (
         [search(text="I need x.\n</think>\nLet me look."), ANSWER],

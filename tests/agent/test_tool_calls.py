@@ -180,31 +180,15 @@ def test_each_call_goes_to_its_own_provider_with_its_own_credential() -> None:
 
 FAILED = "tool invoke error: failed to execute tool"
 REPEATED = "tool invoke error: repeated failure detected; skipped duplicate call"
-REASONS = {
-    "raised by a plugin": (
-        'request failed: PluginInvokeError: {"error_type": "ValueError", "message": "chunk size (20) is too small"}',
-        "chunk size (20) is too small",
-    ),
-    "raised in Dify": (
-        "read tool response failed: request failed: tool invoke error: failed to execute tool search: boom",
-        "boom",
-    ),
-    "bare words": ("table customers not found", "table customers not found"),
-    "a path": ("kaboom at /srv/app.py line 3", "kaboom at app.py line 3"),
-    "time-out of the SDK": ("invocation exited without response after 20 seconds", "timeout"),
-    "a proxy's status": ("invoke tool failed: request failed with status code: 401 and respond with: ", "unauthorized"),
-    "a broken transport": ('invoke tool failed: Post "http://api/inner/api/invoke/tool": EOF', "unavailable"),
-}
 
 
-@pytest.mark.parametrize(("message", "reason"), REASONS.values(), ids=REASONS)
-def test_a_failing_tool_gives_its_reason_and_keeps_its_siblings(message: str, reason: str) -> None:
-    handlers = {"search": breaks(message), "look": replies("seen")}
+def test_a_failing_tool_gives_its_reason_and_keeps_its_siblings() -> None:
+    handlers = {"search": breaks("kaboom at /srv/app.py line 3"), "look": replies("seen")}
 
     outcome = run([calls(("search", {}), ("look", {})), ANSWER], handlers, clock=FakeTime().clock)
 
     assert outcome.error is None
-    assert outcome.tool_results() == [f"{FAILED}: {reason}", "seen"]
+    assert outcome.tool_results() == [f"{FAILED}: kaboom at app.py line 3", "seen"]
     assert log_of(outcome, "CALL search")["status"] == "error"
     assert log_of(outcome, "CALL look")["status"] == "success"
 

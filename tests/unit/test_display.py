@@ -93,12 +93,6 @@ def test_a_list_and_other_short_text_may_be_a_remark(text: str) -> None:
     assert list(display.finish(has_tool_calls=True)) == []
 
 
-@pytest.mark.parametrize("text", ["", " \n\n ", "<think></think>\n", "<think>\n\n</think>"], ids=repr)
-def test_only_white_space_is_never_shown(text: str) -> None:
-    for rule in (HIDDEN, SHOWN, CLOSING):
-        assert show(rule, text, calls=True) == show(rule, text) == []
-
-
 MARKS = ["<", "`", "``", "~", "~~", "$", "\\", "[", "\n\n"]
 OPENERS = ("<", "```", "~~~", "$$", "\\[")
 

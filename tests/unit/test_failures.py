@@ -212,7 +212,7 @@ def test_of_a_huge_message_its_beginning_and_end_are_read(message: str) -> None:
     assert len(reason(failure.reason)) <= MAX_REASON_LENGTH
 
 
-# What the model reads of a tool's failure; tests/agent/test_tool_calls.py has the reasons themselves.
+# What the model reads of a tool's failure.
 
 SECRET = "hunter2-hunter2"
 REDACTOR = Redactor.of([SECRET, "two\n\nlines of it"])
@@ -232,6 +232,12 @@ TOLD = {
         "read tool response failed: data length is too long: 32505934",
         ": its result is too large",
     ),
+    "the SDK's limit on silence": ("invocation exited without response after 20 seconds", ": timeout"),
+    "a proxy's status": (
+        "invoke tool failed: request failed with status code: 401 and respond with: ",
+        ": unauthorized",
+    ),
+    "a broken transport": ('invoke tool failed: Post "http://api/inner/api/invoke/tool": EOF', ": unavailable"),
     "nothing": ("", ""),
 }
 

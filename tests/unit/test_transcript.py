@@ -183,15 +183,6 @@ def test_a_prompt_that_fits_or_has_nothing_to_leave_out_is_sent_unchanged() -> N
     assert fits.messages()[-1].content == "a" * 4000
 
 
-def test_after_the_providers_error_a_quarter_is_left_out() -> None:
-    transcript = transcript_of(*(letter * 40_000 for letter in "abcde"))
-
-    (note,) = Window(()).shrink(transcript)
-
-    assert left_in(transcript) == "--cde"
-    assert note.endswith("left out, the oldest first: 2 tool results")
-
-
 @pytest.mark.parametrize(("context_size", "max_tokens"), [(10_000, 0), (20_000, 10_000)])
 def test_over_the_window_the_oldest_results_become_notes_until_three_quarters_are_reached_and_stay_so(
     context_size: int, max_tokens: int
