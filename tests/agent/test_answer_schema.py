@@ -271,14 +271,9 @@ def submitted(schema: object, *answers: Json) -> Outcome:
 
 
 UNUSABLE: dict[str, str] = {
-    "no JSON": "{city: string}",
     "prose": "An object with a city.",
     "a schema of a text": '{"type": "string"}',
-    "a schema of a text or nothing": '{"type": ["string", "null"]}',
-    "a type deeper down that is none": '{"type": "object", "properties": {"a": {"type": "strin"}}}',
     "a reference to a text": '{"$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}}',
-    "a reference that is not text": '{"type": "object", "properties": {"a": {"$ref": 7}}}',
-    "NaN": '{"type": "object", "properties": {"a": {"maximum": NaN}}}',
     "long": json.dumps({"type": "object", "properties": {"a": {"type": "secret" * 1_000}}}),
 }
 
@@ -295,12 +290,6 @@ def test_an_unusable_schema_is_one_clear_error_before_any_call(schema: str) -> N
 
 REFERENCES: dict[str, Json] = {
     "on top, over two steps": {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/city"}, "city": CITY}},
-    "deeper down": {
-        **CITY,
-        "properties": {"city": {"$ref": "#/$defs/A%20%E6%97%A5~1"}},
-        "$defs": {"A 日/": {"type": "string"}},
-    },
-    "within a list of choices": {"type": "object", "allOf": [{"$ref": "#/$defs/city"}], "$defs": {"city": CITY}},
     "under the old name": {"$ref": "#/definitions/city", "definitions": {"city": CITY}},
 }
 

@@ -1,4 +1,4 @@
-"""``structured_output`` satisfies its schema or is null: secrets, large numbers, citations; and refused calls."""
+"""``structured_output`` satisfies its schema or is null: secrets, large numbers, and citations."""
 
 import json
 from typing import Any
@@ -9,7 +9,7 @@ from jsonschema_rs import Draft202012Validator
 from tests.support.host import Json
 from tests.support.plans import UP_TO_THE_ANSWER, every_strategy
 from tests.support.run import Outcome, run
-from tests.support.scenes import results_in, search, submits
+from tests.support.scenes import results_in, submits
 from tests.support.wire import calls, parameter, replies, tool
 
 SECRET = "s3cret-value-1234"
@@ -137,24 +137,3 @@ def test_a_number_in_the_brackets_of_a_list_cites_nothing() -> None:
 
     assert [source["number"] for source in outcome.variables["sources"] if source["cited"]] == [2]
     assert [used["number"] for used in outcome.last_json["decision_summary"]["sources_used"]] == [2]
-
-
-# Calls that are refused.
-
-
-def test_calls_refused_in_the_closing_phase_go_back_with_the_arguments_that_the_model_wrote() -> None:
-    wrong = calls(("search", {"q": "later", "n": [1]}), ("submit_answer", {"city": [7]}))
-
-    outcome = run(
-        [search("a"), wrong, submits({"city": "Bonn"})],
-        {"search": replies("found")},
-        {"answer_schema": object_of(city=TEXT), "maximum_iterations": 1},
-    )
-
-    (said,) = [message for message in outcome.model.prompts[-1] if message.get("tool_calls")][-1:]
-    assert [json.loads(call["function"]["arguments"]) for call in said["tool_calls"]] == [
-        {"q": "later", "n": [1]},
-        {"city": [7]},
-    ]
-    refused = [log for log in outcome.logs.values() if log["data"].get("status") == "refused"]
-    assert {"q": "later", "n": [1]} in [log["data"]["arguments"] for log in refused]

@@ -83,9 +83,7 @@ FITTING: dict[str, tuple[dict[str, Any], object, object]] = {
     "cents": ({"multipleOf": 0.01}, 4.35, 19.995),
     "large and small decimals": ({"multipleOf": 0.01}, -0.29, 5e-324),
     "an unknown dialect": ({"$schema": "https://host.test/s", "type": "integer"}, 7, "x"),
-    "an inner dialect": ({"items": {"$schema": "https://host.test/s", "type": "integer"}}, [7], ["x"]),
     "an old dialect": ({"$schema": OLD, "items": [{}], "additionalItems": {"type": "string"}}, [1, "a"], [1, 2]),
-    "names of parts": ({"$id": "https://host.test/a", **A, "$defs": {"a": {"$id": "b", "type": "integer"}}}, 7, "x"),
     "a recursion": ({**A, "$defs": {"a": {"properties": {"in": A}, "type": "object"}}}, {"in": {}}, {"in": {"in": 7}}),
     "a recursion in a choice": (
         {**A, "$defs": {"a": {"properties": {"in": {"anyOf": [NULL, A]}}, "type": "object"}}},
@@ -95,22 +93,11 @@ FITTING: dict[str, tuple[dict[str, Any], object, object]] = {
     "formats and encodings": ({"format": "date", "contentEncoding": "base64", "$schema": OLD}, "?", None),
     "a circle of references": ({"items": A, "$defs": {"a": {"anyOf": [A, NULL]}}}, [None], None),
     "a property called as a keyword": ({"dependentRequired": {"pattern": ["b"]}}, {"a": 1}, {"pattern": 1}),
-    "a constant like a schema": ({"const": {"$ref": "#/nowhere"}, "default": {"$ref": "#"}}, {"$ref": "#/nowhere"}, {}),
     "text of two kinds": ({"pattern": "^[A-Z]{2}\\d+$"}, "DE12", "De12"),
     "names by a pattern": ({"patternProperties": {"^(a+)+$": NULL}}, {"aa": None}, {"aa": 1}),
     "a pattern behind a reference": ({"items": A, "$defs": {"a": {"pattern": "^a$"}}}, ["a"], ["ab"]),
-    "a pointer into a list": (
-        {"items": {"$ref": "#/$defs/a/anyOf/0"}, "$defs": {"a": {"anyOf": [{"type": "integer"}]}}},
-        [7],
-        ["text"],
-    ),
     "a pointer with escaped and encoded letters": (
         {"items": {"$ref": "#/$defs/a~1%7E0%25%E6%97%A5"}, "$defs": {"a/~%日": {"type": "integer"}}},
-        [7],
-        ["text"],
-    ),
-    "a pointer to an unknown keyword": (
-        {"items": {"$ref": "#/components/a"}, "components": {"a": {"type": "integer"}}},
         [7],
         ["text"],
     ),
@@ -163,8 +150,6 @@ TOO_LARGE: dict[str, tuple[dict[str, Any], object]] = {
     "many parts": ({"items": {"minimum": 0}}, [1] * 200_000),
     "objects as options": ({"items": {"enum": [{"a": n} for n in range(400)]}}, [{"a": 399}] * 1_000),
     "alternatives": ({"items": {"anyOf": [{"const": n} for n in range(400)]}}, [399] * 10_000),
-    "multiples": ({"items": {"allOf": [{"multipleOf": 0.01}] * 400}}, [3.21] * 1_000),
-    "endless numbers": ({"items": {"minimum": 0}}, [10**4_000] * 200),
     "names by patterns": ({"patternProperties": {f"[a-y]{n}$": {} for n in range(40)}}, {"x" * 9_000: 1}),
 }
 
@@ -180,7 +165,6 @@ USUAL: dict[str, tuple[dict[str, Any], object]] = {
     "a large table": ({"items": ROW}, [{"id": n, "name": f"name {n}"} for n in range(20_000)]),
     "a long text": ({"type": "string", "maxLength": 3_000_000}, "x" * 2_000_000),
     "countries": ({"items": {"enum": [f"c{n}" for n in range(4_000)]}}, ["c3999"] * 50_000),
-    "money": ({"items": {"multipleOf": 0.01}}, [19.99] * 2_000),
 }
 
 

@@ -51,11 +51,7 @@ TAKEN: list[tuple[Tool, dict[str, Any]]] = [
     (review_tool(), {"passes": True, "problems": []}),
     (review_tool(), {"passes": True, "problems": ["Long."]}),
     (review_tool(), {"passes": "false", "problems": ["Long.", "No source."]}),
-    (READ, {"id": "r1"}),
-    (READ, {"id": "r1", "offset": "7"}),
     (READ, {"id": "r1", "offset": None, "find": "a"}),
-    (READ, {"id": "r1", "offset": 0, "find": "a"}),
-    (READ, {"id": "r1", "offset": 7, "find": ""}),
 ]
 REFUSED: list[tuple[Tool, dict[str, Any]]] = [
     (plan_tool(3), {"subtasks": ["a", "b", "c", "d"]}),
@@ -73,11 +69,7 @@ REFUSED: list[tuple[Tool, dict[str, Any]]] = [
     (review_tool(), {"passes": False, "problems": [" "]}),
     (review_tool(), {"problems": ["Long."]}),
     (review_tool(), {"passes": 80, "problems": []}),
-    (READ, {"id": "r1", "offset": 7, "find": "a"}),
-    (READ, {"id": "r1", "offset": -1}),
-    (READ, {"id": "r1", "offset": 1.5}),
     (READ, {"id": "r1", "find": "a" * 201}),
-    (READ, {"offset": 7}),
 ]
 
 
