@@ -23,7 +23,7 @@ from tests.support.clock import PATIENCE, FakeTime
 from tests.support.host import CallFails, Json
 from tests.support.node import KNOWN_TO_DIFY
 from tests.support.run import Outcome, run
-from tests.support.scenes import check_prompt
+from tests.support.scenes import check_growth, check_prompt
 from tests.support.wire import parameter, text_message, tool
 
 STRATEGIES: list[Blueprint[Any]] = [FUNCTION_CALLING, GPT5ReActStrategy.blueprint, PLAN_AND_REFLECT]
@@ -118,6 +118,8 @@ def test_any_parameters_together_keep_the_promises_of_each(
     for request in model.requests:
         assert SECRET not in json.dumps(request["prompt_messages"])
         check_prompt(request["prompt_messages"])
+    if strategy is not PLAN_AND_REFLECT and not params["answer_criteria"]:
+        check_growth(model.requests)
     ran = {request["tool"] for request in outcome.tools.requests}
     assert not ran & {"search": {"search"}, "*": {"search", "order"}}.get(params["approval_required"] or "", set())
     if outcome.error is None:

@@ -1,4 +1,4 @@
-"""The strategies as Dify calls them, the example of docs/write-a-strategy.md, and prompts that only grow."""
+"""The strategies as Dify calls them, and the example of docs/write-a-strategy.md."""
 
 import json
 import re
@@ -9,18 +9,13 @@ from typing import Any
 import pytest
 from dify_plugin import AgentStrategy
 from dify_plugin.entities.agent import AgentRuntime
-from hypothesis import given
-from hypothesis import strategies as st
 
 import tests.support.example_strategy as example
 from internal.node.params import StrategyParams
 from prompt import template
 from strategies import gpt5_function_calling, gpt5_plan_and_reflect, gpt5_react
 from tests.support import plans
-from tests.support.any_turns import HANDLERS, TURNS
-from tests.support.clock import FakeTime
-from tests.support.host import Json, ScriptedModel, Step, Tools, make_session
-from tests.support.node import KNOWN_TO_DIFY
+from tests.support.host import ScriptedModel, Step, Tools, make_session
 from tests.support.plans import tree
 from tests.support.run import run
 from tests.support.scenes import ANSWER, FOUND, check_growth, search
@@ -94,41 +89,6 @@ def test_runs_of_one_process_share_nothing() -> None:
 
     assert [outcome.text for outcome in outcomes] == ["Done."] * 8
     assert all(outcome.tool_results(2) == ["found"] for outcome in outcomes)
-
-
-PARAMS = st.fixed_dictionaries(
-    {},
-    optional={
-        "maximum_iterations": st.integers(1, 5),
-        "parallel_tool_calls": st.integers(1, 3),
-        "emit_intermediate_thoughts": st.booleans(),
-        "tool_result_limit": st.just(1000),
-        "tools_in_prompt": st.integers(1, 3),
-    },
-)
-
-
-@given(turns=st.lists(TURNS, max_size=7), params=PARAMS)
-def test_prompts_only_grow_and_hold_the_invariants(turns: list[Any], params: dict[str, Any]) -> None:
-    closing = [says("The answer.") for _ in range(3)]
-
-    outcome = run([*turns, *closing], HANDLERS, params, clock=FakeTime().clock, expect_all_steps=False)
-
-    requests = [without_opaque_bodies(request) for request in outcome.model.requests]
-    check_growth(requests)
-    assert outcome.text.count("<think>\n") <= outcome.text.count("</think>")
-    assert "start" not in {log["status"] for log in outcome.logs.values()}
-    if outcome.error is None:
-        assert outcome.text.strip()
-        assert outcome.messages[-1]["type"] == "json"
-    else:
-        assert type(outcome.error).__name__ in KNOWN_TO_DIFY
-
-
-def without_opaque_bodies(request: Json) -> Json:
-    """A host that refuses them shrinks the prompt by them, for good: that is tested on its own."""
-    messages = [{**message, "opaque_body": None} for message in request["prompt_messages"]]
-    return {**request, "prompt_messages": messages}
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "write-a-strategy.md"
