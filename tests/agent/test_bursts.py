@@ -1,30 +1,16 @@
 """However fast a run's messages come: the daemon's bridge, with its 128 places, loses none of them."""
 
 from collections.abc import Sequence
-from typing import Any
-
-import pytest
 
 from devhost.protocol.wire import Bridge
-from internal.agent import FUNCTION_CALLING, Blueprint
-from internal.plan_and_reflect import PLAN_AND_REFLECT
-from strategies.gpt5_react import GPT5ReActStrategy
 from tests.support.clock import FakeTime
-from tests.support.host import Json, Step, When
-from tests.support.plans import completed, plans, works_on
+from tests.support.host import Json
 from tests.support.scenes import live
 from tests.support.wire import calls, replies, says
 
 PLACES = 128
 ROUNDS = 30
 SEARCHES = [calls(*[("search", {"q": f"{number}-{call}"}) for call in range(4)]) for number in range(ROUNDS)]
-PLANNED: list[Step] = [
-    plans("alpha"),
-    works_on("alpha", SEARCHES[0]),
-    *SEARCHES[1:],
-    says("Found."),
-    completed("alpha"),
-]
 
 
 def losses(messages: Sequence[tuple[float, Json]], places: int) -> list[str]:
@@ -39,19 +25,12 @@ def losses(messages: Sequence[tuple[float, Json]], places: int) -> list[str]:
     return bridge.losses
 
 
-@pytest.mark.parametrize(
-    ("blueprint", "steps"),
-    [
-        (FUNCTION_CALLING, [*SEARCHES, says("Found.")]),
-        (GPT5ReActStrategy.blueprint, [*SEARCHES, says("Found.")]),
-        (PLAN_AND_REFLECT, [*PLANNED, When("<findings>", says("Found."))]),
-    ],
-    ids=["function-calling", "react", "plan-and-reflect"],
-)
-def test_no_message_of_a_burst_is_lost(blueprint: Blueprint[Any], steps: Sequence[Step]) -> None:
+def test_no_message_of_a_burst_is_lost() -> None:
     """On a clock that stands still, but for the pauses of the run itself, all messages come at once."""
     time = FakeTime()
-    run = live(steps, {"search": replies("found")}, {"maximum_iterations": ROUNDS + 1}, time.clock, blueprint)
+    run = live(
+        [*SEARCHES, says("Found.")], {"search": replies("found")}, {"maximum_iterations": ROUNDS + 1}, time.clock
+    )
     messages = [(time.now, message) for message in run.messages]
     assert losses(messages, PLACES) == []
     assert len(losses([(0.0, message) for _, message in messages], PLACES)) == len(messages) - PLACES > PLACES

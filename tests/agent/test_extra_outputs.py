@@ -206,14 +206,6 @@ def test_a_plan_names_the_subtask_and_its_judgements_are_outside_of_rounds() -> 
     assert [item["text"] for item in outcome.variables["tool_results"]] == ["result for alpha"]
 
 
-def test_the_variables_are_cleaned_once_since_their_size_is_measured_then() -> None:
-    offered = tool("search", parameter("q"), runtime_parameters={"api_key": "redacted"})
-
-    outcome = run([thinks("the key redacted", ANSWER)], FOUND, {**asks("thoughts"), "tools": [offered]})
-
-    assert [thought["text"] for thought in outcome.variables["thoughts"]] == ["the key [redacted]"]
-
-
 # What they share of a node's outputs.
 
 

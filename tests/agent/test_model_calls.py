@@ -152,17 +152,6 @@ def test_an_image_of_the_models_is_forwarded_and_stays_in_the_transcript(given: 
     assert [item["type"] for item in message["content"]] == ["text", "image"]
 
 
-@pytest.mark.parametrize("field", ["filename", "mime_type"])
-def test_the_names_of_an_image_of_the_model_are_short_on_every_part_of_it(field: str) -> None:
-    image = {"type": "image", "format": "png", "base64_data": PIXEL, "mime_type": "image/png", field: "n" * 1_000}
-    first = [text([image], tool_calls=[entry("c1", "search", "")]), ends()]
-
-    outcome = run([first, ANSWER], FOUND)
-
-    forwarded = [message for message in outcome.messages if message["type"] == "blob_chunk"]
-    assert {len(message["meta"][field]) for message in forwarded} == {200}
-
-
 def test_an_image_by_address_is_handed_to_dify() -> None:
     outcome = run([[text([part("Here: "), BY_ADDRESS]), ends()]])
 

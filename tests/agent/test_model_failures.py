@@ -425,32 +425,6 @@ def test_the_fallback_reads_no_opaque_bodies_and_leaves_none() -> None:
     assert [message["opaque_body"] for message in assistant_messages(last)] == [None, None]
 
 
-def test_other_conversations_of_the_run_drop_their_opaque_bodies_too() -> None:
-    """Beta's search goes on while alpha changes the model."""
-    replaced = Event()
-
-    def slow(_request: Json) -> Any:  # noqa: ANN401 - a tool's messages
-        wait_for(replaced)()
-        yield {"type": "text", "message": {"text": "result for beta"}, "meta": None}
-
-    steps = [
-        plans.plans("alpha", "beta"),
-        plans.works_on("beta", search("beta", opaque_body=OPAQUE)),
-        plans.works_on("alpha", KEY_REFUSED),
-        plans.works_on("alpha", [replaced.set, *says("Answer to alpha.")]),
-        When("result for beta", says("Answer to beta.")),
-        plans.completed("alpha"),
-        plans.completed("beta"),
-        plans.answers(),
-    ]
-
-    outcome = plans.plan_run(steps, {"search": slow}, WITH_FALLBACK)
-
-    *_, last = plans.of_subtask(outcome, "beta")
-    assert last["model"] == NAME
-    assert [message["opaque_body"] for message in assistant_messages(last["prompt_messages"])] == [None]
-
-
 def test_stop_words_belong_to_the_first_model() -> None:
     outcome = run([KEY_REFUSED, ANSWER], params={**WITH_FALLBACK, "model": model(completion_params={"stop": ["END"]})})
 

@@ -2,10 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
-from internal.memory.records import AnswerRecord, CallRecord, RoundRecord, UserRecord
-from internal.memory.state import decode, encode
 from prompt import template
 from tests.support.host import Json, Step, When, text_of
 from tests.support.local_http import file
@@ -94,14 +91,6 @@ def test_a_rejection_reaches_every_waiting_subtask() -> None:
     own = [prompt for prompt in outcome.model.prompts if text_of(prompt[-1]) == words]
     assert [text_of(prompt[-2]) for prompt in own] == [template.NOT_APPROVED_SEE_NEXT] * 2
     assert "shop around the corner" in prompt_of(outcome, -1)
-
-
-def test_an_unknown_id_is_noted_once_however_many_subtasks_wait() -> None:
-    steps = [*[When("did not approve", says("Nothing."))] * 2, completed("lamp"), completed("desk"), answers()]
-
-    outcome = answered(both_asked(), '{"call_9": true}', steps)
-
-    assert outcome.notes == ["approval: no call 'call_9' waits"]
 
 
 def test_without_an_approval_the_findings_become_history_and_the_query_is_planned() -> None:
@@ -202,27 +191,3 @@ def test_a_small_window_leaves_out_no_request_of_a_subtask_that_continues() -> N
     outcome = answered(first, "yes", [SUMMARISED, *ORDERED, answers()], model=model(context_size=8_000))
 
     assert "Subtask: lamp" in prompt_of(outcome, 1, 1)
-
-
-def test_attempts_end_though_the_node_now_allows_fewer() -> None:
-    steps = [When("ordered", says("Well.")), incomplete("lamp", "More."), answers()]
-
-    outcome = answered(asked(ORDERS_LATER), "yes", steps, maximum_attempts=1)
-
-    assert outcome.variables["subtasks"][0]["attempts"] == 2
-
-
-def test_a_subtask_without_its_request_continues_in_a_small_window_too() -> None:
-    """No run leaves such a state, but a text may say so."""
-    before = asked(query="Long words. " * 3_000)
-    state: Any = decode(before.variables["state"])
-    waiting = state.plan.subtasks[0]
-    done = RoundRecord(calls=(CallRecord(id="a", provider="", tool="a", arguments="{}", result="r"),))
-    cut = waiting.model_copy(update={"entries": (done, waiting.entries[-1])})
-    plan = state.plan.model_copy(update={"subtasks": (cut, *state.plan.subtasks[1:])})
-    turn = (UserRecord(text="Long words. " * 3_000), AnswerRecord(text="Well."))
-    forged = encode(state.model_copy(update={"plan": plan, "entries": (*turn, UserRecord(text="Buy a lamp."))}))
-
-    outcome = answered(before, "yes", [SUMMARISED, *ORDERED, answers()], state=forged, model=model(context_size=8_000))
-
-    assert outcome.variables["subtasks"][0]["completed"] is True

@@ -34,21 +34,6 @@ def test_an_answers_field_may_be_called_a_token() -> None:
     assert json.loads(outcome.text) == answer
 
 
-def test_a_word_given_as_an_argument_called_token_is_not_hidden_elsewhere() -> None:
-    offered = tool("price", parameter("token"))
-
-    outcome = run(
-        [calls(("price", {"token": "ethereum"})), says("One ethereum costs 3,000.")],
-        {"price": replies("ethereum: 3,000")},
-        {"tools": [offered]},
-    )
-
-    assert outcome.tool_results() == ["ethereum: 3,000"]
-    assert outcome.text == "One ethereum costs 3,000."
-    assert log_of(outcome, "CALL price")["data"]["arguments"] == {"token": "[redacted]"}
-    assert log_of(outcome, "CALL price")["data"]["tool_response"] == "ethereum: 3,000"
-
-
 @pytest.mark.parametrize("name", ["app_token", "spreadsheet_token", "folder_token", "node_token"])
 def test_ids_of_feishu_and_lark_go_from_one_tool_to_the_next(name: str) -> None:
     identifier = "bascnCMII2ORej2RItqpZZUNMIe"
@@ -66,16 +51,6 @@ def test_ids_of_feishu_and_lark_go_from_one_tool_to_the_next(name: str) -> None:
     assert (outcome.tool_results(2), outcome.text) == ([f"{identifier} is written"], f"It is {identifier}.")
     assert "[redacted]" not in said_to_the_model(outcome)
     assert json.loads(log_of(outcome, "CALL create")["data"]["tool_response"]) == {"data": {name: "[redacted]"}}
-
-
-def test_a_cookie_in_the_context_and_in_a_source_is_the_models_to_read() -> None:
-    outcome = run(
-        [ANSWER], params={"context": [{"title": "Baking", "content": "x", "metadata": {"cookie": "oatmeal"}}]}
-    )
-
-    (resource,) = outcome.bodies("retriever_resources")[0]["retriever_resources"]
-    assert "[redacted]" not in json.dumps(resource)
-    assert "[redacted]" not in said_to_the_model(outcome)
 
 
 @pytest.mark.parametrize("arguments", ['{"q": "x", "password": "letmein-letmein"', "{'token': 'letmein-letmein'}"])

@@ -4,14 +4,11 @@ import json
 from dataclasses import fields
 
 import pytest
-from hypothesis import given
 
 from internal.plan_and_reflect import PLAN_POLICY
 from internal.policy import DEFAULT_POLICY, PolicyTexts, build_system_instruction
 from internal.sources import escaped
-from internal.text.texts import wellformed
 from strategies.gpt5_react import GPT5ReActStrategy
-from tests.support.generators import any_text, joined, readable_text
 
 TAGS = {
     "persistence_policy": "persistence",
@@ -96,14 +93,6 @@ def test_each_block_can_be_replaced_left_alone_or_removed(name: str) -> None:
     assert built({name: "  \n"}) == (prompt(), [])
     assert built({name: False}) == (prompt(**{name: ""}), [])
     assert built(dict.fromkeys(TAGS, False)) == ("", [])
-
-
-@given(any_text, any_text | joined(['{"', "extra_policy", '": "', "\\ud83d", "x", '"}']), readable_text.map(wellformed))
-def test_any_text_becomes_a_prompt_and_extra_policy_in_an_object_is_verbatim(
-    instruction: str, overrides: str, extra: str
-) -> None:
-    assert isinstance(build_system_instruction(instruction, overrides), str)
-    assert built({"extra_policy": extra})[0] == (f"{prompt()}\n\n{extra}" if extra.strip() else prompt())
 
 
 @pytest.mark.parametrize(
