@@ -110,7 +110,7 @@ def test_a_strategy_calls_a_server_that_its_script_names(tmp_path: Path, capsys:
     steps = [{"call": {"provider": "everything", "tool_name": "repeat", "parameters": {"text": "ha", "times": 2}}}]
     script = tmp_path / "script.yaml"
     script.write_text(
-        yaml.safe_dump({"query": json.dumps(steps), "mcp": [f"everything={COMMAND}"], "turns": [{"text": "unused"}]})
+        yaml.safe_dump({"query": json.dumps(steps), "mcp": f"everything={COMMAND}", "turns": [{"text": "unused"}]})
     )
 
     assert main(["run", "--plugin", str(PUPPET), "--script", str(script), "--json"]) == 0

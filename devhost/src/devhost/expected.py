@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from devhost.errors import ScriptError
-from devhost.models.scripted.script import Script, SomeTurns, Words, one_sentence
+from devhost.models.scripted.script import Script, SomeTurns, Texts, Words, listed
 from devhost.node.outputs.run import Run
 from devhost.node.texts import ThoughtSpans
 from devhost.protocol.wire import JsonObject
@@ -85,10 +85,6 @@ def _schema(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def listed(value: object) -> object:
-    return [value] if isinstance(value, str | dict) else value
-
-
 def _bounds(value: object) -> object:
     """A number alone is the upper bound."""
     return {"at_most": value} if isinstance(value, int | float) and not isinstance(value, bool) else value
@@ -106,7 +102,6 @@ def _named(value: object) -> object:
             raise PydanticCustomError("call", "should be a tool's name, or {NAME: {ARGUMENT: VALUE}}")
 
 
-type Texts = Annotated[tuple[Words, ...], one_sentence("should be a text, or a list of texts"), BeforeValidator(listed)]
 type _Schema = Annotated[dict[str, Any], AfterValidator(_schema), BeforeValidator(json_value)]
 
 

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, PlainValidator
 from pydantic_core import PydanticCustomError
 
 from devhost.errors import SuiteError
-from devhost.expected import listed
+from devhost.models.scripted.script import listed
 
 LAST_LINES = 15
 """Of what a command printed, for its error."""

@@ -20,7 +20,6 @@ from devhost.evaluation.results import Header, PlannedCase
 from devhost.expected import (
     Checked,
     Expected,
-    Texts,
 )
 from devhost.flow.cases import FlowCase
 from devhost.flow.checks import check_flow
@@ -28,7 +27,7 @@ from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.script import FlowScript, names_flow
 from devhost.host.host import find_strategy
 from devhost.limits import HostLimits
-from devhost.models.scripted.script import Script, SomeTurns, Words, one_sentence
+from devhost.models.scripted.script import Script, SomeTurns, Texts, Words, one_sentence
 from devhost.plugin.declaration import PluginDeclaration, Strategy
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import AttachedFiles, Example, Scenario, parse_assignments, refuse_misfit, typed_settings

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from devhost.errors import DeclarationError, ParameterError, ScriptError
-from devhost.expected import CallsExpected, Checked, Texts, ValueExpected, listed
+from devhost.expected import CallsExpected, Checked, ValueExpected
 from devhost.flow.document import FlowFile
 from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.script import (
@@ -17,9 +17,11 @@ from devhost.models.scripted.script import (
     Recorded,
     Scripted,
     ScriptedModelCard,
+    Texts,
     Turns,
     Words,
     gist,
+    listed,
 )
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import pairs

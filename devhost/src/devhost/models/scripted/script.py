@@ -41,8 +41,13 @@ def one_sentence(sentence: str) -> WrapValidator:
     return WrapValidator(validate)
 
 
+def listed(value: object) -> object:
+    return [value] if isinstance(value, str | dict) else value
+
+
 type Words = Annotated[str, one_sentence("should be a text: put yes, no and numbers in quotes")]
 """YAML reads `no` as false and `1` as a number."""
+type Texts = Annotated[tuple[Words, ...], one_sentence("should be a text, or a list of texts"), BeforeValidator(listed)]
 type _Json = Annotated[JsonValue, BeforeValidator(json_value)]
 type _Number = Annotated[float | str | None, one_sentence("should be a number, or a text")]
 
@@ -272,7 +277,7 @@ class ScriptFile(Part):
     """What the user sends with the query."""
     variables: _JsonObject = Field(default_factory=dict)
     """Of the workflow around the node, by `node.name`: what templates and selectors in `params` refer to."""
-    mcp: tuple[str, ...] = ()
+    mcp: Texts = ()
     """MCP servers, as `--mcp` takes them."""
     panel: dict[str, dict[str, str]] = Field(default_factory=dict)
     """By tool, the parameters that the node's panel holds; a text may be a template."""
