@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from devhost.cli.commands import main
-from devhost.models.scripted.script import Script, Turn
+from devhost.models.scripted.script import FollowUp, Script, ScriptedModelCard, ScriptFile, Turn
 from support.plugins import PROJECT, TOOLBOX
 
 CALLING, REACT, PLAN = "gpt5_function_calling", "gpt5_react", "gpt5_plan_and_reflect"
@@ -101,6 +101,16 @@ def test_what_a_script_does_not_set_is_as_in_the_one_that_it_extends(tmp_path: P
     assert (texts(plan.turns), texts(react.turns)) == (["own"], ["look", "found"])
     assert plan.params["instruction"] == react.params["instruction"] == "other"
     assert react.variables == {"s.a": 1, "s.b": 2}
+
+
+def test_the_page_shows_every_key() -> None:
+    page = (PROJECT / "docs" / "scripts.md").read_text()
+    shown = yaml.safe_load(page.partition("## All keys")[2].partition("```yaml\n")[2].partition("```")[0])
+
+    assert set(shown) == set(ScriptFile.model_fields)
+    assert {key for turn in shown["turns"] for key in turn} == set(Turn.model_fields)
+    assert {key for said in shown["then"] for key in said} == set(FollowUp.model_fields)
+    assert set(shown["model"]) == set(ScriptedModelCard.model_fields)
 
 
 @pytest.mark.parametrize("strategy", [CALLING, REACT, PLAN])
