@@ -84,6 +84,17 @@ def test_variables_the_id_and_the_count_live_on_until_a_reset(
     assert "/nothing is not a command of the chat, and was not sent." in shown
 
 
+def test_a_program_asks_in_lines_of_json(counting: Path, pipe: io.BytesIO, capsys: pytest.CaptureFixture[str]) -> None:
+    pipe.write(b'"two\\nlines"\n" /reset"\n')
+    pipe.seek(0)
+
+    assert main(["flow", "chat", str(counting), "--json-lines", "--no-color"]) == 0
+
+    shown = capsys.readouterr().out
+    assert "1 in " in shown
+    assert "2 in " in shown
+
+
 def test_a_file_goes_with_the_next_message_alone(
     tmp_path: Path, pipe: io.BytesIO, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,6 +12,7 @@ from devhost.cli.commands import main
 from devhost.flow.traces import TracedTurn, traced_turns
 from devhost.recording.turns import tool_calls
 from devhost.trace.lines import read_trace
+from support.console import ConsoleClient
 from support.flow_documents import (
     START,
     Edge,
@@ -233,3 +234,18 @@ def test_what_cannot_be_recorded_is_said(tmp_path: Path, play: Play, capsys: pyt
     trace.write_text(trace.read_text().splitlines()[0])
     assert main(["record", str(trace)]) == 2
     assert "cannot be recorded: no turn of the flow in it ended" in capsys.readouterr().err
+
+
+def test_the_console_keeps_a_flow_as_a_case_that_passes(play: Play, tmp_path: Path) -> None:
+    flow = chatflow(tmp_path, [START, answer("You said {{#sys.query#}}.")], chain("start", "answer"))
+    script = tmp_path / "script.yaml"
+    script.write_text(yaml.safe_dump({"flow": flow.name, "query": "Hi", "then": [{"query": "Again"}]}))
+    play(script, "run.jsonl")
+    cases = tmp_path / "cases.yaml"
+
+    page = ConsoleClient(tmp_path).post("/runs/run/keep", 200, name="kept", file=str(cases))
+
+    assert "has the case “kept”" in page
+    (case,) = yaml.safe_load(cases.read_text())["cases"]
+    assert case == {"name": "kept", "script": "kept.case.yaml"}
+    assert main(["eval", str(cases), "--scripted"]) == 0

@@ -93,6 +93,10 @@ TICK = "expect."
 """Before the name of a field: whether it is expected."""
 
 
+def is_flow(trace: Trace) -> bool:
+    return trace.header.command == "flow"
+
+
 def true_of(trace: Trace, file: Path) -> Mapping[str, str]:
     """The form's values: what came of the last conversation, ticked where it was right.
 
@@ -191,14 +195,19 @@ def mistakes_of(name: str, file: Path) -> dict[str, str]:
     return found
 
 
-def keep(trace: Path, name: str, file: Path, expected: JsonObject) -> Kept:
-    """HostError if the run cannot be recorded, or the file of cases cannot be added to."""
+def keep(file_of_trace: Path, name: str, file: Path, given: Mapping[str, str]) -> Kept:
+    """HostError if the run cannot be recorded, or the file of cases cannot be added to.
+
+    `given`: the form. A flow's script expects of each turn what it came to.
+    """
     script = _free(file.parent, name)
     copies = script.absolute().with_suffix(BESIDE_A_TRACE)
     try:
-        case = recorded_case(read_trace(trace), trace, KeptFiles(trace, script))
+        trace = read_trace(file_of_trace)
+        case = recorded_case(trace, file_of_trace, KeptFiles(file_of_trace, script))
         write_case(case, script)
-        append_case(file, {"name": name, "script": script.name, "expect": expected})
+        expected = {} if is_flow(trace) else {"expect": as_expected(given)}
+        append_case(file, {"name": name, "script": script.name, **expected})
     except (HostError, OSError, ValueError) as error:
         script.unlink(missing_ok=True)
         shutil.rmtree(copies, ignore_errors=True)
@@ -232,8 +241,9 @@ def form(request: Request) -> Response:
         taken = names_in(cases)
     except (HostError, OSError, ValueError):
         taken = []  # said when the form is sent
-    case = suggested_name(runs_of(trace, file)[0].question, taken)
-    return _page(request, {"name": case, "file": str(cases), **true_of(trace, file)}, {})
+    case = suggested_name(console.title(request.path_params["name"]), taken)
+    expected = {} if is_flow(trace) else true_of(trace, file)
+    return _page(request, {"name": case, "file": str(cases), **expected}, {})
 
 
 @posted
@@ -243,7 +253,7 @@ def submit(request: Request, given: Mapping[str, str]) -> Response:
     mistakes = mistakes_of(case, cases)
     if not mistakes:
         try:
-            kept = keep(trace, case, cases, as_expected(given))
+            kept = keep(trace, case, cases, given)
         except HostError as error:
             mistakes = {"file" if isinstance(error, SuiteError) else "": str(error)}
         else:
@@ -255,8 +265,16 @@ def submit(request: Request, given: Mapping[str, str]) -> Response:
 def _page(request: Request, values: Mapping[str, str], mistakes: Mapping[str, str]) -> Response:
     console, name = console_of(request), request.path_params["name"]
     status = HTTP_422_UNPROCESSABLE_CONTENT if mistakes else 200
-    known, title = find(console.plugin, console.folder.path).of("suite"), console.title(name)
-    return console.page("keep.html.j2", status, name=name, title=title, values=values, known=known, mistakes=mistakes)
+    return console.page(
+        "keep.html.j2",
+        status,
+        name=name,
+        title=console.title(name),
+        is_flow=is_flow(read_trace(console.folder.trace(name))),
+        values=values,
+        known=find(console.plugin, console.folder.path).of("suite"),
+        mistakes=mistakes,
+    )
 
 
 ROUTES = (Route("/runs/{name}/keep", form), Route("/runs/{name}/keep", submit, methods=["POST"]))
