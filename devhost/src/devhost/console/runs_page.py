@@ -1,15 +1,15 @@
 """`/`: the runs of the folder; `/delete`: removes some of them from it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from devhost.console.folder import DELETED
 from devhost.console.listing import STATES, Listed, Wanted, find, read_run
-from devhost.console.web import Console, console_of
+from devhost.console.setup import lines_in
+from devhost.console.web import Console, console_of, posted
 from devhost.errors import ConsoleError
 
 PATIENCE_SECONDS = 0.5
@@ -32,14 +32,10 @@ def ask_to_delete(request: Request) -> Response:
     return console.page("delete.html.j2", chosen=chosen, busy=busy, deleted=console.folder.path.resolve() / DELETED)
 
 
-async def delete(request: Request) -> Response:
-    names = [str(name) for name in (await request.form()).getlist("run")]
-    await run_in_threadpool(_delete, console_of(request), names)
-    return RedirectResponse("/", 303)
-
-
-def _delete(console: Console, names: list[str]) -> None:
+@posted
+def delete(request: Request, given: Mapping[str, str]) -> Response:
     """None of them if one is not there, or goes on. Conversations that only wait are ended."""
+    console, names = console_of(request), lines_in(given, "run")
     if busy := [run.name for run in _chosen(console, names) if _is_busy(console, run)]:
         raise ConsoleError(f"the run {busy[0]!r} goes on: stop it before you delete it")
     for name in names:
@@ -47,9 +43,10 @@ def _delete(console: Console, names: list[str]) -> None:
             child.close_input()
             child.wait(PATIENCE_OF_END_SECONDS)
         console.folder.delete(name)
+    return RedirectResponse("/", 303)
 
 
-def _chosen(console: Console, names: list[str]) -> Sequence[Listed]:
+def _chosen(console: Console, names: Sequence[str]) -> Sequence[Listed]:
     """UnknownRunError if one is not there."""
     for name in names:
         console.folder.trace(name)
