@@ -8,8 +8,18 @@ from dify_plugin.entities.model.llm import LLMUsage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.budget import Usage
+from internal.budget import Budget, Usage
+from internal.errors import StopReason
 from tests.support.wire import USAGE
+
+
+def test_each_conversation_is_told_once_that_little_is_left_and_of_two_limits_that_of_tokens_ends_the_run() -> None:
+    budget = Budget(maximum_tokens=100, maximum_calls=1)
+    budget.take_call()
+    budget.spend(100)
+
+    assert budget.reached() is StopReason.TOKEN_LIMIT
+    assert [budget.note(name) is not None for name in ("one", "one", "other")] == [True, False, True]
 
 
 def usage(**changes: Any) -> LLMUsage:  # noqa: ANN401 - any field of the SDK's

@@ -104,6 +104,13 @@ def test_every_place_is_shown_or_counted(parts: list[str], limit: int) -> None:
     assert reply.casefold().replace("ｎｅｅｄｌｅ", "needle").count("needle") >= len(starts) - left
 
 
+@pytest.mark.parametrize("distance", range(0, 900, 30))
+def test_a_place_on_the_edge_of_an_excerpt_is_shown_whole(distance: int) -> None:
+    text = "x" * 900 + "needle" + "y" * distance + "needle" + "x" * 900
+
+    assert Conversation(text).said(id="r1", find="needle").count("needle") >= 2
+
+
 def test_more_places_than_can_be_shown_are_counted() -> None:
     reply = Conversation("hay " * 2_500 + "x" * 60_000).said(200_000, id="r1", find="x")
 
