@@ -175,9 +175,9 @@ def test_a_refusal_of_a_body_that_was_not_sent_is_final_and_does_not_quote_it() 
     assert outcome.logs["round1"]["error"] == "invalid request: prompt_messages[1].opaque_body was refused"
 
 
-def test_conversations_side_by_side_are_each_asked_again_without_their_opaque_bodies() -> None:
+def test_conversations_side_by_side_are_each_asked_again_without_their_opaque_bodies_and_others_drop_theirs() -> None:
     """The second refusal arrives when the first has switched the habit off for the whole run already."""
-    waiting, both_wait = list[str](), Event()
+    waiting, both_wait, switched = list[str](), Event(), Event()
 
     def refuse() -> None:
         waiting.append("for the other")
@@ -187,18 +187,21 @@ def test_conversations_side_by_side_are_each_asked_again_without_their_opaque_bo
         raise CallFails(REFUSED.format(1, "x"))
 
     steps = [
-        plans.plans("alpha", "beta"),
-        *(plans.works_on(name, calls(("search", {"q": name}), opaque_body=OPAQUE)) for name in ("alpha", "beta")),
+        plans.plans("alpha", "beta", "gamma"),
+        *(plans.works_on(name, search(name, opaque_body=OPAQUE)) for name in ("alpha", "beta")),
+        plans.works_on("gamma", [wait_for(switched), *search("gamma", opaque_body=OPAQUE)]),
         *(When(f"result for {name}", [refuse]) for name in ("alpha", "beta")),
-        *(When(f"result for {name}", says(f"Answer to {name}.")) for name in ("alpha", "beta")),
-        *(plans.completed(name) for name in ("alpha", "beta")),
+        *(When(f"result for {name}", [switched.set, *says("Found.")]) for name in ("alpha", "beta", "gamma")),
+        *map(plans.completed, ("alpha", "beta", "gamma")),
         plans.answers(),
     ]
 
     outcome = plans.plan_run(steps, {"search": plans.echo})
 
     assert outcome.error is None
-    assert [entry["completed"] for entry in outcome.variables["subtasks"]] == [True, True]
+    assert [entry["completed"] for entry in outcome.variables["subtasks"]] == [True, True, True]
+    last = plans.of_subtask(outcome, "gamma")[-1]["prompt_messages"]
+    assert [message["opaque_body"] for message in assistant_messages(last)] == [None]
 
 
 CUT: dict[str, tuple[list[Any], str, str]] = {
