@@ -7,7 +7,7 @@ from gevent.event import Event
 
 from prompt import template
 from tests.support.clock import FakeTime
-from tests.support.host import Handler, Json
+from tests.support.host import Json
 from tests.support.run import run
 from tests.support.scenes import ANSWER, asks, check_prompt, ends, entry, log_of, search, wait_for
 from tests.support.tools import Flaky, Gate
@@ -15,12 +15,8 @@ from tests.support.wire import breaks, calls, json_message, parameter, replies, 
 
 BAD_ARGUMENTS = {
     "broken": ('{"q": "x"', "parse error: Expecting"),
-    "an array": ('["x"]', "parse error: expected a JSON object, got an array"),
-    "far too deep": ('{"q": ' + "[" * 90_000, "parse error: nested deeper than 64"),
     "missing": ("{}", "validation error: missing required argument 'q'"),
     "none at all": ("", "validation error: missing required argument 'q'"),
-    "unknown": ('{"q": "x", "w": 1}', "validation error: unknown argument 'w'; valid arguments are: q, n, size"),
-    "type": ('{"q": "x", "n": true}', "validation error: parameter 'n' must be a number, got a boolean"),
     "the developer's": ('{"q": "x", "depth": 3}', "validation error: unknown argument 'depth'"),
 }
 SIZES = [{"value": "s", "label": {"en_US": "S"}}, {"value": "m", "label": {"en_US": "M"}}]
@@ -52,17 +48,14 @@ def test_a_call_with_unusable_arguments_does_not_run_and_the_run_goes_on(argumen
 
 
 def test_a_call_of_an_unknown_tool_is_answered_with_the_known_names() -> None:
-    outcome = run([calls(("serch", {"q": "x"})), ANSWER], {"search": replies("found"), "look": replies("seen")})
+    wanted = [calls(("serch", {"q": "x"})), ANSWER]
+
+    outcome = run(wanted, {"search": replies("found"), "look": replies("seen")})
 
     assert outcome.error is None
     assert outcome.tool_results() == ["there is not a tool named serch; the tools are: search, look"]
     assert outcome.tools.requests == []
-
-
-def test_a_call_without_any_tool_is_answered_too() -> None:
-    outcome = run([calls(("search", {"q": "x"})), ANSWER])
-
-    assert outcome.tool_results() == ["there is not a tool named search; there are no tools"]
+    assert run(wanted).tool_results() == ["there is not a tool named serch; there are no tools"]
 
 
 def test_a_call_without_a_name_is_answered_under_a_name() -> None:
@@ -106,13 +99,12 @@ PARALLEL = {"all at once": (None, 8, 8), "three at a time": (3, 3, 9), "one afte
 
 @pytest.mark.parametrize(("limit", "together", "number"), PARALLEL.values(), ids=PARALLEL)
 def test_calls_run_side_by_side_up_to_the_limit(limit: int | None, together: int, number: int) -> None:
-    gate: Handler = Gate(together)
+    gate = Gate(together)
     wanted = [("search", {"q": str(position)}) for position in range(number)]
 
     outcome = run([calls(*wanted), ANSWER], {"search": gate}, {"parallel_tool_calls": limit})
 
-    assert outcome.tool_results() == [str(position) for position in range(number)]
-    assert isinstance(gate, Gate)
+    assert outcome.tool_results() == [f"result for {position}" for position in range(number)]
     assert gate.most == together
 
 

@@ -25,7 +25,7 @@ class Gate:
             self._all_are_here.set()
         assert self._all_are_here.wait(PATIENCE), "the calls do not run side by side"
         gevent.idle()  # any further call would begin now
-        yield text_message(request["tool_parameters"]["q"])
+        yield text_message(f"result for {request['tool_parameters']['q']}")
         self._inside -= 1
 
 
