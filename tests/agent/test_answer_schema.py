@@ -10,7 +10,7 @@ from prompt import template
 from tests.support.host import Json
 from tests.support.plans import UP_TO_THE_ANSWER, blocks, every_strategy, offered
 from tests.support.run import Outcome, run
-from tests.support.scenes import FOUND, check_growth, check_prompt, results_in, search, submits
+from tests.support.scenes import FOUND, check_prompt, results_in, search, submits
 from tests.support.wire import USAGE, calls, model, replies, says
 
 SCHEMA: Json = {
@@ -184,15 +184,6 @@ SUBMIT = ("submit_answer", BONN)
 
 def city_run(*steps: Any, **params: Any) -> Outcome:  # noqa: ANN401 - turns
     return run(steps, FOUND, {"answer_schema": CITY, **params})
-
-
-def test_the_other_tools_keep_working() -> None:
-    outcome = city_run(search("a"), search("b"), calls(SUBMIT))
-
-    assert (outcome.text, outcome.stop_reason) == (TEXT, "answered")
-    assert [request["tool_parameters"]["q"] for request in outcome.tools.requests] == ["a", "b"]
-    assert results_in(outcome.model.prompts[-1]) == ["found", "found"]
-    check_growth(outcome.model.requests)
 
 
 @pytest.mark.parametrize("first", [0, 1], ids=["answer first", "answer last"])

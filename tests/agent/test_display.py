@@ -14,7 +14,7 @@ from tests.support.clock import PATIENCE, FakeTime
 from tests.support.host import CallFails
 from tests.support.run import run
 from tests.support.scenes import ANSWER, FOUND, cut_off, ends, live, part, search, text, wait_for
-from tests.support.wire import calls, fails, model, says
+from tests.support.wire import calls, fails, says
 
 LONG = "This is plainly the answer. " * 20  # 560 characters
 
@@ -164,22 +164,6 @@ def test_an_unclosed_thought_of_a_turn_that_time_has_cut_stays_hidden() -> None:
     outcome = run([turn], {}, clock=time.clock)
 
     assert (outcome.stop_reason, outcome.text) == ("time_limit", cut_off("Well."))
-
-
-@pytest.mark.heavy
-def test_history_of_a_megabyte_loses_its_thoughts_and_keeps_quoted_tags() -> None:
-    long = "Word by word.\n" * 75_000
-    history = [
-        {"role": "user", "content": "Use <\u2060think>?"},
-        {"role": "assistant", "content": f"<think>hm</think>\n\n{long}Use `<\u2060think>`."},
-        {"role": "assistant", "content": [{"type": "text", "data": "hm\n</THINK>\nYes."}]},
-    ]
-
-    outcome = run([ANSWER], {}, {"model": {**model(), "history_prompt_messages": history}})
-
-    contents = [message["content"] for message in outcome.model.prompts[0][-4:-1]]
-    assert contents[:2] == ["Use <\u2060think>?", f"{long}Use `<think>`."]
-    assert contents[2][0]["data"] == "Yes."
 
 
 @pytest.mark.heavy

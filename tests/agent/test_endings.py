@@ -1,19 +1,12 @@
 """How a run ends: limits, cut and empty turns, closing answers, and the reason it gives."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from internal.agent import Blueprint
-from internal.end import Result
-from internal.events import Event
-from internal.loop import LoopPart
 from internal.memory.records import AnswerRecord
 from internal.memory.state import decode
-from internal.node.params import StrategyParams
-from internal.policy import DEFAULT_POLICY
-from internal.run import Run
 from prompt import template
 from tests.support.clock import FakeTime
 from tests.support.host import CallFails
@@ -44,18 +37,6 @@ def test_an_answer_in_the_last_round_does_not_count_as_the_limit() -> None:
     outcome = run([search("a"), ANSWER], FOUND, LIMIT)
 
     assert (outcome.stop_reason, len(outcome.model.requests)) == ("answered", 2)
-
-
-def test_a_loop_that_a_strategy_gives_no_round_only_asks_for_the_closing_answer() -> None:
-    def without_rounds(run: Run[StrategyParams]) -> Generator[Event, None, Result]:
-        loop = run.loop(run.transcript(run.said.text), run.toolbox, LoopPart(maximum_iterations=0))
-        return Result((yield from loop.run()), ())
-
-    blueprint = Blueprint("without_rounds", DEFAULT_POLICY, StrategyParams, without_rounds)
-    outcome = run([search("a", text="What I know.")], FOUND, LIMIT, blueprint=blueprint)
-
-    assert (outcome.text, outcome.stop_reason) == ("What I know.", "iteration_limit")
-    assert outcome.tools.requests == []
 
 
 QUERIES = {

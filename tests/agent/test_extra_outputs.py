@@ -11,13 +11,56 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from internal.render.outputs import MAX_EXTRA_BYTES, MAX_THOUGHTS
+from internal.call import CallStatus, EndedCall, RejectedCall, ToolCall
+from internal.errors import StopReason
+from internal.events import CallsAnswered, RunSummary, Tally, Thought
+from internal.memory.records import State, UserRecord
+from internal.node.params import ExtraOutput
+from internal.render.outputs import MAX_EXTRA_BYTES, MAX_THOUGHTS, Variables
+from internal.text.secrets import KnownSecrets, Redactor
 from tests.support import plans
 from tests.support.host import Json, When
-from tests.support.outputs import KIB, TEXTS, made, rounds, size
 from tests.support.run import run
 from tests.support.scenes import ANSWER, FOUND, search, text
 from tests.support.wire import breaks, calls, fails, json_message, parameter, replies, says, text_message, tool
+
+KIB = 1024
+CHARACTERS = st.sampled_from(["a", "é", "検", "\U0001f600", '"', "\n", "\x01"])
+"""Of each width on the wire: one to six bytes."""
+
+
+TEXTS = st.builds(lambda character, times: character * times, CHARACTERS, st.integers(0, 300_000))
+
+
+def made(
+    texts: list[str] | None = None, thoughts: list[str] | None = None, state: str = "", arguments: str = ""
+) -> Variables:
+    """The variables of a run with one call for each text, and a thought in each round."""
+    written = json.dumps({"q": arguments})
+    ended = [
+        EndedCall(RejectedCall(ToolCall(f"call_{number}", "search", written), ""), CallStatus.OK, said)
+        for number, said in enumerate(texts or ())
+    ]
+    tally = Tally(
+        tool_rounds=[CallsAnswered(number, (call,)) for number, call in enumerate(ended, start=1)],
+        thoughts=[Thought(number, said) for number, said in enumerate(thoughts or (), start=1)],
+    )
+    summary = RunSummary(
+        *(StopReason.ANSWERED, 1, "Done.", tally),
+        extra_outputs=frozenset(ExtraOutput),
+        state=State(strategy="s", entries=(UserRecord(text=state),)),
+    )
+    return Variables.of(summary, KnownSecrets(Redactor()))
+
+
+def size(value: object) -> int:
+    """Bytes as the SDK writes them."""
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def rounds(entries: list[dict[str, Any]]) -> list[int]:
+    return [entry["round"] for entry in entries]
+
 
 STRATEGY = Path(__file__).parents[2] / "strategies" / "gpt5_function_calling.yaml"
 DECLARED = jsonschema_rs.validator_for(

@@ -132,13 +132,3 @@ def test_elapsed_seconds_are_those_of_the_clock() -> None:
     assert outcome.variables["tool_runs"][0]["elapsed_seconds"] == 1.5
     assert outcome.logs["round1.call1"]["metadata"]["elapsed_time"] == 1.5
     assert outcome.logs["round1"]["metadata"]["elapsed_time"] == 1.5
-
-
-def test_a_long_text_is_several_messages() -> None:
-    answer = "😀" * 600_000
-
-    outcome = run([says(answer)])
-
-    assert outcome.text == answer
-    assert len(outcome.bodies("text")) > 1
-    assert longest_line(outcome) < LONGEST_LINE // 3

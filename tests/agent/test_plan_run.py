@@ -4,9 +4,10 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import cycle, pairwise
 from typing import Any
 
+import gevent
 import pytest
 from dify_plugin.errors.model import InvokeBadRequestError
 from gevent.event import Event
@@ -20,12 +21,8 @@ from tests.support.clock import PATIENCE
 from tests.support.host import Handler, Json, Step, When, text_of
 from tests.support.plans import (
     ANSWER,
-    ATTEMPTS,
     FOUND,
     LONG,
-    MIXED,
-    NEVER_DONE,
-    NOTE,
     advised,
     answers,
     blocks,
@@ -36,8 +33,6 @@ from tests.support.plans import (
     incomplete,
     judges,
     looked_up,
-    marks,
-    mixed_run,
     of_answer,
     of_plan,
     of_reflection,
@@ -52,8 +47,10 @@ from tests.support.plans import (
 )
 from tests.support.run import Outcome
 from tests.support.scenes import assistant_messages, check_prompt, live, results_in, search, text, wait_for
-from tests.support.wire import breaks, calls, fails, model, replies, says
+from tests.support.tools import Gate
+from tests.support.wire import breaks, calls, fails, model, replies, says, text_message
 
+NOTE = template.ELIDED_TOOL_RESULT
 NAMES = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
 by_judging = partial(of_reflection, name="alpha")
 TWO = [plans("alpha", "beta"), *looked_up("alpha"), *done_at_once("beta")]
@@ -113,46 +110,25 @@ def test_the_text_that_asks_for_plan_judgement_or_answer_can_be_replaced(
 
 @pytest.mark.parametrize("count", [2, 8])
 def test_all_subtasks_of_a_plan_run_their_tools_at_the_same_time(count: int) -> None:
-    """The tool answers only when so many calls of it are under way at once."""
-    names, came, all_here = NAMES[:count], list[str](), Event()
-
-    def meeting(request: Json) -> Iterator[Json]:
-        came.append(request["tool_parameters"]["q"])
-        if len(came) == count:
-            all_here.set()
-        assert all_here.wait(PATIENCE), f"only {came} were under way at once"
-        yield from echo(request)
-
+    names = NAMES[:count]
     steps = [plans(*names), *(step for name in names for step in looked_up(name)), answers()]
-    outcome = plan_run(steps, {"search": meeting}, {"maximum_subtasks": 8})
 
-    assert sorted(came) == sorted(names)
+    outcome = plan_run(steps, {"search": Gate(count)}, {"maximum_subtasks": 8})
+
     assert outcome.text == ANSWER
     assert outcome.variables["subtasks"] == [found(name, f"Answer to {name}.") for name in names]
 
 
 @pytest.mark.parametrize("limit", [1, 3])
 def test_the_limit_on_parallel_calls_holds_over_all_subtasks(limit: int) -> None:
-    names, under_way, most, full = NAMES[:4], 0, 0, Event()
-
-    def counting(request: Json) -> Iterator[Json]:
-        nonlocal under_way, most
-        under_way += 1
-        most = max(most, under_way)
-        if under_way >= limit:
-            full.set()
-        assert full.wait(PATIENCE)
-        yield from echo(request)
-        under_way -= 1
-
-    steps = list[Step]()
+    names, gate, steps = NAMES[:4], Gate(limit), list[Step]()
     for name in names:
         steps.append(works_on(name, calls(("search", {"q": name}), ("search", {"q": f"more of {name}"}))))
         steps += [When(f"result for more of {name}", says("Done.")), completed(name)]
 
-    outcome = plan_run([plans(*names), *steps, answers()], {"search": counting}, {"parallel_tool_calls": limit})
+    outcome = plan_run([plans(*names), *steps, answers()], {"search": gate}, {"parallel_tool_calls": limit})
 
-    assert (outcome.error, len(outcome.tools.requests), most) == (None, 8, limit)
+    assert (outcome.error, len(outcome.tools.requests), gate.most) == (None, 8, limit)
 
 
 def test_every_subtask_sees_the_whole_plan_and_the_answer_sees_question_and_pairs() -> None:
@@ -503,6 +479,42 @@ def test_the_results_of_a_long_attempt_are_judged_by_their_beginning_and_end() -
 
 
 # Four subtasks of three attempts each, in any order of events: nothing of one reaches the transcript of another.
+
+MIXED = ("alpha", "beta", "gamma", "delta")
+ATTEMPTS = 3
+NEVER_DONE = "delta"
+
+
+def mixed_run(schedule: list[int]) -> Outcome:
+    """Two calls side by side, one more, an answer, and a judgement in each attempt; others run before each step."""
+    waits = cycle(schedule)
+
+    def wait() -> None:
+        for _ in range(next(waits)):
+            gevent.sleep(0)
+
+    def tool(request: Json) -> Iterator[Json]:
+        wait()
+        yield text_message(f"RESULT {request['tool_parameters']['q']}. " + "." * 100)
+
+    def attempt(name: str, number: int) -> list[Step]:
+        key = f"{name}{number}"
+        both = [wait, *calls(("search", {"q": f"{key}a"}), ("search", {"q": f"{key}b"}))]
+        is_done = number == ATTEMPTS and name != NEVER_DONE
+        return [
+            works_on(name, both) if number == 1 else advised(f"ADVICE {name}{number - 1}", both),
+            When(f"RESULT {key}b", [wait, *search(f"{key}c")]),
+            When(f"RESULT {key}c", [wait, *says(f"ANSWER {key}")]),
+            completed(name) if is_done else incomplete(name, f"ADVICE {key}"),
+        ]
+
+    steps = [step for number in range(1, ATTEMPTS + 1) for name in MIXED for step in attempt(name, number)]
+    return plan_run([plans(*MIXED), *steps, answers()], {"search": tool}, {"parallel_tool_calls": 5})
+
+
+def marks(messages: object) -> set[str]:
+    """The names of all subtasks whose calls, results, answers or advice stand in these messages."""
+    return set(re.findall(rf"\b({'|'.join(MIXED)})\d", json.dumps(messages)))
 
 
 @settings(max_examples=settings().max_examples // 3)  # each is a run of some ninety calls

@@ -1,6 +1,5 @@
 """Summaries in place of what no longer fits into the model's window: of earlier turns, and of rounds of this turn."""
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ from tests.support.plans import STRATEGIES, UP_TO_THE_ANSWER, answers, completed
 from tests.support.plans import plans as makes_plan
 from tests.support.run import Outcome, run
 from tests.support.scenes import ANSWER, check_prompt, log_of, results_in, search, silence
-from tests.support.wire import USAGE, calls, fails, model, parameter, replies, says, text_message, tool
+from tests.support.wire import USAGE, calls, fails, model, replies, says, text_message
 
 SMALL = {"model": model(context_size=6_000)}
 LONG = "fact " * 3_000
@@ -256,17 +255,6 @@ def test_what_is_short_is_cut_without_a_summary() -> None:
     outcome = run([search("0"), search("1"), search("2"), ANSWER], found, {"model": model(context_size=1_300)})
 
     assert requests_of(outcome, summaries=True) == []
-
-
-def test_a_secret_of_the_node_is_not_in_the_request() -> None:
-    offered_tool = tool("search", parameter("q"), runtime_parameters={"api_key": "hunter2-hunter2"})
-    handlers = {"search": replies(f"key hunter2-hunter2 {LONG}")}
-
-    outcome = run([search("0"), search("1"), summarises, ANSWER], handlers, {**SMALL, "tools": [offered_tool]})
-
-    (asked,) = requests_of(outcome, summaries=True)
-    assert "key [redacted] fact" in asked["prompt_messages"][1]["content"]
-    assert "hunter2" not in json.dumps(outcome.messages)
 
 
 def test_a_subtask_summarises_its_own_rounds_and_is_judged_by_no_result_of_an_earlier_turn() -> None:

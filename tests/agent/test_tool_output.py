@@ -143,29 +143,17 @@ def test_sources_are_numbered_in_the_models_order_after_the_contexts() -> None:
 SECRET = "hunter2-hunter2"
 
 
-def leaky(*messages: Json | str) -> Outcome:
-    offered = tool("search", runtime_parameters={"api_key": SECRET, "region": "eu"})
-    arguments = {"api_key": SECRET}
-    outcome = run([calls(("search", {})), ANSWER], {"search": replies(*messages)}, {"tools": [offered]})
-    assert outcome.tools.requests[0]["tool_parameters"] == {**arguments, "region": "eu"}
-    return outcome
+def test_a_secret_that_a_tool_repeats_reaches_neither_model_nor_log_nor_variables() -> None:
+    outcome = said_by(
+        json_message({"used": f"k={SECRET}"}),
+        message("link", text=f"https://a.example/?k={SECRET}"),
+        resource(f"k {SECRET}", content=f"k {SECRET}"),
+        message("blob", {"filename": f"{SECRET}.txt", "mime_type": "text/plain"}, blob="eA=="),
+        tools=[tool("search", parameter("q"), runtime_parameters={"api_key": SECRET, "region": "eu"})],
+    )
 
-
-LEAKS: dict[str, Json | str] = {
-    "json": json_message({"used": f"k={SECRET}"}),
-    "link": message("link", text=f"https://a.example/?k={SECRET}"),
-    "source content": message(
-        "retriever_resources", retriever_resources=[{"document_name": "d", "content": f"k {SECRET}"}]
-    ),
-    "source title": message("retriever_resources", retriever_resources=[{"document_name": f"k {SECRET}"}]),
-    "file name": message("blob", {"filename": f"{SECRET}.txt", "mime_type": "text/plain"}, blob="eA=="),
-}
-
-
-@pytest.mark.parametrize("leak", LEAKS.values(), ids=LEAKS)
-def test_a_secret_that_a_tool_repeats_reaches_neither_model_nor_log_nor_variables(leak: Json | str) -> None:
-    outcome = leaky(leak)
-
+    assert outcome.tools.requests[0]["tool_parameters"] == {"q": "x", "api_key": SECRET, "region": "eu"}
+    assert outcome.tool_results()[0].count("[redacted]") == 4
     assert SECRET not in str(outcome.model.prompts)
     for kind in ("log", "variable", "json"):
         assert SECRET not in str(outcome.bodies(kind))

@@ -1,24 +1,19 @@
 """What tests of plans share: turns that say which call of which subtask they answer, and ways to tell calls apart."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import cycle
 from typing import Any
 
-import gevent
 import pytest
 from gevent import Timeout
 
 from internal.agent import FUNCTION_CALLING, Blueprint
 from internal.clock import Clock
 from internal.plan_and_reflect import PLAN_AND_REFLECT
-from prompt import template
 from strategies.gpt5_react import GPT5ReActStrategy
 from tests.support.clock import PATIENCE
 from tests.support.host import Handler, Json, Step, When, text_of
 from tests.support.run import Outcome, run
-from tests.support.scenes import search
 from tests.support.wire import calls, replies, says, text_message
 
 LONG = "found " * 40
@@ -165,47 +160,3 @@ UP_TO_THE_ANSWER: dict[str, tuple[Blueprint[Any], list[Any]]] = {
 }
 """Each strategy, and its turns before the answer."""
 every_strategy = pytest.mark.parametrize("strategy", UP_TO_THE_ANSWER)
-
-
-NOTE = template.ELIDED_TOOL_RESULT
-
-
-MIXED = ("alpha", "beta", "gamma", "delta")
-
-
-ATTEMPTS = 3
-
-
-NEVER_DONE = "delta"
-
-
-def mixed_run(schedule: list[int]) -> Outcome:
-    """Two calls side by side, one more, an answer, and a judgement in each attempt; others run before each step."""
-    waits = cycle(schedule)
-
-    def wait() -> None:
-        for _ in range(next(waits)):
-            gevent.sleep(0)
-
-    def tool(request: Json) -> Iterator[Json]:
-        wait()
-        yield text_message(f"RESULT {request['tool_parameters']['q']}. " + "." * 100)
-
-    def attempt(name: str, number: int) -> list[Step]:
-        key = f"{name}{number}"
-        both = [wait, *calls(("search", {"q": f"{key}a"}), ("search", {"q": f"{key}b"}))]
-        is_done = number == ATTEMPTS and name != NEVER_DONE
-        return [
-            works_on(name, both) if number == 1 else advised(f"ADVICE {name}{number - 1}", both),
-            When(f"RESULT {key}b", [wait, *search(f"{key}c")]),
-            When(f"RESULT {key}c", [wait, *says(f"ANSWER {key}")]),
-            completed(name) if is_done else incomplete(name, f"ADVICE {key}"),
-        ]
-
-    steps = [step for number in range(1, ATTEMPTS + 1) for name in MIXED for step in attempt(name, number)]
-    return plan_run([plans(*MIXED), *steps, answers()], {"search": tool}, {"parallel_tool_calls": 5})
-
-
-def marks(messages: object) -> set[str]:
-    """The names of all subtasks whose calls, results, answers or advice stand in these messages."""
-    return set(re.findall(rf"\b({'|'.join(MIXED)})\d", json.dumps(messages)))

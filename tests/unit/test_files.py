@@ -1,6 +1,9 @@
 """Files: nothing outside the root is read, whatever path a tool names, and none comes from a private network."""
 
+import os
+import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -11,6 +14,7 @@ from hypothesis import strategies as st
 from internal.host import files as local_files
 from internal.host.files import (
     MAX_LOCAL_FILE_BYTES,
+    FileBytes,
     FileRefused,
     FileUnavailable,
     fetch_file,
@@ -18,8 +22,62 @@ from internal.host.files import (
     read_local_file,
     sniff_mime_type,
 )
-from tests.support.local_files import INSIDE, attempt, refused, root_in
 from tests.support.local_http import MOST, Server, served
+
+INSIDE, OUTSIDE = b"inside", b"OUTSIDE: must not be read"
+
+
+@contextmanager
+def at_once() -> Iterator[None]:
+    """Fail rather than hang: a FIFO that is opened to be read waits for a writer."""
+
+    def give_up(*_: object) -> None:
+        raise AssertionError("blocked")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(5)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def root_in(world: Path) -> Path:
+    """A root with everything in it that could lead out."""
+    outside, root = world / "outside", world / "files"
+    (root / "sub").mkdir(parents=True)
+    outside.mkdir()
+    (world / "files-too").mkdir()
+    for path in (outside / "secret.txt", world / "secret.txt", world / "files-too" / "secret.txt"):
+        path.write_bytes(OUTSIDE)
+    for path in (root / "a.txt", root / "sub" / "b.txt", root / "%2e%2e", root / "with space.txt"):
+        path.write_bytes(INSIDE)
+    (root / "empty").write_bytes(b"")
+    (root / "to_inside").symlink_to("sub/b.txt")
+    (root / "to_secret").symlink_to(outside / "secret.txt")
+    (root / "to_outside").symlink_to(outside)
+    (root / "to_itself").symlink_to("to_itself")
+    (root / "to_nothing").symlink_to("nothing")
+    (root / "to_zero").symlink_to("/dev/zero")
+    os.mkfifo(root / "fifo")
+    return root
+
+
+def attempt(location: str, root: Path, **limits: int) -> FileBytes | FileRefused:
+    with at_once():
+        try:
+            return read_local_file(location, root=root, **limits)
+        except FileRefused as refusal:
+            return refusal
+
+
+def refused(location: str, root: Path, **limits: int) -> bool:
+    outcome = attempt(location, root, **limits)
+    assert isinstance(outcome, FileBytes) or str(root) not in str(outcome)
+    assert isinstance(outcome, FileBytes) or outcome.__cause__ is None
+    return isinstance(outcome, FileRefused)
+
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
 needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks Linux's /proc")

@@ -271,12 +271,6 @@ def test_a_text_that_says_more_changes_the_language(texts: list[str], language: 
     assert language_of(deciding_text(texts)) == language
 
 
-@given(any_text)
-def test_every_text_has_a_language(text: str) -> None:
-    assert language_of(text) in ("en", "ja", "zh")
-    assert deciding_text([text]) in (text, "")
-
-
 def test_every_reason_has_a_sentence_of_its_own_in_every_language() -> None:
     of_reasons = [template.NO_ANSWER[reason.value] for reason in StopReason if reason is not StopReason.ANSWERED]
     sentences = [each[language] for each in of_reasons for language in ("en", "ja", "zh")]

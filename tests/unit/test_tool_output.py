@@ -2,8 +2,9 @@
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -11,28 +12,68 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from internal.calls.output import ToolOutput
 from internal.events import MAX_FILE_BYTES, MAX_NAME_LENGTH, ExternalImage, HostedFile, UserFile
 from internal.host.files import FileBytes, FileRefused, read_local_file
-from internal.host.session import WireMessage
+from internal.host.session import WireMessage, wellformed_message
 from internal.text.secrets import KnownSecrets, Redactor
 from tests.support.generators import any_text, json_values
-from tests.support.tool_messages import (
-    HOSTED,
-    collected,
-    json_value,
-    kept,
-    message,
-    output_of,
-    read,
-    sources,
-    text,
-    variable,
-)
+
+HOSTED = "/files/tools/0a1b-2c3d.png"
+NO_SECRETS = KnownSecrets(Redactor())
+
+
+def message(kind: str, meta: dict[str, Any] | None = None, **body: Any) -> WireMessage:  # noqa: ANN401 - whatever a tool sends
+    return wellformed_message(WireMessage(type=kind, message=body or None, meta=meta))
+
+
+def text(said: str | None) -> WireMessage:
+    return message("text", text=said)
+
+
+def json_value(value: object) -> WireMessage:
+    return message("json", json_object=value)
+
+
+def variable(name: str, value: object, *, stream: bool = False) -> WireMessage:
+    return message("variable", variable_name=name, variable_value=value, stream=stream)
+
+
+def sources(*resources: dict[str, Any]) -> WireMessage:
+    return message("retriever_resources", retriever_resources=list(resources))
+
+
+def output_of(
+    *messages: WireMessage, secrets: KnownSecrets = NO_SECRETS, between_texts: str = ""
+) -> tuple[ToolOutput, list[UserFile]]:
+    output = ToolOutput(secrets, between_texts)
+    return output, [file for wire in messages if (file := output.take(wire))]
+
+
+def collected(*messages: WireMessage) -> tuple[str, list[UserFile]]:
+    output, files = output_of(*messages)
+    return output.rendered(), files
+
+
+def read(*messages: WireMessage) -> str:
+    return collected(*messages)[0]
+
+
+def kept(thing: object) -> int:
+    """Characters and bytes of everything that hangs from an object."""
+    if isinstance(thing, str | bytes):
+        return len(thing)
+    if isinstance(thing, StringIO):
+        return len(thing.getvalue())
+    if isinstance(thing, Mapping):
+        return sum(kept(key) + kept(value) for key, value in thing.items())
+    if isinstance(thing, list | set):
+        return len(thing) + sum(map(kept, thing))
+    return kept(vars(thing)) if hasattr(thing, "__dict__") else 1
+
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
 META = {"tool_file_id": "f1", "mime_type": "image/png", "filename": "chart.png"}
-
-
 DEEP = "[" * 100_000
 READ: dict[str, tuple[list[WireMessage], str]] = {
     "odd values": (
