@@ -161,7 +161,8 @@ def _busy(request: Request, error: Exception) -> Response:
     """With links to the runs; an evaluation is none."""
     console = console_of(request)
     known = set(console.folder.names())
-    runs = [name for name in error.names if name in known] if isinstance(error, BusyError) else []
+    names = error.names if isinstance(error, BusyError) else ()
+    runs = [(name, console.title(name)) for name in names if name in known]
     return console.page("problem.html.j2", 400, title="Nothing was started", sentence=str(error), runs=runs)
 
 
