@@ -35,6 +35,15 @@ NAME = "devhost"
 IDS = RandomIdGenerator()
 
 
+CONTENTS = frozenset(
+    {
+        *(gen_ai.GEN_AI_INPUT_MESSAGES, gen_ai.GEN_AI_OUTPUT_MESSAGES),
+        *(gen_ai.GEN_AI_TOOL_CALL_ARGUMENTS, gen_ai.GEN_AI_TOOL_CALL_RESULT),
+    }
+)
+"""Attributes that hold what people, models and tools say."""
+
+
 def agent_spans(trace: Trace, *, contents: bool) -> list[ReadableSpan]:
     """A span for each run, and those of its calls."""
     return [span for run in traced_runs(trace) for span in _RunSpans(trace, run, contents=contents)]
@@ -48,29 +57,26 @@ class _RunSpans:
     """
 
     def __init__(self, trace: Trace, run: TracedRun, *, contents: bool) -> None:
-        self._trace = trace
+        self._header = trace.header
         self._run = run
         self._contents = contents
         self._id = IDS.generate_trace_id()
         self._resource = Resource.create({"service.name": NAME})
 
     def __iter__(self) -> Iterator[ReadableSpan]:
-        run, header = self._run, self._trace.header
-        outcome = run_of(run, header.strategy)
-        usage = outcome.calls.spent
+        run, strategy, model = self._run, self._header.strategy, self._header.model
+        outcome = run_of(run, strategy)
         attributes: dict[str, Attribute] = {
             gen_ai.GEN_AI_OPERATION_NAME: "invoke_agent",
-            gen_ai.GEN_AI_AGENT_NAME: header.strategy,
-            gen_ai.GEN_AI_PROVIDER_NAME: _provider(header.model.provider),
-            gen_ai.GEN_AI_REQUEST_MODEL: header.model.name,
-            gen_ai.GEN_AI_USAGE_INPUT_TOKENS: _whole(usage.get("prompt_tokens")),
-            gen_ai.GEN_AI_USAGE_OUTPUT_TOKENS: _whole(usage.get("completion_tokens")),
+            gen_ai.GEN_AI_AGENT_NAME: strategy,
+            gen_ai.GEN_AI_PROVIDER_NAME: _provider(model.provider),
+            gen_ai.GEN_AI_REQUEST_MODEL: model.name,
+            **_tokens(outcome.calls.spent),
+            gen_ai.GEN_AI_INPUT_MESSAGES: _message("user", [{"type": "text", "content": run.question}]),
+            gen_ai.GEN_AI_OUTPUT_MESSAGES: _message("assistant", [{"type": "text", "content": outcome.outputs.text}]),
         }
-        if self._contents:
-            attributes[gen_ai.GEN_AI_INPUT_MESSAGES] = _messages("user", run.question)
-            attributes[gen_ai.GEN_AI_OUTPUT_MESSAGES] = _messages("assistant", outcome.outputs.text)
         error = None if outcome.error is None else (outcome.error.kind, outcome.error.message)
-        agent = self._span(f"invoke_agent {header.strategy}", (run.began, run.finished), attributes, error)
+        agent = self._span(f"invoke_agent {strategy}", (run.began, run.finished), attributes, error)
         yield agent
         yield from self._inside(timeline(run), agent.context)
 
@@ -87,11 +93,8 @@ class _RunSpans:
     def _of_call(self, call: Call, span: Span, parent: SpanContext) -> ReadableSpan:
         is_model = call.kind == "llm"
         operation = "chat" if is_model else "execute_tool"
-        attributes: dict[str, Attribute] = {gen_ai.GEN_AI_OPERATION_NAME: operation}
-        if is_model:
-            attributes |= _of_model(call, self._trace, contents=self._contents)
-        else:
-            attributes |= _of_tool(call, span, contents=self._contents)
+        attributes = _of_model(call, self._header.model.provider) if is_model else _of_tool(call, span)
+        attributes[gen_ai.GEN_AI_OPERATION_NAME] = operation
         times = (call.began, self._run.finished if call.ended is None else call.ended)
         error = (FAILED, call.error) if call.error else None
         return self._span(f"{operation} {call.name}", times, attributes, error, parent, is_client=is_model)
@@ -106,10 +109,8 @@ class _RunSpans:
         *,
         is_client: bool = False,
     ) -> ReadableSpan:
-        """`times`: seconds since the trace began. `error`: its type, and words that are sent only with contents."""
-        began, ended = (
-            int(self._trace.header.started.timestamp() * NANOSECONDS) + int(at * NANOSECONDS) for at in times
-        )
+        """`times`: seconds since the trace began. `error`: its type and its words. Contents are left out here alone."""
+        began, ended = (int(self._header.started.timestamp() * NANOSECONDS) + int(at * NANOSECONDS) for at in times)
         status = Status(StatusCode.UNSET)
         if error is not None:
             attributes[ERROR_TYPE] = error[0]
@@ -120,7 +121,7 @@ class _RunSpans:
             SpanContext(self._id, IDS.generate_span_id(), is_remote=False, trace_flags=flags),
             parent,
             self._resource,
-            attributes,
+            {key: value for key, value in attributes.items() if self._contents or key not in CONTENTS},
             kind=SpanKind.CLIENT if is_client else SpanKind.INTERNAL,
             status=status,
             start_time=began,
@@ -129,33 +130,41 @@ class _RunSpans:
         )
 
 
-def _of_model(call: Call, trace: Trace, *, contents: bool) -> dict[str, Attribute]:
-    usage = call.usage
-    attributes: dict[str, Attribute] = {
-        gen_ai.GEN_AI_PROVIDER_NAME: _provider(str(call.request.get("provider") or trace.header.model.provider)),
+def _of_model(call: Call, provider: str) -> dict[str, Attribute]:
+    """`provider`: of the trace, for a request that names none."""
+    deltas = [_delta(piece.data) for piece in call.pieces]
+    reasons = [str(delta["finish_reason"]) for delta in deltas if delta.get("finish_reason")]
+    text = "".join(_content(delta.get("message")) for delta in deltas)
+    parts: list[object] = [{"type": "text", "content": text}] if text else []
+    parts += [
+        {"type": "tool_call", "id": each.id, "name": each.name, "arguments": each.values}
+        for each in written_calls(call)
+    ]
+    return {
+        gen_ai.GEN_AI_PROVIDER_NAME: _provider(str(call.request.get("provider") or provider)),
         gen_ai.GEN_AI_REQUEST_MODEL: call.name,
         gen_ai.GEN_AI_RESPONSE_MODEL: call.name,
-        gen_ai.GEN_AI_USAGE_INPUT_TOKENS: _whole(usage.get("prompt_tokens")),
-        gen_ai.GEN_AI_USAGE_OUTPUT_TOKENS: _whole(usage.get("completion_tokens")),
+        **_tokens(call.usage),
+        **({gen_ai.GEN_AI_RESPONSE_FINISH_REASONS: reasons} if reasons else {}),
+        gen_ai.GEN_AI_INPUT_MESSAGES: json.dumps(call.request.get("prompt_messages"), ensure_ascii=False),
+        gen_ai.GEN_AI_OUTPUT_MESSAGES: _message("assistant", parts),
     }
-    reasons = [str(reason) for piece in call.pieces if (reason := _delta(piece.data).get("finish_reason"))]
-    if reasons:
-        attributes[gen_ai.GEN_AI_RESPONSE_FINISH_REASONS] = reasons
-    if contents:
-        attributes[gen_ai.GEN_AI_INPUT_MESSAGES] = json.dumps(call.request.get("prompt_messages"), ensure_ascii=False)
-        attributes[gen_ai.GEN_AI_OUTPUT_MESSAGES] = _answer(call)
-    return attributes
 
 
-def _of_tool(call: Call, span: Span, *, contents: bool) -> dict[str, Attribute]:
-    attributes: dict[str, Attribute] = {gen_ai.GEN_AI_TOOL_NAME: call.name, gen_ai.GEN_AI_TOOL_TYPE: "function"}
-    if given := span.data.get("tool_call_id"):
-        attributes[gen_ai.GEN_AI_TOOL_CALL_ID] = str(given)
-    if contents:
-        parameters, results = call.request.get("tool_parameters"), [piece.data for piece in call.pieces]
-        attributes[gen_ai.GEN_AI_TOOL_CALL_ARGUMENTS] = json.dumps(parameters, ensure_ascii=False)
-        attributes[gen_ai.GEN_AI_TOOL_CALL_RESULT] = json.dumps(results, ensure_ascii=False)
-    return attributes
+def _of_tool(call: Call, span: Span) -> dict[str, Attribute]:
+    given, results = span.data.get("tool_call_id"), [piece.data for piece in call.pieces]
+    return {
+        gen_ai.GEN_AI_TOOL_NAME: call.name,
+        gen_ai.GEN_AI_TOOL_TYPE: "function",
+        **({gen_ai.GEN_AI_TOOL_CALL_ID: str(given)} if given else {}),
+        gen_ai.GEN_AI_TOOL_CALL_ARGUMENTS: json.dumps(call.request.get("tool_parameters"), ensure_ascii=False),
+        gen_ai.GEN_AI_TOOL_CALL_RESULT: json.dumps(results, ensure_ascii=False),
+    }
+
+
+def _tokens(usage: Mapping[str, object]) -> dict[str, Attribute]:
+    sides = {gen_ai.GEN_AI_USAGE_INPUT_TOKENS: "prompt_tokens", gen_ai.GEN_AI_USAGE_OUTPUT_TOKENS: "completion_tokens"}
+    return {key: count if isinstance(count := usage.get(name), int) else 0 for key, name in sides.items()}
 
 
 def _provider(name: str) -> str:
@@ -163,28 +172,14 @@ def _provider(name: str) -> str:
     return name.rpartition("/")[2]
 
 
-def _whole(value: object) -> int:
-    return value if isinstance(value, int) else 0
-
-
 def _delta(data: Mapping[str, object]) -> Mapping[str, object]:
     delta = data.get("delta")
     return delta if isinstance(delta, dict) else {}
 
 
-def _messages(role: str, text: str) -> str:
-    return json.dumps([{"role": role, "parts": [{"type": "text", "content": text}]}], ensure_ascii=False)
-
-
-def _answer(call: Call) -> str:
-    """In the conventions' form: one message, whose parts are its text and its tool calls."""
-    contents = [_content(_delta(piece.data).get("message")) for piece in call.pieces]
-    parts: list[dict[str, object]] = [{"type": "text", "content": text}] if (text := "".join(contents)) else []
-    parts += [
-        {"type": "tool_call", "id": each.id, "name": each.name, "arguments": each.values}
-        for each in written_calls(call)
-    ]
-    return json.dumps([{"role": "assistant", "parts": parts}], ensure_ascii=False)
+def _message(role: str, parts: Sequence[object]) -> str:
+    """In the conventions' form."""
+    return json.dumps([{"role": role, "parts": parts}], ensure_ascii=False)
 
 
 def _content(message: object) -> str:
