@@ -10,7 +10,7 @@ from prompt import template
 from tests.support.host import Json
 from tests.support.plans import UP_TO_THE_ANSWER, blocks, every_strategy, offered
 from tests.support.run import Outcome, run
-from tests.support.scenes import FOUND, check_prompt, results_in, search, submits
+from tests.support.scenes import CITY, FOUND, check_prompt, results_in, search, submits
 from tests.support.wire import USAGE, calls, model, replies, says
 
 SCHEMA: Json = {
@@ -94,23 +94,19 @@ UNFIT: dict[str, Json | str] = {
 
 @pytest.mark.parametrize("answer", UNFIT.values(), ids=UNFIT)
 @every_strategy
-def test_errors_in_the_answer_go_back_to_the_model_twice(strategy: str, answer: Json | str) -> None:
-    outcome = schema_run(strategy, submits(answer), submits(answer), submits(GOOD))
+def test_errors_in_the_answer_go_back_to_the_model_twice_and_then_the_output_is_null(
+    strategy: str, answer: Json | str
+) -> None:
+    corrected = schema_run(strategy, submits(answer), submits(answer), submits(GOOD))
+    given_up = schema_run(strategy, *[submits(answer)] * 3)
 
-    assert satisfied(outcome)
-    last = closing_prompts(outcome)[-1]
+    assert satisfied(corrected)
+    last = closing_prompts(corrected)[-1]
     check_prompt(last)
     assert [result.startswith("tool arguments ") for result in results_in(last)] == [True, True]
-
-
-@pytest.mark.parametrize("answer", UNFIT.values(), ids=UNFIT)
-@every_strategy
-def test_after_two_corrections_the_answer_is_invalid_and_the_output_null(strategy: str, answer: Json | str) -> None:
-    outcome = schema_run(strategy, *[submits(answer)] * 3)
-
-    assert unsatisfied(outcome)
-    assert outcome.text == template.NO_ANSWER["answer_invalid"]["en"]
-    assert len(closing_prompts(outcome)) == 3
+    assert unsatisfied(given_up)
+    assert given_up.text == template.NO_ANSWER["answer_invalid"]["en"]
+    assert len(closing_prompts(given_up)) == 3
 
 
 @pytest.mark.parametrize("words", ["Köln.", json.dumps(GOOD), "", "x" * 500], ids=["short", "json", "none", "long"])
@@ -176,7 +172,6 @@ def test_a_cut_answer_is_not_taken(strategy: str) -> None:
 
 # The answer among calls of other tools.
 
-CITY: Json = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 BONN = {"city": "Bonn"}
 TEXT = json.dumps(BONN, indent=2)
 SUBMIT = ("submit_answer", BONN)

@@ -130,12 +130,10 @@ SAID: dict[str, tuple[list[Json | str], str, Json | None, list[Any]]] = {
     "text and an object": (["See.", json_message(OFFER)], "See.", OFFER, [OFFER]),
     "an object alone": ([json_message(OFFER)], '{"id": "A-17", "total": 40}', OFFER, [OFFER]),
     "two objects": (["See.", json_message(OFFER), json_message({})], "See.", None, [OFFER, {}]),
-    "a list": (["See.", json_message([OFFER])], "See.", None, [[OFFER]]),
     "a number that the host would round": (["See.", json_message({"n": 2**60})], "See.", EXACT, [EXACT]),
     "a variable alone": ([message("variable", variable_name="total", variable_value=40)], '{"total": 40}', None, []),
     "a link": (["See.", message("link", text="https://a.example")], "See.\n\nlink: https://a.example", None, []),
     "a file alone": ([message("image_link", text="/files/tools/0a1b-2c.png")], "", None, []),
-    "text and a file": (["See.", message("image_link", text="/files/tools/0a1b-2c.png")], "See.", None, []),
     "nothing": ([], "Done (quote). There is nothing else to report.", None, []),
     "tags": (["<think>Hm.</think>See."], "<\u2060think>Hm.<\u2060/think>See.", None, []),
 }  # fmt: skip

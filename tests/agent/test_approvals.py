@@ -16,7 +16,7 @@ from strategies.gpt5_react import GPT5ReActStrategy
 from tests.support.host import Json, Step
 from tests.support.local_http import SignedFiles, served
 from tests.support.run import Outcome, run
-from tests.support.scenes import ANSWER, check_prompt, log_of, passes, results_in
+from tests.support.scenes import ANSWER, CITY, check_prompt, log_of, passes, results_in
 from tests.support.wire import breaks, calls, fails, parameter, replies, says, tool
 
 SANDBOX, PRODUCTION = {"credential_id": "cred-sandbox"}, {"credential_id": "cred-production"}
@@ -299,13 +299,11 @@ def test_the_sentence_about_a_failure_says_what_became_of_each_call() -> None:
 
 
 def test_a_hand_over_of_the_answer_in_the_same_turn_is_not_taken() -> None:
-    schema = json.dumps({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
-
-    outcome = asked([calls(("submit_answer", {"city": "Rome"}), ("order", {"q": "lamp"}))], {"answer_schema": schema})
+    outcome = asked([calls(("submit_answer", {"city": "Rome"}), ("order", {"q": "lamp"}))], {"answer_schema": CITY})
 
     assert outcome.stop_reason == "approval_required"
     assert outcome.variables["structured_output"] is None
-    resumed = answered(outcome, "yes", [calls(("submit_answer", {"city": "Rome"}))], answer_schema=schema)
+    resumed = answered(outcome, "yes", [calls(("submit_answer", {"city": "Rome"}))], answer_schema=CITY)
     assert resumed.variables["structured_output"] == {"city": "Rome"}
     assert results_in(resumed.model.prompts[0]) == [template.ANSWER_NOT_TAKEN, "ordered"]
     check_prompt(resumed.model.prompts[0])

@@ -12,14 +12,13 @@ from tests.support.example_strategy import DRAFT_AND_CHECK
 from tests.support.host import CallFails, Json
 from tests.support.plans import ALONE
 from tests.support.run import Outcome, run
-from tests.support.scenes import ANSWER, FOUND, check_growth, ends, results_in, search, silent, text
+from tests.support.scenes import ANSWER, CITY, FOUND, check_growth, ends, results_in, search, silent, text
 from tests.support.wire import USAGE, calls, fails, parameter, says, text_message, tool
 
 TURN = USAGE["total_tokens"]
 """Tokens of a scripted turn that reports its usage."""
 NEGATIVE = {**USAGE, "prompt_tokens": -10, "completion_tokens": -5, "total_tokens": -15}
 NOTHING = {**USAGE, "prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
-SCHEMA = '{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}'
 BEGINNING_OF_NOTE = template.BUDGET_NOTE.partition("{")[0]
 loops = pytest.mark.parametrize("blueprint", ALONE.values(), ids=ALONE)
 
@@ -204,7 +203,7 @@ HANDED_OVER: dict[str, tuple[list[Any], Json, str]] = {
 
 @pytest.mark.parametrize(("steps", "params", "stop_reason"), HANDED_OVER.values(), ids=HANDED_OVER)
 def test_an_answer_is_handed_over_at_a_limit_too(steps: list[Any], params: Json, stop_reason: str) -> None:
-    outcome = run(steps, FOUND, {"answer_schema": SCHEMA, **params})
+    outcome = run(steps, FOUND, {"answer_schema": CITY, **params})
 
     assert (outcome.stop_reason, outcome.variables["structured_output"]) == (stop_reason, {"city": "Bonn"})
 

@@ -1,6 +1,5 @@
 """Long results in whole runs: the note that leads to ``read_result``, what it reads, and what it does not count as."""
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -27,7 +26,7 @@ from tests.support.plans import (
     works_on,
 )
 from tests.support.run import Outcome, run
-from tests.support.scenes import ANSWER, check_growth, log_of, results_in, search
+from tests.support.scenes import ANSWER, CITY, check_growth, log_of, results_in, search
 from tests.support.wire import calls, model, parameter, replies, says, text_message, tool
 
 TEXT = " ".join(f"word{number}" for number in range(400))
@@ -174,11 +173,10 @@ def test_before_any_result_was_cut_there_is_no_such_tool() -> None:
 
 
 def test_with_an_answer_schema_reading_is_not_a_wrong_answer_and_a_closing_hand_over_does_not_read() -> None:
-    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
     read, submit = reads({"id": "r1"}), calls(("submit_answer", {"city": "Rome"}))
     steps = [search("a"), *[read] * 5, search("b"), read, submit]
 
-    outcome = long_run(*steps, answer_schema=json.dumps(schema), maximum_iterations=2)
+    outcome = long_run(*steps, answer_schema=CITY, maximum_iterations=2)
 
     check_growth(outcome.model.requests)
     assert offered(outcome.model.requests[1]) == ["search", "submit_answer", "read_result"]

@@ -57,17 +57,6 @@ def test_a_temporary_failure_is_retried_after_one_and_four_seconds(failure: list
     assert sum("tried again" in note for note in outcome.notes) == 4
 
 
-def test_the_third_temporary_failure_is_final() -> None:
-    time, failure = FakeTime(), fails("InvokeRateLimitError", "slow down")
-
-    outcome = run([failure] * 3, clock=time.clock)
-
-    assert isinstance(outcome.error, InvokeError)
-    assert time.slept == [1.0, 4.0]
-    assert outcome.logs["round1"]["error"] == "rate limited: slow down"
-    assert f"{MODEL} (openai)" in str(outcome.error)
-
-
 def test_no_retry_goes_beyond_the_deadline() -> None:
     time, failure = FakeTime(), fails("InvokeServerUnavailableError")
     late = [lambda: time.advance(539 * 0.9 - 2.5), *failure]

@@ -23,7 +23,7 @@ from tests.support.clock import PATIENCE, FakeTime
 from tests.support.host import CallFails, Json, ScriptedModel, Step
 from tests.support.node import KNOWN_TO_DIFY
 from tests.support.run import Outcome, run
-from tests.support.scenes import check_growth, check_prompt
+from tests.support.scenes import CITY, check_growth, check_prompt
 from tests.support.wire import USAGE, calls, fails, parameter, says, text_message, tool
 
 SECRET = "hunter2-hunter2"
@@ -71,7 +71,6 @@ class AnyModel(ScriptedModel):
 
 
 STRATEGIES: list[Blueprint[Any]] = [FUNCTION_CALLING, GPT5ReActStrategy.blueprint, PLAN_AND_REFLECT]
-SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
 
 def answer(request: Json) -> Iterator[Json]:
@@ -88,7 +87,7 @@ def sometimes(*values: object) -> st.SearchStrategy[Any]:
 parameter_values = st.fixed_dictionaries(
     {
         "query": st.sampled_from(["What?", f"{SECRET}?"]),
-        "answer_schema": sometimes(json.dumps(SCHEMA)),
+        "answer_schema": sometimes(json.dumps(CITY)),
         "answer_criteria": sometimes(f"Short </criteria> {SECRET}"),
         "approval_required": sometimes("search", "*"),
         "maximum_iterations": sometimes(1, 3),

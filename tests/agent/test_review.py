@@ -17,6 +17,7 @@ from tests.support.plans import UP_TO_THE_ANSWER, blocks, every_strategy, offere
 from tests.support.run import Outcome, run
 from tests.support.scenes import (
     ANSWER,
+    CITY,
     FOUND,
     check_growth,
     cut_off,
@@ -115,8 +116,7 @@ class Course:
 
 
 with_and_without_thoughts = pytest.mark.parametrize("shows", [False, True], ids=["hidden", "shown"])
-SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-WITH_SCHEMA: dict[str, Any] = {"answer_schema": json.dumps(SCHEMA)}
+WITH_SCHEMA: dict[str, Any] = {"answer_schema": CITY}
 WRONG_KEY = fails("InvokeAuthorizationError", "wrong key")
 BROKEN = fails("InvokeBadRequestError", "broken")
 

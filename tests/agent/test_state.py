@@ -13,7 +13,7 @@ from tests.support.host import Handler, Step, text_of
 from tests.support.local_http import file
 from tests.support.plans import plan_run
 from tests.support.run import Outcome, run
-from tests.support.scenes import ANSWER, FOUND, check_prompt, passes, rejects, results_in, search
+from tests.support.scenes import ANSWER, CITY, FOUND, check_prompt, passes, rejects, results_in, search
 from tests.support.wire import breaks, calls, model, parameter, replies, says, tool
 
 SOURCE = {"title": "Prices", "content": "A lamp costs 3.", "metadata": {"document_id": "d1"}}
@@ -129,9 +129,7 @@ def test_sources_go_on_counting_and_an_earlier_one_is_listed_where_it_is_cited()
 
 
 def test_a_structured_answer_stands_in_it_as_text() -> None:
-    schema = json.dumps({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
-
-    user, answer = state_of(first([calls(("submit_answer", {"city": "Rome"}))], answer_schema=schema)).entries
+    user, answer = state_of(first([calls(("submit_answer", {"city": "Rome"}))], answer_schema=CITY)).entries
 
     assert isinstance(answer, AnswerRecord)
     assert (user.kind, json.loads(answer.text)) == ("user", {"city": "Rome"})

@@ -181,6 +181,8 @@ def check_growth(requests: Sequence[Json]) -> None:
         assert later[: len(earlier)] == earlier
 
 
+CITY: Json = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+"""The schema of most answers."""
 FOUND = {"search": replies("found")}
 """The tool that most scenes call."""
 ANSWER = says("Done.")
