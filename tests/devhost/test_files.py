@@ -167,7 +167,7 @@ def test_in_a_chat_files_go_with_the_first_question_and_with_the_next_after_the_
     assert "file  letter.TXT (document, text/plain, 8 bytes)" in first
     assert "/file needs the path of a file." in bare
     assert f"the file '{tmp_path}' cannot be read: Is a directory" in folder
-    assert "my photo.png goes with the next question." in attached
+    assert "my photo.png goes with the next message." in attached
     assert "letter.TXT" not in second
     assert "file  my photo.png (image, image/png, 1 byte)" in second
     sent = [run.parameters["files"] for run in traced_runs(read_trace(trace))]
