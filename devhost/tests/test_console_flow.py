@@ -1,5 +1,7 @@
 """Flows in the console: what of a folder can be asked, the form of a flow, and the page of a flow's conversation."""
 
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,8 @@ from devhost.console.readers import RunReader
 from support.console import ConsoleClient, words
 from support.flow_documents import answer, chain, chatflow, node
 from support.plugins import PUPPET, TOOLBOX
-from test_flow_view import AGENT, END, ran, told
+from support.tracing import tracing
+from test_flow_view import AGENT, END, FACTS, ran, told
 from test_flow_view import START as BEGIN
 
 FILES: dict[str, tuple[Kind, str]] = {
@@ -94,3 +97,21 @@ def test_a_page_has_the_conversation_with_a_flow_its_nodes_and_its_variables(tmp
     awaited = RunReader(file).read().awaited
     assert awaited is not None
     assert awaited[0] == "Start"
+
+
+def test_a_page_names_nothing_twice(tmp_path: Path) -> None:
+    """What is morphed in finds its place by its id; here a turn and the run of its agent both have the number 1."""
+    begins, ends = ran("2", AGENT)
+    with tracing(tmp_path / "flow.jsonl", command="flow") as writer:
+        writer.flow(FACTS)
+        writer.flow(begins)
+        asked = {"action": "invoke_agent_strategy", "agent_strategy_params": {"query": "?"}}
+        writer.crossed("host", "puppet", {"event": "request", "session_id": "s", "data": asked})
+        writer.flow(ends)
+        writer.flow(END)
+    page = ConsoleClient(tmp_path, PUPPET).get("/runs/flow")
+
+    names = Counter(re.findall(r' id="([^"]+)"', page))
+    assert "run-1" in names
+    assert [name for name, times in names.items() if times > 1] == []
+    assert [place for place in re.findall(r'href="#([^"]+)"', page) if place not in names] == []

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote
@@ -17,7 +18,7 @@ from devhost.console.folder import OUTPUT, TRACE
 from devhost.console.listing import Index
 from devhost.console.run_page import watched
 from devhost.console.setup import SETUP, Setup
-from devhost.console.web import Told
+from devhost.console.web import STATIC, TEMPLATES, Told
 from devhost.errors import ConsoleError
 from support.console import HOME, ConsoleClient, words
 from support.lending import Lender
@@ -159,6 +160,17 @@ def routes(browser: TestClient) -> list[tuple[str, Route]]:
 
 def test_every_address_is_known_here(browser: TestClient) -> None:
     assert {(method, route.path) for method, route in routes(browser)} == {*FIELDS, *READ_NOTHING}
+
+
+def test_every_file_that_a_page_or_a_script_loads_is_there(browser: TestClient) -> None:
+    files = [*TEMPLATES.glob("*"), *STATIC.glob("*.js")]
+    named = {name for file in files for name in LOADED.findall(file.read_text(encoding="utf-8"))}
+
+    assert {"page.js", "vendor/htmx.min.js", "console.css"} <= named
+    assert [name for name in sorted(named) if browser.get(f"/static/{name}").status_code != 200] == []
+
+
+LOADED = re.compile(r'(?:"/static/|from "\./)([^"]+)"')
 
 
 def test_a_run_that_no_name_can_have_is_not_found(browser: TestClient) -> None:

@@ -26,7 +26,7 @@ document.addEventListener("page:changed", ({ detail }) => {
     if (within) (field() ?? waiting.querySelector(".status")).focus({ preventScroll: true });
   }
   if (detail.place === said && wasAtEnd) said.scrollTop = said.scrollHeight;
-  const section = awaited ? document.getElementById(`run-${awaited}`) : null;
+  const section = awaited ? document.getElementById(`turn-${awaited}`) : null;
   if (!section) return;
   awaited = 0;
   const isCalm = matchMedia("(prefers-reduced-motion: reduce)").matches;
