@@ -17,10 +17,10 @@ from tests.support.wire import model, replies
 
 IMAGE_PART = {"type": "image", "format": "png", "base64_data": "AAAA", "mime_type": "image/png", "filename": "old.png"}
 HISTORY: list[dict[str, Any]] = [
-    {"role": "user", "content": "Earlier?"},
+    {"role": "user", "content": "Why <\u2060think>?"},
     {"role": "assistant", "content": "<think>\nhm\n</think>\n\nYes."},
     {"role": "user", "content": [{"type": "text", "data": "And this?"}, IMAGE_PART]},
-    {"role": "assistant", "content": "No `<think>` here."},
+    {"role": "assistant", "content": "No `<\u2060think>` here."},
     {"role": "assistant", "content": None},
     {"role": "assistant", "content": [{"type": "text", "data": "<think>hm</think>With a file."}, IMAGE_PART]},
 ]
@@ -37,7 +37,7 @@ def test_the_order_is_system_history_user_and_thoughts_of_earlier_answers_are_ta
 
     assert [message["role"] for message in prompt] == ["system", *(message["role"] for message in HISTORY), "user"]
     assert prompt[0]["content"].startswith("Be kind.\n\n<persistence>")
-    assert prompt[-1]["content"] == "Now?"
+    assert (prompt[1]["content"], prompt[-1]["content"]) == (HISTORY[0]["content"], "Now?")
     *texts, with_file = [message["content"] for message in prompt if message["role"] == "assistant"]
     assert texts == ["Yes.", "No `<think>` here.", ""]
     assert with_file[0]["data"] == "With a file."

@@ -54,6 +54,7 @@ UNUSABLE: dict[str, tuple[dict[str, Any], str]] = {
     "references that double": ({"$ref": "#/$defs/d0", "$defs": {**DOUBLING, "d40": {}}}, "too large"),
     "a long way of references": ({"$ref": "#/$defs/d0", "$defs": {**CHAIN, "d2000": {}}}, "too large"),
     "many alternatives": ({"anyOf": [{"type": "integer"}] * 6_000}, "too large"),
+    "half a surrogate pair": ({"title": "\ud83d"}, "half a surrogate pair"),
     "a long text": ({"enum": ["x" * 500_000]}, "longer than 400,000 characters"),
     "a name that is not a pattern": ({"patternProperties": {"[": {}}}, "is not a regular expression"),
     "a long pattern": ({"items": {"pattern": "x" * 3_000}}, "too large"),
@@ -89,6 +90,11 @@ FITTING: dict[str, tuple[dict[str, Any], object, object]] = {
     "text of two kinds": ({"pattern": "^[A-Z]{2}\\d+$"}, "DE12", "De12"),
     "names by a pattern": ({"patternProperties": {"^(a+)+$": NULL}}, {"aa": None}, {"aa": 1}),
     "a pattern behind a reference": ({"items": A, "$defs": {"a": {"pattern": "^a$"}}}, ["a"], ["ab"]),
+    "a pointer into a list": (
+        {"items": {"$ref": "#/$defs/a/anyOf/0"}, "$defs": {"a": {"anyOf": [{"type": "integer"}]}}},
+        [7],
+        ["text"],
+    ),
     "a pointer with escaped and encoded letters": (
         {"items": {"$ref": "#/$defs/a~1%7E0%25%E6%97%A5"}, "$defs": {"a/~%日": {"type": "integer"}}},
         [7],
