@@ -9,6 +9,7 @@ import pytest
 from devhost.console.found import Kind, find, shortened
 from devhost.console.new_run import planned
 from devhost.console.readers import RunReader
+from devhost.trace.flow import NodeStarted
 from support.console import ConsoleClient, words
 from support.flow_documents import answer, chain, chatflow, node
 from support.plugins import PUPPET, TOOLBOX
@@ -101,13 +102,11 @@ def test_a_page_has_the_conversation_with_a_flow_its_nodes_and_its_variables(tmp
 
 def test_a_page_names_nothing_twice(tmp_path: Path) -> None:
     """What is morphed in finds its place by its id; here a turn and the run of its agent both have the number 1."""
-    begins, ends = ran("2", AGENT)
     with tracing(tmp_path / "flow.jsonl", command="flow") as writer:
         writer.flow(FACTS)
-        writer.flow(begins)
+        writer.flow(NodeStarted("1", AGENT))
         asked = {"action": "invoke_agent_strategy", "agent_strategy_params": {"query": "?"}}
         writer.crossed("host", "puppet", {"event": "request", "session_id": "s", "data": asked})
-        writer.flow(ends)
         writer.flow(END)
     page = ConsoleClient(tmp_path, PUPPET).get("/runs/flow")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from playwright.sync_api import expect
 
 from tests.console.browsing import OpenPage
+from tests.console.recording import write_traces
 from tests.console.serving import Served
 
 REFUSED = """
@@ -102,6 +103,20 @@ def test_rows_are_searched_folded_and_walked_with_the_keyboard(open_page: OpenPa
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
     expect(rounds.first).to_be_focused()
+
+
+def test_all_that_a_run_or_a_flow_has_is_unfolded_and_folded(
+    open_page: OpenPage, console: Served, runs_folder: Path
+) -> None:
+    write_traces("flow_trace", runs_folder / "flow.jsonl")
+    for run, value in (("injection", "prompt"), ("flow", "Inputs")):
+        page = open_page(console, f"/runs/{run}")
+        page.get_by_role("button", name="Unfold all", exact=True).click()
+        expect(page.locator("#runs .span:not([open])")).to_have_count(0)
+        expect(page.locator("#runs .inside:visible").first).to_contain_text(value)
+        expect(page.locator("#runs .inside:empty")).to_have_count(0)
+        page.get_by_role("button", name="Fold all", exact=True).click()
+        expect(page.locator("#runs .span[open]")).to_have_count(0)
 
 
 def test_enter_goes_to_a_row_of_what_was_typed_last(open_page: OpenPage, console: Served) -> None:

@@ -13,7 +13,8 @@ export function reveal(row, block = "nearest") {
   summaryOf(row).scrollIntoView({ block });
 }
 
-const groups = () => runs.querySelectorAll(".span:has(> .children)");
+// Groups, calls, nodes of a flow, and the runs of its agents.
+const folds = () => runs.querySelectorAll(".span, .own, .agent-run");
 
 // The innermost: a group that failed holds what failed in it.
 const firstError = () => runs.querySelector(".span.error:not(:has(.span.error))");
@@ -32,10 +33,10 @@ function show() {
 }
 
 tools.querySelector("[data-fold]").addEventListener("click", () => {
-  for (const group of groups()) group.open = false;
+  for (const fold of folds()) fold.open = false;
 });
 tools.querySelector("[data-unfold]").addEventListener("click", () => {
-  for (const group of groups()) group.open = true;
+  for (const fold of folds()) fold.open = true;
 });
 firstErrorButton.addEventListener("click", goToFirstError);
 document.addEventListener("page:changed", show);
