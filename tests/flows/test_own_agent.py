@@ -16,7 +16,7 @@ PAGE = (ROOT / "devhost" / "docs" / "your-own-agent.md").read_text(encoding="utf
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"# (in )?([\w./-]+)\n")
 """The first line of a block that is a file, or lines of it that take the place of those that begin alike."""
-PREPARES = ("python3 ", ". ", "pip ", "export ")
+PREPARES = ("python3.12 ", ". ", "pip ", "export ")
 """Commands that make the environment in which this test runs."""
 NEEDS_AN_INDEX = "devhost package "
 
