@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,5 @@ def test_examples_are_the_plugins_own_or_devhosts(
 def test_usage_names_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     assert capsys.readouterr().out.startswith("Usage: devhost ")
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"devhost, version {version('dify-devhost')}\n"

@@ -99,15 +99,19 @@ def test_a_delay_that_is_too_long_is_refused(delay: float) -> None:
     [
         (b"query: \xff\n", " is not UTF-8, as its byte 8 shows: save it as UTF-8"),
         (f"query: {'[' * 3_000}", " is nested too deeply to be read: at most 100 levels"),
+        (
+            "query: ]",
+            " is not valid YAML: while parsing a block node\ndid not find expected node content\n  in script.yaml",
+        ),
         ("query: 2020-13-45", " contains a value that YAML cannot convert: month must be in 1..12"),
     ],
 )
 def test_files_that_are_not_valid_yaml(
     tmp_path: Path, text: str | bytes, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert sentence(tmp_path, text) == said
+    assert sentence(tmp_path, text).startswith(said)
     assert main(["run", "--script", str(tmp_path / "script.yaml")]) == 2
-    assert said in " ".join(capsys.readouterr().err.split())
+    assert " ".join(said.split()) in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_tool_that_cannot_fail_because_it_is_not_offered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -121,6 +121,8 @@ def test_a_failure_is_shown_and_its_traceback_if_it_is_asked_for(capsys: pytest.
     assert (report["error"]["kind"], report["error"]["message"]) == ("ValueError", "no such thing")
     assert [message["message"]["text"] for message in report["messages"]] == ["so far"]
     assert "raise ValueError(text)" in read
+    _, read = called(capsys, *steps(("fail", "at once")), code=1)
+    assert "(no message)" not in read
 
 
 def test_the_transport_is_chosen_and_stderr_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -226,7 +226,8 @@ def read_yaml(file: Path) -> object:
     except UnicodeDecodeError as error:
         raise DeclarationError(f"{file} is not UTF-8, as its byte {error.start + 1} shows: save it as UTF-8") from error
     except yaml.YAMLError as error:
-        raise DeclarationError(f"{file} is not valid YAML: {error}") from error
+        said = str(error).replace('"<unicode string>"', file.name)  # PyYAML knows no name of a text
+        raise DeclarationError(f"{file} is not valid YAML: {said}") from error
     except (ValueError, LookupError, AttributeError) as error:
         # What PyYAML's own readers of a date, a number or a tag let through: 2020-13-45, !!bool maybe.
         raise DeclarationError(f"{file} contains a value that YAML cannot convert: {error}") from error

@@ -98,5 +98,6 @@ def _discard_stdout() -> None:
         "devhost ui",
     ),
 )
+@click.version_option(package_name="dify-devhost")
 def commands() -> None:
     """Run agent strategies, tools and whole flows without a Dify. Each command has help of its own."""

@@ -163,7 +163,7 @@ class ToolView(View):
         self._console.print(line)
 
     def close(self, outcome: ToolOutcome) -> None:
-        if not outcome.messages:
+        if not outcome.messages and outcome.error is None:
             self._console.print(Text("(no message)", "dim"))
         self._section("files", files_list(outcome.files) if outcome.files else None, soft_wrap=True)
         self._section("variables", variables_list(outcome.variables) if outcome.variables else None)
