@@ -191,3 +191,11 @@ def test_a_small_window_leaves_out_no_request_of_a_subtask_that_continues() -> N
     outcome = answered(first, "yes", [SUMMARISED, *ORDERED, answers()], model=model(context_size=8_000))
 
     assert "Subtask: lamp" in prompt_of(outcome, 1, 1)
+
+
+def test_attempts_end_though_the_node_now_allows_fewer() -> None:
+    steps = [When("ordered", says("Well.")), incomplete("lamp", "More."), answers()]
+
+    outcome = answered(asked(ORDERS_LATER), "yes", steps, maximum_attempts=1)
+
+    assert outcome.variables["subtasks"][0]["attempts"] == 2
