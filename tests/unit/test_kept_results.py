@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from internal.text.texts import KeptText
@@ -79,6 +79,7 @@ def test_what_was_never_kept_is_said_at_its_place() -> None:
     assert template.NOT_SEARCHED not in Conversation("a" * 5_000).said(id="r1", find="b")
 
 
+@example(["needle ", "x" * 500] * 20, 1_000)
 @given(
     st.lists(st.sampled_from(["needle ", "Needle", "hay " * 60, "x" * 500, "ｎｅｅｄｌｅ\n", "hay "]), max_size=60),
     st.integers(1_000, 4_000),

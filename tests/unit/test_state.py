@@ -118,6 +118,14 @@ def emoji(length: int, seed: int = 0) -> str:
 
 
 @cache
+def anything(length: int, seed: int = 0) -> str:
+    """Text of any characters but surrogates and NUL, as many in UTF-8 as Unicode has."""
+    digest = hashlib.shake_256(repr(seed).encode()).digest(3 * length)
+    points = (int.from_bytes(digest[start : start + 3]) % 0x10F000 + 1 for start in range(0, 3 * length, 3))
+    return "".join(chr(point + 0x800 if point >= 0xD800 else point) for point in points)
+
+
+@cache
 def escapes(length: int, seed: int = 0) -> str:
     """Text that is longer in JSON, and longer again in the JSON of a state."""
     return noise(length, seed).translate({ord(letter): "\"\\\n\x01'/"[number % 6] for number, letter in ALPHABET})
@@ -142,7 +150,7 @@ def state_of(turns: Iterable[Sequence[EntryRecord]], **more: object) -> State:
     return State.model_validate({"strategy": "gpt5_react", "entries": entries, **more})
 
 
-WRITERS = [noise, emoji, escapes]
+WRITERS = [noise, emoji, anything, escapes]
 
 
 def _canonical(arguments: object) -> str:
