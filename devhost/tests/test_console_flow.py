@@ -9,6 +9,7 @@ import pytest
 from devhost.console.found import Kind, find, shortened
 from devhost.console.new_run import planned
 from devhost.console.readers import RunReader
+from devhost.flow.traces import FlowTrace
 from devhost.trace.flow import NodeStarted
 from support.console import ConsoleClient, words
 from support.flow_documents import answer, chain, chatflow, node
@@ -98,6 +99,21 @@ def test_a_page_has_the_conversation_with_a_flow_its_nodes_and_its_variables(tmp
     awaited = RunReader(file).read().awaited
     assert awaited is not None
     assert awaited[0] == "Start"
+
+
+def test_a_turn_that_is_not_as_expected_has_failed(tmp_path: Path) -> None:
+    model = {"scripted": True, "notice": "scripted model: no provider is called"}
+    with tracing(tmp_path / "flow.jsonl", command="flow", strategy="", model=model) as writer:
+        for number, failures in ((1, ["turn 1: too late"]), (2, [])):
+            list(FlowTrace(writer).of_turn(FACTS.model_copy(update={"turn": number}), [*ran("1", BEGIN), END]))
+            FlowTrace(writer).judged(failures)
+    console = ConsoleClient(tmp_path, PUPPET)
+
+    page = console.get("/runs/flow")
+    assert page.count("not as expected") == 2, "of the first turn: below its answer, and in its facts"
+    for text in ("Expectations that failed turn 1: too late", model["notice"]):
+        assert str(text) in words(page)
+    assert "turn 1: too late not as expected Office" in words(console.get("/?ending=failed"))
 
 
 def test_a_page_names_nothing_twice(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import yaml
 from devhost.cli.commands import main
 from devhost.flow.cases import failed_expectations
 from devhost.host.host import Host
+from devhost.trace.lines import read_trace
 from support.flow_documents import START, answer, chain, chatflow, llm
 from tests.flows.playing import WORKFLOWS
 
@@ -41,8 +42,9 @@ def test_a_case_needs_no_file(write: Write, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_an_expectation_that_fails_is_told_and_ends_the_command_with_1(
-    write: Write, capsys: pytest.CaptureFixture[str]
+    write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    trace = tmp_path / "trace.jsonl"
     expect = {"answer": "Three.", "nodes": {"ask": {"outputs": {"text": {"lacks": "Two"}}}}}
     case = write(expect={}, then=[{"query": "And?", "models": SAYS, "expect": expect}])
     sentences = [
@@ -50,8 +52,12 @@ def test_an_expectation_that_fails_is_told_and_ends_the_command_with_1(
         "turn 2 (And?): node 'Ask' (ask): output text lacks: expected Two; found Two.",
     ]
 
-    assert main(["flow", "--script", str(case)]) == 1
-    assert "\n".join(["expectations that failed: 2", *sentences, "1 of 2 turns failed"]) in capsys.readouterr().out
+    assert main(["flow", "--script", str(case), "--trace", str(trace)]) == 1
+    told = ["expectations that failed: 2", *sentences]
+    assert "\n".join([*told, "1 of 2 turns failed"]) in capsys.readouterr().out
+    assert main(["replay", str(trace)]) == 0
+    assert capsys.readouterr().out.endswith("\n".join([*told, ""]))
+    assert read_trace(trace).header.model.notice.startswith("scripted model: ")
     assert main(["flow", "--script", str(case), "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert report["failed_expectations"] == sentences

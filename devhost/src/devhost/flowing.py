@@ -28,6 +28,7 @@ from devhost.hosting import (
     HostOptions,
     ModelOptions,
     credential_option,
+    described,
     mcp_option,
     plugin_option,
     secrets_of,
@@ -36,6 +37,7 @@ from devhost.hosting import (
     trace_written,
 )
 from devhost.limits import HostLimits
+from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.script import gist
 from devhost.options import FILE, argument, option
 from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
@@ -295,7 +297,16 @@ class FlowOptions:
 @contextmanager
 def flow_traced(file: Path | None, setup: FlowSetup, turn: FlowTurn, options: HostOptions) -> Iterator[FlowTrace]:
     """Told of the notices; without a file it does nothing."""
-    facts = {"command": "flow", "example": setup.name, "transport": options.transport, "query": turn.query}
+    case = setup.case
+    is_scripted = case.models is None and asking(case.file)
+    scripted = ScriptedModel((), card=case.script.model, place=case.place).description
+    facts = {
+        "command": "flow",
+        "example": setup.name,
+        "transport": options.transport,
+        "model": described(scripted) if is_scripted else {},
+        "query": turn.query,
+    }
     secrets = secrets_of((), others=setup.secrets)
     with trace_written(file, secrets, facts, setup.notices) as watcher:
         yield FlowTrace(watcher if isinstance(watcher, TraceWriter) else None)

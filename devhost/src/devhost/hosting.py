@@ -450,7 +450,7 @@ def traced(  # noqa: PLR0913 - the facts of a trace's first line
         "description": scenario.description,
         "strategy": scenario.strategy.identity.name,
         "transport": transport,
-        "model": _described(model),
+        "model": described(model),
         "query": query,
     }
     with trace_written(file, trace_secrets(scenario), facts, guesses) as watcher:
@@ -462,7 +462,7 @@ def tool_traced(
     file: Path | None, asked: AskedTool, model: ModelDescription, transport: TransportName
 ) -> Iterator[Watcher]:
     """As `traced`, of one call of a tool; the trace says why there was none."""
-    facts = {"command": "tool", "tool": asked.found.name, "transport": transport, "model": _described(model)}
+    facts = {"command": "tool", "tool": asked.found.name, "transport": transport, "model": described(model)}
     secrets = secrets_of((), others=asked.source.secrets)
     with trace_written(file, secrets, facts, asked.source.notices) as writer:
         try:
@@ -486,7 +486,7 @@ def trace_written(
         yield writer
 
 
-def _described(model: ModelDescription) -> JsonObject:
+def described(model: ModelDescription) -> JsonObject:
     return {"name": model.name, "provider": model.provider, "scripted": model.scripted, "notice": model.notice}
 
 

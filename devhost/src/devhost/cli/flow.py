@@ -104,6 +104,8 @@ def run(
                 play = partial(case_turns, conversation=conversation, turns=turns, show=view.show)
                 for each in play(case, host, hidden=hidden, ask=ask):
                     ended.append(each)
+                    if each.has_expectations:
+                        trace.judged(each.failures)
                     if len(ended) < len(turns):
                         _close(view, each)
                         view.go_on(turns[len(ended)][1])

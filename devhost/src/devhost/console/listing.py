@@ -18,7 +18,7 @@ from devhost.console.setup import NAME, SETUP, Setup
 from devhost.errors import TraceError
 from devhost.expected import rounds_of
 from devhost.node.outputs.run import Run
-from devhost.trace.flow import FlowEnded, FlowLine, flow_ending
+from devhost.trace.flow import FlowEnded, FlowJudged, FlowLine, flow_ending
 from devhost.trace.lines import Trace, is_written, read_trace
 from devhost.trace.runs import TracedRun, run_of, traced_runs
 
@@ -45,7 +45,7 @@ class Listed:
     """Of the last turn."""
     error: str = ""
     words: str = ""
-    """How the last turn ended."""
+    """How the last turn ended, or that one is not as expected."""
     level: Literal["", "good", "limited", "bad"] = ""
     is_unfinished: bool = False
     """The last turn has no end, or none has begun."""
@@ -100,7 +100,7 @@ class Listed:
 
 # Reads what a run's files say. Of a trace, only the lines that it needs are parsed: the rest may be megabytes.
 
-NEEDED = re.compile(rb'"event"\s*:\s*"(?:end|flow|flow_end)"|"invoke_agent_strategy"')
+NEEDED = re.compile(rb'"event"\s*:\s*"(?:end|flow|flow_end|flow_judged)"|"invoke_agent_strategy"')
 type Stamp = tuple[tuple[str, int, int], ...]
 """Of a run's files: the end of the name, when it changed, and its size."""
 LONGEST = 20_000
@@ -170,11 +170,14 @@ def _of_flow(trace: Trace, traced: list[TracedRun], runs: list[Run]) -> dict[str
     begins = [line for line in trace.lines if isinstance(line, FlowLine)]
     ends = [line for line in trace.lines if isinstance(line, FlowEnded)]
     of_last = [run for each, run in zip(traced, runs, strict=True) if begins and each.began >= begins[-1].at]
-    ending = flow_ending(ends[-1].status, of_last) if ends else None
+    judged = [line for line in trace.lines if isinstance(line, FlowJudged)]
+    failures = [sentence for line in judged for sentence in line.failures]
+    ending = flow_ending(ends[-1].status, of_last, failures) if ends else None
     return {
+        "strategy": begins[-1].name if begins else trace.header.example,
         "questions": tuple(line.query[:LONGEST] for line in begins),
         "answer": str(ends[-1].outputs.get("answer", ""))[:LONGEST] if ends else "",
-        "error": ends[-1].error[:LONGEST] if ends else "",
+        "error": " ".join([ends[-1].error, *failures])[:LONGEST].strip() if ends else "",
         "words": ending.words if ending else "",
         "level": ending.level if ending else "",
         "is_unfinished": len(ends) < max(1, len(begins)),

@@ -55,9 +55,10 @@ def run_once(host: ToolHost, planned: Planned, models: Models, traces: CaseTrace
     with traces.of(conversation_id, about, _facts(planned)) as trace:
         match planned.played, host:
             case FlowCase() as case, _:
-                engine = FlowTrace(None if trace is None else trace.writer).written(load_engine())
-                conversation = FlowConversation(case.file, engine, case.inputs, conversation_id)
+                written = FlowTrace(None if trace is None else trace.writer)
+                conversation = FlowConversation(case.file, written.written(load_engine()), case.inputs, conversation_id)
                 observed, found = _play_flow(host, case, planned, models, conversation)
+                written.judged([check.sentence for check in found if not check.passed])
             case Scenario() as scenario, Host():
                 observed, found = _play(host, scenario, planned, models, conversation_id), []
             case _:

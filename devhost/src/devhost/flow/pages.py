@@ -78,7 +78,9 @@ class ShownTurn:
             Ending("not ended", "bad")
             if self.ended is None
             else flow_ending(
-                self.ended.status, (node.row.ended.run for node in self.nodes if node.row.ended and node.row.ended.run)
+                self.ended.status,
+                (node.row.ended.run for node in self.nodes if node.row.ended and node.row.ended.run),
+                self.traced.failures,
             )
         )
 

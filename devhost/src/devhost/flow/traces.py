@@ -1,6 +1,6 @@
 """A flow in a trace."""
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -19,6 +19,7 @@ from devhost.trace.flow import (
     AgentLog,
     FlowEnded,
     FlowEvent,
+    FlowJudged,
     FlowLine,
     FlowNode,
     NodeCalled,
@@ -44,6 +45,8 @@ class TracedTurn:
     """Of strategies, by the execution of the Agent node; several where the engine tried again."""
     calls: dict[str, list[Call]] = field(default_factory=dict)
     """By node, what other nodes asked of models and tools, in the order in which it was answered."""
+    failures: list[str] = field(default_factory=list)
+    """A sentence for each expectation of its script that failed."""
 
     @property
     def began(self) -> float:
@@ -85,6 +88,8 @@ class _Reader:
                 continue
             elif isinstance(line, NodeCalled):
                 self.turns[-1].calls.setdefault(line.node.id, []).append(_call(line))
+            elif isinstance(line, FlowJudged):
+                self.turns[-1].failures.extend(line.failures)
             elif isinstance(line, NodeEnded):
                 self.turns[-1].events.append((line.at, self._with_run(line)))
             elif isinstance(line, Told):
@@ -189,6 +194,11 @@ class FlowTrace:
             if self._writer is not None:
                 self._writer.flow(line)
 
+    def judged(self, failures: Sequence[str]) -> None:
+        """After a turn; `failures`: a sentence for each of its expectations that failed."""
+        if self._writer is not None and failures:
+            self._writer.flow(FlowJudged(tuple(failures)))
+
     def of_turn(self, facts: FlowLine, events: Iterable[FlowEvent]) -> Generator[FlowEvent]:
         """The events, each once it is written."""
         if self._writer is None:
@@ -221,6 +231,8 @@ def replay_flow(trace: Trace, console: Console, options: ViewOptions) -> None:
             end = event if isinstance(event, FlowEnded) else end
         nodes = [event for _, event in turn.events if isinstance(event, NodeEnded)]
         view.close(end, turn.finished - turn.began, findings_of(nodes))
+        if turn.failures:
+            view.judge(turn.failures)
     if not turns:
         console.print(Text("The trace ends before the flow began.", "yellow"))
     if trace.cut_off:

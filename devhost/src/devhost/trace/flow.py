@@ -1,6 +1,6 @@
 """What happens in a flow, as its view and its trace have it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -23,8 +23,13 @@ _ENDINGS: Mapping[FlowStatus, Ending] = {
 }
 
 
-def flow_ending(status: FlowStatus, agents: Iterable[Run]) -> Ending:
-    """How a turn ended; one that succeeded, as the last of its agents that waits for the user or stopped early."""
+def flow_ending(status: FlowStatus, agents: Iterable[Run], failures: Sequence[str] = ()) -> Ending:
+    """How a turn ended; one that succeeded, as the last of its agents that waits for the user or stopped early.
+
+    `failures`: expectations of its script that failed.
+    """
+    if failures:
+        return Ending("not as expected", "bad")
     of_agents = [run.ending for run in agents if run.error is None]
     limited = [ending for ending in of_agents if ending.level != "good"]
     return limited[-1] if limited and status == "succeeded" else _ENDINGS[status]
@@ -199,6 +204,15 @@ class FlowEnded(Told):
     event: Literal["flow_end"] = "flow_end"
 
 
+@dataclass(frozen=True)
+class FlowJudged(Told):
+    """After a turn that is not as its script expects it."""
+
+    failures: tuple[str, ...]
+    """A sentence for each expectation that failed."""
+    event: Literal["flow_judged"] = "flow_judged"
+
+
 type FlowTold = NodeStarted | NodeEnded | NodeRetried | SourcesRead | AnswerText | FlowPaused | FlowEnded
 type FlowEvent = FlowTold | AgentLog
-type FlowTraceLine = FlowLine | NodeCalled | FlowTold
+type FlowTraceLine = FlowLine | NodeCalled | FlowJudged | FlowTold

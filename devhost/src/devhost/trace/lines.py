@@ -29,7 +29,7 @@ from devhost.trace.flow import FlowTraceLine, Line, Timed
 # A message is what crossed between the host and a plugin; an end is the result of one session of the strategy; a
 # notice is a text about the plugins before a run, a remark a sentence about the model after one. A printed line is
 # what a plugin printed. A serving line says which backwards call the session of a tool answers. The lines of
-# `flow/lines.py` say what a flow did, between the messages of its agents.
+# `trace/flow.py` say what a flow did, between the messages of its agents.
 
 VERSION = 1
 
