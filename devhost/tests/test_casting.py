@@ -38,7 +38,7 @@ def test_values_that_no_recording_has(kind: str, more: dict[str, Any], value: ob
 @pytest.mark.parametrize(
     ("kind", "more", "value", "words"),
     [
-        ("select", {"options": OPTIONS, "required": True}, "", "not found in tool config"),  # before the options
+        ("select", {"options": OPTIONS, "required": True}, "", "p is empty: it needs a value"),  # before the options
         ("select", {"options": [{"value": "1", "label": {"en_US": "1"}}]}, 1, "value 1 not in options"),
         ("model-selector", {}, "gpt-5", "The selector must be a dictionary"),
         ("array[tools]", {}, "search", "The tools selector must be a list"),

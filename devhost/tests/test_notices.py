@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("lent_plugins")
 
 PLUGIN = ["--plugin", str(PUPPET), "--script", str(TOOLBOX / "script.yaml"), "--tools", str(TOOLBOX)]
 NOTICE = (
-    "left out: tool export_table cannot start: tool parameter project not found in tool config. "
+    "left out: tool export_table cannot start: project is empty: it needs a value (in Dify this fails the node). "
     "Give --set export_table.project=VALUE"
 )
 

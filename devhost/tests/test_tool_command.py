@@ -219,7 +219,11 @@ def test_a_trace_without_a_call_says_why(capsys: pytest.CaptureFixture[str], tmp
             ["--tools", str(ODDMENTS), "weigh", "--file", "thing=gone.txt"],
             "the file 'gone.txt' cannot be read: No such file",
         ),
-        (["--tools", str(TOOLBOX), "repeat", "--arg", "word=a", "--arg", "times=x"], "invalid literal for int()"),
+        (
+            ["--tools", str(TOOLBOX), "repeat", "--arg", "word=a", "--arg", "times=x"],
+            "times must be a number, got 'x' (in",
+        ),
+        (["--tools", str(TOOLBOX), "repeat", "--arg", "word="], "word is empty: it needs a value (in Dify this"),
         (["--tools", str(TOOLBOX), "repeat", "--model", "m"], "--model is for a model behind an API"),
     ],
 )

@@ -120,15 +120,15 @@ PIE = [{"value": "pie", "label": {"en_US": "Pie"}}]
 @pytest.mark.parametrize(
     ("kind", "more", "reason", "value"),
     [
-        ("string", {"required": True}, "tool parameter project not found in tool config", "x"),
-        ("boolean", {"required": True, "default": False}, "tool parameter project not found in tool config", "yes"),
+        ("string", {"required": True}, "project is empty: it needs a value (in Dify this", "x"),
+        ("boolean", {"required": True, "default": False}, "project is empty: it needs a value (in Dify this", "yes"),
         (
             "select",
             {"default": "x", "options": PIE},
             "tool parameter project value x not in options ['pie']",
             "pie",
         ),
-        ("number", {"default": "tall"}, "project: invalid literal for int() with base 10: 'tall' (in Dify this", "7"),
+        ("number", {"default": "tall"}, "project must be a number, got 'tall' (in Dify this", "7"),
     ],
 )
 def test_a_tool_that_cannot_start_is_left_out_until_its_value_is_set(

@@ -40,10 +40,14 @@ class ParameterError(HostError, ValueError):
 
 
 class NodeParameterError(ParameterError):
-    """`words` are what the node shows; the sentence adds the parameter's name if they do not contain it."""
+    """`words` are what the node shows.
 
-    def __init__(self, words: str, parameter: str = "") -> None:
-        super().__init__(f"{parameter}: {words} (in Dify this fails the node)" if parameter else words)
+    The sentence adds the parameter's name if they do not contain it, or says the `mistake` instead, such as `is empty`.
+    """
+
+    def __init__(self, words: str, parameter: str = "", mistake: str = "") -> None:
+        said = f"{parameter} {mistake}" if mistake else f"{parameter}: {words}"
+        super().__init__(f"{said} (in Dify this fails the node)" if parameter else words)
         self.words = words
         self.field = f"param.{parameter}" if parameter else ""
 

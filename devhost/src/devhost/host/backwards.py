@@ -13,7 +13,15 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ValidationError
 
-from devhost.errors import HostError, InvocationError, ParameterError, PluginLostError, RefusedCallError, about
+from devhost.errors import (
+    HostError,
+    InvocationError,
+    NodeParameterError,
+    ParameterError,
+    PluginLostError,
+    RefusedCallError,
+    about,
+)
 from devhost.files import FileServer
 from devhost.golang import remarshalled
 from devhost.limits import HostLimits
@@ -413,5 +421,7 @@ def _as_the_api_tells(error: HostError | ModelCallError) -> ApiCallError:
             return ApiCallError.stream_error(error.as_dify_words_it())
         case InvocationError():
             return ApiCallError.stream_error(plugin_failure(error))
+        case NodeParameterError():
+            return ApiCallError.stream_error(error.words)
         case _:
             return ApiCallError.stream_error(str(error))

@@ -1,5 +1,6 @@
 """Parameter values as Dify casts them before it sends them to a plugin."""
 
+import reprlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeGuard
 
@@ -32,7 +33,8 @@ def cast_parameter(parameter: Parameter, value: object) -> object:
     if not value and value != 0:
         value = parameter.default
         if not value and parameter.required:
-            raise NodeParameterError(f"tool parameter {parameter.name} not found in tool config")
+            words = f"tool parameter {parameter.name} not found in tool config"
+            raise NodeParameterError(words, parameter.name, "is empty: it needs a value")
     if parameter.type == "select" and value is not None:
         options = [option.value for option in parameter.options]
         chosen = value if parameter.multiple and isinstance(value, list) else [value]
@@ -48,7 +50,8 @@ def cast_value(parameter: Parameter, value: object) -> object:
     try:
         return _cast(parameter.type, value)
     except ValueError as error:
-        raise NodeParameterError(str(error), parameter.name) from error
+        mistake = f"must be a number, got {reprlib.repr(value)}" if parameter.type == "number" else ""
+        raise NodeParameterError(str(error), parameter.name, mistake) from error
 
 
 def _choices(value: object) -> list[str]:
