@@ -48,7 +48,7 @@ def test_a_run_that_goes_on_grows_below_the_comparison(open_page: OpenPage, cons
         growing.writelines(lines[:first])
         growing.flush()
         page = open_page(console, "/compare/helpdesk/growing")
-        expect(page.get_by_role("heading", name="The run that goes on")).to_be_visible()
+        expect(page.get_by_role("heading", name="What the second run does")).to_be_visible()
         expect(page.locator("#runs .span > summary", has_text="ROUND 1")).to_be_visible()
         expect(page.locator("#runs .span > summary", has_text="ROUND 2")).to_have_count(0)
 

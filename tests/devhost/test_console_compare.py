@@ -1,5 +1,6 @@
 """The console's page of two runs beside each other."""
 
+import fcntl
 import json
 
 import pytest
@@ -67,6 +68,17 @@ def test_a_run_that_was_refused_says_why(console: ConsoleClient) -> None:
 
     assert "ended before its strategy was asked" in html
     assert "Error: --param &lt;i&gt;colour&lt;/i&gt;" in html
+
+
+def test_a_run_that_only_waits_for_a_question_does_not_run(console: ConsoleClient) -> None:
+    """Another process holds its trace open, as a chat does between two turns."""
+    trace = console.console.folder.trace("after")
+    with trace.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_SH)
+        page = words(console.get("/compare/before/after"))
+
+    assert "can go on" in page
+    assert "The second run goes on" not in page
 
 
 def test_the_events_of_a_pair_that_ended_are_the_page_and_an_end(console: ConsoleClient) -> None:

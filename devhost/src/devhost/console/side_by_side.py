@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from devhost.comparison.comparison import Comparison, Row, Side, rows
 from devhost.console.folder import OUTPUT, RunFolder, last_printed
+from devhost.console.listing import read_run
 from devhost.console.setup import SETUP, typed
 from devhost.console.web import Console, Parts, changed_at, console_of, live
 from devhost.errors import ParameterError, TraceError
@@ -161,10 +162,12 @@ def _asked(request: Request) -> tuple[Console, str, str]:
 
 def _parts(console: Console, left: str, right: str) -> Parts:
     goes_on = _goes_on(console, right)
+    waits = goes_on and console.index.listed(read_run(console.folder, right)).waits
     html = console.render(
         "compared.html.j2",
         pair=read_pair(console.folder, left, right),
-        goes_on=goes_on,
+        goes_on=goes_on and not waits,
+        waits=waits,
         said=last_printed(console.folder.beside(right, OUTPUT)),
     )
     return Parts({"part": html}, goes_on)
