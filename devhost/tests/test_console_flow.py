@@ -68,6 +68,23 @@ def test_the_form_of_a_flow_has_the_inputs_of_its_start_node(folder: Path) -> No
     assert {"p.query"} <= wrong.mistakes.keys()
 
 
+def test_what_is_missing_is_said_in_the_words_of_the_form(folder: Path) -> None:
+    nodes = [
+        node("start", "start"),
+        node("tool", "stamp", provider_id="oddments", tool_name="stamp"),
+        node("code", "count", code="", code_language="python3", variables=[], outputs={}),
+        answer("x"),
+    ]
+    file = chatflow(folder, nodes, chain("start", "stamp", "count", "answer"))
+    asked = {"source": f"flow:{file}", "p.query": "?"}
+
+    mistake = planned(asked, PUPPET, {}, folder / "runs").mistakes["source"]
+
+    assert "Tick its folder under Settings, Tool plugins, or write an MCP server" in mistake
+    assert "without a sandbox: allow it under Settings" in mistake
+    assert "--" not in mistake
+
+
 FIELD = {"variable": "topic", "label": "Topic", "type": "select", "options": ["tea", "rice"], "required": True}
 
 

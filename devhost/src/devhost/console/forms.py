@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -225,6 +226,24 @@ PLACES = {"credential": "tools", "set": "tools", "completion": "model", "api": "
 """The fields in which a person corrects what errors name otherwise."""
 
 
+IN_A_FORM: Mapping[str, str] = {
+    r"Give the folder of the tool plugin with --tools DIR": "Tick its folder under Settings, Tool plugins",
+    r"an MCP server of this name with --mcp \S+": "write an MCP server of this name into the script, under mcp",
+    r"allow it with --allow-\w+": "allow it under Settings",
+    r"give it with --input .*": "fill it in under Settings",
+    r"--input (?=\S+: )": "",
+    r"give the other plugin with --plugin DIR": "choose the other plugin under Settings, Strategy plugin",
+    r"give --script FILE with what it answers": "choose a script with what it answers",
+}
+"""What a sentence of a command says of its options, and what helps in a form."""
+
+
+def _in_a_form(sentence: str) -> str:
+    for of_command, words in IN_A_FORM.items():
+        sentence = re.sub(of_command, words, sentence)
+    return sentence
+
+
 def tried[T](read: Callable[[], T], places: Mapping[str, str]) -> tuple[T | None, dict[str, str]]:
     """What is read, or the mistake that is found. `places`: as `PLACES`, of this form."""
     try:
@@ -232,7 +251,7 @@ def tried[T](read: Callable[[], T], places: Mapping[str, str]) -> tuple[T | None
     except HostError as error:
         kind, _, name = error.field.partition(".")
         place = f"{TYPED}{name}" if kind == "param" else {**PLACES, **places}.get(kind, kind)
-        return None, {place: str(error)}
+        return None, {place: _in_a_form(str(error))}
     except (OSError, ValueError) as error:
         return None, {places.get("", ""): str(error)}
 
