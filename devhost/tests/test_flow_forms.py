@@ -119,9 +119,12 @@ def test_a_paragraph_that_is_not_given_has_its_default_and_a_timeout_no_fields(f
     [
         (
             Given(),
-            "form=ok or --answer form=no or --answer form=timeout, and --answer form.when=now | later",
+            "or timeout; form.when is now or later). On the command line: --answer form=ok --answer form.when=now",
         ),
-        (Given("ok"), "answer it with --answer form.when=now | later"),
+        (
+            Given("ok"),
+            'answers: {"form.when": "now"} (form.when is now or later). On the command line: --answer form.when=now',
+        ),
         (Given("ok", {"when": "soon"}), "'soon' is not an option of when; there are: now, later"),
     ],
 )

@@ -215,8 +215,8 @@ def test_a_form_without_an_answer_stays_open(
     del pipe
     assert main(["flow", str(asking), "--query", "it"]) == 1
     assert (
-        "node 'Form' (form) asks a person, and there is no terminal to ask at: "
-        "answer it with --answer form=ok or --answer form=no"
+        "node 'Form' (form) asks a person. Write the answer into the script, beside the question of this turn: "
+        'answers: {"form": "ok"} (form is ok or no). On the command line: --answer form=ok'
     ) in capsys.readouterr().out
 
 

@@ -1,5 +1,6 @@
 """Forms of Human Input nodes: read from the DSL, and answered by options, a script or a person."""
 
+import json
 import re
 import sys
 from collections import Counter
@@ -296,11 +297,18 @@ def _check(form: Form, name: str, value: str, place: str) -> None:
 
 
 def _how_to_answer(form: Form, given: Given, unset: Iterable[FormField]) -> str:
+    """For a reader at a command line, and for one in a browser."""
     node = form.node.id
-    buttons = [] if given.button else [" or ".join(f"--answer {node}={each}" for each in buttons_of(form))]
-    fields = [f"--answer {node}.{each.name}={' | '.join(each.options) or 'VALUE'}" for each in unset]
-    answers = ", and ".join(buttons + fields)
-    return f"{form.node} asks a person, and there is no terminal to ask at: answer it with {answers}"
+    choices = {} if given.button else {node: buttons_of(form)}
+    choices |= {f"{node}.{each.name}": [*each.options] or ["VALUE"] for each in unset}
+    such_as = {name: values[0] for name, values in choices.items()}
+    options = " ".join(f"--answer {name}={value}" for name, value in such_as.items())
+    there_are = "; ".join(f"{name} is {' or '.join(values)}" for name, values in choices.items())
+    return (
+        f"{form.node} asks a person. Write the answer into the script, beside the question of this turn: "
+        f"answers: {json.dumps(such_as, ensure_ascii=False)} ({there_are}). "
+        f"On the command line: {options}"
+    )
 
 
 # Asks a person at the terminal: the form's content, its fields one by one, its buttons.
