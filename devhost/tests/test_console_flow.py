@@ -127,10 +127,10 @@ def test_a_turn_that_is_not_as_expected_has_failed(tmp_path: Path) -> None:
     console = ConsoleClient(tmp_path, PUPPET)
 
     page = console.get("/runs/flow")
-    assert page.count("not as expected") == 2, "of the first turn: below its answer, and in its facts"
+    assert page.count("finished, not as expected") == 2, "of the first turn: below its answer, and in its facts"
     for text in ("Expectations that failed turn 1: too late", model["notice"]):
         assert str(text) in words(page)
-    assert "turn 1: too late not as expected Office" in words(console.get("/?ending=failed"))
+    assert "turn 1: too late finished, not as expected Office" in words(console.get("/?ending=failed"))
 
 
 def test_a_page_names_nothing_twice(tmp_path: Path) -> None:

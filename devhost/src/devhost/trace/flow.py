@@ -1,7 +1,7 @@
 """What happens in a flow, as its view and its trace have it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, GetPydanticSchema, PlainSerializer
@@ -28,11 +28,10 @@ def flow_ending(status: FlowStatus, agents: Iterable[Run], failures: Sequence[st
 
     `failures`: expectations of its script that failed.
     """
-    if failures:
-        return Ending("not as expected", "bad")
     of_agents = [run.ending for run in agents if run.error is None]
     limited = [ending for ending in of_agents if ending.level != "good"]
-    return limited[-1] if limited and status == "succeeded" else _ENDINGS[status]
+    ending = limited[-1] if limited and status == "succeeded" else _ENDINGS[status]
+    return replace(ending, words=f"{ending.words}, not as expected", level="bad") if failures else ending
 
 
 class Line(BaseModel):
