@@ -25,8 +25,10 @@ def sentence(tmp_path: Path, text: str | bytes) -> str:
 @pytest.mark.parametrize(
     ("turns", "said"),
     [
-        ("[{text: hi, txt: x}]", "turns[0]: unknown key 'txt'"),
-        ("[{text: hi}, {tool_calls: [{nmae: x, name: x}]}]", "turns[1].tool_calls[0]: unknown key 'nmae'"),
+        (
+            "[{text: hi}, {tool_calls: [{nmae: x, name: x}]}]",
+            "turns[1].tool_calls[0]: unknown key 'nmae'; there are: name, id, arguments",
+        ),
         ("[{api_fails: explodes}]", f"turns[0].api_fails: must be one of {KNOWN}"),
         ("[]", "turns: Tuple should have at least 1 item after validation, not 0"),
         ("[{text: [a, 3]}]", "turns[0].text: should be a text, or a list of texts"),
@@ -66,7 +68,7 @@ def test_yaml_values_that_json_does_not_have(tmp_path: Path, value: str, said: s
     ("text", "said"),
     [
         (f"query: q\n{TURNS}\notherwise: [{{delay: -1}}]", "otherwise[0].delay: Input should be greater"),
-        ("query: q\nturn: []", "unknown key 'turn'"),
+        ("query: q\nturn: []", "unknown key 'turn'; there are: strategy, params, turns, then, "),
         ("query: q", "turns: Field required"),
         (TURNS, "query: Field required"),
         ("query: q\nturns: [{call_chunking: bits}]", "turns[0].call_chunking: Input should be 'whole'"),

@@ -10,9 +10,7 @@ from typing import Annotated, Any, Self
 import jsonschema_rs
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     NonNegativeFloat,
     ValidationError,
@@ -21,7 +19,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from devhost.errors import ScriptError
-from devhost.models.scripted.script import Script, SomeTurns, Texts, Words, listed
+from devhost.models.scripted.script import Script, Scripted, SomeTurns, Texts, Words, listed
 from devhost.node.outputs.run import Run
 from devhost.node.texts import ThoughtSpans
 from devhost.protocol.wire import JsonObject
@@ -65,10 +63,6 @@ class Call:
 # The parts of an expectation. Each says whether what was found fits.
 
 
-class Checked(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-
 def _pattern(text: str) -> str:
     try:
         re.compile(text)
@@ -110,7 +104,7 @@ LONGEST = 600
 """Characters of a value in a sentence."""
 
 
-class _OfText(Checked):
+class _OfText(Scripted):
     contains: Texts = ()
     lacks: Texts = ()
     matches: Annotated[tuple[Annotated[str, AfterValidator(_pattern)], ...], BeforeValidator(listed)] = ()
@@ -213,7 +207,7 @@ def _parts(value: object) -> Mapping[str, object]:
             return {}
 
 
-class ExpectedCall(Checked):
+class ExpectedCall(Scripted):
     name: str
     arguments: Annotated[dict[str, Any], BeforeValidator(json_value)] = Field(default_factory=dict)
     """Those that matter, with their values; the tool may have been given others too."""
@@ -232,7 +226,7 @@ class ExpectedCall(Checked):
 type _Calls = Annotated[tuple[Annotated[ExpectedCall, BeforeValidator(_named)], ...], BeforeValidator(listed)]
 
 
-class CallsExpected(Checked):
+class CallsExpected(Scripted):
     exactly: _Calls | None = None
     """These and no others, in this order."""
     in_order: _Calls = ()
@@ -280,7 +274,7 @@ def _among(expected: Sequence[ExpectedCall], calls: Sequence[Call]) -> bool:
     return all(place(wanted, set()) for wanted in range(len(expected)))
 
 
-class Bounds(Checked):
+class Bounds(Scripted):
     at_least: NonNegativeFloat | None = None
     at_most: NonNegativeFloat | None = None
 
@@ -300,7 +294,7 @@ class Bounds(Checked):
 type BoundsOrMost = Annotated[Bounds, BeforeValidator(_bounds)]
 
 
-class SourcesExpected(Checked):
+class SourcesExpected(Scripted):
     cited: Texts = ()
     """Each is part of the title or the document of a source that the answer cites."""
     at_least: Annotated[int, Field(ge=0)] | None = None
@@ -313,7 +307,7 @@ class SourcesExpected(Checked):
         yield from Bounds(at_least=self.at_least, at_most=self.at_most).checks("sources cited", len(cited))
 
 
-class JudgeExpected(Checked):
+class JudgeExpected(Scripted):
     rubric: Annotated[str, Field(min_length=1)]
     """What a good answer is, for the model that judges."""
     turns: SomeTurns | None = None
@@ -415,7 +409,7 @@ def rounds_of(run: Run) -> int:
 # Whether a run fits what its case expects.
 
 
-class Expected(Checked):
+class Expected(Scripted):
     """Of a conversation with a strategy."""
 
     text: TextExpected | None = None

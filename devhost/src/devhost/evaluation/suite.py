@@ -17,17 +17,14 @@ from pydantic import BeforeValidator, Field, PositiveInt, ValidationError
 from devhost.errors import HostError, SuiteError
 from devhost.evaluation.reset import CopiedFile, Reset, Step
 from devhost.evaluation.results import Header, PlannedCase
-from devhost.expected import (
-    Checked,
-    Expected,
-)
+from devhost.expected import Expected
 from devhost.flow.cases import FlowCase
 from devhost.flow.checks import check_flow
 from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.script import FlowScript, names_flow
 from devhost.host.host import find_strategy
 from devhost.limits import HostLimits
-from devhost.models.scripted.script import Script, SomeTurns, Texts, Words, one_sentence
+from devhost.models.scripted.script import Script, Scripted, SomeTurns, Texts, Words, one_sentence
 from devhost.plugin.declaration import PluginDeclaration, Strategy
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import AttachedFiles, Example, Scenario, parse_assignments, refuse_misfit, typed_settings
@@ -41,7 +38,7 @@ type _Name = Annotated[str, Field(min_length=1, max_length=120)]
 """Of a case or a column; it stands in tables, in JUnit and in --case."""
 
 
-class ColumnFile(Checked):
+class ColumnFile(Scripted):
     name: _Name | None = None
     strategy: Texts = ()
     """With several, there is a column for each."""
@@ -51,7 +48,7 @@ class ColumnFile(Checked):
     """Parameters of the model."""
 
 
-class Case(Checked):
+class Case(Scripted):
     name: _Name
     query: Words | None = None
     """By default, the question of the case's script."""
@@ -90,7 +87,7 @@ def _case_of_a_file(case: object) -> object:
     return {"name": Path(case).name.split(".")[0], "script": case} if isinstance(case, str) else case
 
 
-class SuiteFile(Checked):
+class SuiteFile(Scripted):
     description: str = ""
     example: str | None = None
     tools: tuple[Path, ...] = ()

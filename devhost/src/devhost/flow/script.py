@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from devhost.errors import DeclarationError, ParameterError, ScriptError
-from devhost.expected import CallsExpected, Checked, ValueExpected
+from devhost.expected import CallsExpected, ValueExpected
 from devhost.flow.document import FlowFile
 from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.script import (
@@ -31,10 +31,8 @@ from devhost.trace.flow import FlowNode, FlowStatus, NodeStatus
 NODE_TYPE = "knowledge-retrieval"
 
 
-class Segment(BaseModel):
+class Segment(Scripted):
     """Its fields stand at the same names in the item; `metadata` goes before what devhost fills in."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     content: str | None
     """None as in Dify, where a segment may have nothing but files."""
@@ -162,7 +160,7 @@ type _Value = Annotated[ValueExpected, BeforeValidator(_equal_value)]
 type _Values = Mapping[str, _Value]
 
 
-class NodeExpected(Checked):
+class NodeExpected(Scripted):
     """Of several runs of the node in one turn, the last; the calls are those of all its runs."""
 
     status: _NodeStatuses = ()
@@ -174,7 +172,7 @@ class NodeExpected(Checked):
     """The tool calls of an Agent node."""
 
 
-class FlowExpected(Checked):
+class FlowExpected(Scripted):
     status: _FlowStatuses = ("succeeded", "partial-succeeded")
     """Any of these."""
     error: _Value | None = None

@@ -53,7 +53,19 @@ type _Number = Annotated[float | str | None, one_sentence("should be a number, o
 
 
 class Scripted(BaseModel):
+    """What a person writes. An unknown key is an error that lists those that exist."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, written: Any) -> Any:  # noqa: ANN401 - of any type
+        known = [field.alias or name for name, field in cls.model_fields.items()]
+        unknown = [key for key in written if key not in known] if isinstance(written, dict) else []
+        if unknown:
+            said = {"unknown": ", ".join(map(repr, unknown)), "known": ", ".join(known)}
+            raise PydanticCustomError("unknown_key", "unknown key {unknown}; there are: {known}", said)
+        return written
 
 
 class ScriptedCall(Scripted):
