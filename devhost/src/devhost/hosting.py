@@ -33,6 +33,7 @@ from devhost.scenario import (
     Scenario,
     examples_of,
     for_another_strategy,
+    names_one_of,
     pairs,
     parse_assignments,
     read_tool_setups,
@@ -145,7 +146,7 @@ class ScenarioOptions:
             example = self.read_example()
         script = self.read_script(self.strategy)
         written_for = None if script is None else script.first_strategy
-        known = self.strategy or (written_for if written_for in declaration.strategies else None)
+        known = self.strategy or (written_for if names_one_of(declaration, written_for) else None)
         with about("strategy"):
             _, strategy = find_strategy(declaration, known or next(iter(declaration.strategies)))
         notice = ""

@@ -5,6 +5,7 @@ import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Self
 
@@ -419,6 +420,14 @@ class Scenario:
 
 
 # Whether a script has turns for the strategy that runs.
+
+MISSPELT = 0.9
+"""As alike as names are that differ in a letter or two; `function_calling` is another plugin's."""
+
+
+def names_one_of(plugin: PluginDeclaration, written_for: str | None) -> bool:
+    """Whether a script means one of the plugin's strategies, perhaps misspelt."""
+    return written_for is not None and bool(get_close_matches(written_for, plugin.strategies, cutoff=MISSPELT))
 
 
 def for_another_strategy(script: Script, strategy: Strategy, written_for: str) -> tuple[Script, str]:
