@@ -69,6 +69,16 @@ def test_cases_run_in_every_column(tmp_path: Path, capsys: pytest.CaptureFixture
     assert 'text equals: expected {"mood": "calm"}\n    found {"mood": "wild"}' in shown.err
 
 
+def test_a_case_says_that_a_tool_failed_also_when_it_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tries = case("tries", call("draw"), expect={"calls": {"exactly": ["draw"]}})
+    file = write(tmp_path, tries)
+    assert evaluate(file) == 0
+    assert "✓ passed, 1 tool call failed" in capsys.readouterr().out
+    file = write(tmp_path, {**tries, "expect": {"failed_calls": 0}})
+    assert evaluate(file) == 1
+    assert "failed_calls: expected at most 0\n    found 1" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("threshold", "code"), [("0.5", 0), ("0.51", 1), ("0", 0), ("1", 1)])
 def test_the_exit_code_says_whether_each_column_reaches_the_threshold(
     tmp_path: Path, threshold: str, code: int

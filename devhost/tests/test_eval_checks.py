@@ -13,6 +13,7 @@ from devhost.models.scripted.model import ScriptedModel
 SEEN = Observed(
     text="Files stay 30 days [1].\nThen they are gone.",
     calls=(Call("search", {"terms": "trash", "language": "en"}), Call("look", {}), Call("search", {"terms": "bin"})),
+    failed_calls=1,
     stop_reason="answered",
     cited=("Guide (en/user-guide.md)", "Past answer (E-2011)"),
     rounds=2,
@@ -48,6 +49,7 @@ def failed(expected: dict[str, Any], observed: Observed = SEEN) -> list[str]:
             {"calls": {"never": [{"search": {"language": "ja"}}]}},
             {"calls": {"never": [{"search": {"language": "en"}}]}},
         ),
+        ({"failed_calls": 1}, {"failed_calls": 0}),
         ({"stop_reason": ["time_limit", "answered"]}, {"stop_reason": "time_limit"}),
         ({"sources": {"cited": ["E-2011", "Guide"], "at_least": 2}}, {"sources": {"cited": "E-2012"}}),
         ({"sources": {"at_most": 2}}, {"sources": {"at_most": 1}}),

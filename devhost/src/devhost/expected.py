@@ -325,6 +325,8 @@ class Observed:
     """Without thoughts."""
     error: str | None = None
     calls: tuple[Call, ...] = ()
+    failed_calls: int = 0
+    """How many of these calls failed."""
     stop_reason: str = ""
     """Empty if the strategy reports none."""
     cited: tuple[str, ...] = ()
@@ -345,6 +347,7 @@ class Observed:
             text=_without_thoughts(last.outputs.text),
             error=None if last.error is None else f"{last.error.kind}: {last.error.message}",
             calls=tuple(call for run in runs for call in _calls(run)),
+            failed_calls=sum(run.tool_calls.failed for run in runs),
             stop_reason=last.ending.stop_reason,
             cited=tuple(_cited(last.outputs.variables.get("sources"))),
             rounds=sum(map(rounds_of, runs)),
@@ -416,6 +419,7 @@ class Expected(Scripted):
     error: TextExpected | None = None
     """Of the last run, which then has to fail."""
     calls: CallsExpected | None = None
+    failed_calls: BoundsOrMost | None = None
     stop_reason: Texts = ()
     """Any of these."""
     sources: SourcesExpected | None = None
@@ -447,7 +451,7 @@ class Expected(Scripted):
             yield Check("stop_reason", " or ".join(self.stop_reason), found)
         if self.sources is not None:
             yield from self.sources.checks(observed.cited)
-        for name in ("rounds", "tokens", "seconds"):
+        for name in ("failed_calls", "rounds", "tokens", "seconds"):
             bounds: BoundsOrMost | None = getattr(self, name)
             if bounds is not None:
                 yield from bounds.checks(name, getattr(observed, name))

@@ -91,11 +91,12 @@ def share(part: int, whole: int, noun: str = "") -> str:
 
 
 def mark(cell: Cell | None) -> str:
-    """`passed`, `failed`, or with repeats how many fitted; a dash where there is no result."""
+    """`passed`, `failed`, or with repeats how many fitted; then the failed tool calls. A dash for no result."""
     if cell is None:
         return "–"
     word = "passed" if cell.passed else "failed"
-    return word if len(cell.results) == 1 else f"{word} {cell.fitting}/{len(cell.results)}"
+    word = word if len(cell.results) == 1 else f"{word} {cell.fitting}/{len(cell.results)}"
+    return f"{word}, {counted(cell.failed_calls, 'tool call')} failed" if cell.failed_calls else word
 
 
 def costs(total: Total) -> str:

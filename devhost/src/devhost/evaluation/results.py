@@ -212,6 +212,11 @@ class Cell:
         return self.share >= self.case.rate - TOLERANCE
 
     @property
+    def failed_calls(self) -> int:
+        """Of all repeats."""
+        return sum(result.observed.failed_calls for result in self.results)
+
+    @property
     def seconds(self) -> float:
         return sum(result.observed.seconds for result in self.results)
 
