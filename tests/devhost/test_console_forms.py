@@ -1,5 +1,6 @@
 """The console's forms of a run: made from the strategy's YAML, checked before anything starts, and started."""
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -245,6 +246,19 @@ def test_what_a_fork_cannot_be_is_said_beside_its_field_and_nothing_starts(
     assert sentence in unescape(told[0])
     assert above(html)[0] == "Nothing was started: 1 value is wrong."
     assert before.console.folder.names() == names
+
+
+def test_a_run_without_a_tool_plugin_has_no_live_tools(before: ConsoleClient) -> None:
+    trace = before.console.folder.trace("before")
+    header, rest = trace.read_bytes().split(b"\n", 1)
+    bare = trace.with_stem("bare")
+    bare.write_bytes(b"\n".join([json.dumps({**json.loads(header), "example": ""}).encode(), rest]))
+
+    html = before.post("/runs/bare/again", 422, at="1", live="yes", do="start")
+    bare.unlink()
+
+    assert "the run names no example and no tool plugin: clear this tick" in html
+    assert "--tools DIR" not in html
 
 
 # --- the command ------------------------------------------------------------------------------------------------------

@@ -233,6 +233,9 @@ IN_A_FORM: Mapping[str, str] = {
     r"give it with --input .*": "fill it in under Settings",
     r"--input (?=\S+: )": "",
     r"give the other plugin with --plugin DIR": "choose the other plugin under Settings, Strategy plugin",
+    r"--live-tools: the trace names no example, so say which tools: --tools DIR": (
+        "the run names no example and no tool plugin: clear this tick"
+    ),
     r"give --script FILE with what it answers": "choose a script with what it answers",
 }
 """What a sentence of a command says of its options, and what helps in a form."""
