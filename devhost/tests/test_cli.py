@@ -156,3 +156,6 @@ def test_a_plugin_that_does_not_start_exits_with_1(capsys: pytest.CaptureFixture
     error = json.loads(capsys.readouterr().out)["error"]
     assert error["kind"] == "PluginStartError"
     assert "did not start: the plugin exited with code 1" in error["message"]
+    (plugin / "main.py").write_text("def main(:\n")
+    assert run("--plugin", str(plugin)) == 1
+    assert "did not start: main.py: line 1: invalid syntax\nthe plugin exited with code 1" in capsys.readouterr().err

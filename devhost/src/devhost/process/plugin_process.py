@@ -15,7 +15,7 @@ from typing import Self, TypedDict, Unpack
 
 from rich.text import Text
 
-from devhost.errors import PluginLostError, PluginStartError, WireError
+from devhost.errors import HostError, PluginLostError, PluginStartError, WireError
 from devhost.golang import remarshalled
 from devhost.limits import HostLimits
 from devhost.plugin.declaration import PluginDeclaration
@@ -137,6 +137,16 @@ class StartOptions(TypedDict, total=False):
     """Can end it while it starts."""
 
 
+def _faults_of_code(directory: Path) -> str:
+    """What `devhost check` says of its Python files, a line each: the SDK's traceback has it at its end."""
+    from devhost.plugin.check import check_plugin  # noqa: PLC0415 - with all rules, for a plugin that does not start
+
+    with contextlib.suppress(HostError):
+        found = [each for each in check_plugin(directory).refusals if each.rule in {"compile", "source", "entrypoint"}]
+        return "".join(": ".join(filter(None, (each.file, each.key, each.sentence))) + "\n" for each in found)
+    return ""
+
+
 class PluginProcess:
     def __init__(
         self, declaration: PluginDeclaration, transport: Transport, limits: HostLimits, watcher: Watcher
@@ -188,7 +198,8 @@ class PluginProcess:
             silent = f"{self._transport.awaited} within {self.limits.launch_seconds:g} seconds"
             reason = self.lost or self._with_last_words("\n".join([silent, *self.printed.kept]))
             self._transport.stop()
-            raise PluginStartError(f"{self.declaration.directory} did not start: {reason}")
+            directory = self.declaration.directory
+            raise PluginStartError(f"{directory} did not start: {_faults_of_code(directory)}{reason}")
         threading.Thread(target=self._watch_heartbeat, daemon=True).start()
 
     def open_session(self, request: JsonObject, conversation_id: str | None = None, *, serves: str = "") -> Session:
