@@ -1,7 +1,6 @@
 """What a case does before each of its runs, so that tools that act find the same each time."""
 
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -11,9 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from devhost.errors import SuiteError
 from devhost.models.scripted.script import listed
-
-LAST_LINES = 15
-"""Of what a command printed, for its error."""
+from devhost.process.command import run_command
 
 
 @dataclass(frozen=True)
@@ -61,17 +58,7 @@ def _copied(file: CopiedFile, folder: Path) -> str:
 
 def _run(command: str, folder: Path) -> str:
     """Why it failed."""
-    done = subprocess.run(
-        ["/bin/sh", "-c", command],
-        check=False,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
-    if done.returncode == 0:
+    done = run_command(["/bin/sh", "-c", command], folder)
+    if done.exit_code == 0:
         return ""
-    words = "\n".join(done.stdout.strip().splitlines()[-LAST_LINES:])
-    return f"exit code {done.returncode}{words and f'\n{words}'}"
+    return f"exit code {done.exit_code}{done.last_words and f'\n{done.last_words}'}"

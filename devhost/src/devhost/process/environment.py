@@ -4,20 +4,18 @@ import fcntl
 import os
 import shlex
 import shutil
-import signal
-import subprocess
 import sys
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
 
 from devhost.errors import PluginStartError
 from devhost.plugin.declaration import PluginDeclaration
+from devhost.process.command import run_command
 from devhost.process.plugin_process import PluginProcess, StartOptions
 from devhost.process.session import Stop, Watcher
 from devhost.process.transports.transport import inherited_environment
@@ -26,8 +24,6 @@ from devhost.text import read_file
 ENVIRONMENT, LOCK = ".venv", "uv.lock"
 UNFINISHED = "devhost-unfinished"
 """A file in an environment that is being made: one that has it does not count."""
-LAST_LINES = 15
-"""Of what the installation printed, for its error."""
 
 OF_REQUIREMENTS = "python -m venv .venv && .venv/bin/pip install -r requirements.txt"
 OF_PROJECT = "uv sync"
@@ -108,7 +104,7 @@ def make_environment(directory: Path, stop: Stop | None = None) -> Path:
             (environment / UNFINISHED).touch()
             (environment / ".gitignore").write_text("*\n", encoding="utf-8")
             for command in commands(directory, shutil.which("uv")):
-                _run(command, directory, stop or Stop())
+                _install(command, directory, stop or Stop())
             (environment / UNFINISHED).unlink()
         except BaseException as error:
             shutil.rmtree(environment, ignore_errors=True)
@@ -162,42 +158,9 @@ def _alone(directory: Path) -> Iterator[None]:
         os.close(folder)
 
 
-@dataclass(frozen=True)
-class _Installation:
-    """With all processes that it starts: they are a group."""
-
-    process: subprocess.Popen[str]
-
-    def stop(self) -> None:
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-
-
-def _run(command: list[str], directory: Path, stop: Stop) -> None:
-    environment: Mapping[str, str] = {
-        **inherited_environment(),
-        "UV_PROJECT_ENVIRONMENT": str(directory.absolute() / ENVIRONMENT),
-    }
-    with subprocess.Popen(
-        command,
-        cwd=directory,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        process_group=0,
-    ) as process:
-        installation = _Installation(process)
-        try:
-            stop.ends(installation)
-            printed, _ = process.communicate()
-        except BaseException:
-            installation.stop()
-            raise
-    if process.returncode:
-        words = "\n".join(printed.strip().splitlines()[-LAST_LINES:])
-        raise PluginStartError(
-            f"{directory.absolute() / ENVIRONMENT} cannot be made: {' '.join(command[:4])} … failed\n{words}"
-        )
+def _install(command: list[str], directory: Path, stop: Stop) -> None:
+    environment = str(directory.absolute() / ENVIRONMENT)
+    variables = {**inherited_environment(), "UV_PROJECT_ENVIRONMENT": environment}
+    done = run_command(command, directory, environment=variables, stop=stop)
+    if done.exit_code:
+        raise PluginStartError(f"{environment} cannot be made: {' '.join(command[:4])} … failed\n{done.last_words}")
