@@ -43,7 +43,7 @@ class CaseTraces(Watcher):
 
     @contextmanager
     def of(self, conversation: str, about: str, facts: Mapping[str, object]) -> Iterator[CaseTrace | None]:
-        """The trace of a run that begins now; it goes when the run is over, if nobody keeps it."""
+        """The trace of a run that begins now; it is removed when the run is over, unless it is kept."""
         if self._folder is None:
             yield None
             return
