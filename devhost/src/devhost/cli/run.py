@@ -1,13 +1,12 @@
-"""`devhost run` and `devhost chat`; `--watch`, which repeats a command, and `--otlp`, which sends its spans."""
+"""`devhost run` and `devhost chat`; `--watch`, which repeats a command."""
 
 import os
 import signal
 import subprocess
 import sys
-import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,7 +16,7 @@ import click
 
 from devhost.chat import Chat
 from devhost.conversation import Conversation, Ended, Turns, conversation_report, play, refuse_alone
-from devhost.errors import HostError, ParameterError, TraceError
+from devhost.errors import HostError
 from devhost.expected import Expected, Observed
 from devhost.home import devhost_command
 from devhost.host.host import Host
@@ -32,8 +31,7 @@ from devhost.terminal.chat_view import ChatView, read_questions
 from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import Interrupt, ViewOptions, on_ctrl_c, open_console
 from devhost.text import real_path
-from devhost.trace.lines import read_trace
-from devhost.words import counted, examples
+from devhost.words import examples
 
 if TYPE_CHECKING:
     from watchfiles import Change
@@ -113,63 +111,6 @@ def _below_here(path: Path) -> str:
     return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
 
 
-# The run as OpenTelemetry spans, sent when it is over, whether it failed or not.
-
-
-def _endpoint(_context: click.Context, _option: click.Parameter, url: str | None) -> str | None:
-    if url is None:
-        return None
-    try:
-        from devhost.telemetry import endpoint  # noqa: PLC0415 - OpenTelemetry takes half a second to import
-    except ModuleNotFoundError as error:
-        raise ParameterError(f"--otlp needs the package {error.name}: pip install 'dify-devhost[otlp]'") from error
-    return endpoint(url)
-
-
-@dataclass(frozen=True)
-class OtlpOptions:
-    endpoint: str | None = option(
-        "--otlp",
-        metavar="URL",
-        callback=_endpoint,
-        help="Send the run as OpenTelemetry spans to an OTLP server, such as http://localhost:4318, when it is over.",
-    )
-    contents: bool = option(
-        "--otlp-contents", is_flag=True, help="With --otlp: send prompts, answers and results, too."
-    )
-
-    def __post_init__(self) -> None:
-        if self.contents and self.endpoint is None:
-            raise ParameterError("--otlp-contents goes with --otlp URL")
-
-    @contextmanager
-    def sending(self, trace_file: Path | None) -> Iterator[Path | None]:
-        """The file for the trace: without one, a temporary one, because the spans are made of the trace."""
-        if self.endpoint is None:
-            yield trace_file
-            return
-        with tempfile.TemporaryDirectory(prefix="devhost-otlp-") as folder:
-            file = trace_file or Path(folder) / "trace.jsonl"
-            try:
-                yield file
-            except TraceError:  # then the file has no trace of this run
-                raise
-            except BaseException:
-                try:
-                    self._send(file, self.endpoint)
-                except HostError as error:  # which must not replace the failure of the run
-                    click.echo(str(error), err=True)
-                raise
-            self._send(file, self.endpoint)
-
-    def _send(self, file: Path, address: str) -> None:
-        from devhost.telemetry import agent_spans, send, shown  # noqa: PLC0415 - as above
-
-        spans = agent_spans(read_trace(file), contents=self.contents)
-        send(spans, address)
-        click.echo(f"sent {counted(len(spans), 'span')} to {shown(address)}", err=True)
-
-
 # `devhost chat`: a conversation with a strategy, one question a line.
 
 ANY_QUESTION = "?"
@@ -189,13 +130,12 @@ class ChatOptions:
         "devhost chat --example injection --scenario mail --log",
     )
 )
-@takes(ScenarioOptions, ModelOptions, NodeOptions, ChatOptions, OtlpOptions, ViewOptions)
-def chat(  # noqa: PLR0913, PLR0917 - one argument per group of options
+@takes(ScenarioOptions, ModelOptions, NodeOptions, ChatOptions, ViewOptions)
+def chat(
     asked: ScenarioOptions,
     models: ModelOptions,
     node: NodeOptions,
     options: ChatOptions,
-    otlp: OtlpOptions,
     shown: ViewOptions,
 ) -> int:
     """Keep a conversation with a strategy, one question a line."""
@@ -216,8 +156,7 @@ def chat(  # noqa: PLR0913, PLR0917 - one argument per group of options
         interrupt=Interrupt(only_turns=options.json_lines),
     )
     with (
-        otlp.sending(options.trace) as kept,
-        traced(kept, scenario, model, node.transport, command="chat", guesses=guesses) as watcher,
+        traced(options.trace, scenario, model, node.transport, command="chat", guesses=guesses) as watcher,
     ):
         storage = node.storage_beside(options.trace)
         view.open_chat(scenario, model, (*scenario.notices, *guesses))
@@ -254,13 +193,12 @@ class RunOptions:
         "devhost run --example helpdesk --scenario two-topics --trace run.jsonl",
     )
 )
-@takes(ScenarioOptions, RunOptions, ModelOptions, NodeOptions, OtlpOptions, ViewOptions)
-def run(  # noqa: PLR0913, PLR0917 - one argument per group of options
+@takes(ScenarioOptions, RunOptions, ModelOptions, NodeOptions, ViewOptions)
+def run(
     asked: ScenarioOptions,
     options: RunOptions,
     models: ModelOptions,
     node: NodeOptions,
-    otlp: OtlpOptions,
     shown: ViewOptions,
 ) -> int:
     """Run a strategy and show it."""
@@ -286,8 +224,9 @@ def run(  # noqa: PLR0913, PLR0917 - one argument per group of options
     notices = (*scenario.notices, *guesses)
     shown_turns = _ShownTurns(conversation, view, model, notices, expected, as_json=options.as_json)
     with (
-        otlp.sending(options.trace) as kept,
-        traced(kept, scenario, model, node.transport, command="run", query=question, guesses=guesses) as watcher,
+        traced(
+            options.trace, scenario, model, node.transport, command="run", query=question, guesses=guesses
+        ) as watcher,
     ):
         shown_turns.open(question)
         storage, watchers = node.storage_beside(options.trace), Watchers(watcher, view.screen)
