@@ -1,19 +1,18 @@
 """The benchmarks run, and print what their README explains; no time is judged."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
 import benchmarks.__main__ as command
-from benchmarks import cost, growth, many_tools, overlap, package, pauses
+from benchmarks import cost, growth, many_tools, overlap, pauses
 from benchmarks.answers import Failure, after, prepared, spread
 from benchmarks.floor import FloorStrategy
-from benchmarks.measure import Compared, compared
+from benchmarks.measure import Compared
 from benchmarks.process import RunFailed, both
 from benchmarks.readme import BEGIN, END, with_tables
 from benchmarks.scenario import Scenario, calling, chunks, play, rounds
-from benchmarks.table import Goal, Row, Table, duration, number_of_bytes
+from benchmarks.table import Goal, Row, Table
 from strategies.gpt5_plan_and_reflect import GPT5PlanAndReflectStrategy
 from tests.support.wire import json_message, text_message
 
@@ -35,26 +34,6 @@ def test_a_table_is_aligned_markdown_and_leaves_out_empty_columns() -> None:
 def test_a_goal_is_judged_as_it_is_printed() -> None:
     assert Goal.at_most(0.85, 0.8549).is_met
     assert Goal.at_most(0.85, 0.8551).cells == ("≤ 0.85", "**no**")
-
-
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
-        (duration(1.5), "1.5 s"),
-        (duration(0.0123), "12.3 ms"),
-        (duration(0.000042), "42 µs"),
-        (number_of_bytes(39_239_449), "39.2 MB"),
-        (number_of_bytes(1_500), "1.5 KB"),
-        (number_of_bytes(7), "7 B"),
-    ],
-)
-def test_numbers_have_three_digits_and_a_unit(written: str, expected: str) -> None:
-    assert written == expected
-
-
-def test_the_ratio_is_the_median_of_the_pairs_and_times_are_those_of_one_run() -> None:
-    assert compared([(4.0, 2.0), (3.0, 1.0), (8.0, 2.0)], times=2) == Compared(2.0, 1.0, 3.0, 0.5)
-    assert compared([(3.0, 2.0)]).spread == 0
 
 
 def test_what_each_unit_takes_beyond_the_floor_must_not_rise() -> None:
@@ -140,15 +119,6 @@ def test_a_pause_is_without_the_lines_that_the_sdk_read_in_it() -> None:
     assert pauses.longest_pause(moments, [(10.6, 10.85)]) == pauses.Pause(2.0, 0.75, 0.25)
 
 
-def test_the_package_holds_the_plugin_and_the_table_its_size() -> None:
-    packed = {str(path.relative_to(package.ROOT)) for path in package.packed_files()}
-
-    assert packed >= {"main.py", "manifest.yaml", "internal/loop.py", "strategies/gpt5_react.yaml"}
-    assert not [name for name in packed if name.startswith(("tests", "devhost", "benchmarks", ".venv"))]
-    names = [row.cells[0] for row in package.table().rows]
-    assert names[:3] == ["files in the package", "the package, zipped", "installed by requirements.txt"]
-
-
 def test_a_request_with_many_tools_has_some_of_them() -> None:
     few, many, most = many_tools.table(1).rows
 
@@ -173,19 +143,3 @@ def test_the_summary_names_the_goals_that_are_missed() -> None:
     missed = Table("Third", ("case",), [Row(("c",), Goal.at_most(1, 2))])
 
     assert command.summary([TABLE, missed]).splitlines() == ["1 of 2 goals are met", "- Third, c"]
-
-
-def test_a_part_is_printed_and_written_only_when_asked(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    page = tmp_path / "README.md"
-    page.write_text(f"{BEGIN}\n{END}\n")
-    monkeypatch.setattr(command, "README", page)
-    monkeypatch.setattr(command, "PARTS", {"two": lambda _repeats: iter([TABLE])})
-
-    command.main(["two"])
-    assert str(TABLE) in capsys.readouterr().out
-    assert page.read_text() == f"{BEGIN}\n{END}\n"
-
-    command.main(["--write"])
-    assert str(TABLE) in page.read_text()

@@ -44,17 +44,6 @@ def test_every_parameter_is_on_the_page_once() -> None:
     assert names == [parameter["name"] for parameter in docs.declared()["gpt5_plan_and_reflect"]]
 
 
-def test_parameters_of_one_strategy_are_below_its_name() -> None:
-    _, named, only = docs.reference().partition("`gpt5_plan_and_reflect`")
-    assert named
-    assert re.findall(r"^\| \[`(\w+)`", only, re.MULTILINE) == ["maximum_subtasks", "maximum_attempts"]
-
-
-def test_only_the_text_between_the_markers_is_replaced() -> None:
-    page = f"before\n{docs.BEGIN}\nold\n{docs.END}\nafter"
-    assert docs.with_generated(page, "new") == f"before\n{docs.BEGIN}\n\nnew\n\n{docs.END}\nafter"
-
-
 @pytest.mark.parametrize("page", ["", docs.BEGIN, docs.END])
 def test_a_page_without_its_markers_is_an_error(page: str) -> None:
     with pytest.raises(ValueError, match="lacks one of the markers"):

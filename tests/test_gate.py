@@ -34,23 +34,13 @@ if [ "$1" = -c ]; then
 fi
 echo "$*" >>"{log}"
 case "$*" in
-    *"{failing}"*) {wait}; echo "something is wrong"; exit 3 ;;
+    *"{failing}"*) echo "something is wrong"; exit 3 ;;
 esac
 """
-SHARED = """import sys, time
+SHARED = """import sys
 called = " ".join(["-m", __spec__.name, *sys.argv[1:]])
-def note(said):
-    with open({log!r}, "a") as log:
-        log.write(said + "\\n")
-note(called)
-if {is_stuck} and "--end back" in called:
-    try:
-        note("stuck")
-        while True:
-            time.sleep(60)
-    except KeyboardInterrupt:
-        note("interrupted")
-        raise SystemExit(2)
+with open({log!r}, "a") as log:
+    log.write(called + "\\n")
 if {failing!r} in called:
     raise SystemExit("something is wrong")
 """
@@ -78,11 +68,10 @@ class Project:
         setup.chmod(0o755)
         self.script = Path(shutil.copy(ROOT / "scripts" / "test", home / "scripts" / "test"))
 
-    def run(self, *steps: str, failing: str = NOTHING, is_stuck: bool = False) -> tuple[int, str]:
+    def run(self, *steps: str, failing: str = NOTHING) -> tuple[int, str]:
         """Exit code, and what was said; a call that contains ``failing`` fails."""
-        wait = f"until grep -q stuck {self.log}; do sleep 0.05; done" if is_stuck else ":"
-        self.write_python(PYTHON.format(shell=SHELL, log=self.log, failing=failing, python=sys.executable, wait=wait))
-        shared = SHARED.format(log=str(self.log), is_stuck=is_stuck, failing=failing)
+        self.write_python(PYTHON.format(shell=SHELL, log=self.log, failing=failing, python=sys.executable))
+        shared = SHARED.format(log=str(self.log), failing=failing)
         for module in ("pytest", "coverage"):
             (self.home / f"{module}.py").write_text(shared, encoding="utf-8")
         return self.call(*steps)
@@ -153,15 +142,6 @@ def test_the_table_for_contributors_names_every_step_beside_the_gate() -> None:
     assert set(re.findall(r"`make (\w+)`", " ".join(table))) == set(STEPS) - {*GATE, "quick"}
 
 
-def test_two_processes_share_the_same_tests_from_both_ends(project: Project) -> None:
-    project.run()
-
-    shared = [call.split(" --end ") for call in project.calls if " --end " in call]
-    assert sorted(end.split()[0] for _, end in shared) == ["back", "front"]
-    assert len({command for command, _ in shared}) == 1
-    assert len({end.split(maxsplit=1)[1] for _, end in shared}) == 1
-
-
 @pytest.mark.parametrize(
     "failing",
     [
@@ -175,14 +155,6 @@ def test_whatever_fails_fails_the_gate(project: Project, failing: str) -> None:
     assert code != 0
     assert said.strip().splitlines()[-1] == "something is wrong"
     assert "passed" not in said
-
-
-def test_a_check_that_fails_ends_the_tests_in_the_background(project: Project) -> None:
-    code, _ = project.run(failing="ruff format", is_stuck=True)
-
-    assert code != 0
-    assert "interrupted" in project.calls
-    assert not [call for call in project.calls if "ruff check" in call]
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -214,12 +186,3 @@ def test_of_shared_tests_each_runs_once_and_what_failed_is_said_last(project: Pr
     last = said.splitlines()[-3:]
     assert last[0] == "== failed"
     assert sorted(last[1:]) == [f"tests/unit/test_{letter}.py::test_it" for letter in "bf"]
-
-
-def test_a_file_that_cannot_be_imported_fails_the_shared_run(project: Project) -> None:
-    code, said = project.run_pytest(
-        {"test_a.py": "def test_it(): pass\n", "test_b.py": "import nothing_of_this_name\n"}
-    )
-
-    assert code == 1
-    assert said.splitlines()[-2:] == ["== failed", "tests/unit/test_b.py"]

@@ -84,10 +84,6 @@ def test_only_the_modules_that_the_privacy_policy_means_reach_outside() -> None:
 # --- AGENTS.md ------------------------------------------------------------------------------------------------------
 
 
-def test_the_page_for_agents_is_short() -> None:
-    assert len(AGENTS.splitlines()) <= 60
-
-
 def test_the_page_for_agents_names_every_folder_of_code_and_only_folders_that_exist() -> None:
     named = re.findall(r"^\| `([\w-]+)/` \|", AGENTS, re.MULTILINE)
     modules = {path.relative_to(ROOT).parts[0] for path in ROOT.glob("*/*.py")}
@@ -170,13 +166,6 @@ def test_both_filled_in_in_the_manifest_are_all_that_the_marketplace_asks_for(co
     assert f"<{FIELDS['repo']}>" in (filled / "README.md").read_text(encoding="utf-8")
     for page in publisher.CONTACT_PAGES:
         assert f"<{FIELDS['contact']}>" in (filled / page).read_text(encoding="utf-8")
-
-
-def test_a_page_without_its_markers_is_an_error(copy: Path) -> None:
-    (copy / "SECURITY.md").write_text("# Security\n", encoding="utf-8")
-
-    with pytest.raises(ValueError, match=r"SECURITY\.md lacks one of the markers"):
-        publisher.stale_pages(copy)
 
 
 def test_the_page_on_releases_says_what_to_fill_in_and_where() -> None:

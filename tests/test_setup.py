@@ -99,12 +99,6 @@ def test_the_requested_python_comes_first_by_its_path_or_its_name_on_path(machin
     assert "no such python: it does not run" in errors
 
 
-def test_an_interpreter_with_several_names_is_listed_once(machine: Machine) -> None:
-    best = python(machine.first / "python3.12", (3, 12))
-    shutil.copy(best, machine.first / "python3")
-    assert machine.run(FIND)[1] == [str(best)]
-
-
 def test_the_interpreter_of_an_active_environment_is_not_used(machine: Machine) -> None:
     machine.first.mkdir(parents=True)
     (machine.first / "python3").symlink_to(sys.executable)
@@ -336,14 +330,6 @@ def test_the_environment_of_the_workflow_engine_is_made_beside_the_other(made: C
     assert made.installed() == 2
 
 
-def test_changed_requirements_of_the_engine_are_installed_into_its_environment_alone(made: Checkout) -> None:
-    made.setup("flow")
-    (made.root / "requirements-flow.txt").write_text("rich==15.0.1\n", encoding="utf-8")
-    assert made.setup() == (0, "")
-    assert made.setup("flow")[0] == 0
-    assert made.installed() == 3
-
-
 def test_a_python_that_is_too_new_for_the_engine_is_passed_over_and_told(checkout: Checkout) -> None:
     checkout.python(checkout.machine.first / "python3.12", version='case $2 in *"< (3, 14)"*) exit 1 ;; esac')
     assert checkout.setup()[0] == 0
@@ -351,9 +337,3 @@ def test_a_python_that_is_too_new_for_the_engine_is_passed_over_and_told(checkou
     assert code == 1
     assert ".venv-flow cannot be made." in said
     assert ".venv-flow needs Python 3.12 or 3.13." in said
-
-
-def test_an_unknown_environment_is_refused(made: Checkout) -> None:
-    code, said = made.setup("flows")
-    assert code == 2
-    assert "there is no environment 'flows'" in said

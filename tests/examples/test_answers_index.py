@@ -25,16 +25,6 @@ def test_a_document_is_cut_at_its_sections() -> None:
     )
 
 
-def test_what_looks_like_a_heading_in_code_is_none() -> None:
-    assert read_markdown("# A\n\n```\n# not one\n```\n", "name").passages == ("A\n\n```\n# not one\n```",)
-
-
-def test_a_text_without_a_heading_has_the_name_of_its_file() -> None:
-    assert read_markdown("Only text.", "notes").title == "notes"
-    assert read_markdown("Only text.", "notes").passages == ("Only text.",)
-    assert read_markdown("", "notes").passages == ()
-
-
 def test_a_long_section_is_cut_between_its_paragraphs_and_then_between_sentences() -> None:
     paragraph = "It is so. " * 50
     long = "これは長い文です。" * 200
@@ -92,10 +82,6 @@ def test_a_passage_with_the_rare_words_is_the_best() -> None:
 
     assert sorted(found, key=lambda passage: -found[passage]) == ["0", "1", "2"]
     assert found["0"] > 2 * found["1"] > 0
-
-
-def test_words_that_nobody_wrote_make_a_score_low() -> None:
-    assert scored("drill", "a drill", "a saw")["0"] > 2 * scored("drill unicorn spaceship", "a drill", "a saw")["0"]
 
 
 words = st.lists(st.sampled_from(["drill", "saw", "loan", "料金", "工具", "です", "ドリル", "x"]), min_size=1).map(

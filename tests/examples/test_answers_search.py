@@ -8,15 +8,14 @@ from answering.application.searching import SearchQuery
 from answering.domain.errors import AnswerBusinessError, AnswerSystemError
 from answering.domain.retrieval import RetrievalContext, SearchResult
 from answering.domain.values import Question
-from answering.index.folder import UnreadableError, markdown_files
+from answering.index.folder import UnreadableError
 from answering.services import search_service, sync_service
 from answering.storage.passages import PassageRepository
-from answering.storage.tables import TermRow, make_tables
+from answering.storage.tables import make_tables
 from answering.storage.vectors import has_pgvector
 from answers_cli.evaluating import evaluation_lines
-from sqlalchemy import URL, func, select
+from sqlalchemy import URL
 from tool_layer.database import Database
-from tool_layer.errors import SetupError
 
 from .conftest import ANSWERS
 from .postgres import Postgres
@@ -84,16 +83,6 @@ def test_a_second_sync_reads_only_what_has_changed(database: Database, tmp_path:
     assert sync(tmp_path).unchanged == ("changes.md", "comes.md", "same.md")
 
 
-def test_what_is_removed_leaves_no_terms(database: Database, tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text("# A\n\nAbout the lathe.")
-    sync_service(database).sync(tmp_path)
-    (tmp_path / "a.md").unlink()
-    sync_service(database).sync(tmp_path)
-
-    with database.session() as session:
-        assert session.scalar(select(func.count()).select_from(TermRow)) == 0
-
-
 def test_a_folder_that_cannot_be_read_leaves_the_index_as_it_was(database: Database, tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n\nAbout the lathe.")
     sync_service(database).sync(tmp_path)
@@ -101,16 +90,6 @@ def test_a_folder_that_cannot_be_read_leaves_the_index_as_it_was(database: Datab
 
     with pytest.raises(UnreadableError, match="not text in UTF-8"):
         sync_service(database).sync(tmp_path)
-    assert ids(found(database, "lathe")) == ["a.md"]
-
-
-def test_an_index_that_cannot_be_written_stays_and_says_why(database: Database, tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text("# A\n\nAbout the lathe.")
-    sync_service(database).sync(tmp_path)
-    twice = next(markdown_files(tmp_path))
-
-    with pytest.raises(SetupError, match="The index was not changed: "):
-        PassageRepository(database).update("", [twice, twice], [])
     assert ids(found(database, "lathe")) == ["a.md"]
 
 

@@ -185,9 +185,3 @@ def test_an_answer_that_cannot_be_saved_still_goes_out(caplog: pytest.LogCapture
     assert [record.message for record in caplog.records] == [
         "answer-1 was not saved. ANSWER_SAVE_FAILED: database or disk is full"
     ]
-
-
-def test_what_a_person_must_correct_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
-    World(found=()).ask("How long?")
-
-    assert caplog.records == []

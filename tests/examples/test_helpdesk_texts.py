@@ -1,7 +1,6 @@
 """The help desk's texts as they are read: the manual as Markdown and PDF, and the past questions as CSV."""
 
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from sqlite3 import Connection
@@ -10,7 +9,7 @@ import pytest
 from helpdesk_search.answers import read_answers
 from helpdesk_search.errors import TextsError
 from helpdesk_search.manual import read_manual, split_pages
-from helpdesk_search.pdf import page_as_markdown, read_pdf
+from helpdesk_search.pdf import read_pdf
 from helpdesk_search.search import find
 from helpdesk_search.terms import parse_terms
 from pypdf import PdfReader, PdfWriter
@@ -125,21 +124,6 @@ def test_a_pdf_is_found_with_page_and_heading(
     best = find(manual_index, parse_terms(typed), language)[0]
     assert best.file.endswith(f"{GUIDE}.pdf")
     assert (best.page, best.heading) == (page, heading)
-
-
-def test_lines_become_paragraphs_and_headings() -> None:
-    lines = ["A title", "One sentence that", "goes on.", "", "A title", "and more", "Next", "設定 >", "端末は10", "台"]
-    assert page_as_markdown(lines, [(1, "Ａ  title"), (3, "Next"), (2, "Not here")]) == (
-        "# A title\n\nOne sentence that goes on.\n\nA title and more\n\n### Next\n\n設定 > 端末は10台"
-    )
-
-
-def test_a_printed_edition_of_a_markdown_file_is_left_out(tmp_path: Path) -> None:
-    (tmp_path / "en").mkdir()
-    shutil.copy(MANUAL / "en" / f"{GUIDE}.pdf", tmp_path / "en")
-    assert [document.file for document in read_manual(tmp_path)] == [f"en/{GUIDE}.pdf"]
-    shutil.copy(HELPDESK / "print" / "en" / f"{GUIDE}.md", tmp_path / "en")
-    assert [document.file for document in read_manual(tmp_path)] == [f"en/{GUIDE}.md"]
 
 
 @pytest.mark.filterwarnings("ignore")  # the library may warn of the damage

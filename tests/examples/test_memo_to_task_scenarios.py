@@ -8,12 +8,12 @@ from memos.database import SAMPLES, memo_database
 from memos.services import MemoService
 from memos.values import MemoStatus, MemoTasks, Submission, TaskInput
 
+from devhost.flow.document import FlowFile
 from devhost.models.scripted.script import Script
 from examples.memo_to_task.__main__ import desk
 from examples.memo_to_task.checks import OUTCOMES
 
 from .conftest import MEMO_TO_TASK
-from .workflow import Workflow
 
 FILES = {file.stem: file for file in [MEMO_TO_TASK / "script.yaml", *(MEMO_TO_TASK / "scenarios").glob("*.yaml")]}
 
@@ -97,7 +97,8 @@ def test_the_downgrade_says_how_many_drafts_become_tasks_to_do(caplog: pytest.Lo
 
 
 def test_the_workflow_has_the_instruction_and_the_answer_tool_of_the_scripts() -> None:
-    (agent,) = Workflow.read(MEMO_TO_TASK / "workflow.yml").agents
+    flow = FlowFile.read(MEMO_TO_TASK / "workflow.yml")
+    (agent,) = [node for node in flow.nodes.values() if node.type == "agent"]
     given = {name: parameter["value"] for name, parameter in agent.data["agent_parameters"].items()}
 
     for name, value in Script.read(FILES["script"]).params.items():

@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner
 from order_desk.commands import commands
 from order_desk.conversation import BackEndData, ChatMessage, Conversation, FrontEndData, message_to_model
-from order_desk.order_system_server import OrderSystemServer
 from sqlalchemy import URL, inspect
 from tool_layer.database import Database
 from tool_layer.run_steps import make_table
@@ -115,13 +114,6 @@ def test_a_conversation_goes_on_after_a_restart_and_keeps_its_data_and_its_audit
     assert printed("audit", "another") == ""
 
 
-@pytest.mark.e2e
-def test_the_chat_of_a_scenario_without_an_order_system_places_nothing() -> None:
-    shown = chat("order-system-down", "--play")
-
-    assert "our order system cannot be reached at the moment, so nothing is ordered" in shown
-
-
 @pytest.mark.parametrize(
     ("arguments", "url", "words"),
     [
@@ -139,11 +131,3 @@ def test_a_mistake_is_one_sentence(arguments: list[str], url: str, words: str, m
     assert ended.output.splitlines()[-1].startswith("Error: ")
     assert words in ended.output
     assert "s3cret" not in ended.output
-
-
-def test_a_port_that_is_taken_is_one_sentence() -> None:
-    with OrderSystemServer() as server:
-        ended = CliRunner().invoke(commands, ["order-system", "--port", server.url.rpartition(":")[2]])
-
-    assert ended.exit_code == 1
-    assert ended.output.startswith("Error: Port ")

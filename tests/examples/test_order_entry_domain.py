@@ -5,11 +5,8 @@ from datetime import date
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 from order_tools.inputs import Draft, DraftLine
 from ordering.matching import LEAST, folded, likeness
-from ordering.order_system import ExternalLine, ExternalOrder, to_external
 from ordering.orders import Item, Line, Order, OrderRequest
 from ordering.rules import Review, review
 
@@ -55,11 +52,6 @@ def found(query: str) -> list[str]:
 )
 def test_width_kana_case_and_punctuation_make_no_difference(written: str, same: str) -> None:
     assert folded(written) == folded(same)
-
-
-@given(st.text())
-def test_folding_twice_changes_nothing(text: str) -> None:
-    assert folded(folded(text)) == folded(text)
 
 
 @pytest.mark.parametrize(
@@ -112,17 +104,6 @@ def test_what_a_model_sends_becomes_an_order_in_the_stored_shape(sent: dict[str,
     draft = Draft.model_validate({**order, "order_request_id": None, "status": "incomplete", "lines": [line]})
 
     assert draft.order.model_dump(mode="json") == {**stored, "lines": [stored_line]}
-
-
-def test_the_order_system_gets_none_of_the_internal_fields() -> None:
-    external = to_external(ORDER)
-
-    assert external == ExternalOrder(
-        customer="C-1",
-        branch=None,
-        deliver_on=None,
-        lines=(ExternalLine(item="CP-240", quantity=4, unit_code="CS"),),
-    )
 
 
 def test_what_is_approved_is_the_order_with_its_review_in_one_line() -> None:

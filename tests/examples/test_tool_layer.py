@@ -16,7 +16,7 @@ from tool_layer.audit import audit_lines
 from tool_layer.database import Database
 from tool_layer.envelope import Result, failure, success
 from tool_layer.errors import RefusedError, SetupError
-from tool_layer.parsing import MAX_FAULTS, Input, parse
+from tool_layer.parsing import Input, parse
 from tool_layer.run_steps import RunStep, make_table, recorded, steps_of
 
 
@@ -70,10 +70,6 @@ def test_what_a_model_sends_becomes_a_value_of_the_schema() -> None:
 )
 def test_a_wrong_input_is_refused_in_a_sentence_with_its_place(sent: object, sentence: str) -> None:
     assert refusal(Order, sent) == sentence
-
-
-def test_of_many_faults_the_first_are_named() -> None:
-    assert refusal(Order, {"lines": [1] * 50}).endswith(f"; and {50 - MAX_FAULTS} more.")
 
 
 JSON = st.recursive(
