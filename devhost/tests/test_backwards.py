@@ -1,17 +1,13 @@
-"""A plugin's backwards calls without a plugin: what the daemon answers, refuses, loses, and never answers."""
+"""A plugin's backwards calls without a plugin: what the daemon answers, and what it refuses."""
 
 from typing import Any
 
 import pytest
 
 from devhost import ScriptedModel
-from devhost.plugin.declaration import PluginDeclaration
-from devhost.process.session import Session
 from devhost.protocol.failures import read_fault
-from devhost.protocol.wire import JsonObject, Streamed
+from devhost.protocol.wire import JsonObject
 from support.daemon_golden import Caller, backwards_calls
-from support.plugins import PUPPET
-from support.waiting import PATIENCE
 
 ASKING: JsonObject = {
     "provider": "p",
@@ -60,17 +56,3 @@ def test_a_message_of_a_role_that_dify_does_not_know_is_refused_by_its_api() -> 
 def test_the_error_for_an_unknown_fault_lists_the_known_ones(value: object) -> None:
     with pytest.raises(ValueError, match=r"closes_mid_chunk, .*http_500 or another status"):
         read_fault(value)
-
-
-@pytest.mark.parametrize(("places", "kept"), [(0, 1_000), (128, 128)])
-def test_messages_that_come_faster_than_a_run_is_read_are_lost_and_reported(places: int, kept: int) -> None:
-    session = Session("s", PluginDeclaration.read(PUPPET), lambda _: None, lambda _: None, places=places)
-    for number in range(1_000):
-        session.deliver(Streamed({"type": "text", "message": {"text": str(number)}}))
-        session.deliver(Streamed({"type": "blob_chunk", "message": {}}))  # merged before the bridge
-    messages = session.messages(lambda *_: None, PATIENCE)
-    read = [next(messages) for _ in range(kept + 1_000)]
-    assert sum(message["type"] == "text" for message in read) == kept
-    assert len(session.losses) == 1_000 - kept
-    if places:
-        assert session.losses[0] == "message 129 (text) was lost: 128 messages waited before it"

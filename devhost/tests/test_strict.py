@@ -17,7 +17,7 @@ RULES = {
     for module in DEVHOST.rglob("*.py")
     for rule in re.findall(r"(?:_found|Finding|NodeFailedError)\(\s*\"([a-z-]+)\"", module.read_text(encoding="utf-8"))
 } | {"message-malformed"}
-LOSSES = {"answer-dropped", "answer-lost", "message-lost"}
+LOSSES = {"answer-dropped"}
 """What a strategy alone cannot bring about."""
 OF_A_TOOL = {"output-schema-invalid", "output-schema-misfit", "variable-missing"}
 """Only a tool that is called directly is compared with its output_schema."""

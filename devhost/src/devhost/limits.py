@@ -32,9 +32,6 @@ class HostLimits:
     """One backwards call of a serverless plugin, wall clock: the daemon then ends its answer without an end event."""
     transaction_heartbeat_seconds: float = 25
     """How often a blank line keeps a silent answer to such a call alive."""
-    burst_messages: int = 0
-    """How many messages of a run may wait in the daemon, 128 in Dify; eight times as many of a backwards call's answer.
-    What comes while all places are taken is lost. 0 loses nothing."""
     storage_bytes: int = 100 * 1024 * 1024
     """What one plugin may keep in storage, if its manifest does not say less."""
     stop_seconds: float = 5

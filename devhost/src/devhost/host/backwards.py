@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import queue
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,7 +46,7 @@ from devhost.protocol.failures import (
     ApiStalledError,
     plugin_failure,
 )
-from devhost.protocol.wire import ANSWER_PLACES_FOR_EACH_OF_A_RUN, Bridge, Invoked, JsonObject
+from devhost.protocol.wire import Invoked, JsonObject
 from devhost.text import open_file
 from devhost.tools.tool import Surroundings, Tool, ToolRequest, call_tool, decode_tool_request
 
@@ -184,11 +183,7 @@ def _read(file: Path) -> _Stored:
 
 
 # The answer to one backwards call: responses, an error if it fails, and an end, each written once and in order. The
-# host's time limit ends it, and a run that is over gets nothing more. With a limit for bursts, only so many messages
-# can wait to be written, and one that comes while all places are taken is lost.
-
-type Event = tuple[str, str, JsonObject | None]
-"""The event's name, its message and its data."""
+# host's time limit ends it, and a run that is over gets nothing more.
 
 
 class Reply:
@@ -203,32 +198,22 @@ class Reply:
         self._was_cut = threading.Event()
         self._timer = threading.Timer(limits.call_seconds, self._cut)
         self._timer.daemon = True
-        self._bridge = Bridge(limits.burst_messages * ANSWER_PLACES_FOR_EACH_OF_A_RUN)
-        self._waiting: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
-        """None: nothing more will be written."""
         self.error = ""
         """What the plugin reads in place of the rest of the answer."""
 
     def __enter__(self) -> Self:
         self._timer.start()
-        if self._bridge.places:
-            threading.Thread(target=self._write_what_waits, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._timer.cancel()
         self._finish()
-        self._waiting.put(None)
-
-    @property
-    def losses(self) -> list[str]:
-        return self._bridge.losses
 
     def respond(self, data: JsonObject) -> bool:
         """False if the answer or the session has ended: nothing more is sent."""
         with self._sending:
             self._ended = self._ended or self._session.is_left
-            if not self._ended and self._bridge.admits("response"):
+            if not self._ended:
                 self._say("response", "stream", data)
             return not self._ended
 
@@ -256,19 +241,7 @@ class Reply:
         self._was_cut.set()
 
     def _say(self, event: str, message: str = "", data: JsonObject | None = None) -> None:
-        if self._bridge.places:
-            self._waiting.put((event, message, data))
-        else:
-            self._session.answer(self._request_id, event, message=message, data=data)
-
-    def _write_what_waits(self) -> None:
-        with contextlib.suppress(PluginLostError):
-            while (waiting := self._waiting.get()) is not None:
-                event, message, data = waiting
-                if event == "response":
-                    self._bridge.passed_on()
-                if not self._session.is_left:
-                    self._session.answer(self._request_id, event, message=message, data=data)
+        self._session.answer(self._request_id, event, message=message, data=data)
 
 
 # Answers a plugin's backwards calls, each in a thread of its own. A call goes through the daemon's decoding to what
@@ -331,7 +304,6 @@ class BackwardsCalls:
             except Exception as error:  # noqa: BLE001 - kept for the host to raise; the plugin must not wait for ever
                 self.fault = error
                 reply.fail(f"devhost failed: {type(error).__name__}")
-        self.findings += [Finding("answer-lost", f"of a call for {invoked.kind}, {lost}") for lost in reply.losses]
 
     def _pass_on(self, session: Session, invoked: Invoked, reply: Reply) -> None:
         try:

@@ -17,7 +17,7 @@ from devhost.host.backwards import BackwardsCalls, PluginStorage
 from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend, OpaqueBodyPolicy
 from devhost.node.messages import Message, ToolFileStore
-from devhost.node.outputs.outputs import Finding, OutputsFold
+from devhost.node.outputs.outputs import OutputsFold
 from devhost.node.outputs.run import Run, RunError
 from devhost.node.parameters import Constant, NodeVariables, Picked, Setting, node_parameters, read_setting, resolved
 from devhost.plugin.declaration import PluginDeclaration, Strategy, StrategyProvider
@@ -336,10 +336,9 @@ class Host(ToolHost):
         messages: list[JsonObject] = []
         error, was_stopped = None, False
         session_id = ""
-        losses: list[str] = []
         try:
             with opened() as session:
-                session_id, losses = session.id, session.losses
+                session_id = session.id
                 for sent in session.messages(calls.answer, self.limits.run_seconds, fold.decoded):
                     data = self.secrets.masked(sent)
                     messages.append(data)
@@ -351,8 +350,7 @@ class Host(ToolHost):
             error, was_stopped = self.secrets.masked(RunError.of(failure)), isinstance(failure, RunStoppedError)
         elapsed, made = round(time.monotonic() - began, 3), self.secrets.masked(calls.made)
         found = fold.findings(was_stopped=was_stopped)
-        findings = [*found, *calls.findings, *(Finding("message-lost", lost) for lost in losses)]
-        return Run(strategy, fold.outputs(), error, findings, messages, elapsed, made, session_id)
+        return Run(strategy, fold.outputs(), error, [*found, *calls.findings], messages, elapsed, made, session_id)
 
 
 def _show(messages: Iterable[Message], on_message: OnMessage | None) -> None:

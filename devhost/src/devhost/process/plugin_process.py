@@ -207,8 +207,7 @@ class PluginProcess:
 
         `serves` is the id of the backwards call of another plugin that the session answers, if it does.
         """
-        places = self.limits.burst_messages
-        session = Session(uuid.uuid4().hex, self.declaration, self._send, self._forget, places=places)
+        session = Session(uuid.uuid4().hex, self.declaration, self._send, self._forget)
         with self._routing:
             if self.lost is not None:
                 raise PluginLostError(self.lost)

@@ -11,17 +11,7 @@ from devhost.golang import remarshalled
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run, RunError
 from devhost.plugin.declaration import PluginDeclaration
-from devhost.protocol.wire import (
-    Bridge,
-    Ended,
-    Failed,
-    Invoked,
-    JsonObject,
-    Lost,
-    SessionEvent,
-    Streamed,
-    answer_envelope,
-)
+from devhost.protocol.wire import Ended, Failed, Invoked, JsonObject, Lost, SessionEvent, Streamed, answer_envelope
 
 type Send = Callable[[JsonObject], None]
 type Decoded = Callable[[Any], JsonObject | None]
@@ -32,21 +22,13 @@ class Session:
     """A context manager: once it is left, later messages for it are dropped, as the daemon drops them."""
 
     def __init__(
-        self,
-        session_id: str,
-        declaration: PluginDeclaration,
-        send: Send,
-        forget: Callable[[str], None],
-        *,
-        places: int = 0,
+        self, session_id: str, declaration: PluginDeclaration, send: Send, forget: Callable[[str], None]
     ) -> None:
-        """`places`: how many messages may wait to be passed on; what comes beyond them is lost. 0 loses nothing."""
         self.id = session_id
         self.declaration = declaration
         self._send = send
         self._forget = forget
         self._events: queue.SimpleQueue[SessionEvent | None] = queue.SimpleQueue()
-        self._bridge = Bridge(places)
         self._stopped = False
         self.is_left = False
 
@@ -57,13 +39,8 @@ class Session:
         self.is_left = True
         self._forget(self.id)
 
-    @property
-    def losses(self) -> list[str]:
-        return self._bridge.losses
-
     def deliver(self, event: SessionEvent) -> None:
-        if not _crosses_the_bridge(event) or self._bridge.admits(_kind(event)):
-            self._events.put(event)
+        self._events.put(event)
 
     def stop(self) -> None:
         """End `messages` at once, even if messages are waiting in it; safe in a signal handler."""
@@ -82,9 +59,7 @@ class Session:
         deadline = time.monotonic() + seconds
         while True:
             match self._next(deadline, seconds):
-                case Streamed(data) as streamed:
-                    if _crosses_the_bridge(streamed):
-                        self._bridge.passed_on()
+                case Streamed(data):
                     passed = decoded(data)
                     if passed is not None:
                         yield passed
@@ -106,15 +81,6 @@ class Session:
                     raise RunStoppedError("the run was stopped")
                 return event
         raise RunTimeoutError(f"killed by timeout: the invocation took longer than {seconds:g} seconds")
-
-
-def _kind(event: SessionEvent) -> str:
-    return str(event.data.get("type")) if isinstance(event, Streamed) and isinstance(event.data, dict) else ""
-
-
-def _crosses_the_bridge(event: SessionEvent) -> bool:
-    """The daemon puts the chunks of a file together before it passes messages on."""
-    return isinstance(event, Streamed) and _kind(event) != "blob_chunk"
 
 
 type Answer = Callable[[Session, Invoked], None]

@@ -17,7 +17,7 @@ from pydantic import AwareDatetime, ConfigDict, Field, TypeAdapter, ValidationEr
 
 from devhost.errors import HostError, TraceError
 from devhost.models.backend import ModelDescription
-from devhost.node.outputs.outputs import Finding, IconLookups, LogEntry, NodeOutputs
+from devhost.node.outputs.outputs import Finding, LogEntry, NodeOutputs
 from devhost.node.outputs.run import Run, RunError, report
 from devhost.process.session import Side, Watcher
 from devhost.protocol.wire import JsonObject
@@ -75,7 +75,6 @@ class Outcome(Line):
     logs: list[LogEntry]
     dropped_retriever_resources: int
     workflow_totals: dict[str, Any] = Field(default_factory=dict)
-    icon_lookups: IconLookups = IconLookups()
     findings: list[Finding]
     error: RunError | None
     strategy: str
@@ -92,7 +91,6 @@ class Outcome(Line):
             self.logs,
             self.dropped_retriever_resources,
             self.workflow_totals,
-            self.icon_lookups,
         )
 
 

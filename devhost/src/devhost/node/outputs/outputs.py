@@ -71,8 +71,6 @@ class LogEntry:
 class AgentLog:
     def __init__(self) -> None:
         self.entries: dict[str, LogEntry] = {}
-        self.rows_with_provider = 0
-        """How many messages named a provider, whose icon Dify then looks for."""
 
     def add(self, body: JsonObject) -> None:
         """A known id updates the entry in its place; the entry keeps its parent."""
@@ -83,8 +81,6 @@ class AgentLog:
             "data": body["data"],
             "metadata": body.get("metadata") or {},
         }
-        if values["metadata"].get("provider"):
-            self.rows_with_provider += 1
         known = self.entries.get(body["id"])
         if known is None:
             self.entries[body["id"]] = LogEntry(id=body["id"], parent_id=body.get("parent_id"), **values)
@@ -199,19 +195,6 @@ class Finding:
     sentence: str
 
 
-@dataclass(frozen=True)
-class IconLookups:
-    """Calls by which Dify looks for the icons of the log's rows; each takes time."""
-
-    list_plugins: int = 0
-    list_builtin_tools: int = 0
-
-    @classmethod
-    def of(cls, rows: int) -> "IconLookups":
-        """`rows`: log messages whose metadata name a provider. Two look-ups of plugins come with every run."""
-        return cls(rows + 2, rows)
-
-
 def _without(value: object, variables: JsonObject) -> object:
     """An object without the keys whose values are those of variables, and without what is then empty."""
     if not isinstance(value, dict) or not value:
@@ -236,7 +219,6 @@ class NodeOutputs:
     dropped_retriever_resources: int
     workflow_totals: JsonObject = field(default_factory=dict)
     """What Dify keeps of `execution_metadata` for the sums of the whole workflow."""
-    icon_lookups: IconLookups = IconLookups()
 
     def json_of_strategy(self) -> list[Any]:
         """The strategy's objects: without log entries, which come first, and without the placeholder for no JSON.
@@ -415,7 +397,6 @@ class OutputsFold:
             logs=self._log.roots(),
             dropped_retriever_resources=self._dropped_resources,
             workflow_totals=dict(self._workflow_totals),
-            icon_lookups=IconLookups.of(self._log.rows_with_provider),
         )
 
     def findings(self, *, was_stopped: bool = False) -> list[Finding]:
