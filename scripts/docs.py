@@ -18,8 +18,6 @@ BEGIN = "<!-- parameters: written by `make docs`, do not edit -->"
 END = "<!-- /parameters -->"
 MAX_LINE = 100
 """Characters of a line of prose; tables and code may be wider."""
-MAX_WORDS = 20
-"""Of a parameter in the table; what a longer help says after its colon is on the parameter's page."""
 MORE = {
     "model": "model-facts",
     "tools": "tool-calls",
@@ -86,7 +84,7 @@ def reference() -> str:
 
 
 def _row(parameter: Parameter) -> str:
-    """The name with a link to its page, the default and the range, and the beginning of the help: when to set it."""
+    """The name with a link to its page, the default and the range, and when to set it: the help up to its colon."""
     name = parameter["name"]
     default = "required" if parameter["required"] else str(parameter.get("default", "")).lower()
     if "min" in parameter:
@@ -95,8 +93,7 @@ def _row(parameter: Parameter) -> str:
         )
     first, *others = re.split(r"(?<=\.) (?=[A-Z])", parameter["help"]["en_US"])
     when = first if len(first.split()) > 1 else f"{first} {others[0]}"
-    if len(when.split()) > MAX_WORDS:
-        when = when.partition(": ")[0] + "."
+    when = when.partition(": ")[0].removesuffix(".") + "."
     return f"| [`{name}`]({MORE[name]}.md) | {default} | {when} |"
 
 
