@@ -48,7 +48,7 @@ from internal.transcript.transcript import Transcript
 from prompt import template
 
 MAX_UNNAMED_LENGTH = 500
-"""Characters of a text that a model copies rather than refers to (docs/references.md)."""
+"""Characters of a text that a model copies rather than refers to (docs/long-results.md)."""
 GRACE_SECONDS = 1.0
 """How long after the deadline a job may take to return what it has."""
 _KILL_SECONDS = 2
