@@ -49,8 +49,6 @@ def asked(**options: object) -> None:
         (lambda: Script.read(Path("nowhere.yaml")), "script"),
         (lambda: PluginStorage(CHARTS / "manifest.yaml"), "storage"),
         (lambda: asked(name=None, base_url="http://127.0.0.1:1/v1"), "model"),
-        (lambda: asked(completion_params={"temprature": 1}), "completion.temprature"),
-        (lambda: asked(completion_params={"verbosity": "loud"}), "completion.verbosity"),
         (lambda: asked(features=("sight",)), "features"),
     ],
 )

@@ -262,7 +262,6 @@ def test_failures_of_the_command(configured: FakeOpenAI, capsys: pytest.CaptureF
     [
         (["--model-credential", "sk-wrong-key-0123"], "--model-credential is not KEY=VALUE"),
         (["--model-credential", "api_key=sk-wrong-key-0123"], "refuses its credentials: Credentials validation failed"),
-        (["--completion", "temperature=7"], "temperature should be less than or equal to 1"),
         (["--completion", "top_k=7"], "takes no such parameter; there are: temperature, max_tokens"),
         (["--file", "nothing.png"], "'nothing.png' cannot be read: No such file"),
         (["--tool", "{}"], "--tool is JSON with name, description and parameters: name: Field required"),

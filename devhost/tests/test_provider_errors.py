@@ -50,17 +50,12 @@ def failure(base_url: str, api: Api, key: str = "sk-1234567890") -> str:
 
 
 @pytest.mark.parametrize("api", ["responses", "chat"])
-def test_a_web_page_is_named_and_not_quoted(api: Api) -> None:
+def test_an_answer_that_is_not_json_is_quoted_with_the_server(api: Api) -> None:
     with web_server() as place:
-        missing, well = (failure(f"http://me:secret12@{place}/{status}/v1?a=b", api) for status in (404, 200))
-    assert missing == (
-        "[models] Bad Request Error, Error code: 404 - an HTML page instead of JSON with the title 'Welcome to nginx' "
-        f"(server: http://{place}/404/v1; check the path in OPENAI_BASE_URL, the model's name and --api)"
-    )
-    assert well == (
-        "[models] Bad Request Error, the answer is an HTML page instead of JSON "
-        f"(server: http://{place}/200/v1; check the path in OPENAI_BASE_URL, the model's name and --api)"
-    )
+        said = failure(f"http://me:secret12@{place}/404/v1?a=b", api)
+    assert said.startswith("[models] Bad Request Error, Error code: 404 - <!DOCTYPE html> <html>")
+    assert said.endswith(f"… (server: http://{place}/404/v1)")
+    assert len(said) < 1_200
 
 
 @pytest.mark.parametrize("api", ["responses", "chat"])

@@ -1,5 +1,6 @@
 """A model plugin between a strategy and its provider: credentials, models, and calls as Dify makes them."""
 
+import json
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
@@ -11,7 +12,6 @@ import click
 
 from devhost.errors import InvocationError, ParameterError, RunFailure, about
 from devhost.models.backend import ModelCallError, ModelDescription, ModelRequest
-from devhost.models.parameters import checked_completion
 from devhost.models.usage import CountsSpending
 from devhost.node.outputs.run import RunError
 from devhost.plugin.credentials import environment_name, filled_credentials, refuse_unknown
@@ -99,7 +99,7 @@ class ModelPlugin:
                 if name not in self._entities:
                     self._entities[name] = self._described(name, credentials)
                 entity = self._entities[name]
-        params = checked_completion(name, completion or {}, entity.get("parameter_rules") or ())
+        params = _parameters(name, completion or {}, entity)
         manifest = self.declaration.manifest
         notice = f"model plugin {manifest.author}/{manifest.name} {manifest.version}"
         description = ModelDescription(
@@ -197,6 +197,21 @@ class ModelPlugin:
             return self._process
 
 
+def _parameters(model: str, completion: Mapping[str, object], entity: JsonObject) -> JsonObject:
+    """The parameters for the plugin, whose SDK judges the values; it would drop unknown ones without a word."""
+    kinds = {rule["name"]: rule["type"] for rule in entity.get("parameter_rules") or ()}
+    for name in completion:
+        if name not in kinds:
+            with about(f"completion.{name}"):
+                there_are = ", ".join(kinds) or "none"
+                raise ParameterError(f"--completion {name}: {model} takes no such parameter; there are: {there_are}")
+    # What the command line reads as JSON is text to Dify where the parameter is a text.
+    return {
+        name: json.dumps(value) if kinds[name] == "text" and not isinstance(value, str) else value
+        for name, value in completion.items()
+    }
+
+
 class PluginModel(CountsSpending):
     """One model of a plugin, as a `ModelBackend`; a call that names another model of the plugin gets that one."""
 
@@ -210,7 +225,7 @@ class PluginModel(CountsSpending):
         for chunk in self._plugin.invoke(request):
             usage = chunk["delta"]["usage"] or usage
             yield chunk
-        self.count_usage(usage)
+        self.count(usage)
 
 
 # The model plugins of a command.

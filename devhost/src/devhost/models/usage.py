@@ -2,13 +2,13 @@
 
 import threading
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from decimal import Decimal
 from typing import Any, Self
 
 from devhost.models.catalog import PRICES_AS_OF, Prices, facts_of
 from devhost.protocol.wire import JsonObject
-from devhost.words import counted, price_text
+from devhost.words import price_text
 
 _MILLIONTH = Decimal("0.000001")
 _SMALLEST = Decimal("0.0000001")
@@ -42,7 +42,8 @@ class TokenCounts:
 
     def usage(self, model: str, seconds: float) -> JsonObject:
         """Dify's usage at the model's prices; an unlisted model costs nothing here."""
-        prices = (facts_of(model).prices or _FREE).at(self.prompt)
+        facts = facts_of(model)
+        prices = _FREE if facts is None else facts.prices
         fresh = max(0, self.prompt - self.cached - self.written)
         asked = _dollars(fresh * prices.prompt + self.cached * prices.cached + self.written * prices.written)
         answered = _dollars(self.completion * prices.completion)
@@ -62,41 +63,37 @@ class TokenCounts:
         }
 
 
+def _dollars(millionths: Decimal) -> Decimal:
+    return (millionths * _MILLIONTH).quantize(_SMALLEST)
+
+
+def price_notice(model: str) -> str:
+    if facts_of(model) is None:
+        return f"devhost knows no price of {model} and counts 0"
+    return f"OpenAI's prices of {PRICES_AS_OF}"
+
+
 @dataclass(frozen=True)
 class Spending:
-    """The sum over all calls of a backend."""
+    """The sum over all calls of a backend. A server that does not count tokens adds none."""
 
     calls: int = 0
-    uncounted: int = 0
-    """Calls of which the server did not count the tokens."""
     tokens: TokenCounts = TokenCounts()
     price: Decimal = Decimal(0)
     currency: str = "USD"
 
-    def plus(self, counts: TokenCounts | None, price: Decimal = Decimal(0), currency: str = "USD") -> "Spending":
-        """`counts`: None if the server did not count."""
-        uncounted = self.uncounted + (counts is None)
-        tokens = self.tokens + (counts or TokenCounts())
-        return Spending(self.calls + 1, uncounted, tokens, self.price + price, currency)
-
     def __str__(self) -> str:
         tokens = self.tokens
-        if self.uncounted and self.uncounted == self.calls:
-            return f"Model calls answered: {self.calls}. The server did not count their tokens."
-        uncounted = (
-            f" The server did not count the tokens of {counted(self.uncounted, 'call')}." if self.uncounted else ""
-        )
         cached = f", of which {tokens.cached:,} from the cache" if tokens.cached else ""
         reasoning = f", of which {tokens.reasoning:,} for reasoning" if tokens.reasoning else ""
         return (
             f"Model calls answered: {self.calls}. Prompt tokens: {tokens.prompt:,}{cached}. "
-            f"Completion tokens: {tokens.completion:,}{reasoning}.{uncounted}"
+            f"Completion tokens: {tokens.completion:,}{reasoning}."
         )
 
     def as_json(self) -> JsonObject:
         return {
             "calls": self.calls,
-            "uncounted_calls": self.uncounted,
             "prompt_tokens": self.tokens.prompt,
             "cached_tokens": self.tokens.cached,
             "cache_write_tokens": self.tokens.written,
@@ -105,16 +102,6 @@ class Spending:
             "total_price": price_text(self.price),
             "currency": self.currency,
         }
-
-
-def _dollars(millionths: Decimal) -> Decimal:
-    return (millionths * _MILLIONTH).quantize(_SMALLEST)
-
-
-def price_notice(model: str) -> str:
-    if facts_of(model).prices is None:
-        return f"devhost knows no price of {model} and counts 0"
-    return f"OpenAI's prices of {PRICES_AS_OF}"
 
 
 class CountsSpending:
@@ -132,14 +119,13 @@ class CountsSpending:
     def spent(self) -> JsonObject:
         return self.spending.as_json()
 
-    def count_usage(self, usage: JsonObject | None) -> None:
-        """As Dify has it; None if the server did not count."""
-        if usage is None:
-            self.count(None)
-        else:
-            tokens = TokenCounts(usage["prompt_tokens"], completion=usage["completion_tokens"])
-            self.count(tokens, Decimal(usage["total_price"]), usage["currency"])
-
-    def count(self, tokens: TokenCounts | None, price: Decimal = Decimal(0), currency: str = "USD") -> None:
+    def count(self, usage: JsonObject | None, tokens: TokenCounts | None = None) -> None:
+        """One call: its usage as Dify has it, None if the server did not count. `tokens`: if more is known of them."""
         with self._counting:
-            self.spending = self.spending.plus(tokens, price, currency)
+            before = self.spending
+            if usage is None:
+                self.spending = replace(before, calls=before.calls + 1)
+                return
+            tokens = tokens or TokenCounts(usage["prompt_tokens"], completion=usage["completion_tokens"])
+            price = before.price + Decimal(usage["total_price"])
+            self.spending = Spending(before.calls + 1, before.tokens + tokens, price, usage["currency"])

@@ -3,27 +3,17 @@
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 
 import httpx
 import openai
 
 from devhost.errors import ParameterError, about
-from devhost.models.backend import FORWARDED_FEATURES, Features, ModelCallError, ModelDescription, ModelRequest, chunk
-from devhost.models.catalog import DEFAULT_MODEL, facts_of, is_openais
+from devhost.models.backend import FORWARDED_FEATURES, Features, ModelDescription, ModelRequest, chunk
+from devhost.models.catalog import DEFAULT_MODEL, facts_of, is_openais, reasons
 from devhost.models.openai_api.chat import chat_request, chat_turn
-from devhost.models.openai_api.provider import (
-    Api,
-    Finished,
-    TurnEvent,
-    parameter_rules,
-    provider_failures,
-    reading_the_stream,
-    refuse_a_page,
-)
+from devhost.models.openai_api.provider import Api, Finished, TurnEvent, provider_failures
 from devhost.models.openai_api.responses import responses_request, responses_turn
-from devhost.models.parameters import checked_completion, settle
-from devhost.models.usage import CountsSpending, TokenCounts, price_notice
+from devhost.models.usage import CountsSpending, price_notice
 from devhost.protocol.wire import JsonObject
 
 OPENAI = "https://api.openai.com/v1"
@@ -35,6 +25,8 @@ _CONNECT_SECONDS = 10.0
 _TITLES: dict[Api, str] = {"responses": "Responses API", "chat": "Chat Completions"}
 _OPENAIS_FEATURES: Features = ("multi-tool-call", "agent-thought", "stream-tool-call", "vision")
 _OTHERS_FEATURES: Features = ("tool-call", "multi-tool-call", "stream-tool-call")
+_SAMPLING = frozenset({"temperature", "top_p", "presence_penalty", "frequency_penalty"})
+"""A flow's file may hold them for another model; Dify's openai plugin drops them for one that reasons."""
 
 
 @dataclass(frozen=True)
@@ -80,66 +72,52 @@ class OpenAIModel(CountsSpending):
         completion_params: JsonObject | None = None,
         features: Features | None = None,
     ) -> None:
-        rules = parameter_rules(api, name)
-        facts = (f"{_TITLES[api]} at {connection.place}", price_notice(name))
+        super().__init__()
+        facts = facts_of(name)
         self.description = ModelDescription(
             provider=f"devhost/openai/{api}",
             name=name,
-            notice="; ".join(facts),
+            notice=f"{_TITLES[api]} at {connection.place}; {price_notice(name)}",
             scripted=False,
             features=features or (_OPENAIS_FEATURES if is_openais(name) else _OTHERS_FEATURES),
-            context_size=facts_of(name).context_size,
+            context_size=None if facts is None else facts.context_size,
             completion_params=tuple((completion_params or {}).items()),
-            parameter_rules=rules,
         )
-        super().__init__()
         self._api = api
         self._key, self._url = connection.key, connection.url
         self._client = connection.client()
 
     def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
-        try:
-            params = settle(request.completion_params, parameter_rules(self._api, request.model))
-        except ValueError as error:
-            raise ModelCallError("ValueError", str(error)) from error
         began = time.monotonic()
         with provider_failures(self._key, self._url):
-            for event in self._turn(request, params):
+            for event in self._turn(request):
                 match event:
                     case str(text) if text:
                         yield chunk(request.model, text=text)
-                    case tuple(calls):
-                        yield chunk(request.model, tool_calls=calls)
-                    case Finished():
+                    case Finished(tokens=tokens):
+                        usage = None if tokens is None else tokens.usage(request.model, time.monotonic() - began)
+                        self.count(usage, tokens)
                         yield chunk(
                             request.model,
                             tool_calls=event.calls,
                             opaque_body=event.opaque_body,
-                            usage=self._count(request.model, event.tokens, time.monotonic() - began),
+                            usage=usage,
                             finish_reason=event.reason,
                         )
 
-    def _turn(self, request: ModelRequest, params: JsonObject) -> Iterator[TurnEvent]:
+    def _turn(self, request: ModelRequest) -> Iterator[TurnEvent]:
         """Closing the generator closes the connection."""
+        left_out = _SAMPLING if reasons(request.model) else frozenset()
+        given = {name: value for name, value in request.completion_params.items() if name not in left_out}
         if self._api == "responses":
-            with self._client.responses.create(**responses_request(request, params)) as events, reading_the_stream():
-                refuse_a_page(str(events.response.headers.get("Content-Type")))
+            with self._client.responses.create(**responses_request(request, given)) as events:
                 yield from responses_turn(events)
         else:
-            with self._client.chat.completions.create(**chat_request(request, params)) as chunks, reading_the_stream():
-                refuse_a_page(str(chunks.response.headers.get("Content-Type")))
+            with self._client.chat.completions.create(**chat_request(request, given)) as chunks:
                 yield from chat_turn(chunks)
-
-    def _count(self, model: str, tokens: TokenCounts | None, seconds: float) -> JsonObject | None:
-        usage = None if tokens is None else tokens.usage(model, seconds)
-        self.count(tokens, Decimal(usage["total_price"] if usage else 0))
-        return usage
 
 
 # A model from the options of a command; mistakes are reported before anything is started.
-
-_LAST_PORT = 65_535
-_URL = f"http:// or https://, a host, a port from 1 to {_LAST_PORT} if it needs one, and a path"
 
 
 def open_model(  # noqa: PLR0913 - one value of the command line each
@@ -151,36 +129,29 @@ def open_model(  # noqa: PLR0913 - one value of the command line each
     completion_params: Mapping[str, object],
     features: tuple[str, ...] | None,
 ) -> OpenAIModel:
-    _check_key(key)
-    _check_url(base_url or OPENAI)
     connection = Connection(key, base_url or OPENAI)
+    _check_url(connection.base_url)
     if not name and base_url:
         with about("model"):
             raise ParameterError(f"which model? --model NAME says what the server at {connection.place} calls it")
-    name = name or DEFAULT_MODEL
-    params = checked_completion(name, completion_params, parameter_rules(api, name))
     for feature in features or ():
         if feature not in FORWARDED_FEATURES:
             with about("features"):
                 there_are = ", ".join(sorted(FORWARDED_FEATURES))
                 raise ParameterError(f"--features: unknown feature {feature!r}; there are: {there_are}")
-    return OpenAIModel(connection, api, name, completion_params=params, features=features)
-
-
-def _check_key(key: str) -> None:
-    if not (key.isascii() and key.isprintable()):
-        raise ParameterError(
-            "OPENAI_API_KEY contains a character that is not allowed in HTTP headers: a key is ASCII letters, digits "
-            "and signs, without line breaks; copy it again"
-        )
+    return OpenAIModel(
+        connection, api, name or DEFAULT_MODEL, completion_params=dict(completion_params), features=features
+    )
 
 
 def _check_url(base_url: str) -> None:
     """With the parser that the client uses; nothing of the URL is quoted, since it may hold a password."""
     try:
         url = httpx.URL(base_url)
-        is_one = url.scheme in {"http", "https"} and url.host and (url.port is None or 0 < url.port <= _LAST_PORT)
+        is_one = url.scheme in {"http", "https"} and bool(url.host)
     except (httpx.InvalidURL, ValueError):
         is_one = False
     if not is_one:
-        raise ParameterError(f"OPENAI_BASE_URL must be {_URL}, such as http://localhost:11434/v1")
+        raise ParameterError(
+            "OPENAI_BASE_URL must be an http:// or https:// address, such as http://localhost:11434/v1"
+        )

@@ -16,31 +16,28 @@ from devhost.models.backend import (
     UserMessage,
     tool_call,
 )
-from devhost.models.catalog import limits_completion_tokens
+from devhost.models.catalog import is_openais
 from devhost.models.openai_api.provider import (
     Finished,
     ThoughtText,
     TurnEvent,
-    answer_format,
     cut_off,
     data_url,
     filename,
     refused,
-    text_of,
+    taken_format,
     without_thoughts,
 )
 from devhost.models.usage import TokenCounts
 from devhost.protocol.wire import JsonObject
 
-SAME_NAME = (
-    *("temperature", "top_p", "presence_penalty", "frequency_penalty", "seed"),
-    *("reasoning_effort", "verbosity", "service_tier"),
-)
-"""Parameters that the API calls as Dify does."""
-
 
 def chat_request(request: ModelRequest, params: JsonObject) -> Any:  # noqa: ANN401 - keyword arguments of the client
-    """A request of Dify's core. Opaque bodies are the Responses API's and are left out."""
+    """`params` that have another form here are translated, all others are sent as they are.
+
+    Opaque bodies are the Responses API's and are left out.
+    """
+    others = dict(params)
     arguments: JsonObject = {
         "model": request.model,
         "messages": [chat_message(message) for message in request.prompt_messages],
@@ -51,12 +48,12 @@ def chat_request(request: ModelRequest, params: JsonObject) -> Any:  # noqa: ANN
         arguments["tools"] = [{"type": "function", "function": tool.model_dump()} for tool in request.tools]
     if request.stop:
         arguments["stop"] = list(request.stop)
-    if "max_tokens" in params:
-        name = "max_completion_tokens" if limits_completion_tokens(request.model) else "max_tokens"
-        arguments[name] = params["max_tokens"]
-    if (format_ := answer_format(params, lambda schema: {"json_schema": schema})) is not None:
-        arguments["response_format"] = format_
-    return arguments | {name: params[name] for name in SAME_NAME if name in params}
+    if is_openais(request.model) and "max_tokens" in others:
+        arguments["max_completion_tokens"] = others.pop("max_tokens")
+    kind, schema = taken_format(others)
+    if kind != "text":
+        arguments["response_format"] = {"type": kind, "json_schema": schema} if schema else {"type": kind}
+    return {**arguments, "extra_body": others}
 
 
 def chat_message(message: PromptMessage) -> JsonObject:
@@ -80,10 +77,8 @@ def _part(part: TextPart | MediaPart) -> JsonObject:
         case TextPart():
             return {"type": "text", "text": part.data}
         case MediaPart(type="image"):
-            return {
-                "type": "image_url",
-                "image_url": {"url": part.url or data_url(part), "detail": part.detail or "auto"},
-            }
+            image = {"url": part.url or data_url(part), "detail": part.detail or "auto"}
+            return {"type": "image_url", "image_url": image}
         case MediaPart(type="document") if part.base64_data:
             return {"type": "file", "file": {"filename": filename(part), "file_data": data_url(part)}}
         case MediaPart(type="audio") if part.base64_data:
@@ -98,54 +93,33 @@ _REASONING = ("reasoning_content", "reasoning")
 
 
 def chat_turn(chunks: Iterable[ChatCompletionChunk]) -> Iterator[TurnEvent]:
-    text = ThoughtText()
-    fragments = _Fragments()
+    text, calls = ThoughtText(), list[JsonObject]()
     reason, tokens = None, None
+    by_index: dict[int, JsonObject] = {}
     for chunk in chunks:
         if chunk.usage is not None:
             tokens = TokenCounts.read(chunk.usage.to_dict(), "prompt_tokens", "completion_tokens")
         for choice in chunk.choices or ():
-            reason = text_of(choice.finish_reason) or reason
+            reason = choice.finish_reason or reason
             # Some servers end with a choice whose delta is null, or has none.
             delta: ChoiceDelta = getattr(choice, "delta", None) or ChoiceDelta()
-            yield text.thought(_reasoning(delta))
-            yield text.words(_words(delta.content) + _words(delta.refusal))
-            if delta.tool_calls:
-                yield text.end()
-                yield tuple(fragments.passed_on(call) for call in delta.tool_calls)
+            extra = delta.model_extra or {}
+            yield text.thought(next((said for name in _REASONING if (said := extra.get(name))), ""))
+            yield text.words((delta.content or "") + (delta.refusal or ""))
+            for fragment in delta.tool_calls or ():
+                call = by_index.get(fragment.index)
+                # Some servers give all calls one index.
+                if call is None or fragment.id not in {None, "", call["id"]}:
+                    call = by_index[fragment.index] = tool_call(fragment.id or "", "", "")
+                    calls.append(call)
+                _add(call["function"], fragment)
     yield text.end()
     if reason is None:
         raise cut_off("a finish_reason")
-    yield Finished(reason, tokens=tokens)
+    yield Finished(reason, tuple(calls), tokens=tokens)
 
 
-def _reasoning(delta: ChoiceDelta) -> str:
-    extra = delta.model_extra or {}
-    return next((value for name in _REASONING if isinstance(value := extra.get(name), str)), "")
-
-
-def _words(content: object) -> str:
-    """Some servers stream a list of parts, of which those of type text are the answer."""
-    if isinstance(content, list):
-        return "".join(part["text"] for part in content if part["type"] == "text")
-    return text_of(content)
-
-
-class _Fragments:
-    """Dify's fragments have no index: one without an id continues the last call, so a jump needs the id again."""
-
-    def __init__(self) -> None:
-        self._ids: dict[int, str] = {}
-        self._last: int | None = None
-
-    def passed_on(self, fragment: ChoiceDeltaToolCall) -> JsonObject:
-        index = fragment.index
-        if fragment.id:
-            self._ids[index] = fragment.id
-        call_id = text_of(fragment.id)
-        if not call_id and index != self._last:
-            call_id = self._ids.get(index, "")
-        self._last = index
-        function = fragment.function
-        name, arguments = (function.name, function.arguments) if function else ("", "")
-        return tool_call(call_id, text_of(name), text_of(arguments))
+def _add(function: JsonObject, fragment: ChoiceDeltaToolCall) -> None:
+    if fragment.function is not None:
+        function["name"] = function["name"] or fragment.function.name or ""
+        function["arguments"] += fragment.function.arguments or ""

@@ -20,13 +20,12 @@ from devhost.models.openai_api.provider import (
     Finished,
     ThoughtText,
     TurnEvent,
-    answer_format,
     cut_off,
     data_url,
     failed_in_stream,
     filename,
     refused,
-    text_of,
+    taken_format,
     without_thoughts,
 )
 from devhost.models.usage import TokenCounts
@@ -34,12 +33,18 @@ from devhost.protocol.wire import JsonObject
 
 OUTPUT_ITEMS = "responses_output"
 """The key of an opaque body, as Dify's openai plugin names it."""
+REASONING = "reasoning_"
+"""Begins the names of parameters that are parts of `reasoning` here, such as effort and summary."""
 
 
 def responses_request(request: ModelRequest, params: JsonObject) -> Any:  # noqa: ANN401 - arguments of the client
-    """A request of Dify's core. No tool is strict: Dify's schemas leave parameters optional."""
+    """`params` that have another form here are translated, all others are sent as they are.
+
+    No tool is strict: Dify's schemas leave parameters optional.
+    """
     if request.stop:
         raise refused("the Responses API has no stop words")
+    others = dict(params)
     arguments: JsonObject = {
         "model": request.model,
         "input": [item for message in request.prompt_messages for item in input_items(message)],
@@ -51,14 +56,15 @@ def responses_request(request: ModelRequest, params: JsonObject) -> Any:  # noqa
     if request.tools:
         arguments["tools"] = [{"type": "function", **tool.model_dump(), "strict": False} for tool in request.tools]
         arguments["tool_choice"] = "auto"
-    if "max_tokens" in params:
-        arguments["max_output_tokens"] = params["max_tokens"]
-    reasoning = {part: params.get(f"reasoning_{part}") for part in ("effort", "summary", "mode", "context")}
-    text = {"verbosity": params.get("verbosity"), "format": answer_format(params, dict)}
-    for name, parts in (("reasoning", reasoning), ("text", text)):
-        if given := {key: value for key, value in parts.items() if value is not None}:
-            arguments[name] = given
-    return arguments | {name: params[name] for name in ("temperature", "top_p", "service_tier") if name in params}
+    if "max_tokens" in others:
+        arguments["max_output_tokens"] = others.pop("max_tokens")
+    if names := [name for name in others if name.startswith(REASONING)]:
+        arguments["reasoning"] = {name.removeprefix(REASONING): others.pop(name) for name in names}
+    text = {"verbosity": others.pop("verbosity")} if "verbosity" in others else {}
+    kind, schema = taken_format(others)
+    if kind != "text":
+        text["format"] = {"type": kind, **schema}
+    return {**arguments, **({"text": text} if text else {}), "extra_body": others}
 
 
 def input_items(message: PromptMessage) -> Iterator[JsonObject]:
@@ -125,7 +131,7 @@ def responses_turn(events: Iterable[ResponseStreamEvent]) -> Iterator[TurnEvent]
 
 def _finished(response: Response) -> Finished:
     calls = tuple(
-        tool_call(text_of(item.call_id), text_of(item.name), text_of(item.arguments))
+        tool_call(item.call_id, item.name, item.arguments)
         for item in response.output
         if isinstance(item, ResponseFunctionToolCall)
     )
