@@ -266,7 +266,7 @@ def test_a_page_of_a_run_shows_it(halved: ConsoleClient, path: str) -> None:
 def test_its_rows_and_its_events_show_it(halved: ConsoleClient) -> None:
     seen = halved.console.readers.of(halved.console.folder.trace("run")).read()
     (shown,) = seen.runs
-    row = next(shown.anchors[id(span)] for _, span in shown.rows if span.label.startswith("scripted"))
+    row = next(shown.anchor(span) for span in shown.rows if span.label.startswith("scripted"))
 
     assert SHOWN in halved.get(f"/runs/run/rows/{row}")
     assert SHOWN in halved.get(f"/runs/run/rows/{row}/text")

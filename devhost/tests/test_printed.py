@@ -7,7 +7,7 @@ import pytest
 
 from devhost import Host, ScriptedModel
 from devhost.cli.commands import main
-from devhost.process.plugin_process import LAST, LONGEST, MOST, Printed, PrintedLines
+from devhost.process.plugin_process import LAST, LONGEST, MOST, PrintedLines
 from devhost.process.session import Watcher
 from devhost.process.transports.transport import LONGEST as LONGEST_READ
 from devhost.process.transports.transport import LOST, Lines, TransportName, deliver
@@ -26,18 +26,14 @@ class Heard(Watcher):
     def __init__(self) -> None:
         self.lines: list[tuple[str, str]] = []
 
-    def printed(self, plugin: str, text: str, *, exact: bool) -> None:
+    def printed(self, plugin: str, text: str) -> None:
         self.lines.append((plugin, text))
-        assert exact in (True, False)
 
 
 def told(*lines: str, secrets: Secrets | None = None) -> list[str]:
     texts: list[str] = []
 
-    def tell(printed: Printed) -> None:
-        texts.append(printed.text)
-
-    printed = PrintedLines(tell)
+    printed = PrintedLines(texts.append)
     printed.hide(secrets or Secrets())
     for line in lines:
         printed.add(line)
@@ -79,9 +75,9 @@ def test_the_terminal_and_the_trace_show_lines_of_strategy_and_tools(
     assert "Installed" not in shown
 
     printed = [line for line in read_trace(trace).lines if isinstance(line, PrintedLine)]
-    assert [(line.plugin, line.text, line.exact) for line in printed] == [
-        ("puppet", "red alert", True),
-        ("oddments", "with [secret]", True),
+    assert [(line.plugin, line.text) for line in printed] == [
+        ("puppet", "red alert"),
+        ("oddments", "with [secret]"),
     ]
     assert printed[0].at <= printed[1].at
     assert main(["replay", str(trace), "--no-color"]) == 0
@@ -156,8 +152,7 @@ def test_a_line_that_is_no_message_is_printed_as_it_was(line: bytes) -> None:
     class Listener:
         noted_lines: list[str]
 
-        def noted(self, text: str, *, exact: bool = False) -> None:
-            assert exact
+        def noted(self, text: str) -> None:
             self.noted_lines = [text]
 
         def received(self, message: JsonObject) -> None:

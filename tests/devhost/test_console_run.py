@@ -119,7 +119,7 @@ def test_what_is_wrong_with_a_trace_is_said_and_what_was_in_it_stays(whole: byte
 def anchors(console: ConsoleClient) -> dict[str, str]:
     """Of rows, by their labels; the last one of a label."""
     (shown,) = console.console.readers.of(console.console.folder.trace("first")).read().runs
-    return {span.label: shown.anchors[id(span)] for _, span in shown.rows}
+    return {span.label: shown.anchor(span) for span in shown.rows}
 
 
 def test_calls_that_are_nested_a_thousand_times_are_shown_side_by_side(
@@ -130,7 +130,6 @@ def test_calls_that_are_nested_a_thousand_times_are_shown_side_by_side(
 
     for html in (render_page(read_trace(file)), console.get("/runs/deep")):
         assert html.count(">look</b>") >= 1_000
-        assert "What is nested deeper stands side by side here." in html
 
 
 def test_the_page_has_everything_but_what_rows_hold(console: ConsoleClient) -> None:
@@ -159,7 +158,7 @@ def test_a_row_is_loaded_when_it_is_opened_and_all_of_it_as_plain_text(console: 
 
 def test_rows_are_found_by_words_of_arguments_results_and_answers(console: ConsoleClient) -> None:
     (shown,) = console.console.readers.of(console.console.folder.trace("first")).read().runs
-    labels = {shown.anchors[id(span)]: span.label for _, span in shown.rows}
+    labels = {shown.anchor(span): span.label for span in shown.rows}
 
     def found(words: str) -> list[str]:
         return [labels[row] for row in json.loads(console.get(f"/runs/first/search?words={words}"))]

@@ -245,9 +245,9 @@ class _Relay(Watcher):
         elif plugins:
             click.echo(f"starting {', '.join(plugins)} …", err=True)
 
-    def printed(self, plugin: str, text: str, *, exact: bool) -> None:
+    def printed(self, plugin: str, text: str) -> None:
         if self.to is not None:
-            self.to.printed(plugin, text, exact=exact)
+            self.to.printed(plugin, text)
         else:
             click.echo(f"{plugin} | {text}", err=True)
 

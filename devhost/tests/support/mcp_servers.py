@@ -21,8 +21,7 @@ class Told(Watcher):
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def printed(self, plugin: str, text: str, *, exact: bool) -> None:
-        del exact
+    def printed(self, plugin: str, text: str) -> None:
         self.lines.append(f"{plugin} | {text}")
 
 

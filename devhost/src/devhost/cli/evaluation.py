@@ -347,9 +347,9 @@ class _WhileStarting(Watcher):
     def __init__(self, screen: Screen) -> None:
         self.screen: Screen | None = screen
 
-    def printed(self, plugin: str, text: str, *, exact: bool) -> None:
+    def printed(self, plugin: str, text: str) -> None:
         if self.screen is not None:
-            self.screen.printed(plugin, text, exact=exact)
+            self.screen.printed(plugin, text)
 
 
 def _refuse_outputs(options: ReportOptions) -> None:

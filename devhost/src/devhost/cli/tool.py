@@ -169,8 +169,8 @@ class _Collected(Watcher):
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def printed(self, plugin: str, text: str, *, exact: bool) -> None:
-        del plugin, exact  # there is one plugin
+    def printed(self, plugin: str, text: str) -> None:
+        del plugin  # there is one
         self.lines.append(text)
 
 

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Self
 
 from devhost.flow.pages import ShownTurn, shown_turns
+from devhost.node.outputs.outputs import OPEN
 from devhost.page.calls import given_to, prompt_of, results_of, said_by, traceback_of
-from devhost.page.contents import Attachments, Passage, every, pretty
+from devhost.page.contents import Passage, every, pretty
 from devhost.page.section import ShownRun, shown_run
 from devhost.trace.lines import GrowingTrace, Trace, is_written
 from devhost.trace.runs import Call, traced_runs, written_calls
-from devhost.trace.timeline import OPEN, Span
+from devhost.trace.timeline import Span
 
 KEPT = 8
 """So many traces stay parsed; one of a hundred rounds takes tens of megabytes."""
@@ -46,7 +47,7 @@ class Turn:
         """What has begun and not ended: its name, and when it began in seconds since the trace did."""
         if isinstance(self.shown, ShownTurn):
             yield from ((node.label, node.row.began) for node in self.shown.nodes if node.row.ended is None)
-        yield from ((span.label, span.began) for run in self.runs for _, span in run.rows if span.status == OPEN)
+        yield from ((span.label, span.began) for run in self.runs for span in run.rows if span.status == OPEN)
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,8 @@ class Seen:
         return name, self.trace.header.started.timestamp() + began
 
     def row(self, anchor: str) -> tuple[ShownRun, Span] | None:
-        rows = ((shown, span) for shown in self.runs for _, span in shown.rows)
-        return next(((shown, span) for shown, span in rows if shown.anchors[id(span)] == anchor), None)
+        rows = ((shown, span) for shown in self.runs for span in shown.rows)
+        return next(((shown, span) for shown, span in rows if shown.anchor(span) == anchor), None)
 
 
 class RunReader:
@@ -109,7 +110,7 @@ class RunReader:
         found, ended = {}, self._ended
         for span in shown.spans:
             inside = list(every([span]))
-            anchor = shown.anchors[id(span)]
+            anchor = shown.anchor(span)
             key = (anchor, shown.is_open(span), len(inside))  # what a plugin printed may still come
             found[anchor] = html = ended.get(key) or render(span, shown)
             if all(each.status != OPEN for each in inside):
@@ -118,11 +119,11 @@ class RunReader:
 
 
 def _turns(trace: Trace, *, is_written: bool) -> Sequence[Turn]:
-    attachments, runs = Attachments(None), traced_runs(trace)
+    runs = traced_runs(trace)
     if trace.header.command == "flow":
-        return list(map(Turn.of, shown_turns(trace, attachments, is_written=is_written)))
+        return list(map(Turn.of, shown_turns(trace, is_written=is_written)))
     return [
-        Turn.of(shown_run(number, each, trace, attachments, is_written=is_written and each is runs[-1]))
+        Turn.of(shown_run(number, each, trace, is_written=is_written and each is runs[-1]))
         for number, each in enumerate(runs, start=1)
     ]
 
@@ -154,8 +155,8 @@ def matching_rows(shown: ShownRun, words: str) -> list[str]:
     wanted = words.casefold().split()
     if not wanted:
         return []
-    texts = ((span, "\n".join(_texts(span)).casefold()) for _, span in shown.rows)
-    return [shown.anchors[id(span)] for span, text in texts if all(word in text for word in wanted)]
+    texts = ((span, "\n".join(_texts(span)).casefold()) for span in shown.rows)
+    return [shown.anchor(span) for span, text in texts if all(word in text for word in wanted)]
 
 
 def row_text(span: Span) -> str:
@@ -166,7 +167,6 @@ def row_text(span: Span) -> str:
 def _texts(span: Span) -> Iterator[str]:
     yield span.label
     yield span.error
-    yield from span.printed
     for call in span.calls:
         if call.kind == "llm":
             yield from (*said_by(call), call.reason)

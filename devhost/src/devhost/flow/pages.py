@@ -9,7 +9,7 @@ from devhost.flow.traces import TracedTurn, traced_turns
 from devhost.flow.view import Row, Rows
 from devhost.node.outputs.run import Ending
 from devhost.page.calls import Source, retrieved
-from devhost.page.contents import Attachments, Axis, Passage, passages
+from devhost.page.contents import Axis, Passage, passages
 from devhost.page.page import page_environment
 from devhost.page.section import ShownRun, shown_run
 from devhost.protocol.wire import JsonObject
@@ -124,16 +124,16 @@ def render_flow_page(trace: Trace, folder: Path | None = None) -> str:
             notices=trace.notices,
             cut_off=trace.cut_off,
             printed=[line for line in trace.lines if isinstance(line, PrintedLine)],
-            turns=shown_turns(trace, Attachments(folder)),
+            turns=shown_turns(trace, folder),
         )
     )
 
 
-def shown_turns(trace: Trace, attachments: Attachments, *, is_written: bool = False) -> list[ShownTurn]:
+def shown_turns(trace: Trace, folder: Path | None = None, *, is_written: bool = False) -> list[ShownTurn]:
     """`is_written`: whether a process still writes the trace."""
     numbers, turns = count(1), traced_turns(trace)
     return [
-        _shown(number, turn, trace, attachments, numbers, goes_on=is_written and turn is turns[-1])
+        _shown(number, turn, trace, folder, numbers, goes_on=is_written and turn is turns[-1])
         for number, turn in enumerate(turns, start=1)
     ]
 
@@ -142,7 +142,7 @@ def _shown(  # noqa: PLR0913 - what a turn is made of
     number: int,
     turn: TracedTurn,
     trace: Trace,
-    attachments: Attachments,
+    folder: Path | None,
     numbers: Iterator[int],
     *,
     goes_on: bool,
@@ -156,7 +156,7 @@ def _shown(  # noqa: PLR0913 - what a turn is made of
             case SourcesRead():
                 sources += event.sources
     runs = {
-        execution: [shown_run(next(numbers), each, trace, attachments, is_written=goes_on) for each in found]
+        execution: [shown_run(next(numbers), each, trace, folder, is_written=goes_on) for each in found]
         for execution, found in turn.runs.items()
     }
     nodes = [

@@ -1,10 +1,11 @@
 """What the calls of a run say: prompts, answers, arguments, results, and what changed from prompt to prompt."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from typing import Any, Literal
+from itertools import groupby
+from typing import Any
 
 from devhost.node.outputs.run import plugin_error
 from devhost.node.texts import ThoughtSpans
@@ -133,19 +134,19 @@ class Source:
 
 
 def sources_of(variable: object, run: TracedRun) -> list[Source]:
+    """Those of the variable `sources`; of a strategy without it, what it sent as retrieved."""
     sent = [resource for arrival in run.streamed for resource in _resources(arrival.message)]
     if not isinstance(variable, list):
         return retrieved(sent)
-    of_tools = [resource for call in run.calls for piece in call.pieces for resource in _resources(piece.data)]
-    listed = [source for source in variable if isinstance(source, dict)]
-    return [_source(source, place, [*sent, *of_tools]) for place, source in enumerate(listed, start=1)]
+    passages = {resource.get("position"): str(resource.get("content") or "") for resource in sent}
+    return [_source(source, source.get("number", place), passages) for place, source in enumerate(_items(variable), 1)]
 
 
 def retrieved(resources: Sequence[JsonObject]) -> list[Source]:
     return [
         Source(
             number=str(resource.get("position") or place),
-            title=_first(resource, "title", "document_name", "document_id"),
+            title=str(resource.get("title") or resource.get("document_name") or resource.get("document_id")),
             document=str(resource.get("dataset_name") or ""),
             is_cited=None,
             passage=str(resource.get("content") or ""),
@@ -154,118 +155,65 @@ def retrieved(resources: Sequence[JsonObject]) -> list[Source]:
     ]
 
 
-def _first(resource: JsonObject, *names: str) -> str:
-    return next((str(resource[name]) for name in names if resource.get(name)), "source")
-
-
-def _source(source: JsonObject, place: int, resources: Sequence[JsonObject]) -> Source:
-    number, title, document = source.get("number", place), source.get("title"), source.get("document_id")
+def _source(source: JsonObject, number: object, passages: Mapping[object, str]) -> Source:
+    """`passages`: of the resources that the strategy sent, by their number."""
+    title, document = source.get("title"), source.get("document_id")
     return Source(
         number=str(number),
-        title=str(title or document or "source"),
+        title=str(title or document),
         document=str(document) if title and document else "",
         is_cited=bool(source.get("cited")),
-        passage=_passage(source, number, resources),
+        passage=passages.get(number, ""),
     )
-
-
-def _passage(source: JsonObject, number: object, resources: Sequence[JsonObject]) -> str:
-    """Of the resource with the number of the source, else of the one with its score; both of the same document."""
-    same = [each for each in resources if each.get("document_id") == source.get("document_id")]
-    for name, value in (("position", number), ("score", source.get("score"))):
-        for resource in same:
-            if value is not None and resource.get(name) == value:
-                return str(resource.get("content") or "")
-    return ""
 
 
 def _resources(message: JsonObject) -> Iterator[JsonObject]:
     match message:
-        case {"type": "retriever_resources", "message": {"retriever_resources": list(resources)}}:
-            yield from (resource for resource in resources if isinstance(resource, dict))
+        case {"type": "retriever_resources", "message": {"retriever_resources": resources}}:
+            yield from _items(resources)
 
 
-# Which model call came before which, in the same loop of rounds.
+# What is new in a prompt since the round before.
 
 
-def calls_before(calls: Iterable[Call]) -> Mapping[str, Call]:
-    """By the id of a model call, the last one whose prompt begins with the same messages up to the user's first.
+@dataclass(frozen=True)
+class PromptChanges:
+    parts: tuple[tuple[bool, tuple[Said, ...]], ...]
+    """The prompt in runs of neighbouring messages: whether they are new, and the messages."""
+    gone: tuple[Said, ...]
+    """The messages of the round before that are no longer in it, such as results that were shortened."""
+
+    @property
+    def words(self) -> str:
+        """Such as "2 new, 1 gone, 12 as in the round before"."""
+        new, same = (sum(len(part) for is_new, part in self.parts if is_new is kind) for kind in (True, False))
+        counts = ((new, "new"), (len(self.gone), "gone"))
+        return ", ".join([*(f"{count} {word}" for count, word in counts if count), f"{same} as in the round before"])
+
+
+def prompt_changes(before: Sequence[Said], now: Sequence[Said]) -> PromptChanges:
+    left, is_new = Counter(before), []
+    for said in now:
+        is_new.append(not left[said])
+        left[said] -= not is_new[-1]
+    grouped = groupby(zip(is_new, now, strict=True), key=lambda each: each[0])
+    parts = tuple((kind, tuple(said for _, said in part)) for kind, part in grouped)
+    return PromptChanges(parts, tuple(left.elements()))
+
+
+def changes_since(calls: Iterable[Call]) -> Mapping[str, PromptChanges]:
+    """By the id of a model call, how its prompt differs from the last that began alike, up to the user's message.
 
     Without an entry: the first call of a loop, one whose prompt begins differently, such as a judgement, and one that
     began while the one before went on.
     """
-    before: dict[str, Call] = {}
+    found: dict[str, PromptChanges] = {}
     last: dict[tuple[Said, ...], Call] = {}
     for call in sorted((call for call in calls if call.kind == "llm"), key=lambda call: call.began):
         prompt = prompt_of(call)
         first = next((place for place, said in enumerate(prompt) if said.role == "user"), 0)
         earlier = last.get(prompt[: first + 1])
         if earlier is not None and earlier.ended is not None and earlier.ended <= call.began:
-            before[call.id] = earlier
+            found[call.id] = prompt_changes(prompt_of(earlier), prompt)
         last[prompt[: first + 1]] = call
-    return before
-
-
-# What changed in a prompt since the round before.
-
-type Change = Literal["same", "new", "shortened", "removed"]
-
-
-@dataclass(frozen=True)
-class Part:
-    """Neighbouring messages of which the same is to be said; one message if it was shortened."""
-
-    change: Change
-    messages: tuple[Said, ...]
-    """As they are now; those that were removed as they were."""
-    before: Said | None = None
-    """Of a shortened message, what it was."""
-
-
-@dataclass(frozen=True)
-class PromptChanges:
-    parts: tuple[Part, ...]
-
-    def count(self, change: Change) -> int:
-        """Messages."""
-        return sum(len(part.messages) for part in self.parts if part.change == change)
-
-    @property
-    def words(self) -> str:
-        """Such as "2 new, 1 removed, 12 as in the round before"."""
-        names: dict[Change, str] = {"new": "new", "shortened": "shortened", "removed": "removed"}
-        counted = [f"{self.count(change)} {word}" for change, word in names.items() if self.count(change)]
-        return ", ".join([*counted, f"{self.count('same')} as in the round before"])
-
-
-def prompt_changes(before: Sequence[Said], now: Sequence[Said]) -> PromptChanges:
-    return PromptChanges(tuple(_parts(before, now)))
-
-
-def _parts(before: Sequence[Said], now: Sequence[Said]) -> Iterator[Part]:
-    for kind, old_from, old_to, new_from, new_to in SequenceMatcher(None, before, now, autojunk=False).get_opcodes():
-        if kind == "equal":
-            yield Part("same", tuple(now[new_from:new_to]))
-        else:
-            yield from _replaced(list(before[old_from:old_to]), now[new_from:new_to])
-
-
-def _replaced(old: list[Said], new: Sequence[Said]) -> Iterator[Part]:
-    """A message is shortened if the next one of its role that disappeared was longer."""
-    added: list[Said] = []
-    for said in new:
-        place = next((place for place, gone in enumerate(old) if gone.role == said.role), None)
-        if place is None or len(old[place].text) <= len(said.text):
-            added.append(said)
-            continue
-        yield from _part("new", added)
-        yield from _part("removed", old[:place])
-        yield Part("shortened", (said,), old[place])
-        added, old = [], old[place + 1 :]
-    yield from _part("removed", old)
-    yield from _part("new", added)
-
-
-def _part(change: Change, messages: Sequence[Said]) -> Iterator[Part]:
-    if messages:
-        yield Part(change, tuple(messages))
+    return found

@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from devhost.errors import TraceError
 from devhost.node.outputs.run import ANSWERED, sent_otherwise
 from devhost.page.calls import given_to, offered_tools, prompt_of, results_of, said_by, traceback_of
-from devhost.page.contents import DEEPEST, Attachments, every, hint, is_long, number, pretty, written, written_values
+from devhost.page.contents import hint, number, pretty, written, written_values
 from devhost.page.section import shown_run
 from devhost.trace.lines import PrintedLine, Trace
 from devhost.trace.runs import traced_runs, written_calls
@@ -22,8 +22,8 @@ HEAD_BYTES = 1_000
 
 def write_page(page: str, file: Path, trace: Path, *, force: bool) -> None:
     """`force` overwrites any other file, but never the trace."""
+    refuse_to_destroy(file, trace, force=force)
     try:
-        refuse_to_destroy(file, trace, force=force)
         file.write_text(page, encoding="utf-8", errors="replace")
     except OSError as error:
         raise TraceError(f"{file} cannot be written: {error.strerror}") from error
@@ -31,17 +31,13 @@ def write_page(page: str, file: Path, trace: Path, *, force: bool) -> None:
 
 def refuse_to_destroy(file: Path, trace: Path, *, force: bool) -> None:
     """TraceError for a file that is not to be overwritten."""
-    if file.is_dir():
-        raise TraceError(f"{file} is a folder: name a file in it, such as {file / trace.with_suffix('.html').name}")
     if not file.parent.is_dir():
         raise TraceError(f"{file} cannot be written: the folder {file.parent} does not exist")
-    if file.exists() and file.samefile(trace):
-        raise TraceError(f"{file} is the trace itself: name another file")
-    if force or (file.exists() and not file.is_file()):  # a device keeps nothing
+    if not file.is_file():
         return
-    if file.is_symlink():
-        raise TraceError(f"{file} is a link to {file.readlink()}: name that file, or follow the link with --force")
-    if file.exists() and not may_be_replaced(file):
+    if file.samefile(trace):
+        raise TraceError(f"{file} is the trace itself: name another file")
+    if not force and not may_be_replaced(file):
         raise TraceError(f"{file} exists and is not a page that devhost made: name another file, or give --force")
 
 
@@ -74,10 +70,8 @@ def page_environment(*folders: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(
-        clip=clip, pretty=pretty, written=written, hint=hint, number=number, price=price_text, identity=id
-    )
-    environment.tests.update(long=is_long)
+    filters = {"clip": clip, "pretty": pretty, "written": written, "hint": hint, "number": number, "price": price_text}
+    environment.filters.update(filters)
     environment.globals.update(
         said_by=said_by,
         written_calls=written_calls,
@@ -88,9 +82,7 @@ def page_environment(*folders: Path) -> Environment:
         traceback_of=traceback_of,
         written_values=written_values,
         sent_otherwise=sent_otherwise,
-        every=every,
         counted=counted,
-        DEEPEST=DEEPEST,
         LONGEST_HEADING=LONGEST_HEADING,
         LONGEST_OPEN=LONGEST_OPEN,
         LONGEST_PASSAGE=LONGEST_PASSAGE,
@@ -109,25 +101,11 @@ def clip(text: str) -> str:
     return f"{shown}\n… {counted(left, 'more character')} in the trace" if left > 0 else shown
 
 
-# Fills the page from a trace: one section for each run in it.
-#
-# Every text is escaped by the template, except what `parts/answer.py` made of Markdown.
-
-
 def render_page(trace: Trace, folder: Path | None = None) -> str:
     """`folder`: where the page will be, if that is known."""
-    attachments = Attachments(folder)
-    return (
-        page_environment()
-        .get_template("page.html.j2")
-        .render(
-            header=trace.header,
-            notices=trace.notices,
-            cut_off=trace.cut_off,
-            printed=[line for line in trace.lines if isinstance(line, PrintedLine)],
-            runs=[
-                shown_run(number, traced, trace, attachments)
-                for number, traced in enumerate(traced_runs(trace), start=1)
-            ],
-        )
+    runs = [shown_run(number, traced, trace, folder) for number, traced in enumerate(traced_runs(trace), start=1)]
+    printed = [line for line in trace.lines if isinstance(line, PrintedLine)]
+    template = page_environment().get_template("page.html.j2")
+    return template.render(
+        header=trace.header, notices=trace.notices, cut_off=trace.cut_off, printed=printed, runs=runs
     )

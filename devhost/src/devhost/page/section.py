@@ -1,41 +1,24 @@
 """A run with everything that its page asks of it."""
 
 import hashlib
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from devhost.node.outputs.outputs import NodeOutputs
 from devhost.node.outputs.run import Ending, Run
 from devhost.node.parameters import files_among
-from devhost.page.calls import (
-    OfferedTool,
-    PromptChanges,
-    Source,
-    calls_before,
-    offered_tools,
-    prompt_changes,
-    prompt_of,
-    sources_of,
-)
-from devhost.page.contents import (
-    Attachments,
-    Axis,
-    Passage,
-    ShownFile,
-    add_moments,
-    lines_of_calls,
-    open_groups,
-    passages,
-)
+from devhost.page.calls import OfferedTool, PromptChanges, Source, changes_since, offered_tools, sources_of
+from devhost.page.contents import Axis, Passage, ShownFile, every, passages, shown_files
 from devhost.protocol.wire import JsonObject
-from devhost.trace.lines import PrintedLine, Trace
+from devhost.trace.lines import Trace
 from devhost.trace.runs import TracedRun, run_of
 from devhost.trace.timeline import Span, timeline
 
-# A run with all that a page asks of it.
+FEW_ROWS = 60
+"""So many rows are read at a glance."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +35,6 @@ class ShownRun:
     given: list[ShownFile]
     """The files of the question."""
     files: list[ShownFile]
-    printed_in: Mapping[str, list[PrintedLine]]
-    """By the id of a tool's call."""
-    printed_around: list[PrintedLine]
-    """Before and after the run."""
     goes_on: bool = False
     """Whether a process still writes what follows."""
 
@@ -71,52 +50,31 @@ class ShownRun:
     def parameters(self) -> Mapping[str, object]:
         """What the node gave the strategy, without the question and what is empty."""
         given = self.traced.parameters
-        return {name: value for name, value in given.items() if name != "query" and not _is_empty(value)}
-
-    @property
-    def empty_parameters(self) -> Sequence[str]:
-        return [name for name, value in self.traced.parameters.items() if _is_empty(value)]
+        return {name: value for name, value in given.items() if name != "query" and value not in (None, "", [], {})}
 
     @property
     def usage(self) -> JsonObject:
         return self.run.usage if isinstance(self.run.usage, dict) else {}
 
     @property
-    def usage_is_summed(self) -> bool:
-        """Whether it is the sum of what the answers of models reported."""
-        return self.run.usage is self.run.calls.spent
-
-    @property
     def ending(self) -> Ending:
         return Ending("not ended", "bad") if self.traced.end is None else self.run.ending
 
     @cached_property
-    def rows(self) -> list[tuple[int, Span]]:
-        """Each row with its depth, in the order of the page."""
-        return list(_rows(self.spans))
+    def rows(self) -> list[Span]:
+        """In the order of the page."""
+        return list(every(self.spans))
 
-    @cached_property
-    def anchors(self) -> Mapping[int, str]:
-        """By the `id()` of a span, the fragment of the page's address that leads to its row.
+    def anchor(self, span: Span) -> str:
+        """The fragment of the page's address that leads to its row. It stays the same while the run goes on.
 
-        It stays the same while the run goes on. The ids of log entries are any text, which a fragment cannot be.
+        The ids of log entries are any text, which a fragment cannot be.
         """
-        seen = Counter[str]()
-        found = {}
-        for _, span in self.rows:
-            digest = hashlib.blake2s(span.id.encode(errors="replace"), digest_size=6).hexdigest()
-            seen[digest] += 1
-            again = f"-{seen[digest]}" if seen[digest] > 1 else ""
-            found[id(span)] = f"row-{self.number}-{digest}{again}"
-        return found
+        return f"row-{self.number}-{hashlib.blake2s(span.id.encode(errors='replace'), digest_size=6).hexdigest()}"
 
     def is_open(self, span: Span) -> bool:
-        """Whether the children of a group are shown at first."""
-        return id(span) in self._open_groups
-
-    @cached_property
-    def _open_groups(self) -> Collection[int]:
-        return open_groups(self.spans)
+        """Whether the children of a group are shown at first: in a long run, if one has failed or has not ended."""
+        return len(self.rows) <= FEW_ROWS or any(each.status != "success" for each in every(span.children))
 
     @cached_property
     def offered(self) -> Mapping[OfferedTool, str]:
@@ -128,8 +86,7 @@ class ShownRun:
     @cached_property
     def prompt_changes(self) -> Mapping[str, PromptChanges]:
         """By the id of a model call, how its prompt differs from the one of the round before."""
-        before, calls = calls_before(self.traced.calls), {call.id: call for call in self.traced.calls}
-        return {key: prompt_changes(prompt_of(call), prompt_of(calls[key])) for key, call in before.items()}
+        return changes_since(self.traced.calls)
 
     @property
     def json(self) -> list[Any]:
@@ -140,34 +97,20 @@ class ShownRun:
 
 
 def shown_run(
-    number: int, traced: TracedRun, trace: Trace, attachments: Attachments, *, is_written: bool = False
+    number: int, traced: TracedRun, trace: Trace, folder: Path | None = None, *, is_written: bool = False
 ) -> ShownRun:
+    """`folder`: where the page will be, if that is known."""
     run = run_of(traced, trace.header.strategy)
     sources = sources_of(run.outputs.variables.get("sources"), traced)
-    numbers = {source.number for source in sources}
-    spans = timeline(traced)
-    printed_around = add_moments(spans, traced)
     return ShownRun(
         number=number,
         traced=traced,
         run=run,
-        spans=spans,
+        spans=timeline(traced),
         axis=Axis(traced.began, traced.finished),
-        answer=passages(run.outputs.text, numbers, f"source-{number}-"),
+        answer=passages(run.outputs.text, {source.number for source in sources}, f"source-{number}-"),
         sources=sources,
-        given=attachments.shown(files_among(traced.parameters)),
-        files=attachments.shown(run.outputs.files),
-        printed_in=lines_of_calls(traced),
-        printed_around=printed_around,
+        given=shown_files(files_among(traced.parameters), folder),
+        files=shown_files(run.outputs.files, folder),
         goes_on=is_written and traced.end is None,
     )
-
-
-def _is_empty(value: object) -> bool:
-    return value is None or value in ("", [], {})
-
-
-def _rows(spans: Sequence[Span], depth: int = 0) -> Iterator[tuple[int, Span]]:
-    for span in spans:
-        yield depth, span
-        yield from _rows(span.children, depth + 1)

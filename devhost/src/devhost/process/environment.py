@@ -53,7 +53,7 @@ def start_in_own_python(plugin: PluginDeclaration, **options: Unpack[StartOption
     directory, watcher = plugin.directory, options.get("watcher", Watcher())
 
     def told(sentence: str) -> None:
-        watcher.printed(plugin.manifest.name, sentence, exact=False)
+        watcher.printed(plugin.manifest.name, sentence)
 
     own = own_python(directory)
     if own is None and options.get("python", sys.executable) == sys.executable and (missing := _missing(directory)):

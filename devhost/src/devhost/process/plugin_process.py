@@ -9,7 +9,6 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, TypedDict, Unpack
 
@@ -45,22 +44,15 @@ _OF_THE_SDK = re.compile(
 """What the SDK itself prints when it starts and when it serves HTTP."""
 
 
-@dataclass(frozen=True)
-class Printed:
-    text: str
-    exact: bool = False
-    """It came on the same channel as the messages, so that it is known which of them came before it."""
-
-
 class PrintedLines:
     """Of one plugin; may be added to from many threads."""
 
-    def __init__(self, told: Callable[[Printed], None]) -> None:
+    def __init__(self, told: Callable[[str], None]) -> None:
         self.kept: deque[str] = deque(maxlen=KEPT)
         self._told = told
         self._secrets = Secrets()
         self._count = 0
-        self._last: deque[Printed] = deque(maxlen=LAST)
+        self._last: deque[str] = deque(maxlen=LAST)
         self._adding = threading.Lock()
 
     def hide(self, secrets: Secrets) -> None:
@@ -69,32 +61,32 @@ class PrintedLines:
     def masked(self, text: str) -> str:
         return self._secrets.masked(text)
 
-    def add(self, line: str, *, exact: bool = False) -> None:
+    def add(self, line: str) -> None:
         line = record_text(line)
         if _OF_THE_SDK.match(line):
             return
         with self._adding:
             self._count += 1
             if self._count > MOST:
-                self._last.append(Printed(line[:LONGEST_READ], exact))
+                self._last.append(line[:LONGEST_READ])
                 return
-            self._pass_on(Printed(line, exact))
+            self._pass_on(line)
 
     def renew(self) -> None:
         """A run begins or is over: what was held back of the last one is told."""
         with self._adding:
             missing = self._count - MOST - len(self._last)
             if missing > 0:
-                self._told(Printed(f"… left out: {counted(missing, 'line')}"))
-            for printed in self._last:
-                self._pass_on(printed)
+                self._told(f"… left out: {counted(missing, 'line')}")
+            for line in self._last:
+                self._pass_on(line)
             self._last.clear()
             self._count = 0
 
-    def _pass_on(self, printed: Printed) -> None:
-        text = self._shown(printed.text)
+    def _pass_on(self, line: str) -> None:
+        text = self._shown(line)
         self.kept.append(text)
-        self._told(Printed(text, printed.exact))
+        self._told(text)
 
     def _shown(self, line: str) -> str:
         """Escape sequences are taken out first, and a secret is hidden before a cut could leave a part of it."""
@@ -237,8 +229,8 @@ class PluginProcess:
     def served(self) -> None:
         self._served_or_gone.set()
 
-    def noted(self, line: str, /, *, exact: bool = False) -> None:
-        self.printed.add(line, exact=exact)
+    def noted(self, line: str, /) -> None:
+        self.printed.add(line)
 
     def lived(self) -> None:
         if self._last_sign is not None:
@@ -275,10 +267,10 @@ class PluginProcess:
         try:
             session.deliver(read_session_event(data))
         except WireError as error:
-            self.printed.add(str(error), exact=True)
+            self.printed.add(str(error))
 
-    def _tell(self, printed: Printed) -> None:
-        self._watcher.printed(self.declaration.manifest.name, printed.text, exact=printed.exact)
+    def _tell(self, line: str) -> None:
+        self._watcher.printed(self.declaration.manifest.name, line)
 
     def _forget(self, session_id: str) -> None:
         with self._routing, contextlib.suppress(KeyError):

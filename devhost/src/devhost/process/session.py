@@ -125,8 +125,8 @@ class Watcher:
     def starting(self, plugins: Sequence[str]) -> None:
         """The plugins that are starting; told again each time one is done."""
 
-    def printed(self, plugin: str, text: str, *, exact: bool) -> None:
-        """A line that the plugin printed, without secrets; `exact`: after all messages of it that came before."""
+    def printed(self, plugin: str, text: str) -> None:
+        """A line that the plugin printed, without secrets."""
 
     def failed(self, tool: str, error: RunError) -> None:
         """A call of a tool of a tool plugin failed; its error has the traceback."""

@@ -43,7 +43,7 @@ def _stream(view: RunView, traced: TracedRun) -> None:
     lines: list[Arrival | PrintedLine] = [*traced.streamed, *traced.printed]
     for coming in sorted(lines, key=lambda line: line.at):
         if isinstance(coming, PrintedLine):
-            view.screen.printed(coming.plugin, coming.text, exact=coming.exact)
+            view.screen.printed(coming.plugin, coming.text)
             continue
         with contextlib.suppress(NodeFailedError):  # what the host refused was never shown
             _show(view, text.take(read_message(coming.message)))

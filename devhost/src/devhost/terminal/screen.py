@@ -57,8 +57,7 @@ class Screen(Watcher):
                 self.console.line()
             self.at_line_start = True
 
-    def printed(self, plugin: str, text: str, *, exact: bool) -> None:
-        del exact  # in a terminal the time alone says where a line belongs
+    def printed(self, plugin: str, text: str) -> None:
         with self._writing:
             self.end_line()
             shown = Text.assemble((f"{printable(plugin)} | ", "magenta"), (printable(text), "dim"), overflow="fold")

@@ -297,7 +297,7 @@ def connected(servers: Sequence[McpServer], limits: HostLimits, watcher: Watcher
             call = partial(portal.call, partial(client.call_tool, read_timeout_seconds=limits.call_seconds))
             offered = [McpTool(server, tool, call) for tool in listed]
             for sentence in _told(server, offered):
-                watcher.printed(server.name, sentence, exact=False)
+                watcher.printed(server.name, sentence)
             tools += offered
         watcher.starting([])
         yield tools

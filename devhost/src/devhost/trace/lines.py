@@ -112,8 +112,6 @@ class PrintedLine(Timed):
     event: Literal["printed"] = "printed"
     plugin: str
     text: str
-    exact: bool = False
-    """It came after all messages of the plugin that are before it; else it may have been printed a moment earlier."""
 
 
 class RemarkLine(Timed):
@@ -276,9 +274,9 @@ class TraceWriter(Watcher):
             hidden = self._secrets.masked(_without_credentials(message, self._hides))
             self._stamped({"event": "message", "from": side, "plugin": plugin, "message": hidden})
 
-    def printed(self, plugin: str, text: str, *, exact: bool) -> None:
+    def printed(self, plugin: str, text: str) -> None:
         hidden = self._secrets.masked(text)
-        self._stamped({"event": "printed", "plugin": plugin, "text": hidden, "exact": exact})
+        self._stamped({"event": "printed", "plugin": plugin, "text": hidden})
 
     def serving(self, session_id: str, request_id: str) -> None:
         self._stamped({"event": "serving", "session_id": session_id, "request_id": request_id})

@@ -1,21 +1,20 @@
 """What happened when: the strategy's log tree, with the times at which its messages came, and the calls in it.
 
-In: a `TracedRun`. Out: spans, each with its children. A call belongs to the entry that has its id among its
-`request_ids`. Any other call is a span of its own, in the innermost group that was open when it began. What a tool
-itself asks for stands under the call of the tool, and below `DEEPEST` such calls side by side, as entries of a log do.
+A call belongs to the entry that has its id among its `request_ids`. Any other call is a span of its own, in the
+innermost group that was open when it began. What a tool asks for, and what that asks for, stands under the strategy's
+call of the tool.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from devhost.node.outputs.outputs import DEEPEST, AgentLog, LogEntry
+from devhost.node.outputs.outputs import OPEN, AgentLog, LogEntry
 from devhost.protocol.wire import JsonObject
-from devhost.trace.runs import Arrival, Call, TracedRun, WrittenCall, written_calls
+from devhost.trace.runs import Arrival, Call, TracedRun
 
 type SpanKind = Literal["model", "tool", "group", "step", "moment"]
-OPEN, FAILED = "start", "error"
+FAILED = "error"
 
 
 @dataclass
@@ -33,12 +32,6 @@ class Span:
     children: list["Span"] = field(default_factory=list)
     is_moment: bool = False
     """It came finished, so that it has no duration."""
-    printed: tuple[str, ...] = ()
-    """The lines of a moment at which a plugin printed."""
-    written: WrittenCall | None = None
-    """Of a tool call: what the model wrote, if the log says which call of its turn this is."""
-    answers: dict[str, "Span"] = field(default_factory=dict)
-    """Of a model's turn: by the ids of the calls that it wrote, the entries in which they were answered."""
 
     @property
     def kind(self) -> SpanKind:
@@ -61,13 +54,10 @@ def timeline(run: TracedRun) -> list[Span]:
     roots = _tree(log.roots(), spans)
     named = {request_id: spans[entry.id] for entry in log.entries.values() for request_id in _request_ids(entry)}
     of_calls: dict[str, Span] = {}
-    levels: dict[str, int] = {}
     for call in run.calls:
         placed = _placed(call, named, of_calls, roots, run.finished)
-        level = levels[call.id] = levels.get(call.parent, 0) + 1
-        of_calls[call.id] = placed if level < DEEPEST else of_calls[call.parent]
+        of_calls[call.id] = of_calls.get(call.parent, placed)
     _in_order(roots)
-    _join_turns(roots)
     return roots
 
 
@@ -128,7 +118,8 @@ def _placed(
 
 def _own_span(call: Call, finished: float) -> Span:
     status = OPEN if call.ended is None else FAILED if call.error else "success"
-    return Span(call.id, call.name, status, call.began, _end(call, finished), call.reason, calls=[call])
+    ended = finished if call.ended is None else call.ended
+    return Span(call.id, call.name, status, call.began, ended, call.reason, calls=[call])
 
 
 def _siblings(call: Call, roots: list[Span]) -> list[Span]:
@@ -137,33 +128,7 @@ def _siblings(call: Call, roots: list[Span]) -> list[Span]:
     return _siblings(call, opened[0].children) if len(opened) == 1 else roots
 
 
-def _end(call: Call, finished: float) -> float:
-    return finished if call.ended is None else call.ended
-
-
 def _in_order(spans: list[Span]) -> None:
     spans.sort(key=lambda span: span.began)
     for span in spans:
         _in_order(span.children)
-
-
-def _join_turns(siblings: list[Span]) -> None:
-    """Joins the calls of each turn with the entries beside it that bear their ids; an id that is not unique joins none.
-
-    Of several tries, the last one is the turn. Providers repeat ids from turn to turn, and some within one.
-    """
-    turns = [(span, written_calls(span.calls[-1])) for span in siblings if span.kind == "model"]
-    counts = Counter(call.id for _, calls in turns for call in calls)
-    entries = Counter(_tool_call_id(span) for span in siblings)
-    of_ids = {_tool_call_id(span): span for span in siblings}
-    for turn, calls in turns:
-        for call in calls:
-            if call.id and counts[call.id] == entries[call.id] == 1:
-                turn.answers[call.id] = of_ids[call.id]
-                of_ids[call.id].written = call
-    for span in siblings:
-        _join_turns(span.children)
-
-
-def _tool_call_id(span: Span) -> str:
-    return str(span.data.get("tool_call_id") or "")

@@ -24,8 +24,8 @@ REFUSED = "refused"
 """What this repository's strategies call a tool call that they did not send, in the data of its entry."""
 OPEN = "start"
 """The status of an entry that has begun and not ended."""
-DEEPEST = 100
-"""Levels of the tree. Dify has no limit, but no log for people has so many."""
+DEEPEST = 24
+"""Levels of the tree. Dify has no limit, but no log for people has so many, and a page nests only so far."""
 
 
 @dataclass

@@ -272,11 +272,8 @@ class TransportListener(Protocol):
     def received(self, message: JsonObject, /) -> None:
         """One object from the plugin."""
 
-    def noted(self, line: str, /, *, exact: bool = False) -> None:
-        """A line that is not a message, such as something that the plugin printed.
-
-        `exact`: it came among the messages, so that it is known which came before it.
-        """
+    def noted(self, line: str, /) -> None:
+        """A line that is not a message, such as something that the plugin printed."""
 
     def lived(self) -> None:
         """A sign of life that is not a message."""
@@ -347,9 +344,9 @@ def deliver(line: bytes, listener: TransportListener) -> None:
         case {"type": "plugin", "plugins": dict()}:
             """The manifest, with which the SDK introduces a plugin."""
         case _:
-            listener.noted(text, exact=True)
+            listener.noted(text)
             if _ends_in_a_message(text):
-                listener.noted(LOST, exact=True)
+                listener.noted(LOST)
 
 
 def _ends_in_a_message(text: str) -> bool:
