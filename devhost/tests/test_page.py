@@ -36,7 +36,7 @@ def traced(folder: Path, *steps: JsonObject, tools: Sequence[Path] = ()) -> Path
 
 
 def log(name: str, parent: str | None = None, status: str = "success") -> JsonObject:
-    message = {"id": name, "parent_id": parent, "label": name, "status": status, "data": {}}
+    message: JsonObject = {"id": name, "parent_id": parent, "label": name, "status": status, "data": {}}
     return {"emit": {"type": "log", "message": message}}
 
 
