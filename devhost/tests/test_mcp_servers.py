@@ -158,7 +158,7 @@ def test_cases_expect_calls_of_a_server(tmp_path: Path, capsys: pytest.CaptureFi
     assert evaluate(cases("repeat")) == 0
     assert "everything | repeat: Dify does not hand on times" in capsys.readouterr().out
 
-    assert evaluate(cases("repeet"), "--fresh") == 2
+    assert evaluate(cases("repeet")) == 2
     said = capsys.readouterr().err
     assert "case 'repeats', column 'default': expect, calls: there is no tool 'repeet'; there are: repeat, sort" in said
 

@@ -67,7 +67,7 @@ def test_a_script_alone_is_a_case(write: Write, capsys: pytest.CaptureFixture[st
 def test_columns_name_models_behind_an_api(
     write: Write, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = write(GOOD, columns=[{"model": ["gpt-4.1", "gpt-4.1-mini"]}])
+    file = write(GOOD, columns=[{"name": name, "model": name} for name in ("gpt-4.1", "gpt-4.1-mini")])
     with FakeOpenAI() as fake:
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("OPENAI_BASE_URL", fake.base_url)

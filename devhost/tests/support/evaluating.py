@@ -42,4 +42,4 @@ def evaluate(file: Path, *options: str) -> int:
 def result_lines(file: Path) -> list[JsonObject]:
     """Those of the results, without headers."""
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    return [line for line in lines if "key" in line]
+    return [line for line in lines if "repeat" in line]

@@ -22,8 +22,6 @@ from devhost.evaluation.report import (
     failures,
     json_report,
     junit_xml,
-    refuse_output,
-    refuse_page,
     render_evaluation,
 )
 from devhost.evaluation.results import (
@@ -32,11 +30,12 @@ from devhost.evaluation.results import (
     ResultsFile,
     Summary,
     compared,
+    keep_previous,
     previous_of,
     read_evaluation,
 )
 from devhost.evaluation.runs import evaluate, one_at_a_time
-from devhost.evaluation.suite import Column, Ground, ModelSettings, Planned, Suite, header_of, plan
+from devhost.evaluation.suite import Column, Ground, Planned, Suite, header_of, plan
 from devhost.evaluation.traces import CaseTraces
 from devhost.flow.cases import FlowCase
 from devhost.flow.document import FlowFile
@@ -60,11 +59,13 @@ from devhost.hosting import (
 from devhost.models.backend import ModelBackend
 from devhost.models.scripted.script import Script
 from devhost.options import DIRECTORY, FILE, argument, color_option, json_option, option, print_json, takes
+from devhost.page.page import may_be_replaced
 from devhost.plugin.declaration import nearest_strategy_plugin
 from devhost.process.session import Watcher, Watchers
-from devhost.scenario import Example, Scenario, examples_of, parse_assignments, read_tool_setups
+from devhost.protocol.wire import JsonObject
+from devhost.scenario import Example, Scenario, examples_of, read_tool_setups
 from devhost.terminal.screen import Screen, on_ctrl_c, open_console
-from devhost.text import real_path
+from devhost.text import Secrets
 from devhost.tools.mcp import read_servers
 from devhost.tools.mcp import secrets_of as mcp_secrets
 from devhost.words import counted, examples
@@ -76,24 +77,21 @@ class EvaluationModels:
     def __init__(self, options: ModelOptions, judge: str | None) -> None:
         self._options = options
         self._judge = judge
+        self.scripted = options.asks_the_script()
         self._behind_an_api = cache(_behind_an_api)
         self._of_nodes = cache(partial(models_behind_an_api, environment=os.environ))
 
     @property
-    def settings(self) -> ModelSettings:
-        """Without a key, nothing but that: a scripted model has no settings."""
+    def settings(self) -> JsonObject:
+        """Those of all columns that are given."""
         plugin = None if self._options.model_plugin is None else self._options.model_plugin.name
-        given = {"api": self._options.api, "features": self._options.features, "judge": self._judge, "plugin": plugin}
-        return ModelSettings(
-            scripted=self._options.asks_the_script(),
-            model=self._options.name,
-            completion=parse_assignments(self._options.completion, option="--completion"),
-            others={name: value for name, value in given.items() if value is not None},
-        )
+        given: JsonObject = {"model": self._options.name, "api": self._options.api, "features": self._options.features}
+        given |= {"judge": self._judge, "plugin": plugin, "completion": self._options.completion}
+        return {name: value for name, value in given.items() if value}
 
     def check(self, planned: Sequence[Planned]) -> bool:
         """Mistakes in the options are found before a host starts; whether no provider will be called."""
-        if self._judge is not None and self._options.asks_the_script():
+        if self._judge is not None and self.scripted:
             raise SuiteError(f"--judge-model is for a model behind an API, but without {KEY} the judge is scripted")
         answering = [
             self.answering(each, each.question, asked=0).description.scripted
@@ -105,23 +103,21 @@ class EvaluationModels:
         return judge is None and all(answering)
 
     def answering(self, planned: Planned, question: str, *, asked: int) -> CountingModel:
-        if self._options.asks_the_script():
+        if self.scripted:
             script = planned.played.script if isinstance(planned.played, Scenario) else None
             return self._options.choose(script, question, asked=asked)
         return self._behind_an_api(self._of_column(planned.column))
 
     def of_nodes(self, planned: Planned) -> ModelOfNode | None:
-        return self._of_nodes(self._of_column(planned.column))
+        return self._of_nodes(self._options if self.scripted else self._of_column(planned.column))
 
     def _of_column(self, column: Column) -> ModelOptions:
         given = tuple(f"{name}={json.dumps(value)}" for name, value in column.completion.items())
-        if self._options.asks_the_script():
-            return self._options
-        name = column.model or self._options.name
-        return replace(self._options, name=name, completion=(*self._options.completion, *given))
+        completion = (*self._options.completion, *given)
+        return replace(self._options, name=column.model or self._options.name, completion=completion)
 
     def judging(self) -> ModelBackend | None:
-        if self._options.asks_the_script():
+        if self.scripted:
             return None
         return self._behind_an_api(replace(self._options, name=self._judge or self._options.name))
 
@@ -174,45 +170,30 @@ class EvalOptions:
     def suite(self) -> Suite:
         return Suite.read(self.file).only(self.cases, self.columns).repeated(self.repeats)
 
-    def ground(self, suite: Suite, host: HostOptions, models: ModelSettings, *, validated: bool) -> Ground:
+    def ground(self, suite: Suite, host: HostOptions, models: EvaluationModels, *, validated: bool) -> Ground:
         flows = list(suite.flows.values())
         has_agents = not flows or any(FlowFile.read(flow.flow).has_agents for flow in flows if flow.flow is not None)
         plugin = strategy_plugin(self.plugin or nearest_strategy_plugin()) if has_agents else None
         examples = self.examples or examples_of(Path() if plugin is None else plugin.directory)
         example = None if suite.example is None else Example.find(examples, suite.example)
         script = None if example is None else Script.read(example.file)
+        of_scripts = [*(() if script is None else script.mcp), *(text for flow in flows for text in flow.mcp)]
+        servers, credentials = read_servers((*of_scripts, *suite.mcp, *self.servers), self.credentials)
+        named = [suite.example, *(flow.example for flow in flows)]
+        folders = [Example.find(examples, name).directory for name in named if name is not None]
+        folders += [*suite.tools, *self.tools, *(folder for flow in flows for folder in flow.tools)]
         panel = {} if script is None else script.panel
-        of_example = () if script is None else script.mcp
-        of_flows = [text for flow in flows for text in flow.mcp]
-        texts = (*of_example, *of_flows, *suite.mcp, *self.servers)
-        servers, credentials = read_servers(texts, self.credentials)
-        folders_of_flows = {
-            Example.find(examples, flow.example).directory for flow in flows if flow.example is not None
-        }
-        folders_of_flows |= {folder for flow in flows for folder in flow.tools}
-        folders = [
-            *([] if example is None else [example.directory]),
-            *suite.tools,
-            *self.tools,
-            *sorted(folders_of_flows),
-        ]
-        tools = read_tool_setups(
-            list(dict.fromkeys(map(real_path, folders))),
-            credentials,
-            self.settings,
-            os.environ,
-            panel,
-            validated=validated,
-        )
+        tools = read_tool_setups(folders, credentials, self.settings, os.environ, panel, validated=validated)
         return Ground(
             plugin,
             tuple(setup.with_every_tool() if flows else setup for setup in tools),
             servers,
             example,
             examples,
-            assignments=self.assignments,
             limits=host.limits,
-            models=models,
+            scripted=models.scripted,
+            models=models.settings,
+            assignments=self.assignments,
             strict=host.strict,
             panel=panel,
             allowed=Allowed(self.http, self.code),
@@ -225,7 +206,6 @@ class ReportOptions:
         "--results", metavar="FILE", type=FILE, help="Where the results are kept; by default CASES.results.jsonl."
     )
     show: bool = option("--show", is_flag=True, help="Run nothing: report on the results that are kept.")
-    fresh: bool = option("--fresh", is_flag=True, help="Begin again, also where an interrupted evaluation could go on.")
     against: str | None = option(
         "--against",
         metavar="OLD",
@@ -252,9 +232,7 @@ class ReportOptions:
         return self.results or cases.with_suffix(".results.jsonl")
 
 
-# The command `eval`: runs cases with expectations, and says which fit.
-#
-# Exit codes: 0 every column reaches the threshold, 1 one does not, 2 a mistake in the command or the file of cases.
+# The command `eval`. Exit codes: 0 every column reaches the threshold, 1 one does not, 2 a mistake.
 
 
 @click.command(
@@ -266,31 +244,32 @@ class ReportOptions:
 )
 @takes(EvalOptions, ModelOptions, HostOptions, ReportOptions)
 def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report: ReportOptions) -> int:
-    """Run the cases of a file, and say which fit what they expect.
-
-    Results are kept beside the file. An interrupted evaluation goes on where it was.
-    """
+    """Run the cases of a file, and say which fit what they expect. Results are kept beside the file."""
     suite = asked.suite()
     _refuse_outputs(report)
     file = report.results_of(suite.file)
     console = open_console(stderr=report.as_json, color=report.color)
-    other = None if report.against is None else _other(report, file)
     if report.show:
-        evaluation = read_evaluation(file)
+        evaluation, other = read_evaluation(file), _other(report, file)
     else:
         models = EvaluationModels(model, asked.judge)
-        ground = asked.ground(suite, hosting, models.settings, validated=not model.unvalidated)
+        ground = asked.ground(suite, hosting, models, validated=not model.unvalidated)
         planned = plan(suite, ground)
         scripted = models.check(planned)
         if suite.flows and not has_engine():
             go_on_in_flow_environment(click.get_current_context().obj)
-        header = header_of(suite, ground, planned)
-        secrets = secrets_of(ground.tools, others=mcp_secrets(ground.servers))
-        with ResultsFile.begin(file, header, secrets, fresh=report.fresh) as results:
-            _open(console, planned, results, scripted=scripted)
+        keep_previous(file)
+        other = _other(report, file)
+        _open(console, planned, scripted=scripted)
+        secrets = _secrets(ground, planned)
+        with ResultsFile(file, header_of(suite, ground, planned), secrets) as results:
             traces = CaseTraces(report.traces, secrets)
             hosted = _hosted(planned[0], ground, hosting, console, traces)
-            _run(planned, models, results, traces, file=file, hosting=hosted, jobs=asked.jobs, console=console)
+            with on_ctrl_c(lambda: _so_far(results, console)), hosted as host, _progress(console) as progress:
+                bar = progress.add_task("", total=len(planned), words="")
+                for result in evaluate(host, planned, models, asked.jobs, traces):
+                    results.add(result)
+                    progress.update(bar, advance=1, words=_counts(results.evaluation))
         evaluation = results.evaluation
     summary = Summary.of(evaluation)
     threshold = suite.threshold if report.threshold is None else report.threshold
@@ -299,29 +278,9 @@ def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report:
     return int(not all(total.reaches(threshold) for total in summary.totals))
 
 
-def _run(  # noqa: PLR0913 - what an evaluation is made of
-    planned: Sequence[Planned],
-    models: EvaluationModels,
-    results: ResultsFile,
-    traces: CaseTraces,
-    *,
-    file: Path,
-    hosting: AbstractContextManager[ToolHost],
-    jobs: int,
-    console: Console,
-) -> None:
-    """What has no result yet; a host starts only if there is something left to run."""
-    if len(results.done) == len(planned):
-        return
-
-    def show_how_far() -> None:
-        console.print(f"{len(results.done)} of {counted(len(planned), 'run')} kept in {file}.", soft_wrap=True)
-        console.print("The same command goes on with the others.")
-
-    with on_ctrl_c(show_how_far), hosting as host, _progress(console) as progress:
-        bar = progress.add_task("", total=len(planned), completed=len(results.done), words="")
-        for _ in evaluate(host, planned, models, results, jobs, traces):
-            progress.update(bar, advance=1, words=_so_far(results))
+def _secrets(ground: Ground, planned: Sequence[Planned]) -> Secrets:
+    of_flows = [secret for each in planned if isinstance(each.played, FlowCase) for secret in each.played.file.secrets]
+    return secrets_of(ground.tools, others=[*mcp_secrets(ground.servers), *of_flows])
 
 
 @contextmanager
@@ -353,29 +312,25 @@ class _WhileStarting(Watcher):
 
 
 def _refuse_outputs(options: ReportOptions) -> None:
-    if options.page is not None:
-        refuse_page(options.page)
-    if options.junit is not None:
-        refuse_output(options.junit, "--junit")
-    if options.results is not None:
-        refuse_output(options.results, "--results")
+    outputs = {"--report": options.page, "--junit": options.junit, "--results": options.results}
+    for name, file in outputs.items():
+        if file is not None and not file.parent.is_dir():
+            raise SuiteError(f"{name} {file}: the folder {file.parent} does not exist")
+    if options.page is not None and options.page.is_file() and not may_be_replaced(options.page):
+        raise SuiteError(f"--report {options.page}: this file is not a page that devhost made: name another file")
 
 
-def _other(options: ReportOptions, results: Path) -> Evaluation:
-    """The results file itself names the evaluation before the one that is about to run, or that is shown."""
-    against = options.against or LAST
-    file = results if against == LAST else Path(against)
-    if real_path(file) == real_path(results) and file.exists():
-        last = read_evaluation(file)
-        if last.is_finished and not options.show:
-            return last
-        file = previous_of(file)
-    if against == LAST and not file.exists():
-        raise SuiteError(f"--against {LAST}: there is no earlier evaluation in {results}")
+def _other(options: ReportOptions, results: Path) -> Evaluation | None:
+    """The evaluation to compare with."""
+    if options.against is None:
+        return None
+    file = previous_of(results) if options.against == LAST else Path(options.against)
+    if options.against == LAST and not file.exists():
+        raise SuiteError(f"--against {LAST}: there is no earlier evaluation in {file}")
     return read_evaluation(file)
 
 
-def _open(console: Console, planned: Sequence[Planned], results: ResultsFile, *, scripted: bool) -> None:
+def _open(console: Console, planned: Sequence[Planned], *, scripted: bool) -> None:
     cases, columns = {each.case.name for each in planned}, {each.column.name for each in planned}
     counts = ((cases, "case"), (columns, "column"), (planned, "run"))
     console.print(", ".join(counted(len(each), noun) for each, noun in counts))
@@ -384,8 +339,6 @@ def _open(console: Console, planned: Sequence[Planned], results: ResultsFile, *,
         console.print(Text(sentence, "yellow"))
     if one_at_a_time(planned):
         console.print("One run at a time: each begins with its reset.")
-    if results.done:
-        console.print(f"The evaluation goes on: {counted(len(results.done), 'run')} with a result already.")
 
 
 def _progress(console: Console) -> Progress:
@@ -393,9 +346,16 @@ def _progress(console: Console) -> Progress:
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
-def _so_far(results: ResultsFile) -> str:
-    passed = sum(result.passed for result in results.done.values())
-    return f"{passed} passed, {len(results.done) - passed} failed"
+def _counts(evaluation: Evaluation) -> str:
+    passed = sum(result.passed for result in evaluation.results)
+    return f"{passed} passed, {len(evaluation.results) - passed} failed"
+
+
+def _so_far(results: ResultsFile, console: Console) -> None:
+    """At Ctrl-C."""
+    console.print(
+        f"{_counts(results.evaluation)} of {counted(results.evaluation.header.runs, 'run')}; --show reports them."
+    )
 
 
 def _report(

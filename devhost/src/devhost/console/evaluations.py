@@ -37,7 +37,7 @@ class Standing:
         if self.evaluation is None:
             return 0, 0, 0
         results = self.evaluation.results
-        return len(results), len(self.evaluation.header.plan), sum(result.passed for result in results.values())
+        return len(results), self.evaluation.header.runs, sum(result.passed for result in results)
 
     @property
     def is_finished(self) -> bool:

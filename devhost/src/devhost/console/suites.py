@@ -62,8 +62,6 @@ def arguments(suite: Suite, asked: Values, plugin: Path | None, *, against_last:
             yield from (option, value)
     if not is_real:
         yield "--scripted"
-    if asked.get("fresh") == "yes":
-        yield "--fresh"
 
 
 # The pages.

@@ -2,24 +2,23 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from devhost.errors import SuiteError
 from devhost.evaluation.results import Cell, Change, ColumnChange, Comparison, Summary, Total
 from devhost.expected import Check
-from devhost.page.page import may_be_replaced, page_environment
+from devhost.page.page import page_environment
+from devhost.protocol.wire import JsonObject
 from devhost.terminal.tables import clipped, printable
 from devhost.words import counted, price_text
 
 
-def json_report(summary: Summary, threshold: float, comparison: Comparison | None) -> dict[str, Any]:
+def json_report(summary: Summary, threshold: float, comparison: Comparison | None) -> JsonObject:
     header = summary.evaluation.header
-    report: dict[str, Any] = {
+    report: JsonObject = {
         "file": header.file,
         "scripted": header.scripted,
         "threshold": threshold,
@@ -38,47 +37,42 @@ def json_report(summary: Summary, threshold: float, comparison: Comparison | Non
             }
             for total in summary.totals
         ],
-        "cells": [_cell(cell) for cell in summary.cells],
-    }
-    return report if comparison is None else {**report, "comparison": _comparison(comparison)}
-
-
-def _cell(cell: Cell) -> dict[str, Any]:
-    results = [result.model_dump(mode="json", exclude={"case", "column"}) for result in cell.results]
-    return {
-        "case": cell.case.name,
-        "column": cell.column,
-        "question": cell.case.question,
-        "passed": cell.passed,
-        "rate": cell.share,
-        "results": results,
-    }
-
-
-def _comparison(comparison: Comparison) -> dict[str, Any]:
-    return {
-        "columns": [
+        "cells": [
             {
-                "name": column.column,
-                "compared": column.compared,
-                "better": [_change(change) for change in column.better],
-                "worse": [_change(change) for change in column.worse],
-                "changed_settings": list(column.settings),
+                "case": cell.case.name,
+                "column": cell.column,
+                "question": cell.case.question,
+                "passed": cell.passed,
+                "rate": cell.share,
+                "results": [result.model_dump(mode="json", exclude={"case", "column"}) for result in cell.results],
             }
-            for column in comparison.columns
+            for cell in summary.cells
         ],
-        "only_before": comparison.only_before,
-        "only_after": comparison.only_after,
     }
+    if comparison is not None:
+        report["comparison"] = {
+            "columns": [
+                {
+                    "name": column.column,
+                    "compared": column.compared,
+                    "better": list(map(_change, column.better)),
+                    "worse": list(map(_change, column.worse)),
+                    "changed_settings": list(column.settings),
+                }
+                for column in comparison.columns
+            ],
+            "only_before": comparison.only_before,
+            "only_after": comparison.only_after,
+        }
+    return report
 
 
-def _change(change: Change) -> dict[str, Any]:
+def _change(change: Change) -> JsonObject:
     return {
         "case": change.after.case.name,
         "rate_before": change.before.share,
         "rate_after": change.after.share,
         "reasons": list(change.reasons),
-        "case_changed": change.is_another_case,
     }
 
 
@@ -115,20 +109,6 @@ def render_evaluation(summary: Summary, threshold: float, comparison: Comparison
     return environment.get_template("evaluation.html.j2").render(
         summary=summary, header=summary.evaluation.header, threshold=threshold, comparison=comparison
     )
-
-
-def refuse_page(file: Path) -> None:
-    """Before the first run: SuiteError for a path that cannot become a page, or that holds another file."""
-    refuse_output(file, "--report")
-    if file.is_file() and not may_be_replaced(file):
-        raise SuiteError(f"--report {file}: this file is not a page that devhost made: name another file")
-
-
-def refuse_output(file: Path, option: str) -> None:
-    if file.is_dir():
-        raise SuiteError(f"{option} {file}: this is a folder: name a file in it")
-    if not file.parent.is_dir():
-        raise SuiteError(f"{option} {file}: the folder {file.parent} does not exist")
 
 
 # An evaluation as JUnit's XML, which CI systems read: a column is a test suite, a case a test case.
@@ -227,9 +207,8 @@ def _compared(column: ColumnChange) -> Iterator[RenderableType]:
 
 def _changed(change: Change) -> Iterator[RenderableType]:
     was, is_now = mark(change.before), mark(change.after)
-    also = " (the case itself changed, too)" if change.is_another_case else ""
     style, sign = ("green", "+") if change.is_better else ("red", "-")
-    yield _indented(f"{sign} {printable(change.after.case.name)}: {was} → {is_now}{also}", style)
+    yield _indented(f"{sign} {printable(change.after.case.name)}: {was} → {is_now}", style)
     for reason in change.reasons:
         yield _indented(clipped(printable(" ".join(reason.split())), LONGEST), "dim", levels=2)
 

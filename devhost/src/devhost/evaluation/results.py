@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
+from itertools import takewhile
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, Self
@@ -15,13 +16,10 @@ from devhost.expected import Check, Observed
 from devhost.text import Secrets, describe
 from devhost.trace.lines import Growing, NumberedLine
 
-# The results of an evaluation in a file of JSON lines, so that an interrupted one goes on where it was.
-#
-# A line that was cut off when devhost was killed is removed before the next one is written. A finished evaluation is
-# kept beside the new one.
+# The results in a file of JSON lines, which grows while the cases run.
 
 PREVIOUS = ".previous"
-"""Before the suffix of the file in which the evaluation before the last one is kept."""
+"""Before the suffix of the file in which the evaluation before the last one is kept, for `--against last`."""
 
 
 class Line(BaseModel):
@@ -37,23 +35,21 @@ class PlannedCase:
 
 
 class Header(Line):
-    devhost_evaluation: Literal[1] = 1
+    devhost_evaluation: Literal[2] = 2
     file: str
     description: str
     scripted: bool
     columns: dict[str, dict[str, Any]]
     """By name, the settings of each."""
     cases: tuple[PlannedCase, ...]
-    plan: tuple[str, ...]
-    """The keys of all runs."""
+    runs: int
+    """How many are planned."""
 
 
 class Result(Line):
-    key: str
     case: str
     column: str
     repeat: int
-    case_digest: str
     observed: Observed
     checks: tuple[Check, ...]
     trace: str = ""
@@ -67,16 +63,16 @@ class Result(Line):
 @dataclass(frozen=True)
 class Evaluation:
     header: Header
-    results: Mapping[str, Result] = field(default_factory=dict)
-    """By key, in the order of the plan; of an interrupted evaluation some are missing."""
+    results: tuple[Result, ...] = ()
+    """In the order in which the runs ended; of an interrupted evaluation some are missing."""
 
     @property
     def is_finished(self) -> bool:
-        return len(self.results) == len(self.header.plan)
+        return len(self.results) == self.header.runs
 
 
 def read_evaluation(file: Path) -> Evaluation:
-    """The last evaluation that the file has, as far as it came."""
+    """As far as it came."""
     found = GrowingResults(file).read()
     if found is None:
         raise SuiteError(f"{file} cannot be read: No such file or directory")
@@ -90,61 +86,51 @@ class GrowingResults(Growing[Evaluation]):
         super().__init__(file, SuiteError)
 
     def _begin(self) -> None:
-        self._header: Header | None = None
-        self._results: dict[str, Result] = {}
         self._evaluation: Evaluation | None = None
 
     def _added(self, lines: Sequence[NumberedLine], rest: bytes) -> Evaluation:
         del rest
-        for number, line in lines:
-            read = read_line(self.file, number, line)
-            if isinstance(read, Header):
-                self._header = read
-            else:
-                self._results[read.key] = read
-        if self._header is None:
+        if self._evaluation is None and lines:
+            (number, first), *lines = lines
+            self._evaluation = Evaluation(_read_line(Header, self.file, number, first))
+        if self._evaluation is None:
             raise SuiteError(f"{self.file} has no evaluation: its first line must be a header")
-        if lines or self._evaluation is None:
-            self._evaluation = in_order(self._header, self._results)
+        if lines:
+            added = tuple(_read_line(Result, self.file, number, line) for number, line in lines)
+            self._evaluation = Evaluation(self._evaluation.header, (*self._evaluation.results, *added))
         return self._evaluation
 
 
-def read_line(file: Path, number: int, line: bytes) -> Header | Result:
-    """SuiteError for a line that is neither."""
+def _read_line[L: Line](kind: type[L], file: Path, number: int, line: bytes) -> L:
     try:
-        read: Any = json.loads(line)
-        is_header = isinstance(read, dict) and "devhost_evaluation" in read
-        return Header.model_validate(read) if is_header else Result.model_validate(read)
-    except (ValueError, RecursionError) as error:
-        why = describe(error) if isinstance(error, ValidationError) else str(error)
-        raise SuiteError(f"{file}, line {number}: not a line of an evaluation: {why}") from error
+        return kind.model_validate_json(line)
+    except ValidationError as error:
+        raise SuiteError(
+            f"{file}, line {number}: not a line of an evaluation ({describe(error)}): delete the file"
+        ) from error
 
 
-def in_order(header: Header, results: Mapping[str, Result]) -> Evaluation:
-    """Of the plan; `results` by key."""
-    return Evaluation(header, {key: results[key] for key in header.plan if key in results})
+def previous_of(file: Path) -> Path:
+    return file.with_name(f"{file.stem}{PREVIOUS}{file.suffix}")
+
+
+def keep_previous(file: Path) -> None:
+    """Before a new evaluation. An interrupted one is not kept; SuiteError for a file that has none."""
+    if file.is_file() and read_evaluation(file).is_finished:
+        file.replace(previous_of(file))
 
 
 class ResultsFile:
-    """A context manager. `done` has the results of an interrupted evaluation that the plan still asks for."""
+    """A context manager."""
 
-    def __init__(self, file: Path, header: Header, secrets: Secrets, done: Mapping[str, Result]) -> None:
-        self.done = {key: done[key] for key in header.plan if key in done}
-        self._header = header
+    def __init__(self, file: Path, header: Header, secrets: Secrets) -> None:
+        self.evaluation = Evaluation(header)
         self._secrets = secrets
-        self._file = file.open("ab")
-        self._append(Header.model_validate(secrets.masked(header.model_dump())))
-
-    @classmethod
-    def begin(cls, file: Path, header: Header, secrets: Secrets, *, fresh: bool) -> Self:
-        """Goes on with the file's evaluation if that was interrupted, unless `fresh`; else keeps it as the previous."""
         try:
-            done: Mapping[str, Result] = {}
-            if file.is_file() and file.stat().st_size:
-                done = _kept(file, fresh=fresh)
-            return cls(file, header, secrets, done)
+            self._file = file.open("wb")
         except OSError as error:
             raise SuiteError(f"{file} cannot be written: {error.strerror}") from error
+        self._append(Header.model_validate(secrets.masked(header.model_dump())))
 
     def __enter__(self) -> Self:
         return self
@@ -154,35 +140,13 @@ class ResultsFile:
 
     def add(self, result: Result) -> None:
         masked = Result.model_validate(self._secrets.masked(result.model_dump()))
-        self.done[result.key] = masked
+        self.evaluation = Evaluation(self.evaluation.header, (*self.evaluation.results, masked))
         self._append(masked)
-
-    @property
-    def evaluation(self) -> Evaluation:
-        return in_order(self._header, self.done)
 
     def _append(self, line: Line) -> None:
         text = json.dumps(line.model_dump(mode="json"), ensure_ascii=False)
         self._file.write(text.encode(errors="replace") + b"\n")
         self._file.flush()
-
-
-def previous_of(file: Path) -> Path:
-    return file.with_name(f"{file.stem}{PREVIOUS}{file.suffix}")
-
-
-def _kept(file: Path, *, fresh: bool) -> Mapping[str, Result]:
-    written = file.read_bytes()
-    whole = written[: written.rfind(b"\n") + 1]
-    if not whole:  # devhost was killed within the header
-        file.write_bytes(b"")
-        return {}
-    last = read_evaluation(file)
-    if last.is_finished:
-        file.replace(previous_of(file))
-        return {}
-    file.write_bytes(b"" if fresh else whole)
-    return {} if fresh else last.results
 
 
 # An evaluation as a table.
@@ -256,7 +220,7 @@ class Summary:
     @classmethod
     def of(cls, evaluation: Evaluation) -> "Summary":
         found: dict[tuple[str, str], list[Result]] = {}
-        for result in evaluation.results.values():
+        for result in sorted(evaluation.results, key=lambda result: result.repeat):
             found.setdefault((result.case, result.column), []).append(result)
         cells = (
             Cell(case, column, tuple(found[case.name, column]))
@@ -315,17 +279,11 @@ class Change:
         return self.after.share < self.before.share
 
     @property
-    def is_another_case(self) -> bool:
-        """Whether its question, its script or its expectations changed, too."""
-        return self.before.results[0].case_digest != self.after.results[0].case_digest
-
-    @property
     def reasons(self) -> tuple[str, ...]:
-        """The checks that failed on one side only; of a worse case as sentences."""
+        """The checks that failed on the worse side, and not on the other."""
         here, there = (self.before, self.after) if self.is_better else (self.after, self.before)
         kept = {(check.name, check.expected) for check in there.failures}
-        failed = [check for check in here.failures if (check.name, check.expected) not in kept]
-        return tuple(check.sentence if self.is_worse else f"{check.name}: {check.expected}" for check in failed)
+        return tuple(check.sentence for check in here.failures if (check.name, check.expected) not in kept)
 
 
 @dataclass(frozen=True)
@@ -336,7 +294,7 @@ class ColumnChange:
     better: tuple[Change, ...]
     worse: tuple[Change, ...]
     compared: int
-    """Cases that both have."""
+    """Cells that both have."""
     settings: tuple[str, ...]
     """What is set otherwise, a line each."""
 
@@ -352,35 +310,23 @@ class Comparison:
 def compared(before: Evaluation, after: Evaluation) -> Comparison:
     """Each side's totals are of all its cases."""
     old, new = Summary.of(before), Summary.of(after)
-    names = {(cell.case.name, cell.column): cell for cell in old.cells}
-    changes = [
-        Change(names[cell.case.name, cell.column], cell) for cell in new.cells if (cell.case.name, cell.column) in names
-    ]
     totals = {total.column: total for total in old.totals}
-    return Comparison(
-        columns=tuple(
-            _column(
-                totals[total.column], total, [each for each in changes if each.after.column == total.column], old, new
-            )
-            for total in new.totals
-            if total.column in totals
-        ),
-        only_before=len(old.cells) - len(changes),
-        only_after=len(new.cells) - len(changes),
+    pairs = [(old.cell(cell.case.name, cell.column), cell) for cell in new.cells]
+    changes = [Change(was, is_now) for was, is_now in pairs if was is not None]
+    columns = tuple(
+        ColumnChange(
+            column,
+            totals[column],
+            total,
+            better=tuple(each for each in changes if each.after.column == column and each.is_better),
+            worse=tuple(each for each in changes if each.after.column == column and each.is_worse),
+            compared=sum(each.after.column == column for each in changes),
+            settings=tuple(_differences(before.header.columns[column], after.header.columns[column])),
+        )
+        for total in new.totals
+        if (column := total.column) in totals
     )
-
-
-def _column(before: Total, after: Total, changes: list[Change], old: Summary, new: Summary) -> ColumnChange:
-    was, is_now = (each.evaluation.header.columns[after.column] for each in (old, new))
-    return ColumnChange(
-        after.column,
-        before,
-        after,
-        better=tuple(change for change in changes if change.is_better),
-        worse=tuple(change for change in changes if change.is_worse),
-        compared=len(changes),
-        settings=tuple(_differences(was, is_now)),
-    )
+    return Comparison(columns, len(old.cells) - len(changes), len(new.cells) - len(changes))
 
 
 def _differences(before: Mapping[str, object], after: Mapping[str, object], within: str = "") -> Iterator[str]:
@@ -395,8 +341,7 @@ def _differences(before: Mapping[str, object], after: Mapping[str, object], with
 def _said(value: object, other: object) -> str:
     """Of two texts, what differs, with a few words before it."""
     if isinstance(value, str) and isinstance(other, str):
-        letters = enumerate(zip(value, other, strict=False))
-        same = next((place for place, (mine, others) in letters if mine != others), min(len(value), len(other)))
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(value, other, strict=False)))
         begin = max(0, same - CONTEXT)
         value = f"…{value[begin:]}" if begin else value
     return "not set" if value is None else json.dumps(value, ensure_ascii=False)

@@ -1,21 +1,18 @@
 """A file of cases: its cases and columns, and every run of them, checked before the first one starts."""
 
-import hashlib
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, PositiveInt, ValidationError
 
 from devhost.errors import HostError, SuiteError
-from devhost.evaluation.reset import CopiedFile, Reset, Step
+from devhost.evaluation.reset import Reset
 from devhost.evaluation.results import Header, PlannedCase
 from devhost.expected import Expected
 from devhost.flow.cases import FlowCase
@@ -38,11 +35,14 @@ type _Name = Annotated[str, Field(min_length=1, max_length=120)]
 """Of a case or a column; it stands in tables, in JUnit and in --case."""
 
 
-class ColumnFile(Scripted):
-    name: _Name | None = None
-    strategy: Texts = ()
-    """With several, there is a column for each."""
-    model: Texts = ()
+class Column(Scripted):
+    """One way to run every case."""
+
+    name: _Name = "default"
+    strategy: Words | None = None
+    """None for that of the case's script, else the plugin's first."""
+    model: Words | None = None
+    """None for that of --model. A scripted model takes this name."""
     params: _JsonObject = Field(default_factory=dict)
     completion: _JsonObject = Field(default_factory=dict)
     """Parameters of the model."""
@@ -96,7 +96,7 @@ class SuiteFile(Scripted):
     """MCP servers, as `--mcp` takes them."""
     params: _JsonObject = Field(default_factory=dict)
     """For all cases, over those of their scripts."""
-    columns: tuple[ColumnFile, ...] = (ColumnFile(),)
+    columns: Annotated[tuple[Column, ...], Field(min_length=1)] = (Column(),)
     reset: Reset = ()
     repeats: PositiveInt = 1
     rate: Share = 1.0
@@ -104,18 +104,47 @@ class SuiteFile(Scripted):
     cases: Annotated[tuple[Annotated[Case, BeforeValidator(_case_of_a_file)], ...], Field(min_length=1)]
 
 
-def read_suite_file(file: Path) -> SuiteFile:
+class Suite(SuiteFile):
+    """A file that was read: with its paths from its folder, and its defaults in its cases."""
+
+    file: Path
+    flows: Mapping[str, FlowScript]
+    """By the case's name, the scripts that name their flow: of all cases or of none."""
+
+    @classmethod
+    def read(cls, file: Path) -> Self:
+        written = _written(file)
+        for noun, named in (("cases", written.cases), ("columns", written.columns)):
+            for name, times in Counter(each.name for each in named).items():
+                if times > 1:
+                    raise SuiteError(f"{file}: {times} {noun} are named {name!r}: give each a name of its own")
+        cases = tuple(case.within(written, file.parent) for case in written.cases)
+        tools = tuple(file.parent / folder for folder in written.tools)
+        known = {**dict(written), "tools": tools, "cases": cases}
+        return cls.model_construct(**known, file=file, flows=_flows(file, cases))
+
+    def only(self, cases: Sequence[str], columns: Sequence[str]) -> Self:
+        """Those whose names fit one of the patterns (* and ?); without patterns all."""
+        fitting = {
+            "cases": _fitting("--case", cases, self.cases, self.file),
+            "columns": _fitting("--column", columns, self.columns, self.file),
+        }
+        return self.model_copy(update=fitting)
+
+    def repeated(self, repeats: int | None) -> Self:
+        """Every case so often; None leaves them as they are written."""
+        changed = {} if repeats is None else {"repeats": repeats}
+        return self.model_copy(update={"cases": tuple(case.model_copy(update=changed) for case in self.cases)})
+
+
+def _written(file: Path) -> SuiteFile:
     data = load_yaml(file)
     if "cases" not in data and data.keys() & {"turns", "flow", "extends"}:
         data = {"cases": [file.name]}  # a script that is a case of its own
     try:
-        suite = SuiteFile.model_validate(data)
+        return SuiteFile.model_validate(data)
     except ValidationError as error:
         raise SuiteError(f"{file}: {_with_names(describe(error), data)}") from error
-    for name, times in Counter(case.name for case in suite.cases).items():
-        if times > 1:
-            raise SuiteError(f"{file}: {times} cases are named {name!r}: give each a name of its own")
-    return suite
 
 
 def _with_names(sentences: str, data: dict[str, Any]) -> str:
@@ -127,75 +156,6 @@ def _with_names(sentences: str, data: dict[str, Any]) -> str:
         return f"case {name!r}, " if name else f"case {int(found[1]) + 1}, "
 
     return re.sub(r"cases\[(\d+)\]\.?", case, sentences)
-
-
-# The cases and columns of an evaluation.
-
-
-@dataclass(frozen=True)
-class Column:
-    """One way to run every case."""
-
-    name: str
-    strategy: str | None = None
-    """None for that of the case's script, else the plugin's first."""
-    model: str | None = None
-    """None for the default. A scripted model takes this name."""
-    params: JsonObject = field(default_factory=dict)
-    completion: JsonObject = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Suite:
-    file: Path
-    description: str
-    example: str | None
-    tools: tuple[Path, ...]
-    mcp: tuple[str, ...]
-    params: JsonObject
-    threshold: float
-    columns: tuple[Column, ...]
-    cases: tuple[Case, ...]
-    flows: Mapping[str, FlowScript] = field(default_factory=dict)
-    """By the case's name, the scripts that name their flow: of all cases or of none."""
-
-    def only(self, cases: Sequence[str], columns: Sequence[str]) -> "Suite":
-        """Those whose names fit one of the patterns (* and ?); without patterns all."""
-        return replace(
-            self,
-            cases=_fitting("--case", cases, self.cases, self.file),
-            columns=_fitting("--column", columns, self.columns, self.file),
-        )
-
-    def repeated(self, repeats: int | None) -> "Suite":
-        """Every case so often; None leaves them as they are written."""
-        if repeats is None:
-            return self
-        return replace(self, cases=tuple(case.model_copy(update={"repeats": repeats}) for case in self.cases))
-
-    @classmethod
-    def read(cls, file: Path) -> "Suite":
-        read = read_suite_file(file)
-        columns = tuple(column for each in read.columns for column in _columns(each))
-        names = [column.name for column in columns]
-        for name in names:
-            if names.count(name) > 1:
-                raise SuiteError(f"{file}: {names.count(name)} columns are named {name!r}: give each a name of its own")
-        if not columns:
-            raise SuiteError(f"{file}: columns: should have at least one entry")
-        cases = tuple(case.within(read, file.parent) for case in read.cases)
-        return cls(
-            file=file,
-            description=read.description,
-            example=read.example,
-            tools=tuple(file.parent / folder for folder in read.tools),
-            mcp=read.mcp,
-            params=read.params,
-            threshold=read.threshold,
-            columns=columns,
-            cases=cases,
-            flows=_flows(file, cases),
-        )
 
 
 def _flows(file: Path, cases: Sequence[Case]) -> Mapping[str, FlowScript]:
@@ -215,38 +175,14 @@ def _flows(file: Path, cases: Sequence[Case]) -> Mapping[str, FlowScript]:
 def _fitting[N: (Case, Column)](
     option: str, patterns: Sequence[str], named: tuple[N, ...], file: Path
 ) -> tuple[N, ...]:
-    if not patterns:
-        return named
     for pattern in patterns:
         if not any(fnmatchcase(each.name, pattern) for each in named):
             there_are = ", ".join(each.name for each in named)
             raise SuiteError(f"{option} {pattern!r} fits none in {file}; there are: {there_are}")
-    return tuple(each for each in named if any(fnmatchcase(each.name, pattern) for pattern in patterns))
-
-
-def _columns(written: ColumnFile) -> list[Column]:
-    """One for each combination of strategy and model."""
-    columns = []
-    for strategy, model in product(written.strategy or (None,), written.model or (None,)):
-        several = [name for name, among in ((strategy, written.strategy), (model, written.model)) if len(among) > 1]
-        parts = [written.name, *several] if written.name else [strategy, model]
-        name = " · ".join(part for part in parts if part) or "default"
-        columns.append(Column(name, strategy, model, written.params, written.completion))
-    return columns
+    return tuple(each for each in named if any(fnmatchcase(each.name, pattern) for pattern in patterns or "*"))
 
 
 # Every run of an evaluation, checked before the first one starts: a `Planned` for each case, column and repeat.
-
-
-@dataclass(frozen=True)
-class ModelSettings:
-    """What the command line says of the models of all columns."""
-
-    scripted: bool = True
-    model: str | None = None
-    completion: JsonObject = field(default_factory=dict)
-    others: JsonObject = field(default_factory=dict)
-    """The API, the features and the judge, if they are named."""
 
 
 @dataclass(frozen=True)
@@ -256,14 +192,17 @@ class Ground:
     plugin: PluginDeclaration | None
     """None for flows without agents."""
     tools: tuple[ToolSetup, ...]
-    servers: tuple[McpServer, ...] = ()
-    example: Example | None = None
-    examples: Path = Path()
+    servers: tuple[McpServer, ...]
+    example: Example | None
+    examples: Path
     """The folder of the examples."""
+    limits: HostLimits
+    scripted: bool
+    """Whether scripts answer, and not models behind an API."""
+    models: JsonObject
+    """What the command line says of the models of all columns."""
     assignments: tuple[str, ...] = ()
     """Parameters from the command line, as KEY=VALUE, over all others."""
-    limits: HostLimits = field(default_factory=HostLimits)
-    models: ModelSettings = field(default_factory=ModelSettings)
     strict: bool = False
     """Whether a run that breaks a rule of Dify fits no case."""
     panel: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -283,10 +222,6 @@ class Planned:
     played: Scenario | FlowCase
     question: str
     expected: Expected
-    case_digest: str
-    """Of the case alone: two evaluations asked and expected the same if it is the same."""
-    key: str
-    """Of everything that is written about the run."""
     strict: bool = False
 
 
@@ -310,41 +245,33 @@ def header_of(suite: Suite, ground: Ground, planned: Sequence[Planned]) -> Heade
     return Header(
         file=str(suite.file),
         description=suite.description,
-        scripted=ground.models.scripted,
+        scripted=ground.scripted,
         columns={column.name: _settings(column, suite, ground) for column in suite.columns},
         cases=tuple(cases.values()),
-        plan=tuple(each.key for each in planned),
+        runs=len(planned),
     )
 
 
 def _settings(column: Column, suite: Suite, ground: Ground) -> JsonObject:
     """All that makes the column, for a comparison with another evaluation."""
-    over_all = parse_assignments(ground.assignments)
-    return {
-        "strategy": column.strategy,
-        "model": column.model or ground.models.model,
-        "params": {**suite.params, **column.params, **over_all},
-        "completion": {**ground.models.completion, **column.completion},
-        "scripted": ground.models.scripted,
-        **ground.models.others,
-    }
+    of_all = {"scripted": ground.scripted, **ground.models}
+    own = column.model_dump(include={"strategy", "model", "completion"}, exclude_defaults=True)
+    params = {**suite.params, **column.params, **parse_assignments(ground.assignments)}
+    return {**of_all, **own, "params": params}
 
 
 def _planned(suite: Suite, case: Case, column: Column, ground: Ground) -> Iterator[Planned]:
     with telling_where(suite.file, case, column):
-        flow = suite.flows.get(case.name)
-        asked = _asked(suite, case, column, ground) if flow is None else _asked_flow(suite, case, column, ground)
-        played, question, expected, about = asked
-    steps = [_reset(step, suite.file.parent) for step in case.reset]
-    digest = _digest([question, case.variables, *map(_content, case.files), *about, repr(expected), *steps])
-    given = (played.strategy.identity.name, played.given) if isinstance(played, Scenario) else ()
+        asked = _asked_flow if case.name in suite.flows else _asked
+        played, question, expected = asked(suite, case, column, ground)
+        if ground.scripted and expected.judge is not None and expected.judge.turns is None:
+            raise SuiteError("expect, judge: without a key the judge is scripted: give it turns, or set OPENAI_API_KEY")
     for repeat in range(1, case.repeats + 1):
-        key = _digest([digest, case.name, column.name, *given, ground.strict, repeat, _settings(column, suite, ground)])
-        yield Planned(suite.file, case, column, repeat, played, question, expected, digest, key, strict=ground.strict)
+        yield Planned(suite.file, case, column, repeat, played, question, expected, ground.strict)
 
 
-type _Asked = tuple[Scenario | FlowCase, str, Expected, tuple[object, ...]]
-"""With the question, what is expected, and what else makes the case."""
+type _Asked = tuple[Scenario | FlowCase, str, Expected]
+"""With the question, and what is expected."""
 
 
 def _asked(suite: Suite, case: Case, column: Column, ground: Ground) -> _Asked:
@@ -353,8 +280,8 @@ def _asked(suite: Suite, case: Case, column: Column, ground: Ground) -> _Asked:
     expected = case.expect or (None if script is None else Expected.of(script))
     if expected is None:
         raise SuiteError("the case needs expect: neither it nor its script says what is expected")
-    _refuse(expected, scenario, question, ground)
-    return scenario, question, expected, (repr(None if script is None else script.model_copy(update={"place": ""})),)
+    _refuse(scenario, question, ground)
+    return scenario, question, expected
 
 
 def _asked_flow(suite: Suite, case: Case, column: Column, ground: Ground) -> _Asked:
@@ -372,17 +299,15 @@ def _asked_flow(suite: Suite, case: Case, column: Column, ground: Ground) -> _As
     tools = [setup.declaration for setup in ground.tools]
     servers = [server.name for server in ground.servers]
     check_flow(flow.file, flow.inputs, ground.plugin, tools, ground.allowed, recorded=recorded, servers=servers)
-    expected = case.expect or Expected()
-    _refuse_unjudged(expected, ground)
-    return flow, flow.script.query, expected, (flow.file.text, repr(flow.script))
+    return flow, flow.script.query, case.expect or Expected()
 
 
 def _scenario(suite: Suite, case: Case, column: Column, ground: Ground) -> Scenario:
-    script = _script(case, column, suite, ground)
     if ground.plugin is None:
         raise SuiteError("no strategy plugin is given")
+    script = _script(case, column.strategy, column, suite, ground)
     strategy = _strategy(column, script, ground.plugin)
-    script = _script(case, replace(column, strategy=strategy.identity.name), suite, ground)
+    script = _script(case, strategy.identity.name, column, suite, ground)
     return Scenario(
         name=suite.example or "",
         script=script,
@@ -403,75 +328,58 @@ def _strategy(column: Column, script: Script | None, plugin: PluginDeclaration) 
     return strategy
 
 
-def _script(case: Case, column: Column, suite: Suite, ground: Ground) -> Script | None:
+def _script(case: Case, strategy: str | None, column: Column, suite: Suite, ground: Ground) -> Script | None:
+    """As it is for the strategy. The case's own one, or else the example's."""
     given = [name for name in ("scenario", "script", "turns") if getattr(case, name) is not None]
     if len(given) > 1:
         raise SuiteError(f"{' and '.join(given)} are both scripts: give one of them")
+    file = case.written
     if case.scenario is not None:
         if suite.example is None:
             raise SuiteError(f"scenario {case.scenario!r} needs an example: name it at the top of the file")
-        script = Script.read(Example.find(ground.examples, suite.example, case.scenario).file, column.strategy)
-    elif isinstance(case.script, Path):
-        script = Script.read(case.script, column.strategy)
-    elif case.script is not None or case.turns is not None:
-        written = {"turns": case.turns} if case.script is None else case.script
-        script = Script.of({"query": case.query or "", **written}, column.strategy, suite.file.parent)
+        file = Example.find(ground.examples, suite.example, case.scenario).file
+    elif not given and ground.example is not None:
+        file = ground.example.file
+    if file is not None:
+        script = Script.read(file, strategy)
+    elif given:
+        written = case.script if isinstance(case.script, dict) else {"turns": case.turns}
+        script = Script.of({"query": case.query or "", **written}, strategy, suite.file.parent)
         script = script.model_copy(update={"place": f"{suite.file}, case {case.name!r}"})
-    elif ground.example is not None:
-        script = Script.read(ground.example.file, column.strategy)
     else:
         return None
     named = {} if column.model is None else {"name": column.model}
     return script.model_copy(update={"model": script.model.model_copy(update=named)})
 
 
-def _refuse(expected: Expected, scenario: Scenario, question: str, ground: Ground) -> None:
+def _refuse(scenario: Scenario, question: str, ground: Ground) -> None:
     """What would fail at its run, or would make it mean something else."""
     if not question.strip():
         raise SuiteError("there is no question: give the case a query")
     scenario.check(question)
     scenario.api_fails  # noqa: B018 - raises for a tool that is not offered
-    if not scenario.servers:  # they say what they have when they are asked
-        offered = [tool.declared.identity.name for setup in scenario.tools for tool in setup.tools]
-        refuse_unknown_calls(expected, scenario, offered)
     script = scenario.script
     named = {each.target for each in read_servers(() if script is None else script.mcp)[0]}
     if script is not None and named - {server.target for server in ground.servers}:
         raise SuiteError(f"{script.place} names MCP servers, but one host runs all cases: name them in the file's mcp")
     if script is not None and script.panel and script.panel != ground.panel:
         raise SuiteError(f"{script.place} sets a panel of its own, but one host runs all cases: use --set instead")
-    if not ground.models.scripted:
+    if not ground.scripted:
         return
     if script is None:
         raise SuiteError("no model is configured: give the case a scenario, a script or turns, or set OPENAI_API_KEY")
     refuse_misfit(scenario)
     if not script.knows(question) and script.otherwise is None:
         raise SuiteError(f"{script.place} has no turns for this question")
-    _refuse_unjudged(expected, ground)
 
 
-def _refuse_unjudged(expected: Expected, ground: Ground) -> None:
-    if ground.models.scripted and expected.judge is not None and expected.judge.turns is None:
-        raise SuiteError("expect, judge: without a key the judge is scripted: give it turns, or set OPENAI_API_KEY")
-
-
-def _reset(step: Step, folder: Path) -> str:
-    return f"{step} {_content(folder / step.source)}" if isinstance(step, CopiedFile) else step
-
-
-def refuse_unknown_calls(expected: Expected, scenario: Scenario, offered: Iterable[str]) -> None:
+def refuse_unknown_calls(planned: Planned, offered: Iterable[str]) -> None:
     """SuiteError for a tool that there is not; `offered`: the names of tools, beside those of a recording."""
-    tools = [*offered, *scenario.recorded_names]
-    for call in expected.calls.every if expected.calls else ():
-        if call.name not in tools:
-            there_are = ", ".join(tools) or "none"
-            raise SuiteError(f"expect, calls: there is no tool {call.name!r}; there are: {there_are}")
-
-
-def _content(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else str(file)
-
-
-def _digest(parts: Sequence[object]) -> str:
-    text = json.dumps(parts, ensure_ascii=False, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+    if isinstance(planned.played, FlowCase) or planned.expected.calls is None:
+        return
+    tools = [*offered, *planned.played.recorded_names]
+    with telling_where(planned.file, planned.case, planned.column):
+        for call in planned.expected.calls.every:
+            if call.name not in tools:
+                there_are = ", ".join(tools) or "none"
+                raise SuiteError(f"expect, calls: there is no tool {call.name!r}; there are: {there_are}")

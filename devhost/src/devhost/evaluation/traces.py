@@ -36,9 +36,8 @@ class CaseTraces(Watcher):
         """Without a folder nothing is written."""
         self._folder = folder
         self._secrets = secrets
-        self._by_conversation: dict[object, TraceWriter] = {}
-        self._by_session: dict[object, TraceWriter] = {}
-        self._by_request: dict[object, TraceWriter] = {}
+        self._writers: dict[object, TraceWriter] = {}
+        """By the ids of conversations, sessions, and the requests that they make."""
         self._changing = threading.Lock()
 
     @contextmanager
@@ -56,7 +55,7 @@ class CaseTraces(Watcher):
         with TraceWriter(file, self._secrets, facts) as writer:
             trace = CaseTrace(file, writer)
             with self._changing:
-                self._by_conversation[conversation] = writer
+                self._writers[conversation] = writer
             try:
                 yield trace
             finally:
@@ -66,32 +65,30 @@ class CaseTraces(Watcher):
 
     def _forget(self, writer: TraceWriter) -> None:
         with self._changing:
-            for known in (self._by_conversation, self._by_session, self._by_request):
-                for key in [key for key, value in known.items() if value is writer]:
-                    del known[key]
+            self._writers = {key: value for key, value in self._writers.items() if value is not writer}
 
     def crossed(self, side: Side, plugin: str, message: JsonObject) -> None:
         session = message.get("session_id")
         with self._changing:
-            writer = self._by_session.get(session) or self._by_conversation.get(message.get("conversation_id"))
+            writer = self._writers.get(session) or self._writers.get(message.get("conversation_id"))
             if writer is None:
                 return
-            self._by_session[session] = writer
+            self._writers[session] = writer
             match message.get("data"):
                 case {"data": {"backwards_request_id": str(request)}} | {"backwards_request_id": str(request)}:
-                    self._by_request[request] = writer
+                    self._writers[request] = writer
         writer.crossed(side, plugin, message)
 
     def serving(self, session_id: str, request_id: str) -> None:
         with self._changing:
-            writer = self._by_request.get(request_id)
+            writer = self._writers.get(request_id)
             if writer is not None:
-                self._by_session[session_id] = writer
+                self._writers[session_id] = writer
         if writer is not None:
             writer.serving(session_id, request_id)
 
     def ended(self, session_id: str, run: Run, model: ModelDescription) -> None:
         with self._changing:
-            writer = self._by_session.get(session_id)
+            writer = self._writers.get(session_id)
         if writer is not None:
             writer.ended(session_id, run, model)
