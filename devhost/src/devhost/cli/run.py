@@ -1,16 +1,11 @@
-"""`devhost run` and `devhost chat`; `--watch`, which repeats a command."""
+"""`devhost run` and `devhost chat`."""
 
-import os
-import signal
-import subprocess
-import sys
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -18,7 +13,6 @@ from devhost.chat import Chat
 from devhost.conversation import Conversation, Ended, Turns, conversation_report, play, refuse_alone
 from devhost.errors import HostError
 from devhost.expected import Expected, Observed
-from devhost.home import devhost_command
 from devhost.host.host import Host
 from devhost.hosting import ModelOptions, NodeOptions, ScenarioOptions, started_host, traced
 from devhost.models.backend import ModelDescription
@@ -30,86 +24,7 @@ from devhost.scenario import Scenario, refuse_misfit
 from devhost.terminal.chat_view import ChatView, read_questions
 from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import Interrupt, ViewOptions, on_ctrl_c, open_console
-from devhost.text import real_path
 from devhost.words import examples
-
-if TYPE_CHECKING:
-    from watchfiles import Change
-
-WATCH = "--watch"
-SOURCES = frozenset({".py", ".yaml", ".yml", ".toml", ".txt", ".md", ".html", ".json", ".jinja", ".j2", ".env"})
-"""What a person edits; a run writes databases, traces and files of other types."""
-LOOK_MILLISECONDS = 200
-"""How often it looks whether the run is over."""
-PATIENCE_SECONDS = 5
-"""For a run that was asked to end."""
-
-
-def run_again_on_changes(arguments: Sequence[str], paths: Iterable[Path]) -> int:
-    """Until Ctrl-C. `arguments`: the command's, with --watch; `paths`: files and folders."""
-    command = devhost_command(sys.executable, [each for each in arguments if each != WATCH])
-    watched = list(dict.fromkeys(real_path(path) for path in paths))
-    places = ", ".join(map(_below_here, watched))
-    click.echo(f"watching {places}: a changed file runs the command again, Ctrl-C ends it", err=True)
-    process = subprocess.Popen(command)
-    is_over = False
-    try:
-        for changes in _changes(watched):
-            if changes:
-                _tell(changes)
-                _end(process)
-                process, is_over = subprocess.Popen(command), False
-            elif not is_over and process.poll() is not None:
-                is_over = True
-                click.echo(f"\nwaiting for a change in {places}; Ctrl-C ends", err=True)
-    except KeyboardInterrupt:
-        return 0
-    finally:
-        _end(process)
-    return 0
-
-
-def _changes(watched: Sequence[Path]) -> "Iterator[set[tuple[Change, str]]]":
-    """Empty sets while nothing changes.
-
-    Not `run_process`: it writes lines of its own, and does not say when a run is over.
-    """
-    from watchfiles import watch  # noqa: PLC0415 - only --watch needs it
-
-    return watch(
-        *watched,
-        watch_filter=is_source,
-        debounce=400,  # milliseconds: an editor writes a file in several steps
-        rust_timeout=LOOK_MILLISECONDS,
-        yield_on_timeout=True,
-    )
-
-
-def is_source(change: "Change", path: str) -> bool:
-    from watchfiles import DefaultFilter  # noqa: PLC0415 - as above
-
-    return Path(path).suffix in SOURCES and DefaultFilter()(change, path)
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    if process.poll() is not None:
-        return
-    process.send_signal(signal.SIGINT)
-    try:
-        process.wait(PATIENCE_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def _tell(changes: "set[tuple[Change, str]]") -> None:
-    names = sorted({_below_here(Path(path)) for _, path in changes})
-    click.echo(f"\nchanged: {', '.join(names)}", err=True)
-
-
-def _below_here(path: Path) -> str:
-    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
-
 
 # `devhost chat`: a conversation with a strategy, one question a line.
 
@@ -180,9 +95,6 @@ def _check(scenario: Scenario, *, raw: bool, scripted: bool) -> None:
 class RunOptions:
     query: str | None = option("--query", metavar="TEXT", help="Ask this instead of the script's own question.")
     alone: bool = option("--alone", is_flag=True, help="Leave out what the script's user says after the question.")
-    watch: bool = option(
-        WATCH, is_flag=True, help="Run again whenever a file of the plugin, its tools or the script changes."
-    )
     trace: Path | None = trace_option()
     as_json: bool = json_option()
 
@@ -202,8 +114,6 @@ def run(
     shown: ViewOptions,
 ) -> int:
     """Run a strategy and show it."""
-    if options.watch:
-        return run_again_on_changes(click.get_current_context().obj, asked.sources)
     scenario = asked.read(raw=node.raw, limits=node.limits, validated=not models.unvalidated)
     if options.alone:
         refuse_alone(() if scenario.script is None else scenario.script.then, scenario.strategy.identity.name)
