@@ -48,13 +48,13 @@ def test_each_mistake_is_reported_once(tmp_path: Path, turns: str, said: str) ->
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ("2020-01-01", "is 2020-01-01, which is not a JSON value: put a text in quotes"),
-        ("{d: [1, 2020-01-01]}", "d[1] is 2020-01-01, which is not a JSON value: put a text in quotes"),
-        ("{a: [!!set {b}]}", "a[0] is {'b'}, which is not a JSON value: put a text in quotes"),
-        ("{a: .nan}", "a is nan, which is not a JSON value: put a text in quotes"),
-        ("{a: {1: b}}", "a[1] is a key that is not a text: put it in quotes"),
-        ("{a: &a [*a]}", "a[0] holds itself, which JSON cannot say"),
-        ("&a {b: *a}", "b holds itself, which JSON cannot say"),
+        ("2020-01-01", "is 2020-01-01, which JSON does not have: put a text in quotes"),
+        ("{d: [1, 2020-01-01]}", "d[1] is 2020-01-01, which JSON does not have: put a text in quotes"),
+        ("{a: [!!set {b}]}", "a[0] is {'b'}, which JSON does not have: put a text in quotes"),
+        ("{a: .nan}", "a is nan, which JSON does not have: put a text in quotes"),
+        ("{a: {1: b}}", "a[1] is 1, which JSON does not have: put a text in quotes"),
+        ("{a: &a [*a]}", "a[0] is [[...]], which JSON does not have: put a text in quotes"),
+        ("&a {b: *a}", "b is {'b': {...}}, which JSON does not have: put a text in quotes"),
     ],
 )
 def test_yaml_values_that_json_does_not_have(tmp_path: Path, value: str, said: str) -> None:

@@ -15,7 +15,7 @@ import jsonschema_rs
 import yaml
 from jsonschema_rs import Validator
 from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_core import PydanticCustomError
 
 from devhost.errors import DeclarationError
 from devhost.golang import well_formed
@@ -42,27 +42,13 @@ def _other_document(address: str) -> bool:
 
 # JSON that a person typed, and whether a value from YAML is JSON: for fields of a script that are sent unchanged.
 
-DEEPEST = 100
-"""Levels."""
-TOO_DEEP = f"it has more than {DEEPEST} levels"
-
 
 def typed_json(text: str) -> Any:  # noqa: ANN401 - JSON
-    """ValueError for what is not JSON, and for what is nested so deeply that no reader behind this one takes it."""
+    """ValueError for what is not JSON."""
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except RecursionError:
-        raise ValueError(TOO_DEEP) from None
-    _refuse_depth(value, DEEPEST)
-    return value
-
-
-def _refuse_depth(value: object, left: int) -> None:
-    if isinstance(value, dict | list):
-        if not left:
-            raise ValueError(TOO_DEEP)
-        for part in value.values() if isinstance(value, dict) else value:
-            _refuse_depth(part, left - 1)
+        raise ValueError("it is nested too deeply") from None
 
 
 def json_value(value: object) -> object:
@@ -72,15 +58,11 @@ def json_value(value: object) -> object:
     except ValidationError as error:
         first = error.errors()[0]
         place = place_of(first["loc"][1::2])  # pydantic names the type of each value before its key
-        reason = _NOT_JSON.get(first["type"], f"is {first['input']}, which is not a JSON value: put a text in quotes")
-        raise PydanticCustomError("no_json", "{reason}", {"reason": f"{place} {reason}".strip()}) from None
+        reason = f"{place} is {first['input']}, which JSON does not have: put a text in quotes".strip()
+        raise PydanticCustomError("no_json", "{reason}", {"reason": reason}) from None
 
 
 _JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue, config=ConfigDict(allow_inf_nan=False, defer_build=True))
-_NOT_JSON = {
-    "recursion_loop": "holds itself, which JSON cannot say",
-    "string_type": "is a key that is not a text: put it in quotes",
-}
 
 
 # Values that must not be shown: secret credentials, and secrets that `--set` fixes. A value of fewer than six
@@ -88,16 +70,14 @@ _NOT_JSON = {
 
 SHORTEST = 6
 MASK = "[secret]"
-BACKSLASHES = r"(?:\\|%(?:25)*5c){1,64}"
-"""JSON within JSON doubles them each time; a bound keeps the search linear."""
 
 
 class Secrets:
     def __init__(self, values: Iterable[str] = ()) -> None:
         self._values = {form for value in values for form in (value, well_formed(value)) if value}
-        secrets = {value for value in self._values if len(value) >= SHORTEST}
-        longest_first = sorted(secrets, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(_spelled, longest_first))) if secrets else None
+        spelled = {form for value in self._values if len(value) >= SHORTEST for form in _spellings(value)}
+        longest_first = sorted(spelled, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if spelled else None
 
     def is_secret(self, value: object) -> bool:
         """Whether the whole value is a secret, however short."""
@@ -112,28 +92,12 @@ class Secrets:
         return value if self._pattern is None else _rewritten(value, self._pattern)
 
 
-def _spelled(secret: str) -> str:
-    """A pattern for all spellings; a run of backslashes is one of any length, as each layer of escapes adds more."""
-    return "".join(map(_spelled_character, re.sub(r"\\+", r"\\", secret)))
-
-
-def _spelled_character(character: str) -> str:
-    """Which characters are left plain differs from one library to the next, so each is searched separately."""
-    quoted = quote(character, safe="", errors="surrogatepass")
-    if quoted == character:
-        return re.escape(character)
-    if character == "\\":
-        return f"(?i:{BACKSLASHES}(?:u005c)?)"
-    plain = {character, quoted, *(("+", "%2B") if character == " " else ())}
-    escaped = {json.dumps(character)[1:-1], ascii(character)[1:-1], f"\\u{ord(character):04x}"}
-    spellings = plain | escaped | {f"\\{text}" for text in plain}
-    return f"(?i:{'|'.join(sorted(map(_deeper, spellings)))})"
-
-
-def _deeper(spelling: str) -> str:
-    """A pattern for it at any depth: backslashes escaped again, percent signs quoted again."""
-    parts = re.split(r"\\+", spelling)
-    return BACKSLASHES.join(re.escape(part).replace("%", "%(?:25)*") for part in parts)
+def _spellings(secret: str) -> set[str]:
+    """As it is, in a URL, and each of these in JSON, and in JSON within JSON."""
+    found = {secret, quote(secret, errors="surrogatepass"), quote(secret, safe="", errors="surrogatepass")}
+    for _ in range(2):
+        found |= {json.dumps(each, ensure_ascii=ascii_only)[1:-1] for each in found for ascii_only in (True, False)}
+    return found
 
 
 def _rewritten(value: Any, pattern: re.Pattern[str]) -> Any:  # noqa: ANN401 - data of any shape
@@ -201,8 +165,8 @@ FAST: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", ya
 """libyaml's, which every wheel of PyYAML contains: about ten times as fast."""
 HALF_A_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 """Escaped in a recorded script, if a model wrote one. libyaml refuses it, PyYAML's own loader does not."""
-DEEPEST_YAML = 100
-"""Levels. libyaml takes minutes for some thousands in one line, and its loader ends the process at many thousands."""
+DEEPEST = 100
+"""Levels. libyaml's loader ends the process at many thousands."""
 MOST_VALUES = 1_000_000
 """Ten lines of aliases of aliases can stand for thousands of millions of values."""
 
@@ -219,8 +183,9 @@ def read_yaml(file: Path) -> object:
     try:
         text = read_file(file).decode()
         loader = yaml.SafeLoader if HALF_A_PAIR.search(text) else FAST
-        _refuse_what_costs(file, yaml.parse(text, Loader=loader))
+        _refuse_depth(file, yaml.parse(text, Loader=loader))
         data: object = yaml.load(text, Loader=loader)  # noqa: S506 - both are safe
+        values = _values(data, {})
     except OSError as error:
         raise DeclarationError(f"{file} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -228,57 +193,45 @@ def read_yaml(file: Path) -> object:
     except yaml.YAMLError as error:
         said = str(error).replace('"<unicode string>"', file.name)  # PyYAML knows no name of a text
         raise DeclarationError(f"{file} is not valid YAML: {said}") from error
-    except (ValueError, LookupError, AttributeError) as error:
+    except (ValueError, LookupError, AttributeError, RecursionError) as error:
         # What PyYAML's own readers of a date, a number or a tag let through: 2020-13-45, !!bool maybe.
         raise DeclarationError(f"{file} contains a value that YAML cannot convert: {error}") from error
+    if values > MOST_VALUES:
+        raise DeclarationError(f"{file} stands for more than {MOST_VALUES:,} values")
     return data
 
 
-def _refuse_what_costs(file: Path, events: Iterable[yaml.Event]) -> None:
-    """Reads the file piece by piece, and no further than its first part that is too much."""
-    around = [("", 0, 0)]
-    """The collections around the place that is read: anchor, values so far, and levels below it."""
-    known = dict[str, tuple[int, int]]()
-    """Values and levels, by anchor."""
+def _refuse_depth(file: Path, events: Iterable[yaml.Event]) -> None:
+    level = 0
     for event in events:
-        values, levels = 0, 0
-        match event:
-            case yaml.CollectionStartEvent():
-                around.append((event.anchor or "", 1, 1))
-            case yaml.CollectionEndEvent():
-                name, values, levels = around.pop()
-                known[name] = values, levels
-            case yaml.AliasEvent():
-                values, levels = known.get(event.anchor or "", (1, 0))
-            case yaml.ScalarEvent():
-                values = 1
-        name, before, below = around[-1]
-        around[-1] = name, before + values, max(below, levels + 1)
-        if len(around) - 1 + levels > DEEPEST_YAML:
-            raise DeclarationError(f"{file} is nested too deeply to be read: at most {DEEPEST_YAML} levels")
-        if before + values > MOST_VALUES:
-            raise DeclarationError(f"{file} stands for more than {MOST_VALUES:,} values")
+        level += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if level > DEEPEST:
+            raise DeclarationError(f"{file} is nested too deeply to be read: at most {DEEPEST} levels")
+
+
+def _values(value: object, known: dict[int, int]) -> int:
+    """How many it stands for, with each alias written out; `known`: those of values that were counted, by identity."""
+    if not isinstance(value, dict | list):
+        return 1
+    if id(value) not in known:
+        known[id(value)] = 0  # while its parts are counted: a list can contain itself
+        parts = value.values() if isinstance(value, dict) else value
+        known[id(value)] = 1 + sum(_values(part, known) for part in parts)
+    return known[id(value)]
 
 
 def describe(error: ValidationError) -> str:
     """The findings on one line: `parameters[2].type: Field required; turns[0]: unknown key 'txt'`."""
     sentences = []
-    for finding in findings(error):
+    places = [finding["loc"] for finding in error.errors()]
+    for finding in error.errors():
         path, message = finding["loc"], finding["msg"]
+        if finding["type"] == "too_short" and any(place[: len(path)] == path != place for place in places):
+            continue  # a list whose entries have mistakes is also called too short
         if finding["type"] == "extra_forbidden":
             path, message = path[:-1], f"unknown key {path[-1]!r}"
         sentences.append(f"{place_of(path)}: {message}" if path else message)
     return "; ".join(sentences)
-
-
-def findings(error: ValidationError) -> list[ErrorDetails]:
-    """A list whose entries have mistakes is also called too short: that is left out."""
-    found = error.errors()
-
-    def holds_another(location: tuple[int | str, ...]) -> bool:
-        return any(other["loc"][: len(location)] == location != other["loc"] for other in found)
-
-    return [finding for finding in found if finding["type"] != "too_short" or not holds_another(finding["loc"])]
 
 
 def place_of(path: Iterable[int | str]) -> str:
