@@ -21,7 +21,7 @@ from pathlib import Path
 
 import yaml
 
-from devhost.package import changed_files, folded, unknown_files
+from devhost.package import unknown_files
 from devhost.plugin.contents import Contents
 from scripts.publisher import REPOSITORY
 
@@ -73,19 +73,18 @@ def _for_dify(text: str, language: str) -> str:
     return text
 
 
-def stage(target: Path) -> tuple[str, ...]:
-    """Write the plugin's folder; returns the files that are not as in the last commit.
+def stage(target: Path) -> None:
+    """Write the plugin's folder.
 
     Raises:
         ValueError: there are files that git does not know.
     """
-    changed = laid_out(target, ROOT)
+    lay_out(target, ROOT)
     for language, page in PAGES.items():
         (target / page).write_text(readme(language), encoding="utf-8")
-    return changed
 
 
-def stage_example(name: str, target: Path) -> tuple[str, ...]:
+def stage_example(name: str, target: Path) -> None:
     """As `stage`, for an example.
 
     Raises:
@@ -97,35 +96,33 @@ def stage_example(name: str, target: Path) -> tuple[str, ...]:
         raise ValueError(f"there is no example {name!r} with a plugin; there are {names}")
     sources = "\n".join(file.read_text(encoding="utf-8") for file in main.parent.rglob("*.py"))
     packages = [each for each in sorted((main.parents[1] / SHARED_CODE).iterdir()) if f"from {each.name}." in sources]
-    return laid_out(target, main.parent, *packages)
+    lay_out(target, main.parent, *packages)
 
 
-def laid_out(target: Path, plugin: Path, *packages: Path) -> tuple[str, ...]:
+def lay_out(target: Path, plugin: Path, *packages: Path) -> None:
     """Copy what the plugin has for a package, and the Python packages, in place of what `target` held."""
     every = {target: Contents.of(plugin), **{target / each.name: Contents.of(each) for each in packages}}
     for contents in every.values():
         if strange := unknown_files(contents):
-            names = ", ".join(folded(strange, contents.paths))
-            raise ValueError(
-                f"git does not know {names}; git add what belongs to the plugin, and name the rest in .difyignore"
-            )
+            remedy = "git add what belongs to the plugin, and name the rest in .difyignore"
+            raise ValueError(f"git does not know {', '.join(strange)}; {remedy}")
     shutil.rmtree(target, ignore_errors=True)
     for folder, contents in every.items():
         for path in contents.paths:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(contents.directory / path, folder / path)
-    return tuple(path for contents in every.values() for path in changed_files(contents))
 
 
 def main(arguments: Sequence[str]) -> int:
     name = arguments[0] if arguments else PLUGIN
     try:
-        changed = stage(DIST / name) if name == PLUGIN else stage_example(name, DIST / name)
+        if name == PLUGIN:
+            stage(DIST / name)
+        else:
+            stage_example(name, DIST / name)
     except ValueError as error:
         sys.stderr.write(f"not packed: {error}\n")
         return 1
-    if changed:
-        sys.stdout.write(f"notice: not as in the last commit: {', '.join(changed)}\n")
     sys.stdout.write(f"{(DIST / name).relative_to(ROOT)}: the folder to pack\n")
     return 0
 

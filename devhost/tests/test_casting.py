@@ -1,11 +1,11 @@
-"""Dify's casting rules, where test_node_parameters.py has no recording of them, and what is said of its guesses."""
+"""Dify's casting rules, where test_node_parameters.py has no recording of them."""
 
 from typing import Any
 
 import pytest
 
 from devhost.errors import ParameterError
-from devhost.plugin.casting import cast_parameter, guesses
+from devhost.plugin.casting import cast_parameter
 from devhost.plugin.declaration import Parameter
 
 FILE = {"dify_model_identity": "__dify__file__", "url": "http://files/1", "type": "image"}
@@ -48,37 +48,3 @@ def test_values_that_no_recording_has(kind: str, more: dict[str, Any], value: ob
 def test_refusals_that_no_recording_has(kind: str, more: dict[str, Any], value: object, words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         cast_parameter(declared(kind, **more), value)
-
-
-RANGE = {"min": 1, "max": 9}
-
-
-@pytest.mark.parametrize(
-    ("kind", "more", "value", "sent", "sentence"),
-    [
-        ("boolean", {}, "maybe", True, "p is neither true nor false: Dify sends true"),
-        ("boolean", {}, 2, True, "p is neither true nor false: Dify sends true"),
-        ("boolean", {}, "NO", False, None),
-        ("boolean", {}, 0, False, None),
-        ("boolean", {"default": True}, "", True, None),
-        ("number", {**RANGE}, "10", 10, "p is 10, out of range (from 1 to 9): Dify sends it unchecked"),
-        ("number", {"min": 1}, 0, 0, "p is 0, out of range (at least 1): Dify sends it unchecked"),
-        (
-            "number",
-            {"max": 1},
-            1.5,
-            1.5,
-            "p is 1.5, out of range (at most 1): Dify sends it unchecked",
-        ),
-        ("number", {**RANGE}, 9, 9, None),
-        ("number", {}, True, True, "p is true, not a number: Dify sends it all the same"),
-        ("number", {}, ["3"], None, "p is not a number: Dify sends null"),
-        ("string", {}, True, "True", None),
-    ],
-)
-def test_what_dify_guesses_is_sent_and_said(
-    kind: str, more: dict[str, Any], value: object, sent: object, sentence: str | None
-) -> None:
-    parameter = declared(kind, **more)
-    assert cast_parameter(parameter, value) == sent
-    assert list(guesses([parameter], {"p": value})) == ([] if sentence is None else [sentence])

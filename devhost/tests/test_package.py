@@ -11,7 +11,7 @@ import pytest
 from devhost.cli.commands import main
 from devhost.errors import PluginStartError
 from devhost.limits import HostLimits
-from devhost.package import changed_files, packed, serve, try_install, unknown_files
+from devhost.package import packed, serve, try_install, unknown_files
 from devhost.plugin.contents import Contents
 from support.breaches import complete
 
@@ -88,32 +88,19 @@ def test_a_package_that_cannot_be_written_is_one_sentence(tmp_path: Path, capsys
 def test_a_package_holds_only_what_git_knows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plugin = complete(tmp_path)
     (plugin / ".difyignore").write_text(".difyignore\n.env.example\n.git\n*.log\n", encoding="utf-8")
-    assert unknown_files(Contents.of(plugin)) == changed_files(Contents.of(plugin)) == ()
+    assert unknown_files(Contents.of(plugin)) == ()  # a folder without git
     git(plugin, "init", "-q")
     assert unknown_files(Contents.of(plugin)) == ()  # nothing was added to git yet
-
     git(plugin, "add", ".")
-    git(plugin, "-c", "user.name=A", "-c", "user.email=a@b.example", "commit", "-qm", "All")
-    assert unknown_files(Contents.of(plugin)) == changed_files(Contents.of(plugin)) == ()
-
-    (plugin / "main.py").write_text("# changed\n", encoding="utf-8")
     (plugin / "run.log").touch()
-    package = ["package", str(plugin), "-o", str(tmp_path / "p.difypkg"), "--no-install", "--no-color"]
-    assert main(package) == 0
-    assert "notice: not as in the last commit: main.py\n" in capsys.readouterr().out
-
-    (tmp_path / "p.difypkg").unlink()
-    (plugin / "run.html").touch()
     (plugin / "tools" / "more.py").touch()
-    (plugin / "run.files" / "sent").mkdir(parents=True)
-    (plugin / "run.files" / "sent" / "letter.txt").touch()
+    package = ["package", str(plugin), "-o", str(tmp_path / "p.difypkg"), "--no-install", "--no-color"]
+
     assert main(package) == 1
-    said = capsys.readouterr().out
-    assert "not packed: git does not know run.files/, run.html, tools/more.py; git add what belongs to it, " in said
-    assert "and name the rest in .difyignore\n" in said
+    assert "not packed: git does not know tools/more.py; git add what belongs to it, " in capsys.readouterr().out
     assert not (tmp_path / "p.difypkg").exists()
 
-    git(plugin, "add", "tools/more.py", "run.html", "run.files")
+    git(plugin, "add", "tools/more.py")
     assert main(package) == 0
 
 

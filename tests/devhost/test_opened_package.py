@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import tracemalloc
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,14 +12,13 @@ from pathlib import Path
 import pytest
 
 from devhost.cli.commands import main
-from devhost.errors import PackageError
+from devhost.errors import HostError
 from devhost.package import opened_package, packed, unpack
 from devhost.plugin.contents import MAX_BYTES, Contents
 from support.breaches import complete
 from support.waiting import PATIENCE
 from tests.devhost import ROOT
 
-MEGABYTE = 1024 * 1024
 MANIFEST = {"manifest.yaml": b"name: x\n"}
 
 
@@ -34,17 +32,6 @@ def zipped(files: Mapping[str, bytes], *, link: str = "") -> bytes:
     return file.getvalue()
 
 
-def bomb(megabytes: int) -> bytes:
-    """A file of zeros, of which the directory says that it has 10 bytes."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as package:
-        package.writestr("manifest.yaml", "name: x\n")
-        package.writestr("zeros", b"\0" * (megabytes * MEGABYTE))
-    size = (megabytes * MEGABYTE).to_bytes(4, "little")
-    assert file.getvalue().count(size) == 2  # before the file, and in the directory
-    return file.getvalue().replace(size, (10).to_bytes(4, "little"))
-
-
 def damaged() -> bytes:
     whole = zipped({**MANIFEST, "main.py": b"a text that is stored as it is"})
     return whole.replace(b"stored as", b"altered a")
@@ -55,61 +42,28 @@ def damaged() -> bytes:
     [
         (b"PK, but no more", "is not a package, or is damaged: File is not a zip file. Make it again"),
         (damaged(), "is damaged: Bad CRC-32 for file 'main.py'"),
-        (zipped({"main.py": b""}), "is not a plugin's package: it has no manifest.yaml at its top"),
-        (zipped({"plugin/manifest.yaml": b""}), "it has no manifest.yaml at its top"),
-        (zipped({**MANIFEST, "../evil.py": b""}), "not safe to unpack: its file '../evil.py' is outside"),
-        (zipped({**MANIFEST, "a/../../evil.py": b""}), "its file 'a/../../evil.py' is outside"),
-        (zipped({**MANIFEST, "/tmp/evil.py": b""}), "its file '/tmp/evil.py' is outside"),
-        (zipped({**MANIFEST, "..\\evil.py": b""}), r"its file '..\\evil.py' is outside"),
-        (zipped({**MANIFEST, "C:/evil.py": b""}), "its file 'C:/evil.py' is outside"),
-        (zipped({**MANIFEST, **{f"{n}.py": b"" for n in range(5000)}}), "holds 5,001 files with 8 bytes; Dify takes"),
+        (zipped({"plugin/manifest.yaml": b""}), "is not a plugin: manifest.yaml is missing"),
+        (zipped({"zeros": b"0" * (MAX_BYTES + 1)}), "holds 52,428,801 bytes; Dify takes 52,428,800"),
     ],
+    ids=["not-a-zip", "damaged", "no-manifest", "large"],
 )
-def test_a_file_that_is_no_safe_package_is_refused_in_one_sentence(
-    content: bytes, sentence: str, tmp_path: Path
-) -> None:
+def test_what_is_not_a_package_is_refused_in_one_sentence(content: bytes, sentence: str, tmp_path: Path) -> None:
     file = tmp_path / "bad.difypkg"
     file.write_bytes(content)
 
-    with pytest.raises(PackageError) as refused:
-        unpack(file, tmp_path / "inner" / "unpacked")
+    with pytest.raises(HostError) as refused:
+        unpack(file, tmp_path / "unpacked")
     assert sentence in str(refused.value)
-    assert "\n" not in str(refused.value)
-    assert list(tmp_path.rglob("*evil*")) == []
 
 
-def test_a_forged_size_costs_neither_memory_nor_disk(tmp_path: Path) -> None:
-    file = tmp_path / "bomb.difypkg"
-    file.write_bytes(bomb(200))
-    tracemalloc.start()
-    try:
-        with pytest.raises(PackageError, match="Bad CRC-32 for file 'zeros'"):
-            unpack(file, tmp_path / "unpacked")
-        _, most = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+def test_nothing_is_unpacked_outside_of_the_folder(tmp_path: Path) -> None:
+    file, folder = tmp_path / "a.difypkg", tmp_path / "inner" / "unpacked"
+    names = ("../evil.py", "a/../../evil.py", f"{tmp_path}/evil.py")
+    file.write_bytes(zipped({**MANIFEST, **dict.fromkeys(names, b""), "link": b"/etc"}, link="link"))
+    unpack(file, folder)
 
-    assert most < 5 * MEGABYTE
-    assert (tmp_path / "unpacked" / "zeros").stat().st_size <= 10
-
-
-def test_files_are_counted_before_anything_else(tmp_path: Path) -> None:
-    """The names of the others are not looked at, and a file larger than Dify takes is not opened."""
-    many, large = tmp_path / "many.difypkg", tmp_path / "large.difypkg"
-    many.write_bytes(zipped({"../evil.py": b"", **{f"{n}.py": b"" for n in range(40_000)}}))
-    with large.open("wb") as file:
-        file.truncate(MAX_BYTES + 1)
-
-    with pytest.raises(PackageError, match="holds 40,001 files"):
-        unpack(many, tmp_path / "unpacked")
-    with pytest.raises(PackageError, match="has 52,428,801 bytes; Dify takes packages of 52,428,800"):
-        unpack(large, tmp_path / "unpacked")
-
-
-def test_a_link_in_a_package_becomes_a_file(tmp_path: Path) -> None:
-    (tmp_path / "linked.difypkg").write_bytes(zipped({**MANIFEST, "link": b"/etc"}, link="link"))
-    unpack(tmp_path / "linked.difypkg", tmp_path / "unpacked")
-    assert not (tmp_path / "unpacked" / "link").is_symlink()
+    assert all(path.is_relative_to(folder) for path in tmp_path.rglob("evil.py"))
+    assert not (folder / "link").is_symlink()
 
 
 def test_an_opened_package_has_the_packed_files_and_leaves_nothing(tmp_path: Path) -> None:

@@ -228,9 +228,6 @@ class Chat(Talk[Host]):
             except HostError as error:
                 self._view.note(str(error))
                 return
-            new_guesses = scenario.guesses("?", raw=self._raw)
-            for guess in new_guesses:
-                self._view.note(guess)
             self._scenario = self._conversation.scenario = scenario
         self._view.show_parameters(settings_of(self._scenario))
 

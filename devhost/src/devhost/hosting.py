@@ -435,9 +435,8 @@ def traced(  # noqa: PLR0913 - the facts of a trace's first line
     *,
     command: Literal["run", "chat"],
     query: str | None = None,
-    guesses: Iterable[str] = (),
 ) -> Iterator[Watcher]:
-    """A `TraceWriter`, told of the guesses; without a file, a watcher that does nothing."""
+    """A `TraceWriter`; without a file, a watcher that does nothing."""
     facts = {
         "command": command,
         "example": scenario.name,
@@ -447,7 +446,7 @@ def traced(  # noqa: PLR0913 - the facts of a trace's first line
         "model": described(model),
         "query": query,
     }
-    with trace_written(file, trace_secrets(scenario), facts, guesses) as watcher:
+    with trace_written(file, trace_secrets(scenario), facts, ()) as watcher:
         yield watcher
 
 

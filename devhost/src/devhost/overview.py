@@ -14,7 +14,6 @@ from devhost.flow.checks import seen_in_the_editor, wrong_in_file
 from devhost.flow.document import FlowFile
 from devhost.models.scripted.script import Script
 from devhost.options import DIRECTORY, PATH, argument, color_option, option, takes
-from devhost.plugin.casting import range_text
 from devhost.plugin.check import Checked, check_plugin
 from devhost.plugin.credentials import environment_name
 from devhost.plugin.declaration import Parameter, PluginDeclaration, nearest_plugin, nearest_strategy_plugin
@@ -52,105 +51,73 @@ def check_lines(checked: Checked, *, marketplace: bool = False) -> Iterator[Text
         yield Text(f"{counted(count, 'refusal')} in {files}", "red")
 
 
-# Strategies, tools and their parameters, a line each.
+# What there is in and beside a plugin, a line each: strategies, tools and models with what they take, and examples.
 
 INDENT = "    "
 
 
+def line(name: str, facts: Iterable[str] = (), description: str = "") -> Text:
+    style = "" if name.startswith(INDENT) else "bold"
+    parts = [(name, style), (", ".join(facts), "cyan"), (" ".join(description.split()), "dim")]
+    return Text("  ").join(Text(printable(words), look) for words, look in parts if words)
+
+
 def tool_lines(tools: Iterable[Found]) -> Iterator[Text]:
     for found in tools:
-        files = refused_parameters(found.tool)
-        note = f"  (needs a file, so that no agent can have it: {', '.join(files)})" if files else ""
         name = f"{found.provider.identity.name}/{found.tool.identity.name}"
-        yield line(name, found.tool.description.human.en_US, note)
+        files = refused_parameters(found.tool)
+        note = [f"no agent can have it, since it needs a file: {', '.join(files)}"] if files else []
+        yield line(f"tool {name}", note, found.tool.description.human.en_US)
         yield from parameter_lines(found.tool.parameters)
 
 
 def model_lines(plugin: PluginDeclaration) -> Iterator[Text]:
     """The language models of a model plugin, and the credentials that it takes."""
     for provider in plugin.model_providers:
-        yield line(f"provider {provider.provider}", provider.label.en_US)
+        yield line(f"provider {provider.provider}", description=provider.label.en_US)
         for field in provider.every_credential.values():
-            needed = "required" if field.required and not field.default else f"default {preview(field.default)}"
-            facts = [field.type, needed] if field.required or field.default else [field.type]
-            variable = environment_name(provider.provider, field.variable)
-            yield Text.assemble(INDENT, printable(field.variable), (f"  {', '.join(facts)}", "cyan"), f"  {variable}")
+            facts = [field.type, *(["required"] if field.required else []), *_default(field.default)]
+            yield line(f"{INDENT}{field.variable}", facts, environment_name(provider.provider, field.variable))
         for model in plugin.language_models(provider).values():
             window = model.model_properties.get("context_size")
             facts = [*model.features, *([f"{window:,} tokens"] if isinstance(window, int) else [])]
-            yield line(f"model {model.model}", ", ".join(facts), "  deprecated" if model.deprecated else "")
+            yield line(f"model {model.model}", facts, "deprecated" if model.deprecated else "")
         if provider.takes_any_model:
-            yield Text("any other model, by its name", "dim")
+            yield line("any other model, by its name")
 
 
 def parameter_lines(parameters: Sequence[Parameter]) -> Iterator[Text]:
     width = max((len(parameter.name) for parameter in parameters), default=0)
-    for parameter in parameters:
-        about = parameter.human_description or parameter.label
-        facts = ", ".join(_facts(parameter))
-        yield Text.assemble(
-            INDENT,
-            printable(parameter.name).ljust(width),
-            (f"  {printable(facts)}", "cyan"),
-            (f"  {_plain(about.en_US)}", "dim"),
-        )
+    for each in parameters:
+        facts = [
+            f"{each.type}[]" if each.multiple else each.type,
+            *(["required"] if each.required else []),
+            *(["set in the panel"] if each.form == "form" else []),
+            *([f"one of {' | '.join(option.value for option in each.options)}"] if each.options else []),
+            *([f"at least {each.min}"] if each.min is not None else []),
+            *([f"at most {each.max}"] if each.max is not None else []),
+            *_default(each.default),
+        ]
+        yield line(f"{INDENT}{each.name.ljust(width)}", facts, (each.human_description or each.label).en_US)
 
 
-def line(name: str, description: str, note: str = "") -> Text:
-    return Text.assemble(
-        (printable(name), "bold"),
-        f"  {_plain(description)}",
-        (printable(note), "yellow"),
-    )
-
-
-def _facts(parameter: Parameter) -> Iterator[str]:
-    yield f"{parameter.type}[]" if parameter.multiple else parameter.type
-    if parameter.required:
-        yield "required"
-    if parameter.form == "form":
-        yield "set in the panel"
-    if parameter.options:
-        yield f"one of {' | '.join(option.value for option in parameter.options)}"
-    if limits := range_text(parameter):
-        yield limits
-    if parameter.default not in (None, ""):
-        yield f"default {preview(parameter.default)}"
-
-
-def _plain(text: str) -> str:
-    return " ".join(printable(text).split())
-
-
-# What there is in and beside a plugin: strategies, tools, examples and their scenarios, a line each.
+def _default(value: object) -> list[str]:
+    return [] if value is None or value == "" else [f"default {preview(value)}"]
 
 
 def inventory(plugin: PluginDeclaration, examples: Path | None) -> Iterator[Text]:
     """`examples` is None for a plugin that has no strategies, and so nothing to show one with."""
-    yield line(f"plugin {plugin.manifest.author}/{plugin.manifest.name} {plugin.manifest.version}", "")
+    yield line(f"plugin {plugin.manifest.author}/{plugin.manifest.name} {plugin.manifest.version}")
     for name, (_, strategy) in plugin.strategies.items():
-        yield line(f"strategy {name}", strategy.description.en_US)
+        yield line(f"strategy {name}", description=strategy.description.en_US)
         yield from parameter_lines(strategy.parameters)
-    yield from _tools(plugin)
+    yield from tool_lines(tools_of([plugin]))
     yield from model_lines(plugin)
     for script in sorted(examples.glob(f"*/{SCRIPT}")) if examples is not None else ():
-        yield from _example(script.parent)
-
-
-def _tools(plugin: PluginDeclaration) -> Iterator[Text]:
-    for text in tool_lines(tools_of([plugin])):
-        yield text if text.plain.startswith(" ") else Text.assemble(("tool ", "bold"), text)
-
-
-def _example(directory: Path) -> Iterator[Text]:
-    yield line(f"example {directory.name}", _description(directory / SCRIPT))
-    for scenario in sorted((directory / SCENARIOS).glob("*.yaml")):
-        yield line(f"scenario {directory.name}/{scenario.stem}", _description(scenario))
-    try:
-        tools = list(_tools(PluginDeclaration.read(directory)))
-    except HostError:  # an example need not be a tool plugin
-        tools = []
-    yield from (text for text in tools if not text.plain.startswith(" "))
+        folder = script.parent
+        yield line(f"example {folder.name}", description=_description(script))
+        for scenario in sorted((folder / SCENARIOS).glob("*.yaml")):
+            yield line(f"scenario {folder.name}/{scenario.stem}", description=_description(scenario))
 
 
 def _description(script: Path) -> str:

@@ -5,17 +5,16 @@
 
 import hashlib
 import io
-import os
 import shutil
 import subprocess
 import tempfile
 import time
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import click
 from rich.text import Text
@@ -25,8 +24,8 @@ from devhost.limits import HostLimits
 from devhost.options import FILE, color_option, option, takes
 from devhost.overview import accept_option, check_lines, plugin_argument
 from devhost.plugin.check import check_plugin
-from devhost.plugin.contents import MAX_BYTES, MAX_FILES, Contents
-from devhost.plugin.declaration import MANIFEST, PluginDeclaration, nearest_plugin
+from devhost.plugin.contents import MAX_BYTES, Contents
+from devhost.plugin.declaration import PluginDeclaration, nearest_plugin, plugin_in
 from devhost.process.environment import make_environment
 from devhost.process.plugin_process import PluginProcess
 from devhost.terminal.screen import open_console
@@ -34,41 +33,16 @@ from devhost.terminal.tables import printable
 from devhost.text import real_path
 from devhost.words import counted, examples
 
-# How the files of a package compare with the last commit.
-#
-# A package of a commit is the same everywhere, and holds nothing that a person or a program left in the folder.
+# A package holds nothing that a person or a program left in the folder.
 
 
 def unknown_files(contents: Contents) -> tuple[str, ...]:
-    """Those that were never added to git, also where git ignores them."""
-    known = _listed(contents.directory, "ls-files", "-z")
+    """Those that were never added to git, also where git ignores them; none in a folder without git."""
+    git = shutil.which("git")
+    told = git and subprocess.run([git, "ls-files", "-z"], check=False, capture_output=True, cwd=contents.directory)
+    known = set(told.stdout.decode(errors="replace").split("\0")) if told else set()
     strange = tuple(path for path in contents.paths if path not in known)
     return strange if len(strange) < len(contents.paths) else ()
-
-
-def changed_files(contents: Contents) -> tuple[str, ...]:
-    """Those that git knows, and that are not as in the last commit."""
-    changed = _listed(contents.directory, "diff", "--name-only", "--relative", "-z", "HEAD")
-    return tuple(path for path in contents.paths if path in changed)
-
-
-def folded(paths: Sequence[str], whole: Sequence[str]) -> tuple[str, ...]:
-    """A folder in place of what it holds, if all of the `whole` paths in it are among these paths."""
-    others = set(whole) - set(paths)
-
-    def shown(path: str) -> str:
-        folders = (path[: place + 1] for place, letter in enumerate(path) if letter == "/")
-        return next((folder for folder in folders if not any(each.startswith(folder) for each in others)), path)
-
-    return tuple(dict.fromkeys(map(shown, paths)))
-
-
-def _listed(directory: Path, *question: str) -> frozenset[str]:
-    git = shutil.which("git")
-    if git is None:
-        return frozenset()
-    told = subprocess.run([git, *question], check=False, capture_output=True, cwd=directory)
-    return frozenset(told.stdout.decode(errors="replace").split("\0")) if told.returncode == 0 else frozenset()
 
 
 # The bytes of a `.difypkg`: a zip file of a plugin's contents.
@@ -108,31 +82,17 @@ def opened_package(file: Path) -> Iterator[Path]:
 
 
 def unpack(file: Path, folder: Path) -> None:
-    """`folder` is made; PackageError for a file that Dify would refuse to open."""
+    """`folder` is made. The library makes a link a file, and leaves nothing outside of the folder."""
     try:
-        if (size := file.stat().st_size) > MAX_BYTES:
-            raise PackageError(f"{file} has {size:,} bytes; Dify takes packages of {MAX_BYTES:,} bytes")
         with zipfile.ZipFile(file) as package:
-            _refuse(file, [entry for entry in package.infolist() if not entry.is_dir()])
-            package.extractall(folder)  # a link becomes a file, and no more is read than the directory says
+            if (size := sum(entry.file_size for entry in package.infolist())) > MAX_BYTES:
+                raise PackageError(f"{file} holds {size:,} bytes; Dify takes {MAX_BYTES:,}")
+            package.extractall(folder)
     except OSError as error:
         raise PackageError(f"{file} cannot be opened: {error.strerror or error}") from error
     except UNREADABLE as error:
         raise PackageError(f"{file} is not a package, or is damaged: {error}. Make it again") from error
-
-
-def _refuse(file: Path, entries: list[zipfile.ZipInfo]) -> None:
-    """Before anything is written."""
-    size = sum(entry.file_size for entry in entries)
-    if size > MAX_BYTES or len(entries) > MAX_FILES:
-        limit = f"Dify takes {MAX_FILES:,} files with {MAX_BYTES:,} bytes"
-        raise PackageError(f"{file} holds {len(entries):,} files with {size:,} bytes; {limit}")
-    for entry in entries:
-        name = PurePosixPath(entry.filename)
-        if name.is_absolute() or ".." in name.parts or "\\" in entry.filename or ":" in name.parts[0]:
-            raise PackageError(f"{file} is not safe to unpack: its file {entry.filename!r} is outside the package")
-    if not any(entry.filename == MANIFEST for entry in entries):
-        raise PackageError(f"{file} is not a plugin's package: it has no {MANIFEST} at its top")
+    plugin_in(folder)
 
 
 # Whether a package can be installed and started with what it declares, and nothing else.
@@ -214,12 +174,9 @@ def package(options: PackageOptions) -> int:
         return 1
     if strange := unknown_files(checked.contents):
         remedy = f"git add what belongs to it, and name the rest in {checked.contents.ignored_by or '.difyignore'}"
-        names = printable(", ".join(folded(strange, checked.contents.paths)))
+        names = printable(", ".join(strange))
         console.print(Text(f"not packed: git does not know {names}; {remedy}", "red"), soft_wrap=True)
         return 1
-    if changed := changed_files(checked.contents):
-        names = printable(", ".join(changed))
-        console.print(Text(f"notice: not as in the last commit: {names}", "yellow"), soft_wrap=True)
     manifest = PluginDeclaration.read(directory).manifest
     target = options.output or FOLDER / f"{manifest.name}-{manifest.version}.difypkg"
     content = packed(checked.contents)
@@ -228,22 +185,12 @@ def package(options: PackageOptions) -> int:
         took = try_install(content, MARKETPLACE if options.marketplace else None)
         seconds = f"installed in {took.installing:.0f} s, answered after {took.starting:.1f} s"
         console.print(Text(seconds, "green"), soft_wrap=True)
-    _write(target, content)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    except OSError as error:
+        raise PackageError(f"{target} cannot be written: {error.strerror}") from error
     digest = hashlib.sha256(content).hexdigest()
     files = f"{counted(len(checked.contents.paths), 'file')}, {counted(len(content), 'byte')}, sha256 {digest}"
     console.print(Text(f"{target}: {files}"), soft_wrap=True)
     return 0
-
-
-def _write(target: Path, content: bytes) -> None:
-    """Whole, or not at all."""
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            unfinished.write_bytes(content)
-            unfinished.replace(target)
-        finally:
-            unfinished.unlink(missing_ok=True)
-    except OSError as error:
-        raise PackageError(f"{target} cannot be written: {error.strerror}") from error

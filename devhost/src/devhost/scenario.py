@@ -15,7 +15,6 @@ from devhost.home import REPOSITORY
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import FollowUp, Script, gist
 from devhost.node.parameters import Constant, NodeVariables, files_among, node_parameters, read_setting, resolved
-from devhost.plugin.casting import guesses
 from devhost.plugin.credentials import environment_name
 from devhost.plugin.declaration import Parameter, PluginDeclaration, Strategy
 from devhost.protocol.failures import ApiFault
@@ -360,10 +359,6 @@ class Scenario:
         if not self.recorded_names:
             return of_tools
         return (*of_tools, f"tools that answer from a recording: {', '.join(self.recorded_names)}")
-
-    def guesses(self, question: str, *, raw: bool = False) -> tuple[str, ...]:
-        """What Dify makes of odd values of the strategy's parameters; of raw ones it makes nothing."""
-        return () if raw else tuple(guesses(self.strategy.parameters, self._resolved(question), "parameter "))
 
     def question(self, query: str | None) -> str:
         if query is not None:

@@ -85,34 +85,30 @@ TOKEN = ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in
 BIG = "label:\n  en_US: " + "x" * 1024
 
 OF_DECLARATIONS = [
-    Breach("yaml", written(DRAW, "identity: ["), DRAW, ""),
-    Breach("yaml", added(".difyignore", "tools/*.yaml\n"), DRAW, ""),
-    Breach("yaml", replaced(MANIFEST, PROVIDER, "gone.yaml"), "gone.yaml", ""),
-    Breach("yaml", replaced(PROVIDER, DRAW, "gone.yaml"), "gone.yaml", ""),
+    Breach("declaration", written(DRAW, "identity: ["), DRAW, ""),
+    Breach("declaration", added(".difyignore", "tools/*.yaml\n"), DRAW, ""),
+    Breach("declaration", replaced(MANIFEST, PROVIDER, "gone.yaml"), "gone.yaml", ""),
+    Breach("declaration", replaced(PROVIDER, DRAW, "gone.yaml"), "gone.yaml", ""),
     Breach("kinds", replaced(MANIFEST, "  tools:\n    - provider/charts.yaml", "  tools: []"), MANIFEST, "plugins"),
-    Breach("field", replaced(MANIFEST, "author: chartmakers\n", ""), MANIFEST, "author"),
-    Breach("pattern", replaced(MANIFEST, "version: 0.0.3\n", 'version: "0.3"\n'), MANIFEST, "version"),
-    Breach("pattern", replaced(MANIFEST, "version: 0.0.3\n", "version: 0.0.3-mine\n"), MANIFEST, "version"),
-    Breach(
-        "pattern", replaced(MANIFEST, "chartmakers\n", "0b5d2c8e-1111-2222-3333-444455556666\n"), MANIFEST, "author"
-    ),
-    Breach("pattern", replaced(DRAW, "name: draw_chart", "name: draw a chart"), DRAW, "identity.name"),
-    Breach("field", replaced(DRAW, "  llm: Draws", "  lm: Draws"), DRAW, "description.llm"),
-    Breach("length", replaced(DRAW, "name: title", f"name: {'n' * 1024}"), DRAW, "parameters[0].name"),
-    Breach("choice", replaced(DRAW, "form: llm", "form: chat", most=1), DRAW, "parameters[0].form"),
-    Breach("default", replaced(PROVIDER, "default: eu", "default: [1]"), PROVIDER, f"{CREDENTIAL}.region.default"),
+    Breach("declaration", replaced(MANIFEST, "author: chartmakers\n", ""), MANIFEST, "author"),
+    Breach("declaration", replaced(MANIFEST, "version: 0.0.3\n", 'version: "0.3"\n'), MANIFEST, "version"),
+    Breach("declaration", replaced(DRAW, "name: draw_chart", "name: draw a chart"), DRAW, "identity.name"),
+    Breach("declaration", replaced(DRAW, "  llm: Draws", "  lm: Draws"), DRAW, "description.llm"),
+    Breach("declaration", replaced(DRAW, "name: title", f"name: {'n' * 1024}"), DRAW, "parameters[0].name"),
+    Breach("declaration", replaced(DRAW, "form: llm", "form: chat", most=1), DRAW, "parameters[0].form"),
+    Breach("declaration", replaced(PROVIDER, "default: eu", "default: [1]"), PROVIDER, f"{CREDENTIAL}.region.default"),
     Breach(
         "source", replaced(PROVIDER, "source: provider/charts.py", "source: gone.py"), PROVIDER, "extra.python.source"
     ),
-    Breach("length", replaced(MANIFEST, "label:\n  en_US: Charts", BIG), MANIFEST, "label.en_US"),
-    Breach("language", replaced(MANIFEST, "label:\n  en_US: Charts\n", "label:\n"), MANIFEST, "label.en_US"),
-    Breach("tag", added(MANIFEST, "tags: [robots]\n"), MANIFEST, "tags[0]"),
-    Breach("time", replaced(MANIFEST, "2026-03-02T09:00:00.000000+00:00", "2026-03-02"), MANIFEST, "created_at"),
-    Breach("resource", replaced(MANIFEST, "memory: 268435456", "memory: 0"), MANIFEST, "resource.memory"),
-    Breach("choice", replaced(MANIFEST, "- amd64", "- riscv"), MANIFEST, "meta.arch[0]"),
-    Breach("parameter-type", replaced(DRAW, "type: number", "type: integer"), DRAW, "parameters[3].type"),
-    Breach("default", replaced(DRAW, "default: blue", "default: pink"), DRAW, "parameters[6].default"),
-    Breach("output-schema", added(DRAW, "output_schema: [text]\n"), DRAW, "output_schema"),
+    Breach("declaration", replaced(MANIFEST, "label:\n  en_US: Charts", BIG), MANIFEST, "label.en_US"),
+    Breach("declaration", replaced(MANIFEST, "label:\n  en_US: Charts\n", "label:\n"), MANIFEST, "label.en_US"),
+    Breach("declaration", added(MANIFEST, "tags: [robots]\n"), MANIFEST, "tags[0]"),
+    Breach("declaration", replaced(MANIFEST, "2026-03-02T09:00:00.000000+00:00", "2026-03-02"), MANIFEST, "created_at"),
+    Breach("declaration", replaced(MANIFEST, "memory: 268435456", "memory: 0"), MANIFEST, "resource.memory"),
+    Breach("declaration", replaced(MANIFEST, "- amd64", "- riscv"), MANIFEST, "meta.arch[0]"),
+    Breach("declaration", replaced(DRAW, "type: number", "type: integer"), DRAW, "parameters[3].type"),
+    Breach("declaration", replaced(DRAW, "default: blue", "default: pink"), DRAW, "parameters[6].default"),
+    Breach("declaration", added(DRAW, "output_schema: [text]\n"), DRAW, "output_schema"),
     Breach("icon", replaced(MANIFEST, "icon: icon.svg", "icon: gone.svg"), MANIFEST, "icon"),
     Breach("icon", replaced(MANIFEST, "icon: icon.svg", "icon: ../../other.svg"), MANIFEST, "icon"),
     Breach("source", added(".difyignore", "tools/draw_chart.py\n"), DRAW, "extra.python.source"),
@@ -124,18 +120,15 @@ OF_FILES = [
     Breach("forbidden-file", written("tools/notes.bak", ""), "tools/notes.bak", ""),
     Breach("forbidden-file", written(".venv/lib/module.py", ""), ".venv/", ""),
     Breach("forbidden-file", written(".git/config", ""), ".git/", ""),
-    Breach("forbidden-file", written("tools/render", b"\x7fELF\x02\x01"), "tools/render", ""),
     Breach("forbidden-file", linked("tools/link.py", "/etc/hosts"), "tools/link.py", ""),
     Breach("forbidden-file", lambda plugin: os.mkfifo(plugin / "pipe"), "pipe", ""),
     Breach("secret", written("tools/key.py", f"KEY = 'sk-{KEY}'\n"), "tools/key.py", "line 1"),
     Breach("secret", written("key.txt", f"ghp_{KEY}{KEY}"), "key.txt", "line 1"),
     Breach("secret", written("key.txt", "AKIA" + KEY[:16].upper()), "key.txt", "line 1"),
     Breach("secret", written("key.txt", f"AIza{KEY}12345678901"), "key.txt", "line 1"),
-    Breach("secret", written("key.txt", f"xoxb-{KEY}"), "key.txt", "line 1"),
+    Breach("secret", written("key.txt", f"xoxb-1{KEY}"), "key.txt", "line 1"),
     Breach("secret", written("key.txt", f"{TOKEN}.{KEY}"), "key.txt", "line 1"),
     Breach("secret", written("key.txt", f"\n{HEADER}\n\n{KEY}{KEY}\n"), "key.txt", "line 2"),
-    Breach("secret", written("key.py", f'KEY = "{HEADER}\\n{KEY}{KEY}\\n"\n'), "key.py", "line 1"),
-    Breach("secret", written("tools/key.py", f'api_key = "{KEY}"\n'), "tools/key.py", "line 1"),
     Breach("dependency", removed("requirements.txt"), "requirements.txt", ""),
     Breach("dependency", added("requirements.txt", "httpx\n"), "requirements.txt", "line 2"),
     Breach("dependency", added("requirements.txt", "git+https://github.com/a/b\n"), "requirements.txt", "line 2"),
@@ -154,32 +147,31 @@ OF_FILES = [
 ]
 
 
-def of_strategy(rule: str, old: str, new: str, key: str, most: int = -1) -> Breach:
-    return Breach(rule, replaced(STRATEGY, old, new, most), STRATEGY, key, source=PUPPET)
+def of_strategy(old: str, new: str, key: str, most: int = -1) -> Breach:
+    return Breach("declaration", replaced(STRATEGY, old, new, most), STRATEGY, key, source=PUPPET)
 
 
 MODELS = replaced(MANIFEST, "plugins:", "plugins:\n  models: [provider/m.yaml]")
 OF_STRATEGIES = [
     Breach("kinds", MODELS, MANIFEST, "plugins", source=PUPPET),
-    of_strategy("field", "max: 9", 'max: "9"', "parameters[3].max"),
-    of_strategy("selector", "    required: true\n", "", "parameters[0]", most=1),
-    of_strategy("scope", "scope: tool-call&llm", "scope: tools&word", "parameters[0].scope"),
-    of_strategy("scope", "default: 3", "default: 3\n    scope: llm", "parameters[3].scope"),
-    of_strategy("parameter-type", "type: boolean", "type: object", "parameters[4].type"),
-    of_strategy("default", "default: calm", "default: sad", "parameters[5].default"),
-    of_strategy("default", "default: 3", "default: [3]", "parameters[3].default"),
-    of_strategy("output-schema", "    answer:", "    text:", "output_schema"),
-    of_strategy("feature", "\nparameters:", "\nfeatures: [history-messages, telepathy]\nparameters:", "features[1]"),
+    of_strategy("max: 9", 'max: "9"', "parameters[3].max"),
+    of_strategy("    required: true\n", "", "parameters[0]", most=1),
+    of_strategy("scope: tool-call&llm", "scope: tools&word", "parameters[0].scope"),
+    of_strategy("default: 3", "default: 3\n    scope: llm", "parameters[3].scope"),
+    of_strategy("type: boolean", "type: object", "parameters[4].type"),
+    of_strategy("default: calm", "default: sad", "parameters[5].default"),
+    of_strategy("default: 3", "default: [3]", "parameters[3].default"),
+    of_strategy("    answer:", "    text:", "output_schema"),
+    of_strategy("\nparameters:", "\nfeatures: [history-messages, telepathy]\nparameters:", "features[1]"),
 ]
 
 
-def noticed(rule: str, file: str, old: str, new: str, key: str) -> Breach:
-    return Breach(rule, replaced(file, old, new), file, key, "notice")
+def noticed(file: str, old: str, new: str, key: str) -> Breach:
+    return Breach("declaration", replaced(file, old, new), file, key, "notice")
 
 
 TEMPLATE = "## Privacy\n\n!!! Please fill in the privacy policy of the plugin."
 ICON = "<!-- DIFY_MARKETPLACE_TEMPLATE_ICON_… -->"
-LLM = "for-the-model"
 NOT_REFUSED = [
     Breach("readme", added("README.md", "\n图表\n"), "README.md", "line 5", "marketplace"),
     Breach("privacy", removed("PRIVACY.md"), MANIFEST, "privacy", "marketplace"),
@@ -187,16 +179,15 @@ NOT_REFUSED = [
     Breach("privacy", written("PRIVACY.md", TEMPLATE), "PRIVACY.md", "", "marketplace"),
     Breach("readme", removed("README.md"), "README.md", "", "marketplace"),
     Breach("readme", written("README.md", "# Charts\n"), "README.md", "", "marketplace"),
-    Breach("readme-language", written("readme/README.ja.md", "図"), "readme/README.ja.md", "", "notice"),
-    Breach("language", replaced(MANIFEST, "zh_Hans: 图表\n", "zh_Hant: 圖表\n"), MANIFEST, "label.zh_Hant", "notice"),
-    Breach("unknown-key", replaced(DRAW, "default: 40", "defualt: 40"), DRAW, "parameters[3].defualt", "notice"),
-    noticed(LLM, DRAW, "llm_description: A sh", "llm_desc: A sh", "parameters[0].llm_description"),
-    noticed(LLM, DRAW, "default: 40", "input_schema: {type: integer}", "parameters[3].input_schema"),
-    Breach("unknown-key", added(MANIFEST, "colour: red\n"), MANIFEST, "colour", "notice"),
-    Breach("dependency", written("requirements.txt", "dify-plugin>=0.9.0\n"), "requirements.txt", "line 1", "notice"),
+    Breach(
+        "declaration", replaced(MANIFEST, "zh_Hans: 图表\n", "zh_Hant: 圖表\n"), MANIFEST, "label.zh_Hant", "notice"
+    ),
+    Breach("declaration", replaced(DRAW, "default: 40", "defualt: 40"), DRAW, "parameters[3].defualt", "notice"),
+    noticed(DRAW, "llm_description: A sh", "llm_desc: A sh", "parameters[0].llm_description"),
+    noticed(DRAW, "default: 40", "input_schema: {type: integer}", "parameters[3].input_schema"),
+    Breach("declaration", added(MANIFEST, "colour: red\n"), MANIFEST, "colour", "notice"),
     Breach("dependency", written("requirements.txt", "dify_plugin==0.5.1\n"), "requirements.txt", "", "marketplace"),
     Breach("icon", written("_assets/icon.svg", ICON), MANIFEST, "icon", "marketplace"),
-    Breach("marketplace", replaced(MANIFEST, "github.com", "example.com"), MANIFEST, "repo", "marketplace"),
     Breach("marketplace", replaced(MANIFEST, "contact:", "contacts:"), MANIFEST, "contact", "marketplace"),
     Breach("marketplace", replaced(MANIFEST, "privacy:", "private:"), MANIFEST, "privacy", "marketplace"),
     Breach("marketplace", replaced(MANIFEST, "chartmakers\n", "dify-charts\n"), MANIFEST, "author", "marketplace"),

@@ -137,10 +137,9 @@ def _played(  # noqa: PLR0913, PLR0917 - a run, and where it is shown and kept
 ) -> Run:
     scenario, question = made.scenario, made.question
     described = model.description
-    notices = (*scenario.notices, *scenario.guesses(question))
     name, strategy = scenario.name, scenario.strategy.identity.name
     with traced(own, scenario, described, options.transport, command="run", query=question) as watcher:
-        view.open(name, scenario.description, strategy, described, question, notices=notices)
+        view.open(name, scenario.description, strategy, described, question, notices=scenario.notices)
         watchers = Watchers(watcher, view.screen)
         hosting = started_host(scenario, options, watchers, options.storage_beside(kept), kept)
         try:

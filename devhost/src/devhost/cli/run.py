@@ -55,7 +55,6 @@ def chat(
 ) -> int:
     """Keep a conversation with a strategy, one question a line."""
     scenario = asked.read(raw=node.raw, limits=node.limits, validated=not models.unvalidated)
-    guesses = scenario.guesses(ANY_QUESTION, raw=node.raw)
     questions = read_questions(json_lines=options.json_lines)
     view = ChatView(open_console(stderr=False, color=shown.color), shown, show_log=options.log)
     model = models.choose(scenario.script, "").description
@@ -71,10 +70,10 @@ def chat(
         interrupt=Interrupt(only_turns=options.json_lines),
     )
     with (
-        traced(options.trace, scenario, model, node.transport, command="chat", guesses=guesses) as watcher,
+        traced(options.trace, scenario, model, node.transport, command="chat") as watcher,
     ):
         storage = node.storage_beside(options.trace)
-        view.open_chat(scenario, model, (*scenario.notices, *guesses))
+        view.open_chat(scenario, model, scenario.notices)
         watchers = Watchers(watcher, view.screen)
         models.plugins.tell(watchers)
         with on_ctrl_c(view.screen.say_what_starts):
@@ -119,7 +118,6 @@ def run(
         refuse_alone(() if scenario.script is None else scenario.script.then, scenario.strategy.identity.name)
     question = scenario.question(options.query)
     scenario.check(question, raw=node.raw)
-    guesses = scenario.guesses(question, raw=node.raw)
     choose = partial(models.choose, scenario.script)
     model = choose(question).description
     if model.scripted:
@@ -131,12 +129,9 @@ def run(
     conversation = Conversation(scenario, conversation_id=str(uuid.uuid4()), raw=node.raw, strict=node.strict)
     turns = play(conversation, question, follow_ups, choose)
     view = RunView(open_console(stderr=options.as_json, color=shown.color), shown)
-    notices = (*scenario.notices, *guesses)
-    shown_turns = _ShownTurns(conversation, view, model, notices, expected, as_json=options.as_json)
+    shown_turns = _ShownTurns(conversation, view, model, scenario.notices, expected, as_json=options.as_json)
     with (
-        traced(
-            options.trace, scenario, model, node.transport, command="run", query=question, guesses=guesses
-        ) as watcher,
+        traced(options.trace, scenario, model, node.transport, command="run", query=question) as watcher,
     ):
         shown_turns.open(question)
         storage, watchers = node.storage_beside(options.trace), Watchers(watcher, view.screen)

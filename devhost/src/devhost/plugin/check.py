@@ -17,15 +17,14 @@ from devhost.plugin.contents import (
     forbidden_problems,
     ignore_problems,
     privacy_problems,
-    readme_language_problems,
     readme_problems,
     secret_problems,
     size_problems,
 )
 from devhost.plugin.declaration import MANIFEST, as_sent, plugin_in
 from devhost.plugin.dependencies import dependency_problems
-from devhost.plugin.problems import Level, Problem, rule_of
-from devhost.plugin.rules import LOST, faults, marketplace_problems
+from devhost.plugin.problems import Level, Problem
+from devhost.plugin.rules import faults, marketplace_problems
 from devhost.text import load_yaml, place_of
 
 ACCEPTABLE = ("secret", "forbidden-file")
@@ -66,7 +65,6 @@ def check_plugin(directory: Path, accepted: Collection[str] = ()) -> Checked:
         *secret_problems(contents),
         *compile_problems(contents),
         *readme_problems(contents, manifest),
-        *readme_language_problems(contents),
         *privacy_problems(contents, manifest),
         *marketplace_problems(manifest),
     )
@@ -141,7 +139,7 @@ class Declarations:
             yield from self._icons(path, identity if isinstance(identity, dict) else {})
             for file, data in [*read, *parts]:
                 if reason := self._contents.absent(file):
-                    yield Problem("yaml", file, "", f"it {reason}")
+                    yield Problem("declaration", file, "", f"it {reason}")
                 yield from self._source(file, data)
 
     def _readable(self, paths: list[str]) -> tuple[list[tuple[str, dict[str, Any]]], list[Problem]]:
@@ -150,7 +148,7 @@ class Declarations:
             try:
                 read.append((path, self.read(path)))
             except DeclarationError as error:
-                problems.append(Problem("yaml", path, "", str(error)))
+                problems.append(Problem("declaration", path, "", str(error)))
         return read, problems
 
     def _faults(
@@ -165,7 +163,7 @@ class Declarations:
             file, declared = files[number]
             name = _name_at(path, declared)
             sentence = f"{fault.sentence}, in {name}" if name else fault.sentence
-            yield Problem(rule_of(fault), file, place_of(path), sentence, "notice" if fault.rule in LOST else "refused")
+            yield Problem("declaration", file, place_of(path), sentence, fault.level)
 
     def _icons(self, file: str, holder: dict[str, Any]) -> Iterator[Problem]:
         for key in ("icon", "icon_dark"):

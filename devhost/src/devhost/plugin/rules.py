@@ -6,12 +6,10 @@ installed, and breaks in use.
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
-from difflib import get_close_matches
-from typing import Annotated, Any, Literal, LiteralString, Self
+from typing import Annotated, Any, Literal, Self
 
-from packaging.version import InvalidVersion
-from packaging.version import Version as PythonVersion
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -31,14 +29,14 @@ from pydantic_core import PydanticCustomError
 
 from devhost.errors import RegistrationError
 from devhost.plugin.declaration import FILES, CredentialType, ToolParameterForm, ToolParameterType
-from devhost.plugin.problems import LANGUAGES, Fault, Problem
+from devhost.plugin.problems import LANGUAGES, Level, Problem
 from devhost.protocol.wire import JsonObject
 from devhost.text import describe
 
-LOST = frozenset({"unknown_key", "unknown_language", "llm_description", "input_schema"})
-"""What Dify takes and does not use."""
-NOT_THE_DAEMONS = LOST | {"extra_forbidden", "pep440", "uuid", "default_fits", "node_outputs", "feature", "selector"}
-"""Rules of Dify's API or the SDK: the daemon registers a plugin that breaks them."""
+type Minder = Literal["daemon", "dify", "lost"]
+"""Who minds a fault: the daemon, only Dify's API or the SDK, or nobody: the value is not used."""
+DIFY: Minder = "dify"
+LOST: Minder = "lost"
 TAGS = {
     *("search", "image", "videos", "weather", "finance", "design", "travel", "social", "news", "medical"),
     *("productivity", "education", "business", "entertainment", "utilities", "agent", "rag", "other", "trigger"),
@@ -65,39 +63,25 @@ class Checked(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def _wrong(rule: LiteralString, sentence: str) -> PydanticCustomError:
-    return PydanticCustomError(rule, "{sentence}", {"sentence": sentence})
+def _wrong(sentence: str, who: Minder = "daemon") -> PydanticCustomError:
+    return PydanticCustomError(who, "{sentence}", {"sentence": sentence})
 
 
 def _known_tag(tag: str) -> str:
     if tag not in TAGS:
-        raise _wrong("tag", f"{tag!r} is none of {', '.join(sorted(TAGS))}")
+        raise _wrong(f"{tag!r} is none of {', '.join(sorted(TAGS))}")
     return tag
 
 
 def _rfc3339(value: object) -> object:
     if isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$", value):
         return datetime.fromisoformat(value)
-    raise _wrong("rfc3339", f"{value!r} is not a time as in RFC 3339")
-
-
-def _pep440(version: str) -> str:
-    try:
-        PythonVersion(version)
-    except InvalidVersion:
-        raise _wrong("pep440", f"{version!r} is not a version by PEP 440, as which Dify reads it") from None
-    return version
-
-
-def _not_a_uuid(author: str) -> str:
-    if re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", author):
-        raise _wrong("uuid", "a UUID stands for a plugin under remote debugging; give a name")
-    return author
+    raise _wrong(f"{value!r} is not a time as in RFC 3339")
 
 
 def _dotted(version: str) -> str:
     if not re.fullmatch(r"\d{1,4}(\.\d{1,4}){2}(-\w{1,16})?", version):
-        raise _wrong("version", f"{version!r} is not a version such as 0.2.0 or 0.2.0-beta1")
+        raise _wrong(f"{version!r} is not a version such as 0.2.0 or 0.2.0-beta1")
     return version
 
 
@@ -175,9 +159,9 @@ class _Meta(Checked):
 
 
 class _Manifest(Checked):
-    version: Annotated[Version, AfterValidator(_pep440)]
+    version: Version
     type: Literal["plugin"]
-    author: Annotated[StrictStr, Field(pattern=r"^[a-z0-9_-]{1,64}$"), AfterValidator(_not_a_uuid)]
+    author: Annotated[StrictStr, Field(pattern=r"^[a-z0-9_-]{1,64}$")]
     name: Annotated[StrictStr, Field(pattern=r"^[a-z0-9_-]{1,128}$")]
     label: I18n
     description: I18n
@@ -195,24 +179,22 @@ class _Manifest(Checked):
     """This one the marketplace alone reads."""
 
 
-HOSTS = ("github.com", "gitlab.com", "bitbucket.org", "gitee.com", "codeberg.org", "git.sr.ht", "sr.ht")
 TAKEN = re.compile("langgenius|dify")
 
 
 def marketplace_problems(manifest: JsonObject) -> Iterator[Problem]:
     """What the marketplace asks of a manifest beyond the daemon."""
-    repo, contact, privacy, author = (manifest.get(key) for key in ("repo", "contact", "privacy", "author"))
-    faults = dict[str, str]()
-    if not isinstance(repo, str) or not re.match(rf"https://(?:www\.)?(?:{'|'.join(map(re.escape, HOSTS))})/\S", repo):
-        faults["repo"] = f"give the address of the source code, on one of {', '.join(HOSTS)}"
-    if not isinstance(contact, str) or not re.fullmatch(r"[^@\s]+@[^@\s]+\.[A-Za-z]+", contact):
-        faults["contact"] = "give an e-mail address"
-    if not isinstance(privacy, str) or not privacy:
-        faults["privacy"] = "name the privacy policy, such as PRIVACY.md"
-    if isinstance(author, str) and (taken := TAKEN.search(author)):
-        faults["author"] = f"{author!r} contains {taken[0]!r}, which stands for Dify's own plugins"
-    for key, sentence in faults.items():
-        yield Problem("marketplace", "manifest.yaml", key, sentence, level="marketplace")
+    wanted = {
+        "repo": (r"https://\S+", "give the address of the source code"),
+        "contact": (r"[^@\s]+@[^@\s]+", "give an e-mail address"),
+        "privacy": (r".+", "name the privacy policy, such as PRIVACY.md"),
+    }
+    for key, (pattern, sentence) in wanted.items():
+        if not re.fullmatch(pattern, str(manifest.get(key) or "")):
+            yield Problem("marketplace", "manifest.yaml", key, sentence, level="marketplace")
+    if taken := TAKEN.search(str(manifest.get("author"))):
+        sentence = f"it contains {taken[0]!r}, which stands for Dify's own plugins"
+        yield Problem("marketplace", "manifest.yaml", "author", sentence, level="marketplace")
 
 
 # Parameters, which strategies and tools share.
@@ -256,9 +238,9 @@ class _Parameter(Checked):
         if not scope or kind is None:
             return scope
         if kind not in SCOPES:
-            raise _wrong("scope", f"a parameter of type {kind} has no scope")
+            raise _wrong(f"a parameter of type {kind} has no scope")
         if not SCOPES[kind].intersection(part.strip() for part in scope.split("&")):
-            raise _wrong("scope", f"{scope!r} has none of {', '.join(sorted(SCOPES[kind]))} (joined by &)")
+            raise _wrong(f"{scope!r} has none of {', '.join(sorted(SCOPES[kind]))} (joined by &)")
         return scope
 
 
@@ -272,12 +254,12 @@ def _fitting[T](default: T, checked: ValidationInfo) -> T:
         if default not in values:
             quoted = ": write it in quotes" if str(default) in values else ""
             there_are = ", ".join(values) or "none"
-            raise _wrong("default_fits", f"{default!r} is not among the options: {there_are}{quoted}")
+            raise _wrong(f"{default!r} is not among the options: {there_are}{quoted}", DIFY)
     if kind == "number" and isinstance(default, str):
         try:
             float(default) if "." in default else int(default)  # as in Dify's cast: 1e3 without a dot is not one
         except ValueError:
-            raise _wrong("default_fits", f"{default!r} is not a number") from None
+            raise _wrong(f"{default!r} is not a number", DIFY) from None
     return default
 
 
@@ -310,14 +292,14 @@ class _StrategyParameter(_Parameter):
     def _is_chosen(self) -> Self:
         """Dify has no empty selector: a node without a choice fails ("The selector must be a dictionary.")."""
         if self.type in {"model-selector", "app-selector"} and not self.required:
-            raise _wrong("selector", f"a {self.type} that is not required fails the node without a choice")
+            raise _wrong(f"a {self.type} that is not required fails the node without a choice", DIFY)
         return self
 
 
 def _known_feature(feature: str) -> str:
     """The enum of SDK and Dify: an unknown feature ends the plugin's start, and breaks Dify's list of providers."""
     if feature != FEATURE:
-        raise _wrong("feature", f"{feature!r} is not known to the SDK and Dify; there is only {FEATURE}")
+        raise _wrong(f"{feature!r} is not known to the SDK and Dify; there is only {FEATURE}", DIFY)
     return feature
 
 
@@ -325,7 +307,7 @@ def _node_outputs(schema: dict[str, Any]) -> dict[str, Any]:
     """The daemon takes any object, and Dify lists its properties as the node's variables."""
     properties = schema.get("properties")
     if taken := sorted(RESERVED & set(properties if isinstance(properties, dict) else ())):
-        raise _wrong("node_outputs", f"Dify uses these names itself, and fails the node: {', '.join(taken)}")
+        raise _wrong(f"Dify uses these names itself, and fails the node: {', '.join(taken)}", DIFY)
     return schema
 
 
@@ -355,7 +337,6 @@ class _ToolParameter(_Parameter):
     llm_description: StrictStr = Field(default="", validate_default=True)
     multiple: StrictBool = False
     default: Any = None
-    input_schema: dict[str, Any] | None = None
     show_on: Any = None
 
     @field_validator("llm_description")
@@ -364,7 +345,7 @@ class _ToolParameter(_Parameter):
         """Dify shows no model a parameter for files."""
         is_told = checked.data.get("form") == "llm" and checked.data.get("type") not in FILES
         if is_told and not description.strip():
-            raise _wrong("llm_description", "it is missing: the model reads the parameter's name alone")
+            raise _wrong("it is missing: the model reads the parameter's name alone", LOST)
         return description
 
     @field_validator("default")
@@ -372,12 +353,6 @@ class _ToolParameter(_Parameter):
     def _fits(cls, default: object, checked: ValidationInfo) -> object:
         """Dify takes the default of nothing that the model fills."""
         return _fitting(default, checked) if checked.data.get("form") == "form" else default
-
-    @field_validator("input_schema")
-    @classmethod
-    def _lost(cls, schema: dict[str, Any] | None) -> None:
-        if schema is not None:
-            raise _wrong("input_schema", "Dify drops it: describe the shape in llm_description")
 
 
 class _Description(Checked):
@@ -431,9 +406,16 @@ DECLARATIONS: dict[str, type[Checked]] = {
     "tools": _ToolProvider,
 }
 """A manifest, and a provider with its parts, by its kind in the manifest."""
-ALIKE = 0.65
-"""`defualt` is `default`, and `enum` is not `name`."""
 type Way = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A field of a declaration that breaks a rule."""
+
+    path: Way
+    level: Level
+    sentence: str
 
 
 def faults(kind: str, value: JsonObject) -> list[Fault]:
@@ -443,33 +425,16 @@ def faults(kind: str, value: JsonObject) -> list[Fault]:
         DECLARATIONS[kind].model_validate(value)
     except ValidationError as error:
         for each in error.errors():
-            path, rule, sentence = each["loc"], each["type"], each["msg"]
+            path, sentence = each["loc"], each["msg"]
+            level: Level = "notice" if each["type"] in {LOST, "extra_forbidden"} else "refused"
             if path[-1] in {"str", "bool", "int", "float"}:  # pydantic names the types of a union behind the field
                 path = path[:-1]
-            if rule == "extra_forbidden":
-                rule, sentence = _lost(path, value)
-            elif path[-1:] == ("default",) and rule != "default_fits":
-                rule = "basic"
-            elif rule == "string_type" and isinstance(each["input"], int | float):
+            if each["type"] == "extra_forbidden":
+                sentence = f"Dify drops it: it has no such key, and texts in {', '.join(LANGUAGES)} only"
+            elif each["type"] == "string_type" and isinstance(each["input"], int | float):
                 sentence = f"{sentence}: write it in quotes"
-            found.setdefault(path, Fault(path, rule, sentence))
+            found.setdefault(path, Fault(path, level, sentence))
     return list(found.values())
-
-
-def _lost(path: Way, value: Any) -> tuple[str, str]:  # noqa: ANN401 - what the path leads into
-    """The rule and the sentence for a key whose value is lost."""
-    *around, key = path
-    for part in around:
-        value = value[part]
-    if "en_US" in value:
-        return "unknown_language", f"Dify drops it; it has {', '.join(LANGUAGES)}"
-    near = get_close_matches(str(key), _keys(Checked), n=1, cutoff=ALIKE)
-    return "unknown_key", f"Dify has no such key; {f'{near[0]!r} is one' if near else 'its value is lost'}"
-
-
-def _keys(kind: type[Checked]) -> list[str]:
-    """Of all declarations."""
-    return [*kind.model_fields, *(key for each in kind.__subclasses__() for key in _keys(each))]
 
 
 def check(kind: str, value: JsonObject, where: str) -> None:
@@ -477,5 +442,5 @@ def check(kind: str, value: JsonObject, where: str) -> None:
     try:
         DECLARATIONS[kind].model_validate(value)
     except ValidationError as error:
-        if any(each["type"] not in NOT_THE_DAEMONS for each in error.errors()):
+        if any(each["type"] not in {DIFY, LOST, "extra_forbidden"} for each in error.errors()):
             raise RegistrationError(f"{where}: {describe(error)}") from error

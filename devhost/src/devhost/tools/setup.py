@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Self, Unpack
 
 from devhost.errors import ParameterError, RunFailure, SetupError, about
-from devhost.plugin.casting import guesses
 from devhost.plugin.credentials import filled_credentials
 from devhost.plugin.declaration import PluginDeclaration, Tool, ToolProvider
 from devhost.process.environment import start_in_own_python
@@ -86,19 +85,12 @@ class ToolSetup:
     @property
     def notices(self) -> tuple[str, ...]:
         """What a person should know before a run with these tools."""
-        guessed = (
-            guess
-            for offered in self.tools
-            for guess in guesses(
-                offered.declared.parameters, offered.fixed, f"parameter {offered.declared.identity.name}."
-            )
-        )
         unasked = (
             f"provider {provider.identity.name}: its credentials are not validated"
             for provider in self.declaration.tool_providers
             if provider.credentials and not self.is_validated
         )
-        return (*(f"left out: tool {sentence}" for sentence in self.left_out), *guessed, *unasked)
+        return (*(f"left out: tool {sentence}" for sentence in self.left_out), *unasked)
 
     @property
     def secrets(self) -> list[str]:
