@@ -29,8 +29,8 @@ from devhost.models.backend import (
     ModelCallError,
     OpaqueBodyPolicy,
     model_answer,
+    shortened,
     structured_answer,
-    summary,
 )
 from devhost.node.outputs.outputs import Finding, spent
 from devhost.node.outputs.run import CallsMade, error_line
@@ -51,18 +51,11 @@ from devhost.text import open_file
 from devhost.tools.tool import Surroundings, Tool, ToolRequest, call_tool, decode_tool_request
 
 ACCESS: Mapping[str, str] = {
-    **{kind: kind for kind in ("llm", "text_embedding", "rerank", "tts", "speech2text", "moderation")},
-    **{kind: kind for kind in ("tool", "app", "storage")},
-    "llm_structured_output": "llm",
-    "system_summary": "llm",
-    "multimodal_embedding": "text_embedding",
-    "multimodal_rerank": "rerank",
-    "node_parameter_extractor": "node",
-    "node_question_classifier": "node",
-    "fetch_app": "app",
+    **{kind: kind for kind in ("llm", "tool", "storage")},
+    **dict.fromkeys(("llm_structured_output", "system_summary"), "llm"),
     "upload_file": "",
 }
-"""By kind of call, what the manifest must permit (see `Permission.allows`)."""
+"""By kind of call that devhost answers, what the manifest must permit (see `Permission.allows`)."""
 RECORDED_WORDS = {"llm": ("invoke llm model", "read llm model"), "tool": ("invoke tool", "read tool response")}
 """For a call that does not begin, and for one that breaks off."""
 
@@ -81,10 +74,10 @@ def worded(kind: str, error: ApiCallError) -> str:
 
 
 def check_access(kind: str, permission: Permission) -> None:
-    """RefusedCallError for a kind that does not exist, and for one that the manifest does not permit."""
+    """RefusedCallError for a kind that devhost does not answer, and for one that the manifest does not permit."""
     access = ACCESS.get(kind)
     if access is None:
-        raise RefusedCallError(f"unsupported invoke type: {kind}")
+        raise RefusedCallError(f"unsupported invoke type: {kind}; devhost answers {', '.join(ACCESS)}")
     if not permission.allows(access):
         named = access.replace("_", "-")
         raise RefusedCallError(f"permission denied, you need to enable {named} access in plugin manifest")
@@ -102,10 +95,6 @@ class _Stored(BaseModel):
     storage: Literal["devhost"]
     plugins: dict[str, dict[str, str]]
 
-    @classmethod
-    def nothing(cls) -> Self:
-        return cls(storage="devhost", plugins={})
-
 
 class PluginStorage:
     """Thread-safe."""
@@ -115,7 +104,7 @@ class PluginStorage:
         self._file = file
         self._using = threading.Lock()
         with about("storage"):
-            self._stored = _Stored.nothing() if file is None else _read(file)
+            self._stored = _Stored(storage="devhost", plugins={}) if file is None else _read(file)
 
     def answer(self, manifest: Manifest, request: JsonObject, limits: HostLimits) -> JsonObject:
         asked = structs.to_the_api(structs.STORAGE, request)
@@ -167,13 +156,11 @@ def _check(kept: Mapping[str, str], key: str, value: str, most: int) -> None:
 
 
 def _read(file: Path) -> _Stored:
-    if not file.parent.is_dir():
-        raise ParameterError(f"the storage {file} cannot be written: there is no folder {file.parent}")
     try:
         with open_file(file) as storage:
             return _Stored.model_validate_json(storage.read())
     except FileNotFoundError:
-        return _Stored.nothing()
+        return _Stored(storage="devhost", plugins={})
     except OSError as error:
         raise ParameterError(f"the storage {file} cannot be read: {error.strerror}") from error
     except ValidationError as error:
@@ -342,16 +329,12 @@ class BackwardsCalls:
                 return self._call_tool(request, invoked.request_id)
             case "system_summary":
                 asked = structs.to_the_api(structs.SUMMARY, request)
-                return iter([{"summary": summary(self.model, asked["text"], asked["instruction"])}])
+                return iter([{"summary": shortened(asked["text"], self.model.description.context_size)}])
             case "storage":
                 return iter([self.storage.answer(session.declaration.manifest, request, self.limits)])
-            case "upload_file":
+            case _:  # "upload_file"
                 asked = structs.to_the_api(structs.UPLOAD, request)
                 return iter([{"url": self.server.upload_url(asked["filename"], asked["mimetype"])}])
-            case "app" | "fetch_app":
-                raise ApiCallError.invalid("app not found")
-            case kind:
-                raise ApiCallError.http(501, f"devhost does not offer {kind.replace('_', ' ')}")
 
     def _call_tool(self, request: JsonObject, request_id: str) -> Iterator[JsonObject]:
         call = decode_tool_request(request)

@@ -93,9 +93,6 @@ def node_request(provider: StrategyProvider, strategy: Strategy, parameters: Jso
 
 # Starts the strategy plugin and its tool plugins side by side.
 
-GRACE_SECONDS = 10.0
-"""For the others after one has failed, so that most errors are reported together."""
-
 
 def start_plugins(
     strategies: Path | None, tools: Sequence[ToolSetup], **options: Unpack[StartOptions]
@@ -123,33 +120,22 @@ class Start:
 
 
 def started_side_by_side(starts: Sequence[Start], watcher: Watcher) -> list[PluginProcess]:
-    """HostError with the errors of all that fail; after any exception, Ctrl-C included, all processes have ended."""
+    """After any exception, Ctrl-C included, all processes have ended; the first that fails is told of."""
     stop = Stop()
     with ThreadPoolExecutor(len(starts)) as pool:
         try:
             futures = {pool.submit(start.begin, stop): start.name for start in starts}
-            waiting, patience = set(futures), None
+            waiting = set(futures)
             while waiting:
                 watcher.starting([name for future, name in futures.items() if future in waiting])
-                done, waiting = wait(waiting, patience, FIRST_COMPLETED)
-                if any(future.exception() for future in done):
-                    patience = GRACE_SECONDS
-                elif not done:
-                    break
-            _raise([error for future in futures if future.done() and (error := future.exception()) is not None])
+                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in done:
+                    future.result()
             watcher.starting([])
             return [future.result() for future in futures]
         except BaseException:
             stop.request()
             raise
-
-
-def _raise(errors: Sequence[BaseException]) -> None:
-    for error in errors:
-        if len(errors) == 1 or not isinstance(error, HostError):
-            raise error
-    if errors:
-        raise type(errors[0])("\n".join(map(str, errors))) from errors[0]
 
 
 @contextmanager

@@ -178,7 +178,6 @@ class ModelDescription:
     context_size: int | None = 400_000
     """None if it is not known, as for a model on another server."""
     completion_params: tuple[tuple[str, object], ...] = ()
-    parameter_rules: tuple[JsonObject, ...] = ()
     entity: JsonObject | None = None
     """Of a model plugin's model, what the plugin says of it."""
 
@@ -207,7 +206,7 @@ class ModelDescription:
             "fetch_from": "predefined-model",
             "model_properties": {"mode": "chat", **window},
             "deprecated": False,
-            "parameter_rules": list(self.parameter_rules),
+            "parameter_rules": [],
             "pricing": None,
         }
 
@@ -306,11 +305,7 @@ def _structured(chunks: Iterator[JsonObject]) -> Iterator[JsonObject]:
 
 class NoModel:
     description = ModelDescription(
-        "",
-        "none",
-        "none: a tool that asks for a model is refused, and a summary is cut",
-        scripted=True,
-        context_size=None,
+        "", "none", "none: a tool that asks for a model is refused", scripted=True, context_size=None
     )
 
     def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
@@ -322,73 +317,17 @@ class NoModel:
         yield {}
 
 
-# A long text as its summary, as Dify's system model makes it for `system_summary`. A scripted model cannot summarize,
-# and its turns are for other calls, so that the text is cut instead, and says so.
+# In place of a summary, which Dify's system model writes for `system_summary`.
 
 CHARACTERS_PER_TOKEN = 4
 UNKNOWN_WINDOW = 2048
 """Dify's number of tokens for a model whose context is not known."""
-SHORT_ENOUGH, PART = 0.6, 0.5
-"""Parts of the context: up to which a text is its own summary, and how long a part of a longer one is."""
-MOST_ROUNDS = 5
-"""Dify has no such limit: a model that never shortens keeps it busy for ever."""
-PROMPT = """You are a professional language researcher, you are interested in the language
-and you can quickly aimed at the main point of an webpage and reproduce it in your own words but
-retain the original meaning and keep the key points.
-however, the text you got is too long, what you got is possible a part of the text.
-Please summarize the text you got.
-
-Here is the extra instruction you need to follow:
-<extra_instruction>
-{instruction}
-</extra_instruction>
-"""
+SHORT_ENOUGH = 0.6
+"""Part of the context up to which Dify leaves a text as it is."""
 
 
-def summary(model: ModelBackend, text: str, instruction: str) -> str:
-    """ModelCallError as the model's other calls raise it."""
-    window = (model.description.context_size or UNKNOWN_WINDOW) * CHARACTERS_PER_TOKEN
-    shortest = int(window * SHORT_ENOUGH)
-    for _ in range(MOST_ROUNDS):
-        if len(text) <= shortest or model.description.scripted:
-            break
-        text = "\n".join(_asked(model, part, instruction) for part in _parts(text, int(window * PART)))
-    return _cut(text, shortest)
-
-
-def _cut(text: str, length: int) -> str:
-    left = len(text) - length
-    return f"{text[:length]}… (cut by devhost: {counted(left, 'more character')})" if left > 0 else text
-
-
-def _parts(text: str, length: int) -> Iterator[str]:
-    """Whole lines together, as long as they fit; a longer line is divided."""
-    part = ""
-    for line in filter(str.strip, text.split("\n")):
-        if part and len(part) + len(line) >= length:
-            yield part
-            part = ""
-        part = f"{part}\n{line}" if part else line
-        while len(part) > length:
-            yield part[:length]
-            part = part[length:]
-    if part:
-        yield part
-
-
-def _asked(model: ModelBackend, text: str, instruction: str) -> str:
-    described = model.description
-    request = {
-        "provider": described.provider or "devhost",
-        "model": described.name,
-        "model_type": "llm",
-        "mode": "chat",
-        "completion_params": {},
-        "prompt_messages": [
-            {"role": "system", "content": PROMPT.replace("{instruction}", instruction)},
-            {"role": "user", "content": text},
-        ],
-        "stream": False,
-    }
-    chunks = model_answer(model, structs.LLM, request, "drop")
-    return "".join(str(chunk["delta"]["message"]["content"] or "") for chunk in chunks)
+def shortened(text: str, context_size: int | None) -> str:
+    """A longer text is cut, and says so: what a summary would say does not matter to the plugin that asks for it."""
+    most = int((context_size or UNKNOWN_WINDOW) * CHARACTERS_PER_TOKEN * SHORT_ENOUGH)
+    left = len(text) - most
+    return f"{text[:most]}… (cut by devhost: {counted(left, 'more character')})" if left > 0 else text
