@@ -132,7 +132,7 @@ def test_only_an_announced_file_is_taken(tmp_path: Path) -> None:
 
 def test_a_call_that_devhost_does_not_answer(capsys: pytest.CaptureFixture[str]) -> None:
     (refusal,) = answers(capsys, ("fetch_app", "x"))
-    assert "unsupported invoke type: fetch_app; devhost answers llm, tool, storage" in refusal
+    assert "devhost does not answer calls for fetch_app" in refusal
 
 
 # --- summaries -------------------------------------------------------------------------------------------------------

@@ -51,11 +51,14 @@ from devhost.text import open_file
 from devhost.tools.tool import Surroundings, Tool, ToolRequest, call_tool, decode_tool_request
 
 ACCESS: Mapping[str, str] = {
-    **{kind: kind for kind in ("llm", "tool", "storage")},
-    **dict.fromkeys(("llm_structured_output", "system_summary"), "llm"),
+    **{kind: kind for kind in ("llm", "text_embedding", "rerank", "tts", "speech2text", "moderation")},
+    **{kind: kind for kind in ("tool", "app", "storage")},
+    "llm_structured_output": "llm",
+    "system_summary": "llm",
+    "fetch_app": "app",
     "upload_file": "",
 }
-"""By kind of call that devhost answers, what the manifest must permit (see `Permission.allows`)."""
+"""By kind of call, what the manifest must permit (see `Permission.allows`)."""
 RECORDED_WORDS = {"llm": ("invoke llm model", "read llm model"), "tool": ("invoke tool", "read tool response")}
 """For a call that does not begin, and for one that breaks off."""
 
@@ -74,10 +77,10 @@ def worded(kind: str, error: ApiCallError) -> str:
 
 
 def check_access(kind: str, permission: Permission) -> None:
-    """RefusedCallError for a kind that devhost does not answer, and for one that the manifest does not permit."""
+    """RefusedCallError for a kind that does not exist, and for one that the manifest does not permit."""
     access = ACCESS.get(kind)
     if access is None:
-        raise RefusedCallError(f"unsupported invoke type: {kind}; devhost answers {', '.join(ACCESS)}")
+        raise RefusedCallError(f"unsupported invoke type: {kind}")
     if not permission.allows(access):
         named = access.replace("_", "-")
         raise RefusedCallError(f"permission denied, you need to enable {named} access in plugin manifest")
@@ -332,9 +335,11 @@ class BackwardsCalls:
                 return iter([{"summary": shortened(asked["text"], self.model.description.context_size)}])
             case "storage":
                 return iter([self.storage.answer(session.declaration.manifest, request, self.limits)])
-            case _:  # "upload_file"
+            case "upload_file":
                 asked = structs.to_the_api(structs.UPLOAD, request)
                 return iter([{"url": self.server.upload_url(asked["filename"], asked["mimetype"])}])
+            case kind:
+                raise ApiCallError.invalid(f"devhost does not answer calls for {kind}")
 
     def _call_tool(self, request: JsonObject, request_id: str) -> Iterator[JsonObject]:
         call = decode_tool_request(request)
