@@ -48,7 +48,3 @@ class HostLimits:
     """Files that a person gives with one message: WORKFLOW_FILE_UPLOAD_LIMIT."""
     code_seconds: float = 15
     """One run of a flow's code node: SANDBOX_WORKER_TIMEOUT."""
-    code_memory_bytes: int = 512 * 1024 * 1024
-    """Its memory; Dify's sandbox has no limit of its own."""
-    code_output_bytes: int = 4 * 1024 * 1024
-    """What it may print, its result included, and the size of a file that it writes."""
