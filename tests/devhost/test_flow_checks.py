@@ -15,14 +15,13 @@ from devhost.flow.document import FlowFile, filled_inputs, start_fields, typed_i
 from devhost.flow.outside import Allowed
 from devhost.limits import HostLimits
 from devhost.plugin.declaration import PluginDeclaration
-from support.flow_documents import START, answer, chain, chatflow, llm, mixed, tool
-from support.flow_documents import node as made
+from support.flow_documents import START, chain, chatflow, mixed, tool
 from support.plugins import TOOLBOX
 from tests.devhost import ROOT
 
 APPROVAL = ROOT / "examples" / "workflows" / "approval.yml"
 FIELDS = [
-    {"variable": "topic", "type": "text-input", "label": "Topic", "required": True, "max_length": 5},
+    {"variable": "topic", "type": "text-input", "label": "Topic", "required": True},
     {"variable": "count", "type": "number", "label": "Count", "required": False},
     {"variable": "size", "type": "select", "label": "Size", "options": ["s", "m"], "default": "m"},
     {"variable": "sure", "type": "checkbox", "label": "Sure", "required": False},
@@ -73,74 +72,42 @@ def edges(document: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def without_edges_of_start(document: dict[str, Any]) -> None:
-    document["workflow"]["graph"]["edges"] = [edge for edge in edges(document) if edge["source"] != "start"]
-
-
 def as_workflow(document: dict[str, Any]) -> None:
     document["app"]["mode"] = "workflow"
 
 
 MISTAKES: dict[str, tuple[Change, str]] = {
-    "a newer DSL": (
-        lambda d: d.update(version="1.0.0"),
-        "version: the file is DSL 1.0.0, and devhost reads 0.x; export it from an older Dify",
-    ),
-    "a version that is none": (
-        lambda d: d.update(version="new"),
-        "version: 'new' is not a version of Dify's DSL, such as 0.6.0",
-    ),
     "a type that devhost does not play": (
         lambda d: data(d, "save").update(type="trigger-webhook"),
-        (
-            "node 'Keep the state' (save) is of the type 'trigger-webhook', which devhost does not play; "
-            "give the flow a Start node, and what the trigger brings as its fields"
-        ),
-    ),
-    "an edge to nothing": (
-        lambda d: edges(d)[0].update(target="agnt"),
-        "edge 'start-source-agent' has the target 'agnt', and there is no node with this id",
-    ),
-    "an edge from a branch that is not there": (
-        lambda d: edges(d)[0].update(sourceHandle="treu"),
-        "edge 'start-source-agent' leaves node 'Start' (start) at 'treu', which the node does not have; it has: source",
+        "node 'Keep the state' (save) is of the type 'trigger-webhook', which devhost does not play; devhost plays: ",
     ),
     "no Start node": (
         lambda d: data(d, "start").update(type="answer"),
         "a flow needs exactly one Start node, and this one has: none",
     ),
-    "a Start node without an edge": (
-        without_edges_of_start,
-        "no edge leads from node 'Start' (start) to another node: draw one to the node that comes next",
-    ),
     "a node that is not there": (
         lambda d: data(d, "answer").update(answer="{{#agnt.text#}}"),
-        (
-            "node 'Answer' (answer) refers to agnt.text: there is no node with this id; there are: "
-            "agent, answer, clear, failed, save, start"
-        ),
+        "node 'Answer' (answer) refers to agnt.text: agnt has no 'text'; there are: none",
     ),
-    "an output that the node does not have": (
+    "an output that the agent does not have": (
+        lambda d: data(d, "answer").update(answer="{{#agent.txt#}}"),
+        "node 'Answer' (answer) refers to agent.txt: node 'Agent' (agent) has no 'txt'; there are: ",
+    ),
+    "a field that the Start node does not have": (
         lambda d: data(d, "answer").update(answer="{{#start.topic#}}"),
-        "node 'Answer' (answer) refers to start.topic: node 'Start' (start) puts out no 'topic'; it puts out: none",
+        "node 'Answer' (answer) refers to start.topic: node 'Start' (start) has no 'topic'; there are: none",
     ),
     "a conversation variable that is not declared": (
         lambda d: data(d, "save")["items"][0].update(variable_selector=["conversation", "stat"]),
-        (
-            "node 'Keep the state' (save) refers to conversation.stat: the flow declares no conversation variable "
-            "'stat'; there are: state"
-        ),
+        "node 'Keep the state' (save) refers to conversation.stat: conversation has no 'stat'; there are: state",
     ),
     "an environment variable that is not declared": (
         lambda d: data(d, "answer").update(answer="{{#env.key#}}"),
-        "node 'Answer' (answer) refers to env.key: the flow declares no environment variable 'key'; there are: none",
+        "node 'Answer' (answer) refers to env.key: env has no 'key'; there are: none",
     ),
     "a system variable that a workflow does not have": (
         as_workflow,
-        (
-            "node 'Agent' (agent) refers to sys.query: there is no such system variable (a workflow has no "
-            "conversation); there are: app_id, files, timestamp, user_id, workflow_id, workflow_run_id"
-        ),
+        "node 'Agent' (agent) refers to sys.query: sys has no 'query'; there are: app_id, files, timestamp, ",
     ),
     "a strategy that is not there": (
         lambda d: data(d, "agent").update(agent_strategy_name="function_calling"),
@@ -157,25 +124,6 @@ MISTAKES: dict[str, tuple[Change, str]] = {
     "a parameter that the strategy does not have": (
         lambda d: data(d, "agent")["agent_parameters"].update(mood={"type": "constant", "value": "good"}),
         "node 'Agent' (agent) sets the parameter 'mood', which gpt5_function_calling does not have; it has: model, ",
-    ),
-    "a parameter with an unknown type": (
-        lambda d: data(d, "agent")["agent_parameters"]["query"].update(type="constnt"),
-        "node 'Agent' (agent) sets 'query' with the type 'constnt'; the types are: constant, mixed, variable",
-    ),
-    "an edge without an id": (
-        lambda d: edges(d).append({"source": "start", "target": "nowhere"}),
-        "the edge from 'start' to 'nowhere' has the target 'nowhere', and there is no node with this id",
-    ),
-    "a branch after an error that the node does not have": (
-        lambda d: edges(d).append({"id": "e", "source": "save", "target": "answer", "sourceHandle": "fail-branch"}),
-        (
-            "edge 'e' leaves node 'Keep the state' (save) at 'fail-branch', which the node does not have; it has: "
-            "source. For a branch after an error, set the node's error_strategy to fail-branch"
-        ),
-    ),
-    "a conversation variable of another type": (
-        lambda d: d["workflow"]["conversation_variables"][0].update(value=7),
-        "the conversation variable 'state' is declared as string, and its value is 7: correct one of them",
     ),
     "a parameter that is missing": (
         lambda d: data(d, "agent")["agent_parameters"].pop("query"),
@@ -236,10 +184,6 @@ def no_schema(document: dict[str, Any]) -> None:
     data(document, "answer")["answer"] = "{{#agent.text#}} {{#agent.stop_reason#}} {{#agent.pending_calls#}}"
 
 
-def no_edge_to_the_error_branch(document: dict[str, Any]) -> None:
-    document["workflow"]["graph"]["edges"] = [edge for edge in edges(document) if edge["target"] != "clear"]
-
-
 EDITOR = "Dify's editor does not publish this app:"
 NOT_NAMED = (
     "the output_schema of node 'Agent' (agent) in this file does not have it; begin with an app that has it, or read "
@@ -251,12 +195,6 @@ def invalid(output: str) -> str:
     return f"{EDITOR} [Answer] Invalid variable. Please select an existing variable. (agent.{output}: {NOT_NAMED}"
 
 
-def unconnected(title: str) -> str:
-    return (
-        f"{EDITOR} [{title}] This step is not connected to anything (it never runs: draw an edge to it, or delete it)"
-    )
-
-
 def missing(*plugins: str) -> str:
     return (
         f"dependencies does not name {', '.join(plugins)}: when Dify imports the app, it does not offer a plugin that "
@@ -265,15 +203,7 @@ def missing(*plugins: str) -> str:
 
 
 NOTICES: dict[str, tuple[Change, list[str]]] = {
-    "a newer DSL": (
-        lambda d: d.update(version="0.9.0"),
-        ["the file is DSL 0.9.0, newer than 0.6.0: new fields of its nodes have no effect here"],
-    ),
     "outputs that the node's data do not name": (no_schema, [invalid("pending_calls"), invalid("stop_reason")]),
-    "nodes behind one that nothing leads to": (
-        no_edge_to_the_error_branch,
-        [unconnected("Clear the state"), unconnected("Error")],
-    ),
     "no dependencies": (
         lambda d: d.update(dependencies=[]),
         [missing("gpt5-agents/gpt5_agent", "gpt5-agents/harbour_hall_office")],
@@ -281,16 +211,6 @@ NOTICES: dict[str, tuple[Change, list[str]]] = {
     "dependencies without the tools' plugin": (
         lambda d: d["dependencies"].pop(),
         [missing("gpt5-agents/harbour_hall_office")],
-    ),
-    "a strategy of another provider": (
-        lambda d: data(d, "agent").update(agent_strategy_provider_name="a/b/other"),
-        [
-            missing("a/b"),
-            (
-                "node 'Agent' (agent) asks for 'gpt5_function_calling' of a/b/other; it is played with that of "
-                f"gpt5-agents/gpt5_agent/gpt5_agent in {ROOT}"
-            ),
-        ],
     ),
 }
 
@@ -306,26 +226,12 @@ def test_what_can_be_played_all_the_same_is_a_notice(
     assert list(check_flow(write(change), {}, plugin, tools)) == notices
 
 
-def test_a_chatflow_without_an_answer_is_not_published(tmp_path: Path) -> None:
-    file = FlowFile.read(chatflow(tmp_path, [START, llm("ask")], chain("start", "ask")))
-
-    assert check_flow(file, {}, None) == (f"{EDITOR} Answer node must be added",)
-
-
-def test_nodes_in_a_container_are_connected_with_it(tmp_path: Path) -> None:
-    loop = made("loop", "again", loop_count=2, break_conditions=[], start_node_id="first")
-    inside = {**made("loop-start", "first"), "parentId": "again"}
-    file = FlowFile.read(chatflow(tmp_path, [START, loop, inside, answer("Done.")], chain("start", "again", "answer")))
-
-    assert check_flow(file, {}, None) == ()
-
-
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
         (lambda d: d, "chatflow with 6 nodes: Dify's editor publishes it"),
         (no_schema, invalid("stop_reason")),
-        (lambda d: data(d, "answer").update(answer="{{#agnt.text#}}"), "there is no node with this id"),
+        (lambda d: data(d, "answer").update(answer="{{#agnt.text#}}"), "agnt has no 'text'"),
     ],
     ids=["published", "not published", "not played"],
 )
@@ -393,7 +299,6 @@ def form(write: Callable[[Change], FlowFile]) -> FlowFile:
     ("assignments", "sentence"),
     [
         ((), "the Start node needs the field 'topic' (text-input): give it with --input topic=VALUE"),
-        (("topic=boats!",), "--input topic: the text has 6 characters, and the field takes 5 at most"),
         (("topic=x", "count=two"), "--input count: 'two' must be a number"),
         (("topic=x", "count=true"), "--input count: True must be a number"),
         (("topic=x", "size=l"), "--input size: 'l' is not one of the options: s, m"),
@@ -420,8 +325,8 @@ def test_a_text_field_holds_what_is_typed_and_others_hold_json(form: FlowFile) -
 def file_form(write: Callable[[Change], FlowFile], tmp_path: Path) -> FlowFile:
     for name in ("notes.txt", "cat.png"):
         (tmp_path / name).write_bytes(b"x")
-    one = {"variable": "one", "type": "file", "label": "One", "required": True, "allowed_file_types": ["document"]}
-    many = {"variable": "many", "type": "file-list", "label": "Many", "required": False, "max_length": 1}
+    one = {"variable": "one", "type": "file", "label": "One", "required": True}
+    many = {"variable": "many", "type": "file-list", "label": "Many", "required": False}
     return write(lambda document: data(document, "start").update(variables=[one, many]))
 
 
@@ -431,9 +336,6 @@ def file_form(write: Callable[[Change], FlowFile], tmp_path: Path) -> FlowFile:
         ((), "the Start node needs the field 'one' (file): give it with --input one=@PATH"),
         (("one=notes.txt",), "--input one: the field holds files: write one=@PATH, not 'notes.txt'"),
         (("one=@gone.txt",), "cannot be read: No such file"),
-        (("one=@cat.png",), "--input one: cat.png is of the type image, and the field takes: document"),
-        (("one=@notes.txt", "one=@notes.txt"), "--input one: 2 files were given, and the field takes 1 at most"),
-        (("one=@notes.txt", "many=@cat.png", "many=@cat.png"), "--input many: 2 files were given"),
     ],
 )
 def test_the_files_of_a_form_are_read_and_checked(

@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 
 from devhost.errors import ParameterError, SetupError
-from devhost.flow.document import FlowFile
-from devhost.flow.script import read_knowledge
 from devhost.flowing import FlowOptions, ModelsBehindAnApi, models_behind_an_api
 from devhost.hosting import ModelOptions
 from devhost.limits import HostLimits
@@ -91,15 +89,3 @@ def test_a_model_plugin_is_asked_about_its_credentials_before_the_flow_begins(
             flow.read({}, HostLimits(), models, starts=True)
     finally:
         models.plugins.end()
-
-
-def test_knowledge_is_given_by_a_nodes_id_or_title(tmp_path: Path) -> None:
-    flow = FlowFile.read(ROOT / "examples" / "workflows" / "knowledge.yml")
-    file = tmp_path / "segments.yaml"
-    file.write_text("[The fair is in May.]")
-
-    (segment,) = read_knowledge(flow, [f"Knowledge base={file}"])["Knowledge base"]
-    assert segment.content == "The fair is in May."
-
-    with pytest.raises(ParameterError, match=r"--knowledge agent: .* there are: knowledge \(Knowledge base\)"):
-        read_knowledge(flow, [f"agent={file}"])

@@ -187,16 +187,6 @@ def test_the_state_of_a_call_that_waits_reaches_the_next_turn(office: Host) -> N
     assert yes.end.outputs["answer"] == "Sent."
 
 
-def test_a_form_is_answered_by_options(asking: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code = main(
-        ["flow", str(asking), "--query", "it", "--answer", "form=ok", "--answer", "form.reason=right", "--json"]
-    )
-
-    report = json.loads(capsys.readouterr().out)
-    assert code == 0
-    assert report["outputs"]["answer"] == "Sent: right"
-
-
 def test_a_form_is_answered_by_each_turn_of_a_script(
     asking: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -216,7 +206,7 @@ def test_a_form_without_an_answer_stays_open(
     assert main(["flow", str(asking), "--query", "it"]) == 1
     assert (
         "node 'Form' (form) asks a person. Write the answer into the script, beside the question of this turn: "
-        'answers: {"form": "ok"} (form is ok or no). On the command line: --answer form=ok'
+        'answers: {"form": "ok"} (form is ok or no)'
     ) in capsys.readouterr().out
 
 
@@ -225,10 +215,8 @@ def test_an_answer_to_what_the_flow_does_not_have_is_refused_before_it_starts(
 ) -> None:
     script = written(tmp_path, {"then": [{"answers": {"form": "maybe"}}]})
 
-    assert main(["flow", str(asking), "--answer", "from=ok"]) == 2
-    assert "--answer from: the flow has no form 'from'; forms: node 'Form' (form)" in capsys.readouterr().err
     assert main(["flow", str(asking), "--script", script]) == 2
-    assert f"{script}: answers: form=maybe: node 'Form' (form) has no button 'maybe'" in capsys.readouterr().err
+    assert f"{script}: answers: node 'Form' (form) has no button 'maybe'" in capsys.readouterr().err
 
 
 def test_a_workflow_has_no_chat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

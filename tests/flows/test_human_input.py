@@ -6,13 +6,11 @@ from pathlib import Path
 from graphon.engine_events.graph import GraphRunPausedEvent, GraphRunSucceededEvent
 
 from devhost.errors import UnansweredFormError
-from devhost.files import LocalFile
-from devhost.flow.document import TIMEOUT, AnswerForm, Button, FlowFile, Form, FormAnswer, FormField
+from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import Stretch, play
 from devhost.flow.engine.turn import Forms, Playing
+from devhost.flow.forms import TIMEOUT, AnswerForm, Form, FormAnswer
 from devhost.flow.turn import FlowTurn
-from devhost.host.host import start_tools
-from devhost.limits import HostLimits
 from devhost.trace.flow import AnswerText, FlowEnded, FlowEvent, FlowPaused, NodeEnded, NodeStarted
 from support.flow_documents import START, Edge, answer, chatflow, iteration, node
 from tests.flows.playing import Played, surroundings
@@ -71,12 +69,11 @@ def test_a_form_is_asked_with_the_values_of_its_variables(tmp_path: Path) -> Non
 
     (form,) = asked
     assert form.content == "Send it?\n\n{{#$output.reason#}}"
-    assert form.fields == (
-        FormField("reason", "paragraph", default="it"),
-        FormField("when", "select", options=("now", "later")),
-    )
-    assert form.buttons == (Button("ok", "Approve"), Button("no", "Reject"))
-    assert form.can_time_out
+    assert [(each.name, each.text, each.options) for each in form.inputs] == [
+        ("reason", "it", []),
+        ("when", "", ["now", "later"]),
+    ]
+    assert [button.id for button in form.buttons] == ["ok", "no", TIMEOUT]
     assert [event.nodes for event in events if isinstance(event, FlowPaused)] == [(form.node,)]
 
 
@@ -135,30 +132,6 @@ def test_a_form_that_stays_open_leaves_the_flow_paused(tmp_path: Path) -> None:
     assert isinstance(end, FlowEnded)
     assert (end.status, end.error) == ("paused", "node 'Form' (form) waits")
     assert end.outputs["answer"] == "One moment. "
-
-
-def test_files_of_a_question_and_of_a_form_outlive_the_pause(tmp_path: Path) -> None:
-    for name in ("letter.txt", "plan.txt"):
-        (tmp_path / name).write_text("x")
-    letter, plan = (LocalFile.read(tmp_path / name, HostLimits()) for name in ("letter.txt", "plan.txt"))
-    inputs = [
-        {"type": "file", "output_variable_name": "one"},
-        {"type": "file-list", "output_variable_name": "all"},
-    ]
-    content = "{{#$output.one#}} {{#$output.all#}}"
-    form = node("human-input", "form", form_content=content, inputs=inputs, user_actions=BUTTONS)
-    reads = answer("{{#form.one.name#}} {{#form.all#}} {{#form.__rendered_content#}} {{#sys.files#}}")
-    file = FlowFile.read(chatflow(tmp_path, [START, form, reads], [("start", "form"), ("form", "answer", "ok")]))
-
-    with start_tools((), limits=HostLimits()) as host:
-        given = FormAnswer("ok", {"one": (plan,), "all": (plan, letter)})
-        around = replace(surroundings(host, {}), answer_form=lambda _: given)
-        end = Played(tuple(play(file, FlowTurn("it", files=[letter]), around))).end
-
-    said = str(end.outputs["answer"])
-    assert said.startswith("plan.txt ")
-    assert "[file] [2 files]" in said
-    assert [each["filename"] for each in end.outputs["files"]] == ["plan.txt", "letter.txt", "letter.txt"]
 
 
 def test_a_form_in_an_iteration_is_asked_for_each_item(tmp_path: Path) -> None:

@@ -92,7 +92,5 @@ def test_an_empty_query_takes_the_error_branch(tmp_path: Path) -> None:
 
 
 def test_a_node_without_given_segments_ends_the_flow(tmp_path: Path) -> None:
-    with pytest.raises(
-        ParameterError, match=r"no segments are given for node 'Find' \(find\): .* --knowledge find=FILE"
-    ):
+    with pytest.raises(ParameterError, match=r"no segments are given for node 'Find' \(find\): "):
         Played.of(asking(tmp_path), TURN, None, {"ask": [{"text": "x"}]})

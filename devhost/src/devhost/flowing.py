@@ -16,9 +16,8 @@ from devhost.errors import ParameterError
 from devhost.flow.cases import FlowCase, refuse_misfit
 from devhost.flow.checks import check_flow, check_tools
 from devhost.flow.document import FlowFile, filled_inputs, typed_inputs, with_read_files
-from devhost.flow.forms import read_answers
 from devhost.flow.outside import Allowed
-from devhost.flow.script import FlowScript, TurnScript, read_knowledge
+from devhost.flow.script import FlowScript, TurnScript
 from devhost.flow.traces import FlowTrace
 from devhost.flow.turn import FlowTurn, go_on_in_flow_environment, has_engine
 from devhost.host.host import Host, ToolHost, start_tools
@@ -200,12 +199,6 @@ class FlowOptions:
     inputs: tuple[str, ...] = option(
         "--input", metavar="KEY=VALUE", multiple=True, help="A field of the Start node; repeatable."
     )
-    answers: tuple[str, ...] = option(
-        "--answer",
-        metavar="NODE=BUTTON",
-        multiple=True,
-        help="Press a button of a Human Input node's form; NODE.FIELD=VALUE fills in a field. Repeatable.",
-    )
     script: Path | None = option(
         "--script",
         type=FILE,
@@ -218,12 +211,6 @@ class FlowOptions:
     )
     credentials: tuple[str, ...] = credential_option()
     plugin: Path | None = plugin_option()
-    knowledge: tuple[str, ...] = option(
-        "--knowledge",
-        metavar="NODE=FILE",
-        multiple=True,
-        help="A file with the segments that a Knowledge Retrieval node finds, by the node's id or title; repeatable.",
-    )
     http: bool = allow_http_option()
     code: bool = allow_code_option()
 
@@ -247,7 +234,6 @@ class FlowOptions:
         of_tools = [setup.declaration for setup in setups]
         names = [server.name for server in servers]
         notices = check_flow(file, inputs, declared, of_tools, allowed, recorded=recorded, servers=names)
-        answers = read_answers(file, self.answers)
         refuse_misfit(file, script, place)
         models = models.or_of_script(script.model)
         behind_an_api = models_behind_an_api(models, environment)
@@ -259,8 +245,7 @@ class FlowOptions:
             notices = (*notices, behind_an_api.notice)
         elif self.script is None:
             refuse_without_models(file)
-        filled, knowledge = filled_inputs(file, inputs), read_knowledge(file, self.knowledge)
-        case = FlowCase(file, script, place, filled, limits, answers, knowledge, behind_an_api, allowed)
+        case = FlowCase(file, script, place, filled_inputs(file, inputs), limits, behind_an_api, allowed)
         return FlowSetup(case, plugin, tuple(setup.with_every_tool() for setup in setups), notices, servers)
 
     def read_here(self, limits: HostLimits, models: ModelOptions) -> FlowSetup:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -12,9 +12,9 @@ from devhost.expected import Check, Missing, Observed, ValueExpected, found_at
 from devhost.files import LocalFile, local_files
 from devhost.flow.chat import FlowConversation
 from devhost.flow.document import FlowFile, filled_inputs, with_read_files
-from devhost.flow.forms import Answers, Ask, GivenAnswers, scripted_answers, together
+from devhost.flow.forms import Answers, Ask, scripted_answers
 from devhost.flow.outside import NOTHING, Allowed
-from devhost.flow.script import FlowExpected, FlowScript, Knowledge, NodeExpected, ScriptedModels, TurnScript
+from devhost.flow.script import FlowExpected, FlowScript, NodeExpected, ScriptedModels, TurnScript
 from devhost.flow.turn import FlowEngine, ModelOfNode, Surroundings, load_engine
 from devhost.flow.view import PlayedTurn, watched
 from devhost.host.host import ToolHost
@@ -38,9 +38,6 @@ class FlowCase:
     inputs: JsonObject
     """The fields of the Start node."""
     limits: HostLimits
-    answers: GivenAnswers = field(default_factory=dict)
-    """Of a command line, as is the knowledge: they go before the script's."""
-    knowledge: Knowledge = field(default_factory=dict)
     models: ModelOfNode | None = None
     """None if the script answers."""
     allowed: Allowed = NOTHING
@@ -73,11 +70,10 @@ class FlowCase:
     ) -> Surroundings:
         """What stands in the place of Dify's services in this turn; `ask` is for forms without a given answer."""
         models = self.models or ScriptedModels(said, self.script.model, self.place)
-        answers = together(scripted_answers(self.file, said.answers, self.place), self.answers)
-        knowledge = {**self.script.knowledge, **said.knowledge, **self.knowledge}
+        answer = Answers(scripted_answers(self.file, said.answers, self.place), ask)
+        knowledge = {**self.script.knowledge, **said.knowledge}
         running = set() if host is None else {(tool.provider, tool.name) for tool in host.tools}
         tools = [tool for tool in self._recorded if (tool.provider, tool.name) not in running]
-        answer = Answers(answers, ask, self.limits)
         return Surroundings(host, models, tools, answer, knowledge, stop, self.allowed)
 
 

@@ -1,17 +1,16 @@
-"""A DSL file as Dify exports it: the graph, the variables outside its nodes, the forms, the fields of its start."""
+"""A DSL file as Dify exports it: the graph, the variables outside its nodes, the fields of its start."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from devhost.errors import DeclarationError, FlowFileError, ParameterError
 from devhost.files import LocalFile
 from devhost.limits import HostLimits
-from devhost.node.messages import CUSTOM
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import json_or_text, pairs
 from devhost.text import describe, load_yaml, read_file
@@ -77,7 +76,6 @@ class _Dependency(_Given):
 
 class _Document(_Given):
     kind: Literal["app"]
-    version: str = ""
     app: _App
     dependencies: tuple[_Dependency, ...] = ()
     workflow: _Workflow
@@ -91,8 +89,6 @@ class FlowFile:
     name: str
     """The app's name."""
     mode: Mode
-    version: str
-    """Of the DSL; empty if the file does not say it."""
     nodes: Mapping[str, FlowNode]
     """By id."""
     edges: tuple[JsonObject, ...]
@@ -121,7 +117,6 @@ class FlowFile:
             read_file(path).decode(),
             document.app.name,
             document.app.mode,
-            document.version,
             {entry.id: _node(entry) for entry in entries},
             workflow.graph.edges,
             workflow.conversation_variables,
@@ -161,56 +156,6 @@ class FlowFile:
 def _node(entry: _NodeEntry) -> FlowNode:
     kind, title = str(entry.data.get("type", "")), str(entry.data.get("title", ""))
     return FlowNode(entry.id, kind, title, entry.data, entry.parentId)
-
-
-# A form that a Human Input node shows to a person, and the person's answer.
-
-type FieldKind = Literal["paragraph", "select", "file", "file-list"]
-type FieldValue = str | tuple[LocalFile, ...]
-"""Files of a field for one file or for several; a text of the others."""
-
-TIMEOUT = "__timeout"
-"""The handle of the edge that a flow takes when the form was not answered in time."""
-
-
-@dataclass(frozen=True)
-class FormField:
-    name: str
-    kind: FieldKind
-    default: str = ""
-    """Of a paragraph."""
-    options: tuple[str, ...] = ()
-    """Of a select."""
-
-
-@dataclass(frozen=True)
-class Button:
-    id: str
-    title: str
-
-
-@dataclass(frozen=True)
-class Form:
-    node: FlowNode
-    content: str
-    """Markdown; `{{#$output.NAME#}}` stands where a field is."""
-    fields: tuple[FormField, ...]
-    buttons: tuple[Button, ...]
-    can_time_out: bool
-    """Whether an edge leads on from a form that was not answered in time."""
-
-
-@dataclass(frozen=True)
-class FormAnswer:
-    button: str
-    """Its id, or TIMEOUT."""
-    values: Mapping[str, FieldValue] = field(default_factory=dict)
-    """By the field's name; one for each field, unless the form timed out."""
-
-
-class AnswerForm(Protocol):
-    def __call__(self, form: Form, /) -> FormAnswer:
-        """UnansweredFormError if the form stays open: the flow then stays paused."""
 
 
 # The fields of a flow's Start node: what the command line and the script give, as Dify's form would take it.
@@ -284,7 +229,7 @@ def wrong_inputs(file: FlowFile, given: Mapping[str, object]) -> Iterator[str]:
             kind = asked.get("type")
             written = f"{name}={'@PATH' if kind in FILES else 'VALUE'}"
             yield f"the Start node needs the field {name!r} ({kind}): give it with --input {written}"
-        elif name in given and (problem := _problem(asked, given[name])):
+        elif given.get(name) is not None and (problem := _problem(asked, given[name])):
             yield f"--input {name}: {problem}"
 
 
@@ -293,42 +238,19 @@ def filled_inputs(file: FlowFile, given: Mapping[str, object]) -> JsonObject:
     return {name: given.get(name, field.get("default")) for name, field in start_fields(file).items()}
 
 
-def _wrong_files(field: JsonObject, value: object) -> str | None:
-    """By the field's own settings; Dify's limits for all files are checked when they are read."""
-    files = [file for file in (value if isinstance(value, list) else [value]) if isinstance(file, LocalFile)]
-    most = 1 if field.get("type") == ONE_FILE else field.get("max_length")
-    if isinstance(most, int) and len(files) > most > 0:
-        return f"{len(files)} files were given, and the field takes {most} at most"
-    kinds = field.get("allowed_file_types") or ()
-    endings = {str(ending).lower().removeprefix(".") for ending in field.get("allowed_file_extensions") or ()}
-    for file in files:
-        own = CUSTOM in kinds and file.path.suffix.lower().removeprefix(".") in endings
-        if kinds and file.kind not in kinds and not own:
-            return f"{file.path.name} is of the type {file.kind}, and the field takes: {', '.join(map(str, kinds))}"
-    return None
+OF_TYPE: Mapping[str, tuple[tuple[type, ...], str]] = {
+    **dict.fromkeys(TEXTS, ((str,), "a text")),
+    "number": ((int, float), "a number"),
+    "checkbox": ((bool,), "true or false"),
+    "json_object": ((dict,), "a JSON object"),
+}
 
 
-def _problem(field: JsonObject, value: object) -> str | None:  # noqa: C901 - one case per type of field
-    kind, most = field.get("type"), field.get("max_length")
-    if value is None:
-        return None
-    if kind in FILES:
-        return _wrong_files(field, value)
-    if kind in TEXTS:
-        if not isinstance(value, str):
-            return f"{value!r} must be a text"
-        if isinstance(most, int) and len(value) > most > 0:
-            return f"the text has {len(value)} characters, and the field takes {most} at most"
-    elif kind == "number":
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return f"{value!r} must be a number"
-    elif kind == "checkbox":
-        if not isinstance(value, bool):
-            return f"{value!r} must be true or false"
-    elif kind == "select":
-        options = field.get("options") or []
-        if value not in options:
-            return f"{value!r} is not one of the options: {', '.join(map(str, options))}"
-    elif kind == "json_object" and not isinstance(value, dict):
-        return f"{value!r} must be a JSON object"
+def _problem(asked: JsonObject, value: object) -> str | None:
+    kind, options = str(asked.get("type")), asked.get("options") or []
+    types, words = OF_TYPE.get(kind, ((object,), ""))
+    if not isinstance(value, types) or (isinstance(value, bool) and kind == "number"):
+        return f"{value!r} must be {words}"
+    if kind == "select" and value not in options:
+        return f"{value!r} is not one of the options: {', '.join(map(str, options))}"
     return None

@@ -2,15 +2,14 @@
 
 import hashlib
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from devhost.errors import DeclarationError, ParameterError, ScriptError
 from devhost.expected import CallsExpected, ValueExpected
-from devhost.flow.document import FlowFile
 from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.script import (
     BesideTheScript,
@@ -24,8 +23,7 @@ from devhost.models.scripted.script import (
     listed,
 )
 from devhost.protocol.wire import JsonObject
-from devhost.scenario import pairs
-from devhost.text import describe, load_yaml, read_yaml
+from devhost.text import describe, load_yaml
 from devhost.trace.flow import FlowNode, FlowStatus, NodeStatus
 
 NODE_TYPE = "knowledge-retrieval"
@@ -99,35 +97,6 @@ type Segments = tuple[Annotated[Segment, BeforeValidator(_text_alone)], ...]
 """A text is short for `{content: TEXT}`."""
 type Knowledge = Mapping[str, Segments]
 """By a node's id or title."""
-_SEGMENTS: TypeAdapter[Segments] = TypeAdapter(Segments, config=ConfigDict(defer_build=True))
-
-
-def read_segments(file: Path) -> Segments:
-    """A YAML or JSON file with a list of segments."""
-    try:
-        return _SEGMENTS.validate_python(read_yaml(file))
-    except DeclarationError as error:
-        raise ParameterError(str(error)) from error
-    except ValidationError as error:
-        raise ParameterError(
-            f"{file} is not a list of segments, each a text or {{content: …, title: …}}: {describe(error)}"
-        ) from error
-
-
-def read_knowledge(file: FlowFile, assignments: Iterable[str]) -> Knowledge:
-    """`--knowledge NODE=FILE` pairs; ParameterError for a node that is not in the flow."""
-    return {name: read_segments(Path(path)) for name, path in _checked(file, assignments)}
-
-
-def _checked(file: FlowFile, assignments: Iterable[str]) -> Iterator[tuple[str, str]]:
-    nodes = [node for node in file.nodes.values() if node.type == NODE_TYPE]
-    for name, path in pairs(assignments, "--knowledge"):
-        if not any(name in {node.id, node.title} for node in nodes):
-            there_are = ", ".join(f"{node.id} ({node.title})" for node in nodes) or "none"
-            raise ParameterError(
-                f"--knowledge {name}: no Knowledge Retrieval node is called so; there are: {there_are}"
-            )
-        yield name, path
 
 
 def retrieved(knowledge: Knowledge, node: FlowNode) -> Sequence[JsonObject]:
@@ -136,8 +105,8 @@ def retrieved(knowledge: Knowledge, node: FlowNode) -> Sequence[JsonObject]:
         if name in knowledge:
             return [segment.item(position) for position, segment in enumerate(knowledge[name], 1)]
     raise ParameterError(
-        f"no segments are given for {node}: write them in the script's knowledge, under {node.id!r}, or give "
-        f"--knowledge {node.id}=FILE; an empty list stands for nothing found"
+        f"no segments are given for {node}: write them in the script's knowledge, under {node.id!r}; an empty list "
+        "stands for nothing found"
     )
 
 

@@ -160,20 +160,6 @@ KINDS = ("constant", "mixed", "variable")
 """How a parameter of an Agent or Tool node has its value."""
 
 
-def of_other_providers(file: FlowFile, plugin: PluginDeclaration) -> Iterator[str]:
-    """Notices: a plugin under development may have another author, but hardly another provider."""
-    for node in file.nodes.values():
-        name, asked = str(node.data.get("agent_strategy_name")), node.data.get("agent_strategy_provider_name")
-        if node.type != "agent" or not asked or name not in plugin.strategies:
-            continue
-        provider = plugin.strategies[name][0].identity.name
-        if str(asked).rpartition("/")[2] != provider:
-            yield (
-                f"{node} asks for {name!r} of {asked}; it is played with that of "
-                f"{plugin.manifest.author}/{plugin.manifest.name}/{provider} in {plugin.directory}"
-            )
-
-
 def wrong_strategies(file: FlowFile, plugin: PluginDeclaration) -> Iterator[str]:
     for node in file.nodes.values():
         if node.type == "agent":

@@ -12,7 +12,8 @@ from typing import Literal, NoReturn, Protocol, cast
 
 from devhost.errors import FlowEnvironmentError, UnansweredFormError
 from devhost.files import LocalFile
-from devhost.flow.document import AnswerForm, FlowFile, Form, FormAnswer
+from devhost.flow.document import FlowFile
+from devhost.flow.forms import AnswerForm, Form, FormAnswer
 from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.script import Knowledge
 from devhost.home import REPOSITORY, devhost_command

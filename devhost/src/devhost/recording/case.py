@@ -15,7 +15,7 @@ from devhost.errors import TraceError
 from devhost.expected import Observed
 from devhost.flow.document import FILES as FILE_FIELDS
 from devhost.flow.document import FlowFile, start_fields
-from devhost.flow.forms import HUMAN_INPUT, LATE, DeclaredForm
+from devhost.flow.forms import HUMAN_INPUT, LATE, Form
 from devhost.flow.outside import CODE, HTTP
 from devhost.flow.script import NODE_TYPE as KNOWLEDGE
 from devhost.flow.script import recorded_segment
@@ -315,14 +315,8 @@ class _FlowRecorder:
         return {name: value for answers in found.values() for name, value in answers.items()}
 
     def _fields(self, end: NodeEnded) -> JsonObject:
-        values: JsonObject = {}
-        for each in DeclaredForm.of(self.flow.nodes[end.node.id]).inputs:
-            value = end.outputs.get(each.output_variable_name)
-            if each.type in FILE_FIELDS:
-                self.lacks.append(f"the files in the form of {end.node}: add them to answers")
-            elif isinstance(value, str):
-                values[f"{end.node.id}.{each.output_variable_name}"] = value
-        return values
+        names = (each.name for each in Form.of(self.flow, self.flow.nodes[end.node.id]).inputs)
+        return {f"{end.node.id}.{name}": end.outputs[name] for name in names if name in end.outputs}
 
     def _keep_first(self, found: JsonObject, node: FlowNode, value: object, noun: str) -> None:
         if found.setdefault(node.id, value) != value:

@@ -261,7 +261,7 @@ logging.getLogger("graphon").addHandler(logging.NullHandler())
 
 def play(file: FlowFile, turn: FlowTurn, around: Surroundings) -> Iterator[FlowEvent]:
     """A mistake of the command, or in devhost, is raised: see `Mistakes`."""
-    playing = Playing(file, turn, around, Forms(file, None if around.host is None else around.host.server))
+    playing = Playing(file, turn, around, Forms(file))
     stretch = Stretch.first(playing)
     while True:
         paused = None

@@ -29,9 +29,9 @@ from graphon.workflow_type_encoder import WorkflowRuntimeTypeConverter
 
 from devhost.errors import FlowFileError, RunFailure, RunStoppedError
 from devhost.files import FileServer
-from devhost.flow.document import TIMEOUT, FieldValue, FlowFile, FlowVariable, Form, FormAnswer, FormField
+from devhost.flow.document import FlowFile, FlowVariable
 from devhost.flow.engine.files import FileService, all_uploaded, with_files
-from devhost.flow.forms import DeclaredForm, filled_content
+from devhost.flow.forms import TIMEOUT, Form, FormAnswer
 from devhost.flow.turn import FlowTurn, Surroundings
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
@@ -143,18 +143,17 @@ class _Variables:
 class Forms:
     """Of one turn. In an iteration a node asks several times: its answers are taken in the order of its questions."""
 
-    def __init__(self, file: FlowFile, server: FileServer | None = None) -> None:
+    def __init__(self, file: FlowFile) -> None:
         self._file = file
-        self._server = server
         self._asked: dict[str, Form] = {}
         self._answers: defaultdict[str, deque[tuple[Form, FormAnswer]]] = defaultdict(deque)
 
     def decide(self, context: HITLContext) -> HITLDecision:
         if answers := self._answers[context.node_id]:
-            return _decided(*answers.popleft(), self._server)
+            return _decided(*answers.popleft())
         node = self._file.nodes[context.node_id]
         session = str(uuid.uuid4())
-        self._asked[session] = DeclaredForm.of(node).asked(self._file, node, _Variables(context.variable_pool))
+        self._asked[session] = Form.of(self._file, node).asked(_Variables(context.variable_pool))
         return PauseRequested(session)
 
     def open(self, event: GraphRunPausedEvent) -> tuple[Form, ...]:
@@ -165,20 +164,13 @@ class Forms:
         self._answers[form.node.id].append((form, answer))
 
 
-def _decided(form: Form, answer: FormAnswer, server: FileServer | None) -> HITLDecision:
+def _decided(form: Form, answer: FormAnswer) -> HITLDecision:
     """Handles and outputs as of graphon 0.5.0, whose node had them in itself."""
     if answer.button == TIMEOUT:
         return Expired(TIMEOUT, {ACTION: build_segment("")})
-    values = {each.name: _segment(each, answer.values[each.name], server) for each in form.fields}
-    own = {ACTION: answer.button, CONTENT: filled_content(form, answer.values)}
-    return Completed(answer.button, values, {**values, **{name: build_segment(value) for name, value in own.items()}})
-
-
-def _segment(asked: FormField, value: FieldValue, server: FileServer | None) -> Segment:
-    if isinstance(value, str):
-        return build_segment(value)
-    files = all_uploaded(value, server)
-    return build_segment(files.value[0]) if asked.kind == "file" else files
+    values = {each.name: build_segment(answer.values[each.name]) for each in form.inputs}
+    own = {ACTION: build_segment(answer.button), CONTENT: build_segment(form.filled(answer.values))}
+    return Completed(answer.button, values, {**values, **own})
 
 
 # Mistakes of the command or in devhost, which end a flow at once.
