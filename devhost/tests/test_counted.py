@@ -2,7 +2,6 @@
 
 import pytest
 
-from devhost.process.transports.transport import left_out
 from devhost.terminal.tables import clipped, file_facts
 from devhost.words import counted
 
@@ -16,7 +15,6 @@ def test_a_number_of_cases(number: int, words: str) -> None:
     ("said", "words"),
     [
         (clipped("ab", 1), "a… (1 more character)"),
-        (left_out(1), "… left out: 1 more character of this line"),
         (file_facts({"type": "document", "mime_type": "text/plain", "size": 1}), "document, text/plain, 1 byte"),
     ],
 )

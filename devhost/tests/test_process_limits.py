@@ -1,6 +1,5 @@
 """What happens to a plugin, and to the runs on it, at the host's limits."""
 
-import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -8,9 +7,13 @@ from pathlib import Path
 import pytest
 
 from devhost import Host, HostLimits, PluginStartError
-from devhost.process import session
+from devhost.plugin.declaration import PluginDeclaration
+from devhost.process import plugin_process, session
 from devhost.process.plugin_process import PluginProcess
-from devhost.process.transports.transport import TransportName
+from devhost.process.program import PluginProgram
+from devhost.process.session import Session, Watcher
+from devhost.process.transports import Transport, TransportListener, TransportName
+from devhost.protocol.wire import JsonObject
 from support.plugins import PUPPET
 from support.puppet_runs import failure, perform, plugin_with_main
 from support.waiting import PATIENCE, MovableClock, PausingModel
@@ -43,18 +46,63 @@ def test_a_line_that_is_too_long_ends_every_session_of_the_plugin() -> None:
         over.set()
 
 
-@pytest.mark.parametrize(
-    ("transport", "ends"),
-    [
-        ("stdio", "PluginLostError: too quiet: the daemon kills it for that"),
-        ("tcp", "ConnectionClosedError: too quiet: the daemon closes its connection for that"),
-    ],
-)
-def test_a_plugin_that_is_given_up_loses_its_runs(transport: TransportName, ends: str) -> None:
-    """When that happens: test_signs_of_life."""
-    with Host.start(PUPPET, transport=transport) as host:
-        model = PausingModel.that(lambda: host.plugin._transport.give_up("too quiet"))
-        assert failure(host.run("puppet", {"query": json.dumps([{"ask": "Hi"}, {"freeze": 600}])}, model=model)) == ends
+class HeldLine(Transport):
+    """Without a process: the test plays the plugin. Keeps what is sent, and why it was killed."""
+
+    awaited = "no heartbeat came"
+
+    def __init__(self) -> None:
+        super().__init__(PluginProgram(PUPPET, "main", "python", 1), HostLimits())
+        self.sent: list[str] = []
+        self.killed: list[str] = []
+
+    def start(self, listener: TransportListener, /) -> None:
+        listener.noted("warming up")
+
+    def send(self, envelope: JsonObject, /) -> None:
+        self.sent.append(envelope["event"])
+
+    def kill(self, reason: str) -> None:
+        self.killed.append(reason)
+
+
+def on_a_line(limits: HostLimits | None = None) -> tuple[PluginProcess, HeldLine]:
+    line = HeldLine()
+    return PluginProcess(PluginDeclaration.read(PUPPET), line, limits or HostLimits(), Watcher()), line
+
+
+def test_a_silent_plugin_is_killed_and_any_output_counts_after_the_first_heartbeat(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = MovableClock(monkeypatch, plugin_process)
+    plugin, line = on_a_line()
+    plugin.noted("printed")
+    now.move(1_000)
+    plugin._look_for_life()
+    plugin.received({"event": "heartbeat", "data": {}})
+    now.move(59)
+    plugin.noted("printed")
+    now.move(59)
+    plugin._look_for_life()
+    assert line.killed == []
+    now.move(2)
+    plugin._look_for_life()
+    assert line.killed == ["the plugin gave no sign of life for 60 seconds: the daemon kills it for that"]
+
+
+def test_what_a_plugin_printed_is_in_the_error_when_it_does_not_serve() -> None:
+    plugin, _ = on_a_line(HostLimits(launch_seconds=0.01))
+    with pytest.raises(PluginStartError, match=r"no heartbeat came within 0\.01 seconds\nwarming up$"):
+        plugin.launch()
+
+
+def test_a_call_of_a_session_that_has_ended_is_answered_with_nothing() -> None:
+    plugin, line = on_a_line()
+    with plugin.open_session({}) as session:
+        assert isinstance(session, Session)
+    asked = {"type": "invoke", "data": {"type": "llm", "backwards_request_id": "r", "request": {}}}
+    plugin.received({"event": "session", "session_id": session.id, "data": asked})
+    assert line.sent == ["request"]
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])

@@ -24,8 +24,7 @@ only packages above it in this list (devhost/tests/test_architecture.py checks t
     node                an Agent node's parameters, and what it does with each message
     node.outputs        what an Agent node leaves behind
     files               files that plugins fetch over HTTP
-    process.transports  the three ways in which Dify runs a plugin
-    process             a running plugin and its sessions
+    process             a running plugin, in one of the three ways in which Dify runs one, and its sessions
     tools               tools of tool plugins, and Python functions
     model_plugin        models of model plugins
     host                the Agent node and the daemon around one strategy plugin

@@ -56,14 +56,6 @@ class PluginStartError(HostError):
     """A plugin did not start, or did not serve in time; with the end of its stderr."""
 
 
-class RegistrationError(HostError):
-    """`line` is what the plugin reads before the connection ends."""
-
-    def __init__(self, message: str, line: str | None = None) -> None:
-        super().__init__(message)
-        self.line = line or message.replace("\n", " ")
-
-
 class SetupError(HostError):
     """A plugin refuses its credentials, or a tool a fixed value."""
 

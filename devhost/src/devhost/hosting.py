@@ -25,7 +25,7 @@ from devhost.models.scripted.script import Script, ScriptedModelCard
 from devhost.options import DIRECTORY, FILE, PATH, option
 from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
 from devhost.process.session import Watcher
-from devhost.process.transports.transport import TransportName
+from devhost.process.transports import TransportName
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import (
     AttachedFiles,

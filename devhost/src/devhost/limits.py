@@ -10,12 +10,9 @@ class HostLimits:
     line_bytes: int = 5 * 1024 * 1024
     """A longer line kills a local plugin and fails a serverless run; over TCP lines are not limited."""
     launch_seconds: float = 120
-    """The plugin must serve by then: over stdio, its first heartbeat must have come."""
-    handshake_seconds: float = 10
-    """A plugin that is debugged remotely must have registered by then."""
+    """The plugin must serve by then: its first heartbeat must have come, or over TCP its declaration."""
     heartbeat_seconds: float = 60
-    """How often the daemon looks for a sign of life. It acts after one to two such times of silence: it kills a local
-    plugin, and closes the connection of one that is debugged remotely."""
+    """How often the daemon looks for a sign of life. After one to two such times of silence it ends the plugin."""
     run_seconds: float = 600
     """One strategy invocation in total, in each of the three runtimes; the plugin is not told."""
     call_seconds: float = 240
@@ -28,10 +25,6 @@ class HostLimits:
     """The request that invokes a serverless plugin."""
     transaction_bytes: int = 6 * 1024 * 1024
     """A serverless plugin's request for a backwards call."""
-    transaction_seconds: float = 300
-    """One backwards call of a serverless plugin, wall clock: the daemon then ends its answer without an end event."""
-    transaction_heartbeat_seconds: float = 25
-    """How often a blank line keeps a silent answer to such a call alive."""
     storage_bytes: int = 100 * 1024 * 1024
     """What one plugin may keep in storage, if its manifest does not say less."""
     stop_seconds: float = 5

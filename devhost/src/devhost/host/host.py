@@ -24,7 +24,7 @@ from devhost.plugin.declaration import PluginDeclaration, Strategy, StrategyProv
 from devhost.process.environment import start_in_own_python
 from devhost.process.plugin_process import PluginProcess, StartOptions
 from devhost.process.session import Session, Stop, Watcher
-from devhost.process.transports.transport import TransportName
+from devhost.process.transports import TransportName
 from devhost.protocol.failures import ApiFault
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets

@@ -27,16 +27,12 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from devhost.errors import RegistrationError
 from devhost.plugin.declaration import FILES, CredentialType, ToolParameterForm, ToolParameterType
 from devhost.plugin.problems import LANGUAGES, Level, Problem
 from devhost.protocol.wire import JsonObject
-from devhost.text import describe
 
-type Minder = Literal["daemon", "dify", "lost"]
-"""Who minds a fault: the daemon, only Dify's API or the SDK, or nobody: the value is not used."""
-DIFY: Minder = "dify"
-LOST: Minder = "lost"
+LOST = "lost"
+"""The type of a fault that Dify does not refuse: it takes the value and does not use it."""
 TAGS = {
     *("search", "image", "videos", "weather", "finance", "design", "travel", "social", "news", "medical"),
     *("productivity", "education", "business", "entertainment", "utilities", "agent", "rag", "other", "trigger"),
@@ -63,8 +59,8 @@ class Checked(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def _wrong(sentence: str, who: Minder = "daemon") -> PydanticCustomError:
-    return PydanticCustomError(who, "{sentence}", {"sentence": sentence})
+def _wrong(sentence: str, how: str = "wrong") -> PydanticCustomError:
+    return PydanticCustomError(how, "{sentence}", {"sentence": sentence})
 
 
 def _known_tag(tag: str) -> str:
@@ -254,12 +250,12 @@ def _fitting[T](default: T, checked: ValidationInfo) -> T:
         if default not in values:
             quoted = ": write it in quotes" if str(default) in values else ""
             there_are = ", ".join(values) or "none"
-            raise _wrong(f"{default!r} is not among the options: {there_are}{quoted}", DIFY)
+            raise _wrong(f"{default!r} is not among the options: {there_are}{quoted}")
     if kind == "number" and isinstance(default, str):
         try:
             float(default) if "." in default else int(default)  # as in Dify's cast: 1e3 without a dot is not one
         except ValueError:
-            raise _wrong(f"{default!r} is not a number", DIFY) from None
+            raise _wrong(f"{default!r} is not a number") from None
     return default
 
 
@@ -292,14 +288,14 @@ class _StrategyParameter(_Parameter):
     def _is_chosen(self) -> Self:
         """Dify has no empty selector: a node without a choice fails ("The selector must be a dictionary.")."""
         if self.type in {"model-selector", "app-selector"} and not self.required:
-            raise _wrong(f"a {self.type} that is not required fails the node without a choice", DIFY)
+            raise _wrong(f"a {self.type} that is not required fails the node without a choice")
         return self
 
 
 def _known_feature(feature: str) -> str:
     """The enum of SDK and Dify: an unknown feature ends the plugin's start, and breaks Dify's list of providers."""
     if feature != FEATURE:
-        raise _wrong(f"{feature!r} is not known to the SDK and Dify; there is only {FEATURE}", DIFY)
+        raise _wrong(f"{feature!r} is not known to the SDK and Dify; there is only {FEATURE}")
     return feature
 
 
@@ -307,7 +303,7 @@ def _node_outputs(schema: dict[str, Any]) -> dict[str, Any]:
     """The daemon takes any object, and Dify lists its properties as the node's variables."""
     properties = schema.get("properties")
     if taken := sorted(RESERVED & set(properties if isinstance(properties, dict) else ())):
-        raise _wrong(f"Dify uses these names itself, and fails the node: {', '.join(taken)}", DIFY)
+        raise _wrong(f"Dify uses these names itself, and fails the node: {', '.join(taken)}")
     return schema
 
 
@@ -435,12 +431,3 @@ def faults(kind: str, value: JsonObject) -> list[Fault]:
                 sentence = f"{sentence}: write it in quotes"
             found.setdefault(path, Fault(path, level, sentence))
     return list(found.values())
-
-
-def check(kind: str, value: JsonObject, where: str) -> None:
-    """RegistrationError for a declaration that the daemon does not register."""
-    try:
-        DECLARATIONS[kind].model_validate(value)
-    except ValidationError as error:
-        if any(each["type"] not in {DIFY, LOST, "extra_forbidden"} for each in error.errors()):
-            raise RegistrationError(f"{where}: {describe(error)}") from error

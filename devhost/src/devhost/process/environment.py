@@ -17,8 +17,8 @@ from devhost.errors import PluginStartError
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.command import run_command
 from devhost.process.plugin_process import PluginProcess, StartOptions
+from devhost.process.program import inherited_environment
 from devhost.process.session import Stop, Watcher
-from devhost.process.transports.transport import inherited_environment
 from devhost.text import read_file
 
 ENVIRONMENT, LOCK = ".venv", "uv.lock"

@@ -18,22 +18,20 @@ from devhost.errors import HostError, PluginLostError, PluginStartError, WireErr
 from devhost.golang import remarshalled
 from devhost.limits import HostLimits
 from devhost.plugin.declaration import PluginDeclaration
+from devhost.process.program import LONGEST as LONGEST_READ
+from devhost.process.program import PluginProgram
+from devhost.process.serverless import HttpTransport
 from devhost.process.session import Session, Stop, Watcher
-from devhost.process.transports.serverless import HttpTransport
-from devhost.process.transports.streams import StdioTransport, TcpTransport
-from devhost.process.transports.transport import LONGEST as LONGEST_READ
-from devhost.process.transports.transport import PluginProgram, Transport, TransportName
-from devhost.protocol.wire import Failed, JsonObject, Lost, read_session_event, request_envelope
+from devhost.process.transports import StdioTransport, TcpTransport, Transport, TransportName
+from devhost.protocol.wire import JsonObject, Lost, read_session_event, request_envelope
 from devhost.text import Secrets
-from devhost.words import counted
 
-# What a plugin prints, line by line: harmless, without secrets, and not more than a person can read. Of one run the
-# first lines are passed on at once; what comes after them is counted, and when the run is over the last lines follow.
+# What a plugin prints, line by line: harmless, without secrets, and not more than a person can read.
 
 LONGEST = 2_000
 """Characters of one line."""
-MOST, LAST = 400, 20
-"""Lines of one run: the first ones, and the last ones."""
+MOST = 400
+"""Lines of one run."""
 KEPT = 200
 """Lines, for error messages."""
 _OF_THE_SDK = re.compile(
@@ -52,7 +50,6 @@ class PrintedLines:
         self._told = told
         self._secrets = Secrets()
         self._count = 0
-        self._last: deque[str] = deque(maxlen=LAST)
         self._adding = threading.Lock()
 
     def hide(self, secrets: Secrets) -> None:
@@ -67,45 +64,32 @@ class PrintedLines:
             return
         with self._adding:
             self._count += 1
-            if self._count > MOST:
-                self._last.append(line[:LONGEST_READ])
+            if self._count <= MOST:
+                # Escape sequences are taken out first, and a secret is hidden before a cut could leave a part of it.
+                text = self.masked(Text.from_ansi(line[:LONGEST_READ].replace("\n", " ")).plain)
+                shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+            elif self._count == MOST + 1:
+                shown = f"… further lines of this run are left out, after {MOST}"
+            else:
                 return
-            self._pass_on(line)
+            self.kept.append(shown)
+            self._told(shown)
 
     def renew(self) -> None:
-        """A run begins or is over: what was held back of the last one is told."""
+        """A run begins or is over."""
         with self._adding:
-            missing = self._count - MOST - len(self._last)
-            if missing > 0:
-                self._told(f"… left out: {counted(missing, 'line')}")
-            for line in self._last:
-                self._pass_on(line)
-            self._last.clear()
             self._count = 0
-
-    def _pass_on(self, line: str) -> None:
-        text = self._shown(line)
-        self.kept.append(text)
-        self._told(text)
-
-    def _shown(self, line: str) -> str:
-        """Escape sequences are taken out first, and a secret is hidden before a cut could leave a part of it."""
-        text = self.masked(Text.from_ansi(line[:LONGEST_READ].replace("\n", " ")).plain)
-        left = len(text) - LONGEST + max(0, len(line) - LONGEST_READ)
-        return f"{text[:LONGEST]}… ({counted(left, 'more character')})" if len(text) > LONGEST else text
 
 
 def record_text(line: str) -> str:
     """The text of a record of the SDK's logger, which writes JSON; any other line as it is."""
     if not line.startswith("{") or len(line) > LONGEST_READ:
         return line
-    try:
+    with contextlib.suppress(ValueError, RecursionError):  # printed by the plugin itself
         match json.loads(line):
             case {"event": "log", "data": {"message": str(message), **record}}:
                 level = str(record.get("level") or "INFO")
                 return message if level == "INFO" else f"{level}: {message}"
-    except (ValueError, RecursionError):
-        return line  # printed by the plugin itself
     return line
 
 
@@ -153,7 +137,7 @@ class PluginProcess:
         self.lost: str | None = None
         """Why it has ended; None while it runs."""
         self._last_sign: float | None = None
-        """Of life; None before the first heartbeat, and while no heartbeat can come."""
+        """Of life; None before the first heartbeat. A serverless plugin has none."""
         self._served_or_gone = threading.Event()
         self._gone = threading.Event()
 
@@ -178,8 +162,8 @@ class PluginProcess:
         self.stop()
 
     def launch(self, stop: Stop | None = None) -> None:
-        self._transport.start(self)
         try:
+            self._transport.start(self)
             if stop is not None:
                 stop.ends(self)
             served = self._served_or_gone.wait(self.limits.launch_seconds)
@@ -218,6 +202,7 @@ class PluginProcess:
         self.printed.renew()
 
     def received(self, message: JsonObject, /) -> None:
+        self._lived()
         self._watcher.crossed("plugin", self.declaration.manifest.name, message)
         match message:
             case {"event": "heartbeat"}:
@@ -230,18 +215,8 @@ class PluginProcess:
         self._served_or_gone.set()
 
     def noted(self, line: str, /) -> None:
+        self._lived()
         self.printed.add(line)
-
-    def lived(self) -> None:
-        if self._last_sign is not None:
-            self._last_sign = time.monotonic()
-
-    def disconnected(self, reason: str, /) -> None:
-        self._last_sign = None
-        with self._routing:
-            sessions = list(self._sessions.values())
-        for session in sessions:
-            session.deliver(Failed("ConnectionClosedError", reason))
 
     def closed(self, reason: str, /) -> None:
         with self._routing:
@@ -277,6 +252,11 @@ class PluginProcess:
             del self._sessions[session_id]
         self._transport.hang_up(session_id)
 
+    def _lived(self) -> None:
+        """Anything that it says or prints is a sign of life."""
+        if self._last_sign is not None:
+            self._last_sign = time.monotonic()
+
     def _watch_heartbeat(self) -> None:
         while not self._gone.wait(self.limits.heartbeat_seconds):
             self._look_for_life()
@@ -284,7 +264,7 @@ class PluginProcess:
     def _look_for_life(self) -> None:
         limit, last = self.limits.heartbeat_seconds, self._last_sign
         if last is not None and time.monotonic() - last > limit:
-            self._transport.give_up(f"the plugin gave no sign of life for {limit:g} seconds")
+            self._transport.kill(f"the plugin gave no sign of life for {limit:g} seconds: the daemon kills it for that")
 
     def _with_last_words(self, reason: str) -> str:
         words = self.printed.masked(self._transport.last_words())

@@ -1,0 +1,230 @@
+"""The serverless way to run a plugin: plugin and host are both HTTP servers.
+
+`POST /invoke` with a request answers with the session's messages, one a line, until the session ends. Each backwards
+call of the plugin is a request to the host, whose answer is a stream of lines.
+"""
+
+import contextlib
+import http.client
+import json
+import queue
+import socket
+import sys
+import threading
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from devhost.errors import PluginLostError, WireError
+from devhost.limits import HostLimits
+from devhost.process.program import LOOPBACK, PluginProgram
+from devhost.process.transports import Transport, TransportListener, read_messages
+from devhost.protocol.wire import Invoked, JsonObject, encoded, read_session_event
+
+HEALTH_PAUSE = 0.02
+LAST_MOMENTS = 1.0
+"""Seconds in which a process that has just dropped its connections is seen to be gone."""
+
+type Answer = queue.SimpleQueue[JsonObject | None]
+"""The events of one backwards call; None: the session is over, and nothing more will come."""
+
+
+class HttpTransport(Transport):
+    awaited = "its /health did not answer"
+
+    def __init__(self, program: PluginProgram, limits: HostLimits) -> None:
+        super().__init__(program, limits)
+        self._port = _ReservedPort()
+        self._sessions: dict[str, http.client.HTTPConnection] = {}
+        self._answers: dict[str, tuple[str, Answer]] = {}
+        """By the id of the call, its session and what it is answered."""
+        self._changing = threading.Lock()
+        self._server = _Server((LOOPBACK, 0), _Handler)
+        self._server.transport = self
+        self._serving = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+        self._stopped = threading.Event()
+
+    def start(self, listener: TransportListener, /) -> None:
+        self._listener = listener
+        self._run(
+            listener,
+            {
+                "INSTALL_METHOD": "serverless",
+                "SERVERLESS_HOST": LOOPBACK,
+                "SERVERLESS_PORT": str(self._port.number),
+                "DIFY_PLUGIN_DAEMON_URL": f"http://{LOOPBACK}:{self._server.server_port}",
+            },
+        )
+        self._serving.start()
+        threading.Thread(target=self._await_health, daemon=True).start()
+
+    def send(self, envelope: JsonObject, /) -> None:
+        if envelope["event"] == "request":
+            self._invoke(envelope["session_id"], envelope["data"]["action"], encoded(envelope))
+            return
+        _, answer = self._answers.get(envelope["data"]["backwards_request_id"], (None, None))
+        if answer is None:
+            raise PluginLostError("the plugin no longer waits for this answer")
+        answer.put(envelope)
+
+    def hang_up(self, session_id: str, /) -> None:
+        """Ends the stream and the session's open calls; the plugin itself goes on."""
+        with self._changing:
+            invocation = self._sessions.pop(session_id, None)
+            for owner, answer in self._answers.values():
+                if owner == session_id:
+                    answer.put(None)
+        if invocation is not None and invocation.sock is not None:
+            with contextlib.suppress(OSError):  # it may have ended a moment ago
+                invocation.sock.shutdown(socket.SHUT_RDWR)
+
+    def stop(self) -> None:
+        self._stopped.set()
+        super().stop()
+        for session_id in list(self._sessions):
+            self.hang_up(session_id)
+        if self._serving.is_alive():
+            self._server.shutdown()
+        self._port.close()
+        self._server.server_close()
+
+    def called(self, session_id: str, body: bytes) -> tuple[str, Answer]:
+        """The id of a backwards call that arrived, and its answer; WireError for one that is refused."""
+        most = self._limits.transaction_bytes
+        if len(body) > most:
+            self._fail(session_id, f"the daemon cuts a backwards call of {len(body):,} bytes off at {most:,}")
+            raise WireError("the backwards call is too long")
+        try:
+            message = json.loads(body)
+            call = read_session_event(message["data"])
+        except (ValueError, LookupError, TypeError) as error:
+            raise WireError(f"not a session message: {error}") from error
+        if not isinstance(call, Invoked):
+            raise WireError("not a backwards call")
+        answer: Answer = queue.SimpleQueue()
+        with self._changing:
+            if session_id not in self._sessions:
+                raise WireError("session not found")
+            self._answers[call.request_id] = (session_id, answer)
+        self._listener.received(message)
+        return call.request_id, answer
+
+    def answered(self, request_id: str) -> None:
+        with self._changing:
+            del self._answers[request_id]
+
+    def _await_health(self) -> None:
+        while not self._stopped.wait(HEALTH_PAUSE):
+            probe = http.client.HTTPConnection(LOOPBACK, self._port.number, timeout=1)
+            with contextlib.closing(probe), contextlib.suppress(OSError, http.client.HTTPException):
+                probe.request("GET", "/health")
+                if probe.getresponse().read() == b"OK":
+                    self._listener.served()
+                    return
+
+    def _invoke(self, session_id: str, action: str, body: bytes) -> None:
+        most = self._limits.serverless_request_bytes
+        if len(body) > most:
+            self._fail(session_id, f"a serverless plugin takes requests of {most:,} bytes, not of {len(body):,}")
+            return
+        invocation = http.client.HTTPConnection(LOOPBACK, self._port.number)
+        with self._changing:
+            self._sessions[session_id] = invocation
+        threading.Thread(target=self._read, args=(session_id, action, body, invocation), daemon=True).start()
+
+    def _read(self, session_id: str, action: str, body: bytes, invocation: http.client.HTTPConnection) -> None:
+        """The messages of one session, to their end. What cuts them off becomes the session's error."""
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "text/event-stream",
+            "Dify-Plugin-Session-ID": session_id,
+        }
+        cut = "Dify takes what came until then for the whole answer"
+        try:
+            invocation.request("POST", f"/invoke?action={action}", body, headers)
+            with invocation.getresponse() as response:
+                if response.status == HTTPStatus.OK:
+                    match read_messages(response, self._limits.line_bytes, self._listener):
+                        case {"data": {"type": "end"}}:
+                            return
+                else:
+                    cut = f"status {response.status}: {response.read(1000).decode(errors='replace')}"
+        except WireError as error:
+            cut = str(error)
+        except (OSError, http.client.HTTPException) as error:
+            cut = f"{type(error).__name__}: {error}; {cut}"
+        finally:
+            with self._changing:
+                is_over = self._sessions.pop(session_id, None) is None
+            invocation.close()
+        if not is_over and not self._program.has_exited(LAST_MOMENTS):
+            self._fail(session_id, f"the plugin's response ended before its end message: {cut}")
+
+    def _fail(self, session_id: str, message: str) -> None:
+        """Replace the plugin's answer by an error, as the daemon does."""
+        error = {"error_type": "PluginDaemonInnerError", "message": message, "args": {}}
+        session = {"session_id": session_id, "data": {"type": "error", "data": error}}
+        self._listener.received({"event": "session", **session})
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+    transport: HttpTransport
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def do_POST(self) -> None:
+        transport = self.server.transport
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.close_connection = True
+        try:
+            request_id, answer = transport.called(self.headers.get("Dify-Plugin-Session-ID", ""), body)
+        except WireError as error:
+            self.send_error(HTTPStatus.BAD_REQUEST, str(error))
+            return
+        try:
+            self._stream(answer)
+        except OSError:
+            """The plugin has hung up."""
+        finally:
+            transport.answered(request_id)
+
+    def log_message(self, *_: object) -> None:
+        """Requests are not logged: the plugin's calls are shown as calls."""
+
+    def _stream(self, answer: Answer) -> None:
+        """In chunks, so that the plugin can tell an answer that is cut off from a complete one."""
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        for event in iter(answer.get, None):
+            line = encoded(event) + b"\n\n"
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+            if event["data"]["event"] == "end":
+                self.wfile.write(b"0\r\n\r\n")
+                return
+
+
+class _ReservedPort:
+    """A port that is chosen before the plugin listens on it: the SDK does not tell which one it got.
+
+    On Linux it is held: a socket that is bound and does not listen keeps the kernel from giving the port to anyone who
+    asks for a free one, and a server that allows the reuse of addresses, as the SDK's does, may still listen.
+    """
+
+    def __init__(self) -> None:
+        self._held = socket.socket()
+        self._held.bind((LOOPBACK, 0))
+        self.number: int = self._held.getsockname()[1]
+        if sys.platform == "linux":
+            self._held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        else:  # two sockets cannot have one port there, so that it is only free a moment ago
+            self._held.close()
+
+    def close(self) -> None:
+        self._held.close()

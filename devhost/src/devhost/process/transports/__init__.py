@@ -1,1 +1,0 @@
-"""The three ways in which Dify runs a plugin: a local process, remote debugging over TCP, and serverless over HTTP."""
