@@ -61,7 +61,6 @@ def test_yaml_values_that_json_does_not_have(tmp_path: Path, value: str, said: s
     assert sentence(tmp_path, f"query: a\nparams: {value}\n{TURNS}") == f"params: {said}"
     call = f"[{{tool_calls: [{{name: x, arguments: {value}}}]}}]"
     assert sentence(tmp_path, f"query: a\nturns: {call}") == f"turns[0].tool_calls[0].arguments: {said}"
-    assert sentence(tmp_path, f"query: a\nturns: [{{opaque_body: {value}}}]") == f"turns[0].opaque_body: {said}"
 
 
 @pytest.mark.parametrize(
@@ -71,7 +70,6 @@ def test_yaml_values_that_json_does_not_have(tmp_path: Path, value: str, said: s
         ("query: q\nturn: []", "unknown key 'turn'; there are: strategy, params, turns, then, "),
         ("query: q", "turns: Field required"),
         (TURNS, "query: Field required"),
-        ("query: q\nturns: [{call_chunking: bits}]", "turns[0].call_chunking: Input should be 'whole'"),
         ("query: q\nturns: &a [*a]", "turns: contains itself"),
         (f"query: q\n{TURNS}\nstrategy: [1]", "strategy: should be a name, or a list of names"),
         (f"query: q\n{TURNS}\nvariants: [{{turns: [{{txt: b}}]}}]", "variants[0].turns[0]: unknown key 'txt'"),

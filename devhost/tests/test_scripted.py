@@ -1,4 +1,4 @@
-"""The scripted model: every chunking, the placeholders, which turn answers, and its errors."""
+"""The scripted model: pieces of its stream, the placeholders, which turn answers, and its errors."""
 
 import json
 import threading
@@ -60,45 +60,10 @@ def test_a_thought_is_streamed_first_and_wrapped() -> None:
 
 
 def test_whole_calls_come_with_the_last_chunk() -> None:
-    deltas = answer({"text": "x", "tool_calls": CALLS, "opaque_body": {"items": [1]}})
+    deltas = answer({"text": "x", "tool_calls": CALLS})
     assert [calls(delta) for delta in deltas[:-1]] == [[]]
     assert calls(deltas[-1]) == [("c1", "search", TEXTS[0]), ("", "sum", TEXTS[1])]
     assert deltas[-1]["finish_reason"] == "tool_calls"
-    assert deltas[-1]["message"]["opaque_body"] == {"items": [1]}
-
-
-WHOLE = [("c1", "search", TEXTS[0]), ("", "sum", TEXTS[1])]
-
-
-@pytest.mark.parametrize(
-    ("chunking", "chunks"),
-    [
-        ("per_call", [[WHOLE[0]], [WHOLE[1]], []]),
-        (
-            "fragments",  # without id and name, a fragment continues the last call
-            [
-                [("c1", "search", TEXTS[0][:6])],
-                [("", "", TEXTS[0][6:])],
-                [("", "sum", TEXTS[1][:6])],
-                [("", "", TEXTS[1][6:])],
-                [],
-            ],
-        ),
-        (
-            "snapshots",
-            [
-                [("c1", "search", TEXTS[0][:6])],
-                [WHOLE[0]],
-                [WHOLE[0], ("", "sum", TEXTS[1][:6])],
-                WHOLE,
-                WHOLE,
-            ],
-        ),
-    ],
-)
-def test_calls_in_pieces(chunking: str, chunks: list[list[tuple[str, str, str]]]) -> None:
-    deltas = answer({"tool_calls": CALLS, "call_chunking": chunking, "chunk_size": 6})
-    assert [calls(delta) for delta in deltas] == chunks
 
 
 def test_usage_is_estimated_given_or_missing() -> None:
@@ -159,16 +124,6 @@ def test_a_turn_waits_for_its_prompt() -> None:
         ask("fourth")
     assert model.remaining == 1
     assert [message.prompt_messages[0].text for message in model.requests] == ["first", "the second", "fourth"]
-
-
-def test_a_turn_waits_for_its_model() -> None:
-    model = ScriptedModel.of([{"text": "a", "model": "spare"}, {"text": "b", "model": "m"}])
-
-    assert texts(chunk["delta"] for chunk in model.invoke(request())) == ["b"]
-    with pytest.raises(ModelCallError, match="1 turn waits for another prompt or model"):
-        list(model.invoke(request()))
-    spare = request().model_copy(update={"model": "spare"})
-    assert texts(chunk["delta"] for chunk in model.invoke(spare)) == ["a"]
 
 
 def test_calls_at_once_get_a_turn_each() -> None:

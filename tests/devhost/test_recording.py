@@ -353,10 +353,6 @@ def test_mistakes_in_the_section_are_named(
 # --- models behind an API, and conversations -------------------------------------------------------------------------
 
 
-LITERALLY = "Write {{query}} and {{tool_results}}."
-"""Of a script, both would be replaced."""
-
-
 @pytest.mark.parametrize("api", ["responses", "chat"])
 def test_a_run_of_a_real_model_needs_none_again(
     api: str, tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -370,7 +366,7 @@ def test_a_run_of_a_real_model_needs_none_again(
     with FakeOpenAI() as fake, monkeypatch.context() as environment:
         environment.setenv("OPENAI_API_KEY", KEY)
         environment.setenv("OPENAI_BASE_URL", fake.base_url)
-        fake.will(ModelsTurn(text="I look both up.", calls=calls, tokens=tokens), ModelsTurn(text=LITERALLY))
+        fake.will(ModelsTurn(text="I look both up.", calls=calls, tokens=tokens), ModelsTurn(text="Both found."))
         told = play(*HELP, "--model", "gpt-5", "--api", api, "--trace", first)
     case, lacks = case_of(first, capsys)
     assert lacks == ""
@@ -381,7 +377,7 @@ def test_a_run_of_a_real_model_needs_none_again(
     assert calls_of(again) == calls_of(first)
     assert told["usage"]["total_price"] == told_again["usage"]["total_price"] != "0"
     assert told_again["model"]["name"] == "gpt-5"
-    assert told_again["text"] == LITERALLY
+    assert told_again["text"] == "Both found."
 
 
 def test_of_a_chat_the_last_conversation_is_recorded(

@@ -11,9 +11,7 @@ import pytest
 from devhost import FunctionTool, Host, ScriptedModel
 from devhost.cli.commands import main
 from devhost.console.listing import NEEDED
-from devhost.models.backend import ModelRequest
-from devhost.models.scripted.model import turn_chunks
-from devhost.models.scripted.script import Turn
+from devhost.models.backend import chunk, tool_call
 from devhost.node.outputs.run import ANSWERED, STOPPED
 from devhost.page.contents import Axis, passages, written
 from devhost.page.page import LONGEST, clip, page_environment, render_page
@@ -139,16 +137,21 @@ def test_every_stop_reason_of_this_repository_has_words() -> None:
     assert STOPPED.keys() == {reason.value for reason in StopReason} - {ANSWERED}
 
 
-@pytest.mark.parametrize("chunking", ["whole", "per_call", "fragments", "snapshots"])
-def test_the_calls_that_a_model_wrote_are_put_together(chunking: str) -> None:
-    calls = [{"name": "look", "id": f"c{number}", "arguments": {"word": "w" * number}} for number in (30, 2)]
-    turn = Turn.model_validate({"tool_calls": calls, "call_chunking": chunking, "chunk_size": 4})
-    request = ModelRequest.model_validate(
-        {"provider": "p", "model": "m", "mode": "chat", "completion_params": {}, "prompt_messages": []}
-    )
-    call = Call("p", "llm", {}, 0.0, pieces=[Piece(0.0, piece) for piece in turn_chunks(turn, request)])
-    written = [{"name": each.name, "id": each.id, "arguments": each.values} for each in written_calls(call)]
-    assert written == calls
+CALLS = [tool_call("c1", "look", '{"word": "www"}'), tool_call("c2", "look", '{"word": "ww"}')]
+FRAGMENTS = [
+    *([tool_call("c1", "look", '{"wo')], [tool_call("", "", 'rd": "www"}')]),
+    *([tool_call("c2", "look", "")], [tool_call("", "", '{"word": "ww"}')]),
+]
+SNAPSHOTS = [[tool_call("c1", "look", '{"wo')], [CALLS[0]], [CALLS[0], tool_call("c2", "look", '{"w')], CALLS, CALLS]
+
+
+@pytest.mark.parametrize("pieces", [[CALLS], [[call] for call in CALLS], FRAGMENTS, SNAPSHOTS])
+def test_the_calls_that_a_model_wrote_are_put_together(pieces: list[list[JsonObject]]) -> None:
+    call = Call("p", "llm", {}, 0.0, pieces=[Piece(0.0, chunk("m", tool_calls=calls)) for calls in pieces])
+    assert [(each.name, each.id, each.values) for each in written_calls(call)] == [
+        ("look", "c1", {"word": "www"}),
+        ("look", "c2", {"word": "ww"}),
+    ]
 
 
 def test_prices_have_plain_digits(tmp_path: Path) -> None:

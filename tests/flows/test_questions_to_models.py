@@ -84,7 +84,7 @@ def ordering(folder: Path, **data: object) -> Path:
 
 def calling(arguments: JsonObject, **turn: object) -> JsonObject:
     call = {"id": "c1", "name": "extract_parameters", "arguments": arguments}
-    return {"tool_calls": [call], "call_chunking": "fragments", "chunk_size": 5, **turn}
+    return {"tool_calls": [call], **turn}
 
 
 def test_values_come_out_of_a_call_of_the_extractors_tool(tmp_path: Path) -> None:

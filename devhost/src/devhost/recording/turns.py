@@ -213,7 +213,6 @@ def _words(content: object) -> str:
 
 MODEL_CALLS = frozenset({"llm", "llm_structured_output"})
 """The types of backwards calls that a model answers."""
-PLACEHOLDERS = ("{{query}}", "{{tool_results}}")
 _THOUGHT = re.compile(r"<think>\n((?:(?!</?think).)+)\n</think>\n\n", re.DOTALL)
 """As a script's `thought` is streamed."""
 
@@ -244,8 +243,6 @@ def _turn(call: Call) -> JsonObject:
     turn |= _ending(call, has_calls=bool(written))
     if call.error:
         turn["error"] = {**_failure(call), "after_chunks": len(texts) + bool(written)}
-    if any(placeholder in str(turn) for placeholder in PLACEHOLDERS):
-        turn["as_written"] = True
     return {key: value for key, value in turn.items() if value != []}
 
 
@@ -278,9 +275,7 @@ def _ending(call: Call, *, has_calls: bool) -> JsonObject:
         ending["finish_reason"] = call.finish_reason
     if call.usage or not call.error:
         ending["usage"] = _usage(call.usage) if call.usage else None
-    bodies = (delta["message"].get("opaque_body") for delta in call.deltas if isinstance(delta.get("message"), dict))
-    body = next((body for body in bodies if body is not None), None)
-    return ending if body is None else {**ending, "opaque_body": body}
+    return ending
 
 
 def _usage(usage: JsonObject) -> JsonObject:

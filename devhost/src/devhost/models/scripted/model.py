@@ -1,4 +1,4 @@
-"""A model whose answers are written down, streamed in each of the shapes that tool calls arrive in."""
+"""A model whose answers are written down, streamed in pieces."""
 
 import json
 import threading
@@ -27,19 +27,14 @@ CHARACTERS_PER_TOKEN = 4
 
 
 def turn_chunks(turn: Turn, request: ModelRequest) -> Iterator[JsonObject]:
-    """Thought, text, calls; then the last chunk, with what only the end can know."""
-    model = request.model
+    """Thought and text in pieces; then the last chunk, with the calls and what only the end can know."""
     texts = list(_texts(turn))
-    *early, last = _call_lists(turn)
     for piece in texts:
-        yield chunk(model, text=piece)
-    for calls in early:
-        yield chunk(model, tool_calls=calls)
+        yield chunk(request.model, text=piece)
     yield chunk(
-        model,
-        tool_calls=last,
-        opaque_body=turn.opaque_body,
-        usage=turn_usage(turn, request, latency=turn.delay * (len(texts) + len(early) + 1)),
+        request.model,
+        tool_calls=[tool_call(call.id, call.name, arguments_text(call)) for call in turn.tool_calls],
+        usage=turn_usage(turn, request, latency=turn.delay * (len(texts) + 1)),
         finish_reason=turn.finish_reason or ("tool_calls" if turn.tool_calls else "stop"),
     )
 
@@ -51,26 +46,6 @@ def _texts(turn: Turn) -> Iterator[str]:
         yield from _pieces(turn.text, turn.chunk_size)
     else:
         yield from turn.text
-
-
-def _call_lists(turn: Turn) -> list[list[JsonObject]]:
-    """The `tool_calls` of each chunk after the text; the last list comes with the last chunk."""
-    whole = [tool_call(call.id, call.name, arguments_text(call)) for call in turn.tool_calls]
-    if turn.call_chunking == "whole":
-        return [whole]
-    if turn.call_chunking == "per_call":
-        return [*([call] for call in whole), []]
-    lists: list[list[JsonObject]] = []
-    for position, call in enumerate(turn.tool_calls):
-        pieces = _pieces(arguments_text(call), turn.chunk_size) or [""]
-        for number, piece in enumerate(pieces):
-            if turn.call_chunking == "snapshots":  # the list so far, again and again, the newest arguments growing
-                lists.append([*whole[:position], tool_call(call.id, call.name, "".join(pieces[: number + 1]))])
-            elif number == 0:
-                lists.append([tool_call(call.id, call.name, piece)])
-            else:  # a continuation has neither id nor name
-                lists.append([tool_call("", "", piece)])
-    return [*lists, whole if turn.call_chunking == "snapshots" else []]
 
 
 def arguments_text(call: ScriptedCall) -> str:
@@ -112,24 +87,13 @@ def _tokens(text: str) -> int:
     return max(1, len(text) // CHARACTERS_PER_TOKEN)
 
 
-# What the scripted model says to a question that its script has no turns for.
-
-MOST_QUESTIONS, LONGEST_QUESTION = 8, 200
-
-
 def answer_to_the_unknown(script: Script) -> Turn:
-    """One answer for every call of the run, because nothing is known of what the strategy asks."""
-    known = script.questions
-    short = (each if len(each) <= LONGEST_QUESTION else f"{each[:LONGEST_QUESTION]}…" for each in known)
-    listed = "\n".join(f"- {question}" for question in islice(short, MOST_QUESTIONS))
-    more = f"\n- and {len(known) - MOST_QUESTIONS} more" if len(known) > MOST_QUESTIONS else ""
+    """For every call of a run whose question the script has no turns for."""
+    listed = "\n".join(f"- {question}" for question in script.questions)
     return Turn(
         text=f"I am a scripted model: I cannot think, I only say what is written in {script.place}. "
-        f"There I have answers to:\n\n{listed}{more}\n\nFor any other question, use a real model."
+        f"There I have answers to:\n\n{listed}\n\nFor any other question, use a real model."
     )
-
-
-OTHER_DATA = " If a tool answered otherwise than the script was written for, begin with its first data again."
 
 
 class ScriptedModel:
@@ -206,11 +170,11 @@ class ScriptedModel:
     def unwritten(self, _request: ModelRequest, /) -> Iterator[JsonObject]:
         """The answer to a call that no turn fits."""
         waiting = "1 turn waits" if self.remaining == 1 else f"{self.remaining} turns wait"
-        left = f"; {waiting} for another prompt or model" if self._unused else ""
+        left = f"; {waiting} for another prompt" if self._unused else ""
         raise ModelCallError(
             "InvokeBadRequestError",
             f"the script has no turn for model call {len(self.requests)}{left}. Add one to its turns: they are "
-            f"written in {self._place}.{OTHER_DATA if len(self.requests) > 1 else ''}",
+            f"written in {self._place}.",
         )
 
     def _say(self, turn: Turn, request: ModelRequest) -> Iterator[JsonObject]:
@@ -228,7 +192,7 @@ class ScriptedModel:
         with self._choosing:
             self.requests.append(request)
             for position, turn in enumerate(self._unused):
-                filled = turn if turn.as_written else fill(turn, self._query, results)
+                filled = fill(turn, self._query, results)
                 if _fits(filled, request, results):
                     del self._unused[position]
                     return filled
@@ -238,7 +202,6 @@ class ScriptedModel:
 def _fits(turn: Turn, request: ModelRequest, results: str) -> bool:
     messages = request.prompt_messages
     conditions = (
-        (turn.model, (request.model,)),
         (turn.when, messages[-1].text if messages else ""),
         (turn.when_asked, "\n".join(message.text for message in messages if isinstance(message, UserMessage))),
         (turn.when_system, "\n".join(message.text for message in messages if isinstance(message, SystemMessage))),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
@@ -25,9 +25,6 @@ from devhost.models.backend import DEFAULT_FEATURES
 from devhost.protocol.failures import Fault
 from devhost.text import describe, json_value, load_yaml, real_path
 
-LONGEST_DELAY = 3_600
-"""Seconds; a longer delay is taken for a mistake."""
-
 
 def one_sentence(sentence: str) -> WrapValidator:
     """One sentence instead of pydantic's error for each branch of the union."""
@@ -48,7 +45,6 @@ def listed(value: object) -> object:
 type Words = Annotated[str, one_sentence("should be a text: put yes, no and numbers in quotes")]
 """YAML reads `no` as false and `1` as a number."""
 type Texts = Annotated[tuple[Words, ...], one_sentence("should be a text, or a list of texts"), BeforeValidator(listed)]
-type _Json = Annotated[JsonValue, BeforeValidator(json_value)]
 type _Number = Annotated[float | str | None, one_sentence("should be a number, or a text")]
 
 
@@ -113,16 +109,14 @@ class Turn(Scripted):
     thought: Words = ""
     text: Annotated[str | tuple[str, ...], one_sentence("should be a text, or a list of texts")] = ""
     tool_calls: tuple[ScriptedCall, ...] = ()
-    call_chunking: Literal["whole", "per_call", "fragments", "snapshots"] = "whole"
     chunk_size: PositiveInt = 12
-    delay: Annotated[float, Field(ge=0, le=LONGEST_DELAY, allow_inf_nan=False)] = 0.0
+    delay: Annotated[float, Field(ge=0, le=3_600, allow_inf_nan=False)] = 0.0
     """Seconds."""
     finish_reason: str | None = None
     usage: ScriptedUsage | None = ScriptedUsage()
     error: ScriptedError | None = None
     api_fails: Fault | None = None
     """What Dify's API does in place of answering: see `devhost.protocol.failures`."""
-    opaque_body: _Json = None
     when: Words | None = None
     """A text that the last message of the prompt contains."""
     when_system: Words | None = None
@@ -131,10 +125,6 @@ class Turn(Scripted):
     """A text that a tool result since the model's last answer contains."""
     when_asked: Words | None = None
     """A text that a user message of the prompt contains."""
-    model: Words | None = None
-    """The model that is called."""
-    as_written: bool = False
-    """`{{query}}` and `{{tool_results}}` are not replaced."""
 
 
 def _joined(turns: object, within: tuple[int, ...] = ()) -> Iterator[object]:
