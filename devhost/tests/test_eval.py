@@ -335,7 +335,7 @@ def test_a_reset_that_fails_ends_the_evaluation_and_says_why(
         (
             [{**GREETS, "expect": {"text": {"matches": "("}}}],
             {},
-            "case 'greets', expect.text.matches[0]: not a regular expression: missing )",
+            "case 'greets', expect.text.matches[0]: Input should be a valid regular expression",
         ),
         (
             [{**GREETS, "expect": {"text": {"json_schema": {"type": "objekt"}}}}],

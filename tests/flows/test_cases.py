@@ -48,7 +48,7 @@ def test_an_expectation_that_fails_is_told_and_ends_the_command_with_1(
     expect = {"answer": "Three.", "nodes": {"ask": {"outputs": {"text": {"lacks": "Two"}}}}}
     case = write(expect={}, then=[{"query": "And?", "models": SAYS, "expect": expect}])
     sentences = [
-        'turn 2 (And?): answer equals: expected "Three."; found "Two."',
+        "turn 2 (And?): answer equals: expected Three.; found Two.",
         "turn 2 (And?): node 'Ask' (ask): output text lacks: expected Two; found Two.",
     ]
 

@@ -52,7 +52,7 @@ def test_flows_are_cases(write: Write, capsys: pytest.CaptureFixture[str]) -> No
         name: [f"{check['name']}: {check['found']}" for check in cell["results"][0]["checks"] if check["found"]]
         for name, cell in cells.items()
     }
-    assert failed["bad"] == ['turn 2 (And?): answer equals: "Two."']
+    assert failed["bad"] == ["turn 2 (And?): answer equals: Two."]
     assert failed["brief"] == ["tokens: 22"]
     observed = cells["bad"]["results"][0]["observed"]
     assert (observed["text"], observed["tokens"], observed["error"]) == ("Two.", 42, None)

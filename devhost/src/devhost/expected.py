@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from devhost.errors import ScriptError
-from devhost.models.scripted.script import Script, Scripted, SomeTurns, Texts, Words, listed
+from devhost.models.scripted.script import Script, Scripted, SomeTurns, Texts, listed
 from devhost.node.outputs.run import Run
 from devhost.node.texts import ThoughtSpans
 from devhost.protocol.wire import JsonObject
@@ -63,14 +63,6 @@ class Call:
 # The parts of an expectation. Each says whether what was found fits.
 
 
-def _pattern(text: str) -> str:
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise PydanticCustomError("pattern", "not a regular expression: {error}", {"error": str(error)}) from error
-    return text
-
-
 def _schema(schema: dict[str, Any]) -> dict[str, Any]:
     try:
         validator_of(schema)
@@ -97,114 +89,70 @@ def _named(value: object) -> object:
 
 
 type _Schema = Annotated[dict[str, Any], AfterValidator(_schema), BeforeValidator(json_value)]
-
-
-NO_TEXT = "no text"
 LONGEST = 600
 """Characters of a value in a sentence."""
 
 
-class _OfText(Scripted):
+class ValueExpected(Scripted):
+    """Of a text, or of a value in JSON."""
+
     contains: Texts = ()
     lacks: Texts = ()
-    matches: Annotated[tuple[Annotated[str, AfterValidator(_pattern)], ...], BeforeValidator(listed)] = ()
+    matches: Annotated[tuple[re.Pattern[str], ...], BeforeValidator(listed)] = ()
     """Regular expressions of Python, searched anywhere; `^` and `$` match at each line."""
+    equals: Annotated[Any, BeforeValidator(json_value)] = None
+    """Null is a value, too."""
     json_schema: _Schema | None = None
     """The text is JSON that fits."""
 
-    def _of_parts(self, name: str, text: str) -> Iterator[Check]:
-        said = text or NO_TEXT
+    def checks(self, name: str, value: object) -> Iterator[Check]:
+        text = value if isinstance(value, str) else _as_json(value)
+        said = _short(text)
         for part in self.contains:
             yield Check(f"{name} contains", part, "" if part in text else said)
         for part in self.lacks:
             yield Check(f"{name} lacks", part, said if part in text else "")
         for pattern in self.matches:
-            yield Check(f"{name} matches", pattern, "" if re.search(pattern, text, re.MULTILINE) else said)
-        if self.json_schema is not None:
-            schema = json.dumps(self.json_schema)
-            yield Check(f"{name} fits the JSON Schema", schema, _misfit(self.json_schema, text))
-
-
-def _misfit(schema: dict[str, object], text: str) -> str:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return f"not JSON: {text}"
-    try:
-        validator_of(schema).validate(value)
-    except jsonschema_rs.ValidationError as error:
-        return f"{error.message}, in {text}"
-    return ""
-
-
-class TextExpected(_OfText):
-    """Of the answer of a run."""
-
-    equals: Words | None = None
-
-    def checks(self, name: str, text: str) -> Iterator[Check]:
-        yield from self._of_parts(name, text)
-        if self.equals is not None:
-            yield Check(f"{name} equals", self.equals, "" if text == self.equals.strip() else text or NO_TEXT)
-
-
-class ValueExpected(_OfText):
-    """Of a value in JSON: `equals` compares it, and the rest is about a text, or the JSON of another value."""
-
-    equals: Annotated[Any, BeforeValidator(json_value)] = None
-    """Null is a value, too."""
-
-    def checks(self, name: str, value: object) -> Iterator[Check]:
-        text = value if isinstance(value, str) else _written(value)
+            fits = re.search(pattern.pattern, text, re.MULTILINE)
+            yield Check(f"{name} matches", pattern.pattern, "" if fits else said)
         if "equals" in self.model_fields_set:
-            same = _same(self.equals, value)
-            yield Check(f"{name} equals", _written(self.equals), "" if same else _short(_written(value)))
-        for check in self._of_parts(name, text):
-            yield replace(check, found=_short(check.found))
-
-
-def _same(expected: object, value: object) -> bool:
-    """The line break at the end of a text in YAML does not count; true is not 1."""
-    if isinstance(expected, str) and isinstance(value, str):
-        return expected.strip() == value.strip()
-    return _written(expected) == _written(value)
-
-
-def _written(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+            are_texts = isinstance(self.equals, str) and isinstance(value, str)
+            expected, found = (str(each).strip() if are_texts else _as_json(each) for each in (self.equals, value))
+            yield Check(f"{name} equals", expected, "" if found == expected else _short(found))
+        if self.json_schema is not None:
+            why = _misfit(self.json_schema, text)
+            yield Check(f"{name} fits the JSON Schema", _as_json(self.json_schema), why and f"{why}, in {said}")
 
 
 def _short(text: str) -> str:
+    if not text:
+        return "no text"
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
-@dataclass(frozen=True)
-class Missing:
-    there_are: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"nothing; there are: {', '.join(self.there_are) or 'none'}"
+def _as_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
-def found_at(values: Mapping[str, object], path: str) -> object:
-    """The value at a path such as `plan.0`; else `Missing`, with the names at the place where the path ends."""
-    found: object = values
+def _misfit(schema: dict[str, Any], text: str) -> str:
+    try:
+        validator_of(schema).validate(json.loads(text))
+    except jsonschema_rs.ValidationError as error:
+        return error.message
+    except ValueError:
+        return "not JSON"
+    return ""
+
+
+def found_at(values: object, path: str) -> object:
+    """The value at a path such as `plan.0`; LookupError with the names at the place where the path ends."""
     for name in path.split("."):
-        inside = _parts(found)
-        if name not in inside:
-            return Missing(tuple(inside))
-        found = inside[name]
-    return found
-
-
-def _parts(value: object) -> Mapping[str, object]:
-    match value:
-        case dict():
-            return {str(key): inside for key, inside in value.items()}
-        case list() | tuple():
-            return {str(number): inside for number, inside in enumerate(value)}
-        case _:
-            return {}
+        inside = {str(number): value for number, value in enumerate(values)} if isinstance(values, list) else values
+        if not isinstance(inside, Mapping) or name not in inside:
+            there_are = ", ".join(inside) if isinstance(inside, Mapping) else ""
+            raise LookupError(f"nothing; there are: {there_are or 'none'}")
+        values = inside[name]
+    return values
 
 
 class ExpectedCall(Scripted):
@@ -259,19 +207,14 @@ def _in_a_row(calls: Sequence[Call | ExpectedCall]) -> str:
 
 
 def _among(expected: Sequence[ExpectedCall], calls: Sequence[Call]) -> bool:
-    """Whether each expected call has a call of its own: a search of augmenting paths in a bipartite graph."""
-    taken: dict[int, int] = {}
-
-    def place(wanted: int, tried: set[int]) -> bool:
-        for number, call in enumerate(calls):
-            if number not in tried and expected[wanted].fits(call):
-                tried.add(number)
-                if number not in taken or place(taken[number], tried):
-                    taken[number] = wanted
-                    return True
-        return False
-
-    return all(place(wanted, set()) for wanted in range(len(expected)))
+    """Whether each expected call has a call of its own; those that say most of their call choose first."""
+    left = list(calls)
+    for each in sorted(expected, key=lambda each: len(each.arguments), reverse=True):
+        found = next((call for call in left if each.fits(call)), None)
+        if found is None:
+            return False
+        left.remove(found)
+    return True
 
 
 class Bounds(Scripted):
@@ -294,17 +237,15 @@ class Bounds(Scripted):
 type BoundsOrMost = Annotated[Bounds, BeforeValidator(_bounds)]
 
 
-class SourcesExpected(Scripted):
+class SourcesExpected(Bounds):
     cited: Texts = ()
     """Each is part of the title or the document of a source that the answer cites."""
-    at_least: Annotated[int, Field(ge=0)] | None = None
-    at_most: Annotated[int, Field(ge=0)] | None = None
 
-    def checks(self, cited: Sequence[str]) -> Iterator[Check]:
+    def checks_of(self, cited: Sequence[str]) -> Iterator[Check]:
         found = ", ".join(cited) or "none"
         for part in self.cited:
             yield Check("sources cited", part, "" if any(part in source for source in cited) else found)
-        yield from Bounds(at_least=self.at_least, at_most=self.at_most).checks("sources cited", len(cited))
+        yield from self.checks("sources cited", len(cited))
 
 
 class JudgeExpected(Scripted):
@@ -415,8 +356,8 @@ def rounds_of(run: Run) -> int:
 class Expected(Scripted):
     """Of a conversation with a strategy."""
 
-    text: TextExpected | None = None
-    error: TextExpected | None = None
+    text: ValueExpected | None = None
+    error: ValueExpected | None = None
     """Of the last run, which then has to fail."""
     calls: CallsExpected | None = None
     failed_calls: BoundsOrMost | None = None
@@ -450,7 +391,7 @@ class Expected(Scripted):
             found = "" if observed.stop_reason in self.stop_reason else observed.stop_reason or "none"
             yield Check("stop_reason", " or ".join(self.stop_reason), found)
         if self.sources is not None:
-            yield from self.sources.checks(observed.cited)
+            yield from self.sources.checks_of(observed.cited)
         for name in ("failed_calls", "rounds", "tokens", "seconds"):
             bounds: BoundsOrMost | None = getattr(self, name)
             if bounds is not None:

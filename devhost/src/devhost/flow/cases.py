@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from devhost.errors import FlowFileError, ScriptError
-from devhost.expected import Check, Missing, Observed, ValueExpected, found_at
+from devhost.expected import Check, Observed, ValueExpected, found_at
 from devhost.files import LocalFile, local_files
 from devhost.flow.chat import FlowConversation
 from devhost.flow.document import FlowFile, filled_inputs, with_read_files
@@ -132,11 +132,10 @@ def _status(name: str, expected: tuple[str, ...], found: str, error: str) -> Che
 
 def _values(place: str, expected: Mapping[str, ValueExpected], values: Mapping[str, object]) -> Iterator[Check]:
     for path, of_value in expected.items():
-        found = found_at(values, path)
-        if isinstance(found, Missing):
-            yield Check(f"{place}{path}", "a value", str(found))
-        else:
-            yield from of_value.checks(f"{place}{path}", found)
+        try:
+            yield from of_value.checks(f"{place}{path}", found_at(values, path))
+        except LookupError as missing:
+            yield Check(f"{place}{path}", "a value", str(missing))
 
 
 # Plays a case, a flow's script that names its flow, beside what it expects.
