@@ -81,48 +81,13 @@ class Round:
 
 
 def rounds(run: TracedRun) -> list[Round]:
-    return list(_rounds(run))
-
-
-def _rounds(run: TracedRun) -> Iterator[Round]:
-    number, tries = 1, list[Call]()
+    made: list[Round] = []
     for call in model_calls(run.calls):
-        tries.append(call)
-        made = Round(number, tuple(tries))
-        if made.is_answered:
-            yield made
-            number, tries = number + 1, []
-    if tries:
-        yield Round(number, tuple(tries))
-
-
-@dataclass(frozen=True)
-class Past:
-    """What stays of a run."""
-
-    run: TracedRun
-    rounds: int
-    models: tuple[Call, ...]
-    """The model calls of these rounds."""
-    until: float
-    """The time in the trace when the first later round began; infinity if there is none."""
-
-    @classmethod
-    def of(cls, run: TracedRun, at: int, file: Path) -> "Past":
-        """TraceError for a round that the run does not have."""
-        made = rounds(run)
-        answered = [each for each in made if each.is_answered]
-        if at > len(answered):
-            there_are = f"it has the rounds 1 to {len(answered)}" if answered else "its model answered no call"
-            raise TraceError(f"--at {at}: there is no round {at} in this run of {file}; {there_are}")
-        kept, later = made[:at], made[at:]
-        until = later[0].calls[0].began if later else float("inf")
-        return cls(run, at, tuple(call for each in kept for call in each.calls), until)
-
-
-def round_lines(run: TracedRun) -> list[str]:
-    """A line for each round: what the model wrote."""
-    return [f"{each.number}  {gist(each)}" for each in rounds(run)]
+        if made and not made[-1].is_answered:
+            made[-1] = Round(made[-1].number, (*made[-1].calls, call))
+        else:
+            made.append(Round(len(made) + 1, (call,)))
+    return made
 
 
 def gist(made: Round) -> str:
@@ -187,48 +152,67 @@ class Origin:
     trace: Trace
     file: Path
     run: TracedRun
+    which: str = ""
+    """A sentence that says which run of the trace it is, where there are others."""
 
     @property
     def strategy(self) -> str:
         return strategy_of(self.trace, self.run)
 
 
-@dataclass(frozen=True)
-class Changes:
-    """What a person changes; nothing of it stays as recorded."""
+def find_origin(trace: Trace, file: Path, question: int | None) -> Origin:
+    """The run of a question of the last conversation, counted from 1; by default of its last one."""
+    runs = runs_of(trace, file)
+    if question is not None and not 1 <= question <= len(runs):
+        raise TraceError(f"--question {question}: there is no such question in {file}; it has {len(runs)}")
+    if question is None and len(runs) > 1:
+        which = f"forking the last of {len(runs)} questions; --question NUMBER names another one"
+        return Origin(trace, file, runs[-1], which)
+    return Origin(trace, file, runs[-1 if question is None else question - 1])
 
-    params: tuple[str, ...] = ()
-    """`KEY=VALUE`; `query` is another question."""
-    files: tuple[Path, ...] = ()
-    """In place of the question's."""
-    live: tuple[ToolSetup, ...] = ()
-    """Tool plugins that run."""
+
+def find_in_flow(trace: Trace, file: Path, turn: int | None, node: str | None) -> Origin:
+    """An agent's run in a turn of the last conversation; by default the last one of all."""
+    runs = {
+        (number, of.id): found[-1]
+        for number, each in enumerate(last_conversation(trace), start=1)
+        for execution, of in each.executions.items()
+        if (found := each.runs.get(execution))
+    }
+    fitting = [(number, of) for number, of in runs if turn in {None, number} and node in {None, of}]
+    if not fitting:
+        there_are = ", ".join(f"{of} in turn {number}" for number, of in runs) or "none"
+        raise TraceError(f"{file} has no such run of an agent; there are: {there_are}")
+    number, of = fitting[-1]
+    which = f"forking the agent {of} in turn {number}, without the flow around it"
+    others = "; --question NUMBER and --node ID name another one" if len(fitting) > 1 else ""
+    return Origin(trace, file, runs[number, of], f"{which}{others}")
 
 
 @dataclass(frozen=True)
 class Fork:
-    past: Past
+    origin: Origin
+    at: int
+    """How many rounds stay."""
     scenario: Scenario
     recorded: Recorded
     past_tools: int
-    """How many of the recorded calls belong to the past."""
+    """How many of the recorded calls belong to the rounds that stay."""
     turns: tuple[Turn, ...]
     """All that the model said."""
+    past_turns: tuple[Turn, ...]
+    """What it said in the rounds that stay."""
     card: ScriptedModelCard
     ran: list[JsonObject] = field(default_factory=list)
     """The calls that ran, by name and arguments."""
 
     @property
-    def past_turns(self) -> tuple[Turn, ...]:
-        return self.turns[: len(self.past.models)]
-
-    @property
     def question(self) -> str:
         """That of the trace, or another one."""
-        return self.past.run.question if self.scenario.script is None else self.scenario.script.query
+        return self.origin.run.question if self.scenario.script is None else self.scenario.script.query
 
     def play(self, host: Host, model: ModelBackend, on_message: OnMessage, *, strict: bool) -> Run:
-        question, run = self.question, self.past.run
+        question, run = self.question, self.origin.run
         files = [host.server.offer(file) for file in self.scenario.attached.first]
         return host.run(
             self.scenario.strategy.identity.name,
@@ -243,52 +227,15 @@ class Fork:
         )
 
 
-def find_origin(trace: Trace, file: Path, question: int | None) -> Origin:
-    """The run of a question of the last conversation, counted from 1; by default of its last one."""
-    runs = runs_of(trace, file)
-    if question is not None and not 1 <= question <= len(runs):
-        raise TraceError(f"--question {question}: there is no such question in {file}; it has {len(runs)}")
-    return Origin(trace, file, runs[-1 if question is None else question - 1])
-
-
-def find_in_flow(trace: Trace, file: Path, turn: int | None, node: str | None) -> tuple[Origin, str]:
-    """An agent's run in a turn of the last conversation, and which one it is; by default the last one of all."""
-    turns = last_conversation(trace)
-    if turn is not None and not 1 <= turn <= len(turns):
-        raise TraceError(f"--question {turn}: there is no such turn in {file}; it has {len(turns)}")
-    wanted = list(enumerate(turns, start=1))[slice(None) if turn is None else slice(turn - 1, turn)]
-    runs = {
-        (number, of.id): found[-1]
-        for number, each in wanted
-        for execution, of in each.executions.items()
-        if (found := each.runs.get(execution)) and node in (None, of.id)
-    }
-    if not runs:
-        agents = sorted(
-            {of.id for each in turns for execution, of in each.executions.items() if execution in each.runs}
-        )
-        named = "" if node is None else f" {node!r}"
-        where = "" if turn is None else f" in turn {turn}"
-        raise TraceError(f"{file} has no run of an agent{named}{where}; agents that ran: {', '.join(agents) or 'none'}")
-    number, of = list(runs)[-1]
-    others = [f"--node {name}" for at, name in runs if at == number and name != of]
-    others += [] if turn is not None or len(turns) == 1 else ["--question NUMBER"]
-    also = (
-        f"; {' and '.join(dict.fromkeys(others))} {'name' if len(others) > 1 else 'names'} another one"
-        if others
-        else ""
-    )
-    return Origin(
-        trace, file, runs[number, of]
-    ), f"forking the agent {of} in turn {number}, without the flow around it{also}"
-
-
-def read_fork(origin: Origin, at: int, plugin: Path, changes: Changes, limits: HostLimits) -> Fork:
-    run = origin.run
-    past = Past.of(run, at, origin.file)
+def read_fork(origin: Origin, at: int, scenario: Scenario) -> Fork:
+    run, made = origin.run, rounds(origin.run)
+    answered = sum(each.is_answered for each in made)
+    if at > answered:
+        raise TraceError(f"--at {at}: in this run of {origin.file}, the model answered {answered} times")
+    until = made[at].calls[0].began if at < len(made) else float("inf")
     files = KeptFiles(origin.file, None)
     asked = tool_calls(run.calls)
-    made = {str(each.get("id")): each for each in ([] if run.end is None else run.end.outcome.files)}
+    outputs = {str(each.get("id")): each for each in ([] if run.end is None else run.end.outcome.files)}
     turns = recorded_turns(model_calls(run.calls))
     script = checked(
         {
@@ -296,24 +243,34 @@ def read_fork(origin: Origin, at: int, plugin: Path, changes: Changes, limits: H
             **({"turns": turns} if turns else {}),
             "recorded": {
                 "tools": tools_in(run.parameters),
-                "calls": [recorded_call(call, made, files) for call in asked],
+                "calls": [recorded_call(call, outputs, files) for call in asked],
             },
         }
     )
     return Fork(
-        past,
-        _scenario(origin, plugin, changes, limits),
+        origin,
+        at,
+        scenario,
         script.recorded or Recorded(),
-        sum(call.began < past.until for call in asked),
+        sum(call.began < until for call in asked),
         script.turns,
+        script.turns[: sum(len(each.calls) for each in made[:at])],
         script.model,
     )
 
 
-def _scenario(origin: Origin, plugin: Path, changes: Changes, limits: HostLimits) -> Scenario:
+def forked_scenario(  # noqa: PLR0913, PLR0917 - what a person changes
+    origin: Origin,
+    plugin: Path,
+    params: tuple[str, ...],
+    files: tuple[Path, ...],
+    live: tuple[ToolSetup, ...],
+    limits: HostLimits,
+) -> Scenario:
+    """`params`: KEY=VALUE; `query` is another question. `files`: in place of the question's. `live`: tools that run."""
     run = origin.run
     _, strategy = find_strategy(PluginDeclaration.read(plugin), origin.strategy)
-    known, given = settings(run.parameters), dict(typed_settings(strategy, changes.params))
+    known, given = settings(run.parameters), dict(typed_settings(strategy, params))
     question = str(given.pop("query", run.question))
     script = Script.model_construct(  # what was sent is not checked again
         place=str(origin.file),
@@ -321,11 +278,11 @@ def _scenario(origin: Origin, plugin: Path, changes: Changes, limits: HostLimits
         description=f"A fork of {origin.file.name}",
         params=known.params,
         variables=known.variables,
-        files=() if changes.files else _sent(origin),
+        files=() if files else _sent(origin),
     )
-    attached = AttachedFiles.of(script, changes.files, limits)
+    attached = AttachedFiles.of(script, files, limits)
     name = origin.trace.header.example
-    scenario = Scenario(name, script, plugin, strategy, changes.live, given, attached=attached)
+    scenario = Scenario(name, script, plugin, strategy, live, given, attached=attached)
     scenario.check(question)
     return scenario
 

@@ -7,13 +7,12 @@ from pathlib import Path
 import click
 
 from devhost.errors import ParameterError, about
-from devhost.fork import Changes, Fork, ForkedModel, Origin, find_in_flow, find_origin, read_fork
+from devhost.fork import Fork, ForkedModel, Origin, find_in_flow, find_origin, forked_scenario, read_fork
 from devhost.hosting import ModelOptions, credential_option, file_option, plugin_option, set_option, tools_option
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import Script
 from devhost.options import FILE, PATH, json_option, option, trace_argument
 from devhost.plugin.declaration import nearest_strategy_plugin
-from devhost.recording.case import runs_of
 from devhost.scenario import Example, examples_of, read_tool_setups
 from devhost.tools.setup import ToolSetup
 from devhost.trace.lines import read_trace
@@ -64,16 +63,13 @@ class ForkOptions:
     )
     as_json: bool = json_option()
 
-    def origin(self) -> tuple[Origin, str]:
-        """And a sentence that says which one it is, where there are others."""
+    def origin(self) -> Origin:
         trace = read_trace(self.trace)
         if trace.header.command == "flow":
             return find_in_flow(trace, self.trace, self.question, self.node)
         if self.node is not None:
             raise ParameterError(f"--node is for the trace of a flow; {self.trace} has runs of a strategy")
-        count = len(runs_of(trace, self.trace))
-        which = f"forking the last of {count} questions; --question NUMBER names another one"
-        return find_origin(trace, self.trace, self.question), which if self.question is None and count > 1 else ""
+        return find_origin(trace, self.trace, self.question)
 
     @property
     def folder(self) -> Path:
@@ -82,7 +78,8 @@ class ForkOptions:
 
     def read(self, origin: Origin, at: int, limits: HostLimits, tools: tuple[ToolSetup, ...] = ()) -> Fork:
         short = () if self.instruction is None else (f"instruction={self.instruction}",)
-        return read_fork(origin, at, self.folder, Changes((*self.parameters, *short), self.files, tools), limits)
+        params = (*self.parameters, *short)
+        return read_fork(origin, at, forked_scenario(origin, self.folder, params, self.files, tools, limits))
 
     def read_tools(
         self, origin: Origin, environment: MutableMapping[str, str], *, validated: bool = True
@@ -112,9 +109,9 @@ class ForkOptions:
         with about("script"):
             return None if self.script is None else Script.read(self.script, origin.strategy)
 
-    def model(self, fork: Fork, origin: Origin, options: ModelOptions) -> ForkedModel:
+    def model(self, fork: Fork, options: ModelOptions) -> ForkedModel:
         """A script's model, or a real one, or else what was recorded to the end."""
-        script = self.read_script(origin)
+        origin, script = fork.origin, self.read_script(fork.origin)
         if script is not None:
             later = replace(options, scripted=True).choose(script, script.query)
             return ForkedModel(fork.past_turns, fork.card, origin.file, later)

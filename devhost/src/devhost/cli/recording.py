@@ -12,7 +12,7 @@ import click
 from devhost.comparison.comparison import Comparison, Side
 from devhost.comparison.report import ForkReport, render_fork, show_fork
 from devhost.errors import TraceError
-from devhost.fork import Fork, ForkedModel, round_lines
+from devhost.fork import Fork, ForkedModel, gist, rounds
 from devhost.forking import ForkOptions
 from devhost.hosting import HostOptions, ModelOptions, started_host, traced
 from devhost.node.outputs.run import Run, report
@@ -91,15 +91,17 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
     that of --script, or else what was recorded. Tools answer from the recording, and a call that is not in it fails;
     --live-tools runs them.
     """
-    origin, which = asked.origin()
-    if which:
-        click.echo(which, err=True)
+    origin = asked.origin()
+    if origin.which:
+        click.echo(origin.which, err=True)
     if asked.at is None:
-        click.echo("\n".join([*round_lines(origin.run), "Say how many of these rounds stay: --at ROUND"]))
+        for each in rounds(origin.run):
+            click.echo(f"{each.number}  {gist(each)}")
+        click.echo("Say how many of these rounds stay: --at ROUND")
         return 0
     tools = asked.read_tools(origin, os.environ, validated=not models.unvalidated)
     made = asked.read(origin, asked.at, hosting.limits, tools)
-    model = asked.model(made, origin, models)
+    model = asked.model(made, models)
     if asked.page is not None:
         refuse_to_destroy(asked.page, asked.trace, force=asked.force)
     console = open_console(stderr=asked.as_json, color=shown.color)
@@ -109,10 +111,9 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
         run = _played(made, model, hosting, view, own, asked.new_trace)
         right = Side.of(FORKED, model.description.name, traced_runs(read_trace(own))[-1], origin.strategy)
     left = Side.of(RECORDED, origin.trace.header.model.name, origin.run, origin.strategy)
-    found = ForkReport.of(Comparison.of(left, right), made, origin, model)
+    found = ForkReport(Comparison(left, right), made, model)
     if asked.as_json:
-        printed = {**found.as_json(), "run": report(run, model.description, model.spent())}
-        print_json(printed)
+        print_json({**found.as_json(), "run": report(run, model.description, model.spent())})
     show_fork(found, console)
     if asked.page is not None:
         write_page(render_fork(found), asked.page, asked.trace, force=asked.force)

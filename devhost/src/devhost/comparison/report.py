@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from devhost.comparison.comparison import Comparison, Fact, Row
-from devhost.fork import Fork, ForkedModel, Origin
+from devhost.fork import Fork, ForkedModel
 from devhost.page.page import page_environment
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.tables import printable
@@ -21,74 +21,49 @@ from devhost.terminal.tables import printable
 @dataclass(frozen=True)
 class ForkReport:
     comparison: Comparison
-    trace: str
-    question: str
-    strategy: str
-    at: int
-    """How many rounds stay."""
-    changed: tuple[str, ...]
-    """The parameters, each as NAME=VALUE."""
-    model: str
-    """A sentence about what answers."""
-    ran: tuple[str, ...]
-    """The calls of tools that ran."""
-    afterwards: str
-    is_recorded: bool
-    """Whether the recording gives all turns of the model."""
+    fork: Fork
+    model: ForkedModel
 
-    @classmethod
-    def of(cls, comparison: Comparison, fork: Fork, origin: Origin, model: ForkedModel) -> "ForkReport":
-        asked = {} if fork.question == origin.run.question else {"query": fork.question}
-        changed = (f"{name}={_plain(value)}" for name, value in {**asked, **fork.scenario.given}.items())
-        return cls(
-            comparison,
-            str(origin.file),
-            origin.run.question,
-            origin.strategy,
-            fork.past.rounds,
-            tuple(changed),
-            model.description.notice,
-            tuple(f"{call['tool']} {_plain(call['arguments'])}" for call in fork.ran),
-            model.afterwards,
-            model.is_recorded,
-        )
+    @property
+    def changed(self) -> list[str]:
+        """The parameters, each as NAME=VALUE."""
+        asked = {} if self.fork.question == self.fork.origin.run.question else {"query": self.fork.question}
+        return [f"{name}={_plain(value)}" for name, value in {**asked, **self.fork.scenario.given}.items()]
 
     @property
     def kept(self) -> str:
-        return f"round {self.at}" if self.at else "the question"
+        return f"round {self.fork.at}" if self.fork.at else "the question"
 
     @property
     def same_answer(self) -> str:
-        is_given = self.changed and self.is_recorded
-        return "the same: the model's turns are recorded" if is_given else "the same"
+        if self.changed and self.model.is_recorded:
+            return "the same: the model's turns are recorded. A real model shows what a change leads to."
+        return "the same"
 
     @property
-    def not_recorded(self) -> tuple[str, ...]:
-        return self.comparison.right.not_recorded
+    def ran(self) -> list[str]:
+        """The calls of tools that ran."""
+        return [f"{call['tool']} {_plain(call['arguments'])}" for call in self.fork.ran]
 
     def sentences(self) -> Iterator[str]:
         """For people, after the tables."""
-        if self.changed and self.is_recorded:
-            yield "Recorded turns stay the same whatever you change. A real model shows what a change leads to."
         if self.ran:
             yield f"Calls that ran: {_counted(self.ran)}."
-        if self.not_recorded:
-            yield f"Calls that are not in the recording: {_counted(self.not_recorded)}. --live-tools runs them."
-        if self.afterwards:
-            yield self.afterwards
+        if missing := self.comparison.right.not_recorded:
+            yield f"Calls that are not in the recording: {_counted(missing)}. --live-tools runs them."
+        if self.model.afterwards:
+            yield self.model.afterwards
 
     def as_json(self) -> JsonObject:
         return {
-            "trace": self.trace,
-            "at": self.at,
-            "question": self.question,
-            "strategy": self.strategy,
-            "changed": list(self.changed),
-            "model": self.model,
-            "tools_that_ran": list(self.ran),
-            "not_recorded": list(self.not_recorded),
-            "recorded": self.comparison.left.as_json(),
-            "fork": self.comparison.right.as_json(),
+            "trace": str(self.fork.origin.file),
+            "at": self.fork.at,
+            "question": self.fork.origin.run.question,
+            "strategy": self.fork.origin.strategy,
+            "changed": self.changed,
+            "model": self.model.description.notice,
+            "tools_that_ran": self.ran,
+            "not_recorded": list(self.comparison.right.not_recorded),
             "differences": self.comparison.as_json(),
         }
 
@@ -109,20 +84,18 @@ HERE = Path(__file__).parent
 
 
 def render_fork(fork: ForkReport) -> str:
-    return page_environment(HERE).get_template("fork.html.j2").render(fork=fork, comparison=fork.comparison)
+    template = page_environment(HERE).get_template("fork.html.j2")
+    return template.render(fork=fork, comparison=fork.comparison, origin=fork.fork.origin)
 
 
-# A comparison as objects that rich prints: facts in three columns, texts in two.
-#
-# Differences are marked by signs as well as by colours.
+# A comparison as objects that rich prints. Differences are marked by signs as well as by colours.
 
 LEFT, RIGHT = "red", "green"
-SIGNS = {"same": (" ", " "), "changed": ("−", "+"), "left": ("−", " "), "right": (" ", "+"), "gap": (" ", " ")}
-GAP = "⋯"
+SIGNS = {"same": (" ", " "), "changed": ("−", "+"), "left": ("−", " "), "right": (" ", "+")}
 
 
 def show_fork(fork: ForkReport, console: Console) -> None:
-    for title, content in [*_changes(fork), *_sections(fork.comparison, fork.same_answer)]:
+    for title, content in _sections(fork):
         console.line()
         console.print(Rule(Text(title, "bold cyan"), align="left", style="dim"))
         console.print(content)
@@ -131,34 +104,26 @@ def show_fork(fork: ForkReport, console: Console) -> None:
         console.print(Text(printable(sentence), "yellow"))
 
 
-def _changes(fork: ForkReport) -> Iterator[tuple[str, RenderableType]]:
-    changed = Text("\n".join(map(printable, fork.changed)) or "no parameter", "" if fork.changed else "dim")
-    yield f"changed after {fork.kept}", changed
-
-
-def _sections(comparison: Comparison, same_answer: str) -> Iterator[tuple[str, RenderableType]]:
+def _sections(fork: ForkReport) -> Iterator[tuple[str, RenderableType]]:
+    comparison = fork.comparison
     names = (comparison.left.name, comparison.right.name)
+    yield f"changed after {fork.kept}", Text(printable("\n".join(fork.changed)) or "no parameter")
     yield "side by side", facts_table(comparison.facts, names)
     if comparison.calls:
         yield "tool calls", rows_table(comparison.calls, names)
     for prompt in comparison.prompts:
         yield f"prompt of round {prompt.round}, what differs", rows_table(prompt.rows, names)
-    if comparison.answer:
-        yield "answer, what differs", rows_table(comparison.answer, names)
-    else:
-        yield "answer", Text(same_answer, "dim")
+    answer = rows_table(comparison.answer, names) if comparison.answer else Text(fork.same_answer)
+    yield "answer", answer
 
 
 def facts_table(facts: Sequence[Fact], names: tuple[str, str]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("")
-    table.add_column("")
+    table = Table("", "", box=None, pad_edge=False, header_style="bold")
     for name in names:
         table.add_column(Text(printable(name)), overflow="fold")
-    table.add_column("")
     for fact in facts:
         style = "yellow" if fact.differs else ""
-        cells = [Text(printable(cell), style) for cell in (fact.name, fact.left, fact.right, fact.change)]
+        cells = [Text(printable(cell), style) for cell in (fact.name, fact.left, fact.right)]
         table.add_row(Text("≠" if fact.differs else " ", "yellow bold"), *cells)
     return table
 
@@ -170,15 +135,10 @@ def rows_table(rows: Sequence[Row], names: tuple[str, str]) -> Table:
         table.add_column(Text(printable(name)), ratio=1, overflow="fold")
     for row in rows:
         if row.kind == "gap":
-            table.add_row("", Text(GAP, "dim"), "", Text(GAP, "dim"))
+            table.add_row("", Text("⋯", "dim"), "", Text("⋯", "dim"))
             continue
         minus, plus = SIGNS[row.kind]
         left, right = ("", "") if row.kind == "same" else (LEFT, RIGHT)
-        cells = (
-            Text(minus, LEFT),
-            Text(printable(row.left), left),
-            Text(plus, RIGHT),
-            Text(printable(row.right), right),
-        )
-        table.add_row(*cells)
+        mine, its = Text(printable(row.left), left), Text(printable(row.right), right)
+        table.add_row(Text(minus, LEFT), mine, Text(plus, RIGHT), its)
     return table

@@ -55,7 +55,7 @@ def read_pair(folder: RunFolder, left: str, right: str) -> Pair | None:
         raise
     names = _names(before, after, is_fork=fork is not None)
     return Pair(
-        Comparison.of(_side(names[0], before), _side(names[1], after)),
+        Comparison(_side(names[0], before), _side(names[1], after)),
         names,
         rows(list(_set(before)), list(_set(after))),
         None if fork is None else int(fork["at"]),
