@@ -3,7 +3,6 @@
 import os
 import shutil
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,7 +35,7 @@ def test_a_program_has_an_empty_environment_and_a_folder_that_is_removed(monkeyp
 )
 def test_a_program_that_fails_or_meets_a_limit_is_an_error(program: str, limits: dict[str, int], words: str) -> None:
     with pytest.raises(CodeError) as error:
-        run_program(PYTHON, program, replace(LIMITS, **limits))
+        run_program(PYTHON, program, LIMITS.model_copy(update=limits))
 
     assert words in str(error.value)
 

@@ -17,7 +17,6 @@ from devhost.process.environment import (
     OF_NOTHING,
     OF_PROJECT,
     OF_REQUIREMENTS,
-    UNFINISHED,
     by_hand,
     commands,
     make_environment,
@@ -30,14 +29,12 @@ PROJECT = '[project]\nname = "x"\nversion = "1"\ndependencies = ["a==1", "b"]\n'
 WHEEL = "needed-1.0-py3-none-any.whl"
 
 
-def test_the_plugins_own_python_is_used_once_it_is_whole(tmp_path: Path) -> None:
+def test_the_plugins_own_python_is_used(tmp_path: Path) -> None:
     assert own_python(tmp_path) is None
     python = tmp_path / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.touch()
     assert own_python(tmp_path) == python
-    (tmp_path / ".venv" / UNFINISHED).touch()
-    assert own_python(tmp_path) is None
 
 
 @pytest.mark.parametrize(
@@ -157,19 +154,12 @@ def test_a_plugin_gets_an_environment_when_it_needs_one(tmp_path: Path, capsys: 
 
 
 @pytest.mark.processes
-def test_one_that_was_interrupted_is_made_again(tmp_path: Path) -> None:
-    environment, stop = tmp_path / ".venv", Stop()
-    (environment / "bin").mkdir(parents=True)
-    for name in ("bin/python", UNFINISHED, "left behind"):
-        (environment / name).touch()
+def test_one_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
+    stop = Stop()
     stop.request()
     with pytest.raises(PluginStartError, match="cannot be made"):
         make_environment(tmp_path, stop)
-    assert not environment.exists()
-
-    (tmp_path / "requirements.txt").touch()
-    assert make_environment(tmp_path) == own_python(tmp_path)
-    assert not (environment / "left behind").exists()
+    assert not (tmp_path / ".venv").exists()
 
 
 def test_a_folder_that_is_not_devhosts_stays(tmp_path: Path) -> None:

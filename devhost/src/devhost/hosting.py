@@ -1,15 +1,15 @@
 """What a command is given: a scenario, a model, a host, and where the trace and the spans of the run go."""
 
 import os
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import click
+from pydantic import ValidationError
 
 from devhost.direct import AskedTool
 from devhost.errors import HostError, ParameterError, about
@@ -39,7 +39,7 @@ from devhost.scenario import (
     read_tool_setups,
     typed_settings,
 )
-from devhost.text import Secrets
+from devhost.text import Secrets, describe
 from devhost.tools import mcp
 from devhost.tools.setup import ToolSetup
 from devhost.trace.lines import TraceWriter
@@ -211,29 +211,16 @@ def strategy_plugin(folder: Path) -> PluginDeclaration:
 # How the plugin's process is run.
 
 STORAGE = "devhost-storage.json"
-MOST_BYTES = 2**40
-FOREVER = int(threading.TIMEOUT_MAX)
-"""Seconds; no lock waits longer."""
+LIMITS = ", ".join(f"{name.replace('_', '-')}={value}" for name, value in HostLimits())
+"""With their defaults."""
 
 
 def _limits(assignments: tuple[str, ...]) -> HostLimits:
-    given = {}
-    known = {field.name: field for field in fields(HostLimits)}
-    for name, value in parse_assignments(assignments, option="--limit").items():
-        field = known.get(name.replace("-", "_"))
-        if field is None:
-            raise ParameterError(f"--limit {name}: unknown limit. {_limits_and_defaults()}")
-        kind, words, most = (int, "whole number", MOST_BYTES) if field.type is int else (int | float, "number", FOREVER)
-        # NaN is between no two numbers.
-        if isinstance(value, bool) or not isinstance(value, kind) or not 0 < value <= most:
-            raise ParameterError(f"--limit {name}={value!r} must be a {words} above 0, and {most:,} at most")
-        given[field.name] = value
-    return HostLimits(**given)
-
-
-def _limits_and_defaults() -> str:
-    names = ", ".join(f"{field.name.replace('_', '-')}={field.default}" for field in fields(HostLimits))
-    return f"There are: {names}."
+    given = parse_assignments(assignments, option="--limit")
+    try:
+        return HostLimits.model_validate({name.replace("-", "_"): value for name, value in given.items()})
+    except ValidationError as error:
+        raise ParameterError(f"--limit: {describe(error)}. There are: {LIMITS}") from error
 
 
 @dataclass(frozen=True)
@@ -249,7 +236,7 @@ class HostOptions:
         metavar="NAME=NUMBER",
         multiple=True,
         callback=lambda _context, _option, given: _limits(given),
-        help=f"Change a limit of the host's; repeatable. {_limits_and_defaults()}",
+        help=f"Change a limit of the host's; repeatable. There are: {LIMITS}.",
     )
     storage: Path | None = option(
         "--storage",

@@ -1,15 +1,13 @@
 """The Python that runs a plugin: that of its own .venv, which is made if it has none, or else devhost's."""
 
-import fcntl
-import os
 import shlex
 import shutil
 import sys
+import threading
 import time
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Unpack
 
@@ -22,8 +20,8 @@ from devhost.process.session import Stop, Watcher
 from devhost.text import read_file
 
 ENVIRONMENT, LOCK = ".venv", "uv.lock"
-UNFINISHED = "devhost-unfinished"
-"""A file in an environment that is being made: one that has it does not count."""
+_ONE_AT_A_TIME = threading.Lock()
+"""A plugin that is given twice, such as for its tools and its models, has one environment."""
 
 OF_REQUIREMENTS = "python -m venv .venv && .venv/bin/pip install -r requirements.txt"
 OF_PROJECT = "uv sync"
@@ -32,9 +30,8 @@ OF_NOTHING = "python -m venv .venv && .venv/bin/pip install dify_plugin (it ship
 
 def own_python(directory: Path) -> Path | None:
     """Absolute, because the plugin is started in its directory; a link is kept, because it names the environment."""
-    environment = directory.absolute() / ENVIRONMENT
-    python = environment / "bin" / "python"
-    return python if python.is_file() and not (environment / UNFINISHED).exists() else None
+    python = directory.absolute() / ENVIRONMENT / "bin" / "python"
+    return python if python.is_file() else None
 
 
 def by_hand(directory: Path) -> str:
@@ -91,21 +88,18 @@ def _missing(directory: Path) -> str:
 
 
 def make_environment(directory: Path, stop: Stop | None = None) -> Path:
-    """Its Python. A failure leaves nothing behind; a second devhost waits until the first one has made it."""
+    """Its Python. A failure leaves nothing behind."""
     environment = directory.absolute() / ENVIRONMENT
-    with _alone(directory):
+    with _ONE_AT_A_TIME:
         if (own := own_python(directory)) is not None:
             return own
-        if environment.exists() and not (environment / UNFINISHED).exists():
+        if environment.exists():
             raise PluginStartError(f"{environment} has no Python: remove it, or make it: {by_hand(directory)}")
         try:
-            shutil.rmtree(environment, ignore_errors=True)
             environment.mkdir()
-            (environment / UNFINISHED).touch()
             (environment / ".gitignore").write_text("*\n", encoding="utf-8")
             for command in commands(directory, shutil.which("uv")):
                 _install(command, directory, stop or Stop())
-            (environment / UNFINISHED).unlink()
         except BaseException as error:
             shutil.rmtree(environment, ignore_errors=True)
             if isinstance(error, OSError | ValueError):
@@ -144,18 +138,6 @@ def _pins(lock: Path) -> str:
     times = Counter(package["name"] for package in listed)
     pinned = [each for each in listed if "registry" in each.get("source", ()) and times[each["name"]] == 1]
     return "".join(f"{package['name']}=={package['version']}\n" for package in pinned)
-
-
-@contextmanager
-def _alone(directory: Path) -> Iterator[None]:
-    """One at a time; the lock is of the folder itself, and ends with its process."""
-    folder = os.open(directory, os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
-    finally:
-        fcntl.flock(folder, fcntl.LOCK_UN)  # gevent's os.close may wait
-        os.close(folder)
 
 
 def _install(command: list[str], directory: Path, stop: Stop) -> None:
