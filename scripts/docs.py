@@ -78,23 +78,20 @@ def reference() -> str:
     sections = {"All strategies": common(strategies)}
     sections |= {f"Only `{strategy}`": parameters for strategy, parameters in own(strategies).items()}
     return "\n\n".join(
-        f"## {heading}\n\n| Parameter | Default | Set it |\n|---|---|---|\n" + "\n".join(map(_row, parameters))
+        f"## {heading}\n\n| Parameter | Set it |\n|---|---|\n" + "\n".join(map(_row, parameters))
         for heading, parameters in sections.items()
     )
 
 
 def _row(parameter: Parameter) -> str:
-    """The name with a link to its page, the default and the range, and when to set it: the help up to its colon."""
-    name = parameter["name"]
-    default = "required" if parameter["required"] else str(parameter.get("default", "")).lower()
-    if "min" in parameter:
-        default += (
-            f" ({parameter['min']} to {parameter['max']})" if "max" in parameter else f" (from {parameter['min']})"
-        )
+    """The name with a link to its page, when to set it (the help up to its colon), and the default with the range."""
     first, *others = re.split(r"(?<=\.) (?=[A-Z])", parameter["help"]["en_US"])
     when = first if len(first.split()) > 1 else f"{first} {others[0]}"
     when = when.partition(": ")[0].removesuffix(".") + "."
-    return f"| [`{name}`]({MORE[name]}.md) | {default} | {when} |"
+    if parameter.get("default") not in (None, ""):
+        span = f" ({parameter['min']} to {parameter['max']})" if "max" in parameter else ""
+        when += f" Default: {str(parameter['default']).lower()}{span}."
+    return f"| [`{parameter['name']}`]({MORE[parameter['name']]}.md) | {when} |"
 
 
 def with_generated(page: str, generated: str) -> str:
