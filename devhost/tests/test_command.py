@@ -87,10 +87,6 @@ def test_a_script_for_a_strategy_that_the_plugin_lacks_runs_its_first_one(
     (notice,) = told["notices"]
     assert notice == "the script is written for other, which the plugin does not have: puppet runs, without goal"
 
-    (tmp_path / "script.yaml").write_text(yaml.safe_dump({**script, "strategy": "pupppet"}))
-    assert main(["run", "--plugin", str(PUPPET), "--script", str(tmp_path / "script.yaml")]) == 2
-    assert "there is no strategy 'pupppet'; puppet has: puppet" in capsys.readouterr().err
-
 
 def test_a_manifest_that_cannot_be_read_is_named_when_no_plugin_is_found(tmp_path: Path) -> None:
     (tmp_path / "manifest.yaml").write_text("- ]")

@@ -104,7 +104,7 @@ def test_an_unknown_command_is_not_sent_and_the_calls_still_wait(chat: Chat) -> 
     _, helped, misspelt, bare, condition, answered = chat(leaving(SAY_PARAMETERS), *lines)
 
     assert helped.startswith("Commands:\n  /approve ")
-    assert all(command in helped for command in ("/reject REASON", "/log", "/sources", "/param KEY=VALUE", "/reset"))
+    assert all(command in helped for command in ("/reject REASON", "/log", "/sources", "/reset"))
     assert "To send the agent a text that begins with a slash, type a space before it." in helped
     assert misspelt == f"/aprove is not a command of the chat, and was not sent.\n{helped}"
     assert bare == f"/ is not a command of the chat, and was not sent.\n{helped}"
@@ -121,12 +121,6 @@ def test_a_state_that_the_user_sets_is_not_replaced(chat: Chat) -> None:
     assert "/approve" not in waiting
     assert refused == "/approve has no effect here: the chat hands over no state. Type your answer instead.\n"
     assert parameters(answered) == {"approval": "", "query": "yes", "state": own}
-
-
-def test_raw_parameters_carry_the_state_too(chat: Chat) -> None:
-    _, answered = chat(leaving(SAY_PARAMETERS), "/approve", arguments=("--raw",))
-
-    assert parameters(answered) == {"approval": "yes", "query": "yes", "state": written(SAY_PARAMETERS)}
 
 
 # --- a run that fails ------------------------------------------------------------------------------------------------
@@ -190,35 +184,6 @@ def test_reset_empties_memory_and_state(chat: Chat) -> None:
     said = parameters(answered)
     assert said["state"] == ""
     assert said["model"]["history_prompt_messages"] == []
-
-
-def test_a_parameter_is_set_for_the_next_turns(chat: Chat) -> None:
-    asks = written({"say_parameters": ["rounds"]})
-    shown, first, changed, second, _, third = chat(
-        "/param", asks, "/param rounds=3", asks, "/reset", asks, arguments=("--param", "approval=x")
-    )
-
-    assert "rounds    2" in shown
-    assert "approval  x" in shown
-    assert parameters(first) == {"rounds": 2}
-    assert "rounds    3" in changed
-    assert parameters(second) == parameters(third) == {"rounds": 3}
-
-
-@pytest.mark.parametrize(
-    ("typed", "said"),
-    [
-        ("/param rounds", "/param 'rounds' is not KEY=VALUE"),
-        ("/param query=x", "/param query: a question is typed in the chat"),
-        ("/param nothing=1", "puppet has no parameter 'nothing' to set; there are: "),
-        ('/param rounds={"variable": "no.such"}', "does not exist"),
-    ],
-)
-def test_a_parameter_that_a_run_refuses_is_not_set(chat: Chat, typed: str, said: str) -> None:
-    refused, answered = chat(typed, written({"say_parameters": ["rounds"]}))
-
-    assert said in " ".join(refused.split())
-    assert parameters(answered) == {"rounds": 2}
 
 
 # --- a script's conversation -----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""--transport, --limit, --raw and --strict, as they are given on a command line."""
+"""--transport, --limit and --strict, as they are given on a command line."""
 
 import json
 
@@ -15,22 +15,6 @@ PLUGIN = ["run", "--json", "--plugin", str(PUPPET), "--script", str(TOOLBOX / "s
 def report(capsys: pytest.CaptureFixture[str], *options: str, steps: object) -> tuple[int, dict[str, object]]:
     code = main([*PLUGIN, "--query", json.dumps(steps), *options])
     return code, json.loads(capsys.readouterr().out)
-
-
-def test_raw_values_are_sent_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["--param", "rounds=many", "--param", "mood=odd", "--param", "model=null", "--param", "surprise=[1]"]
-    code, shown = report(capsys, "--raw", *given, steps=[{"show_parameters": None}])
-    variables = shown["variables"]
-    assert isinstance(variables, dict)
-    parameters = variables["parameters"]
-    assert code == 0
-    assert {name: parameters[name] for name in ("rounds", "mood", "model", "surprise")} == {
-        "rounds": "many",
-        "mood": "odd",
-        "model": None,
-        "surprise": [1],
-    }
-    assert "loud" not in parameters  # no default is filled in
 
 
 def test_limits_hold(capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,7 +37,7 @@ class Cast:
             plugin=ROOT,
             examples=EXAMPLES,
         )
-        return options.read(raw=False, limits=HostLimits())
+        return options.read(limits=HostLimits())
 
 
 def example_names() -> list[str]:

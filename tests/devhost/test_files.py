@@ -136,10 +136,9 @@ def test_files_of_the_command_line_take_the_place_of_the_scripts(
     other = tmp_path / "other.txt"
     other.write_text("")
     asked = script(tmp_path, query=SHOW, files=["letter.TXT"])
-    for raw in ([], ["--raw"]):
-        report, _ = reported(capsys, "--plugin", str(PUPPET), "--script", asked, "--file", str(other), *raw)
-        (file,) = report["variables"]["parameters"]["files"]
-        assert file == described(0, file["url"], "other.txt")
+    report, _ = reported(capsys, "--plugin", str(PUPPET), "--script", asked, "--file", str(other))
+    (file,) = report["variables"]["parameters"]["files"]
+    assert file == described(0, file["url"], "other.txt")
     report, _ = reported(
         capsys,
         "--plugin",

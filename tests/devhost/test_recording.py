@@ -384,7 +384,7 @@ def test_of_a_chat_the_last_conversation_is_recorded(
     tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trace = tmp_path / "run.jsonl"
-    typed = ["What is a space?", "/reset", "And backups?", "/param maximum_iterations=7", "And backups?", ""]
+    typed = ["What is a space?", "/reset", "And backups?", "And backups?", ""]
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(typed)))
     assert main(["chat", *HELP, "--no-color", "--trace", str(trace)]) == 0
     capsys.readouterr()
@@ -392,12 +392,10 @@ def test_of_a_chat_the_last_conversation_is_recorded(
     case, lacks = case_of(trace, capsys)
 
     assert "not recorded: earlier conversations of the trace" in lacks
-    assert "not recorded: other values of the parameter maximum_iterations in later questions" in lacks
     told = play("--script", case)
     assert len(told["earlier_turns"]) == 1
     runs = traced_runs(read_trace(trace))
     assert [run.question for run in runs] == ["What is a space?", "And backups?", "And backups?"]
-    assert yaml.safe_load(case.read_text())["params"]["maximum_iterations"] == 4
 
     lines = trace.read_text().splitlines(keepends=True)
     last = [number for number, line in enumerate(lines) if '"event": "end", "session_id"' in line][-1]

@@ -4,18 +4,17 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from devhost.conversation import ChooseModel, Conversation
-from devhost.errors import HostError, ParameterError
+from devhost.errors import HostError
 from devhost.files import LocalFile
 from devhost.host.host import STARTED_AGAIN, Host, ToolHost
 from devhost.models.backend import ModelBackend
 from devhost.process.session import Stop
-from devhost.protocol.wire import JsonObject
-from devhost.scenario import Scenario, parse_assignments, typed_settings
+from devhost.scenario import Scenario
 from devhost.terminal.chat_view import ChatView
 from devhost.terminal.screen import Interrupt, View
 
@@ -120,23 +119,6 @@ class Talk[H: ToolHost](ABC):
         self._shown.note(f"{file.path.name} goes with the next message.")
 
 
-# The strategy's parameters during a chat.
-
-
-def changed(scenario: Scenario, assignment: str, *, raw: bool) -> Scenario:
-    """As if the assignment had been the command's last --param; what a run refuses is not checked here."""
-    new = parse_assignments([assignment], option="/param")
-    if "query" in new:
-        raise ParameterError("/param query: a question is typed in the chat")
-    given = new if raw else typed_settings(scenario.strategy, [assignment])
-    return replace(scenario, given={**scenario.given, **given})
-
-
-def settings_of(scenario: Scenario) -> JsonObject:
-    """Those that the script or a person sets; all others have their defaults."""
-    return {**scenario.written.params, **scenario.given}
-
-
 # A conversation with a strategy: each question is a run that gets the conversation so far.
 
 
@@ -147,46 +129,32 @@ HINT = "Type /approve or /reject REASON, or your own answer to the agent."
 class Chat(Talk[Host]):
     addressee = "the agent"
 
-    def __init__(  # noqa: PLR0913 - what a run needs, by keyword
+    def __init__(
         self,
         scenario: Scenario,
         choose_model: ChooseModel[ModelBackend],
         view: ChatView,
         *,
-        raw: bool = False,
         strict: bool = False,
-        check: Callable[[Scenario], None] = lambda _: None,
         interrupt: Interrupt | None = None,
     ) -> None:
-        """`choose_model` is called for each question, because a scripted model is used up by its turns.
-
-        `check` raises a HostError for parameters that no run can have.
-        """
+        """`choose_model` is called for each question, because a scripted model is used up by its turns."""
         own = {
             "/approve": Command("", "approve the calls that wait", self._approve),
             "/reject": Command(
                 " REASON", "reject them; the agent reads the reason, which may be left out", self._reject
             ),
-            "/param": Command(
-                " KEY=VALUE",
-                "set a parameter of the strategy for the next turns; alone, show those that are set",
-                self._set,
-            ),
         }
         super().__init__(view, own, interrupt=interrupt)
         self._scenario = scenario
-        self._raw = raw
         self._strict = strict
         self._choose_model = choose_model
         self._view = view
-        self._check = check
         self._last: Run | None = None
         self._begin()
 
     def _begin(self) -> None:
-        self._conversation = Conversation(
-            self._scenario, conversation_id=str(uuid.uuid4()), raw=self._raw, strict=self._strict
-        )
+        self._conversation = Conversation(self._scenario, conversation_id=str(uuid.uuid4()), strict=self._strict)
 
     def _show_log(self, _: str) -> None:
         self._view.show_log(self._last)
@@ -219,17 +187,6 @@ class Chat(Talk[Host]):
             self._view.note("Nothing waits for an answer.")
             return False
         return True
-
-    def _set(self, assignment: str) -> None:
-        if assignment:
-            try:
-                scenario = changed(self._scenario, assignment, raw=self._raw)
-                self._check(scenario)
-            except HostError as error:
-                self._view.note(str(error))
-                return
-            self._scenario = self._conversation.scenario = scenario
-        self._view.show_parameters(settings_of(self._scenario))
 
     def _ask(self, host: Host, question: str, stop: Stop) -> None:
         model = self._choose_model(question, asked=self._conversation.times_asked(question))

@@ -74,15 +74,13 @@ KEPT = "devhost.state"
 
 
 class Conversation:
-    def __init__(self, scenario: Scenario, *, conversation_id: str | None, raw: bool, strict: bool) -> None:
+    def __init__(self, scenario: Scenario, *, conversation_id: str | None, strict: bool) -> None:
         self.state = KeptState()
         self.note = ""
         """What the person has to know of the state after the last run."""
         self.scenario = scenario
-        """May be replaced between runs, by one with other parameters."""
         self._api_fails = scenario.api_fails
         self._id = conversation_id
-        self._raw = raw
         self._strict = strict
         self._memory = Memory()
         self._asked: Counter[str] = Counter()
@@ -122,11 +120,10 @@ class Conversation:
             conversation_id=self._id,
             on_message=on_message,
             stop=stop,
-            raw=self._raw,
             strict=self._strict,
         )
         answer = run.outputs.text if run.error is None or was_stopped(run) else ""
-        sent = map(host.server.with_bytes, self.scenario.files(question, files, raw=self._raw))
+        sent = map(host.server.with_bytes, self.scenario.files(question, files))
         self._memory.add(PastTurn(question, answer, tuple(sent)))
         if self.carries_state:
             self.note = self.state.note_on(run)
@@ -142,7 +139,7 @@ class Conversation:
     def attach(self, path: Path) -> LocalFile:
         """To the next question; ParameterError for what Dify or the strategy does not take."""
         added = local_files([*(file.path for file in self._added), path], self.scenario.attached.limits)
-        self.scenario.values(QUESTION, [file.described("") for file in added], raw=self._raw)
+        self.scenario.values(QUESTION, [file.described("") for file in added])
         self._added = added
         return added[-1]
 
@@ -161,10 +158,8 @@ class Conversation:
 
     def _settings(self, question: str, files: Sequence[JsonObject], approval: str | None) -> JsonObject:
         """What the user set goes before what the conversation hands over."""
-        settings = self.scenario.values(question, files, raw=self._raw)
-        if self.state.text and self._raw:
-            settings = {STATE: self.state.text, APPROVAL: question, **settings}
-        elif self.state.text:
+        settings = self.scenario.values(question, files)
+        if self.state.text:
             settings = {STATE: {"variable": KEPT}, APPROVAL: {"variable": QUESTION}, **settings}
         return settings if approval is None else {**settings, APPROVAL: approval}
 

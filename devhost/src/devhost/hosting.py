@@ -33,7 +33,6 @@ from devhost.scenario import (
     Scenario,
     examples_of,
     for_another_strategy,
-    names_one_of,
     pairs,
     parse_assignments,
     read_tool_setups,
@@ -129,14 +128,12 @@ class ScenarioOptions:
     def read(
         self,
         *,
-        raw: bool,
         limits: HostLimits,
         environment: MutableMapping[str, str] = os.environ,
         validated: bool = True,
     ) -> Scenario:
         """Credentials are removed from the environment. An error has the name of the field that it is about."""
-        given = parse_assignments(self.parameters)
-        if "query" in given and not raw:
+        if "query" in parse_assignments(self.parameters):
             raise ParameterError("--param query: a question is given with --query, or typed in a chat")
         if self.scenario is not None and (self.example is None or self.script is not None):
             raise ParameterError("--scenario names a script of an --example, and goes without --script")
@@ -146,7 +143,7 @@ class ScenarioOptions:
             example = self.read_example()
         script = self.read_script(self.strategy)
         written_for = None if script is None else script.first_strategy
-        known = self.strategy or (written_for if names_one_of(declaration, written_for) else None)
+        known = self.strategy or (written_for if written_for in declaration.strategies else None)
         with about("strategy"):
             _, strategy = find_strategy(declaration, known or next(iter(declaration.strategies)))
         notice = ""
@@ -166,12 +163,11 @@ class ScenarioOptions:
         return Scenario(
             name="" if example is None else example.name,
             script=script,
-            scripts=() if example is None else example.files,
             plugin=self.folder,
             strategy=strategy,
             tools=tuple(tools),
             servers=servers,
-            given=given if raw else typed_settings(strategy, self.parameters),
+            given=typed_settings(strategy, self.parameters),
             given_variables=parse_assignments(self.variables, option="--variable"),
             attached=attached,
             notice=notice,
@@ -254,13 +250,6 @@ class HostOptions:
         """
         beside = trace_file.with_name(STORAGE) if trace_file is not None and trace_file.is_file() else None
         return PluginStorage(self.storage or beside)
-
-
-@dataclass(frozen=True)
-class NodeOptions(HostOptions):
-    raw: bool = option(
-        "--raw", is_flag=True, help="Send the parameters as they are given, not cast as Dify casts them."
-    )
 
 
 def started_host(

@@ -1,11 +1,8 @@
 """What a command runs: an example's script, a strategy, the values of its parameters, its tools."""
 
 import json
-import shlex
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Self
 
@@ -151,9 +148,6 @@ def _in_widget(parameter: Parameter, value: object) -> object:
 #
 # No sentence ever quotes a value: it may be a secret.
 
-type Owners = dict[str, list[str]]
-"""The full names for each name that may be written: a short name can mean several."""
-
 
 def read_tool_setups(  # noqa: PLR0913 - what a command says of tools
     directories: Iterable[Path],
@@ -170,15 +164,15 @@ def read_tool_setups(  # noqa: PLR0913 - what a command says of tools
     """
     plugins = [PluginDeclaration.read(directory) for directory in dict.fromkeys(map(real_path, directories))]
     credential_texts = read_credentials(plugins, credentials, environment)
+    names = {full: name for plugin in plugins for full, name in _tools(plugin).items()}
     scripted = [f"{tool}.{name}={text}" for tool, texts in (panel or {}).items() for name, text in texts.items()]
-    of_script, given = (
-        _by_owner(assignments, option, "TOOL.PARAM=VALUE", "tool", _owners(plugins, _tools))
-        for assignments, option in ((scripted, "panel"), (settings, "--set"))
-    )
+    of_script, given = _by_owner(scripted, "panel", "tool", names), _by_owner(settings, "--set", "tool", names)
     setups = []
     for plugin in plugins:
-        of_providers = {name: credential_texts[full] for full, name in _providers(plugin)}
-        of_tools = {name: {**of_script.get(full, {}), **given.get(full, {})} for full, name in _tools(plugin)}
+        of_providers = {
+            each.identity.name: credential_texts[plugin.provider_id(each)] for each in plugin.tool_providers
+        }
+        of_tools = {name: {**of_script.get(full, {}), **given.get(full, {})} for full, name in _tools(plugin).items()}
         setups.append(replace(ToolSetup.of(plugin, of_providers, of_tools), is_validated=validated))
     return setups
 
@@ -187,70 +181,43 @@ def read_credentials(
     plugins: Sequence[PluginDeclaration], credentials: Iterable[str], environment: MutableMapping[str, str]
 ) -> Texts:
     """By the whole id of a provider: those of the environment, which are removed from it, and over them the given."""
-    given = _by_owner(credentials, "--credential", "PROVIDER.KEY=VALUE", "tool provider", _owners(plugins, _providers))
-    return {full: {**taken, **given.get(full, {})} for full, taken in _taken_from(environment, plugins).items()}
+    providers = {plugin.provider_id(each): each for plugin in plugins for each in plugin.tool_providers}
+    names = {full: each.identity.name for full, each in providers.items()}
+    given = _by_owner(credentials, "--credential", "tool provider", names)
+    variables = {
+        full: {key: environment_name(names[full], key) for key in providers[full].credentials} for full in names
+    }
+    texts = {
+        full: {key: environment[name] for key, name in by_key.items() if name in environment} | given.get(full, {})
+        for full, by_key in variables.items()
+    }
+    for name in (name for by_key in variables.values() for name in by_key.values()):
+        environment.pop(name, None)  # two providers of one name read the same variable
+    return texts
 
 
-def _providers(plugin: PluginDeclaration) -> list[tuple[str, str]]:
-    return [(plugin.provider_id(provider), provider.identity.name) for provider in plugin.tool_providers]
-
-
-def _tools(plugin: PluginDeclaration) -> list[tuple[str, str]]:
-    return [
-        (f"{plugin.provider_id(provider)}/{tool.identity.name}", f"{provider.identity.name}/{tool.identity.name}")
+def _tools(plugin: PluginDeclaration) -> dict[str, str]:
+    """The provider's and the tool's name, by the tool's whole id."""
+    return {
+        f"{plugin.provider_id(provider)}/{tool.identity.name}": f"{provider.identity.name}/{tool.identity.name}"
         for provider in plugin.tool_providers
         for tool in provider.tools
-    ]
+    }
 
 
-def _owners(
-    plugins: Sequence[PluginDeclaration], named: Callable[[PluginDeclaration], list[tuple[str, str]]]
-) -> Owners:
-    """A tool is known by its name, provider/name, and both with the whole id of the provider; a provider likewise."""
-    owners: Owners = defaultdict(list)
-    for plugin in plugins:
-        for full, short in named(plugin):
-            for name in dict.fromkeys((short.rpartition("/")[2], short, full)):
-                owners[name].append(full)
-    return owners
-
-
-def _by_owner(assignments: Iterable[str], option: str, form: str, kind: str, owners: Owners) -> Texts:
-    sorted_out: dict[str, dict[str, str]] = {}
-    for assignment in assignments:
-        target, equals, value = assignment.partition("=")
-        owner, dot, key = target.rpartition(".")
-        if not (equals and dot and owner and key):
-            written = f" {target!r}" if equals else ""  # without a sign of equality all of it may be the secret
-            raise ParameterError(f"{option}{written} is not {form}")
-        full_names = owners.get(owner, [])
-        if not full_names:
-            there_are = ", ".join(name for name in owners if "/" not in name) or "none"
-            raise ParameterError(f"{option} {target}: there is no {kind} {owner!r}; there are: {there_are}")
-        if len(full_names) > 1:
-            raise ParameterError(
-                f"{option} {target}: {owner!r} is the name of several; say which: {', '.join(full_names)}"
-            )
-        sorted_out.setdefault(full_names[0], {})[key] = value
-    return sorted_out
-
-
-def _taken_from(
-    environment: MutableMapping[str, str], plugins: Iterable[PluginDeclaration]
+def _by_owner(
+    assignments: Iterable[str], option: str, kind: str, names: Mapping[str, str]
 ) -> dict[str, dict[str, str]]:
-    providers = [(plugin.provider_id(each), each) for plugin in plugins for each in plugin.tool_providers]
-    names = {
-        full: {key: environment_name(provider.identity.name, key) for key in provider.credentials}
-        for full, provider in providers
-    }
-    taken = {
-        full: {key: environment[name] for key, name in by_key.items() if name in environment}
-        for full, by_key in names.items()
-    }
-    for by_key in names.values():  # two providers of one name read the same variable
-        for name in by_key.values():
-            environment.pop(name, None)
-    return taken
+    """OWNER.KEY=VALUE pairs by the owner's whole id; it is known by that, by its name, and by the name's last part."""
+    found: dict[str, dict[str, str]] = {}
+    for target, value in pairs(assignments, option, hidden=True):
+        owner, _, key = target.rpartition(".")
+        owners = [full for full, name in names.items() if owner in {full, name, name.rpartition("/")[2]}]
+        if len(owners) != 1:
+            there_are = ", ".join(names) or "none"
+            raise ParameterError(f"{option} {target}: {owner!r} is not the name of one {kind}; there are: {there_are}")
+        found.setdefault(owners[0], {})[key] = value
+    return found
 
 
 # What a command asks for: an example's script, a strategy, and the values of its parameters.
@@ -287,11 +254,6 @@ class Example:
             )
         return cls(name, examples / name, _script_file(examples / name, scenario))
 
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """All its scripts, the default one first."""
-        return (self.directory / SCRIPT, *sorted((self.directory / SCENARIOS).glob("*.yaml")))
-
 
 def _script_file(example: Path, scenario: str | None) -> Path:
     if scenario is None:
@@ -323,8 +285,6 @@ class Scenario:
     servers: tuple[McpServer, ...] = ()
     notice: str = ""
     """About the script; often empty."""
-    scripts: tuple[Path, ...] = ()
-    """The example's, among which one may fit if this one does not."""
 
     @property
     def written(self) -> Script:
@@ -380,17 +340,14 @@ class Scenario:
                 raise ParameterError(f"then {number}: {self.strategy.identity.name} has no parameter 'approval'")
         return self.written.then
 
-    def check(self, question: str, *, raw: bool = False) -> None:
+    def check(self, question: str) -> None:
         """ParameterError for what the node would refuse, before anything starts: files have no URLs yet."""
         for files in self.attached.of_turns():
-            self.values(question, [file.described("") for file in files], raw=raw)
+            self.values(question, [file.described("") for file in files])
 
-    def values(self, question: str, files: Sequence[JsonObject] = (), *, raw: bool = False) -> JsonObject:
-        """The settings: the script's, over them the question, over them the command line's; raw ones go unchecked."""
-        params = self.written.params
-        if raw:
-            return {**params, **file_setting(self.strategy, files, list(files)), "query": question, **self.given}
-        values = {**params, "query": {"variable": QUESTION}, **self.given}
+    def values(self, question: str, files: Sequence[JsonObject] = ()) -> JsonObject:
+        """The settings: the script's, over them the question, over them the command line's."""
+        values = {**self.written.params, "query": {"variable": QUESTION}, **self.given}
         if FILES not in str(values):
             values = {**file_setting(self.strategy, files, {"variable": FILES}), **values}
         return checked_settings(self.strategy, values, NodeVariables(self.variables(question, files)))
@@ -404,25 +361,14 @@ class Scenario:
             raise ParameterError(f"variable {FILES!r} is what --file and a script's files give: leave out one of them")
         return {FILES: list(files), CONVERSATION: "", **variables, QUESTION: question}
 
-    def files(self, question: str, files: Sequence[JsonObject] = (), *, raw: bool = False) -> tuple[JsonObject, ...]:
+    def files(self, question: str, files: Sequence[JsonObject] = ()) -> tuple[JsonObject, ...]:
         """The question's files, from any parameter."""
-        return files_among(self.values(question, files, raw=True) if raw else self._resolved(question, files))
-
-    def _resolved(self, question: str, files: Sequence[JsonObject] = ()) -> JsonObject:
-        """The values before Dify casts them."""
         variables = NodeVariables(self.variables(question, files))
-        return {name: resolved(read_setting(value), variables) for name, value in self.values(question, files).items()}
+        values = self.values(question, files)
+        return files_among({name: resolved(read_setting(value), variables) for name, value in values.items()})
 
 
 # Whether a script has turns for the strategy that runs.
-
-MISSPELT = 0.9
-"""As alike as names are that differ in a letter or two; `function_calling` is another plugin's."""
-
-
-def names_one_of(plugin: PluginDeclaration, written_for: str | None) -> bool:
-    """Whether a script means one of the plugin's strategies, perhaps misspelt."""
-    return written_for is not None and bool(get_close_matches(written_for, plugin.strategies, cutoff=MISSPELT))
 
 
 def for_another_strategy(script: Script, strategy: Strategy, written_for: str) -> tuple[Script, str]:
@@ -441,17 +387,8 @@ def refuse_misfit(scenario: Scenario) -> None:
     script, strategy = scenario.script, scenario.strategy.identity.name
     if script is None or script.fits:
         return
-    there_are = ", ".join(_fitting(scenario, strategy)) or "none here"
     with about("script"):
         raise ParameterError(
-            f"{script.place} has no turns for the strategy {strategy}, only for {' and '.join(script.written_for)}; "
-            f"scripts that have: {there_are}; a real model needs no script: set OPENAI_API_KEY"
+            f"{script.place} has no turns for the strategy {strategy}, only for {' and '.join(script.written_for)}: "
+            "choose one of those with --strategy, or set OPENAI_API_KEY for a real model"
         )
-
-
-def _fitting(scenario: Scenario, strategy: str) -> Iterator[str]:
-    """The options that choose them."""
-    for file in scenario.scripts:
-        if Script.read(file, strategy).fits:
-            option = f"--example {shlex.quote(scenario.name)}"
-            yield option if file.name == SCRIPT else f"{option} --scenario {shlex.quote(file.stem)}"

@@ -14,13 +14,13 @@ from devhost.conversation import Conversation, Ended, Turns, conversation_report
 from devhost.errors import HostError
 from devhost.expected import Expected, Observed
 from devhost.host.host import Host
-from devhost.hosting import ModelOptions, NodeOptions, ScenarioOptions, started_host, traced
+from devhost.hosting import HostOptions, ModelOptions, ScenarioOptions, started_host, traced
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import never_begun, report
 from devhost.options import json_lines_option, json_option, option, print_json, takes, trace_option
 from devhost.process.session import Watcher, Watchers
 from devhost.protocol.wire import JsonObject
-from devhost.scenario import Scenario, refuse_misfit
+from devhost.scenario import refuse_misfit
 from devhost.terminal.chat_view import ChatView, read_questions
 from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import Interrupt, ViewOptions, on_ctrl_c, open_console
@@ -45,28 +45,27 @@ class ChatOptions:
         "devhost chat --example injection --scenario mail --log",
     )
 )
-@takes(ScenarioOptions, ModelOptions, NodeOptions, ChatOptions, ViewOptions)
+@takes(ScenarioOptions, ModelOptions, HostOptions, ChatOptions, ViewOptions)
 def chat(
     asked: ScenarioOptions,
     models: ModelOptions,
-    node: NodeOptions,
+    node: HostOptions,
     options: ChatOptions,
     shown: ViewOptions,
 ) -> int:
     """Keep a conversation with a strategy, one question a line."""
-    scenario = asked.read(raw=node.raw, limits=node.limits, validated=not models.unvalidated)
+    scenario = asked.read(limits=node.limits, validated=not models.unvalidated)
     questions = read_questions(json_lines=options.json_lines)
     view = ChatView(open_console(stderr=False, color=shown.color), shown, show_log=options.log)
     model = models.choose(scenario.script, "").description
-    check = partial(_check, raw=node.raw, scripted=model.scripted)
-    check(scenario)
+    scenario.check(ANY_QUESTION)
+    if model.scripted:
+        refuse_misfit(scenario)
     conversation = Chat(
         scenario,
         partial(models.choose, scenario.script),
         view,
-        raw=node.raw,
         strict=node.strict,
-        check=check,
         interrupt=Interrupt(only_turns=options.json_lines),
     )
     with (
@@ -79,12 +78,6 @@ def chat(
         with on_ctrl_c(view.screen.say_what_starts):
             conversation.converse(questions, partial(started_host, scenario, node, watchers, storage, options.trace))
     return int(node.strict and conversation.broke_rules)
-
-
-def _check(scenario: Scenario, *, raw: bool, scripted: bool) -> None:
-    scenario.check(ANY_QUESTION, raw=raw)
-    if scripted:
-        refuse_misfit(scenario)
 
 
 # The command `run`: a question to a strategy, and what its script's user says after it.
@@ -104,20 +97,20 @@ class RunOptions:
         "devhost run --example helpdesk --scenario two-topics --trace run.jsonl",
     )
 )
-@takes(ScenarioOptions, RunOptions, ModelOptions, NodeOptions, ViewOptions)
+@takes(ScenarioOptions, RunOptions, ModelOptions, HostOptions, ViewOptions)
 def run(
     asked: ScenarioOptions,
     options: RunOptions,
     models: ModelOptions,
-    node: NodeOptions,
+    node: HostOptions,
     shown: ViewOptions,
 ) -> int:
     """Run a strategy and show it."""
-    scenario = asked.read(raw=node.raw, limits=node.limits, validated=not models.unvalidated)
+    scenario = asked.read(limits=node.limits, validated=not models.unvalidated)
     if options.alone:
         refuse_alone(() if scenario.script is None else scenario.script.then, scenario.strategy.identity.name)
     question = scenario.question(options.query)
-    scenario.check(question, raw=node.raw)
+    scenario.check(question)
     choose = partial(models.choose, scenario.script)
     model = choose(question).description
     if model.scripted:
@@ -126,7 +119,7 @@ def run(
     script = scenario.script
     is_whole = script is not None and script.begins_with(question) and len(follow_ups) == len(script.then)
     expected = Expected.of(script) if script is not None and is_whole else None
-    conversation = Conversation(scenario, conversation_id=str(uuid.uuid4()), raw=node.raw, strict=node.strict)
+    conversation = Conversation(scenario, conversation_id=str(uuid.uuid4()), strict=node.strict)
     turns = play(conversation, question, follow_ups, choose)
     view = RunView(open_console(stderr=options.as_json, color=shown.color), shown)
     shown_turns = _ShownTurns(conversation, view, model, scenario.notices, expected, as_json=options.as_json)

@@ -175,7 +175,7 @@ def _read(
     if refused or wrong:
         return script, None, refused or wrong
     copy = dict(environment)  # because reading takes the credentials out of it
-    scenario, wrong = forms.tried(lambda: options.read(raw=False, limits=HostLimits(), environment=copy), places)
+    scenario, wrong = forms.tried(lambda: options.read(limits=HostLimits(), environment=copy), places)
     return script, scenario, wrong
 
 

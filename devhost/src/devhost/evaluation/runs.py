@@ -85,7 +85,7 @@ def _facts(planned: Planned) -> JsonObject:
 
 
 def _play(host: Host, scenario: Scenario, planned: Planned, models: Models, conversation_id: str) -> Observed:
-    conversation = Conversation(scenario, conversation_id=conversation_id, raw=False, strict=False)
+    conversation = Conversation(scenario, conversation_id=conversation_id, strict=False)
     choose = partial(models.answering, planned)
     scripted = choose(planned.question, asked=0).description.scripted
     follow_ups = scenario.follow_ups(planned.question) if scripted else ()

@@ -311,7 +311,6 @@ def _scenario(suite: Suite, case: Case, column: Column, ground: Ground) -> Scena
     return Scenario(
         name=suite.example or "",
         script=script,
-        scripts=() if ground.example is None else ground.example.files,
         plugin=ground.plugin.directory,
         strategy=strategy,
         tools=ground.tools,

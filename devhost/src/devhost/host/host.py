@@ -270,19 +270,18 @@ class Host(ToolHost):
         stop: Stop | None = None,
         variables: Mapping[str, object] | None = None,
         conversation_variables: Iterable[str] = (),
-        raw: bool = False,
         strict: bool = False,
     ) -> Run:
         """Runs the node once.
 
         `parameters` are settings as `node.parameters.read_setting` reads them, `variables` those of the workflow, by
-        `node.name`. `conversation_variables` are those of the strategy that the conversation keeps. `raw` sends the
-        parameters as they are given; `strict` goes on after an error that fails the node, to find all errors.
+        `node.name`. `conversation_variables` are those of the strategy that the conversation keeps. `strict` goes
+        on after an error that fails the node, to find all errors.
         """
         tools = self.tools if tools is None else tools
         provider, declared = find_strategy(self.plugin.declaration, strategy)
         picked = picked_values(declared, model.description.selector(history), tools)
-        values = {**picked, **parameters} if raw else built_parameters(declared, picked, parameters, variables)
+        values = built_parameters(declared, picked, parameters, variables)
         request = node_request(provider, declared, values)
         calls = self.calls(model, tools, opaque_body=opaque_body, api_fails=api_fails or {}, failed=self._tool_failed)
         opened = partial(self._open, request, conversation_id, stop)

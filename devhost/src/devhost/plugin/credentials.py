@@ -12,6 +12,7 @@ from devhost.plugin.declaration import CredentialField
 from devhost.protocol.wire import JsonObject
 from devhost.text import TRUE, reads_as_switch, typed_json
 
+TEXTS = frozenset({"secret-input", "text-input", "select"})
 type CredentialFields = Mapping[str, CredentialField]
 
 
@@ -28,8 +29,7 @@ def filled_credentials(
 
     `option`: how a value is given, up to its key.
 
-    Dify's server checks what a person saves, but no default: an invalid one is sent, too. That of
-    a required credential stands in the form that a person saves, and is refused there.
+    Dify's server checks what a person saves, but no default: an invalid one is sent, too.
     """
     refuse_unknown(provider, fields, given)
     credentials: JsonObject = {}
@@ -38,7 +38,7 @@ def filled_credentials(
             if value := given.get(key):
                 credentials[key] = _cast(provider, key, field, value)
             elif field.default is not None and field.default != "":
-                credentials[key] = _default(provider, key, field)
+                credentials[key] = str(field.default) if field.type in TEXTS else field.default
             elif field.required:
                 there_are = _there_are(fields)
                 raise ParameterError(
@@ -52,17 +52,6 @@ def refuse_unknown(provider: str, fields: CredentialFields, given: Mapping[str, 
         if key not in fields:
             with about(f"credential.{provider}.{key}"):
                 raise ParameterError(f"provider {provider} has no credential {key!r}; {_there_are(fields)}")
-
-
-def _default(provider: str, key: str, field: CredentialField) -> object:
-    try:
-        return _cast(provider, key, field, field.default)
-    except ParameterError as error:
-        if not field.required:
-            return str(field.default) if field.type == "select" else field.default
-        raise ParameterError(
-            f"{error}. Its default in the plugin's YAML is {field.default!r}. Set it with {_how_to_set(provider, key)}"
-        ) from error
 
 
 def _how_to_set(provider: str, key: str, option: str = "") -> str:

@@ -61,9 +61,6 @@ def _requirement_problems(file: str, key: str, requirement: Requirement) -> Iter
         yield Problem("dependency", file, key, f"{requirement.name} comes from a URL: give a version from the registry")
     elif not requirement.specifier:
         yield Problem("dependency", file, key, f"{requirement.name} has no version, such as {requirement.name}==1.0")
-    elif all(each.operator in {">", ">=", "!="} for each in requirement.specifier):
-        sentence = f"{requirement} also allows versions of the future: add an upper bound, or pin it"
-        yield Problem("dependency", file, key, sentence, level="notice")
 
 
 def _is_newer(sdk: Requirement) -> bool:

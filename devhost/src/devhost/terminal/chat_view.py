@@ -26,7 +26,6 @@ from devhost.terminal.tables import (
     pending_table,
     printable,
     sources_table,
-    variables_list,
 )
 from devhost.words import counted
 
@@ -95,12 +94,6 @@ class ChatView(RunView):
             self._console.print(sources_table(sources))
         else:
             self.note(NOTHING_YET if run is None else "The last run has no sources.")
-
-    def show_parameters(self, settings: JsonObject) -> None:
-        """Those that are set."""
-        if settings:
-            self._console.print(variables_list(settings))
-        self.note("Other parameters have their defaults.")
 
 
 def summary(run: Run) -> str:
