@@ -95,7 +95,7 @@ def test_a_signal_ends_the_command_and_its_plugins(sent: signal.Signals, code: i
         stdout, stderr = process.communicate(timeout=PATIENCE)
     assert process.returncode == code
     assert "Traceback" not in stderr
-    where_it_hung = re.search(r"log until Ctrl-C ─+\n… ROUND 1  not finished after [\d.]+ s\n", stdout)
+    where_it_hung = re.search(r"log until Ctrl-C ─+\n… ROUND 1  never finished\n", stdout)
     assert bool(where_it_hung) == (sent is signal.SIGINT)
 
 

@@ -116,18 +116,17 @@ HANGS = "import os, time\nopen('started', 'w').write(str(os.getpid()))\ntime.sle
 
 
 @pytest.mark.processes
-def test_ctrl_c_while_plugins_start_names_those_that_hang_and_ends_them(tmp_path: Path) -> None:
+def test_ctrl_c_while_plugins_start_ends_them(tmp_path: Path) -> None:
     hanging = broken(TOOLBOX, tmp_path, f"print('warming up', flush=True)\n{HANGS}")
     where = ["--example", "toolbox", "--plugin", str(PUPPET), "--examples", str(FIXTURES), "--tools", str(hanging)]
     command = [sys.executable, "-m", "devhost", "run", *where, "--query", "[]"]
     with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         said = printed_until(process, lambda said: "warming up" in said)
         process.send_signal(signal.SIGINT)
-        rest, _ = process.communicate(timeout=PATIENCE)
+        process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "starting puppet, toolbox, toolbox …" in said
     assert "toolbox | warming up" in said
-    assert "still starting after" in rest
     if (hanging / "started").exists() and (pid := (hanging / "started").read_text()):
         with pytest.raises(ProcessLookupError):
             os.kill(int(pid), 0)

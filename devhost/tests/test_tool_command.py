@@ -238,13 +238,11 @@ def test_without_a_model_a_call_for_one_is_refused_with_a_reason(capsys: pytest.
 
 
 @pytest.mark.processes
-def test_after_ctrl_c_it_says_for_how_long_the_tool_was_called() -> None:
+def test_ctrl_c_ends_a_tool_that_hangs() -> None:
     command = [sys.executable, "-m", "devhost", "tool", *steps(("say", "begun"), ("freeze", 600)), "--no-color"]
     with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         said = printed_until(process, lambda said: "begun" in said.partition("messages ─")[2])
         process.send_signal(signal.SIGINT)
-        rest, _ = process.communicate(timeout=PATIENCE)
+        process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "starting oddments …" in said
-    assert "… the tool had not finished after " in rest
-    assert "it had sent 1 message\n" in rest

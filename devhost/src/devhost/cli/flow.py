@@ -99,7 +99,7 @@ def run(
             watchers = Watchers(trace.watcher, view.screen)
             models.plugins.tell(watchers)
             started = setup.host(hosting, watchers, options.trace)
-            with on_ctrl_c(view.show_how_far), started as host, on_ctrl_c(view.show_how_far):
+            with started as host, on_ctrl_c(view.show_how_far):
                 view.begin_answer()
                 play = partial(case_turns, conversation=conversation, turns=turns, show=view.show)
                 for each in play(case, host, hidden=hidden, ask=ask):
@@ -160,8 +160,7 @@ def chat(
         watchers = Watchers(trace.watcher, view.screen)
         models.plugins.tell(watchers)
         started = partial(setup.host, hosting, watchers, options.trace)
-        with on_ctrl_c(view.screen.say_what_starts):
-            conversation.converse(questions, started)
+        conversation.converse(questions, started)
     return int(hosting.strict and conversation.broke_rules)
 
 

@@ -144,7 +144,7 @@ def _played(  # noqa: PLR0913, PLR0917 - a run, and where it is shown and kept
         watchers = Watchers(watcher, view.screen)
         hosting = started_host(scenario, options, watchers, options.storage_beside(kept), kept)
         try:
-            with on_ctrl_c(view.show_how_far), hosting as host, on_ctrl_c(view.show_how_far):
+            with hosting as host, on_ctrl_c(view.show_how_far):
                 view.begin_answer()
                 run = made.play(host, model, view.show, strict=options.strict)
                 watcher.remark(model.afterwards)

@@ -75,8 +75,7 @@ def chat(
         view.open_chat(scenario, model, scenario.notices)
         watchers = Watchers(watcher, view.screen)
         models.plugins.tell(watchers)
-        with on_ctrl_c(view.screen.say_what_starts):
-            conversation.converse(questions, partial(started_host, scenario, node, watchers, storage, options.trace))
+        conversation.converse(questions, partial(started_host, scenario, node, watchers, storage, options.trace))
     return int(node.strict and conversation.broke_rules)
 
 
@@ -154,7 +153,7 @@ class _ShownTurns:
     def play(self, turns: Turns, hosting: AbstractContextManager[Host], watcher: Watcher) -> None:
         view = self.view
         try:
-            with on_ctrl_c(view.show_how_far), hosting as host, on_ctrl_c(view.show_how_far):
+            with hosting as host, on_ctrl_c(view.show_how_far):
                 view.begin_answer()
                 for turn in turns(host, view.show):
                     watcher.remark(turn.remark)

@@ -39,7 +39,7 @@ from devhost.plugin.declaration import PluginDeclaration, nearest_plugin
 from devhost.process.session import Watcher, Watchers
 from devhost.scenario import pairs, read_credentials
 from devhost.terminal.run_view import ToolView
-from devhost.terminal.screen import Screen, ViewOptions, on_ctrl_c, open_console
+from devhost.terminal.screen import Screen, ViewOptions, open_console
 from devhost.text import Secrets, real_path
 from devhost.tools.mcp import McpTool, connected, read_servers
 from devhost.tools.setup import Texts, ToolSetup, start_tool_plugin
@@ -107,10 +107,7 @@ def tool(options: ToolOptions, models: ModelOptions, hosting: HostOptions) -> in
     servers, credentials = read_servers(options.servers, options.credentials)
     console = open_console(stderr=options.as_json, color=options.color)
     view = ToolView(console, ViewOptions(traceback=options.traceback), Screen(console))
-    with (
-        on_ctrl_c(view.screen.say_what_starts),
-        connected(servers, hosting.limits, _Starting(view.screen)) as of_servers,
-    ):
+    with connected(servers, hosting.limits, _Starting(view.screen)) as of_servers:
         there_are = list(tools_of(plugins, of_servers))
         if not there_are:
             raise ParameterError(f"no tools: {', '.join(map(str, folders)) or 'the server'} has none; give --tools DIR")
@@ -184,7 +181,7 @@ def _called(  # noqa: PLR0913 - what a call is made of
     watcher: Watcher,
 ) -> ToolOutcome:
     collected = _Collected()
-    with on_ctrl_c(view.show_how_far), ExitStack() as started:
+    with ExitStack() as started:
         tool: Tool
         if isinstance(asked.source, McpTool):
             tool = asked.source
@@ -201,7 +198,6 @@ def _called(  # noqa: PLR0913 - what a call is made of
             started.enter_context(plugin)
             view.screen.starting([])
             tool = PluginTool(plugin, asked.source.tools[0], asked.source, options.limits)
-        view.call()
         outcome = call_directly(tool, asked, calls, store, options.limits, view.show)
     if calls.fault is not None:
         raise calls.fault

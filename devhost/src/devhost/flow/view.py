@@ -266,9 +266,9 @@ def node_rows(rows: Rows, *, whole: bool, now: float | None = None) -> Renderabl
 
 def _tree(row: Row, *, whole: bool, now: float | None) -> Tree:
     tree = Tree(_line(row, whole=whole, now=now), guide_style="dim")
-    if row.logs:
-        run = None if row.ended is None else row.ended.run
-        tree.add(log_tree(row.logs, None if run is None else run.calls, whole=whole))
+    run = None if row.ended is None else row.ended.run
+    if (log := log_tree(row.logs, None if run is None else run.calls, whole=whole)) is not None:
+        tree.add(log)
     for number, rows in sorted(row.rounds.items()):
         if whole or any(map(_must_be_seen, rows)):
             branch = tree.add(Text(f"round {number}", "bold"))
@@ -410,7 +410,6 @@ class FlowView(View):
         if ended.error:
             self._console.print(Text(printable(ended.error), "red"), soft_wrap=True)
         self._show_tracebacks()
-        self._showed_how_far = True
 
     def _values(self, values: JsonObject) -> RenderableType | None:
         if not values:
@@ -435,10 +434,8 @@ class FlowView(View):
 
     def show_how_far(self) -> None:
         """After Ctrl-C: the nodes until then."""
-        self._show_how_far("nodes until Ctrl-C", self._nodes_so_far)
-
-    def _nodes_so_far(self) -> RenderableType | None:
-        return node_rows(self._rows, whole=self._options.verbose, now=time.monotonic()) if self._rows.roots else None
+        rows = node_rows(self._rows, whole=self._options.verbose, now=time.monotonic()) if self._rows.roots else None
+        self._show_how_far("nodes until Ctrl-C", rows)
 
     def _ending(self, ended: FlowEnded) -> Ending:
         return flow_ending(ended.status, (row.ended.run for row in self._rows if row.ended and row.ended.run))

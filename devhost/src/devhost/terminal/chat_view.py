@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from devhost.conversation import was_stopped
@@ -57,15 +57,14 @@ class ChatView(RunView):
     def close_turn(self, run: Run, *, show_findings: bool = False, hints: Sequence[str] = ()) -> None:
         """`hints`: sentences for the person, such as what can be typed now."""
         self.finish_answer()
-        if run.outputs.files:
-            self._console.print(files_list(run.outputs.files), soft_wrap=True)
         stopped = was_stopped(run)
         if stopped:
             self.show_how_far()
-        elif self._show_log:
-            self._print_log(run)
-        if show_findings and run.findings:
-            self._console.print(findings_list(run.findings))
+        self._print(files_list(run.outputs.files), soft_wrap=True)
+        if self._show_log and not stopped:
+            self._print(self._log_of(run))
+        if show_findings:
+            self._print(findings_list(run.findings))
         if run.error is not None and not stopped:
             self._console.print(failure_text(run.error, traceback=self._options.traceback))
         if run.ending.level == "limited" and not run.outputs.pending_calls:
@@ -78,22 +77,20 @@ class ChatView(RunView):
             self.note(hint)
         self._console.line()
 
-    def _print_log(self, run: Run) -> None:
-        if run.outputs.logs:
-            self._console.print(log_tree(run.outputs.logs, run.calls, whole=self._options.verbose))
+    def _log_of(self, run: Run) -> RenderableType | None:
+        return log_tree(run.outputs.logs, run.calls, whole=self._options.verbose)
 
     def show_log(self, run: Run | None) -> None:
-        if run is None or not run.outputs.logs:
-            self.note(NOTHING_YET if run is None else "The last run has no log.")
-        else:
-            self._print_log(run)
+        self._show_last(None if run is None else self._log_of(run), "log", run)
 
     def show_sources(self, run: Run | None) -> None:
-        sources = None if run is None else run.outputs.variables.get("sources")
-        if isinstance(sources, list) and sources:
-            self._console.print(sources_table(sources))
-        else:
-            self.note(NOTHING_YET if run is None else "The last run has no sources.")
+        sources = None if run is None else sources_table(run.outputs.variables.get("sources"))
+        self._show_last(sources, "sources", run)
+
+    def _show_last(self, content: RenderableType | None, name: str, run: Run | None) -> None:
+        self._print(content)
+        if content is None:
+            self.note(NOTHING_YET if run is None else f"The last run has no {name}.")
 
 
 def summary(run: Run) -> str:

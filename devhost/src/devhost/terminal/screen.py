@@ -2,7 +2,6 @@
 
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,8 +39,7 @@ class Screen(Watcher):
         self.at_line_start = True
         self._traceback = traceback
         self._status: Status | None = None
-        self._starting: Sequence[str] = ()
-        self._start_began = 0.0
+        self._says_what_starts = False
         self._writing = threading.RLock()
 
     def stream(self, text: str, style: str | None) -> None:
@@ -67,36 +65,20 @@ class Screen(Watcher):
         """The strategy deals with the error, and need not say where in the tool it was."""
         with self._writing:
             self.end_line()
-            if self._traceback:
-                self.console.print(Text(f"tool {printable(tool)} failed", "red"))
-                self.console.print(failure_text(RunError(error.kind, error.message, error.traceback), traceback=True))
-            else:
-                self.console.print(
-                    Text(f"tool {printable(tool)} failed: {printable(error.line)}", "red"), soft_wrap=True
-                )
+            self.console.print(Text(f"tool {printable(tool)} failed: {printable(error.line)}", "red"), soft_wrap=True)
+            if self._traceback and error.traceback:
+                self.console.print(Text(printable(error.traceback.rstrip()), "dim"))
 
     def starting(self, plugins: Sequence[str]) -> None:
         with self._writing:
-            if not self._starting:
-                self._start_began = time.monotonic()
-            began, self._starting = bool(self._starting), plugins
             names = f"starting {', '.join(map(printable, plugins))} …"
             if not plugins:
                 self.end_status()
             elif self.console.is_terminal:
                 self.show_status(names)
-            elif not began:
+            elif not self._says_what_starts:
                 self.console.print(Text(names, "dim"))
-
-    def say_what_starts(self) -> None:
-        """After Ctrl-C: the plugins that were still starting."""
-        with self._writing:
-            self.end_status()
-            if self._starting:
-                seconds = time.monotonic() - self._start_began
-                names = ", ".join(map(printable, self._starting))
-                self.console.print(Text(f"… {names} still starting after {seconds:.1f} s", "yellow"))
-            self._starting = ()
+            self._says_what_starts = bool(plugins)
 
     def show_status(self, label: str) -> None:
         """The running step, while nothing streams; below an unfinished line a status would break the line."""
@@ -122,9 +104,7 @@ STYLES = {"good": "green", "limited": "yellow", "bad": "red bold"}
 
 
 def open_console(*, stderr: bool, color: bool) -> Console:
-    console = (
-        Console(stderr=stderr, highlight=False) if color else Console(stderr=stderr, highlight=False, color_system=None)
-    )
+    console = Console(stderr=stderr, highlight=False, color_system="auto" if color else None)
     if not console.is_terminal:
         console.width = PIPED_WIDTH
     return console
@@ -142,7 +122,6 @@ class View:
 
     def _begin(self) -> None:
         self._said_anything = False
-        self._showed_how_far = False
 
     def begin_answer(self) -> None:
         """The plugins have started."""
@@ -181,29 +160,28 @@ class View:
         if not self._said_anything:
             self._console.print(Text(printable(unsaid)) if unsaid else Text("(no text)", "dim"))
 
-    def _show_how_far(self, title: str, made: Callable[[], RenderableType | None]) -> None:
-        """After Ctrl-C: what there was until then, once."""
-        if not self._showed_how_far:
-            self._showed_how_far = True
-            self.screen.end_status()
-            self.screen.end_line()
-            self.screen.say_what_starts()
-            self._section(title, made())
+    def _show_how_far(self, title: str, content: RenderableType | None) -> None:
+        """After Ctrl-C: what there was until then."""
+        self.screen.end_status()
+        self.screen.end_line()
+        self._section(title, content)
 
     def _section(self, title: str, content: RenderableType | None, *, soft_wrap: bool = False) -> None:
         if content is not None:
             self._console.line()
             self._console.print(heading(title))
+            self._print(content, soft_wrap=soft_wrap)
+
+    def _print(self, content: RenderableType | None, *, soft_wrap: bool = False) -> None:
+        if content is not None:
             self._console.print(content, soft_wrap=soft_wrap)
 
     def judge(self, failures: Sequence[str]) -> None:
         """After what has expectations; `failures`: a sentence for each that failed."""
-        words = (
-            ("every expectation fits", "green")
-            if not failures
-            else (f"expectations that failed: {len(failures)}", "red")
-        )
-        self._console.print(Text(*words))
+        if not failures:
+            self._console.print(Text("every expectation fits", "green"))
+            return
+        self._console.print(Text(f"expectations that failed: {len(failures)}", "red"))
         for sentence in failures:
             self._console.print(Text(printable(sentence)), soft_wrap=True)
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -15,8 +14,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 from devhost.models.backend import ModelDescription
-from devhost.node.outputs.outputs import Finding, LogEntry
-from devhost.node.outputs.run import CallsMade, NodeError, RunError, sent_otherwise
+from devhost.node.outputs.outputs import OPEN, Finding, LogEntry
+from devhost.node.outputs.run import CallsMade, RunError, sent_otherwise
 from devhost.protocol.wire import JsonObject
 from devhost.words import counted, in_a_line, price_text
 
@@ -55,24 +54,14 @@ LONGEST_ERROR = 2_000
 
 def failure_text(error: RunError, *, traceback: bool) -> RenderableType:
     lines = [Text(printable(error.line), "red")]
-    if error.traceback and traceback:
-        lines.append(Text(printable(error.traceback.rstrip()), "dim"))
-    elif error.traceback:
-        lines.append(Text("--traceback prints the traceback.", "dim"))
-    if error.node is not None:
-        lines.append(_at_the_node(error, error.node, traceback=traceback))
-    return Group(*lines)
-
-
-def _at_the_node(error: RunError, node: NodeError, *, traceback: bool) -> Text:
-    """The error as the failed node shows it in Dify."""
-    inputs = "its inputs are kept" if node.inputs_kept else "its inputs are lost"
-    if node.shows == error.message:
-        return Text(f"Dify's node shows this message; {inputs}.", "dim")
     if error.traceback and not traceback:
-        return Text(f"Dify's node shows it with its traceback, {len(node.shows):,} characters; {inputs}.", "dim")
-    title = f"Dify's node shows ({len(node.shows):,} characters; {inputs}):\n"
-    return Text.assemble((title, "bold"), clipped(printable(node.shows), LONGEST_ERROR))
+        return Group(*lines, Text("--traceback prints the traceback.", "dim"))
+    if error.traceback:
+        lines.append(Text(printable(error.traceback.rstrip()), "dim"))
+    if error.node is not None and error.node.shows != error.message:
+        shows = clipped(printable(error.node.shows), LONGEST_ERROR)
+        lines.append(Text.assemble(("Dify's node shows:\n", "bold"), shows))
+    return Group(*lines)
 
 
 # The log of a run as a tree.
@@ -84,27 +73,24 @@ _MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "start": ("…",
 
 
 def log_tree(
-    roots: Sequence[LogEntry],
-    calls: CallsMade | None = None,
-    *,
-    whole: bool = False,
-    open_for: Mapping[str, float] | None = None,
-) -> RenderableType:
+    roots: Sequence[LogEntry], calls: CallsMade | None = None, *, whole: bool = False
+) -> RenderableType | None:
     """`calls`: what the tools got, shown where it differs from what the model wrote, and why they failed.
 
-    `whole`: all that each entry holds; else the beginning, on one line. `open_for`: seconds, by the entry's id.
+    `whole`: all that each entry holds; else the beginning, on one line.
     """
-    written = partial(_entry, calls=calls or CallsMade(), whole=whole, open_for=open_for or {})
+    made = calls or CallsMade()
 
     def branch(entry: LogEntry, tree: Tree) -> Tree:
         for child in entry.children:
-            branch(child, tree.add(written(child)))
+            branch(child, tree.add(_entry(child, made, whole=whole)))
         return tree
 
-    return Group(*(branch(root, Tree(written(root), guide_style="dim")) for root in roots))
+    trees = [branch(root, Tree(_entry(root, made, whole=whole), guide_style="dim")) for root in roots]
+    return Group(*trees) if trees else None
 
 
-def _entry(entry: LogEntry, *, calls: CallsMade, whole: bool, open_for: Mapping[str, float]) -> Text:
+def _entry(entry: LogEntry, calls: CallsMade, *, whole: bool) -> Text:
     mark, style = _MARKS[entry.status]
     fit: dict[str, Any] = {"overflow": "fold"} if whole else {"overflow": "ellipsis", "no_wrap": True}
     line = Text.assemble((f"{mark} ", style), printable(entry.label), **fit)
@@ -113,15 +99,16 @@ def _entry(entry: LogEntry, *, calls: CallsMade, whole: bool, open_for: Mapping[
         line.append(f"  {elapsed:.3f} s", "cyan")
     if not whole and all(isinstance(entry.data.get(name), int) for name in COSTS):
         line.append(f"  {' → '.join(f'{entry.data[name]:,}' for name in COSTS)} tokens", "dim")
-    if entry.status == "start":
-        open_ = f"  not finished after {open_for[entry.id]:.1f} s" if entry.id in open_for else "  never finished"
-        line.append(open_, "yellow")
+    if entry.status == OPEN:
+        line.append("  never finished", "yellow")
     for said in _values(entry, whole=whole):
         line.append(f"\n{indent(printable(said), '  ')}", "dim")
-    written, sent = entry.data.get("arguments", {}), calls.sent.get(_request(entry), {})
+    ids = entry.data.get("request_ids")
+    request = str(ids[-1]) if isinstance(ids, list) and ids else ""
+    written, sent = entry.data.get("arguments", {}), calls.sent.get(request, {})
     if isinstance(written, dict) and (changed := sent_otherwise(written, sent)):
         line.append(f"\n  sent: {printable(preview(changed))}", "dim")
-    if reason := calls.failures.get(_request(entry)) or entry.reason:
+    if reason := calls.failures.get(request) or entry.reason:
         line.append(f"\n{indent(printable(reason), '  ')}", "red")
     return line
 
@@ -143,35 +130,28 @@ def _values(entry: LogEntry, *, whole: bool) -> Iterator[str]:
         yield in_a_line(shown)
 
 
-def _request(entry: LogEntry) -> str:
-    """The id of its last request on the wire."""
-    ids = entry.data.get("request_ids")
-    return str(ids[-1]) if isinstance(ids, list) and ids else ""
-
-
-# The outputs of a run: sources, files, variables, calls that wait, usage, findings.
+# The outputs of a run: sources, files, variables, calls that wait, usage, findings; None where there are none.
 
 LONGEST_ARGUMENTS = 500
 
 
-def sources_table(sources: Sequence[object]) -> RenderableType:
-    table = Table(box=None, pad_edge=False, show_header=False)
+def sources_table(sources: object) -> Table | None:
+    """`sources`: the variable of that name."""
+    if not isinstance(sources, list) or not sources:
+        return None
+    table = Table.grid(padding=(0, 1))
     for source in sources:
-        if isinstance(source, dict):
-            title, document = source.get("title") or "", source.get("document_id") or ""
-            cited = ("cited", "green") if source.get("cited") else ("", "")
-            table.add_row(
-                Text(f"[{source.get('number', '?')}]"),
-                Text(printable(title)),
-                Text(printable(document), "dim"),
-                Text(*cited),
-            )
-        else:
-            table.add_row("", Text(printable(source)), "", "")
+        known = source if isinstance(source, dict) else {"title": source}
+        table.add_row(
+            Text(f"[{known.get('number', '?')}]"),
+            Text(printable(known.get("title") or "")),
+            Text(printable(known.get("document_id") or ""), "dim"),
+            Text("cited" if known.get("cited") else "", "green"),
+        )
     return table
 
 
-def files_list(files: Sequence[JsonObject]) -> RenderableType:
+def files_list(files: Sequence[JsonObject]) -> Group | None:
     """Two lines each: what the file is, and its path, which a terminal opens when it is clicked."""
     lines = []
     for file in files:
@@ -179,72 +159,84 @@ def files_list(files: Sequence[JsonObject]) -> RenderableType:
         link = Style(link=Path(path).absolute().as_uri())
         lines.append(Text.assemble((printable(file["filename"]), "bold"), f"  {file_facts(file)}"))
         lines.append(Text.assemble("  ", (printable(path), link)))
-    return Group(*lines)
+    return Group(*lines) if lines else None
 
 
 def file_facts(file: JsonObject) -> str:
     return printable(f"{file.get('type')}, {file.get('mime_type')}, {counted(file.get('size') or 0, 'byte')}")
 
 
-def variables_list(variables: Mapping[str, object]) -> RenderableType:
-    width = max(len(name) for name in variables)
-    lines = [Text(overflow="ellipsis", no_wrap=True) for _ in variables]
-    for line, (name, value) in zip(lines, variables.items(), strict=True):
-        line.append(printable(name).ljust(width), "bold")
-        line.append(f"  {printable(on_a_line(value) if isinstance(value, str) else preview(value))}")
-    return Group(*lines)
+def variables_list(variables: Mapping[str, object]) -> Group | None:
+    width = max(map(len, variables), default=0)
+    lines = []
+    for name, value in variables.items():
+        shown = on_a_line(value) if isinstance(value, str) else preview(value)
+        lines.append(_cut((printable(name).ljust(width), "bold"), f"  {printable(shown)}"))
+    return Group(*lines) if lines else None
 
 
-def pending_table(calls: Sequence[object]) -> RenderableType:
+def _cut(*parts: str | tuple[str, str]) -> Text:
+    """A line that ends where the terminal does."""
+    return Text.assemble(*parts, overflow="ellipsis", no_wrap=True)
+
+
+def pending_table(calls: Sequence[object]) -> Table | None:
     """Each call with its arguments, because a person decides by them."""
-    table = Table(box=None, pad_edge=False, show_header=False)
+    table = Table.grid(padding=(0, 1))
     for call in calls:
-        match call:
-            case {"id": name, "tool": tool, "arguments": arguments}:
-                shown = clipped(printable(preview(arguments)), LONGEST_ARGUMENTS)
-                table.add_row(Text(printable(tool), "bold"), Text(shown, overflow="fold"), Text(printable(name), "dim"))
-            case _:
-                table.add_row("", Text(clipped(printable(preview(call)), LONGEST_ARGUMENTS), overflow="fold"), "")
-    return table
+        known = call if isinstance(call, dict) else {"arguments": call}
+        arguments = clipped(printable(preview(known.get("arguments"))), LONGEST_ARGUMENTS)
+        name, tool = (printable(known.get(key, "")) for key in ("id", "tool"))
+        table.add_row(Text(tool, "bold"), Text(arguments, overflow="fold"), Text(name, "dim"))
+    return table if calls else None
 
 
-def json_list(values: Sequence[object]) -> RenderableType:
-    return Group(*(Text(printable(preview(value)), overflow="ellipsis", no_wrap=True) for value in values))
+def json_list(values: Sequence[object]) -> Group | None:
+    return Group(*(_cut(printable(preview(value))) for value in values)) if values else None
 
 
 def usage_line(usage: object) -> Text:
     """A usage of another shape is printed as JSON: a variable called usage replaces it."""
-    names = ("total_tokens", "prompt_tokens", "completion_tokens", "latency")
-    known = usage if isinstance(usage, dict) else {}
-    if not all(isinstance(known.get(name), int | float) for name in names) or "currency" not in known:
-        return Text(printable(usage if isinstance(usage, str) else preview(usage)))
-    total, prompt, completion, latency = (known[name] for name in names)
-    price = printable(f"{price_text(known.get('total_price'))} {known['currency']}")
-    costs = f" = {prompt:,} prompt + {completion:,} completion · {price} · {latency:.3f} s in the model"
-    return Text.assemble((counted(total, "token"), "bold"), costs)
+    match usage:
+        case {
+            "total_tokens": int(total),
+            "prompt_tokens": int(prompt),
+            "completion_tokens": int(completion),
+            "latency": int() | float() as latency,
+            "total_price": price,
+            "currency": currency,
+        }:
+            price = printable(f"{price_text(price)} {currency}")
+            costs = f" = {prompt:,} prompt + {completion:,} completion · {price} · {latency:.3f} s in the model"
+            return Text.assemble((counted(total, "token"), "bold"), costs)
+        case _:
+            return Text(printable(usage if isinstance(usage, str) else preview(usage)))
 
 
-def findings_list(findings: Sequence[Finding]) -> RenderableType:
-    return Group(*(Text.assemble((finding.rule, "yellow"), f": {printable(finding.sentence)}") for finding in findings))
+def findings_list(findings: Sequence[Finding]) -> Group | None:
+    lines = (Text.assemble((finding.rule, "yellow"), f": {printable(finding.sentence)}") for finding in findings)
+    return Group(*lines) if findings else None
 
 
-# What is known before a run: its example, strategy, model and files; and the heading of a part.
+# What is known before a run, and the heading of a part.
 
 
 def facts_table(
     example: str, description: str, strategy: str, model: ModelDescription, notices: Iterable[str] = ()
 ) -> Table:
     """The example, the strategy and the model of a run, and what to know before it."""
-    facts = Table.grid(padding=(0, 2))
-    facts.add_column(style="bold")
-    for name, fact in (("example", example), ("script", description), ("strategy", strategy)):
-        if fact:
-            facts.add_row(name, Text(fact))
-    facts.add_row("model", Text(model.name))
-    facts.add_row("", Text(model.notice, "yellow" if model.scripted else ""))
-    for notice in notices:
-        facts.add_row("notice", Text(printable(notice), "yellow"))
-    return facts
+    facts = (("example", example), ("script", description), ("strategy", strategy), ("model", model.name))
+    about_model = ("", Text(model.notice, "yellow" if model.scripted else ""))
+    return fact_rows([*((name, Text(fact)) for name, fact in facts if fact), about_model], notices)
+
+
+def fact_rows(facts: Iterable[tuple[str, Text]], notices: Iterable[str] = ()) -> Table:
+    """Names with what is known, then the notices."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold")
+    for name, fact in [*facts, *(("notice", Text(printable(notice), "yellow")) for notice in notices)]:
+        table.add_row(name, fact)
+    return table
 
 
 def given_file(file: JsonObject) -> str:

@@ -74,7 +74,6 @@ class Outcome(Line):
     variables: dict[str, Any]
     logs: list[LogEntry]
     dropped_retriever_resources: int
-    workflow_totals: dict[str, Any] = Field(default_factory=dict)
     findings: list[Finding]
     error: RunError | None
     strategy: str
@@ -90,7 +89,6 @@ class Outcome(Line):
             self.variables,
             self.logs,
             self.dropped_retriever_resources,
-            self.workflow_totals,
         )
 
 

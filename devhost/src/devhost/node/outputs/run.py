@@ -281,7 +281,6 @@ def report(run: Run, model: ModelDescription, spending: JsonObject | None = None
         "logs": [root.tree() for root in outputs.logs],
         **({} if sources is None else {"sources": sources}),
         "dropped_retriever_resources": outputs.dropped_retriever_resources,
-        "workflow_totals": outputs.workflow_totals,
         "findings": [asdict(finding) for finding in run.findings],
         "error": None if run.error is None else asdict(run.error),
         "strategy": run.strategy,
