@@ -22,7 +22,7 @@ from internal.tooling import UnwritableError, refuse_unwritable
 from prompt import template
 
 _MAX_NAMES = 3
-"""docs/limits.md, "Size"."""
+"""Of tools, in the line that says which were used."""
 
 
 @dataclass(frozen=True)

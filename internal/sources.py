@@ -17,7 +17,7 @@ from prompt import template
 
 MAX_TITLE_LENGTH = 200
 _MAX_METADATA_SIZE = 10_000
-"""Bytes of a source's metadata (docs/limits.md, "Size")."""
+"""Bytes of a source's metadata."""
 
 RESOURCE_FIELDS: Mapping[str, type] = {
     **dict.fromkeys(("dataset_id", "dataset_name", "document_id", "document_name", "data_source_type"), str),

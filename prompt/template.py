@@ -2,7 +2,7 @@
 
 The policy blocks follow OpenAI's prompting guides for GPT-5 to 5.6 (docs/model-facts.md, "Prompting guides"): five
 short blocks, each rule once, no contradictions, one stop rule, and never a request for ``<think>`` text. Together they
-are at most 250 tokens, since every request carries them (docs/policies.md says what each costs).
+are at most 250 tokens, since every request carries them (docs/policies.md).
 """
 
 PERSISTENCE_POLICY = """\

@@ -311,7 +311,7 @@ def unread_results(results: Iterable[str]) -> str:
 # What a run did, as records of its conversation.
 
 _MAX_SOURCES = 300
-"""Of a conversation (docs/limits.md, "Size")."""
+"""Of a conversation."""
 
 
 def record_of_round(said: str, ended: Sequence[EndedCall], results: Sequence[Result]) -> RoundRecord | None:

@@ -330,7 +330,7 @@ def _depth(value: object) -> int:
 
 _MAX_QUOTE_LENGTH = 200
 _MAX_SENTENCES = 3
-"""docs/limits.md, "Size"; so is the length of a quotation."""
+"""What a model reads of a call that does not fit, so that it stays readable."""
 _NOT_SATISFIED = Problem((), "does not satisfy the schema")
 
 

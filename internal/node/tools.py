@@ -184,7 +184,7 @@ EVERY_TOOL = "*"
 _FIRST_OFFERED = 20
 """Tools of the panel that prompts offer from the beginning where not all are (docs/many-tools.md)."""
 _MAX_NAMED = 20
-"""Entries of an allow-list that are named in the log if they match no tool, one line each (docs/limits.md, "Size")."""
+"""Entries of an allow-list that are named in the log if they match no tool, one line each."""
 
 
 type Lookup = Callable[[Mapping[str, Any]], tuple[str, OurWords | None]]

@@ -38,7 +38,7 @@ MAX_PREVIEW_LENGTH = 2_000
 _MAX_ERROR = 1_000
 _MAX_LABEL_LENGTH = 120
 _MAX_BEGINNING = 300
-"""Of a call and of its result, in the row of their round; docs/limits.md, "Size", has all three."""
+"""Of a call and of its result, in the row of their round."""
 
 MAX_PROVIDERS = 20
 """Rows of a run that name a provider: each holds the stream up by about half a second on a busy machine."""

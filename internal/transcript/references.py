@@ -22,7 +22,7 @@ _LONGEST_SHOWN = 600
 _QUOTE = 60
 """Characters of a name or a reference in an error."""
 _MAX_NAMED = 20
-"""docs/limits.md, "Size"."""
+"""Ids that an error names."""
 
 
 class ReferenceInvalid(Exception):  # noqa: N818 - its text is what the model reads
