@@ -16,7 +16,7 @@ import yaml
 from devhost import Host, ScriptedModel
 from devhost.cli.commands import main
 from devhost.direct import schema_findings
-from devhost.trace.lines import MessageLine, read_trace
+from devhost.plugin.declaration import PluginDeclaration
 from support.charts import API_KEY
 from support.plugins import CHARTS, ODDMENTS, PROJECT, PUPPET, TOOLBOX
 from support.waiting import PATIENCE, printed_until
@@ -84,8 +84,7 @@ def test_a_tool_that_no_agent_can_have_gets_files(capsys: pytest.CaptureFixture[
     files = ["--file", f"thing={table}", "--file", f"others={picture}"]
     report, read = called(capsys, "--tools", str(ODDMENTS), "weigh", *files)
     assert report["variables"] == {"weight": 8, "label": "document .csv image .png", "mood": "heavy"}
-    assert report["printed"] == ["weighing table.csv a=b.png"]
-    assert "weighing table.csv a=b.png" in read
+    assert "oddments | weighing table.csv a=b.png" in read
     assert "weight = 8" in read
 
 
@@ -126,8 +125,8 @@ def test_a_failure_is_shown_and_its_traceback_if_it_is_asked_for(capsys: pytest.
 
 
 def test_the_transport_is_chosen_and_stderr_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    report, _ = called(capsys, "--transport", "http", *steps(("complain", "who am I"), ("say", "here")))
-    assert "who am I" in report["printed"]
+    report, read = called(capsys, "--transport", "http", *steps(("complain", "who am I"), ("say", "here")))
+    assert "oddments | who am I" in read
     assert report["error"] is None
 
 
@@ -149,7 +148,7 @@ def test_a_plugin_with_a_login_alone_takes_a_token_that_need_not_be_validated(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Its form is what Dify keeps after the login."""
-    plugin, trace = tmp_path / "charts", tmp_path / "call.jsonl"
+    plugin = tmp_path / "charts"
     shutil.copytree(CHARTS, plugin)
     file = plugin / "provider" / "charts.yaml"
     provider = yaml.safe_load(file.read_text())
@@ -161,47 +160,19 @@ def test_a_plugin_with_a_login_alone_takes_a_token_that_need_not_be_validated(
     credentials = [f"--credential=charts.api_key={API_KEY}", "--credential=charts.region=eu"]
     given = ["--tools", str(plugin), *credentials, "--no-validate"]
 
-    report, _ = called(capsys, *given, "draw_chart", "--arg", "title=T", "--arg", "values=3", "--trace", str(trace))
+    report, _ = called(capsys, *given, "draw_chart", "--arg", "title=T", "--arg", "values=3")
 
+    assert PluginDeclaration.read(plugin).tool_providers[0].credential_type == "oauth2"
     assert report["notices"] == ["provider charts: its credentials are not validated"]
-    lines = [line for line in read_trace(trace).lines if isinstance(line, MessageLine) and line.side == "host"]
-    (sent,) = [line.message["data"] for line in lines]
-    assert (sent["action"], sent["credential_type"]) == ("invoke_tool", "oauth2")
-    assert sent["credentials"] == {"api_key": "[secret]", "region": "eu"}
+    assert report["error"] is None
 
 
-@pytest.mark.parametrize("command", ["replay", "report"])
-def test_a_trace_has_the_messages_both_ways_without_credentials(
-    command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    trace = tmp_path / "call.jsonl"
-    given = ["draw_chart", "--arg", "title=Sales", "--arg", "values=3,1"]
-    tools = ["--tools", str(CHARTS), "--credential", f"charts.api_key={API_KEY}"]
-    report, _ = called(capsys, *tools, *given, "--trace", str(trace))
-
-    assert [file["path"] for file in report["files"]] == [str(tmp_path / "call.files" / "Sales.png")]
-    read = read_trace(trace)
-    assert (read.header.command, read.header.tool) == ("tool", "chartmakers/charts/charts/draw_chart")
-    messages = [line for line in read.lines if isinstance(line, MessageLine)]
-    sent = [line.message["data"] for line in messages if line.side == "host"]
-    assert [data["action"] for data in sent] == ["validate_tool_credentials", "invoke_tool"]
-    assert sent[1]["tool_parameters"]["title"] == "Sales"
-    assert any("Drew 2 values" in json.dumps(line.message) for line in messages if line.side == "plugin")
-    assert API_KEY not in trace.read_text()
-
-    assert main([command, str(trace)]) == 2
-    said = capsys.readouterr()
-    assert "is a trace of devhost tool: it has the messages of a call of chartmakers/charts/charts/draw_c" in said.err
-    assert list(tmp_path.iterdir()) == [trace]
-
-
-def test_a_trace_without_a_call_says_why(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    trace = tmp_path / "call.jsonl"
+def test_credentials_that_the_plugin_refuses_are_said_without_them(capsys: pytest.CaptureFixture[str]) -> None:
     wrong = ["draw_chart", "--arg", "title=S", "--arg", "values=3", "--credential", "charts.api_key=wrong_key_123"]
-    called(capsys, "--tools", str(CHARTS), *wrong, "--trace", str(trace), code=2)
-    (notice,) = read_trace(trace).notices
-    assert notice.startswith("the call did not come to its end: charts refuses its credentials: 401")
-    assert "wrong_key_123" not in trace.read_text()
+    assert main(["tool", "--tools", str(CHARTS), *wrong]) == 2
+    said = capsys.readouterr().err
+    assert "charts refuses its credentials: 401" in said
+    assert "wrong_key_123" not in said
 
 
 @pytest.mark.parametrize(
@@ -211,7 +182,7 @@ def test_a_trace_without_a_call_says_why(capsys: pytest.CaptureFixture[str], tmp
         (["--tools", str(ODDMENTS), "weigh"], "tool weigh needs --file thing=PATH"),
         (["--tools", str(TOOLBOX), "repeal"], "there is no tool 'repeal'; there are: repeat, draw"),
         (["--tools", str(TOOLBOX), "repeat", "--arg", "word"], "--arg 'word' is not KEY=VALUE"),
-        (["--tools", str(TOOLBOX), "repeat", "--file", "pyproject.toml"], "its parameters for files are: none"),
+        (["--tools", str(TOOLBOX), "repeat", "--file", "pyproject.toml"], "repeat's parameters for files are: none"),
         (["--tools", str(ODDMENTS), "weigh", "--file", "pyproject.toml"], "parameters for files are: thing, others"),
         (
             ["--tools", str(ODDMENTS), "weigh", "--file", "thing=gone.txt"],

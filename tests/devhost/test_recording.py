@@ -315,10 +315,6 @@ def test_a_trace_without_a_run_that_ended_and_asked_a_model_is_refused(
         writer.notice("not started: the plugin has no manifest")
     assert "has no run: not started: the plugin has no manifest" in refusal(["record", trace], capsys)
 
-    with tracing(trace, command="tool", tool="toolbox/draw"):
-        pass
-    assert "is a trace of devhost tool: it has a call of toolbox/draw and no run" in refusal(["record", trace], capsys)
-
 
 def test_a_file_that_exists_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trace, mine = tmp_path / "run.jsonl", tmp_path / "mine.yaml"

@@ -1,15 +1,15 @@
 """One tool, called directly: without an agent, a model's decision or a script."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from devhost.errors import ParameterError, RunFailure
 from devhost.files import FileServer, LocalFile
 from devhost.host.backwards import BackwardsCalls
-from devhost.limits import HostLimits
-from devhost.node.messages import RESERVED_VARIABLES, ToolFileStore
+from devhost.host.host import ToolHost
+from devhost.node.messages import RESERVED_VARIABLES
 from devhost.node.outputs.outputs import Finding
 from devhost.node.outputs.run import RunError
 from devhost.plugin.casting import cast_parameter
@@ -51,8 +51,19 @@ class Found:
 class AskedTool:
     found: Found
     parameters: JsonObject = field(repr=False)
+    """Without the files, which are offered once the host serves them."""
+    files: Mapping[str, Sequence[LocalFile]]
     source: ToolSetup | McpTool
     """The plugin with this tool alone, or the tool of a server."""
+
+    def sent(self, server: FileServer) -> JsonObject:
+        """What Dify's Tool node sends; a parameter for one file gets the first."""
+        kinds = {parameter.name: parameter for parameter in self.found.tool.parameters}
+        files = {
+            name: cast_parameter(kinds[name], [server.offer(file) for file in given])
+            for name, given in self.files.items()
+        }
+        return {**self.parameters, **files}
 
 
 def tools_of(plugins: Iterable[PluginDeclaration], of_servers: Iterable[McpTool] = ()) -> Iterator[Found]:
@@ -81,47 +92,50 @@ def ask(
     texts: Mapping[str, str],
     files: Sequence[tuple[str, LocalFile]],
     credentials: Texts,
-    server: FileServer,
+    *,
+    is_validated: bool,
 ) -> AskedTool:
     """`texts` by parameter; `files` each with a parameter's name, or '' for the tool's only one."""
-    given = typed_values(found.tool, texts)
-    given |= _given_files(found.tool, files, server)
-    parameters = _parameters(found.tool, given)
+    given, by_parameter = typed_values(found.tool, texts), _given_files(found.tool, files)
+    parameters = _parameters(found.tool, given, by_parameter)
     if isinstance(found.source, McpTool):
-        return AskedTool(found, parameters, found.source)
+        return AskedTool(found, parameters, by_parameter, found.source)
     provider = found.provider.identity.name
     filled = filled_credentials(provider, found.provider.credentials, credentials.get(found.provider_id, {}))
     offered = OfferedTool(found.provider, found.tool, entity={}, fixed=given)  # no agent sees an entity
     alone = found.source.model_copy(update={"tool_providers": (found.provider,)})
-    return AskedTool(found, parameters, ToolSetup(alone, (offered,), {provider: filled}))
+    setup = ToolSetup(alone, (offered,), {provider: filled}, is_validated=is_validated)
+    return AskedTool(found, parameters, by_parameter, setup)
 
 
-def _given_files(tool: Tool, files: Sequence[tuple[str, LocalFile]], server: FileServer) -> dict[str, object]:
-    """A list for each: the cast makes one file of it where the parameter takes one."""
+def _given_files(tool: Tool, files: Sequence[tuple[str, LocalFile]]) -> dict[str, list[LocalFile]]:
     takers = [parameter.name for parameter in tool.parameters if parameter.type in FILES]
-    given: dict[str, list[JsonObject]] = {}
+    given: dict[str, list[LocalFile]] = {}
     for name, file in files:
         if name not in takers and (name or len(takers) != 1):
             there_are = ", ".join(takers) or "none"
-            which = f"{name!r}, but that is not a parameter for files" if name else "no parameter"
             raise ParameterError(
-                f"--file names {which} of {tool.identity.name}; its parameters for files are: {there_are}. "
+                f"--file {name or file.path.name}: {tool.identity.name}'s parameters for files are: {there_are}. "
                 "Write --file NAME=PATH"
             )
-        given.setdefault(name or takers[0], []).append(server.offer(file))
-    return dict(given)
+        given.setdefault(name or takers[0], []).append(file)
+    return given
 
 
-def _parameters(tool: Tool, given: Mapping[str, object]) -> JsonObject:
+def _parameters(tool: Tool, given: Mapping[str, object], files: Collection[str]) -> JsonObject:
     """Cast as Dify casts them; a parameter of the panel is always there."""
-    missing = [parameter for parameter in tool.parameters if parameter.required and not _has_value(parameter, given)]
+    missing = [
+        parameter
+        for parameter in tool.parameters
+        if parameter.required and parameter.name not in files and not _has_value(parameter, given)
+    ]
     if missing:
         options = " ".join(_option(parameter) for parameter in missing)
         raise ParameterError(f"tool {tool.identity.name} needs {options}")
     return {
         parameter.name: cast_parameter(parameter, given.get(parameter.name))
         for parameter in tool.parameters
-        if _has_value(parameter, given) or (parameter.form == "form" and parameter.type not in FILES)
+        if parameter.type not in FILES and (_has_value(parameter, given) or parameter.form == "form")
     }
 
 
@@ -178,63 +192,38 @@ class ToolOutcome:
     """Those of its messages, and those that it uploaded."""
     variables: JsonObject = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
-    printed: list[str] = field(default_factory=list)
-    """Lines on stdout and stderr that are not messages."""
     error: RunError | None = None
     elapsed_seconds: float = 0.0
 
-    def report(self) -> dict[str, Any]:
-        """As one JSON object, for programs."""
-        return asdict(self)
 
-
-def call_directly(  # noqa: PLR0913, PLR0917 - what a call is made of
-    tool: RunningTool,
-    asked: AskedTool,
-    calls: BackwardsCalls,
-    files: ToolFileStore,
-    limits: HostLimits,
-    on_message: OnMessage,
+def call_directly(
+    tool: RunningTool, asked: AskedTool, host: ToolHost, calls: BackwardsCalls, on_message: OnMessage
 ) -> ToolOutcome:
-    secrets = Secrets(asked.source.secrets)
-    outcome = ToolOutcome()
-    fold = _Fold(outcome, files)
-    began = time.monotonic()
+    secrets, outcome, began = Secrets(asked.source.secrets), ToolOutcome(), time.monotonic()
+
+    def found(rule: str, sentence: str) -> None:
+        outcome.findings.append(Finding(rule, sentence))
+
+    around = Surroundings(calls.answer, host.files, host.limits, found)
     try:
-        for sent in call_tool(tool, asked.parameters, Surroundings(calls.answer, files, limits, fold.found)):
-            message = secrets.masked(sent)
-            fold.add(message)
+        for message in map(secrets.masked, call_tool(tool, asked.sent(host.server), around)):
+            outcome.messages.append(message)
+            body = message.get("message") or {}
+            if message["type"] == "variable":
+                before = outcome.variables.get(body["variable_name"], "") if body.get("stream") else None
+                value = body.get("variable_value")
+                outcome.variables[body["variable_name"]] = value if before is None else f"{before}{value}"
+            elif message["type"] in FILE_LINKS and not host.files.find(
+                str(body.get("text")), message.get("meta") or {}
+            ):
+                found("file-link-without-tool-file", f"{body.get('text')!r} has no tool file: Dify's Tool node fails")
             on_message(message, time.monotonic() - began)
         outcome.findings += schema_findings(asked.found.tool.output_schema, outcome.variables)
     except RunFailure as failure:
-        error = secrets.masked(RunError.of(failure))
-        outcome.error = replace(error, node=None)  # that is the Agent node's
+        outcome.error = replace(secrets.masked(RunError.of(failure)), node=None)  # that is the Agent node's
+    if calls.fault is not None:
+        raise calls.fault
     outcome.elapsed_seconds = round(time.monotonic() - began, 3)
     outcome.findings += calls.findings
-    outcome.files += [file.output() for file in files.all()]
+    outcome.files += [file.output() for file in host.files.all()]
     return outcome
-
-
-class _Fold:
-    def __init__(self, outcome: ToolOutcome, files: ToolFileStore) -> None:
-        self._outcome = outcome
-        self._files = files
-
-    def add(self, message: JsonObject) -> None:
-        self._outcome.messages.append(message)
-        body = message.get("message") or {}
-        match message["type"]:
-            case "variable":
-                name, value = body["variable_name"], body.get("variable_value")
-                if body.get("stream"):
-                    value = f"{self._outcome.variables.get(name, '')}{value}"
-                self._outcome.variables[name] = value
-            case kind if kind in FILE_LINKS:
-                self._check_link(body, message.get("meta") or {})
-
-    def found(self, rule: str, sentence: str) -> None:
-        self._outcome.findings.append(Finding(rule, sentence))
-
-    def _check_link(self, body: JsonObject, meta: JsonObject) -> None:
-        if self._files.find(str(body.get("text")), meta) is None:
-            self.found("file-link-without-tool-file", f"{body.get('text')!r} has no tool file: Dify's Tool node fails")

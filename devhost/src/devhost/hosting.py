@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 import click
 from pydantic import ValidationError
 
-from devhost.direct import AskedTool
-from devhost.errors import HostError, ParameterError, about
+from devhost.errors import ParameterError, about
 from devhost.files import SENT, run_folder
 from devhost.host.backwards import PluginStorage
 from devhost.host.host import Host, ToolHost, find_strategy
@@ -424,22 +423,6 @@ def traced(  # noqa: PLR0913 - the facts of a trace's first line
     }
     with trace_written(file, trace_secrets(scenario), facts, ()) as watcher:
         yield watcher
-
-
-@contextmanager
-def tool_traced(
-    file: Path | None, asked: AskedTool, model: ModelDescription, transport: TransportName
-) -> Iterator[Watcher]:
-    """As `traced`, of one call of a tool; the trace says why there was none."""
-    facts = {"command": "tool", "tool": asked.found.name, "transport": transport, "model": described(model)}
-    secrets = secrets_of((), others=asked.source.secrets)
-    with trace_written(file, secrets, facts, asked.source.notices) as writer:
-        try:
-            yield writer
-        except HostError as error:
-            if isinstance(writer, TraceWriter):
-                writer.notice(f"the call did not come to its end: {error}")
-            raise
 
 
 @contextmanager

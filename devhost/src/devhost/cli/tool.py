@@ -1,68 +1,30 @@
-"""`devhost tool`: calls one tool of a tool plugin, or lists what there is."""
+"""`devhost tool`: calls one tool of a tool plugin or a server, or lists what there is."""
 
 import os
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import click
 
-from devhost.direct import AskedTool, Found, ToolOutcome, ask, call_directly, find_tool, tools_of
-from devhost.errors import HostError, ParameterError
-from devhost.files import FileServer, LocalFile, run_folder
-from devhost.host.backwards import BackwardsCalls
-from devhost.hosting import (
-    HostOptions,
-    ModelOptions,
-    credential_option,
-    mcp_option,
-    tool_traced,
-    tools_option,
-)
+from devhost.direct import Found, ask, call_directly, find_tool, tools_of
+from devhost.errors import ParameterError
+from devhost.files import LocalFile
+from devhost.host.backwards import PluginStorage
+from devhost.host.host import start_tools
+from devhost.hosting import HostOptions, ModelOptions, credential_option, mcp_option, started, tools_option
 from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend, NoModel
-from devhost.node.messages import ToolFileStore
-from devhost.node.outputs.run import RunError
-from devhost.options import (
-    argument,
-    color_option,
-    json_option,
-    option,
-    print_json,
-    takes,
-    trace_option,
-    traceback_option,
-)
+from devhost.options import argument, color_option, json_option, option, print_json, takes, traceback_option
 from devhost.overview import tool_lines
 from devhost.plugin.declaration import PluginDeclaration, nearest_plugin
-from devhost.process.session import Watcher, Watchers
 from devhost.scenario import pairs, read_credentials
 from devhost.terminal.run_view import ToolView
 from devhost.terminal.screen import Screen, ViewOptions, open_console
 from devhost.text import Secrets, real_path
 from devhost.tools.mcp import McpTool, connected, read_servers
-from devhost.tools.setup import Texts, ToolSetup, start_tool_plugin
-from devhost.tools.tool import PluginTool, Tool
+from devhost.tools.setup import Texts
 from devhost.words import examples
-
-
-def tool_model(options: ModelOptions) -> ModelBackend:
-    if not options.asks_the_script():
-        return options.open(os.environ)
-    options.refuse_for_a_script()
-    return NoModel()
-
-
-def given_file(text: str, limits: HostLimits) -> tuple[str, LocalFile]:
-    """A path that exists is a path, whatever it is called."""
-    key, equals, path = text.partition("=")
-    if not equals or Path(text).exists():
-        key, path = "", text
-    return key, LocalFile.read(Path(path), limits)
-
-
-# The command `tool`: calls one tool of a tool plugin or a server, or lists what there is.
 
 
 @dataclass(frozen=True)
@@ -83,7 +45,6 @@ class ToolOptions:
     )
     credentials: tuple[str, ...] = credential_option()
     as_json: bool = json_option()
-    trace: Path | None = trace_option("; only runs can be replayed")
     traceback: bool = traceback_option()
     color: bool = color_option()
 
@@ -107,99 +68,48 @@ def tool(options: ToolOptions, models: ModelOptions, hosting: HostOptions) -> in
     servers, credentials = read_servers(options.servers, options.credentials)
     console = open_console(stderr=options.as_json, color=options.color)
     view = ToolView(console, ViewOptions(traceback=options.traceback), Screen(console))
-    with connected(servers, hosting.limits, _Starting(view.screen)) as of_servers:
+    with connected(servers, hosting.limits, view.screen) as of_servers:
         there_are = list(tools_of(plugins, of_servers))
         if not there_are:
             raise ParameterError(f"no tools: {', '.join(map(str, folders)) or 'the server'} has none; give --tools DIR")
         if options.tool is not None:
             found = find_tool(there_are, options.tool)
             texts = read_credentials(plugins, credentials, os.environ)
-            return _shown_call(found, texts, options, models, hosting, view)
+            return _called(found, texts, options, models, hosting, view)
     for line in tool_lines(there_are):
         console.print(line, soft_wrap=True)
-    for notice in (notice for tool in of_servers for notice in tool.notices):
-        view.note(notice)
     return 0
 
 
-def _shown_call(  # noqa: PLR0913, PLR0917 - what a call is made of
+def _called(  # noqa: PLR0913, PLR0917 - what a call is made of
     found: Found, credentials: Texts, options: ToolOptions, models: ModelOptions, hosting: HostOptions, view: ToolView
 ) -> int:
-    model = tool_model(models)
-    with run_folder("tool", options.trace) as folder, FileServer(ToolFileStore(folder)) as server:
-        given = [given_file(text, hosting.limits) for text in options.files]
-        asked = ask(found, dict(pairs(options.arguments, "--arg")), given, credentials, server)
-        if isinstance(asked.source, ToolSetup):
-            asked = replace(asked, source=replace(asked.source, is_validated=not models.unvalidated))
-        shown = Secrets(asked.source.secrets).masked(asked.parameters)
-        view.open(found.name, shown, model.description, asked.source.notices)
-        sent = {"tool": found.name, "sent": shown, "notices": list(asked.source.notices)}
-        try:
-            with tool_traced(options.trace, asked, model.description, hosting.transport) as watcher:
-                storage = hosting.storage_beside(options.trace)
-                models.plugins.tell(Watchers(view.screen, watcher))
-                calls = BackwardsCalls(
-                    model, [], server=server, storage=storage, limits=hosting.limits, opaque_body="drop"
-                )
-                outcome = _called(asked, calls, server.store, hosting, view, watcher=watcher)
-        except HostError as error:
-            if options.as_json:
-                print_json({**sent, **ToolOutcome(error=RunError(type(error).__name__, str(error))).report()})
-            raise
+    if models.asks_the_script():
+        models.refuse_for_a_script()
+        model: ModelBackend = NoModel()
+    else:
+        model = models.open(os.environ)
+    arguments, files = dict(pairs(options.arguments, "--arg")), [_file(text, hosting.limits) for text in options.files]
+    asked = ask(found, arguments, files, credentials, is_validated=not models.unvalidated)
+    source = asked.source
+    shown = Secrets(source.secrets).masked(asked.parameters)
+    view.open(found.name, shown, model.description, source.notices)
+    models.plugins.tell(view.screen)
+    plugins = () if isinstance(source, McpTool) else (source,)
+    begin = partial(start_tools, plugins, transport=hosting.transport, watcher=view.screen)
+    begin = partial(begin, storage=PluginStorage(hosting.storage))
+    with started(begin, "tool", hosting, None) as host:
+        running = source if isinstance(source, McpTool) else host.tools[0]
+        outcome = call_directly(running, asked, host, host.calls(model, []), view.show)
     view.close(outcome)
     if options.as_json:
-        print_json({**sent, **outcome.report()})
+        print_json({"tool": found.name, "sent": shown, "notices": list(source.notices), **asdict(outcome)})
     return int(bool(outcome.error or (hosting.strict and outcome.findings)))
 
 
-class _Starting(Watcher):
-    """What servers print is shown only if one does not start: the call has its own notices."""
-
-    def __init__(self, screen: Screen) -> None:
-        self._screen = screen
-
-    def starting(self, plugins: Sequence[str]) -> None:
-        self._screen.starting(plugins)
-
-
-class _Collected(Watcher):
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def printed(self, plugin: str, text: str) -> None:
-        del plugin  # there is one
-        self.lines.append(text)
-
-
-def _called(  # noqa: PLR0913 - what a call is made of
-    asked: AskedTool,
-    calls: BackwardsCalls,
-    store: ToolFileStore,
-    options: HostOptions,
-    view: ToolView,
-    *,
-    watcher: Watcher,
-) -> ToolOutcome:
-    collected = _Collected()
-    with ExitStack() as started:
-        tool: Tool
-        if isinstance(asked.source, McpTool):
-            tool = asked.source
-        else:
-            view.screen.starting([asked.source.declaration.manifest.name])
-            plugin = start_tool_plugin(
-                asked.source,
-                limits=options.limits,
-                installs=not options.uninstalled,
-                watcher=Watchers(collected, view.screen, watcher),
-                secrets=Secrets(asked.source.secrets),
-                transport=options.transport,
-            )
-            started.enter_context(plugin)
-            view.screen.starting([])
-            tool = PluginTool(plugin, asked.source.tools[0], asked.source, options.limits)
-        outcome = call_directly(tool, asked, calls, store, options.limits, view.show)
-    if calls.fault is not None:
-        raise calls.fault
-    outcome.printed = collected.lines
-    return outcome
+def _file(text: str, limits: HostLimits) -> tuple[str, LocalFile]:
+    """A path that exists is a path, whatever it is called."""
+    key, equals, path = text.partition("=")
+    if not equals or Path(text).exists():
+        key, path = "", text
+    return key, LocalFile.read(Path(path), limits)

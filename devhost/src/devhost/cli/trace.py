@@ -5,27 +5,16 @@ from pathlib import Path
 
 import click
 
-from devhost.errors import TraceError
 from devhost.flow.pages import render_flow_page
 from devhost.flow.traces import replay_flow
 from devhost.options import PATH, option, takes, trace_argument
 from devhost.page.page import render_page, write_page
 from devhost.terminal.replay import replay_trace
 from devhost.terminal.screen import ViewOptions, open_console
-from devhost.trace.lines import Trace, read_trace
+from devhost.trace.lines import read_trace
 from devhost.words import examples
 
 STDOUT = Path("-")
-
-
-def _trace_of_runs(file: Path) -> Trace:
-    trace = read_trace(file)
-    if trace.header.command == "tool":
-        raise TraceError(
-            f"{file} is a trace of devhost tool: it has the messages of a call of {trace.header.tool}, "
-            "one a line, and no run that replay or report could show"
-        )
-    return trace
 
 
 @dataclass(frozen=True)
@@ -42,7 +31,7 @@ class ReplayOptions:
 @takes(ReplayOptions, ViewOptions)
 def replay(options: ReplayOptions, shown: ViewOptions) -> int:
     """Show a traced run again, as it was shown."""
-    console, trace = open_console(stderr=False, color=shown.color), _trace_of_runs(options.trace)
+    console, trace = open_console(stderr=False, color=shown.color), read_trace(options.trace)
     play = replay_flow if trace.header.command == "flow" else replay_trace
     play(trace, console, shown)
     return 0
@@ -73,7 +62,7 @@ class ReportOptions:
 @takes(ReportOptions)
 def report_page(options: ReportOptions) -> int:
     """Make a self-contained page of a traced run."""
-    trace = _trace_of_runs(options.trace)
+    trace = read_trace(options.trace)
     render = render_flow_page if trace.header.command == "flow" else render_page
     if options.output == STDOUT:
         page = render(trace)

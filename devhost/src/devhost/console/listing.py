@@ -139,7 +139,7 @@ def _facts(trace: Trace, setup: Setup) -> dict[str, Any]:
         "started": header.started,
         "command": header.command,
         "example": header.example,
-        "strategy": header.tool or header.strategy or header.description,
+        "strategy": header.strategy or header.description,
         "model": header.model.name,
         "seconds": sum(run.elapsed_seconds for run in runs),
         "tokens": sum(map(_tokens, runs)),
@@ -149,8 +149,6 @@ def _facts(trace: Trace, setup: Setup) -> dict[str, Any]:
 
 
 def _of_runs(trace: Trace, traced: list[TracedRun], runs: list[Run], setup: Setup) -> dict[str, Any]:
-    if trace.header.command == "tool":
-        return {"questions": (trace.header.query or "",), "words": "tool call", "level": ""}
     questions = tuple(each.question[:LONGEST] for each in traced) or ((trace.header.query or setup.question)[:LONGEST],)
     if not runs:
         return {"questions": questions, "is_unfinished": True}

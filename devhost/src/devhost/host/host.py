@@ -97,13 +97,14 @@ def node_request(provider: StrategyProvider, strategy: Strategy, parameters: Jso
 def start_plugins(
     strategies: Path | None, tools: Sequence[ToolSetup], **options: Unpack[StartOptions]
 ) -> list[PluginProcess]:
-    """The strategy plugin, if any, then those of the tools. Tool plugins run locally, whatever the transport is."""
+    """The strategy plugin, if any, then those of the tools, which run locally beside one, whatever the transport is."""
 
     def begin(plugin: PluginDeclaration | ToolSetup, stop: Stop) -> PluginProcess:
         given: StartOptions = {**options, "stop": stop}
         if isinstance(plugin, PluginDeclaration):
             return start_in_own_python(plugin, **given)
-        given["transport"] = "stdio"
+        if strategies is not None:
+            given["transport"] = "stdio"
         return start_tool_plugin(plugin, **given)
 
     starts = [Start(setup.declaration.manifest.name, partial(begin, setup)) for setup in tools]

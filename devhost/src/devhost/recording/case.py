@@ -123,8 +123,6 @@ def _of_agent(trace: Trace, file: Path, files: KeptFiles) -> _Recorded:
 
 def runs_of(trace: Trace, file: Path) -> list[TracedRun]:
     """The runs of the last conversation; TraceError if there is none."""
-    if trace.header.command == "tool":
-        raise TraceError(f"{file} is a trace of devhost tool: it has a call of {trace.header.tool} and no run")
     runs = traced_runs(trace)
     if not runs:
         why = "; ".join(trace.notices) or "it ends before the strategy was asked"

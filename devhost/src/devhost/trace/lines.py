@@ -45,7 +45,7 @@ class Header(Line):
     trace: Literal["devhost"] = "devhost"
     version: Literal[1] = 1
     started: AwareDatetime
-    command: Literal["run", "chat", "tool", "flow"] = "run"
+    command: Literal["run", "chat", "flow"] = "run"
     example: str = ""
     description: str = ""
     strategy: str = ""
@@ -53,8 +53,6 @@ class Header(Line):
     model: TracedModel = TracedModel()
     query: str | None = None
     """None in a conversation: each request says what was asked."""
-    tool: str = ""
-    """With its provider: the one that the command `tool` called."""
 
 
 class MessageLine(Timed):
