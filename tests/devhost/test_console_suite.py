@@ -109,7 +109,7 @@ def test_a_case_that_failed_is_open_and_leads_to_the_page_of_its_run(
 
 
 def test_each_case_has_its_run_as_text(pages: tuple[str, str]) -> None:
-    assert "<pre>&lt;b&gt;Hello&lt;/b&gt;</pre>" in pages[1]
+    assert ">&lt;b&gt;Hello&lt;/b&gt;</pre>" in pages[1]
 
 
 def test_the_command_is_shown_and_is_the_same_in_a_terminal(pages: tuple[str, str], file: Path) -> None:

@@ -9,7 +9,8 @@ from urllib.parse import quote
 from devhost.console.children import Child
 from devhost.console.folder import last_printed
 from devhost.errors import SuiteError
-from devhost.evaluation.results import Cell, Comparison, Evaluation, GrowingResults, Summary, compared, previous_of
+from devhost.evaluation.results import Cell, Comparison, Evaluation, Summary, compared, previous_of, read_evaluation
+from devhost.trace.lines import Growing
 
 RESULTS = ".results.jsonl"
 """The end of the name of a file of results, as `devhost eval` names it."""
@@ -48,7 +49,7 @@ class Evaluated:
     """What the console keeps of an evaluation that pages look at, so that a change costs what has changed."""
 
     def __init__(self, results: Path) -> None:
-        self._last, self._before = GrowingResults(results), GrowingResults(previous_of(results))
+        self._last, self._before = Growing(results, read_evaluation), Growing(previous_of(results), read_evaluation)
         self._pieces: dict[str, tuple[Cell, str]] = {}
 
     def standing(self, child: Child | None) -> Standing:

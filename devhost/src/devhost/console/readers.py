@@ -12,7 +12,7 @@ from devhost.node.outputs.outputs import OPEN
 from devhost.page.calls import given_to, prompt_of, results_of, said_by, traceback_of
 from devhost.page.contents import Passage, every, pretty
 from devhost.page.section import ShownRun, shown_run
-from devhost.trace.lines import GrowingTrace, Trace, is_written
+from devhost.trace.lines import Growing, Trace, is_written, read_trace
 from devhost.trace.runs import Call, traced_runs, written_calls
 from devhost.trace.timeline import Span
 
@@ -78,7 +78,7 @@ class Seen:
 class RunReader:
     def __init__(self, file: Path) -> None:
         self.file = file
-        self._growing = GrowingTrace(file)
+        self._growing = Growing(file, read_trace)
         self._reading = threading.Lock()
         self._seen = Seen(None)
         self._written = False
@@ -91,7 +91,7 @@ class RunReader:
             written = is_written(self.file)  # asked first: nothing is added after a no
             trace = self._growing.read()
             if trace is not self._seen.trace or written != self._written:
-                if trace is None or self._seen.trace is None or trace.header is not self._seen.trace.header:
+                if trace is None or self._seen.trace is None or trace.header != self._seen.trace.header:
                     self._ended = {}
                 self._seen = Seen(trace, () if trace is None else _turns(trace, is_written=written))
                 self._written = written

@@ -13,8 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from devhost.errors import SuiteError
 from devhost.expected import Check, Observed
-from devhost.text import Secrets, describe
-from devhost.trace.lines import Growing, NumberedLine
+from devhost.text import Secrets, describe, open_file
 
 # The results in a file of JSON lines, which grows while the cases run.
 
@@ -73,32 +72,17 @@ class Evaluation:
 
 def read_evaluation(file: Path) -> Evaluation:
     """As far as it came."""
-    found = GrowingResults(file).read()
-    if found is None:
-        raise SuiteError(f"{file} cannot be read: No such file or directory")
-    return found
-
-
-class GrowingResults(Growing[Evaluation]):
-    """As far as they are written; a result that was there before is the same object."""
-
-    def __init__(self, file: Path) -> None:
-        super().__init__(file, SuiteError)
-
-    def _begin(self) -> None:
-        self._evaluation: Evaluation | None = None
-
-    def _added(self, lines: Sequence[NumberedLine], rest: bytes) -> Evaluation:
-        del rest
-        if self._evaluation is None and lines:
-            (number, first), *lines = lines
-            self._evaluation = Evaluation(_read_line(Header, self.file, number, first))
-        if self._evaluation is None:
-            raise SuiteError(f"{self.file} has no evaluation: its first line must be a header")
-        if lines:
-            added = tuple(_read_line(Result, self.file, number, line) for number, line in lines)
-            self._evaluation = Evaluation(self._evaluation.header, (*self._evaluation.results, *added))
-        return self._evaluation
+    try:
+        with open_file(file) as results:
+            *lines, _ = results.read().split(b"\n")
+    except OSError as error:
+        raise SuiteError(f"{file} cannot be read: {error.strerror}") from error
+    if not lines:
+        raise SuiteError(f"{file} has no evaluation: its first line must be a header")
+    header = _read_line(Header, file, 1, lines[0])
+    return Evaluation(
+        header, tuple(_read_line(Result, file, number, line) for number, line in enumerate(lines[1:], start=2))
+    )
 
 
 def _read_line[L: Line](kind: type[L], file: Path, number: int, line: bytes) -> L:

@@ -1,4 +1,4 @@
-"""The lines of a trace: read strictly, written during the run, and read while they are written."""
+"""The lines of a trace: written during the run, and read strictly."""
 
 import contextlib
 import fcntl
@@ -6,16 +6,15 @@ import json
 import re
 import threading
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal, Self, TextIO
+from typing import Annotated, Any, Literal, Self, TextIO
 
 from pydantic import AwareDatetime, ConfigDict, Field, TypeAdapter, ValidationError
 
-from devhost.errors import HostError, TraceError
+from devhost.errors import TraceError
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.outputs import Finding, LogEntry, NodeOutputs
 from devhost.node.outputs.run import Run, RunError, report
@@ -31,8 +30,6 @@ from devhost.trace.flow import FlowTraceLine, Line, Timed
 # what a plugin printed. A serving line says which backwards call the session of a tool answers. The lines of
 # `trace/flow.py` say what a flow did, between the messages of its agents.
 
-VERSION = 1
-
 
 class TracedModel(Line):
     name: str = ""
@@ -42,8 +39,8 @@ class TracedModel(Line):
 
 
 class Header(Line):
-    trace: Literal["devhost"] = "devhost"
-    version: Literal[1] = 1
+    trace: Literal["devhost"]
+    version: Literal[1]
     started: AwareDatetime
     command: Literal["run", "chat", "flow"] = "run"
     example: str = ""
@@ -127,9 +124,7 @@ type TraceLine = Annotated[
 ]
 
 
-# Reads a trace strictly; an error names the number of the line.
-#
-# Only the last line may be cut off: the run was killed then.
+# Reads a trace strictly; an error names the number of the line. Only the last line may be cut off: the run was killed.
 
 _LINE: TypeAdapter[TraceLine] = TypeAdapter(TraceLine, config=ConfigDict(defer_build=True))
 
@@ -159,63 +154,45 @@ def read_trace(file: Path, only: re.Pattern[bytes] | None = None) -> Trace:
     """
     try:
         with open_file(file) as trace:
-            data = trace.read()
+            *written, rest = trace.read().split(b"\n")
     except OSError as error:
         raise TraceError(f"{file} cannot be read: {error.strerror}") from error
-    *written, rest = data.split(b"\n")
-    cut_off = not _is_whole(rest)
-    if not cut_off:  # an editor took the last line's end
-        written.append(rest)
-    numbered = [(number, text) for number, text in enumerate(written, start=1) if text.strip()]
-    if not numbered:
-        raise TraceError(f"{file}, line 1: there is no complete line, so this is not a trace of devhost")
-    (first, text), *others = numbered
-    if only is not None:
-        others = [(number, line) for number, line in others if only.search(line)]
-    return Trace(header_of(file, first, text), tuple(lines_of(file, others)), cut_off)
-
-
-def _is_whole(rest: bytes) -> bool:
+    (first, *others), cut_off = [*written, b""], bool(rest.strip())
     try:
-        json.loads(rest.strip() or b"{}")
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def header_of(file: Path, number: int, text: bytes) -> Header:
-    """The first line of a trace; TraceError if it is not one."""
-    data = _object(file, number, text)
-    if data.get("trace") != "devhost":
-        raise TraceError(f"{file}, line {number}: not a trace of devhost")
-    if data.get("version") != VERSION:
-        raise TraceError(
-            f"{file}, line {number}: "
-            f"the trace is of version {data.get('version')!r}; this devhost reads version {VERSION}"
-        )
-    try:
-        return Header.model_validate(data)
+        header = Header.model_validate_json(first)
     except ValidationError as error:
-        raise TraceError(f"{file}, line {number}: {describe(error)}") from error
+        raise TraceError(f"{file}, line 1: not a trace of devhost: {describe(error)}") from error
+    numbered = [(number, text) for number, text in enumerate(others, start=2) if text.strip()]
+    if only is not None:
+        numbered = [(number, line) for number, line in numbered if only.search(line)]
+    return Trace(header, tuple(_line(file, number, text) for number, text in numbered), cut_off)
 
 
-def lines_of(file: Path, written: Iterable[tuple[int, bytes]]) -> Iterator[TraceLine]:
-    """Lines with their numbers; TraceError for one that a trace does not have."""
-    for number, text in written:
-        try:
-            yield _LINE.validate_python(_object(file, number, text))
-        except ValidationError as error:
-            raise TraceError(f"{file}, line {number}: {describe(error)}") from error
-
-
-def _object(file: Path, number: int, text: bytes) -> dict[str, object]:
+def _line(file: Path, number: int, text: bytes) -> TraceLine:
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise TraceError(f"{file}, line {number}: not valid JSON: {error}") from error
-    if not isinstance(data, dict):
-        raise TraceError(f"{file}, line {number}: a line must be an object")
-    return data
+        return _LINE.validate_json(text)
+    except ValidationError as error:
+        raise TraceError(f"{file}, line {number}: not a line of a trace: {describe(error)}") from error
+
+
+class Growing[T]:
+    """The value of a file that is still written, read again when its size or time has changed."""
+
+    def __init__(self, file: Path, read: Callable[[Path], T]) -> None:
+        self._file = file
+        self._reads = read
+        self._read: tuple[tuple[int, int], T] | None = None
+
+    def read(self) -> T | None:
+        """The same object as before if nothing has changed; None without a file, or if it is still empty."""
+        try:
+            found = self._file.stat()
+        except FileNotFoundError:
+            return None
+        seen = (found.st_size, found.st_mtime_ns)
+        if found.st_size and (self._read is None or self._read[0] != seen):
+            self._read = (seen, self._reads(self._file))
+        return self._read[1] if found.st_size and self._read is not None else None
 
 
 # Writes a trace during the run, each line at once, so that a killed run leaves all messages until then.
@@ -244,14 +221,14 @@ class TraceWriter(Watcher):
         self._failure: OSError | None = None
         _refuse_to_destroy(file)
         try:
-            # A lone surrogate, which UTF-8 cannot hold, is written as the escape that JSON has for it.
-            self._file: TextIO | None = file.open("w", encoding="utf-8", errors="backslashreplace")
+            # A lone surrogate, which UTF-8 cannot hold, becomes a question mark.
+            self._file: TextIO | None = file.open("w", encoding="utf-8", errors="replace")
         except OSError as error:
             raise TraceError(f"--trace {file} cannot be written: {error.strerror}") from error
         with contextlib.suppress(OSError):  # a device, or a file system without locks
             fcntl.flock(self._file, fcntl.LOCK_SH)  # for `is_written`; it ends with this process, however that ends
         self._began = time.monotonic()
-        header = Header(started=datetime.now(UTC), **secrets.masked(dict(facts or {})))
+        header = Header(trace="devhost", version=1, started=datetime.now(UTC), **secrets.masked(dict(facts or {})))
         self._append(header.model_dump(mode="json"))
 
     def __enter__(self) -> Self:
@@ -346,91 +323,3 @@ def _without_credentials(message: JsonObject, hides: Callable[[object], bool]) -
             return {**message, "data": {**data, "credentials": hidden}}
         case _:
             return message
-
-
-# Files of lines that are read while they are written: each read parses only what was added since the last one.
-
-type NumberedLine = tuple[int, bytes]
-
-
-class Growing[T](ABC):
-    """What a file says so far: the same object as at the read before if nothing was added. Thread-safe."""
-
-    def __init__(self, file: Path, failure: type[HostError]) -> None:
-        """`failure`: what is raised, at every read, for a file that cannot be read or has other lines."""
-        self.file = file
-        self._failure = failure
-        self._reading = threading.Lock()
-        self._first, self._last = b"", b""
-        self._begin_again()
-
-    def read(self) -> T | None:
-        """None if there is no file, or nothing of a value in it yet."""
-        with self._reading:
-            try:
-                return self._read()
-            except FileNotFoundError:
-                self._begin_again()
-                return None
-            except OSError as error:
-                raise self._failure(f"{self.file} cannot be read: {error.strerror}") from error
-            except self._failure:
-                self._begin_again()
-                raise
-
-    def _read(self) -> T | None:
-        with open_file(self.file) as file:
-            if not self._goes_on(file):
-                self._begin_again()
-            file.seek(self._offset)
-            *whole, rest = file.read().split(b"\n")
-        lines = list(enumerate(whole, start=self._number + 1))
-        if whole:
-            self._first, self._last = self._first or whole[0], whole[-1]
-            self._number += len(whole)
-            self._offset += sum(len(line) + 1 for line in whole)
-        return self._added(lines, rest)
-
-    def _goes_on(self, file: BinaryIO) -> bool:
-        """Whether the first and the last line that were read are where they were: both have times in them."""
-        if not self._offset:
-            return True
-        first = file.read(len(self._first))
-        file.seek(self._offset - len(self._last) - 1)
-        return first == self._first and file.read(len(self._last) + 1) == self._last + b"\n"
-
-    def _begin_again(self) -> None:
-        self._offset = self._number = 0
-        self._first, self._last = b"", b""
-        self._begin()
-
-    @abstractmethod
-    def _begin(self) -> None:
-        """Forgets what was read."""
-
-    @abstractmethod
-    def _added(self, lines: Sequence[NumberedLine], rest: bytes) -> T | None:
-        """The value with these whole lines, which may be none; `rest` stands behind the last line break."""
-
-
-class GrowingTrace(Growing[Trace]):
-    """None before the first line is written. `cut_off`: the last line is incomplete."""
-
-    def __init__(self, file: Path) -> None:
-        super().__init__(file, TraceError)
-
-    def _begin(self) -> None:
-        self._header: Header | None = None
-        self._lines: list[TraceLine] = []
-        self._trace: Trace | None = None
-
-    def _added(self, lines: Sequence[NumberedLine], rest: bytes) -> Trace | None:
-        written = [(number, text) for number, text in lines if text.strip()]
-        if self._header is None and written:
-            (first, text), *written = written
-            self._header = header_of(self.file, first, text)
-        self._lines += lines_of(self.file, written)
-        cut_off = bool(rest.strip())
-        if self._header is not None and (self._trace is None or lines or cut_off != self._trace.cut_off):
-            self._trace = Trace(self._header, tuple(self._lines), cut_off=cut_off)
-        return self._trace

@@ -3,7 +3,7 @@
 import contextlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -15,7 +15,7 @@ from devhost.node.outputs.outputs import NodeOutputs, OutputsFold, spent
 from devhost.node.outputs.run import CallsMade, Run, RunError, error_line
 from devhost.protocol.structs import agent_message
 from devhost.protocol.wire import Invoked, JsonObject, read_session_event
-from devhost.trace.lines import EndLine, MessageLine, PrintedLine, RemarkLine, ServingLine, Trace
+from devhost.trace.lines import EndLine, MessageLine, PrintedLine, RemarkLine, ServingLine, Trace, TraceLine
 
 
 @dataclass(frozen=True)
@@ -86,54 +86,6 @@ class Call:
         return next((str(delta["finish_reason"]) for delta in reversed(self.deltas) if delta.get("finish_reason")), "")
 
 
-class CallLog:
-    def __init__(self, served: Mapping[str, str]) -> None:
-        """`served`: by session, the id of the call that it answers."""
-        self._served = served
-        self._calls: dict[str, Call] = {}
-
-    def add(self, line: MessageLine) -> None:
-        match line.message:
-            case {"event": "session", "session_id": session_id, "data": data}:
-                try:
-                    event = read_session_event(data)
-                except WireError:
-                    return  # the host could not read it either
-                if isinstance(event, Invoked):
-                    self._calls[event.request_id] = Call(
-                        line.plugin,
-                        event.kind,
-                        event.request,
-                        line.at,
-                        id=event.request_id,
-                        parent=self._served.get(str(session_id), ""),
-                    )
-            case {
-                "event": "backwards_response",
-                "data": {"backwards_request_id": str(request_id), "event": str(event)} as data,
-            }:
-                if request_id in self._calls:
-                    _answer(self._calls[request_id], line.at, event, data)
-
-    def calls(self) -> tuple[Call, ...]:
-        return tuple(self._calls.values())
-
-
-def _answer(call: Call, at: float, event: str, data: JsonObject) -> None:
-    if event == "response":
-        piece = data.get("data")
-        call.pieces.append(Piece(at, piece if isinstance(piece, dict) else {}))
-        return
-    call.ended = at
-    if event == "error":
-        call.error = str(data.get("message") or "error")
-
-
-# The runs in a trace: what was asked, what the strategy streamed when, which calls were made, and what came of it.
-#
-# A run without an end was killed, or goes on.
-
-
 @dataclass(frozen=True)
 class Arrival:
     """One message of the strategy's answer, and when it came."""
@@ -144,7 +96,7 @@ class Arrival:
 
 @dataclass(frozen=True)
 class TracedRun:
-    """One run in a trace. Times are seconds since the trace began."""
+    """One run in a trace. Times are seconds since the trace began. One without an end was killed, or goes on."""
 
     question: str
     parameters: JsonObject
@@ -164,76 +116,100 @@ class TracedRun:
 
 def traced_runs(trace: Trace) -> list[TracedRun]:
     """The runs of the strategy, in the order in which they began."""
-    messages = [line for line in trace.lines if isinstance(line, MessageLine)]
-    ends = {line.session_id: line for line in trace.lines if isinstance(line, EndLine)}
-    requests = {line.message["session_id"]: line for line in messages if _invokes_strategy(line)}
-    served = {line.session_id: line.request_id for line in trace.lines if isinstance(line, ServingLine)}
-    last = trace.lines[-1].at if trace.lines else 0.0
-    printed = _printed_by_run(trace, [request.at for request in requests.values()])
-    runs = []
-    for number, (session_id, request) in enumerate(requests.items()):
-        end = ends.get(session_id)
-        finished = last if end is None else end.at
-        given = request.message["data"].get("agent_strategy_params")
-        parameters = given if isinstance(given, dict) else {}
-        others = requests.keys() - {session_id}
-        meanwhile = [line for line in messages if request.at <= line.at <= finished]
-        runs.append(
-            TracedRun(
-                question=str(parameters.get("query") or trace.header.query or ""),
-                parameters=parameters,
-                began=request.at,
-                finished=finished,
-                streamed=tuple(_streamed(meanwhile, session_id)),
-                calls=_calls((line for line in meanwhile if str(line.message.get("session_id")) not in others), served),
-                end=end,
-                conversation_id=request.message.get("conversation_id"),
-                remark=_remark_after(trace, finished),
-                printed=printed[number],
-            )
-        )
-    return runs
-
-
-def _printed_by_run(trace: Trace, began: Sequence[float]) -> list[tuple[PrintedLine, ...]]:
-    """A line after a run is that run's, because it may be read a moment after it was printed."""
-    printed = [line for line in trace.lines if isinstance(line, PrintedLine)]
-    borders = [0.0, *began[1:], float("inf")]
-    return [tuple(line for line in printed if start <= line.at < end) for start, end in pairwise(borders)]
-
-
-def _invokes_strategy(line: MessageLine) -> bool:
-    match line.message:
-        case {"event": "request", "session_id": str(), "data": {"action": "invoke_agent_strategy"}}:
-            return line.side == "host"
-        case _:
-            return False
-
-
-def _streamed(lines: Iterable[MessageLine], session_id: str) -> Iterable[Arrival]:
-    for line in lines:
-        match line.message:
-            case {"event": "session", "session_id": str(sent), "data": {"type": "stream", "data": dict(message)}}:
-                if sent == session_id:
-                    with contextlib.suppress(InvocationError):  # the daemon passed nothing on
-                        yield Arrival(line.at, agent_message(message))
-
-
-def _calls(lines: Iterable[MessageLine], served: Mapping[str, str]) -> tuple[Call, ...]:
-    log = CallLog(served)
-    for line in lines:
-        log.add(line)
-    return log.calls()
-
-
-def _remark_after(trace: Trace, finished: float) -> str:
-    """The remark that follows this end before another run begins."""
+    reader = _Reader()
     for line in trace.lines:
-        if line.at >= finished and isinstance(line, RemarkLine):
-            return line.sentence
-        if line.at > finished and isinstance(line, MessageLine) and _invokes_strategy(line):
-            break
-    return ""
+        reader.add(line)
+    last = trace.lines[-1].at if trace.lines else 0.0
+    return [begun.run(trace.header.query or "", last) for begun in reader.begun]
+
+
+@dataclass
+class _Begun:
+    """A run, as far as its lines are read."""
+
+    request: MessageLine
+    printed: list[PrintedLine]
+    streamed: list[Arrival] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    end: EndLine | None = None
+    remark: str = ""
+
+    def run(self, question: str, last: float) -> TracedRun:
+        """`question`: if its parameters have none. `last`: when the trace ends."""
+        given = self.request.message["data"].get("agent_strategy_params")
+        parameters = given if isinstance(given, dict) else {}
+        return TracedRun(
+            question=str(parameters.get("query") or question),
+            parameters=parameters,
+            began=self.request.at,
+            finished=last if self.end is None else self.end.at,
+            streamed=tuple(self.streamed),
+            calls=tuple(self.calls),
+            end=self.end,
+            conversation_id=self.request.message.get("conversation_id"),
+            remark=self.remark,
+            printed=tuple(self.printed),
+        )
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.begun: list[_Begun] = []
+        self._early: list[PrintedLine] = []
+        self._sessions: dict[str, tuple[_Begun, str]] = {}
+        """The run that a session belongs to, and the id of the call that it answers; empty of the strategy's own."""
+        self._calls: dict[str, tuple[_Begun, Call]] = {}
+
+    def add(self, line: TraceLine) -> None:
+        match line:
+            case MessageLine():
+                self._crossed(line, line.message)
+            case ServingLine() if line.request_id in self._calls:
+                self._sessions[line.session_id] = (self._calls[line.request_id][0], line.request_id)
+            case EndLine() if line.session_id in self._sessions:
+                self._sessions[line.session_id][0].end = line
+            case RemarkLine() if self.begun:
+                self.begun[-1].remark = line.sentence
+            case PrintedLine():
+                (self.begun[-1].printed if self.begun else self._early).append(line)
+
+    def _crossed(self, line: MessageLine, message: JsonObject) -> None:
+        match message:
+            case {"event": "request", "session_id": str(session), "data": {"action": "invoke_agent_strategy"}}:
+                self.begun.append(_Begun(line, [] if self.begun else self._early))
+                self._sessions[session] = (self.begun[-1], "")
+            case {"event": "session", "session_id": str(session), "data": data} if session in self._sessions:
+                self._came(line, data, *self._sessions[session])
+            case {"event": "backwards_response", "data": {"backwards_request_id": str(request)} as data}:
+                if request in self._calls:
+                    _answer(*self._calls[request], line.at, data)
+
+    def _came(self, line: MessageLine, data: object, begun: _Begun, parent: str) -> None:
+        """What the host could not read, or got after the end, it passed to nobody."""
+        if begun.end is not None:
+            return
+        with contextlib.suppress(WireError, InvocationError):
+            match data:
+                case {"type": "stream", "data": dict(message)}:
+                    if not parent:
+                        begun.streamed.append(Arrival(line.at, agent_message(message)))
+                case _:
+                    if isinstance(event := read_session_event(data), Invoked):
+                        call = Call(line.plugin, event.kind, event.request, line.at, id=event.request_id, parent=parent)
+                        begun.calls.append(call)
+                        self._calls[call.id] = (begun, call)
+
+
+def _answer(begun: _Begun, call: Call, at: float, data: JsonObject) -> None:
+    if begun.end is not None:
+        return
+    if data.get("event") == "response":
+        piece = data.get("data")
+        call.pieces.append(Piece(at, piece if isinstance(piece, dict) else {}))
+        return
+    call.ended = at
+    if data.get("event") == "error":
+        call.error = str(data.get("message") or "error")
 
 
 # The tool calls that a model wrote, put together from the chunks of its answer.
@@ -265,12 +241,11 @@ class _Draft:
     pieces: list[str] = field(default_factory=list)
 
     def written(self) -> WrittenCall:
-        """Pieces are snapshots if each begins with the one before, unless only their join is JSON."""
-        joined = WrittenCall(self.id, self.name, "".join(self.pieces))
-        if len(self.pieces) < 2 or not all(after.startswith(before) for before, after in pairwise(self.pieces)):  # noqa: PLR2004 - two are needed
-            return joined
-        latest = WrittenCall(self.id, self.name, self.pieces[-1])
-        return joined if isinstance(latest.values, str) and not isinstance(joined.values, str) else latest
+        """Pieces are snapshots if each begins with the one before."""
+        are_snapshots = all(after.startswith(before) for before, after in pairwise(self.pieces))
+        return WrittenCall(
+            self.id, self.name, self.pieces[-1] if are_snapshots and self.pieces else "".join(self.pieces)
+        )
 
 
 def written_calls(call: Call) -> list[WrittenCall]:
