@@ -4,19 +4,18 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from devhost.conversation import APPROVAL, STATE
+from devhost.conversation import APPROVAL
 from devhost.errors import TraceError
 from devhost.expected import Observed
 from devhost.flow.document import FILES as FILE_FIELDS
 from devhost.flow.document import FlowFile, start_fields
 from devhost.flow.forms import HUMAN_INPUT, LATE, Form
-from devhost.flow.outside import CODE, HTTP
 from devhost.flow.script import NODE_TYPE as KNOWLEDGE
 from devhost.flow.script import recorded_segment
 from devhost.flow.traces import TracedTurn, traced_turns
@@ -26,8 +25,6 @@ from devhost.protocol.wire import JsonObject
 from devhost.recording.files import KeptFiles, hidden
 from devhost.recording.turns import (
     MODEL_CALLS,
-    QUERY,
-    Settings,
     files_in,
     model_calls,
     model_card,
@@ -42,8 +39,7 @@ from devhost.tools.entity import shortened
 from devhost.trace.flow import FlowNode, NodeEnded
 from devhost.trace.lines import Trace
 from devhost.trace.runs import Call, TracedRun, run_of, traced_runs
-
-ANSWERED_BY_DEVHOST = "devhost answers it itself when the case runs"
+from devhost.words import counted
 
 
 @dataclass(frozen=True)
@@ -89,16 +85,12 @@ def _tools(described: Iterable[JsonObject], calls: Iterable[Call], made: Iterabl
 
 
 def _of_agent(trace: Trace, file: Path, files: KeptFiles) -> _Recorded:
+    """A script has a turn for each question, so that its conversation ends before one that asked no model."""
     runs = runs_of(trace, file)
-    lacks = [] if len(runs) == len(traced_runs(trace)) else ["earlier conversations of the trace, or a run after them"]
-    ended = [run for run in runs if run.end is not None]
-    if len(ended) < len(runs):
-        lacks.append("the last question: its run was killed, or is still going on")
-    repeatable = _until_the_model_is_not_asked(ended)
+    repeatable = list(takewhile(lambda run: run.end is not None and model_calls(run.calls), runs))
     if not repeatable:
-        raise TraceError(
-            f"{file} cannot be recorded: {_why_not(ended)}. A case needs a run that ended and that asked its model"
-        )
+        raise TraceError(f"{file} cannot be recorded: a case needs a run that ended, and that asked its model")
+    left_out = len(traced_runs(trace)) - len(repeatable)
     first, *later = repeatable
     known = settings(first.parameters)
     script = {
@@ -118,14 +110,19 @@ def _of_agent(trace: Trace, file: Path, files: KeptFiles) -> _Recorded:
             files,
         ),
     }
-    return script, [*lacks, *_changes(first, later, known), *_not_repeated(repeatable)], repeatable
+    lacks = [_left_out(left_out, "run")] if left_out else []
+    return script, [*lacks, *_not_repeated(repeatable)], repeatable
+
+
+def _left_out(number: int, noun: str) -> str:
+    return f"{counted(number, noun)} of earlier conversations, or without an end or a call of the model"
 
 
 def runs_of(trace: Trace, file: Path) -> list[TracedRun]:
     """The runs of the last conversation; TraceError if there is none."""
     runs = traced_runs(trace)
     if not runs:
-        why = "; ".join(trace.notices) or "it ends before the strategy was asked"
+        why = "; ".join(trace.notices) or "it ends before a strategy was asked"
         raise TraceError(f"{file} has no run: {why}")
     return [run for run in runs if run.conversation_id == runs[-1].conversation_id]
 
@@ -133,16 +130,6 @@ def runs_of(trace: Trace, file: Path) -> list[TracedRun]:
 def strategy_of(trace: Trace, run: TracedRun) -> str:
     """A trace that a test writes does not name it in its first line."""
     return trace.header.strategy or ("" if run.end is None else run.end.outcome.strategy)
-
-
-def _until_the_model_is_not_asked(runs: Sequence[TracedRun]) -> list[TracedRun]:
-    """A script has a turn for each question, so that its conversation ends before one without."""
-    without = next((number for number, run in enumerate(runs) if not model_calls(run.calls)), len(runs))
-    return list(runs[:without])
-
-
-def _why_not(ended: Sequence[TracedRun]) -> str:
-    return "its run asked no model" if ended else "its run was killed, or is still going on"
 
 
 def _sent(run: TracedRun, files: KeptFiles) -> list[str]:
@@ -166,40 +153,21 @@ def _files_out(run: TracedRun) -> list[JsonObject]:
     return [] if run.end is None else run.end.outcome.files
 
 
-def _changes(first: TracedRun, later: Sequence[TracedRun], known: Settings) -> Iterator[str]:
-    """A chat may set other parameters on its way; a script has one value for the whole conversation."""
-    handed_on = {QUERY, STATE, APPROVAL}
-    for name in known.params.keys() | {name for run in later for name in settings(run.parameters).params}:
-        values = [first.parameters.get(name), *(run.parameters.get(name) for run in later)]
-        if name not in handed_on and any(value != values[0] for value in values) and not list(_files(values)):
-            yield f"other values of the parameter {name} in later questions: the case has the first one"
-
-
-def _files(values: Sequence[object]) -> Iterator[JsonObject]:
-    yield from files_in({str(number): value for number, value in enumerate(values)})
-
-
 def _not_repeated(runs: Sequence[TracedRun]) -> Iterator[str]:
-    for call in (call for run in runs for call in run.calls):
-        if call.parent:
-            continue  # what a tool asks for is part of its answer
+    """What a tool asks for is part of its answer."""
+    for call in (call for run in runs for call in run.calls if not call.parent):
         if call.kind not in {*MODEL_CALLS, "tool"}:
-            yield f"the answer to the call for {call.kind.replace('_', ' ')}: {ANSWERED_BY_DEVHOST}"
-        elif call.ended is None:
-            yield f"the end of the call of {call.name}: the run ended before it"
+            yield f"the answer to the call for {call.kind.replace('_', ' ')}: devhost gives it when the case runs"
 
 
 # The last conversation with a chatflow, or the last run of a workflow.
 
 
 def _of_flow(trace: Trace, file: Path, files: KeptFiles) -> _Recorded:
-    every = last_conversation(trace)
-    lacks = ["earlier conversations of the trace"] if len(every) < len(traced_turns(trace)) else []
-    turns = [turn for turn in every if turn.ended is not None]
+    turns = [turn for turn in last_conversation(trace) if turn.ended is not None and turn.ended.status != "stopped"]
     if not turns:
-        raise TraceError(f"{file} cannot be recorded: no turn of the flow in it ended")
-    if len(turns) < len(every):
-        lacks.append("the last turn: it was killed, or is still going on")
+        raise TraceError(f"{file} cannot be recorded: a case needs a turn that ended")
+    left_out = len(traced_turns(trace)) - len(turns)
     flow = FlowFile.read(Path(turns[0].facts.file))
     if gone := {node for turn in turns for node in turn.nodes if node not in flow.nodes}:
         raise TraceError(f"{flow.path} has no node {', '.join(sorted(gone))} any more: it was changed after the trace")
@@ -225,6 +193,7 @@ def _of_flow(trace: Trace, file: Path, files: KeptFiles) -> _Recorded:
     conversation = turns[0].facts.conversation_id
     if conversation and conversation in json.dumps(script):  # a tool was given it
         script["conversation_id"] = conversation
+    lacks = [_left_out(left_out, "turn")] if left_out else []
     return script, [*lacks, *recorder.lacks, *_not_repeated(runs)], runs
 
 
@@ -255,7 +224,6 @@ class _FlowRecorder:
     def turn(self, turn: TracedTurn) -> JsonObject:
         """As a turn of a flow's script."""
         ends = [event for _, event in turn.events if isinstance(event, NodeEnded)]
-        self._warn(turn, ends)
         return _filled(
             {
                 "query": turn.facts.query,
@@ -320,15 +288,6 @@ class _FlowRecorder:
         if found.setdefault(node.id, value) != value:
             self.lacks.append(f"other {noun} of {node} later in the same turn: the case has the first ones")
 
-    def _warn(self, turn: TracedTurn, ends: Sequence[NodeEnded]) -> None:
-        if turn.ended is not None and turn.ended.status == "stopped":
-            self.lacks.append(f"the stop by a person in turn {turn.facts.turn}: the case plays that turn to its end")
-        for node in {end.node.id: end.node for end in ends}.values():
-            if node.type == HTTP:
-                self.lacks.append(f"the answer to the HTTP request of {node}: the case sends it, with --allow-http")
-            elif node.type == CODE:
-                self.lacks.append(f"what the code of {node} put out: the case runs it, with --allow-code")
-
 
 # What is expected of a case by default: the calls, the outcome and the answer of its trace.
 
@@ -350,7 +309,7 @@ def _expected_of_runs(trace: Trace, runs: Sequence[TracedRun]) -> JsonObject:
 
 
 def _expected_of_turn(turn: TracedTurn, ends: Sequence[NodeEnded], flow: FlowFile) -> JsonObject:
-    if turn.ended is None or turn.ended.status == "stopped":
+    if turn.ended is None:
         return {}
     outputs = {} if flow.is_chatflow else {name: _equal(value) for name, value in turn.ended.outputs.items()}
     expected = {
@@ -358,14 +317,9 @@ def _expected_of_turn(turn: TracedTurn, ends: Sequence[NodeEnded], flow: FlowFil
         "error": _short(_expected_text(turn.ended.error)),
         "answer": _short(_expected_text(str(turn.ended.outputs.get("answer") or ""))),
         "outputs": {name: value for name, value in outputs.items() if value is not None},
-        "nodes": {end.node.id: _expected_of_agent(turn, end) for end in _agents(ends)},
+        "nodes": {end.node.id: _expected_of_agent(turn, end) for end in ends if end.run is not None},
     }
     return _filled(expected)
-
-
-def _agents(ends: Sequence[NodeEnded]) -> list[NodeEnded]:
-    """The last run of each."""
-    return list({end.node.id: end for end in ends if end.run is not None}.values())
 
 
 def _expected_of_agent(turn: TracedTurn, last: NodeEnded) -> JsonObject:
@@ -421,10 +375,6 @@ class _Readable(yaml.SafeDumper):
     def ignore_aliases(self, _data: object) -> bool:
         """A value that stands twice is written twice: a person may change one of them."""
         return True
-
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002 - PyYAML's
-        """Lists are indented below their key."""
-        super().increase_indent(flow, False)  # noqa: FBT003 - as above
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:

@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Iterable, Iterator
+from glob import escape
 from pathlib import Path, PurePosixPath
 
 from devhost.files import BESIDE_A_TRACE, SENT
@@ -76,7 +77,7 @@ class KeptFiles:
         name = Path(safe_name(str(file.get("filename") or "")))
         if folder.is_dir() and file.get("filename"):
             yield folder / name
-            yield from sorted(folder.glob(f"{_literal(name.stem)}-*{_literal(name.suffix)}"))
+            yield from sorted(folder.glob(f"{escape(name.stem)}-*{escape(name.suffix)}"))
 
     def _kept(self, file: JsonObject, candidates: Iterator[Path]) -> str | None:
         size = file.get("size")
@@ -90,7 +91,3 @@ class KeptFiles:
         copy = save_once(self._copies, found.name, found.read_bytes())
         shutil.copystat(found, copy)
         return str(PurePosixPath(self._copies.name, copy.name))
-
-
-def _literal(text: str) -> str:
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in text)

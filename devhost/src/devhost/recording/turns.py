@@ -1,7 +1,6 @@
 """The parts of a traced run as a script has them: settings, what the tools answered, and what the model said."""
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -99,8 +98,8 @@ def files_in(parameters: Mapping[str, object]) -> Iterator[JsonObject]:
 
 # What the tools of a run answered, as the calls of a script's section `recorded`.
 
-ADDRESS, FILE_ID = "url", "tool_file_id"
-"""What is of one run alone."""
+FILE_ID = "tool_file_id"
+"""It is of one run alone."""
 
 
 def tool_calls(calls: Iterable[Call]) -> list[Call]:
@@ -110,8 +109,7 @@ def tool_calls(calls: Iterable[Call]) -> list[Call]:
 
 def recorded_call(call: Call, made: Mapping[str, JsonObject], files: KeptFiles) -> JsonObject:
     """`made`: by id, the files of the run as its output `files` describes them."""
-    arguments = _without_addresses(call.arguments)
-    recorded: JsonObject = {"tool": call.name, "provider": call.provider, "arguments": arguments}
+    recorded: JsonObject = {"tool": call.name, "provider": call.provider, "arguments": call.arguments}
     if call.pieces:
         recorded["answer"] = [_part(piece.data, made, files) for piece in call.pieces]
     if call.error:
@@ -142,13 +140,6 @@ def _file(meta: JsonObject, described: JsonObject, files: KeptFiles) -> JsonObje
     mime_type = facts.get("mime_type") or mime_type_of(kept)
     own = {name: value for name, value in meta.items() if name != FILE_ID}
     return {"file": kept, "meta": {**own, "mime_type": mime_type}}
-
-
-def _without_addresses(value: Any) -> Any:  # noqa: ANN401 - JSON of any shape
-    if isinstance(value, dict):
-        kept = {key: item for key, item in value.items() if key != ADDRESS} if is_file(value) else value
-        return {key: _without_addresses(item) for key, item in kept.items()}
-    return [_without_addresses(item) for item in value] if isinstance(value, list) else value
 
 
 # Which model calls of a run belong together where a strategy works on several things side by side.
@@ -213,8 +204,6 @@ def _words(content: object) -> str:
 
 MODEL_CALLS = frozenset({"llm", "llm_structured_output"})
 """The types of backwards calls that a model answers."""
-_THOUGHT = re.compile(r"<think>\n((?:(?!</?think).)+)\n</think>\n\n", re.DOTALL)
-"""As a script's `thought` is streamed."""
 
 
 def model_calls(calls: Iterable[Call]) -> list[Call]:
@@ -229,21 +218,16 @@ def recorded_turns(calls: Sequence[Call]) -> list[JsonObject]:
 
 
 def _turn(call: Call) -> JsonObject:
-    texts = list(_texts(call))
-    turn: JsonObject = {}
+    """With the last chunk's fields that differ from those of a script."""
+    texts, written = list(_texts(call)), written_calls(call)
+    turn: JsonObject = {"text": texts if call.error else "".join(texts), "tool_calls": list(map(_scripted, written))}
+    if call.finish_reason not in {"", "tool_calls" if written else "stop"}:
+        turn["finish_reason"] = call.finish_reason
+    if call.usage or not call.error:
+        turn["usage"] = _usage(call.usage) if call.usage else None
     if call.error:
-        turn["text"] = texts
-    else:
-        thought, text = _divided("".join(texts))
-        turn |= {"thought": thought} if thought else {}
-        turn |= {"text": text} if text else {}
-    written = written_calls(call)
-    if written:
-        turn["tool_calls"] = [_scripted(each) for each in written]
-    turn |= _ending(call, has_calls=bool(written))
-    if call.error:
-        turn["error"] = {**_failure(call), "after_chunks": len(texts) + bool(written)}
-    return {key: value for key, value in turn.items() if value != []}
+        turn["error"] = {**_failure(call.error), "after_chunks": len(texts) + bool(written)}
+    return {key: value for key, value in turn.items() if value not in ("", [])}
 
 
 def _texts(call: Call) -> Iterator[str]:
@@ -256,43 +240,23 @@ def _texts(call: Call) -> Iterator[str]:
             yield from (str(part["data"]) for part in content if isinstance(part, dict) and part.get("data"))
 
 
-def _divided(text: str) -> tuple[str, str]:
-    """A thought at the beginning, and the rest."""
-    found = _THOUGHT.match(text)
-    return (found.group(1), text[found.end() :]) if found else ("", text)
-
-
 def _scripted(call: WrittenCall) -> JsonObject:
     """Arguments as a mapping only where a script writes the same JSON again, or nearly: spaces do not count."""
     values = call.values
     return {"name": call.name, "id": call.id, "arguments": values if isinstance(values, dict) else call.arguments}
 
 
-def _ending(call: Call, *, has_calls: bool) -> JsonObject:
-    """The last chunk's fields that differ from those of a script."""
-    ending: JsonObject = {}
-    if call.finish_reason not in {"", "tool_calls" if has_calls else "stop"}:
-        ending["finish_reason"] = call.finish_reason
-    if call.usage or not call.error:
-        ending["usage"] = _usage(call.usage) if call.usage else None
-    return ending
-
-
 def _usage(usage: JsonObject) -> JsonObject:
     """Without what a script's turn has anyway."""
-    usual = {"currency": "USD"}
-    return {
-        name: usage[name]
-        for name in ScriptedUsage.model_fields
-        if usage.get(name) not in (None, usual.get(name)) and (name.endswith("tokens") or usage[name] not in ("0", 0))
-    }
+    known = {name: usage[name] for name in ScriptedUsage.model_fields if usage.get(name) not in {None, "USD"}}
+    return {name: value for name, value in known.items() if name.endswith("tokens") or value not in {"0", 0}}
 
 
-def _failure(call: Call) -> JsonObject:
+def _failure(words: str) -> JsonObject:
     """A provider's error by its type if a script's model then fails in the same words; else the words."""
-    raised = plugin_error(call.error)
+    raised = plugin_error(words)
     if raised is not None and raised.before:
         again = ModelCallError(raised.error_type, raised.message).as_dify_words_it()
-        if call.error == f"{raised.before}{again}":
+        if words == f"{raised.before}{again}":
             return {"type": raised.error_type, "message": raised.message}
-    return {"words": call.error}
+    return {"words": words}
