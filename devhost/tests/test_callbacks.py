@@ -78,7 +78,7 @@ def test_the_daemon_refuses_a_request_for_storage(request_: JsonObject, words: s
 
 def test_the_hosts_own_limit_holds_below_the_manifests() -> None:
     with pytest.raises(RefusedCallError, match="max storage size"):
-        PluginStorage().answer(MANIFEST, {"opt": "set", "key": "k", "value": "00"}, HostLimits(storage_bytes=0))
+        PluginStorage().answer(MANIFEST, {"opt": "set", "key": "k", "value": "0000"}, HostLimits(storage_bytes=1))
 
 
 @pytest.mark.parametrize("text", ["no JSON", '{"mine": 1}'])

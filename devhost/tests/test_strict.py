@@ -33,7 +33,7 @@ def host() -> Iterator[Host]:
 
 def run(host: Host, faults: str, *, strict: bool = True) -> Run:
     model = ScriptedModel.of([{"text": "unused"}])
-    return host.run("bad", {"query": faults}, model=model, conversation_variables=["declared"], strict=strict)
+    return host.run("bad", {"query": faults}, model=model, strict=strict)
 
 
 def test_all_at_once_and_no_rule_is_left_out(host: Host) -> None:

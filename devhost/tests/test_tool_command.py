@@ -136,12 +136,12 @@ def test_a_tool_that_sends_nothing_breaks_a_rule(capsys: pytest.CaptureFixture[s
 
 
 def test_a_broken_rule_of_a_tool_is_a_finding_of_the_agents_run() -> None:
-    call = {"provider": PROVIDER, "tool_name": "perform", "parameters": {"steps": json.dumps([["half_a_file", "h"]])}}
+    call = {"provider": PROVIDER, "tool_name": "perform", "parameters": {"steps": "[]"}}
     with Host.start(PUPPET, tools=[ODDMENTS]) as host:
         model = ScriptedModel.of([{"text": "unused"}])
         run = host.run("puppet", {"query": json.dumps([{"call": call}])}, model=model)
-    (finding,) = [finding for finding in run.findings if finding.rule == "blob-left-open"]
-    assert finding.sentence.startswith("tool perform: file 'h' is incomplete")
+    (finding,) = [finding for finding in run.findings if finding.rule == "tool-says-nothing"]
+    assert finding.sentence == "tool perform: it sent no message, so the model reads an empty result"
 
 
 def test_a_plugin_with_a_login_alone_takes_a_token_that_need_not_be_validated(

@@ -43,7 +43,6 @@ class Chat:
                 FunctionTool("order", {"q": "string"}, self._order),
             ],
             variables={"sys.query": query, "conversation.state": self.state},
-            conversation_variables=["state"],
         )
         assert ended_well(run)
         assert model.remaining == 0

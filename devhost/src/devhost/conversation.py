@@ -114,7 +114,6 @@ class Conversation:
             model=model,
             tools=[*host.tools, *self._recorded_beside(host)],
             variables={**variables, **({KEPT: self.state.text} if self.state.text else {})},
-            conversation_variables=self.scenario.written.conversation_variables,
             api_fails=self._api_fails,
             history=self._memory.messages(),
             conversation_id=self._id,

@@ -26,8 +26,6 @@ class HostLimits(BaseModel):
     """One backwards call, wall clock, streaming included."""
     blob_bytes: Count = 15 * 1024 * 1024
     """One file sent in chunks."""
-    blob_chunk_bytes: Count = 8192
-    """One chunk of it."""
     serverless_request_bytes: Count = 5 * 1024 * 1024
     """The request that invokes a serverless plugin."""
     transaction_bytes: Count = 6 * 1024 * 1024

@@ -20,7 +20,7 @@ from devhost.flow.view import FlowView, findings_of, node_rows, watched
 from devhost.host.host import ToolHost
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import gist
-from devhost.node.outputs.outputs import CONVERSATION_BYTES, Finding
+from devhost.node.outputs.outputs import Finding
 from devhost.node.parameters import Memory, PastTurn
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
@@ -31,6 +31,9 @@ from devhost.trace.flow import AnswerText, FlowEnded, FlowEvent
 from devhost.words import counted
 
 # What Dify keeps of a conversation with a chatflow, from turn to turn: its id, memory and conversation variables.
+
+CONVERSATION_BYTES = 204_800
+"""MAX_VARIABLE_SIZE: of one conversation variable."""
 
 
 @dataclass(frozen=True)

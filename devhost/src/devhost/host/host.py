@@ -270,14 +270,12 @@ class Host(ToolHost):
         on_message: OnMessage | None = None,
         stop: Stop | None = None,
         variables: Mapping[str, object] | None = None,
-        conversation_variables: Iterable[str] = (),
         strict: bool = False,
     ) -> Run:
         """Runs the node once.
 
         `parameters` are settings as `node.parameters.read_setting` reads them, `variables` those of the workflow, by
-        `node.name`. `conversation_variables` are those of the strategy that the conversation keeps. `strict` goes
-        on after an error that fails the node, to find all errors.
+        `node.name`. `strict` goes on after an error that fails the node, to find all errors.
         """
         tools = self.tools if tools is None else tools
         provider, declared = find_strategy(self.plugin.declaration, strategy)
@@ -286,8 +284,7 @@ class Host(ToolHost):
         request = node_request(provider, declared, values)
         calls = self.calls(model, tools, opaque_body=opaque_body, api_fails=api_fails or {}, failed=self._tool_failed)
         opened = partial(self._open, request, conversation_id, stop)
-        kept = frozenset(conversation_variables)
-        fold = OutputsFold(self.files, self.limits, declared_outputs(declared), kept=kept, goes_on=strict)
+        fold = OutputsFold(self.files, self.limits, declared_outputs(declared), goes_on=strict)
         self._renew_prints()
         run = self._converse(strategy, opened, calls, fold, on_message)
         self._renew_prints()

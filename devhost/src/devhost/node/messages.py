@@ -16,12 +16,16 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
 from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from devhost.errors import NodeFailedError
 from devhost.golang import marshalled
 from devhost.limits import HostLimits
 from devhost.protocol.structs import passed_on
 from devhost.protocol.wire import MESSAGE_TYPES, JsonObject
+from devhost.text import describe
 
 # What Dify says of a file: its type, its MIME type and its extension.
 
@@ -92,7 +96,6 @@ def _table() -> mimetypes.MimeTypes:
 
 # The messages of a tool or a strategy, read as strictly as Dify reads them from the daemon.
 
-LOG_STATUSES = ("start", "success", "error")
 RESERVED_VARIABLES = frozenset({"text", "json", "files"})
 
 
@@ -110,6 +113,34 @@ class Message:
         return {"type": self.type, "message": self.body, "meta": self.meta or None}
 
 
+def _body(**fields: Any) -> type[BaseModel]:  # noqa: ANN401 - types, or pairs of a type and a default
+    described: dict[str, Any] = {
+        name: kind if isinstance(kind, tuple) else (kind, ...) for name, kind in fields.items()
+    }
+    return create_model("Body", __config__=ConfigDict(strict=True, defer_build=True), **described)
+
+
+_TEXT = _body(text=str)
+_BODIES: Mapping[str, type[BaseModel]] = {
+    "json": _body(json_object=dict[str, Any] | list[Any]),
+    "variable": _body(variable_name=str, variable_value=Any),
+    "log": _body(
+        id=str,
+        label=str,
+        status=Literal["start", "success", "error"],
+        data=dict[str, Any],
+        metadata=(dict[str, Any] | None, None),
+        parent_id=(str | None, None),
+        error=(str | None, None),
+    ),
+    "blob": _body(blob=str),
+    "blob_chunk": _body(id=str, blob=str),
+    "file": _body(),
+    "retriever_resources": _body(retriever_resources=list[Any]),
+}
+"""What Dify reads of a message's body; of all other types a text."""
+
+
 def read_message(data: JsonObject) -> Message:
     kind, body, meta = data.get("type"), data.get("message"), data.get("meta")
     if not isinstance(kind, str) or kind not in MESSAGE_TYPES:
@@ -117,45 +148,17 @@ def read_message(data: JsonObject) -> Message:
     if meta is not None and not isinstance(meta, dict):
         raise _malformed(data, f"a {kind} message needs meta that is an object")
     message = Message(kind, body if isinstance(body, dict) else {}, meta or {})
-    if message.type != "file":  # a file's body is a marker without content
-        problem = _problem(message)
-        if problem is not None:
-            raise _malformed(data, f"a {kind} message {problem}")
-    if message.type == "variable" and (name := message.body["variable_name"]) in RESERVED_VARIABLES:
-        sentence = f"a variable may not be called {name!r}: the node has that output"
-        raise NodeFailedError("variable-name-reserved", sentence, shows=_line(data))
+    try:
+        _BODIES.get(kind, _TEXT).model_validate(message.body)
+    except ValidationError as error:
+        raise _malformed(data, f"of a {kind} message, {describe(error)}") from None
+    match message.body:
+        case {"variable_name": name} if kind == "variable" and name in RESERVED_VARIABLES:
+            sentence = f"a variable may not be called {name!r}: the node has that output"
+            raise NodeFailedError("variable-name-reserved", sentence, shows=_line(data))
+        case {"stream": True, "variable_value": value} if kind == "variable" and not isinstance(value, str):
+            raise _malformed(data, "a variable that streams needs a value that is a text")
     return message
-
-
-_NEEDS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
-    "json": {"json_object": (dict, list)},
-    "variable": {"variable_name": (str,)},
-    "log": {"id": (str,), "label": (str,), "data": (dict,)},
-    "blob": {"blob": (str,)},
-    "blob_chunk": {"id": (str,), "blob": (str,)},
-    "retriever_resources": {"retriever_resources": (list,)},
-}
-"""By type of message, what its body must have; that of all others a text."""
-_WORDS: Mapping[type, str] = {str: "text", dict: "object", list: "list"}
-
-
-def _problem(message: Message) -> str | None:
-    body = message.body
-    for name, kinds in _NEEDS.get(message.type, {"text": (str,)}).items():
-        if not isinstance(body.get(name), kinds):
-            return f"needs {name}: it must be {' or '.join(f'a {_WORDS[kind]}' for kind in kinds)}"
-    match message.type:
-        case "variable" if "variable_value" not in body:
-            return "needs variable_value"
-        case "variable" if body.get("stream") and not isinstance(body["variable_value"], str):
-            return "that streams needs a value that is a text"
-        case "log" if body.get("status") not in LOG_STATUSES:
-            return f"has status {body.get('status')!r}, which is none of {', '.join(LOG_STATUSES)}"
-        case "log" if not isinstance(body.get("metadata") or {}, dict):
-            return "needs metadata that are an object"
-        case "log" if not all(isinstance(body.get(name), str | None) for name in ("parent_id", "error")):
-            return "needs a parent_id and an error that are texts, if any"
-    return None
 
 
 def _malformed(data: JsonObject, sentence: str) -> NodeFailedError:
@@ -297,7 +300,7 @@ class ToolFileStore:
 
 
 # The first step for every message of a tool or a strategy in Dify: bytes become tool files, files become links. One
-# object per stream, since the chunks of a file belong together; both limits on chunks are the daemon's.
+# object per stream, since the chunks of a file belong together.
 
 IMAGE_SECONDS = 20.0
 
@@ -312,8 +315,7 @@ class FileMessages:
         self._files = files
         self._limits = limits
         self._found = found
-        self._unfinished: dict[str, bytearray] = {}
-        self._names: dict[str, str] = {}
+        self._unfinished: dict[str, bytes] = {}
 
     def transform(self, message: Message) -> Iterator[Message]:
         match message.type:
@@ -328,10 +330,6 @@ class FileMessages:
             case _:
                 yield message
 
-    def unfinished(self) -> list[str]:
-        """Files whose last chunk is missing."""
-        return list(self._names.values())
-
     def _saved(self, data: bytes, message: Message) -> Message:
         mime_type, name = message.meta.get("mime_type"), message.meta.get("filename")
         file = self._files.save(data, str(mime_type or UNKNOWN_MIME_TYPE), None if name is None else str(name))
@@ -339,30 +337,15 @@ class FileMessages:
 
     def _chunk(self, message: Message) -> Iterator[Message]:
         """The last chunk only says that it is the last: the daemon does not look at its bytes."""
-        blob_id = message.body["id"]
-        if not isinstance(message.body.get("total_length"), int):
-            self._found("blob-chunk-skipped", "a chunk of a file has no total_length: the daemon skips it silently")
-            return
+        before = self._unfinished.pop(message.body["id"], b"")
         if message.body.get("end"):
-            if message.body["blob"]:
-                self._found("blob-end-has-bytes", "a file's last chunk (end=true) is not empty: its bytes are lost")
-            self._names.pop(blob_id, None)
-            yield self._saved(bytes(self._unfinished.pop(blob_id, b"")), message)
+            yield self._saved(before, message)
             return
-        data = _decoded(message)
-        if len(data) > self._limits.blob_chunk_bytes:
-            raise NodeFailedError(
-                "blob-chunk-too-large",
-                f"a blob chunk of {len(data):,} bytes came; the daemon takes {self._limits.blob_chunk_bytes:,} at most",
-            )
-        self._names[blob_id] = f"file {message.meta.get('filename') or blob_id!r}"
-        blob = self._unfinished.setdefault(blob_id, bytearray())
-        if len(blob) + len(data) > self._limits.blob_bytes:
-            raise NodeFailedError(
-                "blob-too-large",
-                f"a file grew beyond {self._limits.blob_bytes:,} bytes, the most that the daemon puts together",
-            )
-        blob += data
+        blob = before + _decoded(message)
+        if len(blob) > self._limits.blob_bytes:
+            most = f"{self._limits.blob_bytes:,} bytes, the most that the daemon puts together"
+            raise NodeFailedError("blob-too-large", f"a file grew beyond {most}")
+        self._unfinished[message.body["id"]] = blob
 
     def _downloaded(self, message: Message) -> Message:
         import httpx  # noqa: PLC0415 - it takes as long to import as half of devhost, and few messages need it

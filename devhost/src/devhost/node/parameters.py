@@ -33,17 +33,6 @@ def _last(provider: str) -> str:
 
 _REFERENCE = re.compile(r"\{\{#([a-zA-Z0-9_]{1,50}(?:\.[a-zA-Z_][a-zA-Z0-9_]{0,29}){1,10})#\}\}")
 _NAME = re.compile(r"[a-zA-Z0-9_]{1,50}\.[a-zA-Z_][a-zA-Z0-9_]{0,29}")
-_FILE_ATTRIBUTES = {
-    "type": "type",
-    "size": "size",
-    "name": "filename",
-    "mime_type": "mime_type",
-    "transfer_method": "transfer_method",
-    "url": "url",
-    "extension": "extension",
-    "related_id": "related_id",
-}
-"""What a selector may name of a file, and the key under which the file's dictionary has it."""
 
 
 @dataclass(frozen=True)
@@ -85,15 +74,13 @@ class NodeVariables:
         name = ".".join(selector[:2])
         if len(selector) < 2 or name not in self._values:  # noqa: PLR2004 - node and name
             return None
-        found, path = Variable(self._values[name]), selector[2:]
-        if path and is_file(found.value):
-            return _attribute(found.value, path[0])
-        for key in path:
-            inner = found.value
-            if not isinstance(inner, dict) or is_file(inner) or key not in inner:
+        value = self._values[name]
+        for part in selector[2:]:
+            key = "filename" if part == "name" and is_file(value) else part
+            if not isinstance(value, dict) or key not in value:
                 return None
-            found = Variable(inner[key])
-        return found
+            value = value[key]
+        return Variable(value)
 
     def filled(self, template: str) -> str:
         """References to what does not exist leave their bare selector; text between them that is one is resolved."""
@@ -102,10 +89,6 @@ class NodeVariables:
     def _part(self, part: str) -> str:
         variable = self.get(part.split(".")) if "." in part else None
         return part if variable is None else variable.text
-
-
-def _attribute(file: JsonObject, name: str) -> Variable | None:
-    return Variable(file.get(_FILE_ATTRIBUTES[name])) if name in _FILE_ATTRIBUTES else None
 
 
 # A conversation as the node's memory hands it to a strategy: docs/host-facts.md, "Conversation memory". Tool calls are

@@ -66,15 +66,15 @@ class NodeText:
     def __init__(self) -> None:
         self.repairs: list[str] = []
         """The kinds of message before which a thought was closed; the end of the text is not among them."""
-        self._said: list[str] = []
         self._passed: list[str] = []
         self._open = False
+        self._ended_open = False
         self._parts = TagParts()
 
     @property
-    def said(self) -> str:
-        """The text as the strategy sent it, and as an older Dify stores it."""
-        return "".join(self._said)
+    def is_left_open(self) -> bool:
+        """Whether a thought is open, or was when the text ended."""
+        return self._open or self._ended_open
 
     @property
     def passed(self) -> str:
@@ -96,10 +96,10 @@ class NodeText:
 
     def finish(self) -> Iterator[Message]:
         yield from self._flush()
+        self._ended_open = self._open
         yield from self._close()
 
     def _feed(self, text: str) -> Iterator[Message]:
-        self._said.append(text)
         yield from self._pass_on("".join(map(self._repaired, self._parts.feed(text))))
 
     def _repaired(self, part: str) -> str:

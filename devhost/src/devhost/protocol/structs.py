@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from devhost.errors import InvocationError, RefusedCallError, RunFailure, RunTimeoutError
-from devhost.golang import Json, NumberRangeError, marshalled, number, remarshalled, well_formed
+from devhost.golang import Json, marshalled, number, remarshalled, well_formed
 from devhost.protocol.wire import MESSAGE_TYPES, JsonObject
 
 # The structs. A kind of field is a Go type, `[kind]` for a slice, a struct, or a choice of texts. `raw` is
@@ -118,7 +118,7 @@ def to_the_api(struct: Struct, request: JsonObject) -> JsonObject:
     """The body that Dify's API gets of a backwards call, or RefusedCallError in the daemon's words."""
     try:
         return from_map(struct, request)
-    except (GoDecodeError, NumberRangeError) as error:
+    except GoDecodeError as error:
         raise RefusedCallError(f"unmarshal backwards invoke request failed: {error}") from error
 
 
@@ -149,7 +149,7 @@ def agent_message(said: Json) -> JsonObject:
 def _streamed(struct: Struct, said: Json) -> JsonObject:
     try:
         return from_json(struct, said)
-    except (GoDecodeError, NumberRangeError) as error:
+    except GoDecodeError as error:
         raise InvocationError("unmarshal_error", f"unmarshal json failed: {error}") from error
 
 
@@ -243,7 +243,7 @@ class _Pass:
                 self._faults += [_in_a_map("uint8", item, f"{path}[{position}]") for position, item in odd.items()]
                 return None
             case "any" | "map" if kind == "any" or isinstance(value, dict):
-                return self._free(value)
+                return remarshalled(value)
             case "price" if (price := _price(value)) is not None:
                 return price
             case Choice() if isinstance(value, str):
@@ -284,13 +284,6 @@ class _Pass:
             must = "is required" if content is None else "must be a string or a list of contents"
             self._faults.append(f"content field {must}")
         return parts
-
-    def _free(self, value: Json) -> Json:
-        try:
-            return remarshalled(value)
-        except NumberRangeError as error:
-            self._faults.append(str(error))
-            return None
 
 
 def _fits(kind: str, value: Json) -> bool:

@@ -110,8 +110,6 @@ def call_tool(tool: Tool, parameters: JsonObject, around: Surroundings, request_
             yield result.on_the_wire()
     if is_silent:
         around.found("tool-says-nothing", "it sent no message, so the model reads an empty result")
-    for name in transformed.unfinished():
-        around.found("blob-left-open", f"{name} is incomplete: a last chunk with end=true is missing")
 
 
 # A plugin's request for a tool call, decoded as the daemon and then Dify's API decode it.

@@ -283,8 +283,6 @@ class ScriptFile(Part):
     """MCP servers, as `--mcp` takes them."""
     panel: dict[str, dict[str, str]] = Field(default_factory=dict)
     """By tool, the parameters that the node's panel holds; a text may be a template."""
-    conversation_variables: tuple[str, ...] = ()
-    """Variables of the strategy that the app assigns to conversation variables, whose size is limited."""
     model: ScriptedModelCard = ScriptedModelCard()
     api_fails: dict[str, Fault] = Field(default_factory=dict)
     """By tool, what Dify's API does each time it is called."""
@@ -348,7 +346,6 @@ SHARED = frozenset(
         "files",
         "mcp",
         "panel",
-        "conversation_variables",
         "model",
         "api_fails",
         "recorded",

@@ -1,9 +1,7 @@
 """The Agent node's outputs, folded from a strategy's messages, and the findings about them."""
 
-import json
 import re
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -225,7 +223,7 @@ class NodeOutputs:
 
         What repeats a variable is left out, too, at any depth: variables are shown by themselves.
         """
-        logged = self.json[sum(1 for _ in _everywhere(self.logs)) :]
+        logged = self.json[sum(1 for root in self.logs for _ in root.every) :]
         values = (_without(value, self.variables) for value in logged if value != {"data": []})
         return [value for value in values if value != {}]
 
@@ -241,97 +239,8 @@ class NodeOutputs:
         return {**named, **self.variables}
 
 
-def _everywhere(entries: Sequence[LogEntry]) -> Iterator[LogEntry]:
-    for entry in entries:
-        yield entry
-        yield from _everywhere(entry.children)
-
-
-# Findings that need the whole run: they are known only at its end.
-
-LEFT_OPEN = frozenset({"log-left-open", "think-left-open", "blob-left-open"})
+LEFT_OPEN = frozenset({"log-left-open", "think-left-open"})
 """Findings about what a strategy began and did not finish."""
-STORED_BYTES = 1_024_000
-STORED_CHARACTERS = 100_000
-STORED_ITEMS = 1000
-"""What Dify keeps of a node's outputs, of one string and of one list; the rest is cut off."""
-CONVERSATION_BYTES = 204_800
-"""MAX_VARIABLE_SIZE: of one conversation variable, as Python counts the memory of a value."""
-
-
-def final_findings(
-    outputs: NodeOutputs, text: NodeText, declared: frozenset[str], kept: frozenset[str]
-) -> Iterator[Finding]:
-    for entry in _everywhere(outputs.logs):
-        if entry.status == "start":
-            yield Finding("log-left-open", f"log {entry.label!r} was not finished: Dify shows it as running")
-    yield from _of_thoughts(text)
-    for name in outputs.variables:
-        if name not in declared and name != "usage":
-            yield Finding(
-                "variable-not-declared",
-                f"variable {name!r} is not in the strategy's output_schema: no other node can choose it",
-            )
-    yield from _of_storing(outputs, kept)
-
-
-def _of_thoughts(text: NodeText) -> Iterator[Finding]:
-    if leaves_thought_open(text.said):
-        yield Finding(
-            "think-left-open",
-            "a <think> is never closed (a quoted one counts too): in the chat it swallows all that follows, "
-            "and newer Dify puts a </think> at the end",
-        )
-    for by in dict.fromkeys(text.repairs):
-        yield Finding("think-closed-early", f"a <think> was open when {by} came: newer Dify puts a </think> before it")
-
-
-def _of_storing(outputs: NodeOutputs, kept: frozenset[str]) -> Iterator[Finding]:
-    for excess in _excesses(outputs):
-        yield Finding("outputs-truncated", f"{excess}: Dify stores it cut off")
-    for name, value in outputs.by_name().items():
-        if _has_nul(value):
-            yield Finding("nul-character", f"{name} holds a NUL character, which Dify's database refuses")
-    for name in sorted(kept & outputs.variables.keys()):
-        size = sys.getsizeof(outputs.variables[name])
-        if size > CONVERSATION_BYTES:
-            yield Finding(
-                "conversation-variable-too-large",
-                f"variable {name!r} has {size:,} bytes in memory, more than {CONVERSATION_BYTES:,}: "
-                "every later message of the conversation fails",
-            )
-
-
-def leaves_thought_open(text: str) -> bool:
-    """Runs of opening tags are one block to the chat, and so are runs of closing ones; blocks nest."""
-    depth = 0
-    for tags in re.finditer(r"(?:<think>\s*)+|(?:\s*</think>)+", text):
-        depth = depth + 1 if tags.group().startswith("<think>") else max(depth - 1, 0)
-    return depth > 0
-
-
-def _excesses(outputs: NodeOutputs) -> Iterator[str]:
-    values = {"text": outputs.text, "json": outputs.json, "files": outputs.files, **outputs.variables}
-    for name, value in values.items():
-        if isinstance(value, str) and len(value) > STORED_CHARACTERS:
-            yield f"{name} has {len(value):,} characters, more than {STORED_CHARACTERS:,}"
-        if isinstance(value, list) and len(value) > STORED_ITEMS:
-            yield f"{name} has {len(value):,} items, more than {STORED_ITEMS:,}"
-    size = len(json.dumps(values, ensure_ascii=False).encode(errors="replace"))
-    if size > STORED_BYTES:
-        yield f"the outputs have {size:,} bytes, more than {STORED_BYTES:,}"
-
-
-def _has_nul(value: object) -> bool:
-    match value:
-        case str():
-            return "\0" in value
-        case dict():
-            return any(_has_nul(part) for item in value.items() for part in item)
-        case list():
-            return any(map(_has_nul, value))
-        case _:
-            return False
 
 
 class OutputsFold:
@@ -341,17 +250,12 @@ class OutputsFold:
         limits: HostLimits,
         declared: frozenset[str] = frozenset(),
         *,
-        kept: frozenset[str] = frozenset(),
         goes_on: bool = False,
     ) -> None:
-        """`declared`: the variables in the strategy's output_schema; `kept`: those that the conversation keeps.
-
-        `goes_on`: also after an error that fails the node.
-        """
+        """`declared`: the variables in the strategy's output_schema. `goes_on`: also after an error of the node."""
         self.failure: RunFailure | None = None
         """The first error that failed the node, if the fold goes on after errors."""
         self._declared = declared
-        self._kept = kept
         self._goes_on = goes_on
         self._store = files
         self._file_messages = FileMessages(files, limits, self._found)
@@ -404,13 +308,29 @@ class OutputsFold:
 
         A strategy that a person stopped could not finish what it had begun: that is not found.
         """
-        unfinished = [
-            Finding("blob-left-open", f"{name} is incomplete: a last chunk with end=true is missing")
-            for name in self._file_messages.unfinished()
+        return [
+            finding
+            for finding in (*self._findings, *self._final_findings())
+            if not was_stopped or finding.rule not in LEFT_OPEN
         ]
-        final = final_findings(self.outputs(), self._text, self._declared, self._kept)
-        found = [*self._findings, *unfinished, *final]
-        return [finding for finding in found if not was_stopped or finding.rule not in LEFT_OPEN]
+
+    def _final_findings(self) -> Iterator[Finding]:
+        for entry in self._log.entries.values():
+            if entry.status == OPEN:
+                yield Finding("log-left-open", f"log {entry.label!r} was not finished: Dify shows it as running")
+        if self._text.is_left_open:
+            yield Finding(
+                "think-left-open",
+                "a <think> is never closed (a quoted one counts too): in the chat it swallows all that follows, "
+                "and newer Dify puts a </think> at the end",
+            )
+        for by in dict.fromkeys(self._text.repairs):
+            sentence = f"a <think> was open when {by} came: newer Dify puts a </think> before it"
+            yield Finding("think-closed-early", sentence)
+        for name in self._variables:
+            if name not in self._declared | {"usage"}:
+                sentence = f"variable {name!r} is not in the strategy's output_schema: no other node can choose it"
+                yield Finding("variable-not-declared", sentence)
 
     def _add(self, message: Message) -> None:
         body = message.body
