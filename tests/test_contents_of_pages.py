@@ -57,13 +57,6 @@ def test_the_page_on_outputs_names_every_variable_and_stop_reason() -> None:
     assert [name for name in sorted(names) if f"`{name}`" not in text] == []
 
 
-def test_the_debugging_page_warns_of_an_installed_package() -> None:
-    text = " ".join((ROOT / "docs" / "debugging.md").read_text(encoding="utf-8").replace("> ", "").split())
-    assert "Debug in a workspace in which the packaged plugin is not installed, or uninstall it first." in text
-    assert "`no available node, plugin runtime not found`" in text
-    assert "A debugging session survives a restart of the daemon" in text
-
-
 def test_one_page_says_which_models_reason_by_themselves() -> None:
     """The others link to it: the fact changes with every model."""
     texts = {page.name: page.read_text(encoding="utf-8") for page in PAGES if page.name != "CHANGELOG.md"}

@@ -27,27 +27,23 @@ def test_the_example_apps_are_up_to_date() -> None:
     assert [file.name for file, _ in example_apps.stale_apps({})] == [], "run `make docs`"
 
 
-@pytest.mark.parametrize("name", ["answer_schema", "maximum_attempts"])
-def test_a_stale_page_is_named(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """For a parameter of all strategies and for one of a single strategy."""
-    strategies = docs.declared()
-    for parameter in (parameter for taken in strategies.values() for parameter in taken if parameter["name"] == name):
-        parameter["help"]["en_US"] = f"Changed: {parameter['help']['en_US']}"
-    monkeypatch.setattr(docs, "declared", lambda: strategies)
+def test_a_stale_page_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(docs, "reference", lambda: "changed")
     assert docs.main(["--check"]) == 1
     assert "docs/parameters.md is stale: run `make docs`" in capsys.readouterr().out
 
 
 def test_every_parameter_is_on_the_page_once() -> None:
-    """A parameter that the strategies declare differently would be on it several times."""
+    """One that strategies declare differently would be there twice; those of one strategy come last."""
     names = re.findall(r"^\| \[`(\w+)`", docs.reference(), re.MULTILINE)
     assert names == [parameter["name"] for parameter in docs.declared()["gpt5_plan_and_reflect"]]
 
 
-@pytest.mark.parametrize("page", ["", docs.BEGIN, docs.END])
-def test_a_page_without_its_markers_is_an_error(page: str) -> None:
+def test_only_the_text_between_the_markers_is_replaced() -> None:
+    page = f"before\n{docs.BEGIN}\nold\n{docs.END}\nafter"
+    assert docs.with_generated(page, "new") == f"before\n{docs.BEGIN}\n\nnew\n\n{docs.END}\nafter"
     with pytest.raises(ValueError, match="lacks one of the markers"):
-        docs.with_generated(page, "new")
+        docs.with_generated(docs.BEGIN, "new")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -94,15 +90,6 @@ def test_prose_is_wrapped(page: Path) -> None:
     assert [line for line in lines if len(line) > docs.MAX_LINE] == []
 
 
-TWO_ARTICLES = re.compile(r"(?i)\b(?:the\s+(?:an?|the)|a\s+(?:a|the)|an\s+(?:an?|the))\b")
-
-
-def test_no_text_has_two_articles_in_a_row() -> None:
-    texts = [*PAGES, *(ROOT / "examples").rglob("*.py"), *(ROOT / "examples").rglob("*.y*ml")]
-    found = {path: TWO_ARTICLES.findall(path.read_text(encoding="utf-8")) for path in texts}
-    assert {path: words for path, words in found.items() if words} == {}
-
-
 def comments(path: Path) -> str:
     """A module's text with line breaks and comment signs as single spaces, so that a citation stands in one piece."""
     return re.sub(r"\s*\n\s*(?:# ?)?", " ", path.read_text(encoding="utf-8"))
@@ -147,18 +134,6 @@ def test_files_and_folders_that_a_page_names_exist(page: Path) -> None:
 
 
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
-
-
-@pytest.mark.parametrize(
-    ("heading", "most"),
-    [("### One tool call, from chunk to result", 15), ("### One piece of visible text, from chunk to screen", 8)],
-)
-def test_a_walk_through_the_agent_names_few_modules(heading: str, most: int) -> None:
-    assert 1 <= len(set(re.findall(r"`(internal/[\w/]+\.py)`", section(ARCHITECTURE, heading)))) <= most
-
-
-def test_the_architecture_of_the_agent_fits_two_screens() -> None:
-    assert len(section(ARCHITECTURE, "## The agent").splitlines()) <= 100
 
 
 def test_the_page_on_architecture_names_every_module_that_cleans_texts() -> None:

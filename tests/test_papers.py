@@ -168,14 +168,6 @@ def test_both_filled_in_in_the_manifest_are_all_that_the_marketplace_asks_for(co
         assert f"<{FIELDS['contact']}>" in (filled / page).read_text(encoding="utf-8")
 
 
-def test_the_page_on_releases_says_what_to_fill_in_and_where() -> None:
-    page = (ROOT / "docs" / "releasing.md").read_text(encoding="utf-8")
-    section = page.partition("\n## Before the first release\n")[2].partition("\n## ")[0]
-
-    assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == list(FIELDS)
-    assert "one file, `manifest.yaml`" in section
-
-
 # --- signatures -------------------------------------------------------------------------------------------------------
 
 
