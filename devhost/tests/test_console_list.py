@@ -101,7 +101,7 @@ def test_a_file_that_is_not_a_trace_is_named_with_the_reason(runs: Path) -> None
     page = words(ConsoleClient(runs).get("/"))
 
     assert "1 file is not shown" in page
-    assert "notes.jsonl : line 1: not a trace of devhost: Invalid JSON" in page
+    assert "notes.jsonl : line 1: not a trace of devhost: not valid JSON" in page
 
 
 def test_a_trace_is_read_again_only_when_it_has_changed(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

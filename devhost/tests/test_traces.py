@@ -190,11 +190,11 @@ def test_a_full_disk_is_reported_and_does_not_end_the_run() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "line 1: not a trace of devhost: Invalid JSON"),
-        ('{"trace": "devho', "line 1: not a trace of devhost: Invalid JSON"),
+        ("", "line 1: not a trace of devhost: not valid JSON"),
+        ('{"trace": "devho', "line 1: not a trace of devhost: not valid JSON"),
         ('{"a": 1}\n', "line 1: not a trace of devhost: trace: Field required"),
         ('{"trace": "devhost", "version": 7}\n', "line 1: not a trace of devhost: version: Input should be 1"),
-        (f"{HEADER}\n\nx\n", "line 3: not a line of a trace: Invalid JSON"),
+        (f"{HEADER}\n\nx\n", "line 3: not a line of a trace: not valid JSON"),
         (f'{HEADER}\n{{"at": 1, "event": "dance"}}\n', "line 2: not a line of a trace: Input tag 'dance'"),
         (
             f'{HEADER}\n{{"at": 1, "event": "message", "from": "host"}}\n',

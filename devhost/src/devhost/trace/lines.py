@@ -126,6 +126,7 @@ type TraceLine = Annotated[
 
 # Reads a trace strictly; an error names the number of the line. Only the last line may be cut off: the run was killed.
 
+_HEADER: TypeAdapter[Header] = TypeAdapter(Header)
 _LINE: TypeAdapter[TraceLine] = TypeAdapter(TraceLine, config=ConfigDict(defer_build=True))
 
 
@@ -158,21 +159,21 @@ def read_trace(file: Path, only: re.Pattern[bytes] | None = None) -> Trace:
     except OSError as error:
         raise TraceError(f"{file} cannot be read: {error.strerror}") from error
     (first, *others), cut_off = [*written, b""], bool(rest.strip())
-    try:
-        header = Header.model_validate_json(first)
-    except ValidationError as error:
-        raise TraceError(f"{file}, line 1: not a trace of devhost: {describe(error)}") from error
+    header = _read(_HEADER, first, f"{file}, line 1: not a trace of devhost")
     numbered = [(number, text) for number, text in enumerate(others, start=2) if text.strip()]
     if only is not None:
         numbered = [(number, line) for number, line in numbered if only.search(line)]
-    return Trace(header, tuple(_line(file, number, text) for number, text in numbered), cut_off)
+    lines = (_read(_LINE, text, f"{file}, line {number}: not a line of a trace") for number, text in numbered)
+    return Trace(header, tuple(lines), cut_off)
 
 
-def _line(file: Path, number: int, text: bytes) -> TraceLine:
+def _read[T](adapter: TypeAdapter[T], text: bytes, problem: str) -> T:
     try:
-        return _LINE.validate_json(text)
+        return adapter.validate_python(json.loads(text))  # json also reads half a surrogate pair
     except ValidationError as error:
-        raise TraceError(f"{file}, line {number}: not a line of a trace: {describe(error)}") from error
+        raise TraceError(f"{problem}: {describe(error)}") from error
+    except (ValueError, RecursionError) as error:
+        raise TraceError(f"{problem}: not valid JSON: {error}") from error
 
 
 class Growing[T]:
@@ -189,10 +190,12 @@ class Growing[T]:
             found = self._file.stat()
         except FileNotFoundError:
             return None
+        if not found.st_size and self._file.is_file():
+            return None
         seen = (found.st_size, found.st_mtime_ns)
-        if found.st_size and (self._read is None or self._read[0] != seen):
+        if self._read is None or self._read[0] != seen:
             self._read = (seen, self._reads(self._file))
-        return self._read[1] if found.st_size and self._read is not None else None
+        return self._read[1]
 
 
 # Writes a trace during the run, each line at once, so that a killed run leaves all messages until then.
@@ -221,8 +224,8 @@ class TraceWriter(Watcher):
         self._failure: OSError | None = None
         _refuse_to_destroy(file)
         try:
-            # A lone surrogate, which UTF-8 cannot hold, becomes a question mark.
-            self._file: TextIO | None = file.open("w", encoding="utf-8", errors="replace")
+            # Half a surrogate pair, which UTF-8 cannot hold, is written as the escape that JSON has for it.
+            self._file: TextIO | None = file.open("w", encoding="utf-8", errors="backslashreplace")
         except OSError as error:
             raise TraceError(f"--trace {file} cannot be written: {error.strerror}") from error
         with contextlib.suppress(OSError):  # a device, or a file system without locks
