@@ -302,6 +302,7 @@ class PluginModelOptions:
         is_flag=True,
         help="Do not ask plugins whether their credentials are right, which most ask their service.",
     )
+    uninstalled: bool = uninstalled_option()
     plugins: ModelPlugins = field(default_factory=ModelPlugins, repr=False, compare=False)
 
     def of_plugin(
@@ -313,7 +314,8 @@ class PluginModelOptions:
 
     def start(self, directory: Path, environment: MutableMapping[str, str] = os.environ) -> ModelPlugin:
         given = dict(pairs(self.model_credentials, "--model-credential", hidden=True))
-        return self.plugins.start(directory, given, environment, validated=not self.unvalidated)
+        kept = {"validated": not self.unvalidated, "installs": not self.uninstalled}
+        return self.plugins.start(directory, given, environment, **kept)
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ from devhost.tools.setup import ask_about_credentials, ask_plugin, refuse
 
 OPTION = "--model-credential "
 
-type AskFor = Callable[[ModelCredential], str]
-
+type AskFor = Callable[[str, ModelCredential], str]
+"""A value for a provider's credential."""
 
 KNOWN_TO_DIFY = frozenset(
     f"Invoke{kind}Error" for kind in ("Authorization", "BadRequest", "Connection", "RateLimit", "ServerUnavailable")
@@ -164,7 +164,7 @@ class ModelPlugin:
         fields = self.provider.credentials(self._texts, of_provider=of_provider)
         for key, field in fields.items():
             if self._ask_for is not None and field.required and not (self._texts.get(key) or field.default):
-                self._texts[key] = self._ask_for(field)
+                self._texts[key] = self._ask_for(self.provider.provider, field)
         given = {key: text for key, text in self._texts.items() if key in fields}
         credentials = filled_credentials(self.provider.provider, fields, given, OPTION)
         self._secrets = Secrets(
@@ -230,9 +230,6 @@ class PluginModel(CountsSpending):
 
 # The model plugins of a command.
 
-UNINSTALLED = "uninstalled"
-"""The command's parameter that is --no-install."""
-
 
 class _Relay(Watcher):
     """Before there is a view of a run, a person reads it on stderr."""
@@ -259,10 +256,8 @@ class ModelPlugins:
         self._started: dict[Path, ModelPlugin] = {}
         self._relay = _Relay()
         self._starting = threading.Lock()
-        self._installs = False
         if (context := click.get_current_context(silent=True)) is not None:
             context.call_on_close(self.end)
-            self._installs = not context.params.get(UNINSTALLED)
 
     def start(
         self,
@@ -271,6 +266,7 @@ class ModelPlugins:
         environment: MutableMapping[str, str],
         *,
         validated: bool = True,
+        installs: bool = False,
     ) -> ModelPlugin:
         """Its credentials are removed from the environment, which other plugins inherit."""
         with self._starting, about("model_plugin"):
@@ -282,9 +278,9 @@ class ModelPlugins:
                     directory,
                     {**taken, **credentials},
                     validated=validated,
-                    ask_for=_asker(provider.provider),
+                    ask_for=_asked if sys.stdin.isatty() else None,
                     watcher=self._relay,
-                    installs=self._installs,
+                    installs=installs,
                 )
             return self._started[directory]
 
@@ -297,13 +293,6 @@ class ModelPlugins:
             plugin.__exit__()
 
 
-def _asker(provider: str) -> AskFor | None:
-    """None without a terminal."""
-    if not sys.stdin.isatty():
-        return None
-
-    def asked(field: ModelCredential) -> str:
-        choice = click.Choice([each.value for each in field.options]) if field.options else None
-        return str(click.prompt(f"{provider}: {field.variable}", type=choice, hide_input=field.is_secret, err=True))
-
-    return asked
+def _asked(provider: str, field: ModelCredential) -> str:
+    choice = click.Choice([each.value for each in field.options]) if field.options else None
+    return str(click.prompt(f"{provider}: {field.variable}", type=choice, hide_input=field.is_secret, err=True))

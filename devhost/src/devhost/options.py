@@ -29,18 +29,23 @@ def argument(**settings: Any) -> Any:  # noqa: ANN401 - a field of any type
 
 
 def takes(*groups: type, **named: type) -> Callable[[Command], Command]:
-    """Calls the command with a value of each of these frozen dataclasses, and with what other options give."""
+    """Calls the command with a value of each of these frozen dataclasses, and with what other options give.
+
+    A field that several have is one option.
+    """
+    declared = {each.name: each for group in (*groups, *named.values()) for each in _declared(group)}
 
     def decorated(command: Command) -> Command:
         @functools.wraps(command)
         def called(*passed: object, **given: object) -> int:
             def value(group: type) -> object:
-                return group(**{each.name: given.pop(each.name) for each in _declared(group)})
+                return group(**{each.name: given[each.name] for each in _declared(group)})
 
             values, by_name = [value(group) for group in groups], {name: value(group) for name, group in named.items()}
-            return command(*passed, *values, **by_name, **given)
+            others = {name: other for name, other in given.items() if name not in declared}
+            return command(*passed, *values, **by_name, **others)
 
-        for each in reversed([each for group in (*groups, *named.values()) for each in _declared(group)]):
+        for each in reversed(declared.values()):
             each.metadata["declared"](each.name)(called)
         return called
 

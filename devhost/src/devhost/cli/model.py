@@ -12,7 +12,7 @@ from rich.text import Text
 
 from devhost.errors import ParameterError
 from devhost.files import LocalFile
-from devhost.hosting import PluginModelOptions, uninstalled_option
+from devhost.hosting import PluginModelOptions
 from devhost.limits import HostLimits
 from devhost.model_plugin import PluginModel, PluginModelError
 from devhost.models.backend import (
@@ -60,7 +60,6 @@ class CallOptions:
         multiple=True,
         help="A tool that the model may call, with name, description and parameters, a JSON Schema. Repeatable.",
     )
-    uninstalled: bool = uninstalled_option()
     blocking: bool = option("--blocking", is_flag=True, help="Ask for the whole answer at once, not for a stream.")
     as_json: bool = json_option()
     traceback: bool = traceback_option()
