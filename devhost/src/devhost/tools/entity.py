@@ -42,6 +42,7 @@ def tool_entity(
 def declared_entity(provider_id: str, provider: ToolProvider, tool: Tool) -> JsonObject:
     """Without a value in the panel."""
     return {
+        **EMPTY_TOOL,
         "identity": {
             **tool.identity.model_dump(mode="json", exclude={"icon"}),
             "provider": provider_id,
@@ -51,9 +52,6 @@ def declared_entity(provider_id: str, provider: ToolProvider, tool: Tool) -> Jso
         "description": tool.description.model_dump(mode="json"),
         "output_schema": tool.output_schema or {},
         "has_runtime_parameters": tool.has_runtime_parameters,
-        "runtime_parameters": {},
-        "credential_id": None,
-        "provider_type": "builtin",
     }
 
 

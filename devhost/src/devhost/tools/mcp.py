@@ -15,7 +15,6 @@ from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Self, TextIO
 from urllib.parse import urlsplit
 
@@ -40,8 +39,7 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"[a-z0-9_-]{1,24}")
 """What Dify's page takes as a server's identifier."""
-LAUNCHERS = frozenset({"bunx", "docker", "node", "npm", "npx", "python", "python3", "run", "exec", "uv", "uvx"})
-"""Words of a command that do not say which server it starts."""
+UNNAMED = "mcp"
 
 
 @dataclass(frozen=True)
@@ -65,18 +63,11 @@ class McpServer:
             raise ParameterError(f"--mcp {text!r} is not a command: {error}") from error
         if not words:
             raise ParameterError(f"--mcp {text!r} is not [NAME=]COMMAND or [NAME=]URL")
-        return cls(name or _name(target, words), target)
+        return cls(name or UNNAMED, target)
 
     @property
     def is_address(self) -> bool:
         return self.target.startswith(("http://", "https://"))
-
-
-def _name(target: str, words: Sequence[str]) -> str:
-    """A name for a server without one: of its host, or of the first word that says what the command starts."""
-    says = (PurePath(word).stem for word in words if not word.startswith("-"))
-    chosen = urlsplit(target).hostname or next((word for word in says if word not in LAUNCHERS), "")
-    return re.sub(r"[^a-z0-9_-]+", "-", chosen.lower()).strip("-")[:24] or "mcp"
 
 
 def read_servers(
@@ -246,13 +237,10 @@ def messages(result: "mcp_types.CallToolResult", *, has_schema: bool) -> Iterato
 
 def _of_text(text: str) -> Iterator[JsonObject]:
     """JSON in a text becomes JSON messages: an object one, a list of objects one each."""
-    stripped = text.strip()
-    value: object = None
-    if stripped.startswith(("{", "[")) and stripped.endswith(("}", "]")):
-        try:
-            value = json.loads(stripped)
-        except (ValueError, RecursionError):
-            value = None
+    try:
+        value: object = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
     match value:
         case dict():
             yield json_message(value)

@@ -20,8 +20,6 @@ from devhost.tools.tool import Tool, json_message, text_message
 
 SAME_FILE = ("filename", "size", "type")
 """A file has another address in every run."""
-LONGEST = 500
-"""Characters of arguments in a sentence."""
 
 
 class RecordedAnswers:
@@ -44,10 +42,9 @@ class RecordedAnswers:
 
     def lacks(self, tool: str, arguments: JsonObject) -> str:
         """The sentence about a call that was not recorded."""
-        shown = json.dumps(arguments, ensure_ascii=False)
-        shown = shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
         there_are = self._names[tool]
         others = f"the recording has {there_are} with other arguments" if there_are else "the recording has none"
+        shown = json.dumps(arguments, ensure_ascii=False)
         return f"this call of {tool} with {shown} was not recorded; {others}"
 
 

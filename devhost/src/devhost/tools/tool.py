@@ -17,6 +17,7 @@ from devhost.protocol.failures import ApiCallError
 from devhost.protocol.structs import tool_message
 from devhost.protocol.wire import MESSAGE_TYPES, JsonObject
 from devhost.text import Secrets, describe
+from devhost.tools.entity import filled
 from devhost.tools.setup import OfferedTool, ToolSetup
 
 # The tools a run can use: anything that has Dify's description of itself and answers a call with messages. `PluginTool`
@@ -166,17 +167,15 @@ class FunctionTool:
         self.name = name
         self.provider = provider
         self._function = function
-        label = {"en_US": name}
-        self.entity: JsonObject = {
-            "identity": {"author": "devhost", "name": name, "label": label, "provider": provider, "icon": ""},
-            "parameters": [_parameter(key, described) for key, described in parameters.items()],
-            "description": {"human": {"en_US": description or name}, "llm": description or name},
-            "output_schema": {},
-            "has_runtime_parameters": False,
-            "runtime_parameters": {},
-            "credential_id": None,
-            "provider_type": "builtin",
-        }
+        identity = {"author": "devhost", "name": name, "label": {"en_US": name}, "provider": provider, "icon": ""}
+        described = description or name
+        self.entity: JsonObject = filled(
+            {
+                "identity": identity,
+                "parameters": [_parameter(key, described) for key, described in parameters.items()],
+                "description": {"human": {"en_US": described}, "llm": described},
+            }
+        )
 
     def invoke(self, parameters: JsonObject, _answer: Answer, _request_id: str, /) -> Iterator[JsonObject]:
         try:
@@ -194,15 +193,5 @@ class FunctionTool:
 def _parameter(name: str, described: str | JsonObject) -> JsonObject:
     given = {"type": described} if isinstance(described, str) else described
     label = {"en_US": name}
-    return {
-        "name": name,
-        "label": label,
-        "human_description": label,
-        "type": "string",
-        "form": "llm",
-        "llm_description": "",
-        "required": True,
-        "default": None,
-        "options": [],
-        **given,
-    }
+    usual = {"human_description": label, "llm_description": "", "type": "string", "form": "llm", "required": True}
+    return {"name": name, "label": label, **usual, **given}

@@ -1,6 +1,6 @@
 """A script file as pydantic checks it, and what one strategy needs of it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -127,19 +127,15 @@ class Turn(Scripted):
     """A text that a user message of the prompt contains."""
 
 
-def _joined(turns: object, within: tuple[int, ...] = ()) -> Iterator[object]:
+def _flat(turns: object) -> object:
     """The turns of a list in which turns and lists of turns stand: what YAML's aliases insert."""
     if not isinstance(turns, list | tuple):
-        yield turns
-    elif id(turns) in within:
-        raise PydanticCustomError("circle", "contains itself")
-    else:
-        for turn in turns:
-            yield from _joined(turn, (*within, id(turns)))
-
-
-def _flat(turns: object) -> object:
-    return list(_joined(turns)) if isinstance(turns, list | tuple) else turns
+        return turns
+    joined: list[object] = []
+    for turn in turns:
+        flat = _flat(turn)
+        joined += flat if isinstance(flat, list) else [flat]
+    return joined
 
 
 type Turns = Annotated[tuple[Turn, ...], BeforeValidator(_flat)]
