@@ -78,7 +78,7 @@ class Finish:
 type NextStep = AnotherRound | ClosingAnswer | Finish
 
 MAX_CORRECTIONS = 2
-"""How often errors in an answer that has to be a call go back to the model (docs/strategies.md)."""
+"""How often errors in an answer that has to be a call go back to the model (docs/answer-schema.md)."""
 MIN_CLOSING_SECONDS = 5
 """The closing answer gets at least as much time, even when the rounds took too long."""
 

@@ -25,7 +25,7 @@ from prompt import template
 MAX_REVISIONS = 2
 """How often an answer is written again; the last one is not judged (docs/second-look.md)."""
 _JUDGED_TOKENS = 50_000
-"""Of all results that the judge reads, or less if the window is smaller (docs/second-look.md)."""
+"""Of all results that the judge reads, or less if the window is smaller."""
 _UNSEEN = DisplayRule(show_thoughts=False, step=1, last_step=2, text_is_answer=False, is_seen=False)
 
 
