@@ -56,18 +56,15 @@ def results(tmp_path: Path) -> Path:
 
 
 def test_cases_run_in_every_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A scripted model takes the name of the column's, and a turn can be for one of them."""
-    turns = [{"model": "small", "text": "Good from small"}, {"text": "Good from any"}]
-    asks = case("asks", {"ask": "who?"}, said=turns, expect={"text": {"contains": "any"}})
-    columns = [{"name": "as it is"}, {"name": "wild", "params": {"mood": "wild"}, "model": "small"}]
-    file = write(tmp_path, asks, DRAWS, MOODS, columns=columns, threshold=0.3)
+    columns = [{"name": "as it is"}, {"name": "wild", "params": {"mood": "wild"}}]
+    file = write(tmp_path, GREETS, DRAWS, MOODS, columns=columns, threshold=0.6)
     assert evaluate(file, "--json") == 0
     shown = capsys.readouterr()
     report = json.loads(shown.out)
-    cells = {(cell["case"], cell["column"]): cell["passed"] for cell in report["cells"]}
-    assert [name for name, passed in cells.items() if not passed] == [("asks", "wild"), ("moods", "wild")]
+    cells = {(cell["name"], cell["column"]): cell["passed"] for cell in report["cells"]}
+    assert [name for name, passed in cells.items() if not passed] == [("moods", "wild")]
     assert len(cells) == 6
-    assert [(column["passed"], column["share"]) for column in report["columns"]] == [(3, 1.0), (1, 1 / 3)]
+    assert [(column["passed"], column["share"]) for column in report["columns"]] == [(3, 1.0), (2, 2 / 3)]
     assert "scripted: models and judges answer from the cases' scripts" in shown.err
     assert 'text equals: expected {"mood": "calm"}\n    found {"mood": "wild"}' in shown.err
 
@@ -192,9 +189,9 @@ def test_a_comparison_says_what_got_better_and_worse_and_what_was_changed(
     capsys.readouterr()
     assert evaluate(file, "--against", "last", "--json", "--report", str(page)) == 1
     shown = capsys.readouterr()
-    (column,) = json.loads(shown.out)["comparison"]["columns"]
-    assert [change["case"] for change in column["better"]] == ["is wild"]
-    assert [change["case"] for change in column["worse"]] == ["is calm"]
+    (column,) = json.loads(shown.out)["comparison"]
+    assert [change["name"] for change in column["better"]] == ["is wild"]
+    assert [change["name"] for change in column["worse"]] == ["is calm"]
     assert column["changed_settings"] == ['params.mood: "calm" → "wild"']
     sentences = ["1 of 2 cases got better, 1 got worse", "not compared: 1 new here"]
     kept = results.read_bytes()

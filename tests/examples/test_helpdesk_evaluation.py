@@ -41,7 +41,7 @@ def test_a_changed_instruction_makes_three_cases_better_as_the_docs_say(
     """The file is changed as the docs tell a reader to change it."""
     results = tmp_path / "results.jsonl"
     before, shown = evaluated(capsys, CASES, results)
-    for total in (f"{column['name']}  23 of 26" for column in before["columns"]):
+    for total in (f"{column['column']}  23 of 26" for column in before["columns"]):
         assert re.search(total.replace("  ", " +"), shown)
         assert re.search(total.replace("  ", " +"), DOCS)
     old, new = re.findall(r"^([-+]) +(like \[1\].*)$", DOCS, re.MULTILINE)
@@ -52,8 +52,8 @@ def test_a_changed_instruction_makes_three_cases_better_as_the_docs_say(
     changed = tmp_path / "evaluation.yaml"
     changed.write_text(text.replace(f"    {old[1]}\n", f"    {new[1]}\n"), encoding="utf-8")
     after, shown = evaluated(capsys, changed, results, "--against", "last", "--column", "standard")
-    (column,) = after["comparison"]["columns"]
-    assert [change["case"] for change in column["better"]] == [
+    (column,) = after["comparison"]
+    assert [change["name"] for change in column["better"]] == [
         "expired invitation (ja)",
         "revoked link (ja)",
         "code by SMS (ja)",

@@ -46,7 +46,7 @@ def test_flows_are_cases(write: Write, capsys: pytest.CaptureFixture[str]) -> No
 
     report = evaluated(capsys, file, code=1)
 
-    cells = {cell["case"]: cell for cell in report["cells"]}
+    cells = {cell["name"]: cell for cell in report["cells"]}
     assert {name: cell["passed"] for name, cell in cells.items()} == {"good": True, "bad": False, "brief": False}
     failed = {
         name: [f"{check['name']}: {check['found']}" for check in cell["results"][0]["checks"] if check["found"]]
@@ -61,7 +61,7 @@ def test_flows_are_cases(write: Write, capsys: pytest.CaptureFixture[str]) -> No
 def test_a_script_alone_is_a_case(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     script = write(GOOD).with_name("good.yaml")
 
-    assert [cell["case"] for cell in evaluated(capsys, script, code=0)["cells"]] == ["good"]
+    assert [cell["name"] for cell in evaluated(capsys, script, code=0)["cells"]] == ["good"]
 
 
 def test_columns_name_models_behind_an_api(

@@ -41,12 +41,12 @@ only packages above it in this list (devhost/tests/test_architecture.py checks t
     recording           a traced run or flow as a script
     fork                a traced run once more, with something changed
     comparison          two runs side by side
-    evaluation          cases, run side by side in one host, compared, and reported
     overview            what a plugin declares, in lines
     package             a plugin as one file: written, installed, opened
     hosting             what a command is given: scenario, model, host, trace
     forking             what `devhost fork` is given
     flowing             what `devhost flow` is given
+    evaluation          cases, run side by side in one host, compared, and reported
     console             the console: a local web server, with a module for each family of its pages
     cli                 the commands and their options
 """

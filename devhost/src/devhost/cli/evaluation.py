@@ -1,11 +1,9 @@
 """`devhost eval`: its options, and the run of its cases."""
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -13,7 +11,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from devhost.conversation import CountingModel
 from devhost.errors import SuiteError
 from devhost.evaluation.report import (
     cases_table,
@@ -34,17 +31,16 @@ from devhost.evaluation.results import (
     previous_of,
     read_evaluation,
 )
-from devhost.evaluation.runs import evaluate, one_at_a_time
-from devhost.evaluation.suite import Column, Ground, Planned, Suite, header_of, plan
+from devhost.evaluation.runs import EvaluationModels, evaluate, one_at_a_time
+from devhost.evaluation.suite import Ground, Planned, Suite, header_of, plan
 from devhost.evaluation.traces import CaseTraces
 from devhost.flow.cases import FlowCase
 from devhost.flow.document import FlowFile
 from devhost.flow.outside import Allowed
-from devhost.flow.turn import ModelOfNode, go_on_in_flow_environment, has_engine
-from devhost.flowing import FlowSetup, allow_code_option, allow_http_option, models_behind_an_api
+from devhost.flow.turn import go_on_in_flow_environment, has_engine
+from devhost.flowing import FlowSetup, allow_code_option, allow_http_option
 from devhost.host.host import ToolHost
 from devhost.hosting import (
-    KEY,
     HostOptions,
     ModelOptions,
     credential_option,
@@ -56,75 +52,17 @@ from devhost.hosting import (
     strategy_plugin,
     tools_option,
 )
-from devhost.models.backend import ModelBackend
 from devhost.models.scripted.script import Script
 from devhost.options import DIRECTORY, FILE, argument, color_option, json_option, option, print_json, takes
 from devhost.page.page import may_be_replaced
 from devhost.plugin.declaration import nearest_strategy_plugin
 from devhost.process.session import Watcher, Watchers
-from devhost.protocol.wire import JsonObject
-from devhost.scenario import Example, Scenario, examples_of, read_tool_setups
+from devhost.scenario import Example, examples_of, read_tool_setups
 from devhost.terminal.screen import Screen, on_ctrl_c, open_console
 from devhost.text import Secrets
 from devhost.tools.mcp import read_servers
 from devhost.tools.mcp import secrets_of as mcp_secrets
 from devhost.words import counted, examples
-
-
-class EvaluationModels:
-    """The models of an evaluation; those behind an API serve all its runs."""
-
-    def __init__(self, options: ModelOptions, judge: str | None) -> None:
-        self._options = options
-        self._judge = judge
-        self.scripted = options.asks_the_script()
-        self._behind_an_api = cache(_behind_an_api)
-        self._of_nodes = cache(partial(models_behind_an_api, environment=os.environ))
-
-    @property
-    def settings(self) -> JsonObject:
-        """Those of all columns that are given."""
-        plugin = None if self._options.model_plugin is None else self._options.model_plugin.name
-        given: JsonObject = {"model": self._options.name, "api": self._options.api, "features": self._options.features}
-        given |= {"judge": self._judge, "plugin": plugin, "completion": self._options.completion}
-        return {name: value for name, value in given.items() if value}
-
-    def check(self, planned: Sequence[Planned]) -> bool:
-        """Mistakes in the options are found before a host starts; whether no provider will be called."""
-        if self._judge is not None and self.scripted:
-            raise SuiteError(f"--judge-model is for a model behind an API, but without {KEY} the judge is scripted")
-        answering = [
-            self.answering(each, each.question, asked=0).description.scripted
-            if isinstance(each.played, Scenario)
-            else self.of_nodes(each) is None
-            for each in planned
-        ]
-        judge = self.judging() if any(each.expected.judge is not None for each in planned) else None
-        return judge is None and all(answering)
-
-    def answering(self, planned: Planned, question: str, *, asked: int) -> CountingModel:
-        if self.scripted:
-            script = planned.played.script if isinstance(planned.played, Scenario) else None
-            return self._options.choose(script, question, asked=asked)
-        return self._behind_an_api(self._of_column(planned.column))
-
-    def of_nodes(self, planned: Planned) -> ModelOfNode | None:
-        return self._of_nodes(self._options if self.scripted else self._of_column(planned.column))
-
-    def _of_column(self, column: Column) -> ModelOptions:
-        given = tuple(f"{name}={json.dumps(value)}" for name, value in column.completion.items())
-        completion = (*self._options.completion, *given)
-        return replace(self._options, name=column.model or self._options.name, completion=completion)
-
-    def judging(self) -> ModelBackend | None:
-        if self.scripted:
-            return None
-        return self._behind_an_api(replace(self._options, name=self._judge or self._options.name))
-
-
-def _behind_an_api(options: ModelOptions) -> CountingModel:
-    return options.choose(None, "")
-
 
 # What is evaluated, with what, and where the results go: the options of `devhost eval` as two values.
 

@@ -1,6 +1,8 @@
 """An evaluation in each of its forms: JSON, a page, JUnit's XML, the terminal."""
 
+import re
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Group, RenderableType
@@ -18,61 +20,52 @@ from devhost.words import counted, price_text
 
 def json_report(summary: Summary, threshold: float, comparison: Comparison | None) -> JsonObject:
     header = summary.evaluation.header
-    report: JsonObject = {
+    return {
         "file": header.file,
         "scripted": header.scripted,
         "threshold": threshold,
         "columns": [
             {
-                "name": total.column,
-                "settings": header.columns[total.column],
-                "passed": total.passed,
-                "cases": total.cases,
+                **asdict(total),
+                "price": str(total.price),
                 "share": total.share,
                 "reaches_threshold": total.reaches(threshold),
-                "tokens_per_run": total.tokens,
-                "seconds_per_run": total.seconds,
-                "price": str(total.price),
-                "currency": total.currency,
+                "settings": header.columns[total.column],
             }
             for total in summary.totals
         ],
         "cells": [
             {
-                "case": cell.case.name,
+                **asdict(cell.case),
                 "column": cell.column,
-                "question": cell.case.question,
                 "passed": cell.passed,
-                "rate": cell.share,
+                "share": cell.share,
                 "results": [result.model_dump(mode="json", exclude={"case", "column"}) for result in cell.results],
             }
             for cell in summary.cells
         ],
+        **({} if comparison is None else {"comparison": list(map(_change, comparison.columns))}),
     }
-    if comparison is not None:
-        report["comparison"] = {
-            "columns": [
-                {
-                    "name": column.column,
-                    "compared": column.compared,
-                    "better": list(map(_change, column.better)),
-                    "worse": list(map(_change, column.worse)),
-                    "changed_settings": list(column.settings),
-                }
-                for column in comparison.columns
-            ],
-            "only_before": comparison.only_before,
-            "only_after": comparison.only_after,
-        }
-    return report
 
 
-def _change(change: Change) -> JsonObject:
+def _change(column: ColumnChange) -> JsonObject:
+    def changed(changes: tuple[Change, ...]) -> list[JsonObject]:
+        return [
+            {
+                "name": change.after.case.name,
+                "share_before": change.before.share,
+                "share_after": change.after.share,
+                "reasons": list(change.reasons),
+            }
+            for change in changes
+        ]
+
     return {
-        "case": change.after.case.name,
-        "rate_before": change.before.share,
-        "rate_after": change.after.share,
-        "reasons": list(change.reasons),
+        "column": column.column,
+        "compared": column.compared,
+        "better": changed(column.better),
+        "worse": changed(column.worse),
+        "changed_settings": list(column.settings),
     }
 
 
@@ -113,22 +106,15 @@ def render_evaluation(summary: Summary, threshold: float, comparison: Comparison
 
 # An evaluation as JUnit's XML, which CI systems read: a column is a test suite, a case a test case.
 
-_ALLOWED = ((0x20, 0xD7FF), (0xE000, 0xFFFD), (0x10000, 0x10FFFF))
+_REFUSED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""By XML 1.0, even if it is escaped."""
 
 
 def junit_xml(summary: Summary) -> bytes:
     environment = page_environment(HERE)
-    environment.filters.update(xml=_clean)
+    environment.filters.update(xml=lambda text: _REFUSED.sub("�", text))
     environment.globals.update(mark=mark)
     return environment.get_template("junit.xml.j2").render(summary=summary).encode()
-
-
-def _clean(text: str) -> str:
-    """XML 1.0 allows no other control characters, not even escaped."""
-    return "".join(
-        letter if letter in "\t\n\r" or any(first <= ord(letter) <= last for first, last in _ALLOWED) else "�"
-        for letter in text
-    )
 
 
 # An evaluation in the terminal.

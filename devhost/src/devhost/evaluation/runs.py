@@ -1,27 +1,30 @@
 """The planned runs of an evaluation, side by side, each with its judge."""
 
+import json
+import os
 import re
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from multiprocessing.pool import ThreadPool
-from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict, StrictBool, ValidationError
 
 from devhost.conversation import Conversation, CountingModel, play
-from devhost.errors import HostError, PluginLostError
+from devhost.errors import HostError, PluginLostError, SuiteError
 from devhost.evaluation.reset import reset
 from devhost.evaluation.results import Result
-from devhost.evaluation.suite import Planned, refuse_unknown_calls, telling_where
+from devhost.evaluation.suite import Column, Planned, refuse_unknown_calls, telling_where
 from devhost.evaluation.traces import CaseTraces
 from devhost.expected import Check, Observed
 from devhost.flow.cases import FlowCase, case_turns, observed_of
 from devhost.flow.chat import FlowConversation
 from devhost.flow.traces import FlowTrace
 from devhost.flow.turn import ModelOfNode, load_engine
+from devhost.flowing import models_behind_an_api
 from devhost.host.host import Host, ToolHost
+from devhost.hosting import KEY, ModelOptions
 from devhost.models.backend import ModelBackend, ModelCallError, model_answer
 from devhost.models.scripted.model import ScriptedModel
 from devhost.protocol import structs
@@ -29,23 +32,65 @@ from devhost.protocol.wire import JsonObject
 from devhost.scenario import Scenario
 
 
-class Models(Protocol):
-    """Which models answer, and which one judges."""
+class EvaluationModels:
+    """The models of an evaluation; those behind an API serve all its runs."""
+
+    def __init__(self, options: ModelOptions, judge: str | None) -> None:
+        self._options = options
+        self._judge = judge
+        self.scripted = options.asks_the_script()
+        self._behind_an_api = cache(_behind_an_api)
+        self._of_nodes = cache(partial(models_behind_an_api, environment=os.environ))
+
+    @property
+    def settings(self) -> JsonObject:
+        """Those of all columns that are given."""
+        plugin = None if self._options.model_plugin is None else self._options.model_plugin.name
+        given: JsonObject = {"model": self._options.name, "api": self._options.api, "features": self._options.features}
+        given |= {"judge": self._judge, "plugin": plugin, "completion": self._options.completion}
+        return {name: value for name, value in given.items() if value}
+
+    def check(self, planned: Sequence[Planned]) -> bool:
+        """Mistakes in the options are found before a host starts; whether no provider will be called."""
+        if self._judge is not None and self.scripted:
+            raise SuiteError(f"--judge-model is for a model behind an API, but without {KEY} the judge is scripted")
+        answering = [
+            self.answering(each, each.question, asked=0).description.scripted
+            if isinstance(each.played, Scenario)
+            else self.of_nodes(each) is None
+            for each in planned
+        ]
+        judge = self.judging() if any(each.expected.judge is not None for each in planned) else None
+        return judge is None and all(answering)
 
     def answering(self, planned: Planned, question: str, *, asked: int) -> CountingModel:
-        """`asked`: how often the conversation had this question before."""
-        ...
+        if self.scripted:
+            script = planned.played.script if isinstance(planned.played, Scenario) else None
+            return self._options.choose(script, question, asked=asked)
+        return self._behind_an_api(self._of_column(planned.column))
 
     def of_nodes(self, planned: Planned) -> ModelOfNode | None:
-        """Of a flow; None if its script answers."""
-        ...
+        return self._of_nodes(self._options if self.scripted else self._of_column(planned.column))
+
+    def _of_column(self, column: Column) -> ModelOptions:
+        given = tuple(f"{name}={json.dumps(value)}" for name, value in column.completion.items())
+        completion = (*self._options.completion, *given)
+        return replace(self._options, name=column.model or self._options.name, completion=completion)
 
     def judging(self) -> ModelBackend | None:
-        """None if the judge is scripted."""
-        ...
+        if self.scripted:
+            return None
+        return self._behind_an_api(replace(self._options, name=self._judge or self._options.name))
 
 
-def run_once(host: ToolHost, planned: Planned, models: Models, traces: CaseTraces) -> Result:
+def _behind_an_api(options: ModelOptions) -> CountingModel:
+    return options.choose(None, "")
+
+
+# One run.
+
+
+def run_once(host: ToolHost, planned: Planned, models: EvaluationModels, traces: CaseTraces) -> Result:
     with telling_where(planned.file, planned.case, planned.column):
         reset(planned.case.reset, planned.file.parent)
     given = planned.played.script.conversation_id if isinstance(planned.played, FlowCase) else ""
@@ -84,7 +129,7 @@ def _facts(planned: Planned) -> JsonObject:
     return {"command": "run", "strategy": played.strategy.identity.name, "query": planned.question}
 
 
-def _play(host: Host, scenario: Scenario, planned: Planned, models: Models, conversation_id: str) -> Observed:
+def _play(host: Host, scenario: Scenario, planned: Planned, models: EvaluationModels, conversation_id: str) -> Observed:
     conversation = Conversation(scenario, conversation_id=conversation_id, strict=False)
     choose = partial(models.answering, planned)
     scripted = choose(planned.question, asked=0).description.scripted
@@ -94,7 +139,7 @@ def _play(host: Host, scenario: Scenario, planned: Planned, models: Models, conv
 
 
 def _play_flow(
-    host: ToolHost, case: FlowCase, planned: Planned, models: Models, conversation: FlowConversation
+    host: ToolHost, case: FlowCase, planned: Planned, models: EvaluationModels, conversation: FlowConversation
 ) -> tuple[Observed, list[Check]]:
     """With a model behind an API only the first turn: what follows was written for the answers of the script."""
     case = replace(case, models=models.of_nodes(planned))
@@ -104,7 +149,7 @@ def _play_flow(
     return observed_of(turns), found
 
 
-def _judgement(planned: Planned, observed: Observed, models: Models) -> list[Check]:
+def _judgement(planned: Planned, observed: Observed, models: EvaluationModels) -> list[Check]:
     """A run that failed has no answer to judge."""
     expected = planned.expected.judge
     if expected is None or observed.error is not None:
@@ -177,7 +222,7 @@ def one_at_a_time(planned: Sequence[Planned]) -> bool:
 
 
 def evaluate(
-    host: ToolHost, planned: Sequence[Planned], models: Models, jobs: int, traces: CaseTraces
+    host: ToolHost, planned: Sequence[Planned], models: EvaluationModels, jobs: int, traces: CaseTraces
 ) -> Iterator[Result]:
     """SuiteError, before the first run, for a case that expects a call of a tool that there is not.
 
