@@ -4,7 +4,7 @@ from typing import Any
 
 from dify_plugin.entities.model.message import ensure_prompt_message
 
-from devhost.node.parameters import Memory, PastTurn, estimated_tokens, files_among
+from devhost.node.parameters import Memory, PastTurn, files_among
 from devhost.plugin.casting import FILE_IDENTITY
 
 IMAGE = {
@@ -49,18 +49,4 @@ def test_the_oldest_messages_go_first_and_one_by_one() -> None:
     assert [message["content"][0] for message in messages] == ["b", "c", "d"], "1,000 + 500 + 500 tokens just fit"
     messages = remembered(PastTurn("a" * 4000, "b" * 4001), PastTurn("c" * 2000, "d" * 2000))
     assert [message["content"][0] for message in messages] == ["c", "d"]
-
-
-def test_the_newest_message_stays_however_long_it_is() -> None:
     assert [message["role"] for message in remembered(PastTurn("q", "long " * 10_000))] == ["assistant"]
-
-
-def test_tokens_are_estimated() -> None:
-    assert [estimated_tokens(text) for text in ("", "abc", "abcd", "abcde", "日本語", "日本語 abc")] == [
-        0,
-        1,
-        1,
-        2,
-        3,
-        4,
-    ]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from devhost.errors import InvocationError, NodeFailedError, RunStoppedError, RunTimeoutError
+from devhost.errors import InvocationError, NodeFailedError, RunTimeoutError
 from devhost.limits import HostLimits
 from devhost.node.messages import Message, ToolFileStore
 from devhost.node.outputs.outputs import OutputsFold
@@ -100,10 +100,6 @@ def test_golden_node_error_of_a_run_that_took_too_long() -> None:
     assert error.node.shows == "req_id: 0123456789 PluginDaemonInternalServerError: killed by timeout"
 
 
-def test_a_run_that_a_person_stopped_shows_no_error_at_the_node() -> None:
-    assert RunError.of(RunStoppedError("the run was stopped")).node is None
-
-
 @pytest.mark.parametrize("cut", range(1, len("<think>a<think>b</think>")))
 def test_a_tag_is_counted_wherever_messages_cut_it(cut: int) -> None:
     said = "<think>a<think>b</think>"
@@ -120,11 +116,3 @@ def test_what_looks_like_the_beginning_of_a_tag_comes_before_what_interrupts_it(
     log = Message("log", {"id": "1"})
     said = [*text.take(Message("text", {"text": "a <thi"})), *text.take(log), *text.finish()]
     assert said == [Message("text", {"text": "a "}), Message("text", {"text": "<thi"}), log]
-
-
-def test_a_link_closes_a_thought(tmp_path: Path) -> None:
-    fold = OutputsFold(ToolFileStore(tmp_path), HostLimits())
-    for message in ({"type": "text", "message": {"text": "<think>a"}}, {"type": "link", "message": {"text": "u"}}):
-        list(fold.add(message))
-    assert fold.outputs().text == "<think>a</think>Link: u\n"
-    assert "think-closed-early" in [finding.rule for finding in fold.findings()]

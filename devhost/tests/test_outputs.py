@@ -30,9 +30,6 @@ class Node:
     def json(self, value: object) -> None:
         self.add("json", {"json_object": value})
 
-    def log(self, log_id: str, status: str, **more: object) -> None:
-        self.add("log", {"id": log_id, "label": log_id, "status": status, "data": {}, **more})
-
     def chunk(self, data: bytes, *, end: bool = False) -> list[str]:
         body = {"id": "b", "sequence": 0, "total_length": 0, "blob": base64.b64encode(data).decode(), "end": end}
         return self.add("blob_chunk", body, {"mime_type": "image/png", "filename": "p.png"})
@@ -53,7 +50,6 @@ def node(tmp_path: Path) -> Node:
         ({"mime_type": "text/csv", "filename": "table"}, "table.csv", "document", ".csv"),
         ({"mime_type": "image/webp", "filename": "v1.2"}, "v1.2", "image", ".webp"),
         ({"mime_type": "application/zip"}, r"[0-9a-f]{32}\.zip", "custom", ".zip"),
-        ({"mime_type": "application/msword"}, r"[0-9a-f]{32}\.doc", "document", ".doc"),
         ({}, r"[0-9a-f]{32}\.bin", "custom", ".bin"),
     ],
 )
@@ -81,10 +77,8 @@ def test_files_are_saved_under_their_names_and_overwrite_nothing(node: Node) -> 
     ("name", "saved"),
     [
         ("../../.ssh/authorized_keys", "_.._.ssh_authorized_keys"),
-        ("/etc/passwd", "_etc_passwd"),
         ("a\\b:c*.txt", "a_b_c_.txt"),
         (".bashrc", "bashrc"),
-        ("-rf", "rf"),
         ("evil\u202egnp.exe\n\x1b[2J\ud800", "evil_gnp.exe__[2J_"),
         ("..", "file"),
         ("Übersicht 売上.pdf", "Übersicht 売上.pdf"),
@@ -108,12 +102,17 @@ def test_chunks_are_put_together_up_to_a_limit(node: Node) -> None:
         node.chunk(b"a" * 8192)
 
 
+OPEN = {"id": "1", "label": "round", "status": "start", "data": {}}
+
+
 @pytest.mark.parametrize(
     ("kind", "body", "rule"),
     [
         ("text", {"text": "<think>and"}, "think-left-open"),
         ("file", None, "file-message-dropped"),
         ("variable", {"variable_name": "other", "variable_value": None}, "variable-not-declared"),
+        ("log", OPEN, "log-left-open"),
+        ("log", {**OPEN, "status": "success", "metadata": {"elapsed_time": "0.5"}}, "log-elapsed-time"),
     ],
 )
 def test_what_dify_takes_otherwise_than_it_was_meant_is_found(
@@ -123,17 +122,13 @@ def test_what_dify_takes_otherwise_than_it_was_meant_is_found(
     assert node.rules == [rule]
 
 
-def test_a_link_to_a_tool_file_is_passed_through(node: Node) -> None:
+def test_a_link_needs_a_tool_file(node: Node) -> None:
     file = node.files.save(b"x", "image/png")
     node.add("image_link", {"text": file.url})
     node.add("binary_link", {"text": "anything"}, {"tool_file_id": file.id})
     assert [entry["id"] for entry in node.fold.outputs().files] == [file.id, file.id]
-
-
-@pytest.mark.parametrize("url", ["https://example.com/cat.png", "/files/tools/unknown.png"])
-def test_a_link_without_a_tool_file_fails_the_node(node: Node, url: str) -> None:
     with pytest.raises(NodeFailedError) as failure:
-        node.add("image_link", {"text": url})
+        node.add("image_link", {"text": "https://example.com/cat.png"})
     assert failure.value.rule == "file-link-without-tool-file"
 
 
@@ -165,18 +160,6 @@ def test_an_image_that_cannot_be_downloaded_becomes_text(node: Node, address: st
     assert set(node.add("image", {"text": address})) == {"text"}
     assert node.fold.outputs().text.startswith("Failed to download image: ")
     assert node.rules == ["image-not-downloaded"]
-
-
-def test_a_second_usage_replaces_the_first(node: Node) -> None:
-    for tokens in (2, 3):
-        node.json({"execution_metadata": {"prompt_tokens": tokens}})
-    assert node.fold.outputs().usage["total_tokens"] == 3
-    assert node.rules == ["usage-replaced"]
-
-
-def test_a_log_left_open_is_found(node: Node) -> None:
-    node.log("round", "start", metadata={"elapsed_time": "0.5"})
-    assert node.rules == ["log-elapsed-time", "log-left-open"]
 
 
 def test_retriever_resources_are_counted_as_dropped(node: Node) -> None:

@@ -29,14 +29,6 @@ PROJECT = '[project]\nname = "x"\nversion = "1"\ndependencies = ["a==1", "b"]\n'
 WHEEL = "needed-1.0-py3-none-any.whl"
 
 
-def test_the_plugins_own_python_is_used(tmp_path: Path) -> None:
-    assert own_python(tmp_path) is None
-    python = tmp_path / ".venv" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    python.touch()
-    assert own_python(tmp_path) == python
-
-
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
@@ -149,6 +141,7 @@ def test_a_plugin_gets_an_environment_when_it_needs_one(tmp_path: Path, capsys: 
     assert f"puppet | made {plugin / '.venv'} in " in printed.out
     assert "it runs" in printed.out
 
+    assert own_python(plugin) == plugin / ".venv" / "bin" / "python"
     assert main(run) == 0
     assert "making" not in capsys.readouterr().out
 

@@ -108,14 +108,8 @@ def test_a_long_line_is_cut_and_a_secret_at_the_cut_is_hidden() -> None:
     secret = "sk-0123456789"
     (text,) = told("x" * (LONGEST - 5) + secret + "y" * 100, secrets=Secrets([secret]))
     assert text == "x" * (LONGEST - 5) + "[secr…"
-
-
-def test_each_line_of_a_secret_with_several_is_hidden() -> None:
-    assert told("-----BEGIN", "abcdef123", "other", secrets=Secrets(["-----BEGIN\nabcdef123\n"])) == [
-        "[secret]",
-        "[secret]",
-        "other",
-    ]
+    lines = told("-----BEGIN", "abcdef123", "other", secrets=Secrets(["-----BEGIN\nabcdef123\n"]))
+    assert lines == ["[secret]", "[secret]", "other"]
 
 
 def test_lines_of_a_pipe() -> None:

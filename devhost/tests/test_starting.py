@@ -84,20 +84,6 @@ def test_one_that_fails_ends_all_others() -> None:
     assert all(plugin.stopped.is_set() for plugin in plugins)
 
 
-def test_ctrl_c_stops_all() -> None:
-    plugins = [Fake(), Fake()]
-
-    class Interrupting(Watcher):
-        def starting(self, plugins: Sequence[str]) -> None:
-            if len(plugins) == 1:
-                raise KeyboardInterrupt
-
-    starts = [Start("a", begin(plugins[0], until_stopped)), Start("b", begin(plugins[1], lambda _: None))]
-    with pytest.raises(KeyboardInterrupt):
-        started_side_by_side(starts, Interrupting())
-    assert all(plugin.stopped.is_set() for plugin in plugins)
-
-
 def test_a_launch_that_begins_after_the_end_is_stopped_too() -> None:
     launches, plugin = Stop(), Fake()
     launches.request()

