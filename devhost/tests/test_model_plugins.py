@@ -226,23 +226,21 @@ def test_without_a_prompt_the_models_and_credentials_are_listed(capsys: pytest.C
     ]
 
 
-def test_one_call_shows_text_calls_usage_and_what_the_plugin_prints(
+def test_one_call_shows_text_usage_and_what_the_plugin_prints(
     configured: FakeOpenAI, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     picture = tmp_path / "chart.png"
     picture.write_bytes(b"picture")
-    configured.will(PONG, Turn(text="I look.", calls=(Call("search", {"q": "x"}, id="call_a"),)))
-    given = ["--model", "gpt-4.1", "--completion", "temperature=0.2", "--system", "Be short.", "--file", str(picture)]
-    report, read = asked(capsys, "What is it?", *given, "--tool", json.dumps(SEARCH))
+    configured.will(PONG, Turn(text="A chart."))
+    given = ["--model", "gpt-4.1", "--completion", "temperature=0.2", "--file", str(picture)]
+    report, read = asked(capsys, "What is it?", *given)
 
-    assert (report["text"], report["finish_reason"], report["error"]) == ("I look.", "tool_calls", None)
-    assert report["tool_calls"][0]["function"] == {"name": "search", "arguments": '{"q": "x"}'}
+    assert (report["text"], report["finish_reason"], report["error"]) == ("A chart.", "stop", None)
     assert report["usage"]["total_tokens"] == 120
     assert 0 < report["first_seconds"] <= report["seconds"]
-    for words in ("gateway | asks gpt-4.1 with [secret]", 'calls search({"q": "x"})', "120 tokens = 100 prompt"):
+    for words in ("gateway | asks gpt-4.1 with [secret]", "A chart.", "120 tokens = 100 prompt"):
         assert words in read
-    system, user = configured.requests[-1][1]["messages"]
-    assert system == {"role": "system", "content": "Be short."}
+    (user,) = configured.requests[-1][1]["messages"]
     assert [part["type"] for part in user["content"]] == ["text", "image_url"]
 
 
@@ -264,7 +262,6 @@ def test_failures_of_the_command(configured: FakeOpenAI, capsys: pytest.CaptureF
         (["--model-credential", "api_key=sk-wrong-key-0123"], "refuses its credentials: Credentials validation failed"),
         (["--completion", "top_k=7"], "takes no such parameter; there are: temperature, max_tokens"),
         (["--file", "nothing.png"], "'nothing.png' cannot be read: No such file"),
-        (["--tool", "{}"], "--tool is JSON with name, description and parameters: name: Field required"),
     ],
 )
 def test_mistakes_in_the_command(

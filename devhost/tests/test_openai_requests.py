@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from devhost.models.backend import ModelCallError
-from devhost.models.openai_api.chat import chat_message, chat_request
-from devhost.models.openai_api.responses import input_items, responses_request
+from devhost.models.openai_api.provider import chat_message, chat_request, input_items, responses_request
 from support.openai_requests import LETTER, PICTURE, SEARCH, call, model_request, result
 
 CONVERSATION = [

@@ -2,15 +2,13 @@
 
 import base64
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import click
-from pydantic import ValidationError
 from rich.rule import Rule
 from rich.text import Text
 
-from devhost.errors import ParameterError
 from devhost.files import LocalFile
 from devhost.hosting import PluginModelOptions
 from devhost.limits import HostLimits
@@ -20,8 +18,6 @@ from devhost.models.backend import (
     MediaPart,
     ModelDescription,
     ModelRequest,
-    ModelTool,
-    SystemMessage,
     TextPart,
     UserMessage,
 )
@@ -41,8 +37,7 @@ from devhost.overview import model_lines
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.screen import View, ViewOptions, open_console
-from devhost.terminal.tables import facts_table, printable, usage_line
-from devhost.text import describe
+from devhost.terminal.tables import facts_table, usage_line
 from devhost.words import examples
 
 
@@ -50,15 +45,8 @@ from devhost.words import examples
 class CallOptions:
     plugin: Path = argument(metavar="DIR", type=DIRECTORY)
     prompt: str | None = argument(metavar="[PROMPT]", required=False)
-    system: str | None = option("--system", metavar="TEXT", help="A system message before the prompt.")
     files: tuple[Path, ...] = option(
         "--file", metavar="PATH", type=PATH, multiple=True, help="A picture or another file for the model; repeatable."
-    )
-    tools: tuple[str, ...] = option(
-        "--tool",
-        metavar="JSON",
-        multiple=True,
-        help="A tool that the model may call, with name, description and parameters, a JSON Schema. Repeatable.",
     )
     blocking: bool = option("--blocking", is_flag=True, help="Ask for the whole answer at once, not for a stream.")
     as_json: bool = json_option()
@@ -71,23 +59,14 @@ class CallOptions:
         content: Content = self.prompt
         if parts:
             content = (TextPart(type="text", data=self.prompt or ""), *parts)
-        system = () if self.system is None else (SystemMessage(role="system", content=self.system),)
         return ModelRequest(
             provider="",
             model="",
             mode="chat",
             completion_params={},
-            prompt_messages=(*system, UserMessage(role="user", content=content)),
-            tools=tuple(map(_tool, self.tools)) or None,
+            prompt_messages=(UserMessage(role="user", content=content),),
             stream=not self.blocking,
         )
-
-
-def _tool(text: str) -> ModelTool:
-    try:
-        return ModelTool.model_validate_json(text)
-    except ValidationError as error:
-        raise ParameterError(f"--tool is JSON with name, description and parameters: {describe(error)}") from error
 
 
 def _part(file: LocalFile) -> MediaPart:
@@ -107,11 +86,10 @@ class Answered:
     """What came of the call so far."""
 
     text: str = ""
-    tool_calls: list[JsonObject] = field(default_factory=list)
     usage: JsonObject | None = None
     finish_reason: str | None = None
     first_seconds: float | None = None
-    """Until the first text or call."""
+    """Until the first text."""
     seconds: float = 0.0
     error: RunError | None = None
 
@@ -126,10 +104,6 @@ class ModelView(View):
 
     def close(self, answered: Answered) -> None:
         self._end_answer()
-        for call in answered.tool_calls:
-            function = call["function"]
-            line = f"calls {function['name']}({function['arguments']})"
-            self._console.print(Text(printable(line), "cyan"), soft_wrap=True)
         self._section("usage", None if answered.usage is None else usage_line(answered.usage))
         self._console.print(Rule(style="dim"))
         first = "" if answered.first_seconds is None else f", the first words after {answered.first_seconds:.2f} s"
@@ -142,12 +116,11 @@ def called(model: PluginModel, request: ModelRequest, view: ModelView) -> Answer
     try:
         for chunk in model.invoke(request):
             delta = chunk["delta"]
-            text, calls = words_of(delta["message"]["content"]), delta["message"]["tool_calls"] or []
-            if (text or calls) and answered.first_seconds is None:
+            text = words_of(delta["message"]["content"])
+            if text and answered.first_seconds is None:
                 answered.first_seconds = round(time.monotonic() - began, 3)
             view.show(text)
             answered.text += text
-            answered.tool_calls += calls
             answered.usage = delta["usage"] or answered.usage
             answered.finish_reason = delta["finish_reason"] or answered.finish_reason
     except PluginModelError as error:

@@ -10,9 +10,16 @@ import openai
 from devhost.errors import ParameterError, about
 from devhost.models.backend import FORWARDED_FEATURES, Features, ModelDescription, ModelRequest, chunk
 from devhost.models.catalog import DEFAULT_MODEL, facts_of, is_openais, reasons
-from devhost.models.openai_api.chat import chat_request, chat_turn
-from devhost.models.openai_api.provider import Api, Finished, TurnEvent, provider_failures
-from devhost.models.openai_api.responses import responses_request, responses_turn
+from devhost.models.openai_api.provider import (
+    Api,
+    Finished,
+    TurnEvent,
+    chat_request,
+    chat_turn,
+    provider_failures,
+    responses_request,
+    responses_turn,
+)
 from devhost.models.usage import CountsSpending, price_notice
 from devhost.protocol.wire import JsonObject
 

@@ -1,15 +1,30 @@
-"""What both of OpenAI's APIs have in common: failures, what a stream says, parts of a prompt, formats of an answer."""
+"""OpenAI's two APIs: requests of Dify's core as theirs, what their streams say, and their failures."""
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import openai
+from openai.types.chat import ChatCompletionChunk
+from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
+from openai.types.responses import Response, ResponseFunctionToolCall, ResponseStreamEvent
 
-from devhost.models.backend import MediaPart, ModelCallError
+from devhost.models.backend import (
+    AssistantMessage,
+    Content,
+    MediaPart,
+    ModelCallError,
+    ModelRequest,
+    PromptMessage,
+    TextPart,
+    ToolMessage,
+    UserMessage,
+    tool_call,
+)
+from devhost.models.catalog import is_openais, reasons
 from devhost.models.usage import TokenCounts
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets
@@ -167,3 +182,215 @@ def taken_format(params: JsonObject) -> tuple[str, JsonObject]:
     if not isinstance(given, dict):
         raise refused("response_format=json_schema needs json_schema, a JSON object")
     return kind, given if "schema" in given else {"name": "answer", "schema": given}
+
+
+# Chat Completions.
+
+
+def chat_request(request: ModelRequest, params: JsonObject) -> Any:  # noqa: ANN401 - keyword arguments of the client
+    """`params` that have another form here are translated, all others are sent as they are.
+
+    Opaque bodies are the Responses API's and are left out.
+    """
+    others = dict(params)
+    arguments: JsonObject = {
+        "model": request.model,
+        "messages": [chat_message(message) for message in request.prompt_messages],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if request.tools:
+        arguments["tools"] = [{"type": "function", "function": tool.model_dump()} for tool in request.tools]
+    if request.stop:
+        arguments["stop"] = list(request.stop)
+    if is_openais(request.model) and "max_tokens" in others:
+        arguments["max_completion_tokens"] = others.pop("max_tokens")
+    kind, schema = taken_format(others)
+    if kind != "text":
+        arguments["response_format"] = {"type": kind, "json_schema": schema} if schema else {"type": kind}
+    return {**arguments, "extra_body": others}
+
+
+def chat_message(message: PromptMessage) -> JsonObject:
+    match message:
+        case UserMessage(content=tuple(parts)):
+            return {"role": "user", "content": [_chat_part(part) for part in parts]}
+        case AssistantMessage():
+            calls = [call.model_dump() | {"type": "function"} for call in message.tool_calls]
+            answer: JsonObject = {"role": "assistant", "content": without_thoughts(message.text)}
+            return {**answer, "tool_calls": calls} if calls else answer
+        case ToolMessage():
+            if isinstance(message.content, tuple) and any(isinstance(part, MediaPart) for part in message.content):
+                raise refused("Chat Completions takes text alone as a tool's result")
+            return {"role": "tool", "tool_call_id": message.tool_call_id, "content": message.text}
+        case _:
+            return {"role": message.role, "content": message.text}
+
+
+def _chat_part(part: TextPart | MediaPart) -> JsonObject:
+    match part:
+        case TextPart():
+            return {"type": "text", "text": part.data}
+        case MediaPart(type="image"):
+            image = {"url": part.url or data_url(part), "detail": part.detail or "auto"}
+            return {"type": "image_url", "image_url": image}
+        case MediaPart(type="document") if part.base64_data:
+            return {"type": "file", "file": {"filename": filename(part), "file_data": data_url(part)}}
+        case MediaPart(type="audio") if part.base64_data:
+            return {"type": "input_audio", "input_audio": {"data": part.base64_data, "format": part.format}}
+    raise refused(f"Chat Completions takes no {part.type} {'by its URL' if part.url else 'in a prompt'}")
+
+
+_REASONING = ("reasoning_content", "reasoning")
+"""Two names of the same field: the first in DeepSeek, LM Studio and older vLLM, the second in Ollama and vLLM."""
+
+
+def chat_turn(chunks: Iterable[ChatCompletionChunk]) -> Iterator[TurnEvent]:
+    text, calls = ThoughtText(), list[JsonObject]()
+    reason, tokens = None, None
+    by_index: dict[int, JsonObject] = {}
+    for chunk in chunks:
+        if chunk.usage is not None:
+            tokens = TokenCounts.read(chunk.usage.to_dict(), "prompt_tokens", "completion_tokens")
+        for choice in chunk.choices or ():
+            reason = choice.finish_reason or reason
+            # Some servers end with a choice whose delta is null, or has none.
+            delta: ChoiceDelta = getattr(choice, "delta", None) or ChoiceDelta()
+            extra = delta.model_extra or {}
+            yield text.thought(next((said for name in _REASONING if (said := extra.get(name))), ""))
+            yield text.words((delta.content or "") + (delta.refusal or ""))
+            for fragment in delta.tool_calls or ():
+                call = by_index.get(fragment.index)
+                # Some servers give all calls one index.
+                if call is None or fragment.id not in {None, "", call["id"]}:
+                    call = by_index[fragment.index] = tool_call(fragment.id or "", "", "")
+                    calls.append(call)
+                _add(call["function"], fragment)
+    yield text.end()
+    if reason is None:
+        raise cut_off("a finish_reason")
+    yield Finished(reason, tuple(calls), tokens=tokens)
+
+
+def _add(function: JsonObject, fragment: ChoiceDeltaToolCall) -> None:
+    if fragment.function is not None:
+        function["name"] = function["name"] or fragment.function.name or ""
+        function["arguments"] += fragment.function.arguments or ""
+
+
+# The Responses API.
+
+OUTPUT_ITEMS = "responses_output"
+"""The key of an opaque body, as Dify's openai plugin names it."""
+REASONING = "reasoning_"
+"""Begins the names of parameters that are parts of `reasoning` here, such as effort and summary."""
+
+
+def responses_request(request: ModelRequest, params: JsonObject) -> Any:  # noqa: ANN401 - arguments of the client
+    """`params` that have another form here are translated, all others are sent as they are.
+
+    No tool is strict: Dify's schemas leave parameters optional.
+    """
+    if request.stop:
+        raise refused("the Responses API has no stop words")
+    others = dict(params)
+    arguments: JsonObject = {
+        "model": request.model,
+        "input": [item for message in request.prompt_messages for item in input_items(message)],
+        "store": False,
+        "stream": True,
+    }
+    if reasons(request.model):
+        arguments["include"] = ["reasoning.encrypted_content"]
+    if request.tools:
+        arguments["tools"] = [{"type": "function", **tool.model_dump(), "strict": False} for tool in request.tools]
+        arguments["tool_choice"] = "auto"
+    if "max_tokens" in others:
+        arguments["max_output_tokens"] = others.pop("max_tokens")
+    if names := [name for name in others if name.startswith(REASONING)]:
+        arguments["reasoning"] = {name.removeprefix(REASONING): others.pop(name) for name in names}
+    text = {"verbosity": others.pop("verbosity")} if "verbosity" in others else {}
+    kind, schema = taken_format(others)
+    if kind != "text":
+        text["format"] = {"type": kind, **schema}
+    return {**arguments, **({"text": text} if text else {}), "extra_body": others}
+
+
+def input_items(message: PromptMessage) -> Iterator[JsonObject]:
+    """An assistant message that carries the items of its response goes back as these items, verbatim."""
+    match message:
+        case AssistantMessage(opaque_body={"responses_output": list(items)}):
+            yield from cast("list[JsonObject]", items)
+        case AssistantMessage():
+            if text := without_thoughts(message.text):
+                yield {"type": "message", "role": "assistant", "content": text}
+            for call in message.tool_calls:
+                yield {"type": "function_call", "call_id": call.id, **call.function.model_dump()}
+        case ToolMessage():
+            output = _parts(message.content)
+            yield {"type": "function_call_output", "call_id": message.tool_call_id, "output": output}
+        case _:
+            yield {"type": "message", "role": message.role, "content": _parts(message.content)}
+
+
+def _parts(content: Content) -> str | list[JsonObject]:
+    return [_input_part(part) for part in content] if isinstance(content, tuple) else content or ""
+
+
+def _input_part(part: TextPart | MediaPart) -> JsonObject:
+    match part:
+        case TextPart():
+            return {"type": "input_text", "text": part.data}
+        case MediaPart(type="image"):
+            return {"type": "input_image", "image_url": part.url or data_url(part), "detail": part.detail or "auto"}
+        case MediaPart(type="document") if part.url:
+            return {"type": "input_file", "file_url": part.url}
+        case MediaPart(type="document"):
+            return {"type": "input_file", "filename": filename(part), "file_data": data_url(part)}
+    raise refused(f"the Responses API takes no {part.type} in a prompt")
+
+
+_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
+"""Finish reasons by `incomplete_details.reason`; any other is "incomplete"."""
+
+
+def responses_turn(events: Iterable[ResponseStreamEvent]) -> Iterator[TurnEvent]:
+    text = ThoughtText()
+    for event in events:
+        match event.type:
+            case "response.output_text.delta" | "response.refusal.delta":
+                yield text.words(event.delta)
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                yield text.thought(event.delta)
+            case "response.reasoning_summary_part.added" if event.summary_index > 0:
+                yield text.thought("\n\n")
+            case "response.completed" | "response.incomplete":
+                yield text.end()
+                yield _finished(event.response)
+                return
+            case "response.failed":
+                error = event.response.error
+                raise failed_in_stream(error.code if error else None, error.message if error else "no reason given")
+            case "error":
+                raise failed_in_stream(event.code, event.message)
+    raise cut_off("response.completed")
+
+
+def _finished(response: Response) -> Finished:
+    calls = tuple(
+        tool_call(item.call_id, item.name, item.arguments)
+        for item in response.output
+        if isinstance(item, ResponseFunctionToolCall)
+    )
+    reason = "tool_calls" if calls else "stop"
+    if response.status == "incomplete":
+        # Dify's plugin passes no calls of a response that was cut on, but its items all the same.
+        details = response.incomplete_details
+        calls, reason = (), _REASONS.get(details.reason or "" if details else "", "incomplete")
+    usage = response.usage
+    return Finished(
+        reason=reason,
+        calls=calls,
+        opaque_body={OUTPUT_ITEMS: [item.to_dict(mode="json") for item in response.output]},
+        tokens=None if usage is None else TokenCounts.read(usage.to_dict(), "input_tokens", "output_tokens"),
+    )
