@@ -12,8 +12,9 @@ import pytest
 from rich.console import Console
 
 from devhost.errors import TraceError
+from devhost.flow.played import PlayedTurn, flow_report, watched
 from devhost.flow.traces import FlowTrace, replay_flow
-from devhost.flow.view import FlowView, findings_of, flow_report, watched
+from devhost.flow.view import FlowView
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.outputs import Finding, LogEntry, NodeOutputs, no_usage
 from devhost.node.outputs.run import Run, RunError
@@ -31,7 +32,6 @@ from devhost.trace.flow import (
     FlowPaused,
     FlowStatus,
     NodeEnded,
-    NodeRetried,
     NodeStarted,
 )
 from devhost.trace.lines import read_trace
@@ -82,13 +82,13 @@ def told(
     view = FlowView(console, options)
     with nullcontext() if trace is None else tracing(trace, *filter(None, [secret]), command="flow") as writer:
         written = FlowTrace(writer)
-        view.open_with(FACTS, ["a notice"])
+        view.open(FACTS, ["a notice"])
         reports = []
         for number, events in enumerate(turns, start=1):
             view.begin_answer() if number == 1 else view.go_on(FACTS.query)
             played = watched(written.of_turn(FACTS.model_copy(update={"turn": number}), events), view.show, Secrets())
-            view.close(played.ended, played.seconds, findings_of(played.nodes))
-            reports.append(flow_report(played.nodes, played.ended, played.seconds))
+            view.close(played)
+            reports.append(flow_report(played))
     return Told(_text(console), reports)
 
 
@@ -138,9 +138,8 @@ def test_a_retry_an_error_branch_and_a_default_value_are_visible_as_such() -> No
     branch = FlowNode("ask", "llm", "Ask", {"error_strategy": "fail-branch"})
     default = FlowNode("look", "tool", "Look", {"error_strategy": "default-value"})
     first, last = ran("1", branch, status="exception", error="no such key", retries=("too busy",))
-    retried = NodeRetried("1", branch, "too busy", 1)
     end = FlowEnded("partial-succeeded", {"answer": ""})
-    both = told([first, retried, last, *ran("2", default, status="exception", error="gone"), end])
+    both = told([first, last, *ran("2", default, status="exception", error="gone"), end])
 
     asked = "! Ask  llm  0.250 s\n  attempt 1 failed: too busy\n  no such key\n  the flow goes on at its error branch\n"
     lines = "\n".join(line.rstrip() for line in both.shown.splitlines())
@@ -158,7 +157,7 @@ def test_rounds_are_folded_unless_something_went_wrong_in_them() -> None:
     both = told(events)
 
     lines = [line.rstrip() for line in both.shown.splitlines()]
-    place = lines.index("├── round 1  ✓ Step  0.250 s")
+    place = lines.index("├── round 1  ✓")
     assert lines[place + 1 : place + 4] == [
         "└── round 2",
         "    └── ✗ Step  code  0.250 s",
@@ -183,7 +182,7 @@ def test_long_values_are_shortened_and_verbose_shows_them_whole() -> None:
 def test_a_node_that_waits_for_a_person_says_so_and_the_flow_can_stay_paused() -> None:
     both = told([NodeStarted("1", STEP), FlowPaused((STEP,)), FlowEnded("paused", {}, "no answer")])
 
-    assert "… Step  code  a person was asked  never finished" in both.shown
+    assert "… Step  code  never finished" in both.shown
     assert both.reports[0]["status"] == "paused"
 
 
@@ -191,8 +190,10 @@ def test_after_ctrl_c_the_running_node_has_its_agents_log() -> None:
     console = Console(file=io.StringIO(), width=100)
     view = FlowView(console)
     entry = {"id": "r1", "label": "ROUND 1", "status": "start", "data": {}}
-    view.show(NodeStarted("1", AGENT))
-    view.show(AgentLog("1", AGENT, {"type": "log", "message": entry}))
+    turn = PlayedTurn(began=0.0)
+    for event in (NodeStarted("1", AGENT), AgentLog("1", AGENT, {"type": "log", "message": entry})):
+        turn.add(event, 0.0)
+        view.show(event, turn)
     view.show_how_far()
 
     shown = _text(console)
@@ -205,7 +206,7 @@ def test_a_turn_that_cannot_be_shown_ends_at_once() -> None:
     """As when a reader of the output has gone; the engine's threads must end before Python does."""
     turn = (event for event in (AnswerText(AGENT, "Hi"), AnswerText(AGENT, " again")))
 
-    def show(event: FlowEvent) -> None:
+    def show(event: FlowEvent, _turn: PlayedTurn) -> None:
         raise BrokenPipeError(event)
 
     with pytest.raises(BrokenPipeError):
@@ -232,17 +233,17 @@ def test_broken_rules_and_a_traceback_are_shown() -> None:
 
 def test_the_report_has_the_agents_run_as_devhost_run_prints_it() -> None:
     model = ModelDescription("p", "gpt-5", "", scripted=True)
-    agent = ran("2", AGENT, run=strategy_run(), model=model, metadata={"total_tokens": 7, "other": 1})
+    agent = ran("2", AGENT, run=strategy_run(), model=model, metadata={"total_tokens": 7})
     (report,) = told([*ran("1", START), *agent, END]).reports
 
     assert (report["status"], report["outputs"], report["error"]) == ("succeeded", END.outputs, None)
     assert report["conversation"] == {"count": 2}
     start, agent_node = report["nodes"]
-    assert (start["status"], start["inputs"], start["usage"]) == ("succeeded", {"asked": "?"}, {})
+    assert (start["status"], start["inputs"]) == ("succeeded", {"asked": "?"})
     assert "run" not in start
     assert agent_node["run"]["logs"][0]["label"] == "ROUND 1"
     assert agent_node["run"]["model"]["name"] == "gpt-5"
-    assert agent_node["usage"] == {"total_tokens": 7}
+    assert agent_node["metadata"] == {"total_tokens": 7}
 
 
 def replayed(file: Path) -> str:
@@ -258,9 +259,9 @@ def without_seconds(shown: str) -> str:
 
 def test_a_trace_shows_each_turn_again(tmp_path: Path) -> None:
     branch = FlowNode("ask", "llm", "Ask", {"error_strategy": "fail-branch"})
-    start, end = ran("1", branch, status="exception", error="no")
+    start, end = ran("1", branch, status="exception", error="no", retries=("busy",))
     loop = ran("3", LOOP)
-    first = [start, NodeRetried("1", branch, "busy", 1), end, AnswerText(AGENT, "Hello"), END]
+    first = [start, end, AnswerText(AGENT, "Hello"), END]
     second = [loop[0], *ran("4", STEP, 1), loop[1], FlowPaused((STEP,)), END]
     shown = told(first, second, trace=tmp_path / "trace.jsonl").shown
 

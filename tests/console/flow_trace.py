@@ -7,14 +7,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from devhost.trace.flow import FlowEnded, NodeRetried
+from devhost.trace.flow import FlowEnded
 from test_flow_view import AGENT, END, LONG, START, ran, told
 
 
 def main() -> None:
     agent = replace(AGENT, data={"error_strategy": "fail-branch"})
-    began, ended = ran("3", agent, status="exception", error="no such key")
-    failed = [*ran("1", START), began, NodeRetried("3", agent, "slow down", 1), ended]
+    failed = [*ran("1", START), *ran("3", agent, status="exception", error="no such key", retries=("slow down",))]
     told(
         [*ran("1", START), *ran("2", AGENT), END],
         [*failed, FlowEnded("partial-succeeded", {"answer": f"# Sorry\n\n{LONG}"})],

@@ -101,5 +101,5 @@ def test_a_chatflow_needs_a_question(tmp_path: Path) -> None:
     setup = read(case(tmp_path, query=None, models={"agent": [{"text": "Hi"}]}))
 
     with pytest.raises(ParameterError, match="there is no question: give --query TEXT"):
-        setup.turns(None, alone=False)
-    assert [question for _, question in setup.turns("Hello", alone=False)] == ["Hello"]
+        setup.turns(None)
+    assert [turn.query for turn in setup.turns("Hello")] == ["Hello"]

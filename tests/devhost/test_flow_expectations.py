@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from devhost.flow.cases import checks
 from devhost.flow.document import FlowFile
+from devhost.flow.played import PlayedTurn
 from devhost.flow.script import FlowExpected
 from devhost.node.outputs.outputs import NodeOutputs
 from devhost.node.outputs.run import CallsMade, Run
@@ -39,7 +40,8 @@ ENDED = FlowEnded("succeeded", {"answer": "Two documents.", "files": []}, conver
 
 
 def failures(expect: dict[str, Any], nodes: Sequence[NodeEnded] = NODES, ended: FlowEnded = ENDED) -> list[str]:
-    found = checks(FlowExpected.model_validate(expect), nodes, ended, FILE)
+    turn = PlayedTurn(began=0.0, nodes=list(nodes), ended=ended)
+    found = checks(FlowExpected.model_validate(expect), turn, FILE)
     return [check.sentence for check in found if not check.passed]
 
 

@@ -36,9 +36,7 @@ def test_a_case_needs_no_file(write: Write, capsys: pytest.CaptureFixture[str]) 
     case = write(expect={"answer": "Two."}, then=[{"query": "And?", "models": SAYS, "expect": {"ran": "Ask"}}])
 
     assert main(["flow", "--script", str(case)]) == 0
-    said = capsys.readouterr().out
-    assert said.count("every expectation fits") == 2
-    assert said.endswith("\nall 2 turns passed\n")
+    assert capsys.readouterr().out.count("every expectation fits") == 2
 
 
 def test_an_expectation_that_fails_is_told_and_ends_the_command_with_1(
@@ -54,7 +52,7 @@ def test_an_expectation_that_fails_is_told_and_ends_the_command_with_1(
 
     assert main(["flow", "--script", str(case), "--trace", str(trace)]) == 1
     told = ["expectations that failed: 2", *sentences]
-    assert "\n".join([*told, "1 of 2 turns failed"]) in capsys.readouterr().out
+    assert "\n".join(told) in capsys.readouterr().out
     assert main(["replay", str(trace)]) == 0
     assert capsys.readouterr().out.endswith("\n".join([*told, ""]))
     assert read_trace(trace).header.model.notice.startswith("scripted model: ")

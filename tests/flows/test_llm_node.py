@@ -19,7 +19,7 @@ from devhost.models.backend import MediaPart, ModelDescription, ModelRequest, Te
 from devhost.models.scripted.model import ScriptedModel
 from devhost.node.parameters import Memory, PastTurn
 from devhost.protocol.wire import JsonObject
-from devhost.trace.flow import AnswerText, NodeRetried
+from devhost.trace.flow import AnswerText
 from support.flow_documents import MODEL, START, answer, chain, chatflow, end, iteration, llm, start, workflow
 from tests.flows.playing import Played
 
@@ -119,8 +119,7 @@ def test_a_retry_asks_the_model_once_more(tmp_path: Path) -> None:
     retry = {"retry_enabled": True, "max_retries": 2, "retry_interval": 1}
     played = Played.of(asking(tmp_path, retry_config=retry), TURN, None, {"ask": [RATE, {"text": "Two."}]})
 
-    retried = [event for event in played.events if isinstance(event, NodeRetried)]
-    assert [(event.attempt, event.error) for event in retried] == [(1, "[models] Rate Limit Error, slow down")]
+    assert played.node("ask").retries == ("[models] Rate Limit Error, slow down",)
     assert played.end.outputs["answer"] == "Two."
 
 

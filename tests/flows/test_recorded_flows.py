@@ -63,10 +63,10 @@ def course(turns: list[TracedTurn]) -> list[object]:
         (
             turn.facts.query,
             turn.ended and (turn.ended.status, turn.ended.outputs, turn.ended.error),
-            list(turn.executions.values()),
+            [row.node for row in turn.rows.values()],
             [
                 (call.name, call.arguments, [piece.data for piece in call.pieces], call.error)
-                for runs in turn.runs.values()
+                for runs in turn.agents.values()
                 for run in runs
                 for call in tool_calls(run.calls)
             ],
@@ -227,7 +227,7 @@ def test_what_cannot_be_recorded_is_said(tmp_path: Path, play: Play, capsys: pyt
     assert main(["record", str(trace)]) == 2
     assert "has no node ask any more: it was changed after the trace" in capsys.readouterr().err
 
-    trace.write_text(trace.read_text().splitlines()[0])
+    trace.write_text(trace.read_text().splitlines(keepends=True)[0])
     assert main(["record", str(trace)]) == 2
     assert "cannot be recorded: a case needs a turn that ended" in capsys.readouterr().err
 

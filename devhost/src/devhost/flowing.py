@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +13,7 @@ import click
 
 from devhost.conversation import refuse_alone
 from devhost.errors import ParameterError
+from devhost.files import local_files
 from devhost.flow.cases import FlowCase, refuse_misfit
 from devhost.flow.checks import check_flow, check_tools
 from devhost.flow.document import FlowFile, filled_inputs, typed_inputs, with_read_files
@@ -69,10 +70,11 @@ class FlowSetup:
     def name(self) -> str:
         return self.case.file.name or self.case.file.path.stem
 
-    def turns(self, query: str | None, *, alone: bool) -> list[tuple[TurnScript, str]]:
-        """What the script's user says, turn by turn: its question or another one, and what follows its question.
+    def turns(self, query: str | None, files: Sequence[Path] = (), *, alone: bool = False) -> list[TurnScript]:
+        """What the script's user says: its question or another one, and what follows its question.
 
-        What follows was written for the answers of a scripted model.
+        `files`: go with the question, in place of the script's. What follows was written for the answers of a scripted
+        model.
         """
         file, script = self.case.file, self.case.script
         if query is not None and not file.is_chatflow:
@@ -82,10 +84,14 @@ class FlowSetup:
         question = script.query if query is None else query
         if file.is_chatflow and not question:
             raise ParameterError("there is no question: give --query TEXT, or a script that has a query")
-        if gist(question) != gist(script.query):
-            return [(script.model_copy(update={"expect": None}), question)]
-        goes_on = not alone and self.case.models is None
-        return [(script, question), *((turn, turn.query) for turn in script.then if goes_on)]
+        is_asked = gist(question) == gist(script.query)
+        changed = {"query": question, "files": tuple(files) or script.files}
+        first = script.model_copy(update=changed if is_asked else {**changed, "expect": None})
+        goes_on = is_asked and not alone and self.case.models is None
+        turns = [first, *(script.then if goes_on else ())]
+        for turn in turns:
+            local_files(turn.files, self.case.limits)  # a mistake is told before anything starts
+        return turns
 
     @property
     def secrets(self) -> list[str]:

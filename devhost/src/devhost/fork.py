@@ -174,10 +174,9 @@ def find_origin(trace: Trace, file: Path, question: int | None) -> Origin:
 def find_in_flow(trace: Trace, file: Path, turn: int | None, node: str | None) -> Origin:
     """An agent's run in a turn of the last conversation; by default the last one of all."""
     runs = {
-        (number, of.id): found[-1]
+        (number, each.rows[execution].node.id): found[-1]
         for number, each in enumerate(last_conversation(trace), start=1)
-        for execution, of in each.executions.items()
-        if (found := each.runs.get(execution))
+        for execution, found in each.agents.items()
     }
     fitting = [(number, of) for number, of in runs if turn in {None, number} and node in {None, of}]
     if not fitting:

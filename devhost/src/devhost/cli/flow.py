@@ -12,13 +12,13 @@ from devhost.files import local_files
 from devhost.flow.cases import CaseTurn, case_turns
 from devhost.flow.chat import FlowChat, FlowChatView
 from devhost.flow.forms import ask_at_terminal
-from devhost.flow.turn import FlowTurn, Surroundings, load_engine
-from devhost.flow.view import FlowView, findings_of, flow_report
+from devhost.flow.played import flow_report
+from devhost.flow.turn import FlowTurn, load_engine
+from devhost.flow.view import FlowView, facts_of
 from devhost.flowing import FlowOptions, flow_traced
-from devhost.host.host import ToolHost
 from devhost.hosting import HostOptions, ModelOptions
 from devhost.options import PATH, json_lines_option, json_option, option, print_json, takes, trace_option
-from devhost.process.session import Stop, Watchers
+from devhost.process.session import Watchers
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.chat_view import read_questions
 from devhost.terminal.screen import Interrupt, ViewOptions, on_ctrl_c, open_console
@@ -84,17 +84,14 @@ def run(
     """
     setup = asked.read_here(hosting.limits, models)
     case, hidden = setup.case, Secrets(setup.secrets)
-    said = setup.turns(options.query, alone=options.alone)
-    first, *later = [local_files(turn.files, hosting.limits) for turn, _ in said]
-    sent = [local_files(options.files, hosting.limits) or first, *later]
-    turns = [(turn, question, files) for (turn, question), files in zip(said, sent, strict=True)]
+    turns = setup.turns(options.query, options.files, alone=options.alone)
     console = open_console(stderr=options.as_json, color=shown.color)
     view, ask = FlowView(console, shown), ask_at_terminal(console, hidden)
-    turn = FlowTurn(said[0][1], case.inputs, sent[0])
+    turn = FlowTurn(turns[0].query, case.inputs, local_files(turns[0].files, hosting.limits))
     ended: list[CaseTurn] = []
     with flow_traced(options.trace, setup, turn, hosting) as trace:
         conversation = case.conversation(trace.written(load_engine()))
-        view.open(case.file, turn, setup.notices)
+        view.open(facts_of(case.file, turn), setup.notices)
         try:
             watchers = Watchers(trace.watcher, view.screen)
             models.plugins.tell(watchers)
@@ -108,16 +105,14 @@ def run(
                         trace.judged(each.failures)
                     if len(ended) < len(turns):
                         _close(view, each)
-                        view.go_on(turns[len(ended)][1])
+                        view.go_on(turns[len(ended)].query)
         finally:
             view.abandon()
     if options.as_json:
         report = {**conversation_report([_report(each) for each in ended]), "notices": list(setup.notices)}
         print_json(report)
     _close(view, ended[-1])
-    if len(judged := [each for each in ended if each.has_expectations]) > 1:
-        view.sum_up(turns=len(judged), failed=sum(bool(each.failures) for each in judged))
-    broken = hosting.strict and any(findings_of(each.played.nodes) for each in ended)
+    broken = hosting.strict and any(each.played.findings for each in ended)
     return int(broken or any(each.failures for each in ended))
 
 
@@ -137,41 +132,32 @@ def chat(
     if not file.is_chatflow:  # said before its inputs are asked for
         raise FlowFileError(f"{file.path} is a workflow and has no conversation: play it with devhost flow FILE")
     setup = asked.read_here(hosting.limits, models)
-    case, questions = setup.case, read_questions(json_lines=options.json_lines)
-    console = open_console(stderr=False, color=shown.color)
-    hidden = Secrets(setup.secrets)
-    view, ask = FlowChatView(console, shown), ask_at_terminal(console, hidden)
-
-    def around(question: str, number: int, asked: int, /, host: ToolHost, stop: Stop) -> Surroundings:
-        return case.around(host, case.script.turn_for(question, number, asked), ask=ask, stop=stop)
-
+    questions = read_questions(json_lines=options.json_lines)
+    console, hidden = open_console(stderr=False, color=shown.color), Secrets(setup.secrets)
+    view = FlowChatView(console, shown)
     with flow_traced(options.trace, setup, FlowTurn(), hosting) as trace:
-        view.begin(case.file, setup.notices)
-        begin = partial(case.conversation, trace.written(load_engine()))
         conversation = FlowChat(
-            begin,
-            around,
+            setup.case,
+            trace.written(load_engine()),
             view,
+            notices=setup.notices,
+            ask=ask_at_terminal(console, hidden),
             hidden=hidden,
-            limits=hosting.limits,
             strict=hosting.strict,
             interrupt=Interrupt(only_turns=options.json_lines),
         )
         watchers = Watchers(trace.watcher, view.screen)
         models.plugins.tell(watchers)
-        started = partial(setup.host, hosting, watchers, options.trace)
-        conversation.converse(questions, started)
+        conversation.converse(questions, partial(setup.host, hosting, watchers, options.trace))
     return int(hosting.strict and conversation.broke_rules)
 
 
 def _close(view: FlowView, turn: CaseTurn) -> None:
-    played = turn.played
-    view.close(played.ended, played.seconds, findings_of(played.nodes))
+    view.close(turn.played)
     if turn.has_expectations:
         view.judge(turn.failures)
 
 
 def _report(turn: CaseTurn) -> JsonObject:
-    played = turn.played
-    report = flow_report(played.nodes, played.ended, played.seconds)
+    report = flow_report(turn.played)
     return {**report, "failed_expectations": list(turn.failures)} if turn.has_expectations else report

@@ -40,13 +40,13 @@ class Turn:
             ended = shown.traced.end is not None
             return cls(shown, shown.traced.question, shown.answer, (shown,), ended, shown.goes_on)
         runs = [run for node in shown.nodes for run in node.runs]
-        return cls(shown, shown.facts.query, shown.answer, runs, shown.ended is not None, shown.goes_on)
+        return cls(shown, shown.traced.facts.query, shown.answer, runs, shown.traced.ended is not None, shown.goes_on)
 
     @property
     def open(self) -> Iterator[tuple[str, float]]:
         """What has begun and not ended: its name, and when it began in seconds since the trace did."""
         if isinstance(self.shown, ShownTurn):
-            yield from ((node.label, node.row.began) for node in self.shown.nodes if node.row.ended is None)
+            yield from ((node.row.label, node.row.began) for node in self.shown.nodes if node.row.ended is None)
         yield from ((span.label, span.began) for run in self.runs for span in run.rows if span.status == OPEN)
 
 

@@ -19,9 +19,8 @@ from devhost.evaluation.suite import Column, Planned, refuse_unknown_calls, tell
 from devhost.evaluation.traces import CaseTraces
 from devhost.expected import Check, Observed
 from devhost.flow.cases import FlowCase, case_turns, observed_of
-from devhost.flow.chat import FlowConversation
 from devhost.flow.traces import FlowTrace
-from devhost.flow.turn import ModelOfNode, load_engine
+from devhost.flow.turn import FlowConversation, ModelOfNode, load_engine
 from devhost.flowing import models_behind_an_api
 from devhost.host.host import Host, ToolHost
 from devhost.hosting import KEY, ModelOptions
@@ -144,7 +143,7 @@ def _play_flow(
     """With a model behind an API only the first turn: what follows was written for the answers of the script."""
     case = replace(case, models=models.of_nodes(planned))
     said = case.script.turns if case.models is None else case.script.turns[:1]
-    turns = list(case_turns(case, host, conversation=conversation, turns=case.said(said)))
+    turns = list(case_turns(case, host, conversation=conversation, turns=said))
     found = [replace(check, name=f"{turn.place}: {check.name}") for turn in turns for check in turn.checks]
     return observed_of(turns), found
 

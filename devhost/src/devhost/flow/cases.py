@@ -9,14 +9,13 @@ from typing import Self
 
 from devhost.errors import FlowFileError, ScriptError
 from devhost.expected import Check, Observed, ValueExpected, found_at
-from devhost.files import LocalFile, local_files
-from devhost.flow.chat import FlowConversation
+from devhost.files import local_files
 from devhost.flow.document import FlowFile, filled_inputs, with_read_files
 from devhost.flow.forms import Answers, Ask, scripted_answers
 from devhost.flow.outside import NOTHING, Allowed
+from devhost.flow.played import PlayedTurn, watched
 from devhost.flow.script import FlowExpected, FlowScript, NodeExpected, ScriptedModels, TurnScript
-from devhost.flow.turn import FlowEngine, ModelOfNode, Surroundings, load_engine
-from devhost.flow.view import PlayedTurn, watched
+from devhost.flow.turn import FlowConversation, FlowEngine, ModelOfNode, Surroundings, load_engine
 from devhost.host.host import ToolHost
 from devhost.limits import HostLimits
 from devhost.process.session import Stop
@@ -58,10 +57,6 @@ class FlowCase:
         """Their answers are taken one after another: a case that is played again is a new value."""
         return recorded_tools(self.script.recorded)
 
-    def said(self, turns: Iterable[TurnScript]) -> list[tuple[TurnScript, str, Sequence[LocalFile]]]:
-        """Each with its question and its files."""
-        return [(turn, turn.query, local_files(turn.files, self.limits)) for turn in turns]
-
     def conversation(self, engine: FlowEngine) -> FlowConversation:
         return FlowConversation(self.file, engine, self.inputs, self.script.conversation_id)
 
@@ -96,13 +91,13 @@ def refuse_misfit(file: FlowFile, script: FlowScript, place: str) -> None:
 # Whether a turn fits what its case expects.
 
 
-def checks(expected: FlowExpected, nodes: Sequence[NodeEnded], ended: FlowEnded, file: FlowFile) -> Iterator[Check]:
-    """`nodes`: in the order in which they ended. Of a node's runs the last counts, and the calls of all."""
-    last = {node.node.id: node for node in nodes}
-    yield from _outcome(expected, ended)
+def checks(expected: FlowExpected, turn: PlayedTurn, file: FlowFile) -> Iterator[Check]:
+    """Of a node's runs the last counts, and the calls of all."""
+    last = {node.node.id: node for node in turn.nodes}
+    yield from _outcome(expected, turn.end)
     if expected.answer is not None:
-        yield from _values("", {"answer": expected.answer}, ended.outputs)
-    yield from _values("conversation variable ", expected.conversation, ended.conversation)
+        yield from _values("", {"answer": expected.answer}, turn.end.outputs)
+    yield from _values("conversation variable ", expected.conversation, turn.end.conversation)
     ran = ", ".join(last) or "no node"
     for name in expected.ran:
         yield Check("ran", name, "" if file.node(name).id in last else ran)
@@ -112,22 +107,19 @@ def checks(expected: FlowExpected, nodes: Sequence[NodeEnded], ended: FlowEnded,
         node = file.node(name)
         found = [Check("ran", "it runs", ran)] if node.id not in last else [*_outcome(of_node, last[node.id])]
         if node.id in last and of_node.calls is not None:
-            runs = [each.run for each in nodes if each.node.id == node.id and each.run is not None]
+            runs = [each.run for each in turn.nodes if each.node.id == node.id and each.run is not None]
             found += of_node.calls.checks(Observed.of(runs).calls if runs else ())
         yield from (replace(check, name=f"{node}: {check.name}") for check in found)
 
 
 def _outcome(expected: FlowExpected | NodeExpected, ended: FlowEnded | NodeEnded) -> Iterator[Check]:
     if expected.status:
-        yield _status("status", expected.status, ended.status, ended.error)
+        because = f" ({ended.error})" if ended.error else ""
+        wrong = "" if ended.status in expected.status else f"{ended.status}{because}"
+        yield Check("status", " or ".join(expected.status), wrong)
     if expected.error is not None:
         yield from expected.error.checks("error", ended.error)
     yield from _values("output ", expected.outputs, ended.outputs)
-
-
-def _status(name: str, expected: tuple[str, ...], found: str, error: str) -> Check:
-    because = f" ({error})" if error else ""
-    return Check(name, " or ".join(expected), "" if found in expected else f"{found}{because}")
 
 
 def _values(place: str, expected: Mapping[str, ValueExpected], values: Mapping[str, object]) -> Iterator[Check]:
@@ -175,38 +167,32 @@ def case_turns(  # noqa: PLR0913 - what a turn is played with
     host: ToolHost | None,
     *,
     conversation: FlowConversation | None = None,
-    turns: Iterable[tuple[TurnScript, str, Sequence[LocalFile]]] | None = None,
-    show: Callable[[FlowEvent], None] = lambda _: None,
+    turns: Iterable[TurnScript] | None = None,
+    show: Callable[[FlowEvent, PlayedTurn], None] = lambda _event, _turn: None,
     hidden: Secrets | None = None,
     ask: Ask | None = None,
 ) -> Iterator[CaseTurn]:
-    """`turns`: each with the question and its files; else the script's. After a failed one the user goes on."""
+    """`turns`: else the script's. After a failed one the user goes on."""
     case = replace(case)
     conversation = conversation or case.conversation(load_engine())
-    if turns is None:
-        turns = case.said(case.script.turns)
-    for number, (said, question, files) in enumerate(turns, start=1):
-        events = conversation.play(question, case.around(host, said, ask=ask), files)
+    for number, said in enumerate(case.script.turns if turns is None else turns, start=1):
+        files = local_files(said.files, case.limits)
+        events = conversation.play(said.query, case.around(host, said, ask=ask), files)
         played = watched(events, show, hidden or Secrets(case.file.secrets))
         place = f"turn {number}" + (f" ({said.query})" if said.query else "")
         expected = said.expect or FlowExpected()  # a turn that expects nothing has to succeed
-        found = tuple(checks(expected, played.nodes, played.ended, case.file))
-        yield CaseTurn(said, played, place, found)
+        yield CaseTurn(said, played, place, tuple(checks(expected, played, case.file)))
 
 
 def observed_of(turns: Sequence[CaseTurn]) -> Observed:
     """Of a conversation: the last answer, or what a workflow put out, and the sums of all turns."""
-    last = turns[-1].played.ended
-    nodes = [node for turn in turns for node in turn.played.nodes]
-    failed = last.status in {"failed", "stopped", "paused"} and turns[-1].failures
+    last = turns[-1].played
+    failed = last.end.status in {"failed", "stopped", "paused"} and turns[-1].failures
+    put_out = json.dumps(last.end.outputs, ensure_ascii=False) if last.outputs else ""
     return Observed.of_flow(
-        [node.run for node in nodes if node.run is not None],
-        [node.metadata for node in nodes],
-        text=str(last.outputs.get("answer") or _written(last.outputs)),
-        error=f"{last.status}: {last.error}" if failed else None,
+        [run for turn in turns for run in turn.played.runs],
+        [node.metadata for turn in turns for node in turn.played.nodes],
+        text=str(last.end.outputs.get("answer") or put_out),
+        error=f"{last.end.status}: {last.end.error}" if failed else None,
         seconds=round(sum(turn.played.seconds for turn in turns), 3),
     )
-
-
-def _written(outputs: JsonObject) -> str:
-    return json.dumps(outputs, ensure_ascii=False) if outputs.keys() - {"answer", "files"} else ""

@@ -1,19 +1,17 @@
 """Fills the page of a flow: for each turn its nodes on a time axis, what it answered, and the runs of its agents."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+from devhost.flow.played import Row
 from devhost.flow.traces import TracedTurn, traced_turns
-from devhost.flow.view import Row, Rows
 from devhost.node.outputs.run import Ending
 from devhost.page.calls import Source, retrieved
 from devhost.page.contents import Axis, Passage, passages
 from devhost.page.page import page_environment
 from devhost.page.section import ShownRun, shown_run
-from devhost.protocol.wire import JsonObject
-from devhost.trace.flow import AnswerText, FlowEnded, FlowLine, NodeEnded, SourcesRead, flow_ending
 from devhost.trace.lines import PrintedLine, Trace
 
 HERE = Path(__file__).parent
@@ -37,10 +35,6 @@ class ShownNode:
     """Of an Agent node; several where the engine tried again."""
 
     @property
-    def label(self) -> str:
-        return self.row.node.title or self.row.node.id
-
-    @property
     def beside(self) -> str:
         """A few words beside the name."""
         number = self.row.round
@@ -50,68 +44,32 @@ class ShownNode:
     def kind(self) -> str:
         return COLOURS.get(self.row.node.type, "step")
 
-    @property
-    def failed(self) -> bool:
-        return self.row.status in {"failed", "exception"}
-
 
 @dataclass(frozen=True)
 class ShownTurn:
     number: int
     traced: TracedTurn
     nodes: Sequence[ShownNode]
-    sources: Sequence[Source]
-    goes_on: bool = False
+    goes_on: bool
     """Whether a process still writes what follows."""
 
     @property
-    def facts(self) -> FlowLine:
-        return self.traced.facts
-
-    @property
-    def ended(self) -> FlowEnded | None:
-        return self.traced.ended
-
-    @property
     def ending(self) -> Ending:
-        return (
-            Ending("not ended", "bad")
-            if self.ended is None
-            else flow_ending(
-                self.ended.status,
-                (node.row.ended.run for node in self.nodes if node.row.ended and node.row.ended.run),
-                self.traced.failures,
-            )
-        )
+        return self.traced.ending
 
     @property
     def axis(self) -> Axis:
         return Axis(self.traced.began, self.traced.finished)
 
     @property
-    def tokens(self) -> int:
-        ends = (node.row.ended for node in self.nodes)
-        found = (ended.metadata.get("total_tokens") for ended in ends if ended is not None)
-        return sum(tokens for tokens in found if isinstance(tokens, int))
+    def sources(self) -> Sequence[Source]:
+        return retrieved(self.traced.sources)
 
     @property
     def answer(self) -> list[Passage]:
         """Before the end, as far as it was said."""
-        said = (event.text for _, event in self.traced.events if isinstance(event, AnswerText))
-        return passages(str(self._outputs.get("answer") or "") if self.ended else "".join(said), set(), "")
-
-    @property
-    def outputs(self) -> Mapping[str, object]:
-        """Those of a workflow."""
-        return {name: value for name, value in self._outputs.items() if name not in {"answer", "files"}}
-
-    @property
-    def conversation(self) -> Mapping[str, object]:
-        return {} if self.ended is None else self.ended.conversation
-
-    @property
-    def _outputs(self) -> JsonObject:
-        return {} if self.ended is None else self.ended.outputs
+        ended = self.traced.ended
+        return passages(self.traced.said if ended is None else str(ended.outputs.get("answer") or ""), set(), "")
 
 
 def render_flow_page(trace: Trace, folder: Path | None = None) -> str:
@@ -131,40 +89,19 @@ def render_flow_page(trace: Trace, folder: Path | None = None) -> str:
 
 def shown_turns(trace: Trace, folder: Path | None = None, *, is_written: bool = False) -> list[ShownTurn]:
     """`is_written`: whether a process still writes the trace."""
-    numbers, turns = count(1), traced_turns(trace)
-    return [
-        _shown(number, turn, trace, folder, numbers, goes_on=is_written and turn is turns[-1])
-        for number, turn in enumerate(turns, start=1)
-    ]
-
-
-def _shown(  # noqa: PLR0913 - what a turn is made of
-    number: int,
-    turn: TracedTurn,
-    trace: Trace,
-    folder: Path | None,
-    numbers: Iterator[int],
-    *,
-    goes_on: bool,
-) -> ShownTurn:
-    rows, ends, sources = Rows(), dict[str, float](), list[JsonObject]()
-    for at, event in turn.events:
-        rows.add(event, at)
-        match event:
-            case NodeEnded():
-                ends[event.execution] = at
-            case SourcesRead():
-                sources += event.sources
-    runs = {
-        execution: [shown_run(next(numbers), each, trace, folder, is_written=goes_on) for each in found]
-        for execution, found in turn.runs.items()
-    }
-    nodes = [
-        ShownNode(row, depth, ends.get(row.execution, turn.finished), runs.get(row.execution, ()))
-        for depth, row in _flat(rows.roots)
-    ]
-    shown = ShownTurn(number, turn, nodes, retrieved(sources))
-    return replace(shown, goes_on=goes_on and shown.ended is None)
+    numbers, turns, shown = count(1), traced_turns(trace), list[ShownTurn]()
+    for number, turn in enumerate(turns, start=1):
+        goes_on = is_written and turn is turns[-1]
+        agents = {
+            execution: [shown_run(next(numbers), each, trace, folder, is_written=goes_on) for each in found]
+            for execution, found in turn.agents.items()
+        }
+        nodes = [
+            ShownNode(row, depth, row.finished or turn.finished, agents.get(row.execution, ()))
+            for depth, row in _flat(turn.roots)
+        ]
+        shown.append(ShownTurn(number, turn, nodes, goes_on and turn.ended is None))
+    return shown
 
 
 def _flat(rows: Sequence[Row], depth: int = 0) -> Iterator[tuple[int, Row]]:

@@ -1,6 +1,6 @@
 """A flow in a trace."""
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -9,8 +9,9 @@ from rich.text import Text
 
 from devhost.errors import TraceError
 from devhost.flow.document import FlowFile
+from devhost.flow.played import PlayedTurn
 from devhost.flow.turn import FlowEngine, FlowTurn, Surroundings
-from devhost.flow.view import FlowView, facts_of, findings_of
+from devhost.flow.view import FlowView, facts_of
 from devhost.models.backend import ModelCallError
 from devhost.process.session import Watcher
 from devhost.protocol.wire import JsonObject
@@ -35,42 +36,16 @@ from devhost.trace.runs import Call, Piece, TracedRun, run_of, traced_runs
 AGENT = "agent"
 
 
-@dataclass(frozen=True)
-class TracedTurn:
+@dataclass
+class TracedTurn(PlayedTurn):
     """Times are seconds since the trace began."""
 
     facts: FlowLine
     events: list[tuple[float, FlowEvent]] = field(default_factory=list)
-    runs: dict[str, list[TracedRun]] = field(default_factory=dict)
-    """Of strategies, by the execution of the Agent node; several where the engine tried again."""
+    agents: dict[str, list[TracedRun]] = field(default_factory=dict)
+    """Runs of strategies, by the execution of the Agent node; several where the engine tried again."""
     calls: dict[str, list[Call]] = field(default_factory=dict)
     """By node, what other nodes asked of models and tools, in the order in which it was answered."""
-    failures: list[str] = field(default_factory=list)
-    """A sentence for each expectation of its script that failed."""
-
-    @property
-    def began(self) -> float:
-        return self.facts.at
-
-    @property
-    def executions(self) -> Mapping[str, FlowNode]:
-        """The node of each, in the order in which they began."""
-        return {event.execution: event.node for _, event in self.events if isinstance(event, NodeStarted)}
-
-    @property
-    def nodes(self) -> set[str]:
-        return {node.id for node in self.executions.values()}
-
-    @property
-    def ended(self) -> FlowEnded | None:
-        """None if the trace ends before."""
-        return next((event for _, event in self.events if isinstance(event, FlowEnded)), None)
-
-    @property
-    def finished(self) -> float:
-        """Of the last that was told."""
-        ends = [run.finished for runs in self.runs.values() for run in runs]
-        return max([self.began, *(at for at, _ in self.events), *ends])
 
 
 class _Reader:
@@ -83,7 +58,7 @@ class _Reader:
     def read(self, trace: Trace) -> None:
         for line in trace.lines:
             if isinstance(line, FlowLine):
-                self.turns.append(TracedTurn(line))
+                self.turns.append(TracedTurn(line, began=line.at))
             elif not self.turns:
                 continue
             elif isinstance(line, NodeCalled):
@@ -103,7 +78,7 @@ class _Reader:
             return replace(ended, run=None)
         if traced not in self._runs:
             raise TraceError(f"the trace is damaged: the run {ended.run} ends two nodes")
-        self.turns[-1].runs.setdefault(ended.execution, []).append(traced)
+        self.turns[-1].agents.setdefault(ended.execution, []).append(traced)
         self._runs.remove(traced)
         return replace(ended, run=run_of(traced, self._strategy))
 
@@ -111,12 +86,11 @@ class _Reader:
         """Those that the engine tried again, and those that the end of the trace cut off: by their time."""
         for traced in self._runs:
             for turn in self.turns:
-                if (execution := _agent_at(turn, traced.began)) is not None:
-                    turn.runs.setdefault(execution, []).insert(0, traced)
-                    if not any(
-                        isinstance(event, NodeEnded) and event.execution == execution for _, event in turn.events
-                    ):
-                        turn.events.extend(_logged(traced, execution, turn.executions[execution]))
+                if (started := _agent_at(turn, traced.began)) is not None:
+                    turn.agents.setdefault(started.execution, []).insert(0, traced)
+                    ends = (event for _, event in turn.events if isinstance(event, NodeEnded))
+                    if not any(event.execution == started.execution for event in ends):
+                        turn.events.extend(_logged(traced, started))
 
 
 def _call(line: NodeCalled) -> Call:
@@ -124,31 +98,38 @@ def _call(line: NodeCalled) -> Call:
     return Call("", line.kind, line.request, line.at, line.at, line.error, pieces)
 
 
-def _agent_at(turn: TracedTurn, at: float) -> str | None:
+def _agent_at(turn: TracedTurn, at: float) -> NodeStarted | None:
     """The Agent node that ran at that time."""
-    running: Mapping[str, float] = {}
+    running: dict[str, NodeStarted] = {}
     for told, event in turn.events:
         if told > at:
             break
         match event:
             case NodeStarted() if event.node.type == AGENT:
-                running = {**running, event.execution: told}
+                running[event.execution] = event
             case NodeEnded():
-                running = {name: began for name, began in running.items() if name != event.execution}
-    return next(iter(running), None)
+                running.pop(event.execution, None)
+    return next(iter(running.values()), None)
 
 
-def _logged(traced: TracedRun, execution: str, node: FlowNode) -> Iterator[tuple[float, FlowEvent]]:
+def _logged(traced: TracedRun, started: NodeStarted) -> Iterator[tuple[float, FlowEvent]]:
     for arrival in traced.streamed:
         match arrival.message:
             case {"type": "log", "message": {"id": str(), "label": str(), "status": str(), "data": dict()}}:
-                yield arrival.at, AgentLog(execution, node, arrival.message)
+                yield arrival.at, AgentLog(started.execution, started.node, arrival.message)
 
 
 def traced_turns(trace: Trace) -> list[TracedTurn]:
     reader = _Reader(trace)
     reader.read(trace)
-    return [replace(turn, events=sorted(turn.events, key=lambda told: told[0])) for turn in reader.turns]
+    for turn in reader.turns:
+        turn.events.sort(key=lambda told: told[0])
+        for at, event in turn.events:
+            turn.add(event, at)
+        turn.finished = max(
+            [turn.began, turn.finished, *(run.finished for runs in turn.agents.values() for run in runs)]
+        )
+    return reader.turns
 
 
 # The events of a flow as lines of a trace.
@@ -221,16 +202,14 @@ def replay_flow(trace: Trace, console: Console, options: ViewOptions) -> None:
     turns = traced_turns(trace)
     for number, turn in enumerate(turns):
         if number == 0:
-            view.open_with(turn.facts, trace.notices)
+            view.open(turn.facts, trace.notices)
             view.begin_answer()
         else:
             view.go_on(turn.facts.query)
-        end = LOST
-        for at, event in turn.events:
-            view.show(event, at)
-            end = event if isinstance(event, FlowEnded) else end
-        nodes = [event for _, event in turn.events if isinstance(event, NodeEnded)]
-        view.close(end, turn.finished - turn.began, findings_of(nodes))
+        turn.ended = turn.ended or LOST
+        for _, event in turn.events:
+            view.show(event, turn)
+        view.close(turn)
         if turn.failures:
             view.judge(turn.failures)
     if not turns:

@@ -169,11 +169,11 @@ def _of_flow(trace: Trace, file: Path, files: KeptFiles) -> _Recorded:
         raise TraceError(f"{file} cannot be recorded: a case needs a turn that ended")
     left_out = len(traced_turns(trace)) - len(turns)
     flow = FlowFile.read(Path(turns[0].facts.file))
-    if gone := {node for turn in turns for node in turn.nodes if node not in flow.nodes}:
+    if gone := {row.node.id for turn in turns for row in turn.rows.values()} - flow.nodes.keys():
         raise TraceError(f"{flow.path} has no node {', '.join(sorted(gone))} any more: it was changed after the trace")
     recorder = _FlowRecorder(flow, files)
     said = [recorder.turn(turn) for turn in turns]
-    runs = [run for turn in turns for found in turn.runs.values() for run in found]
+    runs = [run for turn in turns for found in turn.agents.values() for run in found]
     asked = [call for turn in turns for calls in turn.calls.values() for call in calls]
     first, *later = said
     script = {
@@ -223,7 +223,7 @@ class _FlowRecorder:
 
     def turn(self, turn: TracedTurn) -> JsonObject:
         """As a turn of a flow's script."""
-        ends = [event for _, event in turn.events if isinstance(event, NodeEnded)]
+        ends = turn.nodes
         return _filled(
             {
                 "query": turn.facts.query,
@@ -255,8 +255,8 @@ class _FlowRecorder:
     def _models(self, turn: TracedTurn) -> JsonObject:
         """By node; an agent that asked no model has no turns, and needs the key all the same."""
         calls: dict[str, list[Call]] = {}
-        for execution, runs in turn.runs.items():
-            node = turn.executions[execution].id
+        for execution, runs in turn.agents.items():
+            node = turn.rows[execution].node.id
             calls.setdefault(node, []).extend(call for run in runs for call in run.calls)
         calls |= {name: asked for name, asked in turn.calls.items() if asked[0].kind == "llm"}
         return {node: recorded_turns(model_calls(made)) for node, made in calls.items()}
@@ -323,7 +323,7 @@ def _expected_of_turn(turn: TracedTurn, ends: Sequence[NodeEnded], flow: FlowFil
 
 
 def _expected_of_agent(turn: TracedTurn, last: NodeEnded) -> JsonObject:
-    runs = [run for each, of in turn.executions.items() if of.id == last.node.id for run in turn.runs.get(each, ())]
+    runs = [run for each, row in turn.rows.items() if row.node.id == last.node.id for run in turn.agents.get(each, ())]
     reason = last.outputs.get("stop_reason")
     outputs = {"stop_reason": reason} if isinstance(reason, str) else {}
     return _filled(

@@ -135,15 +135,6 @@ class NodeEnded(Told):
 
 
 @dataclass(frozen=True)
-class NodeRetried(Told):
-    execution: str
-    node: FlowNode
-    error: str
-    attempt: int
-    event: Literal["node_retry"] = "node_retry"
-
-
-@dataclass(frozen=True)
 class AgentLog:
     """A log message of an Agent node's strategy, as `Host.run` tells of it. It stands in the messages of a trace."""
 
@@ -212,6 +203,6 @@ class FlowJudged(Told):
     event: Literal["flow_judged"] = "flow_judged"
 
 
-type FlowTold = NodeStarted | NodeEnded | NodeRetried | SourcesRead | AnswerText | FlowPaused | FlowEnded
+type FlowTold = NodeStarted | NodeEnded | SourcesRead | AnswerText | FlowPaused | FlowEnded
 type FlowEvent = FlowTold | AgentLog
 type FlowTraceLine = FlowLine | NodeCalled | FlowJudged | FlowTold

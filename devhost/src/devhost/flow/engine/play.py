@@ -55,7 +55,6 @@ from devhost.trace.flow import (
     FlowPaused,
     FlowStatus,
     NodeEnded,
-    NodeRetried,
     NodeStarted,
     NodeStatus,
     SourcesRead,
@@ -165,9 +164,7 @@ class Teller:
         """Events without a use here, such as the engine's own beginning, become none."""
         match event:
             case NodeRunRetryEvent():
-                node = self._playing.file.nodes[event.node_id]
                 self._playing.retries.setdefault(event.id, []).append(event.error)
-                yield NodeRetried(event.id, node, event.error, event.retry_index)
             case NodeRunStartedEvent() if event.id not in self._playing.started:
                 self._playing.started.add(event.id)
                 yield NodeStarted(event.id, self._playing.file.nodes[event.node_id], self._round(event))

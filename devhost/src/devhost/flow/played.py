@@ -1,0 +1,205 @@
+"""A turn of a flow from its events: its nodes as rows, what was said, and what came of it."""
+
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+
+from devhost.node.outputs.outputs import AgentLog, Finding, LogEntry
+from devhost.node.outputs.run import Ending, Run, report
+from devhost.protocol.wire import JsonObject
+from devhost.text import Secrets
+from devhost.trace.flow import AgentLog as AgentLogged
+from devhost.trace.flow import (
+    AnswerText,
+    FlowEnded,
+    FlowEvent,
+    FlowNode,
+    NodeEnded,
+    NodeStarted,
+    SourcesRead,
+    flow_ending,
+)
+
+SYSTEM = ("sys.", "conversation.", "env.")
+"""A Start node puts these out beside its fields."""
+
+
+@dataclass
+class Row:
+    """A run of a node."""
+
+    execution: str
+    node: FlowNode
+    began: float
+    """In seconds, on the clock of whatever adds the events; so is `finished`."""
+    round: int | None = None
+    """Of its container, from 1."""
+    ended: NodeEnded | None = None
+    """None while it runs, and if it never ended."""
+    finished: float | None = None
+    log: AgentLog = field(default_factory=AgentLog)
+    """What the strategy of an Agent node has logged."""
+    rounds: dict[int, list["Row"]] = field(default_factory=dict)
+    """Of a loop or an iteration."""
+
+    @property
+    def label(self) -> str:
+        return self.node.title or self.node.id
+
+    @property
+    def status(self) -> str:
+        return "" if self.ended is None else self.ended.status
+
+    @property
+    def inputs(self) -> JsonObject:
+        """A Variable Assigner of the engine gives its own data as its inputs."""
+        return {} if self.ended is None or self.node.type == "assigner" else self.ended.inputs
+
+    @property
+    def outputs(self) -> JsonObject:
+        outputs = {} if self.ended is None else self.ended.outputs
+        return {name: value for name, value in outputs.items() if not name.startswith(SYSTEM)}
+
+    @property
+    def run(self) -> Run | None:
+        """Of an Agent node that has ended."""
+        return None if self.ended is None else self.ended.run
+
+    @property
+    def logs(self) -> Sequence[LogEntry]:
+        """The agent's own tree."""
+        return self.log.roots() if self.run is None else self.run.outputs.logs
+
+
+@dataclass(kw_only=True)
+class PlayedTurn:
+    """Times are on the clock of whatever adds the events."""
+
+    began: float
+    finished: float = 0.0
+    """Of the last event."""
+    roots: list[Row] = field(default_factory=list)
+    """In the order in which they began; rounds stand in the row of their container."""
+    rows: dict[str, Row] = field(default_factory=dict)
+    """All, by the id of their execution."""
+    nodes: list[NodeEnded] = field(default_factory=list)
+    """In the order in which they ended."""
+    said: str = ""
+    sources: list[JsonObject] = field(default_factory=list)
+    """That model nodes have read."""
+    ended: FlowEnded | None = None
+    """None while it goes on, and if it never ended."""
+    failures: list[str] = field(default_factory=list)
+    """A sentence for each expectation of its script that failed, where a trace has them."""
+
+    def add(self, event: FlowEvent, at: float) -> None:
+        self.finished = max(self.finished, at)
+        match event:
+            case NodeStarted():
+                self._start(Row(event.execution, event.node, at, event.round))
+            case NodeEnded():
+                self.nodes.append(event)
+                row = self.rows.get(event.execution)
+                row = row or self._start(Row(event.execution, event.node, at, event.round))
+                row.ended, row.finished = event, at
+            case AgentLogged() if event.execution in self.rows:
+                self.rows[event.execution].log.add({"data": {}, **event.message["message"]})
+            case SourcesRead():
+                self.sources += event.sources
+            case AnswerText():
+                self.said += event.text
+            case FlowEnded():
+                self.ended = event
+
+    def _start(self, row: Row) -> Row:
+        inside = [each for each in self.rows.values() if each.node.id == row.node.container and each.ended is None]
+        beside = inside[-1].rounds.setdefault(row.round or 1, []) if inside else self.roots
+        self.rows[row.execution] = row
+        beside.append(row)
+        return row
+
+    @property
+    def end(self) -> FlowEnded:
+        """Of a turn that has ended."""
+        if self.ended is None:
+            raise AssertionError("a turn ended without an end")
+        return self.ended
+
+    @property
+    def seconds(self) -> float:
+        return self.finished - self.began
+
+    @property
+    def runs(self) -> Iterator[Run]:
+        """Of its agents."""
+        return (node.run for node in self.nodes if node.run is not None)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """The rules of Dify that the flow's agents broke."""
+        return [finding for run in self.runs for finding in run.findings]
+
+    @property
+    def ending(self) -> Ending:
+        if self.ended is None:
+            return Ending("not ended", "bad")
+        return flow_ending(self.ended.status, self.runs, self.failures)
+
+    @property
+    def tokens(self) -> int:
+        found = (node.metadata.get("total_tokens") for node in self.nodes)
+        return sum(tokens for tokens in found if isinstance(tokens, int))
+
+    @property
+    def outputs(self) -> JsonObject:
+        """Those of a workflow."""
+        outputs = {} if self.ended is None else self.ended.outputs
+        return {name: value for name, value in outputs.items() if name not in {"answer", "files"}}
+
+
+def watched(events: Generator[FlowEvent], show: Callable[[FlowEvent, PlayedTurn], None], hidden: Secrets) -> PlayedTurn:
+    """The last event of a turn is a `FlowEnded`. `hidden`: what is replaced in all that is shown and kept.
+
+    The turn ends with this call, also where `show` raises: the engine waits forever if it is stopped as Python exits.
+    """
+    turn = PlayedTurn(began=time.monotonic())
+    with closing(events):
+        for event in map(hidden.masked, events):
+            turn.add(event, time.monotonic())
+            show(event, turn)
+    return turn
+
+
+def flow_report(turn: PlayedTurn) -> JsonObject:
+    """As one JSON object, for programs."""
+    return {
+        "status": turn.end.status,
+        "outputs": turn.end.outputs,
+        "error": turn.end.error or None,
+        "conversation": dict(turn.end.conversation),
+        "nodes": list(map(_node_report, turn.nodes)),
+        "findings": [asdict(finding) for finding in turn.findings],
+        "elapsed_seconds": round(turn.seconds, 3),
+    }
+
+
+def _node_report(ended: NodeEnded) -> JsonObject:
+    node = ended.node
+    return {
+        "id": node.id,
+        "title": node.title,
+        "type": node.type,
+        "container": node.container,
+        "round": ended.round,
+        "status": ended.status,
+        "elapsed_seconds": ended.seconds,
+        "inputs": ended.inputs,
+        "outputs": ended.outputs,
+        "error": ended.error or None,
+        "went_on": ended.went_on,
+        "retries": list(ended.retries),
+        "metadata": ended.metadata,
+        "process": ended.process,
+        **({} if ended.run is None or ended.model is None else {"run": report(ended.run, ended.model)}),
+    }
