@@ -165,7 +165,7 @@ def test_a_round_trip_replays_the_items_verbatim(fake: FakeOpenAI) -> None:
     sent = fake.requests[1][1]["input"]
     assert sent[1:5] == fake.issued[0]
     assert [item["type"] for item in sent[1:5]] == ["reasoning", "message", "function_call", "function_call"]
-    assert backend.spending.calls == 2
+    assert backend.calls == 2
 
 
 def chat_event(delta: object, **more: object) -> JsonObject:

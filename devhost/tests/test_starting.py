@@ -13,7 +13,7 @@ import pytest
 
 from devhost import PluginStartError
 from devhost.errors import SetupError
-from devhost.host.host import Start, started_side_by_side
+from devhost.host.host import started_side_by_side
 from devhost.process.plugin_process import PluginProcess
 from devhost.process.session import Stop, Watcher
 from support.plugins import FIXTURES, PROJECT, PUPPET, TOOLBOX
@@ -64,7 +64,7 @@ def test_all_start_at_the_same_time_and_come_in_order() -> None:
     both = threading.Barrier(2)
     plugins = [Fake(), Fake()]
     starts = [
-        Start(name, begin(plugin, lambda _: (both.wait(PATIENCE), None)[1]))
+        (name, begin(plugin, lambda _: (both.wait(PATIENCE), None)[1]))
         for name, plugin in zip("ab", plugins, strict=True)
     ]
     heard = Heard()
@@ -78,7 +78,7 @@ def test_all_start_at_the_same_time_and_come_in_order() -> None:
 def test_one_that_fails_ends_all_others() -> None:
     plugins = [Fake(), Fake(), Fake()]
     how = (until_stopped, lambda _: None, fails(SetupError("c refuses")))
-    starts = [Start(name, begin(plugin, serve)) for name, plugin, serve in zip("abc", plugins, how, strict=True)]
+    starts = [(name, begin(plugin, serve)) for name, plugin, serve in zip("abc", plugins, how, strict=True)]
     with pytest.raises(SetupError, match=r"^c refuses$"):
         started_side_by_side(starts, Watcher())
     assert all(plugin.stopped.is_set() for plugin in plugins)

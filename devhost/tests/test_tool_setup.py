@@ -139,8 +139,8 @@ def test_a_tool_that_cannot_start_is_left_out_until_its_value_is_set(
     setup = ToolSetup.read(directory, credentials=credentials)
     assert [offered.declared.identity.name for offered in setup.tools] == ["export_table"]
     (sentence,) = setup.left_out
-    assert sentence.startswith(f"draw_chart cannot start: {reason}")
-    assert sentence.endswith(". Give --set draw_chart.project=VALUE")
+    assert sentence.startswith(f"draw_chart.project needs a valid value: {reason}")
+    assert sentence.endswith(". Set it with --set draw_chart.project=VALUE")
 
     setup = ToolSetup.read(directory, credentials=credentials, fixed={"draw_chart": {"project": value}})
     assert len(setup.tools) == 2

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Self, TypedDict, Unpack
@@ -107,25 +106,21 @@ def start_plugins(
             given["transport"] = "stdio"
         return start_tool_plugin(plugin, **given)
 
-    starts = [Start(setup.declaration.manifest.name, partial(begin, setup)) for setup in tools]
+    starts = [(setup.declaration.manifest.name, partial(begin, setup)) for setup in tools]
     if strategies is not None:
         declared = PluginDeclaration.read(strategies)
-        starts = [Start(declared.manifest.name, partial(begin, declared)), *starts]
+        starts = [(declared.manifest.name, partial(begin, declared)), *starts]
     return started_side_by_side(starts, options.get("watcher", Watcher())) if starts else []
 
 
-@dataclass(frozen=True)
-class Start:
-    name: str
-    begin: Callable[[Stop], PluginProcess]
-
-
-def started_side_by_side(starts: Sequence[Start], watcher: Watcher) -> list[PluginProcess]:
-    """After any exception, Ctrl-C included, all processes have ended; the first that fails is told of."""
+def started_side_by_side(
+    starts: Sequence[tuple[str, Callable[[Stop], PluginProcess]]], watcher: Watcher
+) -> list[PluginProcess]:
+    """`starts`: names with functions. After any exception, Ctrl-C included, all processes have ended."""
     stop = Stop()
     with ThreadPoolExecutor(len(starts)) as pool:
         try:
-            futures = {pool.submit(start.begin, stop): start.name for start in starts}
+            futures = {pool.submit(begin, stop): name for name, begin in starts}
             waiting = set(futures)
             while waiting:
                 watcher.starting([name for future, name in futures.items() if future in waiting])

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from decimal import Decimal
 from typing import Any, Self
 
@@ -73,16 +73,22 @@ def price_notice(model: str) -> str:
     return f"OpenAI's prices of {PRICES_AS_OF}"
 
 
-@dataclass(frozen=True)
-class Spending:
-    """The sum over all calls of a backend. A server that does not count tokens adds none."""
+class CountsSpending:
+    """A backend that counts its calls, their tokens and their price. Thread-safe.
 
-    calls: int = 0
-    tokens: TokenCounts = TokenCounts()
-    price: Decimal = Decimal(0)
-    currency: str = "USD"
+    A server that does not count tokens adds none.
+    """
 
-    def __str__(self) -> str:
+    def __init__(self) -> None:
+        self.calls = 0
+        self.tokens = TokenCounts()
+        self.price = Decimal(0)
+        self._currency = "USD"
+        self._counting = threading.Lock()
+
+    @property
+    def afterwards(self) -> str:
+        """A sentence for the person at the terminal after the run."""
         tokens = self.tokens
         cached = f", of which {tokens.cached:,} from the cache" if tokens.cached else ""
         reasoning = f", of which {tokens.reasoning:,} for reasoning" if tokens.reasoning else ""
@@ -91,7 +97,7 @@ class Spending:
             f"Completion tokens: {tokens.completion:,}{reasoning}."
         )
 
-    def as_json(self) -> JsonObject:
+    def spent(self) -> JsonObject:
         return {
             "calls": self.calls,
             "prompt_tokens": self.tokens.prompt,
@@ -100,32 +106,15 @@ class Spending:
             "completion_tokens": self.tokens.completion,
             "reasoning_tokens": self.tokens.reasoning,
             "total_price": price_text(self.price),
-            "currency": self.currency,
+            "currency": self._currency,
         }
-
-
-class CountsSpending:
-    """A backend that counts the tokens and the price of its calls in `spending`. Thread-safe."""
-
-    def __init__(self) -> None:
-        self.spending = Spending()
-        self._counting = threading.Lock()
-
-    @property
-    def afterwards(self) -> str:
-        """A sentence for the person at the terminal after the run."""
-        return str(self.spending)
-
-    def spent(self) -> JsonObject:
-        return self.spending.as_json()
 
     def count(self, usage: JsonObject | None, tokens: TokenCounts | None = None) -> None:
         """One call: its usage as Dify has it, None if the server did not count. `tokens`: if more is known of them."""
         with self._counting:
-            before = self.spending
-            if usage is None:
-                self.spending = replace(before, calls=before.calls + 1)
-                return
-            tokens = tokens or TokenCounts(usage["prompt_tokens"], completion=usage["completion_tokens"])
-            price = before.price + Decimal(usage["total_price"])
-            self.spending = Spending(before.calls + 1, before.tokens + tokens, price, usage["currency"])
+            self.calls += 1
+            if usage is not None:
+                known = tokens or TokenCounts(usage["prompt_tokens"], completion=usage["completion_tokens"])
+                self.tokens += known
+                self.price += Decimal(usage["total_price"])
+                self._currency = usage["currency"]

@@ -1,7 +1,7 @@
 """A declared tool as Dify sends it to a strategy, with the values of its panel."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from devhost.errors import ParameterError, about
@@ -27,8 +27,15 @@ EMPTY_PARAMETER: JsonObject = {
 def tool_entity(
     provider_id: str, provider: ToolProvider, tool: Tool, fixed: Mapping[str, object] | None = None
 ) -> JsonObject:
-    """`ParameterError` if the panel lacks a value that Dify requires, or has an invalid one."""
+    """`ParameterError` for what Dify does not offer to an agent.
+
+    That is a tool that requires a file, and one whose panel lacks a value that is required, or has an invalid one.
+    """
     fixed = fixed or {}
+    if files := refused_parameters(tool):
+        raise ParameterError(
+            f"{tool.identity.name} needs a file ({', '.join(files)}), so Dify does not offer it to an agent"
+        )
     parameters = [_in_panel(parameter, fixed) for parameter in tool.parameters]
     return {
         **declared_entity(provider_id, provider, tool),
@@ -74,32 +81,6 @@ def _without(given: JsonObject, usual: JsonObject) -> JsonObject:
 def refused_parameters(tool: Tool) -> list[str]:
     """Parameters for which Dify refuses the whole tool in an agent, because a model cannot pass a file."""
     return [parameter.name for parameter in tool.parameters if parameter.required and parameter.type in FILES]
-
-
-def why_left_out(tool: Tool, fixed: Collection[str] = ()) -> str | None:
-    """A sentence about a tool that cannot be part of a run; None for every other one.
-
-    Dify also refuses a tool in an agent if the panel has no valid value for one of its form parameters. `fixed` names
-    those with a value of their own, which `tool_entity` checks.
-    """
-    name = tool.identity.name
-    if files := refused_parameters(tool):
-        return f"{name} needs a file ({', '.join(files)}), so Dify does not offer it to an agent"
-    missing = {
-        f"--set {name}.{parameter.name}=VALUE": reason
-        for parameter in tool.parameters
-        if parameter.form == "form" and parameter.name not in fixed and (reason := _no_default(parameter))
-    }
-    return f"{name} cannot start: {'; '.join(missing.values())}. Give {', '.join(missing)}" if missing else None
-
-
-def _no_default(parameter: Parameter) -> str | None:
-    """Why the panel has no valid value for the parameter as long as a person sets none."""
-    try:
-        cast_parameter(parameter, None)
-    except ParameterError as error:
-        return str(error)
-    return None
 
 
 def _in_panel(parameter: Parameter, fixed: Mapping[str, object]) -> Parameter:

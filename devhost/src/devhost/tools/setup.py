@@ -13,7 +13,7 @@ from devhost.process.plugin_process import PluginProcess, StartOptions
 from devhost.process.session import Session
 from devhost.protocol.wire import Invoked, JsonObject
 from devhost.text import Secrets
-from devhost.tools.entity import declared_entity, tool_entity, typed_values, why_left_out
+from devhost.tools.entity import declared_entity, tool_entity, typed_values
 
 type Texts = Mapping[str, Mapping[str, str]]
 """By provider or tool, then by key."""
@@ -56,11 +56,14 @@ class ToolSetup:
                 name = tool.identity.name
                 texts = {**fixed.get(name, {}), **fixed.get(f"{provider.identity.name}/{name}", {})}
                 values = typed_values(tool, texts)
-                if reason := why_left_out(tool, values):
-                    left_out.append(reason)
-                    continue
-                entity = tool_entity(declaration.provider_id(provider), provider, tool, values)
-                offered.append(OfferedTool(provider, tool, entity, values))
+                try:
+                    entity = tool_entity(declaration.provider_id(provider), provider, tool, values)
+                except ParameterError as error:
+                    if values:
+                        raise
+                    left_out.append(str(error))
+                else:
+                    offered.append(OfferedTool(provider, tool, entity, values))
         filled = {
             provider.identity.name: filled_credentials(
                 provider.identity.name,

@@ -67,7 +67,7 @@ class OpenAIModel(CountsSpending):
     """A `ModelBackend` over the Responses API ("responses") or Chat Completions ("chat").
 
     `completion_params` are the node's parameters of the model, `features` Dify's names of what it can do. The key
-    appears in no output. Counts tokens and price of its calls in `spending`.
+    appears in no output. Counts tokens and price of its calls.
     """
 
     def __init__(
