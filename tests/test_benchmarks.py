@@ -5,10 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 import benchmarks.__main__ as command
-from benchmarks import cost, growth, many_tools, overlap, pauses
+from benchmarks import cost, growth, overlap, pauses
 from benchmarks.answers import Failure, after, prepared, spread
 from benchmarks.floor import FloorStrategy
-from benchmarks.measure import Compared
 from benchmarks.process import RunFailed, both
 from benchmarks.readme import BEGIN, END, with_tables
 from benchmarks.scenario import Scenario, calling, chunks, play, rounds
@@ -17,36 +16,6 @@ from strategies.gpt5_plan_and_reflect import GPT5PlanAndReflectStrategy
 from tests.support.wire import json_message, text_message
 
 TABLE = Table("Two", ("case", "ratio"), [Row(("a", "1.00"), Goal.at_most(1.2, 1.0)), Row(("b | c", "2.00"))])
-
-
-def test_a_table_is_aligned_markdown_and_leaves_out_empty_columns() -> None:
-    assert str(TABLE).splitlines() == [
-        "### Two",
-        "",
-        "| case   | ratio |  goal | met |",
-        "| ------ | ----: | ----: | --: |",
-        "| a      |  1.00 | ≤ 1.2 | yes |",
-        "| b \\| c |  2.00 |       |     |",
-    ]
-    assert "goal" not in str(Table("None", ("case",), [Row(("a",))]))
-
-
-def test_a_goal_is_judged_as_it_is_printed() -> None:
-    assert Goal.at_most(0.85, 0.8549).is_met
-    assert Goal.at_most(0.85, 0.8551).cells == ("≤ 0.85", "**no**")
-
-
-def test_what_each_unit_takes_beyond_the_floor_must_not_rise() -> None:
-    measured = [(10, Compared(3.0, 1.0, 3.0, 0.0)), (100, Compared(22.0, 2.0, 11.0, 0.0)), (200, flat(102.0))]
-
-    first, steady, rising = growth.rows(measured)
-
-    assert (first.goal.is_met, steady.goal.is_met, rising.goal.is_met) == (None, True, False)
-    assert rising.goal.text == "≤ 250 ms"
-
-
-def flat(agent: float) -> Compared:
-    return Compared(agent, 2.0, agent / 2, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -103,29 +72,11 @@ def test_every_case_of_pauses_is_a_run_and_only_those_that_are_meant_to_fail_do(
     assert failed == FAILING
 
 
-def test_pauses_are_listed_with_what_they_stood_beside() -> None:
-    cases = [case for case in command.PAUSE_CASES if case.name in {"text in one chunk", *FAILING}]
-
-    table = pauses.table(cases, size=1_000)
-
-    assert {row.cells[0] for row in table.rows} == {case.name for case in cases}
-    assert {row.cells[-1] for row in table.rows} == {"", "InvokeServerUnavailableError", "InvokeBadRequestError"}
-
-
 def test_a_pause_is_without_the_lines_that_the_sdk_read_in_it() -> None:
     moments = [(0.0, 10.0), (1.0, 10.5), (3.0, 11.5)]
 
     assert pauses.longest_pause(moments, [(10.6, 11.4)]) == pauses.Pause(1.0, 0.5, 0)
     assert pauses.longest_pause(moments, [(10.6, 10.85)]) == pauses.Pause(2.0, 0.75, 0.25)
-
-
-def test_a_request_with_many_tools_has_some_of_them() -> None:
-    few, many, most = many_tools.table(1).rows
-
-    assert [row.cells[0] for row in (few, many, most)] == ["40 tools", "300 tools", "1,000 tools"]
-    assert few.cells[3] == few.cells[4]
-    assert many.cells[3:] == most.cells[3:]
-    assert many.goal.is_met
 
 
 def test_the_tables_of_the_readme_are_replaced_and_nothing_else() -> None:
@@ -137,9 +88,3 @@ def test_the_tables_of_the_readme_are_replaced_and_nothing_else() -> None:
     assert text.endswith(f"{TABLE}\n\n{END}\nafter\n")
     assert with_tables(text, [TABLE], when) == text
     assert BEGIN in command.README.read_text(encoding="utf-8")
-
-
-def test_the_summary_names_the_goals_that_are_missed() -> None:
-    missed = Table("Third", ("case",), [Row(("c",), Goal.at_most(1, 2))])
-
-    assert command.summary([TABLE, missed]).splitlines() == ["1 of 2 goals are met", "- Third, c"]

@@ -128,20 +128,6 @@ def test_without_a_step_the_gate_runs(project: Project) -> None:
     assert any(call.startswith("-m coverage report") for call in project.calls)
 
 
-def test_make_help_names_every_target() -> None:
-    shown = subprocess.run(["make", "help"], check=True, capture_output=True, text=True, cwd=ROOT).stdout  # noqa: S607
-    (targets,) = re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-
-    assert set(re.findall(r"[a-z]+", shown)) >= set(targets.split())
-
-
-def test_the_table_for_contributors_names_every_step_beside_the_gate() -> None:
-    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    table = re.findall(r"^\| (`make .+?) \|", page, re.MULTILINE)
-
-    assert set(re.findall(r"`make (\w+)`", " ".join(table))) == set(STEPS) - {*GATE, "quick"}
-
-
 @pytest.mark.parametrize(
     "failing",
     [

@@ -99,20 +99,6 @@ def test_the_requested_python_comes_first_by_its_path_or_its_name_on_path(machin
     assert "no such python: it does not run" in errors
 
 
-def test_the_interpreter_of_an_active_environment_is_not_used(machine: Machine) -> None:
-    machine.first.mkdir(parents=True)
-    (machine.first / "python3").symlink_to(sys.executable)
-    _, found, _ = machine.run(FIND, PYTHON=sys.executable)
-    assert found
-    assert sys.prefix == sys.base_prefix or not any(line.startswith(sys.prefix) for line in found)
-
-
-def test_a_python_of_uv_is_found(machine: Machine) -> None:
-    hidden = python(machine.home / "of uv" / "python3.12", (3, 12))
-    program(machine.first / "uv", f'[ "$1 $2" = "python find" ] && echo "{hidden}"')
-    assert machine.run(FIND) == (0, [str(hidden)], "")
-
-
 UNUSABLE: dict[str, tuple[Callable[[Path], Path], str]] = {
     "too old": (lambda path: python(path, (3, 11)), "{}: it is Python 3.11"),
     "a shim": (shim, "{}: it does not run"),
@@ -216,24 +202,12 @@ def test_the_first_run_makes_and_fills_the_environment_and_says_so(checkout: Che
     assert checkout.installs.read_text().rstrip().endswith("-r requirements-dev.txt -e ./devhost")
 
 
-def test_the_second_run_does_nothing(made: Checkout) -> None:
-    assert made.setup() == (0, "")
-    assert made.installed() == 1
-
-
 @pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt", "devhost/pyproject.toml"])
 def test_changed_requirements_are_installed_into_the_same_environment(made: Checkout, name: str) -> None:
     (made.root / name).write_text("rich==15.0.1\n", encoding="utf-8")
     assert made.setup()[0] == 0
     assert made.installed() == 2
     assert (made.venv / "mark").exists()
-
-
-def test_an_environment_made_by_hand_is_kept(checkout: Checkout) -> None:
-    checkout.python(checkout.venv / "bin" / "python")
-    (checkout.venv / "mark").touch()
-    assert checkout.setup()[0] == 0
-    assert (checkout.venv / "mark").exists()
 
 
 def fails_to_install(made: Checkout) -> None:
@@ -266,14 +240,6 @@ def test_an_environment_that_cannot_be_used_is_made_again(made: Checkout, spoil:
     assert made.setup()[0] == 0
     assert not (made.venv / "mark").exists()
     assert made.setup() == (0, "")
-
-
-def test_when_one_python_cannot_make_an_environment_the_next_is_used(checkout: Checkout) -> None:
-    checkout.python(checkout.machine.first / "python3.12", venv="echo ensurepip is missing; exit 1")
-    good = checkout.python(checkout.machine.first / "python3.13")
-    code, said = checkout.setup()
-    assert code == 0
-    assert f"making .venv with {good}" in said
 
 
 def test_uv_makes_the_environment_when_no_python_can(checkout: Checkout) -> None:

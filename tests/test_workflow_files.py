@@ -1,6 +1,5 @@
 """The workflows of GitHub run what exists, on the Python versions that the project supports, with few rights."""
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -73,25 +72,3 @@ def test_the_python_versions_are_those_that_every_environment_can_be_made_with()
     versions = [int(version.removeprefix("3.")) for version in GATE["strategy"]["matrix"]["python"]]
     assert versions == list(range(int(oldest[1]), int(below)))
     assert {str(version) for version in versions} <= set(found)
-
-
-def test_the_environment_is_made_with_the_python_of_the_matrix() -> None:
-    """Without the variable, scripts/find-python takes 3.12 wherever there is one."""
-    steps = {step.get("id") or step.get("run"): step for step in GATE["steps"]}
-
-    assert steps["python"]["with"]["python-version"] == "${{ matrix.python }}"
-    assert steps[".ci/run"]["env"] == {"PYTHON": "${{ steps.python.outputs.python-path }}"}
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_what_a_command_calls_exists(command: str) -> None:
-    (targets,) = re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-
-    assert set(re.findall(r"\bmake (\w+)", command)) <= set(targets.split())
-    for script in re.findall(r"(?<![\w/])(?:scripts|\.ci)/[\w.-]+", command):
-        assert os.access(ROOT / script, os.X_OK), script
-
-
-def test_a_value_from_outside_stands_in_no_command() -> None:
-    """An expression would become part of the program: a branch may have any name."""
-    assert [command for command in COMMANDS if "${{" in command] == []
