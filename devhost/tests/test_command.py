@@ -57,7 +57,7 @@ def test_without_a_strategy_plugin_above_the_command_says_what_to_do(
     assert main(["run", "--script", str(SCRIPT)]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert f"no strategy plugin was found: neither {tmp_path} nor a folder above it has a manifest.yaml" in said
-    assert "Give --plugin DIR, set DEVHOST_PLUGIN, or run devhost in the plugin's folder" in said
+    assert "Name the plugin's folder, set DEVHOST_PLUGIN, or run devhost in it" in said
 
 
 def test_a_variable_names_the_plugin_in_place_of_the_folder(

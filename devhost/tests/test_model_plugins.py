@@ -112,7 +112,7 @@ def test_a_model_that_is_not_predefined_has_its_own_credentials_and_is_asked_abo
         ["multi-tool-call", "stream-tool-call"],
     )
     assert [body["model"] for _, body in fake.requests] == ["gpt-5", "qwen3"]
-    with pytest.raises(ParameterError, match=r"^which model\? --model NAME; gateway has llama3.2, gpt-4.1; and takes"):
+    with pytest.raises(ParameterError, match=r"^which model\? --model NAME; gateway has gpt-4.1, llama3.2; and takes"):
         plugin.model()
 
 
@@ -220,8 +220,8 @@ def test_without_a_prompt_the_models_and_credentials_are_listed(capsys: pytest.C
     assert lines[0] == "provider gateway  Gateway"
     assert lines[1] == "    api_key  secret-input, required  GATEWAY_API_KEY"
     assert lines[-3:] == [
-        "model llama3.2  tool-call, 8,000 tokens",
         "model gpt-4.1  multi-tool-call, stream-tool-call, vision, structured-output, 1,000,000 tokens",
+        "model llama3.2  tool-call, 8,000 tokens",
         "any other model, by its name",
     ]
 

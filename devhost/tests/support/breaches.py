@@ -3,7 +3,6 @@
 In: a folder. Out: a plugin that breaks no rule, and for each rule ways to break it, with the place of the problem.
 """
 
-import base64
 import os
 import shutil
 from collections.abc import Callable
@@ -81,7 +80,6 @@ PROVIDER, CREDENTIAL = "provider/charts.yaml", "credentials_for_provider"
 KEY = "9fQ2xL7vB4tR1zK8mN3pW6yH"
 """Made up, and put together here so that no scan takes this file for one that holds a secret."""
 HEADER = "-----BEGIN RSA PRIVATE " + "KEY-----"
-TOKEN = ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (b'{"alg":"none"}', b'{"sub":"x"}'))
 BIG = "label:\n  en_US: " + "x" * 1024
 
 OF_DECLARATIONS = [
@@ -127,7 +125,6 @@ OF_FILES = [
     Breach("secret", written("key.txt", "AKIA" + KEY[:16].upper()), "key.txt", "line 1"),
     Breach("secret", written("key.txt", f"AIza{KEY}12345678901"), "key.txt", "line 1"),
     Breach("secret", written("key.txt", f"xoxb-1{KEY}"), "key.txt", "line 1"),
-    Breach("secret", written("key.txt", f"{TOKEN}.{KEY}"), "key.txt", "line 1"),
     Breach("secret", written("key.txt", f"\n{HEADER}\n\n{KEY}{KEY}\n"), "key.txt", "line 2"),
     Breach("dependency", removed("requirements.txt"), "requirements.txt", ""),
     Breach("dependency", added("requirements.txt", "httpx\n"), "requirements.txt", "line 2"),
@@ -173,10 +170,10 @@ def noticed(file: str, old: str, new: str, key: str) -> Breach:
 TEMPLATE = "## Privacy\n\n!!! Please fill in the privacy policy of the plugin."
 ICON = "<!-- DIFY_MARKETPLACE_TEMPLATE_ICON_… -->"
 NOT_REFUSED = [
-    Breach("readme", added("README.md", "\n图表\n"), "README.md", "line 5", "marketplace"),
+    Breach("readme", added("README.md", "\n图表\n"), "README.md", "", "marketplace"),
     Breach("privacy", removed("PRIVACY.md"), MANIFEST, "privacy", "marketplace"),
-    Breach("privacy", written("PRIVACY.md", "\n"), "PRIVACY.md", "", "marketplace"),
-    Breach("privacy", written("PRIVACY.md", TEMPLATE), "PRIVACY.md", "", "marketplace"),
+    Breach("privacy", written("PRIVACY.md", "\n"), MANIFEST, "privacy", "marketplace"),
+    Breach("privacy", written("PRIVACY.md", TEMPLATE), MANIFEST, "privacy", "marketplace"),
     Breach("readme", removed("README.md"), "README.md", "", "marketplace"),
     Breach("readme", written("README.md", "# Charts\n"), "README.md", "", "marketplace"),
     Breach(

@@ -6,7 +6,7 @@ ignored, as Dify ignores keys that it does not know.
 
 import datetime as dt
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
@@ -14,7 +14,7 @@ from typing import Any, Literal, Self, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from devhost.errors import DeclarationError, ParameterError
-from devhost.text import describe, load_yaml, read_yaml, real_path
+from devhost.text import describe, load_yaml, real_path
 
 type CredentialType = Literal[
     "secret-input", "text-input", "select", "boolean", "model-selector", "app-selector", "array[tools]"
@@ -218,7 +218,6 @@ class _CredentialForm(Declared):
 class _Predefined(Declared):
     predefined: tuple[str, ...] = ()
     """Patterns of paths."""
-    position: str | None = None
 
 
 class LanguageModel(Declared):
@@ -361,19 +360,14 @@ class PluginDeclaration(Declared):
         return f"{self.manifest.author}/{self.manifest.name}/{name}"
 
     def language_models(self, provider: ModelProvider) -> Mapping[str, LanguageModel]:
-        """Those that its YAML files predefine, in the provider's order."""
+        """Those that its YAML files predefine."""
         listed = provider.models.get("llm", _Predefined())
         files = {file for pattern in listed.predefined for file in self.directory.glob(pattern)}
         read = [
             _read(self.directory, str(file.relative_to(self.directory)), LanguageModel)
             for file in sorted(files)
-            if file.name != POSITION
+            if file.name != "_position.yaml"
         ]
-        order = [file for file in files if file.name == POSITION]
-        order += [self.directory / listed.position] if listed.position else []
-        names = read_yaml(order[0]) if order else []
-        first = names if isinstance(names, list) else []
-        read.sort(key=lambda model: first.index(model.model) if model.model in first else len(first))
         return {model.model: model for model in read}
 
 
@@ -398,14 +392,8 @@ def _read[T: BaseModel](
 # The plugin that a person works on: in the folder that was named, or the nearest one above a folder.
 
 MANIFEST = "manifest.yaml"
-POSITION = "_position.yaml"
-"""The names of a provider's models in the order of Dify's picker."""
 FOLDER = "DEVHOST_PLUGIN"
 """A variable of the environment: the plugin's folder, in place of the current one."""
-
-
-def _here() -> Path:
-    return Path(os.environ.get(FOLDER, "").strip() or ".")
 
 
 def plugin_in(folder: Path) -> Path:
@@ -416,42 +404,26 @@ def plugin_in(folder: Path) -> Path:
 
 
 def nearest_strategy_plugin(start: Path | None = None) -> Path:
-    """The nearest folder whose manifest.yaml names agent strategies; ParameterError without one.
+    return nearest_plugin(start, "agent_strategies")
+
+
+def nearest_plugin(start: Path | None = None, kind: str = "") -> Path:
+    """The nearest folder with a plugin's manifest, and with plugins of the kind in it; ParameterError without one.
 
     `start` itself or a folder above it; by default $DEVHOST_PLUGIN, or else the current folder.
-    Other plugins and files that only have the same name are passed over.
+    Files that only have the manifest's name are passed over.
     """
-    start, invalid = start or _here(), list[str]()
-    found = next((folder for folder, plugins in _plugins(start, invalid) if plugins.get("agent_strategies")), None)
-    if found is None:
-        raise ParameterError(
-            f"no strategy plugin was found: neither {start.resolve()} nor a folder above it has a {MANIFEST} with "
-            f"agent_strategies. Give --plugin DIR, set {FOLDER}, or run devhost in the plugin's folder"
-            f"{''.join(invalid)}"
-        )
-    return found
-
-
-def nearest_plugin(start: Path | None = None) -> Path:
-    """As `nearest_strategy_plugin`, with the manifest of any plugin."""
-    start = start or _here()
-    found = next((folder for folder, _ in _plugins(start, [])), None)
-    if found is None:
-        raise ParameterError(
-            f"no plugin was found: neither {start.resolve()} nor a folder above it has a plugin's {MANIFEST}. "
-            f"Name the plugin's folder, set {FOLDER}, or run devhost in it"
-        )
-    return found
-
-
-def _plugins(start: Path, invalid: list[str]) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Each plugin's folder, from `start` up, with what it provides; `invalid` gets what was wrong with a manifest."""
-    for folder in (start.resolve(), *start.resolve().parents):
+    start, invalid = (start or Path(os.environ.get(FOLDER, "").strip() or ".")).resolve(), ""
+    for folder in (start, *start.parents):
         if (folder / MANIFEST).is_file():
             try:
                 plugins = load_yaml(folder / MANIFEST).get("plugins")
             except DeclarationError as error:
-                invalid.append(f"; {error}")
+                invalid += f"; {error}"
                 continue
-            if isinstance(plugins, dict):
-                yield folder, plugins
+            if isinstance(plugins, dict) and (not kind or plugins.get(kind)):
+                return folder
+    raise ParameterError(
+        f"no {'strategy ' if kind else ''}plugin was found: neither {start} nor a folder above it has a {MANIFEST}"
+        f"{f' with {kind}' if kind else ''}. Name the plugin's folder, set {FOLDER}, or run devhost in it{invalid}"
+    )

@@ -43,32 +43,17 @@ def dependency_problems(contents: "Contents") -> Iterator[Problem]:
         try:
             requirement = Requirement(line)
         except InvalidRequirement:
-            sentence = f"{line!r} is not a name with a version, such as httpx==0.28.1"
+            requirement = None
+        if requirement is None or requirement.url or not requirement.specifier:
+            sentence = f"{line!r} is not a name with a version from the registry, such as httpx==0.28.1"
             yield Problem("dependency", file, key, sentence)
-            continue
-        yield from _requirement_problems(file, key, requirement)
-        if canonicalize_name(requirement.name) == SDK:
+        elif canonicalize_name(requirement.name) == SDK:
             sdk = requirement
     if sdk is None:
         yield Problem("dependency", file, "", f"{SDK} is missing: without the SDK the plugin does not start")
-    elif not sdk.specifier.contains(OLDEST_SDK) and not _is_newer(sdk):
+    elif all(Version(each.version.removesuffix(".*")) < OLDEST_SDK for each in sdk.specifier):
         sentence = f"{sdk} is older than {OLDEST_SDK}, the oldest SDK that the marketplace takes"
         yield Problem("dependency", file, "", sentence, level="marketplace")
-
-
-def _requirement_problems(file: str, key: str, requirement: Requirement) -> Iterator[Problem]:
-    if requirement.url:
-        yield Problem("dependency", file, key, f"{requirement.name} comes from a URL: give a version from the registry")
-    elif not requirement.specifier:
-        yield Problem("dependency", file, key, f"{requirement.name} has no version, such as {requirement.name}==1.0")
-
-
-def _is_newer(sdk: Requirement) -> bool:
-    """Pinned to, or bounded by, versions above the oldest that counts."""
-    return any(
-        each.operator in {"==", ">=", "~=", ">"} and Version(each.version.removesuffix(".*")) > OLDEST_SDK
-        for each in sdk.specifier
-    )
 
 
 def _lines(file: str, text: str) -> Iterator[tuple[str, str]]:

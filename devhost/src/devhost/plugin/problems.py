@@ -17,7 +17,7 @@ RULES: Mapping[str, str] = {
     "ignore-file": "no line of `.difyignore` begins with `!`: Dify's packager has no exceptions",
     "size": "the files have at most 50 MB in all, and there are at most 5,000",
     "forbidden-file": "no environments, caches, logs, keys, binaries, links or files of an editor",
-    "secret": "no file contains a private key, or a key or token of a known service",
+    "secret": "no file contains a private key, or a key of a known service",
     "readme": "README.md is there, and has no Chinese characters outside code",
     "privacy": "the privacy policy is packaged, and says something",
     "dependency": "dependencies have versions, come from a registry, and include dify-plugin 0.9.0 or newer",
