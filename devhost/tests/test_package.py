@@ -123,10 +123,7 @@ def test_a_package_is_installed_without_what_is_installed_beside_devhost(
     (tmp_path / "elsewhere" / "click.py").touch()
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "elsewhere"))
 
-    took = try_install(package_of(complete(tmp_path), SERVES, ""))
-
-    assert took.installing > 0
-    assert took.starting > 0
+    assert min(try_install(package_of(complete(tmp_path), SERVES, ""))) > 0
 
 
 @pytest.mark.processes

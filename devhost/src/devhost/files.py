@@ -73,19 +73,15 @@ class LocalFile:
         most = sizes.get(self.kind, limits.document_bytes)
         if self.size > most:
             name = self.kind if self.kind in sizes else "document"
-            raise ParameterError(
-                f"{self.path} has {self.size:,} bytes; Dify takes at most {most:,} for this type of file. "
-                f"Where your Dify takes more, give --limit {name}-bytes=NUMBER"
-            )
+            sentence = f"{self.path} has {self.size:,} bytes; Dify takes at most {most:,} for this type of file"
+            raise ParameterError(f"{sentence} (--limit {name}-bytes=NUMBER changes it)")
 
 
 def local_files(paths: Sequence[Path], limits: HostLimits) -> tuple[LocalFile, ...]:
     """Those of one message."""
     if len(paths) > limits.message_files:
-        raise ParameterError(
-            f"{len(paths)} files were given; Dify takes at most {limits.message_files} with a message. "
-            "Where your Dify takes more, give --limit message-files=NUMBER"
-        )
+        sentence = f"{len(paths)} files were given; Dify takes at most {limits.message_files} with a message"
+        raise ParameterError(f"{sentence} (--limit message-files=NUMBER changes it)")
     return tuple(LocalFile.read(path, limits) for path in paths)
 
 
@@ -209,12 +205,6 @@ class FileServer:
             "extension": file.extension,
             "mime_type": file.mime_type,
             "preview_url": f"{self.url}{file.url}",
-            "source_url": "",
-            "original_url": None,
-            "user_id": "devhost",
-            "tenant_id": "devhost",
-            "conversation_id": None,
-            "file_key": f"tools/devhost/{file.id}{file.extension}",
         }
 
 
@@ -238,25 +228,20 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         file = self._files.find(self.path)
-        try:
-            data = None if file is None else file.read_bytes()
-        except OSError:  # it was removed after the run began
-            data = None
-        if file is None or data is None:
+        if file is not None and file.is_file():  # it may have been removed after the run began
+            self._say(HTTPStatus.OK, file.read_bytes(), mime_type_of(file.name))
+        else:
             self.send_error(HTTPStatus.NOT_FOUND)
-            return
-        self._say(HTTPStatus.OK, data, mime_type_of(file.name))
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         file = self._files.uploaded(self.path, body, self.headers.get("Content-Type") or "")
         if file is None:
-            refusal = {"code": "forbidden", "message": "Invalid request.", "status": 403}
-            self._say(HTTPStatus.FORBIDDEN, json.dumps(refusal).encode())
+            self.send_error(HTTPStatus.FORBIDDEN)
         else:
-            self._say(HTTPStatus.CREATED, json.dumps(file).encode())
+            self._say(HTTPStatus.CREATED, json.dumps(file).encode(), "application/json")
 
-    def _say(self, status: HTTPStatus, data: bytes, content_type: str = "application/json") -> None:
+    def _say(self, status: HTTPStatus, data: bytes, content_type: str) -> None:
         self.send_response(status)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(data)))

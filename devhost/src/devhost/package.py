@@ -104,22 +104,15 @@ MARKETPLACE = HostLimits(launch_seconds=20)
 """How long the marketplace's pre-check waits."""
 
 
-@dataclass(frozen=True)
-class Installed:
-    """Seconds."""
-
-    installing: float
-    starting: float
-
-
-def try_install(package: bytes, limits: HostLimits | None = None) -> Installed:
+def try_install(package: bytes, limits: HostLimits | None = None) -> tuple[float, float]:
+    """The seconds of the installation, and those until the plugin answered."""
     with tempfile.TemporaryDirectory(prefix="devhost-install-") as home:
         file, plugin = Path(home) / "plugin.difypkg", Path(home) / "plugin"
         file.write_bytes(package)
         unpack(file, plugin)
         began = time.monotonic()
         python = make_environment(plugin)
-        return Installed(time.monotonic() - began, serve(plugin, python, limits or HostLimits()))
+        return time.monotonic() - began, serve(plugin, python, limits or HostLimits())
 
 
 def serve(plugin: Path, python: Path, limits: HostLimits) -> float:
@@ -182,8 +175,8 @@ def package(options: PackageOptions) -> int:
     content = packed(checked.contents)
     if options.install:
         console.print(Text("installing it into an environment of its own …", "dim"))
-        took = try_install(content, MARKETPLACE if options.marketplace else None)
-        seconds = f"installed in {took.installing:.0f} s, answered after {took.starting:.1f} s"
+        installing, starting = try_install(content, MARKETPLACE if options.marketplace else None)
+        seconds = f"installed in {installing:.0f} s, answered after {starting:.1f} s"
         console.print(Text(seconds, "green"), soft_wrap=True)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

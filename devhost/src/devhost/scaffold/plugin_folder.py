@@ -7,7 +7,6 @@ import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,7 +31,7 @@ AUTHOR = re.compile(r"[a-z0-9_-]{1,64}")
 
 
 SDK = "0.10.2"
-"""The version that a new plugin asks for, where devhost's environment has none (November 2026)."""
+"""The version that a new plugin asks for (November 2026)."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +44,11 @@ class NewPlugin:
     """Of the agent in a flow."""
 
     def __post_init__(self) -> None:
-        if not NAME.fullmatch(self.name):
+        if not NAME.fullmatch(self.name) or not AUTHOR.fullmatch(self.author):
             raise ParameterError(
-                f"{self.name!r} cannot be a plugin's name: small letters, digits and _ can stand in it, a letter first"
+                f"the name {self.name!r} must be small letters, digits and _, a letter first, and the author "
+                f"{self.author!r} small letters, digits, _ and -, 64 at most"
             )
-        if not AUTHOR.fullmatch(self.author):
-            raise ParameterError(f"--author {self.author!r} must be small letters, digits, _ and -, 64 at most")
 
     def write(self) -> list[Path]:
         """The files that were written; ParameterError if the folder has anything in it."""
@@ -65,7 +63,7 @@ class NewPlugin:
         values, written = self._values(), list[Path]()
         if self.strategy_plugin is not None:
             tools = NewPlugin("tool", f"{self.name}_tools", self.author, self.folder / "tools")
-            values |= _of_flow(self.strategy_plugin, self.folder, tools)
+            values |= _of_flow(self.strategy_plugin, tools)
             written += tools.write()
         for template in sorted(path for path in home.rglob(f"*{SUFFIX}") if path.is_file()):
             name = template.relative_to(home).as_posix()
@@ -84,7 +82,7 @@ class NewPlugin:
             "title": " ".join(words).strip().capitalize(),
             "class_name": "".join(word.capitalize() for word in words),
             "today": datetime.now(UTC).date().isoformat(),
-            "sdk": _sdk(),
+            "sdk": SDK,
             "devhost": str(python.with_name("devhost")),
             "python": str(python),
             "folder": str(self.folder.resolve()),
@@ -111,7 +109,7 @@ EDGES = (
 )
 
 
-def _of_flow(plugin: Path, folder: Path, tools: NewPlugin) -> dict[str, Any]:
+def _of_flow(plugin: Path, tools: NewPlugin) -> dict[str, Any]:
     declared = PluginDeclaration.read(plugin)
     provider, strategy = next(iter(declared.strategies.values()))
     of_tools = f"{tools.author}/{tools.name}"
@@ -119,7 +117,7 @@ def _of_flow(plugin: Path, folder: Path, tools: NewPlugin) -> dict[str, Any]:
     return {
         "edges": EDGES,
         "tools": of_tools,
-        "plugin": "" if _finds(folder, plugin) else f" --plugin {shlex.quote(str(real_path(plugin)))}",
+        "plugin": f" --plugin {shlex.quote(str(real_path(plugin)))}",
         "strategy": {
             "plugin": f"{declared.manifest.author}/{declared.manifest.name}",
             "provider": f"{declared.manifest.author}/{declared.manifest.name}/{provider.identity.name}",
@@ -129,21 +127,6 @@ def _of_flow(plugin: Path, folder: Path, tools: NewPlugin) -> dict[str, Any]:
             "panel": {name: value for name, value in panel.items() if value is not None},
         },
     }
-
-
-def _strategy_at_hand() -> Path:
-    try:
-        return nearest_strategy_plugin()
-    except ParameterError as error:
-        raise ParameterError(f"{error}. To begin one: devhost init strategy NAME") from error
-
-
-def _finds(folder: Path, plugin: Path) -> bool:
-    """Whether a command in the folder finds this strategy plugin by itself."""
-    try:
-        return real_path(nearest_strategy_plugin(folder.absolute())) == real_path(plugin)
-    except ParameterError:
-        return False
 
 
 def _in_panel(parameter: Parameter, provider: str) -> object:
@@ -169,13 +152,6 @@ def _in_panel(parameter: Parameter, provider: str) -> object:
     if not parameter.required or parameter.default is not None:
         return None
     return parameter.options[0].value if parameter.options else parameter.min or 0 if parameter.type == "number" else ""
-
-
-def _sdk() -> str:
-    try:
-        return version("dify_plugin")
-    except PackageNotFoundError:
-        return SDK
 
 
 @dataclass(frozen=True)
@@ -211,7 +187,7 @@ def init(options: InitOptions) -> int:
     """
     strategies = options.plugin
     if options.kind == "flow":
-        strategies = strategies or _strategy_at_hand()
+        strategies = strategies or nearest_strategy_plugin()
     elif strategies is not None:
         raise ParameterError("--plugin is for a flow, whose agent is a strategy of that plugin")
     folder = options.folder or Path(options.name)
