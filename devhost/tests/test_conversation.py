@@ -119,7 +119,7 @@ def test_a_state_that_the_user_sets_is_not_replaced(chat: Chat) -> None:
 
     assert "waiting for your answer" in waiting
     assert "/approve" not in waiting
-    assert refused == "/approve has no effect here: the chat hands over no state. Type your answer instead.\n"
+    assert refused == "Nothing waits for an answer.\n"
     assert parameters(answered) == {"approval": "", "query": "yes", "state": own}
 
 
@@ -130,7 +130,6 @@ def test_a_failed_run_that_called_no_tool_leaves_the_calls_waiting(chat: Chat) -
     _, failed, again = chat(leaving(SAY_PARAMETERS, FAIL), "/approve", "/approve")
 
     assert "ValueError: broke" in failed
-    assert "This run called no tool, so the calls still wait." in failed
     assert "Type /approve or /reject REASON" in failed
     assert parameters(again)["state"] == written(SAY_PARAMETERS, FAIL)
 
@@ -139,7 +138,7 @@ def test_a_failed_run_that_called_a_tool_drops_a_state_in_which_calls_waited(cha
     _, failed, refused, after = chat(leaving(DRAW, FAIL), "/approve", "/approve", written(SAY_PARAMETERS))
 
     assert "0 model calls · 1 tool call" in failed
-    assert "The state is dropped: calls waited in it" in failed
+    assert "The state is dropped, because this run called tools" in failed
     assert "Type /approve" not in failed
     assert refused == "Nothing waits for an answer.\n"
     assert not parameters(after)["state"]
@@ -227,11 +226,6 @@ def test_a_script_says_more_than_its_question(tmp_path: Path, capsys: pytest.Cap
     assert [shown.partition("\n")[0] for shown in said.err.split("\nquestion  ")[2:]] == ["yes", "go on", "yes"]
 
 
-def test_alone_has_to_leave_something_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(script(tmp_path, []), "--alone") == 2
-    assert "--alone: the script has nothing for puppet after its question" in capsys.readouterr().err
-
-
 def test_the_scripts_own_question_plays_the_conversation_unless_it_is_asked_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -257,8 +251,7 @@ def test_a_scripts_conversation_ends_with_a_turn_that_fails(tmp_path: Path, caps
     assert run(script(tmp_path, [{"query": each, **said} for each in ("one", "two", "three")])) == 1
 
     shown = capsys.readouterr().out
-    assert "This run called no tool, so the calls still wait." in shown
-    assert "The conversation ends here: 2 further messages of the script were not said." in shown
+    assert "The conversation ends here, before 2 further messages of the script." in shown
     assert "\nquestion  one\n" in shown
     assert "\nquestion  two\n" not in shown
 

@@ -102,7 +102,7 @@ def test_an_approved_run_that_is_stopped_before_it_called_a_tool_can_be_approved
             terminal.wait_for("first words")
             terminal.press(CTRL_C)
             terminal.wait_for("stopped: 1 model call")
-            terminal.wait_for("This run called no tool, so the calls still wait.")
+            terminal.wait_for("Type /approve or /reject REASON")
 
 
 # --- from a pipe -----------------------------------------------------------------------------------------------------

@@ -164,7 +164,7 @@ def test_in_a_chat_files_go_with_the_first_question_and_with_the_next_after_the_
     assert main(["chat", *given, "--file", str(letter)]) == 0
     first, bare, folder, attached, second, _ = capsys.readouterr().out.split("you> ")[1:]
     assert "file  letter.TXT (document, text/plain, 8 bytes)" in first
-    assert "/file needs the path of a file." in bare
+    assert "the file '.' cannot be read: Is a directory" in bare
     assert f"the file '{tmp_path}' cannot be read: Is a directory" in folder
     assert "my photo.png goes with the next message." in attached
     assert "letter.TXT" not in second

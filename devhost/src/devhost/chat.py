@@ -114,7 +114,7 @@ class Talk[H: ToolHost](ABC):
         try:
             file = self._add(Path(path.strip("'\"")))
         except HostError as error:
-            self._shown.note(str(error) if path else "/file needs the path of a file.")
+            self._shown.note(str(error))
             return
         self._shown.note(f"{file.path.name} goes with the next message.")
 
@@ -141,9 +141,7 @@ class Chat(Talk[Host]):
         """`choose_model` is called for each question, because a scripted model is used up by its turns."""
         own = {
             "/approve": Command("", "approve the calls that wait", self._approve),
-            "/reject": Command(
-                " REASON", "reject them; the agent reads the reason, which may be left out", self._reject
-            ),
+            "/reject": Command(" REASON", "reject them, for a reason or without one", self._reject),
         }
         super().__init__(view, own, interrupt=interrupt)
         self._scenario = scenario
@@ -166,27 +164,20 @@ class Chat(Talk[Host]):
         return self._conversation.attach(path)
 
     def _approve(self, words: str) -> str | None:
-        if not self._something_waits("/approve"):
+        if words:
+            self._view.note("/approve takes no words. To answer with a condition, type it without /approve.")
             return None
-        if not words:
-            return YES
-        self._view.note("/approve takes no words. To answer with a condition, type it without /approve.")
-        return None
+        return self._if_calls_wait(YES)
 
     def _reject(self, reason: str) -> str | None:
         """The reason alone could be an approval, such as "ok"."""
-        if not self._something_waits("/reject"):
-            return None
-        return f"{NO}: {reason}" if reason else NO
+        return self._if_calls_wait(f"{NO}: {reason}" if reason else NO)
 
-    def _something_waits(self, command: str) -> bool:
-        if not self._conversation.carries_state:
-            self._view.note(f"{command} has no effect here: the chat hands over no state. Type your answer instead.")
-            return False
-        if not self._conversation.state.waiting:
-            self._view.note("Nothing waits for an answer.")
-            return False
-        return True
+    def _if_calls_wait(self, answer: str) -> str | None:
+        if self._conversation.state.waiting:
+            return answer
+        self._view.note("Nothing waits for an answer.")
+        return None
 
     def _ask(self, host: Host, question: str, stop: Stop) -> None:
         model = self._choose_model(question, asked=self._conversation.times_asked(question))

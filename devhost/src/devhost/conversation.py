@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from devhost.errors import ParameterError, RunStoppedError
+from devhost.errors import RunStoppedError
 from devhost.files import LocalFile, local_files
 from devhost.host.host import Host, OnMessage
 from devhost.models.backend import ModelBackend
@@ -19,6 +19,7 @@ from devhost.protocol.wire import JsonObject
 from devhost.scenario import CONVERSATION, QUESTION, Scenario
 from devhost.tools.recorded import recorded_tools
 from devhost.tools.tool import Tool
+from devhost.words import counted
 
 # A strategy's state from run to run, as a chatflow keeps it in a conversation variable.
 #
@@ -57,14 +58,9 @@ class KeptState:
 
     def note_on(self, run: Run) -> str:
         """What the person has to know of the state after this run; empty after most."""
-        if run.error is None or not self.waiting:
-            return ""
-        if self.after(run).text:
-            return "This run called no tool, so the calls still wait."
-        return (
-            "The state is dropped: calls waited in it, and this run called tools before it ended. With that state, "
-            "another yes could make the same calls twice. The node's memory is left."
-        )
+        if self.text and run.error is not None and not self.after(run).text:
+            return "The state is dropped, because this run called tools: another yes could make the same calls twice."
+        return ""
 
 
 # A conversation as a chatflow holds it around its Agent node: the node's memory, and the strategy's state.
@@ -86,11 +82,6 @@ class Conversation:
         self._asked: Counter[str] = Counter()
         self._added: tuple[LocalFile, ...] = ()
         self._recorded: Sequence[Tool] | None = None
-
-    @property
-    def carries_state(self) -> bool:
-        """A state that the user sets is constant, as in the node."""
-        return takes_state(self.scenario.strategy) and not self.scenario.sets(STATE)
 
     def ask(  # noqa: PLR0913 - a turn's options, by keyword
         self,
@@ -124,7 +115,7 @@ class Conversation:
         answer = run.outputs.text if run.error is None or was_stopped(run) else ""
         sent = map(host.server.with_bytes, self.scenario.files(question, files))
         self._memory.add(PastTurn(question, answer, tuple(sent)))
-        if self.carries_state:
+        if takes_state(self.scenario.strategy) and not self.scenario.sets(STATE):  # that of a user is constant
             self.note = self.state.note_on(run)
             self.state = self.state.after(run)
         return run
@@ -187,13 +178,6 @@ class ChooseModel[M](Protocol):
         ...
 
 
-def refuse_alone(then: Sequence[object], strategy: str = "") -> None:
-    """ParameterError if --alone has nothing to leave out; `then`: what the script's user says after its question."""
-    if not then:
-        of_strategy = f" for {strategy}" if strategy else ""
-        raise ParameterError(f"--alone: the script has nothing{of_strategy} after its question: leave --alone out")
-
-
 @dataclass(frozen=True)
 class Ended:
     run: Run
@@ -224,7 +208,7 @@ def play(
         for number, (query, approval, model) in enumerate(said, start=1):
             run = conversation.ask(host, query, model, approval=approval, on_message=on_message)
             left = said[number:]
-            remark = " ".join(filter(None, (_of_model(model, run), conversation.note, _unsaid(run, len(left)))))
+            remark = _remark(run, model, conversation.note, len(left))
             following = left[0][0] if left and run.error is None else None
             yield Ended(run, remark, report(run, model.description, model.spent()), following)
             if run.error is not None:
@@ -233,16 +217,11 @@ def play(
     return turns
 
 
-def _of_model(model: CountingModel, run: Run) -> str:
-    """Nothing if the run failed before it asked the model: the model is then not what went wrong."""
-    return "" if run.error is not None and not run.asked.get("llm") else model.afterwards
-
-
-def _unsaid(run: Run, left: int) -> str:
-    if run.error is None or not left:
-        return ""
-    unsaid = f"{left} further messages of the script were" if left > 1 else "one further message of the script was"
-    return f"The conversation ends here: {unsaid} not said."
+def _remark(run: Run, model: CountingModel, note: str, left: int) -> str:
+    asked = run.error is None or run.asked.get("llm")  # else the model is not what went wrong
+    unsaid = run.error is not None and left
+    ends = f"The conversation ends here, before {counted(left, 'further message')} of the script." if unsaid else ""
+    return " ".join(filter(None, (model.afterwards if asked else "", note, ends)))
 
 
 def conversation_report(reports: Sequence[JsonObject]) -> JsonObject:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from devhost.conversation import refuse_alone
 from devhost.errors import ParameterError
 from devhost.files import local_files
 from devhost.flow.cases import FlowCase, refuse_misfit
@@ -79,8 +78,6 @@ class FlowSetup:
         file, script = self.case.file, self.case.script
         if query is not None and not file.is_chatflow:
             raise ParameterError(f"--query: {file.path} is a workflow and takes no question: give it --input KEY=VALUE")
-        if alone:
-            refuse_alone(script.then)
         question = script.query if query is None else query
         if file.is_chatflow and not question:
             raise ParameterError("there is no question: give --query TEXT, or a script that has a query")

@@ -1,7 +1,6 @@
 """`devhost run` and `devhost chat`."""
 
 import uuid
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,7 +9,7 @@ from pathlib import Path
 import click
 
 from devhost.chat import Chat
-from devhost.conversation import Conversation, Ended, Turns, conversation_report, play, refuse_alone
+from devhost.conversation import Conversation, Ended, Turns, conversation_report, play
 from devhost.errors import HostError
 from devhost.expected import Expected, Observed
 from devhost.host.host import Host
@@ -68,9 +67,7 @@ def chat(
         strict=node.strict,
         interrupt=Interrupt(only_turns=options.json_lines),
     )
-    with (
-        traced(options.trace, scenario, model, node.transport, command="chat") as watcher,
-    ):
+    with traced(options.trace, scenario, model, node.transport, command="chat") as watcher:
         storage = node.storage_beside(options.trace)
         view.open_chat(scenario, model, scenario.notices)
         watchers = Watchers(watcher, view.screen)
@@ -106,8 +103,6 @@ def run(
 ) -> int:
     """Run a strategy and show it."""
     scenario = asked.read(limits=node.limits, validated=not models.unvalidated)
-    if options.alone:
-        refuse_alone(() if scenario.script is None else scenario.script.then, scenario.strategy.identity.name)
     question = scenario.question(options.query)
     scenario.check(question)
     choose = partial(models.choose, scenario.script)
@@ -121,10 +116,8 @@ def run(
     conversation = Conversation(scenario, conversation_id=str(uuid.uuid4()), strict=node.strict)
     turns = play(conversation, question, follow_ups, choose)
     view = RunView(open_console(stderr=options.as_json, color=shown.color), shown)
-    shown_turns = _ShownTurns(conversation, view, model, scenario.notices, expected, as_json=options.as_json)
-    with (
-        traced(options.trace, scenario, model, node.transport, command="run", query=question) as watcher,
-    ):
+    shown_turns = _ShownTurns(conversation, view, model, expected, as_json=options.as_json)
+    with traced(options.trace, scenario, model, node.transport, command="run", query=question) as watcher:
         shown_turns.open(question)
         storage, watchers = node.storage_beside(options.trace), Watchers(watcher, view.screen)
         models.plugins.tell(watchers)
@@ -140,7 +133,6 @@ class _ShownTurns:
     conversation: Conversation
     view: RunView
     model: ModelDescription
-    notices: Sequence[str]
     expected: Expected | None
     as_json: bool
     ended: list[Ended] = field(default_factory=list, init=False)
@@ -148,7 +140,7 @@ class _ShownTurns:
     def open(self, question: str) -> None:
         scenario = self.conversation.scenario
         facts = (scenario.name, scenario.description, scenario.strategy.identity.name, self.model, question)
-        self.view.open(*facts, notices=self.notices, files=self.conversation.files_of(question))
+        self.view.open(*facts, notices=scenario.notices, files=self.conversation.files_of(question))
 
     def play(self, turns: Turns, hosting: AbstractContextManager[Host], watcher: Watcher) -> None:
         view = self.view
@@ -183,4 +175,4 @@ class _ShownTurns:
     def _print(self, *lost: JsonObject, **judged: object) -> None:
         if self.as_json:
             reports = [*(turn.report for turn in self.ended), *lost]
-            print_json({**conversation_report(reports), "notices": list(self.notices), **judged})
+            print_json({**conversation_report(reports), "notices": list(self.conversation.scenario.notices), **judged})
