@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -84,7 +84,7 @@ class _ModelAccess(_Access):
 
 
 class _StorageAccess(_Access):
-    size: int | None = None
+    size: Annotated[int, Field(ge=1024, le=1024**3)] | None = None
     """In bytes."""
 
 
@@ -94,6 +94,7 @@ class Permission(Declared):
     tool: _Access = _Access()
     model: _ModelAccess = _ModelAccess()
     node: _Access = _Access()
+    endpoint: _Access = _Access()
     app: _Access = _Access()
     storage: _StorageAccess = _StorageAccess()
 

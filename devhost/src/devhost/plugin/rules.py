@@ -27,7 +27,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from devhost.plugin.declaration import FILES, CredentialType, ToolParameterForm, ToolParameterType
+from devhost.plugin.declaration import FILES, CredentialType, Permission, ToolParameterForm, ToolParameterType
 from devhost.plugin.problems import LANGUAGES, Level, Problem
 from devhost.protocol.wire import JsonObject
 
@@ -100,36 +100,9 @@ class I18n(Checked):
 # Manifests.
 
 
-class _Access(Checked):
-    enabled: StrictBool = False
-
-
-class _Models(_Access):
-    llm: StrictBool = False
-    text_embedding: StrictBool = False
-    rerank: StrictBool = False
-    tts: StrictBool = False
-    speech2text: StrictBool = False
-    moderation: StrictBool = False
-
-
-class _Storage(_Access):
-    size: Annotated[StrictInt, Field(ge=1024, le=1024**3)]
-    """Checked even if the storage is not enabled."""
-
-
-class _Permission(Checked):
-    tool: _Access | None = None
-    model: _Models | None = None
-    node: _Access | None = None
-    endpoint: _Access | None = None
-    app: _Access | None = None
-    storage: _Storage | None = None
-
-
 class _Resource(Checked):
     memory: Annotated[StrictInt, Field(gt=0)]
-    permission: _Permission | None = None
+    permission: Permission | None = None
 
 
 class _Plugins(Checked):
@@ -203,22 +176,14 @@ class _Option(Checked):
     show_on: Any = None
 
 
-class _AutoGenerate(Checked):
-    type: Literal["prompt_instruction"]
-
-
-class _Template(Checked):
-    enabled: StrictBool = False
-
-
 class _Parameter(Checked):
     """What a parameter has in both; `type` is defined by each."""
 
     name: Text
     label: I18n
     type: str
-    auto_generate: _AutoGenerate | None = None
-    template: _Template | None = None
+    auto_generate: dict[str, Any] | None = None
+    template: dict[str, Any] | None = None
     scope: Annotated[StrictStr, Field(max_length=1024)] | None = None
     required: StrictBool = False
     min: StrictInt | StrictFloat | None = None
@@ -418,7 +383,7 @@ def faults(kind: str, value: JsonObject) -> list[Fault]:
     """Each field once, although a field of several types breaks the rules of each."""
     found: dict[Way, Fault] = {}
     try:
-        DECLARATIONS[kind].model_validate(value)
+        DECLARATIONS[kind].model_validate(value, extra="forbid")  # also in the models of `declaration`
     except ValidationError as error:
         for each in error.errors():
             path, sentence = each["loc"], each["msg"]
