@@ -80,7 +80,6 @@ PROVIDER, CREDENTIAL = "provider/charts.yaml", "credentials_for_provider"
 KEY = "9fQ2xL7vB4tR1zK8mN3pW6yH"
 """Made up, and put together here so that no scan takes this file for one that holds a secret."""
 HEADER = "-----BEGIN RSA PRIVATE " + "KEY-----"
-BIG = "label:\n  en_US: " + "x" * 1024
 
 OF_DECLARATIONS = [
     Breach("declaration", written(DRAW, "identity: ["), DRAW, ""),
@@ -98,7 +97,6 @@ OF_DECLARATIONS = [
     Breach(
         "source", replaced(PROVIDER, "source: provider/charts.py", "source: gone.py"), PROVIDER, "extra.python.source"
     ),
-    Breach("declaration", replaced(MANIFEST, "label:\n  en_US: Charts", BIG), MANIFEST, "label.en_US"),
     Breach("declaration", replaced(MANIFEST, "label:\n  en_US: Charts\n", "label:\n"), MANIFEST, "label.en_US"),
     Breach("declaration", added(MANIFEST, "tags: [robots]\n"), MANIFEST, "tags[0]"),
     Breach("declaration", replaced(MANIFEST, "2026-03-02T09:00:00.000000+00:00", "2026-03-02"), MANIFEST, "created_at"),

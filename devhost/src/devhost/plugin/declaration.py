@@ -62,8 +62,8 @@ class I18n(Declared):
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, value: object) -> object:
-        if isinstance(value, dict):
-            return {language: value.get(language) or value.get("en_US") for language in cls.model_fields}
+        if isinstance(value, dict) and (english := value.get("en_US")):
+            return {**dict.fromkeys(cls.model_fields, english), **{key: text for key, text in value.items() if text}}
         return value
 
 
@@ -105,20 +105,20 @@ class Permission(Declared):
         return not access or bool(getattr(self, access).enabled)
 
 
-class _Resource(Declared):
+class Resource(Declared):
     permission: Permission = Permission()
 
 
-class _Runner(Declared):
+class Runner(Declared):
     entrypoint: str
 
 
-class _Meta(Declared):
+class Meta(Declared):
     version: str
-    runner: _Runner
+    runner: Runner
 
 
-class _Plugins(Declared):
+class Plugins(Declared):
     agent_strategies: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
@@ -128,15 +128,19 @@ class Manifest(Declared):
     author: str
     name: str
     version: str
-    resource: _Resource = _Resource()
-    plugins: _Plugins
-    meta: _Meta
+    resource: Resource = Resource()
+    plugins: Plugins
+    meta: Meta
 
 
 # The parameters of strategies and tools.
 
 
-class Option(Declared):
+class CredentialOption(Declared):
+    value: str
+
+
+class Option(CredentialOption):
     value: str
     """YAML reads an unquoted number or yes as another type; Dify turns it into a text."""
     label: I18n
@@ -148,21 +152,21 @@ class Parameter(Declared):
     name: str
     label: I18n
     type: str
+    form: str | None = None
     required: bool = False
     multiple: bool = False
     """Of a select: its value is a list of options."""
+    options: tuple[Option, ...] = ()
     default: Any = None
     min: int | float | None = None
     max: int | float | None = None
     precision: int | None = None
-    options: tuple[Option, ...] = ()
     scope: str | None = None
     auto_generate: dict[str, Any] | None = None
     template: dict[str, Any] | None = None
     placeholder: I18n | None = None
     help: I18n | None = None
     human_description: I18n | None = None
-    form: str | None = None
     llm_description: str | None = None
 
 
@@ -173,10 +177,6 @@ class ToolParameter(Parameter):
 
 
 # The credentials of a tool provider.
-
-
-class CredentialOption(Declared):
-    value: str
 
 
 class CredentialField(Declared):

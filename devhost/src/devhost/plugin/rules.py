@@ -4,30 +4,34 @@ The daemon looks this closely only when a plugin registers for remote debugging:
 installed, and breaks in use.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StrictBool,
-    StrictFloat,
-    StrictInt,
-    StrictStr,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from devhost.plugin.declaration import FILES, CredentialType, Permission, ToolParameterForm, ToolParameterType
+from devhost.plugin.declaration import (
+    FILES,
+    CredentialField,
+    Declared,
+    I18n,
+    Identity,
+    Manifest,
+    Meta,
+    Option,
+    Parameter,
+    Plugins,
+    Resource,
+    Runner,
+    Strategy,
+    StrategyProvider,
+    Tool,
+    ToolDescription,
+    ToolParameter,
+)
 from devhost.plugin.problems import LANGUAGES, Level, Problem
 from devhost.protocol.wire import JsonObject
 
@@ -53,12 +57,6 @@ RESERVED = frozenset({"text", "files", "json"})
 """Outputs of every node: Dify fails a node whose plugin sends a variable of such a name."""
 
 
-class Checked(BaseModel):
-    """The fields are those of the daemon's struct and of the SDK's model; both lose every other key."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
 def _wrong(sentence: str, how: str = "wrong") -> PydanticCustomError:
     return PydanticCustomError(how, "{sentence}", {"sentence": sentence})
 
@@ -71,7 +69,7 @@ def _known_tag(tag: str) -> str:
 
 def _rfc3339(value: object) -> object:
     if isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$", value):
-        return datetime.fromisoformat(value)
+        return value
     raise _wrong(f"{value!r} is not a time as in RFC 3339")
 
 
@@ -81,62 +79,48 @@ def _dotted(version: str) -> str:
     return version
 
 
-type Text = Annotated[StrictStr, Field(min_length=1, max_length=1023)]
-type ShortText = Annotated[StrictStr, Field(max_length=1023)]
-type Name = Annotated[StrictStr, Field(pattern=r"^[a-zA-Z0-9_-]+$")]
-type Tag = Annotated[StrictStr, AfterValidator(_known_tag)]
-type Path = Annotated[StrictStr, Field(min_length=1, max_length=128)]
-type Version = Annotated[StrictStr, AfterValidator(_dotted)]
-type Basic = StrictStr | StrictBool | StrictInt | StrictFloat
-
-
-class I18n(Checked):
-    en_US: Text  # noqa: N815 - the key in the YAML
-    ja_JP: ShortText = ""  # noqa: N815
-    zh_Hans: ShortText = ""  # noqa: N815
-    pt_BR: ShortText = ""  # noqa: N815
+type Text = Annotated[str, Field(min_length=1, max_length=1023)]
+type Name = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]+$")]
+type Tag = Annotated[str, AfterValidator(_known_tag)]
+type Path = Annotated[str, Field(min_length=1, max_length=128)]
+type Version = Annotated[str, AfterValidator(_dotted)]
 
 
 # Manifests.
 
 
-class _Resource(Checked):
-    memory: Annotated[StrictInt, Field(gt=0)]
-    permission: Permission | None = None
+class _Resource(Resource):
+    memory: Annotated[int, Field(gt=0)]
 
 
-class _Plugins(Checked):
-    agent_strategies: tuple[Path, ...] = ()
-    tools: tuple[Path, ...] = ()
-    models: tuple[Path, ...] = ()
+class _Plugins(Plugins):
     endpoints: tuple[Path, ...] = ()
     datasources: tuple[Path, ...] = ()
     triggers: tuple[Path, ...] = ()
 
 
-class _Runner(Checked):
+class _Runner(Runner):
     language: Literal["python"]
     version: Path
-    entrypoint: Annotated[StrictStr, Field(min_length=1, max_length=256)]
 
 
-class _Meta(Checked):
+class _Meta(Meta):
     version: Version
     arch: Annotated[list[Literal["amd64", "arm64"]], Field(min_length=1)]
     runner: _Runner
-    minimum_dify_version: StrictStr | None = None
+    minimum_dify_version: str | None = None
 
 
-class _Manifest(Checked):
+class _Manifest(Manifest):
     version: Version
     type: Literal["plugin"]
-    author: Annotated[StrictStr, Field(pattern=r"^[a-z0-9_-]{1,64}$")]
-    name: Annotated[StrictStr, Field(pattern=r"^[a-z0-9_-]{1,128}$")]
+    author: Annotated[str, Field(pattern=r"^[a-z0-9_-]{1,64}$")]
+    name: Annotated[str, Field(pattern=r"^[a-z0-9_-]{1,128}$")]
     label: I18n
     description: I18n
     icon: Path
-    icon_dark: Annotated[StrictStr, Field(max_length=128)] = ""
-    created_at: Annotated[datetime, BeforeValidator(_rfc3339)]
+    icon_dark: str = ""
+    created_at: Annotated[Any, AfterValidator(_rfc3339)]
     resource: _Resource
     plugins: _Plugins
     meta: _Meta
@@ -169,40 +153,25 @@ def marketplace_problems(manifest: JsonObject) -> Iterator[Problem]:
 # Parameters, which strategies and tools share.
 
 
-class _Option(Checked):
+class _Option(Option):
     value: Text
-    label: I18n
-    icon: StrictStr = ""
+    icon: str = ""
     show_on: Any = None
 
 
-class _Parameter(Checked):
-    """What a parameter has in both; `type` is defined by each."""
-
-    name: Text
-    label: I18n
-    type: str
-    auto_generate: dict[str, Any] | None = None
-    template: dict[str, Any] | None = None
-    scope: Annotated[StrictStr, Field(max_length=1024)] | None = None
-    required: StrictBool = False
-    min: StrictInt | StrictFloat | None = None
-    max: StrictInt | StrictFloat | None = None
-    precision: StrictInt | None = None
-    options: tuple[_Option, ...] = ()
-
-    @field_validator("scope")
-    @classmethod
-    def _fits_type(cls, scope: str | None, checked: ValidationInfo) -> str | None:
-        """The daemon is content with one part that it knows."""
-        kind = checked.data.get("type")
-        if not scope or kind is None:
-            return scope
-        if kind not in SCOPES:
-            raise _wrong(f"a parameter of type {kind} has no scope")
-        if not SCOPES[kind].intersection(part.strip() for part in scope.split("&")):
-            raise _wrong(f"{scope!r} has none of {', '.join(sorted(SCOPES[kind]))} (joined by &)")
+def _scope(scope: str | None, checked: ValidationInfo) -> str | None:
+    """The daemon is content with one part that it knows."""
+    kind = checked.data.get("type")
+    if not scope or kind is None:
         return scope
+    if kind not in SCOPES:
+        raise _wrong(f"a parameter of type {kind} has no scope")
+    if not SCOPES[kind].intersection(part.strip() for part in scope.split("&")):
+        raise _wrong(f"{scope!r} has none of {', '.join(sorted(SCOPES[kind]))} (joined by &)")
+    return scope
+
+
+type Scope = Annotated[str | None, AfterValidator(_scope)]
 
 
 def _fitting[T](default: T, checked: ValidationInfo) -> T:
@@ -224,16 +193,15 @@ def _fitting[T](default: T, checked: ValidationInfo) -> T:
     return default
 
 
-class _Identity(Checked):
+class _Identity(Identity):
     author: Text
     name: Name
-    label: I18n
 
 
 class _ProviderIdentity(_Identity):
     description: I18n
     icon: Text
-    icon_dark: StrictStr = ""
+    icon_dark: str = ""
     tags: tuple[Tag, ...] = ()
 
 
@@ -244,10 +212,12 @@ type _Typed = Literal["string", "number", "boolean", "select", "secret-input", "
 type _StrategyParameterType = Literal[_Typed, "app-selector", "model-selector", "array[tools]", "any"]
 
 
-class _StrategyParameter(_Parameter):
-    help: I18n | None = None
+class _StrategyParameter(Parameter):
+    name: Text
     type: _StrategyParameterType
-    default: Annotated[Basic | None, AfterValidator(_fitting)] = None
+    options: tuple[_Option, ...] = ()
+    default: Annotated[str | bool | int | float | None, AfterValidator(_fitting)] = None
+    scope: Scope = None
 
     @model_validator(mode="after")
     def _is_chosen(self) -> Self:
@@ -272,32 +242,29 @@ def _node_outputs(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-class _Strategy(Checked):
+class _Strategy(Strategy):
     identity: _Identity
-    description: I18n
     parameters: tuple[_StrategyParameter, ...] = ()
     output_schema: Annotated[dict[str, Any], AfterValidator(_node_outputs)] = Field(default_factory=dict)
-    features: tuple[Annotated[StrictStr, Field(max_length=255), AfterValidator(_known_feature)], ...] = ()
-    has_runtime_parameters: StrictBool = False
+    features: tuple[Annotated[str, AfterValidator(_known_feature)], ...] = ()
+    has_runtime_parameters: bool = False
     extra: Any = None
 
 
-class _StrategyProvider(Checked):
+class _StrategyProvider(StrategyProvider):
     identity: _ProviderIdentity
-    strategies: Annotated[list[_Strategy], Field(min_length=1)]
+    strategies: Annotated[tuple[_Strategy, ...], Field(min_length=1)]
     extra: Any = None
 
 
 # Tools.
 
 
-class _ToolParameter(_Parameter):
-    human_description: I18n
-    type: ToolParameterType
-    form: ToolParameterForm
-    llm_description: StrictStr = Field(default="", validate_default=True)
-    multiple: StrictBool = False
-    default: Any = None
+class _ToolParameter(ToolParameter):
+    name: Text
+    options: tuple[_Option, ...] = ()
+    llm_description: str = Field(default="", validate_default=True)
+    scope: Scope = None
     show_on: Any = None
 
     @field_validator("llm_description")
@@ -316,52 +283,46 @@ class _ToolParameter(_Parameter):
         return _fitting(default, checked) if checked.data.get("form") == "form" else default
 
 
-class _Description(Checked):
-    human: I18n
-    llm: Annotated[StrictStr, Field(min_length=1)]
+class _Description(ToolDescription):
+    llm: Annotated[str, Field(min_length=1)]
 
 
-class _Tool(Checked):
+class _Tool(Tool):
     identity: _Identity
     description: _Description
     parameters: tuple[_ToolParameter, ...] = ()
-    output_schema: dict[str, Any] | None = None
-    """Any object, which the daemon stores unread."""
-    has_runtime_parameters: StrictBool = False
     extra: Any = None
 
 
-class _Credential(Checked):
-    name: StrictStr = ""
-    type: CredentialType
-    scope: StrictStr | None = None
+class _Credential(CredentialField):
+    name: str = ""
+    scope: str | None = None
     label: I18n
-    required: StrictBool = False
-    multiple: StrictBool = False
-    default: Basic | None = None
-    options: tuple[_Option, ...] = ()
+    multiple: bool = False
+    default: str | bool | int | float | None = None
+    options: tuple[_Option, ...] | None = None
     help: I18n | None = None
     placeholder: I18n | None = None
-    url: StrictStr | None = None
+    url: str | None = None
 
 
-class _OAuth(Checked):
+class _OAuth(Declared):
     client_schema: tuple[_Credential, ...] = ()
     credentials_schema: tuple[_Credential, ...] = ()
 
 
-class _ToolProvider(Checked):
+class _ToolProvider(Declared):
     identity: _ProviderIdentity
     credentials_for_provider: dict[str, _Credential] = Field(default_factory=dict)
     credentials_schema: Any = None
     oauth_schema: _OAuth | None = None
-    tools: Annotated[list[_Tool], Field(min_length=1)]
+    tools: Annotated[tuple[_Tool, ...], Field(min_length=1)]
     extra: Any = None
 
 
 # The faults of a declaration.
 
-DECLARATIONS: dict[str, type[Checked]] = {
+DECLARATIONS: dict[str, type[Declared]] = {
     "manifest": _Manifest,
     "agent_strategies": _StrategyProvider,
     "tools": _ToolProvider,
@@ -383,7 +344,7 @@ def faults(kind: str, value: JsonObject) -> list[Fault]:
     """Each field once, although a field of several types breaks the rules of each."""
     found: dict[Way, Fault] = {}
     try:
-        DECLARATIONS[kind].model_validate(value, extra="forbid")  # also in the models of `declaration`
+        DECLARATIONS[kind].model_validate_json(json.dumps(value, default=str), strict=True, extra="forbid")
     except ValidationError as error:
         for each in error.errors():
             path, sentence = each["loc"], each["msg"]
