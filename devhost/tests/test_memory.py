@@ -4,7 +4,7 @@ from typing import Any
 
 from dify_plugin.entities.model.message import ensure_prompt_message
 
-from devhost.node.parameters import Memory, PastTurn, files_among
+from devhost.node.parameters import PastTurn, files_among, messages_of, window
 from devhost.plugin.casting import FILE_IDENTITY
 
 IMAGE = {
@@ -18,10 +18,7 @@ IMAGE = {
 
 
 def remembered(*turns: PastTurn) -> list[dict[str, Any]]:
-    memory = Memory()
-    for turn in turns:
-        memory.add(turn)
-    return memory.messages()
+    return window(messages_of(turns))
 
 
 def test_questions_and_raw_answers_in_turn() -> None:

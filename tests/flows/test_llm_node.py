@@ -17,7 +17,7 @@ from devhost.host.host import start_tools
 from devhost.limits import HostLimits
 from devhost.models.backend import MediaPart, ModelDescription, ModelRequest, TextPart, chunk
 from devhost.models.scripted.model import ScriptedModel
-from devhost.node.parameters import Memory, PastTurn
+from devhost.node.parameters import PastTurn, messages_of
 from devhost.protocol.wire import JsonObject
 from devhost.trace.flow import AnswerText
 from support.flow_documents import MODEL, START, answer, chain, chatflow, end, iteration, llm, start, workflow
@@ -192,10 +192,7 @@ def test_a_scripted_node_takes_its_turns_by_what_each_round_says(tmp_path: Path)
 
 
 def past() -> list[JsonObject]:
-    memory = Memory()
-    memory.add(PastTurn("What came in?", "Two letters."))
-    memory.add(PastTurn("From whom?", "Ada."))
-    return memory.all_messages()
+    return messages_of([PastTurn("What came in?", "Two letters."), PastTurn("From whom?", "Ada.")])
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,15 @@ from pathlib import Path
 import pytest
 
 from devhost.flow.turn import FlowTurn
-from devhost.node.parameters import Memory, PastTurn
+from devhost.node.parameters import PastTurn, messages_of
 from devhost.protocol.wire import JsonObject
 from support.flow_documents import START, Edge, answer, chain, chatflow, classifier, extractor
 from tests.flows.playing import Played
 
 QUERY = "Three tickets to Bonn, please."
 RATE = {"error": {"type": "InvokeRateLimitError", "message": "[models] Rate Limit Error, slow down"}}
-EARLIER = Memory()
-EARLIER.add(PastTurn("Where do trains go?", "To Bonn."))
-TURN = FlowTurn(QUERY, conversation_id="c1", history=EARLIER.all_messages())
+EARLIER = messages_of([PastTurn("Where do trains go?", "To Bonn.")])
+TURN = FlowTurn(QUERY, conversation_id="c1", history=EARLIER)
 MEMORY = {"window": {"enabled": False, "size": 10}}
 
 

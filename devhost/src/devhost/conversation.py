@@ -12,7 +12,7 @@ from devhost.host.host import Host, OnMessage
 from devhost.models.backend import ModelBackend
 from devhost.models.scripted.script import FollowUp, gist
 from devhost.node.outputs.run import Run, report
-from devhost.node.parameters import Memory, PastTurn
+from devhost.node.parameters import PastTurn, messages_of, window
 from devhost.plugin.declaration import Strategy
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
@@ -78,7 +78,7 @@ class Conversation:
         self._api_fails = scenario.api_fails
         self._id = conversation_id
         self._strict = strict
-        self._memory = Memory()
+        self._past: list[PastTurn] = []
         self._asked: Counter[str] = Counter()
         self._added: tuple[LocalFile, ...] = ()
         self._recorded: Sequence[Tool] | None = None
@@ -106,7 +106,7 @@ class Conversation:
             tools=[*host.tools, *self._recorded_beside(host)],
             variables={**variables, **({KEPT: self.state.text} if self.state.text else {})},
             api_fails=self._api_fails,
-            history=self._memory.messages(),
+            history=window(messages_of(self._past)),
             conversation_id=self._id,
             on_message=on_message,
             stop=stop,
@@ -114,7 +114,7 @@ class Conversation:
         )
         answer = run.outputs.text if run.error is None or was_stopped(run) else ""
         sent = map(host.server.with_bytes, self.scenario.files(question, files))
-        self._memory.add(PastTurn(question, answer, tuple(sent)))
+        self._past.append(PastTurn(question, answer, tuple(sent)))
         if takes_state(self.scenario.strategy) and not self.scenario.sets(STATE):  # that of a user is constant
             self.note = self.state.note_on(run)
             self.state = self.state.after(run)

@@ -20,7 +20,7 @@ from devhost.flow.script import Knowledge
 from devhost.home import REPOSITORY, devhost_command
 from devhost.host.host import ToolHost
 from devhost.models.backend import ModelBackend
-from devhost.node.parameters import Memory, PastTurn
+from devhost.node.parameters import PastTurn, messages_of
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
 from devhost.tools.tool import Tool
@@ -106,7 +106,7 @@ class FlowConversation:
         self._engine = engine
         self._inputs = inputs
         self._id = conversation_id or str(uuid.uuid4())
-        self._memory = Memory()
+        self._past: list[PastTurn] = []
         self._count = 0
         self._values: Mapping[str, object] = {}
 
@@ -116,7 +116,7 @@ class FlowConversation:
         if refusal := self._refusal:
             yield FlowEnded("failed", {}, refusal, self._values)
             return
-        turn = FlowTurn(query, self._inputs, files, self._id, self._count, self._values, self._memory.all_messages())
+        turn = FlowTurn(query, self._inputs, files, self._id, self._count, self._values, messages_of(self._past))
         said = ""
         for event in self._engine(self._file, turn, around):
             match event:
@@ -124,7 +124,7 @@ class FlowConversation:
                     said += event.text
                 case FlowEnded():
                     self._values = event.conversation
-                    self._memory.add(PastTurn(query, _answer(event, said), _for_memory(files, around)))
+                    self._past.append(PastTurn(query, _answer(event, said), _for_memory(files, around)))
             yield event
 
     @property

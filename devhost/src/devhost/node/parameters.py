@@ -108,19 +108,9 @@ class PastTurn:
     files: tuple[JsonObject, ...] = ()
 
 
-class Memory:
-    def __init__(self) -> None:
-        self._turns: list[PastTurn] = []
-
-    def add(self, turn: PastTurn) -> None:
-        self._turns.append(turn)
-
-    def messages(self) -> list[JsonObject]:
-        return window(self.all_messages())
-
-    def all_messages(self) -> list[JsonObject]:
-        """For nodes with a window of their own."""
-        return [message for turn in self._turns for message in _messages(turn)]
+def messages_of(turns: Iterable[PastTurn]) -> list[JsonObject]:
+    """All of them: a node takes a `window` of them."""
+    return [message for turn in turns for message in _messages(turn)]
 
 
 def window(messages: Sequence[JsonObject], tokens: int = WINDOW_TOKENS, turns: int | None = None) -> list[JsonObject]:
@@ -158,10 +148,7 @@ def _part(file: JsonObject) -> JsonObject:
     return {
         "type": kind,
         "format": str(file.get("extension") or "").lstrip("."),
-        "mime_type": file.get("mime_type") or "",
-        "filename": file.get("filename") or "",
-        "url": file.get("url") or "",
-        "base64_data": file.get("base64_data") or "",
+        **{name: file.get(name) or "" for name in ("mime_type", "filename", "url", "base64_data")},
         **({"detail": "high"} if kind == "image" else {}),
     }
 
@@ -267,7 +254,7 @@ def _filled(value: object, variables: NodeVariables) -> object:
 # The tools of an Agent node, as Dify sends them to a strategy (dify-api, Agent node's runtime support, 1.17.0).
 
 BY_HAND = 0
-"""`auto` of a parameter that the panel sets; the model sets the others."""
+"""`auto` of a parameter that the panel sets; the model sets the others, and what is left empty."""
 
 
 def agent_tools(entries: object, there_are: Sequence[JsonObject], variables: NodeVariables) -> list[JsonObject]:
@@ -285,8 +272,9 @@ def enabled_tools(entries: object) -> list[JsonObject]:
 
 def _tool(entry: JsonObject, there_are: Sequence[JsonObject], variables: NodeVariables) -> JsonObject:
     entity = _entity(str(entry.get("provider_name")), str(entry.get("tool_name")), there_are)
-    by_hand = dict(_by_hand(entry.get("parameters") or {}, variables))
-    settings = dict(_settings(entry.get("settings") or {}, variables))
+    parameters = _values(entry.get("parameters") or {}, variables, auto=BY_HAND)
+    by_hand = {name: value for name, value in parameters if value is not None}
+    settings = dict(_values(entry.get("settings") or {}, variables))
     declared = [Parameter.model_validate(parameter) for parameter in entity["parameters"]]
     for parameter in declared:
         if parameter.required and parameter.type in FILES:
@@ -319,18 +307,14 @@ def _entity(provider: str, name: str, there_are: Sequence[JsonObject]) -> JsonOb
     return by_name[found]
 
 
-def _by_hand(parameters: Mapping[str, object], variables: NodeVariables) -> Iterator[tuple[str, object]]:
-    """What is left empty is the model's."""
-    for name, parameter in parameters.items():
-        match parameter:
-            case {"auto": auto, "value": value} if auto == BY_HAND:
-                if (set_by_hand := _value(value, variables)) is not None:
-                    yield name, set_by_hand
-
-
-def _settings(settings: Mapping[str, object], variables: NodeVariables) -> Iterator[tuple[str, object]]:
-    for name, setting in settings.items():
-        yield name, _value(setting.get("value") if isinstance(setting, dict) else setting, variables)
+def _values(
+    panel: Mapping[str, object], variables: NodeVariables, auto: int | None = None
+) -> Iterator[tuple[str, object]]:
+    """Of those with this `auto`, if any."""
+    for name, setting in panel.items():
+        held = setting if isinstance(setting, dict) else {"value": setting}
+        if auto is None or held.get("auto") == auto:
+            yield name, _value(held.get("value"), variables)
 
 
 def _value(value: object, variables: NodeVariables) -> object:

@@ -194,7 +194,6 @@ _ZERO: dict[str, Json] = {"string": "", "bool": False, "int": 0, "price": "0"}
 _GO_NAMES = {"mimetype": "MimeType"}
 """Names of fields that do not follow from their keys."""
 _PYTHON: dict[str, tuple[type, ...]] = {"string": (str,), "bool": (bool,), "int": (int,), "float64": (int, float)}
-_LONG = 2**63
 
 
 class _Pass:
@@ -288,8 +287,7 @@ class _Pass:
 
 def _fits(kind: str, value: Json) -> bool:
     """Whether a value that is not null fits a scalar; to Python, true is a number."""
-    is_one = isinstance(value, _PYTHON[kind]) and (kind == "bool") == isinstance(value, bool)
-    return is_one and not (kind == "int" and not -_LONG <= value < _LONG)
+    return isinstance(value, _PYTHON[kind]) and (kind == "bool") == isinstance(value, bool)
 
 
 def _price(value: Json) -> str | None:
@@ -297,8 +295,6 @@ def _price(value: Json) -> str | None:
     try:
         price = Decimal(value if isinstance(value, str) else json.dumps(value))
     except InvalidOperation:
-        return None
-    if not price.is_finite():
         return None
     plain = f"{price:f}"
     return plain.rstrip("0").rstrip(".") or "0" if "." in plain else plain
@@ -327,14 +323,9 @@ def _in_a_map(kind: Kind, value: Json, path: str) -> str:
 
 
 def _shown(value: Json) -> str:
-    """Go's `%v`, but for the exponents of numbers: `map[a:1 b:[x <nil>]]`."""
-    match value:
-        case dict():
-            return f"map[{' '.join(f'{key}:{_shown(value[key])}' for key in sorted(value))}]"
-        case list():
-            return f"[{' '.join(map(_shown, value))}]"
-        case None:
-            return "<nil>"
+    """About Go's `%v`: `map[a:1]`."""
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{key}:{_shown(value[key])}' for key in sorted(value))}]"
     return value if isinstance(value, str) else marshalled(value)
 
 

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, StrictFloat, StrictInt, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, StrictFloat, StrictInt, ValidationError
 
 from devhost.errors import InvocationError, NodeFailedError, RunFailure
 from devhost.limits import HostLimits
@@ -108,8 +108,6 @@ WORKFLOW_TOTALS = ("total_tokens", "total_price", "currency")
 """The part of `execution_metadata` that Dify keeps beside the outputs, as it was sent."""
 SECONDS = ("latency", "time_to_first_token", "time_to_generate")
 TOKENS = ("prompt_tokens", "completion_tokens", "total_tokens")
-_HELP = re.compile(r"(?<=https://errors\.pydantic\.dev/)[\d.]+(?=/)")
-_DIFYS_PYDANTIC = "2.14"
 
 
 class _Metadata(BaseModel):
@@ -121,7 +119,7 @@ class _Metadata(BaseModel):
     prompt_unit_price: Decimal = Decimal(0)
     completion_unit_price: Decimal = Decimal(0)
     total_price: Decimal = Decimal(0)
-    currency: str = "USD"
+    currency: Annotated[str, BeforeValidator(str)] = "USD"
     prompt_price_unit: Decimal = Decimal(0)
     completion_price_unit: Decimal = Decimal(0)
     prompt_price: Decimal = Decimal(0)
@@ -129,11 +127,6 @@ class _Metadata(BaseModel):
     latency: StrictInt | StrictFloat = 0.0
     time_to_first_token: StrictInt | StrictFloat | None = None
     time_to_generate: StrictInt | StrictFloat | None = None
-
-    @field_validator("currency", mode="before")
-    @classmethod
-    def _as_text(cls, value: object) -> str:
-        return str(value)
 
 
 def read_usage(metadata: Mapping[str, object]) -> JsonObject:
@@ -143,7 +136,7 @@ def read_usage(metadata: Mapping[str, object]) -> JsonObject:
         raise NodeFailedError(
             "usage-types",
             f"execution_metadata: {describe(error)}; the node fails after its text has been streamed",
-            shows=_HELP.sub(_DIFYS_PYDANTIC, str(error)),
+            shows=str(error),
         ) from error
     if read.total_tokens == 0 and (read.prompt_tokens > 0 or read.completion_tokens > 0):
         read.total_tokens = read.prompt_tokens + read.completion_tokens
