@@ -14,7 +14,6 @@ from devhost.cli.commands import main
 from devhost.errors import PluginStartError
 from devhost.plugin.dependencies import missing
 from devhost.process.environment import (
-    OF_NOTHING,
     OF_PROJECT,
     OF_REQUIREMENTS,
     by_hand,
@@ -65,7 +64,6 @@ def test_what_an_extra_needs_is_missing_too(tmp_path: Path, monkeypatch: pytest.
         ("[tool.ruff]\n", True, OF_REQUIREMENTS),
         (PROJECT, True, OF_PROJECT),
         ("[proj", False, OF_PROJECT),
-        (None, False, OF_NOTHING),
     ],
 )
 def test_the_command_that_makes_it_by_hand(

@@ -8,7 +8,6 @@ type Json = Any
 
 EXPONENT_FROM = 1e21
 """From here on Go writes a whole number with an exponent."""
-_ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
 def well_formed(text: str) -> str:
@@ -46,5 +45,4 @@ def remarshalled(value: Json) -> Json:
 
 def marshalled(value: Json) -> str:
     """The text that Go writes of a value that is `remarshalled`. Keys stay in their order, as fields of a struct do."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return well_formed(text).translate(_ESCAPES)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -25,7 +25,6 @@ _ONE_AT_A_TIME = threading.Lock()
 
 OF_REQUIREMENTS = "python -m venv .venv && .venv/bin/pip install -r requirements.txt"
 OF_PROJECT = "uv sync"
-OF_NOTHING = "python -m venv .venv && .venv/bin/pip install dify_plugin (it ships no list of what else it needs)"
 
 
 def own_python(directory: Path) -> Path | None:
@@ -36,9 +35,9 @@ def own_python(directory: Path) -> Path | None:
 
 def by_hand(directory: Path) -> str:
     """How a person makes it, by what the plugin ships."""
-    from devhost.plugin.dependencies import PYPROJECT, REQUIREMENTS, requirements_file  # noqa: PLC0415 - slow to import
+    from devhost.plugin.dependencies import PYPROJECT, requirements_file  # noqa: PLC0415 - slow to import
 
-    how = {PYPROJECT: OF_PROJECT, REQUIREMENTS: OF_REQUIREMENTS}.get(requirements_file(directory), OF_NOTHING)
+    how = OF_PROJECT if requirements_file(directory) == PYPROJECT else OF_REQUIREMENTS
     return f"cd {shlex.quote(str(directory))} && {how}"
 
 

@@ -220,8 +220,6 @@ class PluginProcess:
 
     def closed(self, reason: str, /) -> None:
         with self._routing:
-            if self.lost is not None:
-                return
             self.lost = self._with_last_words(reason)
             sessions = list(self._sessions.values())
         for session in sessions:

@@ -113,13 +113,9 @@ KNOWN = ", ".join([*FAULTS, "http_500 or another status", "{http: 500, body: …
 type Fault = Annotated[ApiFault, BeforeValidator(_named)]
 
 
-class _Holder(BaseModel):
-    fault: Fault
-
-
 def read_fault(value: object) -> ApiFault:
     """A failure as a script names it (`"closes"`, `"http_500"`, `{"error": TEXT}`); ValueError for anything else."""
     try:
-        return _Holder.model_validate({"fault": value}).fault
+        return ApiFault.model_validate(_named(value))
     except ValidationError as error:
         raise ValueError(f"{value!r} is not a failure of the API: it must be one of {KNOWN}") from error
