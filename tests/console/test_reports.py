@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page
 from support.chromium import screenshot
 from support.nesting import nested
 from tests.console.accessibility import WIDTHS, looks_well, open_all, overflow
-from tests.console.recording import DEVHOST, ROOT, write_traces
+from tests.console.recording import DEVHOST, ROOT, record_script, write_traces
 
 CASE = """
 example: helpdesk
@@ -21,19 +21,29 @@ cases:
   - {name: passes, scenario: single-topic, expect: {rounds: 3}}
   - {name: fails, scenario: single-topic, expect: {text: {contains: [never said]}}}
 """
+TALK = """
+query: Confirm the choir's booking.
+params: {approval_required: send_mail}
+turns:
+  - tool_calls: [{name: read_document, id: call_read, arguments: {id: inbox/booking-choir}}]
+  - tool_calls: [{name: send_mail, id: call_mail, arguments: {to: choir@st-anne.example, subject: Booking, body: Yes.}}]
+then:
+  - {query: "yes", turns: [{text: The mail is sent.}]}
+"""
 type OpenReport = Callable[[str], Page]
 
 
 @pytest.fixture(scope="module")
 def reports(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with run.html, long.html, two.html, deep.html, flow.html, fork.html and evaluation.html."""
+    """A folder with run.html, talk.html, long.html, two.html, deep.html, flow.html, fork.html and evaluation.html."""
     folder = tmp_path_factory.mktemp("reports")
     trace, cases = recorded / "helpdesk.jsonl", folder / "evaluation.yaml"
     cases.write_text(CASE, encoding="utf-8")
     write_traces("long_run", folder / "long.jsonl", folder / "two.jsonl")
     (folder / "deep.jsonl").write_bytes(nested(trace.read_bytes(), 60))
     write_traces("flow_trace", folder / "flow.jsonl")
-    for name in ("long", "two", "deep", "flow"):
+    record_script(folder / "talk.jsonl", "injection", TALK)
+    for name in ("talk", "long", "two", "deep", "flow"):
         run([*DEVHOST, "report", str(folder / f"{name}.jsonl")])
     run([*DEVHOST, "report", str(trace), "-o", str(folder / "run.html")])
     fork = ["fork", str(trace), "--at", "1", "--instruction", "Be brief.", "--scripted"]
@@ -71,6 +81,13 @@ def test_a_report_looks_well_with_all_that_it_folds_and_fits_its_window(open_rep
         assert overflow(page) == 0, width
     open_all(page)
     looks_well(page)
+
+
+def test_a_conversation_of_two_turns_is_at_most_two_screens_long(open_report: OpenReport) -> None:
+    page = open_report("talk.html")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    assert page.locator(".timeline").count() == 2
+    assert page.evaluate("document.documentElement.scrollHeight") <= 2 * 800
 
 
 CUT = """() => [...document.querySelectorAll('.words b')].filter(each => each.checkVisibility()).filter(
