@@ -76,15 +76,8 @@ class Outcome(Line):
 
     @property
     def outputs(self) -> NodeOutputs:
-        return NodeOutputs(
-            self.text,
-            self.files,
-            self.json_,
-            self.usage,
-            self.variables,
-            self.logs,
-            self.dropped_retriever_resources,
-        )
+        dropped = self.dropped_retriever_resources
+        return NodeOutputs(self.text, self.files, self.json_, self.usage, self.variables, self.logs, dropped)
 
 
 class EndLine(Timed):
@@ -247,35 +240,37 @@ class TraceWriter(Watcher):
 
     def crossed(self, side: Side, plugin: str, message: JsonObject) -> None:
         if message.get("event") not in UNHEARD:
-            hidden = self._secrets.masked(_without_credentials(message, self._hides))
-            self._stamped({"event": "message", "from": side, "plugin": plugin, "message": hidden})
+            hidden = {"message": _without_credentials(message, self._hides)}
+            self._write("message", hidden, **{"from": side, "plugin": plugin})
 
     def printed(self, plugin: str, text: str) -> None:
-        hidden = self._secrets.masked(text)
-        self._stamped({"event": "printed", "plugin": plugin, "text": hidden})
+        self._write("printed", {"text": text}, plugin=plugin)
 
     def serving(self, session_id: str, request_id: str) -> None:
-        self._stamped({"event": "serving", "session_id": session_id, "request_id": request_id})
+        self._write("serving", {}, session_id=session_id, request_id=request_id)
 
     def ended(self, session_id: str, run: Run, model: ModelDescription) -> None:
         ended = {"asked": dict(run.asked), "failures": dict(run.calls.failures), "outcome": report(run, model)}
-        self._stamped({"event": "end", "session_id": session_id, **self._secrets.masked(ended)})
+        self._write("end", ended, session_id=session_id)
 
     def notice(self, sentence: str) -> None:
-        self._stamped({"event": "notice", "sentence": self._secrets.masked(sentence)})
+        self._write("notice", {"sentence": sentence})
 
     def remark(self, sentence: str) -> None:
         if sentence:
-            self._stamped({"event": "remark", "sentence": self._secrets.masked(sentence)})
+            self._write("remark", {"sentence": sentence})
 
     def flow(self, line: FlowTraceLine) -> None:
         """What a flow did; the line's own time is not kept."""
-        written: JsonObject = _OF_FLOW.dump_python(line, mode="json", exclude={"at"}, fallback=str)
-        self._stamped(self._secrets.masked(written))
+        written: JsonObject = _OF_FLOW.dump_python(line, mode="json", exclude={"at", "event"}, fallback=str)
+        self._write(line.event, written)
 
-    def _stamped(self, line: JsonObject) -> None:
+    def _write(self, event: str, told: JsonObject, **plain: str) -> None:
+        """`told`: where secrets may be."""
+        hidden = self._secrets.masked(told)
         with self._writing:  # the times never go back
-            self._append({"at": round(time.monotonic() - self._began, 6), **line})
+            at = round(time.monotonic() - self._began, 6)
+            self._append({"at": at, "event": event, **plain, **hidden})
 
     def _append(self, line: JsonObject) -> None:
         if self._file is None:
