@@ -3,7 +3,7 @@
 import pytest
 
 from devhost.terminal.tables import clipped, file_facts
-from devhost.words import counted
+from devhost.words import counted, price_text
 
 
 @pytest.mark.parametrize(("number", "words"), [(0, "0 cases"), (1, "1 case"), (2, "2 cases"), (1200, "1,200 cases")])
@@ -20,3 +20,9 @@ def test_a_number_of_cases(number: int, words: str) -> None:
 )
 def test_one_is_in_the_singular(said: str, words: str) -> None:
     assert said == words
+
+
+def test_prices_have_plain_digits() -> None:
+    assert [price_text(price) for price in ("2E-7", 0.5, "0E-7", "dear", "1E+99")] == [
+        *("0.0000002", "0.5", "0", "dear", "1E+99")
+    ]

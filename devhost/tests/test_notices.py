@@ -1,6 +1,5 @@
 """What a person should know before a run, such as a tool that is left out: everywhere, and never within the answer."""
 
-import io
 import json
 import shutil
 from pathlib import Path
@@ -57,20 +56,6 @@ def test_the_terminal_trace_and_page_of_a_run_have_it(
     assert "left out" not in said.err
     assert read_trace(trace).notices == (NOTICE,)
     assert NOTICE in page_of(trace).text
-
-
-def test_a_chat_says_it_once_before_the_first_question(
-    tmp_path: Path, lacking: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trace = tmp_path / "chat.jsonl"
-    monkeypatch.setattr("sys.stdin", io.StringIO('[{"crash": ""}]\n[{"say": "hello"}]\n'))
-    main(["chat", *PLUGIN, *lacking, "--no-color", "--trace", str(trace)])
-    said = words(capsys.readouterr().out)
-    assert "started again" in said
-    before, _, chat = said.partition("Ctrl-C ends an answer")
-    assert NOTICE in before
-    assert "left out" not in chat
-    assert read_trace(trace).notices == (NOTICE,)
 
 
 def test_refused_credentials_still_print_json_and_the_trace_says_why_there_is_no_run(

@@ -2,7 +2,6 @@
 
 import io
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -149,23 +148,6 @@ def test_credentials_stay_out_all_of_them_where_no_secret_is_known(
         writer.crossed("plugin", "tools", {"event": "heartbeat"})
     _, request = lines_of(tmp_path / "run.jsonl")
     assert request["message"]["data"]["credentials"] == {"pin": "[secret]", "region": region}
-
-
-def test_a_setting_that_is_no_secret_rewrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The setting `default` is also a key of each parameter's description."""
-    directory, file = tmp_path / "toolbox", tmp_path / "run.jsonl"
-    shutil.copytree(TOOLBOX, directory)
-    provider = directory / "provider" / "toolbox.yaml"
-    setting = "credentials_for_provider: {engine: {type: text-input, label: {en_US: Engine}}}\n"
-    provider.write_text(provider.read_text() + setting)
-    arguments = ["--plugin", str(PUPPET), "--script", str(TOOLBOX / "script.yaml"), "--tools", str(directory)]
-    given = ["--credential", "toolbox.engine=default", "--no-color", "--trace", str(file)]
-    assert main(["run", *arguments, *given]) == 0, capsys.readouterr().err
-    remove_files(capsys.readouterr().out)
-    written = file.read_text()
-    assert "[secret]" not in written
-    assert '"engine": "default"' in written
-    assert '"default": "-"' in written
 
 
 # --- files that cannot be written or read ----------------------------------------------------------------------------

@@ -25,7 +25,8 @@ from devhost.words import counted, in_a_line
 # The answer, which is Markdown.
 
 _CITATION = re.compile(r"\[(\d{1,4})\]")
-_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
+"""A picture is a link, because a browser would fetch it without being asked."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +65,7 @@ def _text(
     return _CITATION.sub(cited, escapeHtml(tokens[index].content))
 
 
-def _image(_renderer: object, tokens: Sequence[Token], index: int, _options: object, _environment: object) -> str:
-    """A link, because a browser would fetch a picture without being asked."""
-    address, words = str(tokens[index].attrs.get("src", "")), tokens[index].content or "picture"
-    return f'<a href="{escapeHtml(address)}">{escapeHtml(words)}</a>'
-
-
 _MARKDOWN.add_render_rule("text", _text)
-_MARKDOWN.add_render_rule("image", _image)
 
 
 # The files of a run on its page: small pictures are embedded, others are links, and nothing on the page can run.
