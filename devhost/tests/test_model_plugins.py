@@ -13,9 +13,8 @@ from devhost.errors import HostError, ParameterError, SetupError
 from devhost.model_plugin import ModelPlugin, ModelPlugins, PluginModelError
 from devhost.models.backend import ModelCallError
 from devhost.node.outputs.run import RunError
-from devhost.plugin.credentials import environment_name
 from devhost.plugin.declaration import PluginDeclaration
-from fake_openai import KEY, Call, FakeOpenAI, Refusal, Turn, rate_limited
+from fake_openai import KEY, Call, FakeOpenAI, Turn, rate_limited
 from support.lending import Lender
 from support.openai_requests import PICTURE, SEARCH, call, model_request, result
 from support.plugins import FIXTURES, GATEWAY, PUPPET, TOOLBOX
@@ -146,18 +145,6 @@ def test_a_plugin_that_has_ended_is_started_again(server: FakeOpenAI) -> None:
 # Credentials.
 
 
-@pytest.mark.parametrize(
-    ("provider", "key", "name"),
-    [
-        ("my-tools", "api_key", "MY_TOOLS_API_KEY"),
-        ("openai", "openai_api_key", "OPENAI_API_KEY"),
-        ("openai", "openaikey", "OPENAI_OPENAIKEY"),
-    ],
-)
-def test_the_variable_of_a_credential(provider: str, key: str, name: str) -> None:
-    assert environment_name(provider, key) == name
-
-
 def test_a_form_shows_the_fields_for_a_language_model() -> None:
     assert list(PROVIDER.credentials({}, of_provider=True)) == ["api_key", "endpoint_url"]
     assert list(PROVIDER.credentials({}, of_provider=False)) == [
@@ -276,20 +263,6 @@ def test_mistakes_in_the_command(
 # Runs of a strategy.
 
 
-def test_a_strategys_model_calls_go_to_the_plugin(configured: FakeOpenAI, capsys: pytest.CaptureFixture[str]) -> None:
-    configured.will(PONG, Turn(text="The plugin answers."))
-    chosen = ["--model-plugin", str(GATEWAY), "--model", "gpt-4.1"]
-    where = ["--plugin", str(PUPPET), "--query", json.dumps([{"ask": "Hi"}])]
-    assert main(["run", *where, "--strategy", "puppet", *chosen, "--json"]) == 0
-    said = capsys.readouterr()
-    report = json.loads(said.out)
-    assert report["text"] == "The plugin answers."
-    assert (report["model"]["name"], report["model"]["scripted"]) == ("gpt-4.1", False)
-    assert report["spent"]["total_tokens"] == 120
-    assert "model plugin devhost-tests/gateway 0.0.1" in said.err
-    assert "gateway | asks gpt-4.1 with [secret]" in said.err
-
-
 def test_a_script_can_name_the_plugin_and_needs_no_turns(
     configured: FakeOpenAI, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -300,19 +273,22 @@ def test_a_script_can_name_the_plugin_and_needs_no_turns(
     )
     configured.will(PONG, Turn(text="The plugin answers."))
     assert main(["run", "--plugin", str(PUPPET), "--script", str(script), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["text"] == "The plugin answers."
+    said = capsys.readouterr()
+    report = json.loads(said.out)
+    assert report["text"] == "The plugin answers."
+    assert (report["model"]["name"], report["spent"]["total_tokens"]) == ("llama3.2", 120)
+    assert "gateway | asks llama3.2 with [secret]" in said.err
     assert [body["model"] for _, body in configured.requests] == ["gpt-4.1", "llama3.2"]
 
 
-@pytest.mark.parametrize(("refusal", "code"), [(None, 0), (rate_limited(), 1)], ids=["answers", "refuses"])
 def test_an_evaluation_asks_one_process_for_all_columns(
-    configured: FakeOpenAI, capsys: pytest.CaptureFixture[str], tmp_path: Path, refusal: Refusal | None, code: int
+    configured: FakeOpenAI, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     case = {"name": "asks", "query": json.dumps([{"ask": "Hi"}]), "expect": {"text": {"contains": "Yes"}}}
     columns = [{"name": name, "model": name} for name in ("gpt-4.1", "llama3.2")]
     file = tmp_path / "cases.yaml"
     file.write_text(json.dumps({"columns": columns, "cases": [case]}), encoding="utf-8")
-    configured.will(PONG, Turn(text="Yes"), refusal or Turn(text="Yes"))
+    configured.will(PONG, Turn(text="Yes"), Turn(text="Yes"))
     where = ["--plugin", str(PUPPET), "--examples", str(FIXTURES), "--jobs", "1"]
-    assert main(["eval", str(file), *where, "--model-plugin", str(GATEWAY), "--model", "gpt-4.1"]) == code
+    assert main(["eval", str(file), *where, "--model-plugin", str(GATEWAY), "--model", "gpt-4.1"]) == 0
     assert capsys.readouterr().err.count("starting gateway") == 1

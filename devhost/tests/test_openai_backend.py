@@ -145,6 +145,20 @@ def test_the_key_is_in_no_error(fake: FakeOpenAI, api: Api, step: Turn | Refusal
     assert KEY not in repr(Connection(KEY, fake.base_url))
 
 
+@pytest.mark.parametrize("api", APIS)
+def test_a_refused_key_and_a_refused_connection_say_where_and_what_would_help(api: Api) -> None:
+    def failure() -> str:
+        with pytest.raises(ModelCallError) as raised:
+            list(model(server, api, key="sk-1234567890").invoke(model_request()))
+        return raised.value.message
+
+    with FakeOpenAI() as server:
+        refused = failure()
+    gone = failure()
+    assert refused.endswith(f"please check and try again. (server: {server.base_url}; check OPENAI_API_KEY)")
+    assert gone.endswith(f"refused (server: {server.base_url}; check that a server runs there, or set OPENAI_BASE_URL)")
+
+
 def test_a_round_trip_replays_the_items_verbatim(fake: FakeOpenAI) -> None:
     fake.will(Turn(summary="Look.", text="One moment.", calls=TWO_CALLS.calls), Turn(text="Done."))
     backend = model(fake, "responses")

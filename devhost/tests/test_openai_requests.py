@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from devhost.models.backend import ModelCallError
-from devhost.models.openai_api.provider import chat_message, chat_request, input_items, responses_request
+from devhost.models.openai_api.provider import chat_request, input_items, responses_request
 from support.openai_requests import LETTER, PICTURE, SEARCH, call, model_request, result
 
+FAR_LETTER = {**LETTER, "base64_data": "", "url": "https://x.example/b"}
+SOUND = {"type": "audio", "format": "wav", "mime_type": "audio/wav", "base64_data": "c291bmQ="}
 CONVERSATION = [
     {"role": "system", "content": "Be brief."},
     {"role": "user", "content": [{"type": "text", "data": "What is this?"}, {**PICTURE, "detail": "low"}, LETTER]},
@@ -164,40 +166,30 @@ def test_what_the_limit_of_tokens_is_called(model: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "words"),
+    ("asked", "params", "words"),
     [
-        ({"role": "user", "content": [{**PICTURE, "type": "video"}]}, "takes no video"),
-        ({"role": "user", "content": [{**LETTER, "base64_data": "", "url": "https://x.example/a"}]}, "by its URL"),
-        (result("c1", [PICTURE]), "text alone as a tool's result"),
+        (chat_request, {"messages": [{"role": "user", "content": [{**PICTURE, "type": "video"}]}]}, "takes no video"),
+        (chat_request, {"messages": [{"role": "user", "content": [FAR_LETTER]}]}, "takes no document by its URL"),
+        (chat_request, {"messages": [result("c1", [PICTURE])]}, "text alone as a tool's result"),
+        (responses_request, {"messages": [{"role": "user", "content": [SOUND]}]}, "takes no audio"),
+        (responses_request, {"stop": ["END"]}, "no stop words"),
+        (responses_request, {"response_format": "json_schema"}, "needs json_schema"),
+        (responses_request, {"response_format": "json_schema", "json_schema": "{"}, "not valid JSON"),
     ],
 )
-def test_requests_that_chat_completions_cannot_express(message: object, words: str) -> None:
+def test_requests_that_an_api_cannot_express(asked: Any, params: dict[str, Any], words: str) -> None:  # noqa: ANN401
+    request = model_request(**params)
     with pytest.raises(ModelCallError, match=words) as raised:
-        chat_message(model_request([message]).prompt_messages[0])
+        asked(request, request.completion_params)
     assert raised.value.error_type == "InvokeBadRequestError"
 
 
-@pytest.mark.parametrize(
-    ("request_", "params", "words"),
-    [
-        (model_request([{"role": "user", "content": [{**PICTURE, "type": "audio"}]}]), {}, "takes no audio"),
-        (model_request(stop=["END"]), {}, "no stop words"),
-        (model_request(), {"response_format": "json_schema"}, "needs json_schema"),
-        (model_request(), {"response_format": "json_schema", "json_schema": "{"}, "not valid JSON"),
-    ],
-)
-def test_requests_that_the_responses_api_cannot_express(request_: Any, params: dict[str, Any], words: str) -> None:  # noqa: ANN401
-    with pytest.raises(ModelCallError, match=words):
-        responses_request(request_, params)
-
-
 def test_media_by_address() -> None:
-    parts = [{**PICTURE, "base64_data": "", "url": "https://x.example/a.png"}, {**LETTER, "url": "https://x.example/b"}]
+    parts = [{**PICTURE, "base64_data": "", "url": "https://x.example/a.png"}, FAR_LETTER]
     request = responses_request(model_request([{"role": "user", "content": parts}]), {})
     assert plain(request["input"])[0]["content"] == [
         {"type": "input_image", "image_url": "https://x.example/a.png", "detail": "auto"},
         {"type": "input_file", "file_url": "https://x.example/b"},
     ]
-    sound = {"type": "audio", "format": "wav", "mime_type": "audio/wav", "base64_data": "c291bmQ="}
-    (message,) = model_request([{"role": "user", "content": [sound]}]).prompt_messages
-    assert plain(chat_message(message))["content"][0]["input_audio"] == {"data": "c291bmQ=", "format": "wav"}
+    request = chat_request(model_request([{"role": "user", "content": [SOUND]}]), {})
+    assert plain(request["messages"])[0]["content"][0]["input_audio"] == {"data": "c291bmQ=", "format": "wav"}

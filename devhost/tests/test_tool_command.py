@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import yaml
 
-from devhost import Host, ScriptedModel
 from devhost.cli.commands import main
 from devhost.direct import schema_findings
 from devhost.plugin.declaration import PluginDeclaration
@@ -135,15 +134,6 @@ def test_a_tool_that_sends_nothing_breaks_a_rule(capsys: pytest.CaptureFixture[s
     assert rules(report) == ["tool-says-nothing"]
 
 
-def test_a_broken_rule_of_a_tool_is_a_finding_of_the_agents_run() -> None:
-    call = {"provider": PROVIDER, "tool_name": "perform", "parameters": {"steps": "[]"}}
-    with Host.start(PUPPET, tools=[ODDMENTS]) as host:
-        model = ScriptedModel.of([{"text": "unused"}])
-        run = host.run("puppet", {"query": json.dumps([{"call": call}])}, model=model)
-    (finding,) = [finding for finding in run.findings if finding.rule == "tool-says-nothing"]
-    assert finding.sentence == "tool perform: it sent no message, so the model reads an empty result"
-
-
 def test_a_plugin_with_a_login_alone_takes_a_token_that_need_not_be_validated(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -181,7 +171,6 @@ def test_credentials_that_the_plugin_refuses_are_said_without_them(capsys: pytes
         (["--tools", str(TOOLBOX), "repeat"], "tool repeat needs --arg word=VALUE"),
         (["--tools", str(ODDMENTS), "weigh"], "tool weigh needs --file thing=PATH"),
         (["--tools", str(TOOLBOX), "repeal"], "there is no tool 'repeal'; there are: repeat, draw"),
-        (["--tools", str(TOOLBOX), "repeat", "--arg", "word"], "--arg 'word' is not KEY=VALUE"),
         (["--tools", str(TOOLBOX), "repeat", "--file", "pyproject.toml"], "repeat's parameters for files are: none"),
         (["--tools", str(ODDMENTS), "weigh", "--file", "pyproject.toml"], "parameters for files are: thing, others"),
         (
@@ -192,7 +181,6 @@ def test_credentials_that_the_plugin_refuses_are_said_without_them(capsys: pytes
             ["--tools", str(TOOLBOX), "repeat", "--arg", "word=a", "--arg", "times=x"],
             "times must be a number, got 'x' (in",
         ),
-        (["--tools", str(TOOLBOX), "repeat", "--arg", "word="], "word is empty: it needs a value (in Dify this"),
         (["--tools", str(TOOLBOX), "repeat", "--model", "m"], "--model is for a model behind an API"),
     ],
 )
