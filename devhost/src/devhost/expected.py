@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Annotated, Any, Self
 
@@ -14,7 +14,6 @@ from pydantic import (
     Field,
     NonNegativeFloat,
     ValidationError,
-    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
@@ -71,6 +70,11 @@ def _schema(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
+def _equal(value: object) -> object:
+    """A value alone must be equal."""
+    return value if isinstance(value, dict) else {"equals": value}
+
+
 def _bounds(value: object) -> object:
     """A number alone is the upper bound."""
     return {"at_most": value} if isinstance(value, int | float) and not isinstance(value, bool) else value
@@ -122,6 +126,9 @@ class ValueExpected(Scripted):
         if self.json_schema is not None:
             why = _misfit(self.json_schema, text)
             yield Check(f"{name} fits the JSON Schema", _as_json(self.json_schema), why and f"{why}, in {said}")
+
+
+type ValueOrEqual = Annotated[ValueExpected, BeforeValidator(_equal)]
 
 
 def _short(text: str) -> str:
@@ -221,12 +228,6 @@ class Bounds(Scripted):
     at_least: NonNegativeFloat | None = None
     at_most: NonNegativeFloat | None = None
 
-    @model_validator(mode="after")
-    def _in_order(self) -> "Bounds":
-        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
-            raise PydanticCustomError("bounds", "at_least is above at_most")
-        return self
-
     def checks(self, name: str, value: float) -> Iterator[Check]:
         if self.at_least is not None:
             yield Check(name, f"at least {self.at_least:,g}", "" if value >= self.at_least else f"{value:,g}")
@@ -285,7 +286,7 @@ class Observed:
     def of(cls, runs: Sequence[Run]) -> "Observed":
         last = runs[-1]
         return cls(
-            text=_without_thoughts(last.outputs.text),
+            text=without_thoughts(last.outputs.text),
             error=None if last.error is None else f"{last.error.kind}: {last.error.message}",
             calls=tuple(call for run in runs for call in _calls(run)),
             failed_calls=sum(run.tool_calls.failed for run in runs),
@@ -299,30 +300,8 @@ class Observed:
             findings=tuple(dict.fromkeys(finding.rule for run in runs for finding in run.findings)),
         )
 
-    @classmethod
-    def of_flow(
-        cls,
-        runs: Sequence[Run],
-        metadata: Sequence[Mapping[str, Any]],
-        *,
-        text: str,
-        error: str | None,
-        seconds: float,
-    ) -> "Observed":
-        """`runs`: of its agents; `metadata`: of all nodes, with what they cost."""
-        of_agents = cls.of(runs) if runs else cls("")
-        price = sum((Decimal(str(each.get("total_price") or 0)) for each in metadata), Decimal(0))
-        return replace(
-            of_agents,
-            text=_without_thoughts(text),
-            error=error,
-            tokens=sum(int(each.get("total_tokens") or 0) for each in metadata),
-            price=str(price),
-            seconds=seconds,
-        )
 
-
-def _without_thoughts(text: str) -> str:
+def without_thoughts(text: str) -> str:
     spans = ThoughtSpans()
     said = [*spans.feed(text), *spans.finish()]
     return "".join(part for is_thought, part in said if not is_thought).strip()
@@ -356,8 +335,8 @@ def rounds_of(run: Run) -> int:
 class Expected(Scripted):
     """Of a conversation with a strategy."""
 
-    text: ValueExpected | None = None
-    error: ValueExpected | None = None
+    text: ValueOrEqual | None = None
+    error: ValueOrEqual | None = None
     """Of the last run, which then has to fail."""
     calls: CallsExpected | None = None
     failed_calls: BoundsOrMost | None = None

@@ -193,12 +193,12 @@ def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report:
         models = EvaluationModels(model, asked.judge)
         ground = asked.ground(suite, hosting, models, validated=not model.unvalidated)
         planned = plan(suite, ground)
-        scripted = models.check(planned)
+        models.check(planned)
         if suite.flows and not has_engine():
             go_on_in_flow_environment(click.get_current_context().obj)
         keep_previous(file)
         other = _other(report, file)
-        _open(console, planned, scripted=scripted)
+        _open(console, planned, scripted=models.scripted)
         secrets = _secrets(ground, planned)
         with ResultsFile(file, header_of(suite, ground, planned), secrets) as results:
             traces = CaseTraces(report.traces, secrets)

@@ -44,7 +44,7 @@ def json_report(summary: Summary, threshold: float, comparison: Comparison | Non
             }
             for cell in summary.cells
         ],
-        **({} if comparison is None else {"comparison": list(map(_change, comparison.columns))}),
+        **({} if comparison is None else {"comparison": list(map(_change, comparison))}),
     }
 
 
@@ -169,11 +169,7 @@ def columns_table(summary: Summary) -> Table:
 
 
 def comparison_view(comparison: Comparison) -> RenderableType:
-    parts = [part for column in comparison.columns for part in _compared(column)]
-    for count, words in ((comparison.only_after, "new here"), (comparison.only_before, "only in the other evaluation")):
-        if count:
-            parts.append(Text(f"not compared: {count} {words}", "dim"))
-    return Group(*parts)
+    return Group(*(part for column in comparison for part in _compared(column)))
 
 
 def _compared(column: ColumnChange) -> Iterator[RenderableType]:

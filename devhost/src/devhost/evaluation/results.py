@@ -283,21 +283,16 @@ class ColumnChange:
     """What is set otherwise, a line each."""
 
 
-@dataclass(frozen=True)
-class Comparison:
-    columns: tuple[ColumnChange, ...]
-    only_before: int
-    only_after: int
-    """Pairs of a case and a column that the other evaluation does not have."""
+type Comparison = tuple[ColumnChange, ...]
 
 
 def compared(before: Evaluation, after: Evaluation) -> Comparison:
-    """Each side's totals are of all its cases."""
+    """Of the columns that both have. Each side's totals are of all its cases."""
     old, new = Summary.of(before), Summary.of(after)
     totals = {total.column: total for total in old.totals}
     pairs = [(old.cell(cell.case.name, cell.column), cell) for cell in new.cells]
     changes = [Change(was, is_now) for was, is_now in pairs if was is not None]
-    columns = tuple(
+    return tuple(
         ColumnChange(
             column,
             totals[column],
@@ -310,7 +305,6 @@ def compared(before: Evaluation, after: Evaluation) -> Comparison:
         for total in new.totals
         if (column := total.column) in totals
     )
-    return Comparison(columns, len(old.cells) - len(changes), len(new.cells) - len(changes))
 
 
 def _differences(before: Mapping[str, object], after: Mapping[str, object], within: str = "") -> Iterator[str]:

@@ -12,7 +12,7 @@ from multiprocessing.pool import ThreadPool
 from pydantic import BaseModel, ConfigDict, StrictBool, ValidationError
 
 from devhost.conversation import Conversation, CountingModel, play
-from devhost.errors import HostError, PluginLostError, SuiteError
+from devhost.errors import HostError, SuiteError
 from devhost.evaluation.reset import reset
 from devhost.evaluation.results import Result
 from devhost.evaluation.suite import Column, Planned, refuse_unknown_calls, telling_where
@@ -49,18 +49,17 @@ class EvaluationModels:
         given |= {"judge": self._judge, "plugin": plugin, "completion": self._options.completion}
         return {name: value for name, value in given.items() if value}
 
-    def check(self, planned: Sequence[Planned]) -> bool:
-        """Mistakes in the options are found before a host starts; whether no provider will be called."""
+    def check(self, planned: Sequence[Planned]) -> None:
+        """Mistakes in the options are found before a host starts."""
         if self._judge is not None and self.scripted:
             raise SuiteError(f"--judge-model is for a model behind an API, but without {KEY} the judge is scripted")
-        answering = [
-            self.answering(each, each.question, asked=0).description.scripted
-            if isinstance(each.played, Scenario)
-            else self.of_nodes(each) is None
-            for each in planned
-        ]
-        judge = self.judging() if any(each.expected.judge is not None for each in planned) else None
-        return judge is None and all(answering)
+        for each in planned:
+            if isinstance(each.played, Scenario):
+                self.answering(each, each.question, asked=0)
+            else:
+                self.of_nodes(each)
+        if any(each.expected.judge is not None for each in planned):
+            self.judging()
 
     def answering(self, planned: Planned, question: str, *, asked: int) -> CountingModel:
         if self.scripted:
@@ -223,20 +222,11 @@ def one_at_a_time(planned: Sequence[Planned]) -> bool:
 def evaluate(
     host: ToolHost, planned: Sequence[Planned], models: EvaluationModels, jobs: int, traces: CaseTraces
 ) -> Iterator[Result]:
-    """SuiteError, before the first run, for a case that expects a call of a tool that there is not.
-
-    When the plugin ends, so does the evaluation, after the result of the run that it ended in.
-    """
+    """SuiteError, before the first run, for a case that expects a call of a tool that there is not."""
     for each in planned:
         refuse_unknown_calls(each, [tool.name for tool in host.tools])
     run = partial(run_once, host, models=models, traces=traces)
-    for result in side_by_side(planned, run, 1 if one_at_a_time(planned) else jobs):
-        yield result
-        if (result.observed.error or "").startswith(PluginLostError.__name__):
-            raise PluginLostError(
-                f"the plugin ended during case {result.case!r}, column {result.column!r}: {result.observed.error}. "
-                "--jobs 1 runs one case at a time"
-            )
+    return side_by_side(planned, run, 1 if one_at_a_time(planned) else jobs)
 
 
 def side_by_side[P, R](planned: Sequence[P], run: Callable[[P], R], jobs: int) -> Iterator[R]:

@@ -3,12 +3,13 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Self
 
 from devhost.errors import FlowFileError, ScriptError
-from devhost.expected import Check, Observed, ValueExpected, found_at
+from devhost.expected import Check, Observed, ValueExpected, found_at, without_thoughts
 from devhost.files import local_files
 from devhost.flow.document import FlowFile, filled_inputs, with_read_files
 from devhost.flow.forms import Answers, Ask, scripted_answers
@@ -187,12 +188,15 @@ def case_turns(  # noqa: PLR0913 - what a turn is played with
 def observed_of(turns: Sequence[CaseTurn]) -> Observed:
     """Of a conversation: the last answer, or what a workflow put out, and the sums of all turns."""
     last = turns[-1].played
+    nodes = [node for turn in turns for node in turn.played.nodes]
+    runs = [run for turn in turns for run in turn.played.runs]
     failed = last.end.status in {"failed", "stopped", "paused"} and turns[-1].failures
     put_out = json.dumps(last.end.outputs, ensure_ascii=False) if last.outputs else ""
-    return Observed.of_flow(
-        [run for turn in turns for run in turn.played.runs],
-        [node.metadata for turn in turns for node in turn.played.nodes],
-        text=str(last.end.outputs.get("answer") or put_out),
+    return replace(
+        Observed.of(runs) if runs else Observed(""),
+        text=without_thoughts(str(last.end.outputs.get("answer") or put_out)),
         error=f"{last.end.status}: {last.end.error}" if failed else None,
+        tokens=sum(int(node.metadata.get("total_tokens") or 0) for node in nodes),
+        price=str(sum((Decimal(str(node.metadata.get("total_price") or 0)) for node in nodes), Decimal(0))),
         seconds=round(sum(turn.played.seconds for turn in turns), 3),
     )

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 from pydantic import BeforeValidator, Field, ValidationError
 
 from devhost.errors import DeclarationError, ParameterError, ScriptError
-from devhost.expected import CallsExpected, ValueExpected
+from devhost.expected import CallsExpected, ValueOrEqual
 from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.script import (
     BesideTheScript,
@@ -118,15 +118,9 @@ def _id(kind: str, name: str) -> str:
 # What a turn is expected to be, in the words of `devhost.evaluation`.
 
 
-def _equal_value(value: object) -> object:
-    """A value alone must be equal."""
-    return value if isinstance(value, dict) else {"equals": value}
-
-
 type _NodeStatuses = Annotated[tuple[NodeStatus, ...], BeforeValidator(listed)]
 type _FlowStatuses = Annotated[tuple[FlowStatus, ...], BeforeValidator(listed)]
-type _Value = Annotated[ValueExpected, BeforeValidator(_equal_value)]
-type _Values = Mapping[str, _Value]
+type _Values = Mapping[str, ValueOrEqual]
 
 
 class NodeExpected(Scripted):
@@ -134,7 +128,7 @@ class NodeExpected(Scripted):
 
     status: _NodeStatuses = ()
     """Any of these."""
-    error: _Value | None = None
+    error: ValueOrEqual | None = None
     outputs: _Values = Field(default_factory=dict)
     """By name; `plan.0` and `structured_output.topic` name what is inside one."""
     calls: CallsExpected | None = None
@@ -144,8 +138,8 @@ class NodeExpected(Scripted):
 class FlowExpected(Scripted):
     status: _FlowStatuses = ("succeeded", "partial-succeeded")
     """Any of these."""
-    error: _Value | None = None
-    answer: _Value | None = None
+    error: ValueOrEqual | None = None
+    answer: ValueOrEqual | None = None
     """Of a chatflow."""
     outputs: _Values = Field(default_factory=dict)
     """Of the flow: what its End node lists."""

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ from devhost.recording.turns import (
 )
 from devhost.text import MASK
 from devhost.tools.entity import shortened
-from devhost.trace.flow import FlowNode, NodeEnded
+from devhost.trace.flow import NodeEnded
 from devhost.trace.lines import Trace
 from devhost.trace.runs import Call, TracedRun, run_of, traced_runs
 from devhost.words import counted
@@ -54,7 +54,8 @@ def recorded_case(trace: Trace, file: Path, files: KeptFiles) -> Case:
     """`file`: the trace's, for sentences."""
     recorded = _of_flow if trace.header.command == "flow" else _of_agent
     script, lacks, runs = recorded(trace, file, files)
-    kept = {"description": _description(trace), **_filled(script)}
+    about = f": {trace.header.description}" if trace.header.description else ""
+    kept = {"description": f"Recorded on {trace.header.started:%Y-%m-%d}{about}", **_filled(script)}
     whole = hidden(kept, (run.end.outcome for run in runs if run.end is not None))
     return Case(whole, tuple(dict.fromkeys([*lacks, *files.lacking])))
 
@@ -65,12 +66,6 @@ type _Recorded = tuple[JsonObject, list[str], Sequence[TracedRun]]
 
 def _filled(values: JsonObject) -> JsonObject:
     return {name: value for name, value in values.items() if value not in (None, "", [], {})}
-
-
-def _description(trace: Trace) -> str:
-    words = f"Recorded on {trace.header.started:%Y-%m-%d}"
-    of = f", example {trace.header.example}" if trace.header.example else ""
-    return f"{words}{of}: {trace.header.description}" if trace.header.description else f"{words}{of}."
 
 
 def _tools(described: Iterable[JsonObject], calls: Iterable[Call], made: Iterable[JsonObject], files: KeptFiles) -> Any:  # noqa: ANN401 - as JSON
@@ -194,7 +189,7 @@ def _of_flow(trace: Trace, file: Path, files: KeptFiles) -> _Recorded:
     if conversation and conversation in json.dumps(script):  # a tool was given it
         script["conversation_id"] = conversation
     lacks = [_left_out(left_out, "turn")] if left_out else []
-    return script, [*lacks, *recorder.lacks, *_not_repeated(runs)], runs
+    return script, [*lacks, *_not_repeated(runs)], runs
 
 
 def last_conversation(trace: Trace) -> list[TracedTurn]:
@@ -219,7 +214,6 @@ def _card(parameters: Iterable[Mapping[str, object]]) -> JsonObject:
 class _FlowRecorder:
     flow: FlowFile
     files: KeptFiles
-    lacks: list[str] = field(default_factory=list)
 
     def turn(self, turn: TracedTurn) -> JsonObject:
         """As a turn of a flow's script."""
@@ -262,37 +256,32 @@ class _FlowRecorder:
         return {node: recorded_turns(model_calls(made)) for node, made in calls.items()}
 
     def _knowledge(self, ends: Sequence[NodeEnded]) -> JsonObject:
+        """What each node found first in the turn."""
         found: JsonObject = {}
         for end in ends:
             if end.node.type == KNOWLEDGE and end.status == "succeeded":
-                items = end.outputs.get("result") or []
-                segments = [recorded_segment(item, number) for number, item in enumerate(items, start=1)]
-                self._keep_first(found, end.node, segments, "segments")
+                items = enumerate(end.outputs.get("result") or [], start=1)
+                found.setdefault(end.node.id, [recorded_segment(item, number) for number, item in items])
         return found
 
     def _answers(self, ends: Sequence[NodeEnded]) -> JsonObject:
-        """By node the button, by node and field what was filled in."""
+        """By node the button, by node and field what was filled in; what was given first in the turn."""
         found: JsonObject = {}
         for end in ends:
-            if end.node.type == HUMAN_INPUT:
+            if end.node.type == HUMAN_INPUT and end.node.id not in found:
                 button = end.outputs.get("__action_id") or LATE
-                fields = {} if button == LATE else self._fields(end)
-                self._keep_first(found, end.node, {end.node.id: button, **fields}, "answers")
-        return {name: value for answers in found.values() for name, value in answers.items()}
+                found |= {end.node.id: button, **({} if button == LATE else self._fields(end))}
+        return found
 
     def _fields(self, end: NodeEnded) -> JsonObject:
         names = (each.name for each in Form.of(self.flow, self.flow.nodes[end.node.id]).inputs)
         return {f"{end.node.id}.{name}": end.outputs[name] for name in names if name in end.outputs}
 
-    def _keep_first(self, found: JsonObject, node: FlowNode, value: object, noun: str) -> None:
-        if found.setdefault(node.id, value) != value:
-            self.lacks.append(f"other {noun} of {node} later in the same turn: the case has the first ones")
-
 
 # What is expected of a case by default: the calls, the outcome and the answer of its trace.
 
-OF_ONE_RUN = (MASK, "file://", "http://127.0.0.1", "http://localhost")
-"""What stands in no other run: hidden secrets, and addresses of this machine."""
+OF_ONE_RUN = (MASK, "file://", "http://127.0.0.1", "http://localhost", "tool_file")
+"""What stands in no other run: hidden secrets, files, and addresses of this machine."""
 
 
 def _expected_of_runs(trace: Trace, runs: Sequence[TracedRun]) -> JsonObject:
@@ -300,8 +289,8 @@ def _expected_of_runs(trace: Trace, runs: Sequence[TracedRun]) -> JsonObject:
     error = None if runs[-1].end is None else runs[-1].end.outcome.error
     return _filled(
         {
-            "text": None if error else _expected_text(observed.text),
-            "error": error and {"contains": error.message if _can_come_again(error.message) else error.kind},
+            "text": None if error else _again(observed.text),
+            "error": error and {"contains": _again(error.message) or error.kind},
             "calls": _expected_calls([call for run in runs for call in tool_calls(run.calls)]),
             "stop_reason": observed.stop_reason,
         }
@@ -311,15 +300,23 @@ def _expected_of_runs(trace: Trace, runs: Sequence[TracedRun]) -> JsonObject:
 def _expected_of_turn(turn: TracedTurn, ends: Sequence[NodeEnded], flow: FlowFile) -> JsonObject:
     if turn.ended is None:
         return {}
-    outputs = {} if flow.is_chatflow else {name: _equal(value) for name, value in turn.ended.outputs.items()}
+    outputs = turn.ended.outputs
     expected = {
         "status": None if turn.ended.status == "succeeded" else turn.ended.status,
-        "error": _short(_expected_text(turn.ended.error)),
-        "answer": _short(_expected_text(str(turn.ended.outputs.get("answer") or ""))),
-        "outputs": {name: value for name, value in outputs.items() if value is not None},
+        "error": _again(turn.ended.error),
+        "answer": _again(outputs.get("answer")),
+        "outputs": {} if flow.is_chatflow else _filled({name: _again(value) for name, value in outputs.items()}),
         "nodes": {end.node.id: _expected_of_agent(turn, end) for end in ends if end.run is not None},
     }
     return _filled(expected)
+
+
+def _again(value: object) -> object:
+    """As an expectation that it is equal; None for what another run does not have."""
+    said = json.dumps(value, ensure_ascii=False)
+    if any(part in said for part in OF_ONE_RUN):
+        return None
+    return {"equals": value} if isinstance(value, dict) else value
 
 
 def _expected_of_agent(turn: TracedTurn, last: NodeEnded) -> JsonObject:
@@ -329,28 +326,6 @@ def _expected_of_agent(turn: TracedTurn, last: NodeEnded) -> JsonObject:
     return _filled(
         {"calls": _expected_calls([call for run in runs for call in tool_calls(run.calls)]), "outputs": outputs}
     )
-
-
-def _expected_text(text: str) -> JsonObject:
-    """The whole text, or those of its lines that another run can have."""
-    if text and _can_come_again(text):
-        return {"equals": text}
-    return _filled({"contains": [line for line in text.splitlines() if line.strip() and _can_come_again(line)]})
-
-
-def _can_come_again(text: str) -> bool:
-    return not any(part in text for part in OF_ONE_RUN)
-
-
-def _short(expected: JsonObject) -> object:
-    """Of a flow, a text alone must be equal."""
-    return expected.get("equals", expected)
-
-
-def _equal(value: object) -> object:
-    """None for what another run does not have."""
-    said = json.dumps(value, ensure_ascii=False)
-    return {"equals": value} if _can_come_again(said) and "tool_file" not in said else None
 
 
 def _expected_calls(calls: Sequence[Call]) -> JsonObject:
@@ -385,8 +360,6 @@ _Readable.add_representer(str, _text)
 
 
 def refuse_to_overwrite(file: Path, *, force: bool) -> None:
-    if file.is_dir() or not file.parent.is_dir():
-        raise TraceError(f"{file} cannot be written: name a file in a folder that exists")
     if file.exists() and not force:
         raise TraceError(f"{file} exists: name another file with -o, or give --force")
 
