@@ -2,7 +2,6 @@
 
 import json
 import os
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,7 +16,6 @@ from support.plugins import PUPPET, TOOLBOX
 from support.waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.processes
-CHAT = ("chat", "--plugin", str(PUPPET), "--tools", str(TOOLBOX))
 
 
 @pytest.fixture
@@ -45,82 +43,46 @@ def asked(*steps: object) -> str:
     return json.dumps(json.dumps(steps))
 
 
-def start(
-    children: Children, folder: Path, name: str = "run", script: Path = TOOLBOX / "script.yaml"
-) -> tuple[Child, Path]:
-    trace = folder / f"{name}.jsonl"
-    options = ("--script", str(script), "--scripted", "--trace", str(trace), "--json-lines", "--no-color")
-    arguments = (*CHAT, *options)
-    return children.start(name, arguments, folder / f"{name}.txt"), trace
-
-
-def written(file: Path) -> str:
-    """So far: a letter of several bytes may be there in part."""
-    return file.read_bytes().decode(errors="replace") if file.is_file() else ""
+def start(children: Children, folder: Path, name: str = "run", script: Path = TOOLBOX / "script.yaml") -> Child:
+    plugins = ("--plugin", str(PUPPET), "--tools", str(TOOLBOX), "--script", str(script), "--scripted")
+    trace = ("--trace", str(folder / f"{name}.jsonl"))
+    return children.start(name, ("chat", *plugins, *trace, "--json-lines", "--no-color"), folder / f"{name}.txt")
 
 
 def ends(trace: Path) -> int:
-    return written(trace).count('"event": "end"')
+    """A letter of several bytes may be there in part."""
+    return trace.read_bytes().decode(errors="replace").count('"event": "end"') if trace.is_file() else 0
 
 
-def test_a_killed_child_leaves_no_plugin_and_no_zombie(children: Children, tmp_path: Path) -> None:
-    child, trace = start(children, tmp_path)
+def test_a_child_that_is_ended_leaves_no_plugin(children: Children, tmp_path: Path) -> None:
+    child = start(children, tmp_path)
     assert child.tell(asked({"say": "two\nlines"}), after=0)
     assert not child.tell(asked({"say": "of another window"}), after=0)
-    wait_for(lambda: ends(trace) == 1, "the turn")
+    wait_for(lambda: ends(tmp_path / "run.jsonl") == 1, "the turn")
     leader = child._process.pid
     assert len(processes_of(leader)) == 3, "devhost, strategy, tools"
 
-    child.kill()
+    child.end()
 
-    wait_for(lambda: child.exit_code == -9, "the end")
+    wait_for(lambda: child.exit_code is not None, "the end")
     wait_for(lambda: not processes_of(leader), "the end of the plugins")
-    assert not Path(f"/proc/{leader}").exists()
     assert not child.tell(asked({"say": "too late"}))
     assert child.told == 1
-    wait_for(lambda: child._process.stdin is None or child._process.stdin.closed, "the end of its input")
 
 
-def test_stop_ends_a_turn_and_has_no_effect_between_two(children: Children, tmp_path: Path) -> None:
-    slow = tmp_path / "slow.yaml"
+def test_stop_ends_a_turn_and_the_conversation_goes_on(children: Children, tmp_path: Path) -> None:
+    slow, trace = tmp_path / "slow.yaml", tmp_path / "run.jsonl"
     turns = [{"text": ["tick "] * 2 * PATIENCE, "delay": 0.5}]
     slow.write_text(yaml.safe_dump({"query": "?", "turns": turns, "otherwise": turns}))
-    child, trace = start(children, tmp_path, script=slow)
-    child.tell(asked({"say": "first"}))
-    wait_for(lambda: ends(trace) == 1, "the first turn")
+    child = start(children, tmp_path, script=slow)
+    child.tell(asked({"ask": "x"}, {"say": "never said"}))
+    wait_for(lambda: "tick" in child.output.read_text(errors="replace"), "the first turn")
 
     child.stop()
     child.tell(asked({"say": "second"}))
+
     wait_for(lambda: ends(trace) == 2, "the second turn")
-
-    child.tell(asked({"ask": "x"}, {"say": "never said"}))
-    wait_for(lambda: "tick" in written(child.output), "the third turn")
-    child.close_input()
-    child.stop()
-    wait_for(lambda: child.exit_code == 0, "the end")
-    assert "stopped: 1 model call" in written(child.output)
-
-
-def test_a_child_that_does_not_read_holds_nothing_up(
-    children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A pipe holds 64 KiB."""
-    start_instead(monkeypatch, "import time; time.sleep(3600)")
-    child, _ = start(children, tmp_path)
-    done: list[bool] = []
-
-    def tell() -> None:
-        done.append(child.tell(asked({"say": "x" * 1_000_000}), after=0))
-        done.append(child.tell(asked({"say": "a second question"}), after=1))
-        child.close_input()
-        done.append(child.tell(asked({"say": "after the end of its input"})))
-
-    threading.Thread(target=tell, daemon=True).start()
-    wait_for(lambda: len(done) == 3, "three answers")
-
-    assert (done, child.told) == ([True, True, False], 2)
-    child.kill()
-    wait_for(lambda: child._process.stdin is None or child._process.stdin.closed, "the end of its input")
+    assert "stopped: 1 model call" in child.output.read_text()
 
 
 def test_of_several_that_ask_at_once_one_is_heard(
@@ -128,39 +90,29 @@ def test_of_several_that_ask_at_once_one_is_heard(
 ) -> None:
     """As a double click does."""
     start_instead(monkeypatch, "import time; time.sleep(3600)")
-    child, _ = start(children, tmp_path)
+    child = start(children, tmp_path)
 
     with ThreadPoolExecutor() as clicks:
         told = list(clicks.map(lambda _: child.tell(asked({"say": "x"}), after=0), range(20)))
 
     assert sorted(told) == [*[False] * 19, True]
-    assert child.told == 1
-    child.kill()
 
 
-def test_a_child_that_is_told_nothing_ends(tmp_path: Path) -> None:
-    script = ("--script", str(TOOLBOX / "script.yaml"), "--scripted")
-    child = Child((*CHAT, *script, "--json-lines"), tmp_path / "output.txt", idle_seconds=0.01)
-    wait_for(lambda: child.exit_code == 0, "the end")
-
-
-def test_only_so_many_go_on_at_once(children: Children, tmp_path: Path) -> None:
-    first, _ = start(children, tmp_path, "first")
+def test_only_so_many_go_on_at_once(children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start_instead(monkeypatch, "import time; time.sleep(3600)")
+    first = start(children, tmp_path, "first")
     with pytest.raises(ConsoleError, match="first goes on already"):
         start(children, tmp_path, "first")
-    assert children.of("first") is first
     start(children, tmp_path, "second")
     with pytest.raises(ConsoleError, match="2 runs go on, and no more may: end one of first, second"):
         start(children, tmp_path, "third")
 
-    first.kill()
+    first.end()
     wait_for(lambda: first.exit_code is not None, "the end of the first")
     start(children, tmp_path, "third")
 
-    leaders = [child._process.pid for child in children._children.values()]
     children.end()
-    assert None not in [child.exit_code for child in children._children.values()]
-    assert not any(map(processes_of, leaders))
+    assert not any(map(children.is_running, ("first", "second", "third")))
 
 
 def test_an_argument_that_no_command_can_have_is_a_sentence(children: Children, tmp_path: Path) -> None:

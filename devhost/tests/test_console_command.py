@@ -97,20 +97,15 @@ def test_click_reads_the_arguments_of_a_fork_as_its_values(held: Values) -> None
     of_the_model(read, held, real=held.get("answers") == "real")
 
 
-def test_an_instruction_may_be_emptied() -> None:
-    arguments = fork({"p.instruction": "", "p.mood": ""})
-
-    assert arguments[4:] == ("--instruction", "", "--param", "mood=", "--scripted")
+def test_of_a_fork_the_instruction_may_be_emptied_and_the_question_changed() -> None:
+    assert fork({"p.instruction": "", "p.mood": ""})[4:] == ("--instruction", "", "--param", "mood=", "--scripted")
+    assert "query=Why?" in fork({"p.query": "Why?", "asks": "other"})
+    assert "query=Why?" not in fork({"p.query": "Why?"})
 
 
 @given(CHATS)
 def test_a_shell_reads_the_typed_command_as_the_arguments(held: Values) -> None:
     assert shlex.split(typed(chat(held))) == ["devhost", *chat(held)]
-
-
-def test_another_question_of_a_fork_is_a_parameter() -> None:
-    assert "query=Why?" in fork({"p.query": "Why?", "asks": "other"})
-    assert "query=Why?" not in fork({"p.query": "Why?"})
 
 
 def test_a_flow_is_played_by_its_script_or_alone(tmp_path: Path) -> None:

@@ -2,13 +2,14 @@
 
 import re
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from devhost.console.found import Kind, find, shortened
-from devhost.console.new_run import planned
-from devhost.console.readers import RunReader
+from devhost.console.new_run import form_of
+from devhost.console.readers import read_seen
 from devhost.flow.traces import FlowTrace
 from devhost.trace.flow import NodeStarted
 from support.console import ConsoleClient, words
@@ -59,42 +60,22 @@ def test_the_form_of_a_flow_has_the_inputs_of_its_start_node(folder: Path) -> No
     file = chatflow(folder, [begin, answer("{{#sys.query#}}")], chain("start", "answer"))
     file.rename(folder / "flow.yml")
 
-    form = planned({"source": "flow:cases/flow.yaml", "p.topic": "tea"}, PUPPET, {}, folder / "runs")
+    form = form_of({"source": "flow:cases/flow.yaml", "p.topic": "tea"}, PUPPET, folder / "runs")
 
-    assert (form.mistakes, form.is_flow, form.setup.question) == ({}, True, "What is there?")
+    assert (form.mistake, form.is_flow, form.setup.question) == (None, True, "What is there?")
     assert [(field.name, field.widget, field.text) for field in form.fields] == [("topic", "select", "tea")]
-    assert form.command.startswith("devhost flow chat --input topic=tea --script cases/flow.yaml")
-    wrong = planned({"source": "flow:cases/flow.yaml", "p.query": " "}, PUPPET, {}, folder / "runs")
-    assert {"p.query"} <= wrong.mistakes.keys()
-
-
-def test_what_is_missing_is_said_in_the_words_of_the_form(folder: Path) -> None:
-    nodes = [
-        node("start", "start"),
-        node("tool", "stamp", provider_id="oddments", tool_name="stamp"),
-        node("code", "count", code="", code_language="python3", variables=[], outputs={}),
-        answer("x"),
-    ]
-    file = chatflow(folder, nodes, chain("start", "stamp", "count", "answer"))
-    asked = {"source": f"flow:{file}", "p.query": "?"}
-
-    mistake = planned(asked, PUPPET, {}, folder / "runs").mistakes["source"]
-
-    assert "Tick its folder under Settings, Tool plugins, or write an MCP server" in mistake
-    assert "without a sandbox: allow it under Settings" in mistake
-    assert "--" not in mistake
+    command = ("flow", "chat", "--input", "topic=tea", "--script", "cases/flow.yaml")
+    assert form.setup.arguments(Path)[:6] == command
+    form.setup.check(Path)
 
 
 FIELD = {"variable": "topic", "label": "Topic", "type": "select", "options": ["tea", "rice"], "required": True}
 
 
 def test_the_tools_of_a_script_are_those_of_its_folder() -> None:
-    script = {"source": f"script:{TOOLBOX / 'script.yaml'}", "p.query": "[]"}
+    setup = form_of({"source": f"script:{TOOLBOX / 'script.yaml'}", "plugin": str(PUPPET)}, None).setup
 
-    form = planned({**script, "plugin": str(PUPPET)}, None, {})
-
-    assert f"--tools {shortened(TOOLBOX)} " in form.command
-    assert "draw" in form.tools
+    assert ("--tools", str(shortened(TOOLBOX))) in pairwise(setup.arguments(Path))
 
 
 def test_a_page_has_the_conversation_with_a_flow_its_nodes_and_its_variables(tmp_path: Path) -> None:
@@ -113,7 +94,7 @@ def test_a_page_has_the_conversation_with_a_flow_its_nodes_and_its_variables(tmp
         assert text in page, text
     assert "Run again with a change" not in page
     assert "What is there?" in words(console.get("/"))
-    awaited = RunReader(file).read().awaited
+    awaited = read_seen(file, (0, 1), is_written=False).awaited
     assert awaited is not None
     assert awaited[0] == "Start"
 

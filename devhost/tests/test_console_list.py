@@ -1,12 +1,10 @@
-"""The list of runs: what it says of each, what it finds, and what it costs to open it."""
+"""The list of runs: what it says of each, what it finds, and what is deleted."""
 
-import os
-import re
 from pathlib import Path
 
 import pytest
 
-from devhost.console import listing, runs_page
+from devhost.console import listing
 from devhost.console.folder import RunFolder
 from devhost.console.listing import Index, Listed, read_run
 from devhost.console.setup import Setup
@@ -35,7 +33,7 @@ def end(
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """Four runs, one of which is being written, and a file that is not a trace."""
+    """Four runs, and a file that is not a trace."""
     folder = tmp_path / "runs"
     folder.mkdir()
     with tracing(folder / "tea.jsonl", strategy="gpt5_react") as writer:
@@ -53,116 +51,63 @@ def runs(tmp_path: Path) -> Path:
     return folder
 
 
-def index_of(runs: Path) -> Index:
-    return Index(RunFolder(runs))
-
-
 def by_name(runs: Path) -> dict[str, Listed]:
-    return {run.name: run for run in index_of(runs).look(60).runs}
+    return {run.name: run for run in Index(RunFolder(runs)).runs()}
 
 
-def test_a_run_is_summed_up(runs: Path) -> None:
-    tea = by_name(runs)["tea"]
-
-    assert (tea.state, tea.shown_words, tea.title) == ("answered", "stopped at the limit of time", "What is tea?")
-    assert (tea.strategy, tea.model) == ("gpt5_react", "scripted-gpt-5")
-    assert (tea.seconds, tea.tokens, tea.rounds) == (5.0, 2400, 6)
-    assert tea.answer == "A grain."
-
-
-def test_a_setup_leads_to_no_page_but_that_of_a_run(runs: Path) -> None:
-    (runs / "fork.setup.json").write_text('{"kind": "fork", "of": "../new?do=start"}', encoding="utf-8")
-
-    assert not by_name(runs)["fork"].of
-
-
-def test_how_runs_ended(runs: Path) -> None:
+def test_what_is_said_of_runs(runs: Path) -> None:
     found = by_name(runs)
+    tea = found["tea"]
 
-    assert {name: found[name].state for name in ("tea", "broken", "killed", "fork")} == {
-        "tea": "answered",
-        "broken": "failed",
-        "killed": "killed",
-        "fork": "killed",
-    }
+    assert (tea.state, tea.badge[0], tea.title) == ("answered", "stopped at the limit of time", "What is tea?")
+    assert (tea.strategy, tea.model, tea.answer) == ("gpt5_react", "scripted-gpt-5", "A grain.")
+    assert (tea.seconds, tea.tokens, tea.rounds) == (5.0, 2400, 6)
+    assert [found[name].state for name in ("broken", "killed", "fork")] == ["failed", "killed", "killed"]
     assert found["broken"].error == "ValueError: the kettle is empty"
     assert found["fork"].of == "tea"
 
 
-def test_the_list_is_filtered_by_ending(runs: Path) -> None:
-    page = ConsoleClient(runs).get("/?ending=failed")
+def test_the_list_is_searched_filtered_by_ending_and_names_other_files(runs: Path) -> None:
+    console = ConsoleClient(runs)
+    failed = console.get("/?ending=failed")
 
-    assert 'href="/runs/broken"' in page
-    assert 'href="/runs/tea"' not in page
-    assert "All 4 Answered 1 Failed 1 Running 0 Killed 2" in words(page)
-
-
-def test_a_file_that_is_not_a_trace_is_named_with_the_reason(runs: Path) -> None:
-    page = words(ConsoleClient(runs).get("/"))
-
-    assert "1 file is not shown" in page
-    assert "notes.jsonl : line 1: not a trace of devhost: not valid JSON" in page
+    assert 'href="/runs/broken"' in failed
+    assert 'href="/runs/tea"' not in failed
+    assert "All 4 Answered 1 Failed 1 Running 0 Killed 2" in words(failed)
+    assert "1 file not shown notes.jsonl : line 1: not a trace of devhost: not valid JSON" in words(failed)
+    found = console.get("/?search=GRAIN+tea")
+    assert ('href="/runs/tea"' in found, 'href="/runs/killed"' in found) == (True, False)
 
 
 def test_a_trace_is_read_again_only_when_it_has_changed(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    index = index_of(runs)
-    index.look(60)
-    read: list[str] = []
+    index, read = Index(RunFolder(runs)), list[str]()
+    index.runs()
 
     def noted(folder: RunFolder, name: str) -> Listed:
         read.append(name)
         return read_run(folder, name)
 
     monkeypatch.setattr(listing, "read_run", noted)
-    index.look(60)
+    index.runs()
     assert read == []
 
     with tracing(runs / "killed.jsonl") as writer:
         ask(writer, "Live.")
     (runs / "broken.jsonl").unlink()
 
-    assert {run.name for run in index.look(60).runs} == {"tea", "killed", "fork", "notes"}
+    assert {run.name for run in index.runs()} == {"tea", "killed", "fork", "notes"}
     assert read == ["killed"]
 
 
-def test_a_list_that_is_not_whole_says_so_and_grows_from_look_to_look(
-    runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The newest is read first."""
-    os.utime(runs / "broken.jsonl", (2e9, 2e9))
-    monkeypatch.setattr(runs_page, "PATIENCE_SECONDS", 0)
-    console = ConsoleClient(runs)
-
-    first = console.get("/")
-    assert "4 older runs are being read" in words(first)
-    assert 'hx-trigger="every 300ms' in first
-    assert re.findall(r'href="/runs/(\w+)"', first) == ["broken"]
-    assert "Delete this run? What is tea?" in words(console.get("/delete?run=tea"))
-    for unread in (3, 2, 1):
-        assert f"{unread} older run" in words(console.get("/"))
-    assert "being read" not in words(console.get("/"))
-
-
-def test_a_deleted_run_can_be_taken_back(runs: Path) -> None:
-    (runs / "tea.2.jsonl").write_bytes((runs / "tea.jsonl").read_bytes())
+def test_a_run_is_deleted_to_a_folder_unless_it_goes_on(runs: Path) -> None:
     (runs / "tea.case.yaml").write_text("turns: []\n", encoding="utf-8")
     Setup().write(runs / "tea.setup.json")
     console = ConsoleClient(runs)
 
-    assert "Delete this run?" in words(console.get("/delete?run=tea"))
-    assert console.post("/delete", run="tea") == "/"
+    assert console.post("/delete", run=["tea", "broken"]) == "/"
 
-    assert {file.name for file in (runs / "deleted" / "tea").iterdir()} == {"tea.jsonl", "tea.setup.json"}
-    assert {"tea.2.jsonl", "tea.case.yaml"} <= {file.name for file in runs.iterdir()}
-    assert "tea" not in by_name(runs)
-
-
-def test_a_run_that_goes_on_is_not_deleted(runs: Path) -> None:
+    assert {file.name for file in (runs / "deleted").iterdir()} == {"tea.jsonl", "tea.setup.json", "broken.jsonl"}
+    assert (runs / "tea.case.yaml").exists()
     with tracing(runs / "live.jsonl"):
-        asked = ConsoleClient(runs).get("/delete?run=live")
-        page = ConsoleClient(runs).post("/delete", 400, run="live")
-
-    assert "It goes on: stop it first." in asked
-    assert 'class="danger"' not in asked
-    assert "stop it before you delete it" in page
+        assert "end it before you delete it" in console.post("/delete", 400, run="live")
     assert (runs / "live.jsonl").exists()

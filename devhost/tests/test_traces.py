@@ -14,7 +14,7 @@ from devhost.errors import TraceError
 from devhost.process.transports import TransportName
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets
-from devhost.trace.lines import Growing, TraceWriter, read_trace
+from devhost.trace.lines import TraceWriter, read_trace
 from devhost.trace.runs import run_of, traced_runs
 from devhost.trace.timeline import timeline
 from support.charts import API_KEY
@@ -192,21 +192,6 @@ def test_the_error_for_a_damaged_trace_names_the_line(
     for command in ("replay", "report"):
         assert main([command, str(file)]) == 2
         assert f"Error: {file}, {words}" in capsys.readouterr().err
-
-
-def test_a_trace_that_is_written_is_read_again_when_it_has_changed(tmp_path: Path) -> None:
-    growing = Growing(file := tmp_path / "run.jsonl", read_trace)
-    assert growing.read() is None
-    file.touch()
-    assert growing.read() is None
-    with tracing(file) as writer:
-        before = growing.read()
-        assert growing.read() is before
-        writer.remark("It costs nothing.")
-        after = growing.read()
-    assert before is not None
-    assert after is not None
-    assert (len(before.lines), len(after.lines)) == (0, 1)
 
 
 @pytest.mark.parametrize("kept", ["query: hello\n", "\n", '{"a": 1}', "\x00\xff"])

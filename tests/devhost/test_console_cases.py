@@ -1,22 +1,20 @@
 """The console keeps a run as a case: what is expected, where it goes, and what stays as it was."""
 
-import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
+from devhost import FunctionTool, Host, ScriptedModel
 from devhost.cli.commands import main
-from devhost.console.cases import suggested_name
-from devhost.evaluation.suite import Suite
+from devhost.protocol.wire import JsonObject
 from support.console import ConsoleClient, words
 from support.lending import Lender
+from support.tracing import tracing
 from tests.devhost import ROOT
 
 KEEP = "/runs/run/keep"
-EXPECTED = {"calls": "search_manual", "stop_reason": "", "sources": "", "text": "Two-factor\r\n\r\n[1]"}
-TICKED = {f"expect.{name}": "yes" for name in EXPECTED}
 
 
 @pytest.fixture(scope="module")
@@ -40,110 +38,71 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def kept(console: ConsoleClient, given: Mapping[str, str], status: int = 200) -> str:
-    return console.post(KEEP, status, **{**EXPECTED, **TICKED, **given})
+def kept(console: ConsoleClient, name: str, *ticked: str, status: int = 303) -> str:
+    shown = {f"shown.{each}": "yes" for each in ("text", "calls", "stop_reason")}
+    return console.post(
+        KEEP, status, name=name, file="cases.yaml", **shown, **{f"expect.{each}": "yes" for each in ticked}
+    )
 
 
-def test_the_form_is_filled_with_what_was_true_of_the_run(console: ConsoleClient) -> None:
+def test_the_form_has_what_devhost_record_expects_and_ticks_what_was_right(console: ConsoleClient) -> None:
     html = console.get(KEEP)
 
     assert f'href="{KEEP}"' in console.get("/runs/run")
-    assert 'value="How do I set up two-factor login with an authenticator app"' in html
-    assert f'value="{console.console.folder.path / "cases.yaml"}"' in html
-    assert ">\nsearch_manual\nsearch_manual</textarea>" in html
-    assert 'name="expect.text" value="yes" checked' in html
+    assert 'value="how-do-i-set-up-two-factor-login-with-an-authenticator-app"' in html
+    assert f'<option value="{console.console.folder.path / "cases.yaml"}"' in html
+    assert "- search_manual:" in html
+    for name in ("text", "calls", "stop_reason"):
+        assert f'name="expect.{name}" value="yes" checked' in html
 
 
-def test_a_kept_run_is_a_case_that_passes(
-    console: ConsoleClient, tmp_path: Path, capsys: pytest.CaptureFixture[str], lender: Lender
+def test_what_failed_is_not_ticked(tmp_path: Path) -> None:
+    def broken(_given: JsonObject) -> str:
+        raise ValueError("locked")
+
+    with tracing(tmp_path / "run.jsonl") as writer, Host.start(ROOT, watcher=writer) as host:
+        asks = {"tool_calls": [{"name": "look", "id": "call_1", "arguments": {"topic": "x"}}]}
+        model, tool = ScriptedModel.of([asks, {"text": "Nothing."}]), FunctionTool("look", {"topic": "string"}, broken)
+        host.run("gpt5_function_calling", {"query": "Look."}, model=model, tools=[tool])
+
+    html = ConsoleClient(tmp_path, ROOT).get(KEEP)
+
+    assert 'name="expect.calls" value="yes">' in html
+    assert " checked" not in html, "all calls failed"
+
+
+def test_kept_runs_are_cases_that_pass_and_the_rest_of_the_file_stays(
+    console: ConsoleClient, in_a_folder: Path, capsys: pytest.CaptureFixture[str], lender: Lender
 ) -> None:
-    file = tmp_path / "cases.yaml"
-
-    page = kept(console, {"file": str(file), "name": "two <i>topics</i> [1]"})
-
-    (case,) = yaml.safe_load(file.read_text())["cases"]
-    assert case["expect"] == {"text": {"contains": ["Two-factor", "[1]"]}, "calls": {"in_order": ["search_manual"]}}
-    assert (tmp_path / case["script"]).is_file()
-    assert f"{file} has the case “two &lt;i&gt;topics&lt;/i&gt; [1]”" in page
-    command = words(page).partition("The same in a terminal")[2].partition(" Keys ")[0]
-    capsys.readouterr()
-    with lender.lends():
-        assert main([*shlex.split(command)[1:], "--json"]) == 0, capsys.readouterr().out
-
-
-def test_a_case_is_added_at_the_end_and_the_rest_stays_as_it_is(console: ConsoleClient, tmp_path: Path) -> None:
-    file = tmp_path / "mine.yaml"
-    written = (
-        "# mine\r\ndescription: Ours # kept\r\ncases:\r\n    - {name: first, query: a, turns: [{text: b}], expect: {}}"
-    )
-    file.write_bytes(written.encode())
-
-    kept(console, {"file": str(file), "name": "second", "expect.text": ""})
-
-    assert file.read_bytes().decode().startswith(f"{written}\n    - name: second\n")
-    assert [case.name for case in Suite.read(file).cases] == ["first", "second"]
-    second = Suite.read(file).cases[1].expect
-    assert second is not None
-    assert second.text is None
-
-
-@pytest.mark.parametrize(
-    ("written", "why"),
-    {
-        "a key after the cases": ("cases:\n- {name: a, expect: {}}\nthreshold: 1\n", "its last key is 'threshold'"),
-        "in brackets": ("cases: [{name: a, expect: {}}]\n", "stands in brackets"),
-        "the end of a document": ("cases:\n- {name: a, expect: {}}\n...\n", "mine.yaml"),
-    }.values(),
-)
-def test_a_file_to_which_nothing_can_be_added_keeps_its_bytes(
-    console: ConsoleClient, tmp_path: Path, written: str, why: str
-) -> None:
-    file = tmp_path / "mine.yaml"
+    file = in_a_folder / "cases.yaml"
+    written = "# mine\ndescription: Ours # kept\ncases:\n    - {name: first, query: a, turns: [{text: b}], expect: {}}"
     file.write_text(written)
 
-    page = kept(console, {"file": str(file), "name": "second"}, 422)
+    assert kept(console, "second", "calls") == "/suite?file=cases.yaml"
+    kept(console, "third", "text", "stop_reason")
 
-    assert why in words(page)
-    assert {each.name: each.read_text() for each in tmp_path.iterdir()} == {"mine.yaml": written}
+    assert file.read_text() == f"{written}\n    - second.case.yaml\n    - third.case.yaml\n"
+    cases = [yaml.safe_load((in_a_folder / f"{name}.case.yaml").read_text()) for name in ("second", "third")]
+    assert [list(case["expect"]) for case in cases] == [["calls"], ["text", "stop_reason"]]
+    capsys.readouterr()
+    with lender.lends():
+        assert main(["eval", "cases.yaml", "--plugin", str(ROOT), "--json"]) == 0, capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    ("given", "field", "sentence"),
+    ("written", "name", "why"),
     [
-        ({"name": "taken"}, "name", "has a case of this name already"),
-        ({"name": " "}, "name", "a case needs a name"),
-        ({"file": "nowhere/cases.yaml"}, "file", "there is no folder nowhere"),
-        ({"file": "cases.txt"}, "file", "ends with .yaml"),
-        ({"file": "broken.yaml"}, "file", "unknown key"),
-        ({"file": f"{'a' * 300}.yaml"}, "file", "the name of the file is too long: it may have 200 bytes"),
-        ({"file": f"{'a' * 250}.yaml"}, "file", "the name of the file is too long: it may have 200 bytes"),
+        ("cases:\n- {name: a, expect: {}}\nthreshold: 1\n", "b", "write the case at the end of its cases yourself"),
+        ("cases: [{name: a, expect: {}}]\n", "b", "write the case at the end of its cases yourself"),
+        ("cases:\n- {name: b, expect: {}}\n", "b", "write the case at the end of its cases yourself"),
+        ("cases:\n- {name: a, expects: {}}\n", "b", "unknown key"),
+        ("cases:\n- {name: a, expect: {}}\n", "../b", "a case needs a name of at most 60 letters"),
     ],
 )
-def test_a_mistake_is_said_beside_its_field(
-    console: ConsoleClient, in_a_folder: Path, given: dict[str, str], field: str, sentence: str
+def test_a_case_that_cannot_be_kept_leaves_the_folder_as_it_was(
+    console: ConsoleClient, in_a_folder: Path, written: str, name: str, why: str
 ) -> None:
-    Path("cases.yaml").write_text("cases: [{name: taken, expect: {}}]")
-    Path("broken.yaml").write_text("cases: [{name: a, expects: {}}]")
+    (in_a_folder / "cases.yaml").write_text(written)
 
-    page = kept(console, {"file": "cases.yaml", "name": "new", **given}, 422)
-
-    assert sentence in page.partition(f'id="wrong-{field}">')[2].partition("</p>")[0]
-    assert f'Nothing was written: 1 value is wrong.</p><ul>\n<li><a href="#{field}">' in page
-    assert not list(in_a_folder.glob("*.case.yaml"))
-
-
-@pytest.mark.parametrize(
-    ("question", "name"),
-    [
-        ("How do I log in?", "How do I log in"),
-        (" Wait –\nwhat's this ... ", "Wait – what's this"),
-        (f"{'long ' * 11}words, and more", f"{'long ' * 11}".strip()),
-        (f"{'long ' * 11}abc, and more", f"{'long ' * 11}abc"),
-        (f"{'字' * 59}。{'字' * 9}", "字" * 59),
-        ("Is it (a)", "Is it (a)"),
-        ("?!", "case"),
-    ],
-)
-def test_a_name_of_whole_words_is_suggested(question: str, name: str) -> None:
-    assert suggested_name(question, []) == name
-    assert suggested_name(question, [name]) == f"{name} (2)"
+    assert why in words(kept(console, name, "text", status=422))
+    assert {each.name: each.read_text() for each in in_a_folder.iterdir()} == {"cases.yaml": written}

@@ -1,14 +1,11 @@
 """The console's page of two runs beside each other."""
 
-import fcntl
 import json
 
 import pytest
 
 from devhost.cli.commands import main
-from devhost.console.folder import OUTPUT
 from devhost.console.setup import SETUP, Setup
-from devhost.console.web import event
 from support.console import ConsoleClient, words
 from support.lending import Lender
 from tests.devhost.test_fork import LATER
@@ -17,7 +14,7 @@ from tests.devhost.test_recording import script
 
 @pytest.fixture(scope="module")
 def console(lender: Lender, tmp_path_factory: pytest.TempPathFactory) -> ConsoleClient:
-    """A run of the help desk; forks of it, whose models search for something else; one that was refused."""
+    """A run of the help desk; a fork of it, whose model searches for something else."""
     folder = tmp_path_factory.mktemp("compare")
     later = script(folder / "later.yaml", query="More?", turns=LATER)
     before, after = folder / "before.jsonl", folder / "after.jsonl"
@@ -26,9 +23,7 @@ def console(lender: Lender, tmp_path_factory: pytest.TempPathFactory) -> Console
         changed = ("--instruction", "Be <b>brief</b>.", "--script", str(later), "--live-tools")
         assert main(["fork", str(before), "--at", "1", *changed, "--json", "--trace", str(after)]) == 0
     values = {"at": "1", "source": "example:helpdesk", "script": str(later), "live": "yes"}
-    for name in ("after", "refused"):
-        Setup(kind="fork", of="before", values=values).write(folder / f"{name}{SETUP}")
-    (folder / f"refused{OUTPUT}").write_text("Error: --param <i>colour</i>\n")
+    Setup(kind="fork", of="before", values=values).write(folder / f"after{SETUP}")
     header, rest = after.read_bytes().split(b"\n", 1)
     asked = json.loads(header)
     asked["model"]["scripted"] = False
@@ -61,34 +56,3 @@ def test_runs_of_the_list_are_compared_the_older_one_first(console: ConsoleClien
         assert "there is no run" in console.get(f"/compare?run={odd}&run=before", status=404)
     assert "choose two" in console.get("/compare?run=after", status=400)
     assert "there is no run" in console.get("/compare/before/none", status=404)
-
-
-def test_a_run_that_was_refused_says_why(console: ConsoleClient) -> None:
-    html = console.get("/compare/before/refused")
-
-    assert "ended before its strategy was asked" in html
-    assert "Error: --param &lt;i&gt;colour&lt;/i&gt;" in html
-
-
-def test_a_run_that_only_waits_for_a_question_does_not_run(console: ConsoleClient) -> None:
-    """Another process holds its trace open, as a chat does between two turns."""
-    trace = console.console.folder.trace("after")
-    with trace.open("rb") as held:
-        fcntl.flock(held, fcntl.LOCK_SH)
-        page = words(console.get("/compare/before/after"))
-
-    assert "can go on" in page
-    assert "The second run goes on" not in page
-
-
-def test_the_events_of_a_pair_that_ended_are_the_page_and_an_end(console: ConsoleClient) -> None:
-    (name, part), end = console.events("/compare/before/after/events")
-
-    assert (name, end) == ("part", ("end", ""))
-    assert "completion tokens" in part
-
-
-def test_no_text_ends_an_event_or_begins_another_one() -> None:
-    sent = event("part", "one\r\ntwo\revent: end\n\nthree")
-
-    assert sent == "event: part\ndata: one\ndata: two\ndata: event: end\ndata: \ndata: three\n\n"

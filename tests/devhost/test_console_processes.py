@@ -1,4 +1,4 @@
-"""Open conversations hold processes: the console ends one for a new run or a deletion, but none that has work."""
+"""Open conversations hold processes: so many go on at once, until a person ends one."""
 
 import re
 from collections.abc import Iterator
@@ -25,32 +25,26 @@ def console(tmp_path: Path) -> Iterator[ConsoleClient]:
     console.close()
 
 
-def test_the_conversation_that_has_waited_longest_ends_for_another_and_says_so(console: ConsoleClient) -> None:
-    first, second = console.start("question", **QUICK), console.start("question", **QUICK)
-    assert "can go on" in words(console.get("/"))
-    console.post(f"/runs/{first}/steer", do="say", words="[]", told="1")
-    wait_for(lambda: console.state(first) == "question", "the answer")
-
-    console.start("question", **QUICK)
-
-    assert "The console ended this conversation, so that another run" in console.get(f"/runs/{second}")
-    assert console.state(first) == "question"
-
-
-def test_what_waits_for_approval_is_not_ended_but_named_with_its_page(console: ConsoleClient) -> None:
-    waiting = [console.start("approval", **MAIL) for _ in range(2)]
+def test_when_too_many_go_on_nothing_starts_and_the_page_leads_to_them(console: ConsoleClient) -> None:
+    going = [console.start("approval", **MAIL), console.start("question", **QUICK)]
+    files = set(console.console.folder.path.iterdir())
 
     page = console.post("/new", 400, do="start", **QUICK)
 
     assert "2 runs go on, and no more may" in page
-    assert re.findall(r'<li><a href="/runs/([^"]+)">', page) == waiting
+    assert re.findall(r'<li><a href="/runs/([^"]+)">', page) == going
+    assert set(console.console.folder.path.iterdir()) == files
+    assert "can go on" in words(console.get("/"))
 
 
-def test_a_conversation_that_waits_is_deleted_and_its_process_ends(console: ConsoleClient, tmp_path: Path) -> None:
+def test_a_conversation_is_ended_and_then_deleted(console: ConsoleClient, tmp_path: Path) -> None:
     name = console.start("question", **QUICK)
+    assert "end it before you delete it" in console.post("/delete", 400, run=name)
 
-    assert "Its conversation is open, and ends with this." in words(console.get(f"/delete?run={name}"))
-    assert console.post("/delete", run=name) == "/"
+    console.post(f"/runs/{name}/steer", do="end")
+    wait_for(lambda: console.state(name) == "over", "the end")
+    assert "The conversation has ended." in words(console.get(f"/runs/{name}"))
+    console.post("/delete", run=name)
 
-    assert (tmp_path / "deleted" / name / f"{name}.jsonl").is_file()
+    assert (tmp_path / "deleted" / f"{name}.jsonl").is_file()
     assert not list(tmp_path.glob(f"{name}*"))

@@ -3,7 +3,6 @@
 import fcntl
 import json
 import re
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,7 @@ from devhost import FunctionTool, Host, NodeOutputs, Run, RunError, ScriptedMode
 from devhost.console.conversation import ChildFacts, State, approved, rejected, said, state_of, suggestion, waiting_of
 from devhost.console.folder import MOST_BYTES, OUTPUT, TRACE, RunFolder, last_printed
 from devhost.console.readers import Seen
-from devhost.console.run_page import watched
 from devhost.console.setup import SETUP, Setup
-from devhost.console.web import Told
 from devhost.node.outputs.run import CallsMade
 from devhost.page.page import render_page
 from devhost.trace.lines import read_trace
@@ -25,8 +22,6 @@ from support.tracing import tracing
 from tests.devhost import ROOT
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
-STUB = re.compile(r'<details id="([^"]+)" data-same></details>')
-type Look = Callable[[], Mapping[str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -55,62 +50,41 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / f"run{TRACE}"
 
 
-@pytest.fixture
-def look(console: ConsoleClient, file: Path) -> Look:
-    """What one browser that watches this run is shown."""
-    assert not file.exists()
-    show, _ = watched(console.console, "run")
-    told = Told()
-    return lambda: show(told).html
+def test_a_page_is_sent_again_only_when_it_has_changed(console: ConsoleClient, whole: bytes, file: Path) -> None:
+    lines = whole.splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[: len(lines) // 2]))
+    page = console.get("/runs/run")
+    (address,) = re.findall(r'hx-get="(/runs/run\?seen=[^"]+)"', page)
+    assert "ROUND 3" not in page
+    assert console.get(address, 204) == ""
+
+    file.write_bytes(whole)
+
+    page = console.get(address)
+    assert "ROUND 3" in page
+    assert '<dt>Outcome</dt><dd class="good">finished</dd>' in page
+    assert "Run again with a change" in page
 
 
-def test_a_browser_gets_what_has_changed_and_a_round_that_has_ended_once(
-    whole: bytes, console: ConsoleClient, file: Path, look: Look
-) -> None:
-    lines, ended, sent = whole.splitlines(keepends=True), 0, 0
-    for number in range(len(lines)):
-        file.write_bytes(b"".join(lines[: number + 1]))
-        runs = look()["runs"]
-        ended, sent = len(STUB.findall(runs)), runs.count('style="--depth:0"')
-        assert sent <= 2, "the row that has ended, and the one that begins"
-    assert ended + sent == 4
-    assert len(STUB.findall(look()["runs"])) == 4
-
-    all_at_once = watched(console.console, "run")[0](Told()).html
-    assert "ROUND 3" in all_at_once["runs"]
-    assert '<dt>Outcome</dt><dd class="good">finished</dd>' in all_at_once["runs"]
-    assert "Run again with a change" in all_at_once["head"]
-    assert not STUB.findall(all_at_once["runs"])
-
-
-def test_a_run_is_running_until_no_process_writes_its_trace(whole: bytes, file: Path, look: Look) -> None:
+def test_a_run_is_running_until_no_process_writes_its_trace(console: ConsoleClient, whole: bytes, file: Path) -> None:
     lines = whole.splitlines(keepends=True)
     with file.open("wb") as written:
         fcntl.flock(written, fcntl.LOCK_SH)  # as the process that writes a trace holds it
         written.writelines(lines[: len(lines) // 2])
         written.flush()
-        during = look()
-    after = look()
+        during = console.get("/runs/run")
+    after = console.get("/runs/run")
 
-    assert "<dd>running</dd>" in during["runs"]
-    assert "TraceEndsError" not in during["runs"]
-    assert "The run goes on in a process that this console did not start" in during["waiting"]
-    assert '<dd class="bad">not ended</dd>' in after["runs"]
-    assert "TraceEndsError" in after["runs"]
+    assert "<dd>running</dd>" in during
+    assert "TraceEndsError" not in during
+    assert "The run goes on in a process that this console did not start" in during
+    assert '<dd class="bad">not ended</dd>' in after
+    assert "TraceEndsError" in after
 
 
-def test_what_is_wrong_with_a_trace_is_said_and_what_was_in_it_stays(whole: bytes, file: Path, look: Look) -> None:
-    file.write_bytes(whole)
-    assert look()["problem"] == ""
-    file.unlink()
-    assert look() == {"problem": f"{file} is gone: this page shows what was in it."}
-    for _ in range(2):
-        file.write_text("{}\n")
-        assert "not a trace of devhost" in look()["problem"]
-    file.write_bytes(whole + b"{}\n")
-    assert "line" in look()["problem"]
-    file.write_bytes(whole)
-    assert look()["problem"] == ""
+def test_a_file_that_is_not_a_trace_is_a_page_that_says_so(console: ConsoleClient, file: Path) -> None:
+    file.write_text("{}\n")
+    assert "not a trace of devhost" in console.get("/runs/run", 400)
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------
@@ -118,7 +92,7 @@ def test_what_is_wrong_with_a_trace_is_said_and_what_was_in_it_stays(whole: byte
 
 def anchors(console: ConsoleClient) -> dict[str, str]:
     """Of rows, by their labels; the last one of a label."""
-    (shown,) = console.console.readers.of(console.console.folder.trace("first")).read().runs
+    ((shown,),) = [turn.runs for turn in console.console.seen("first").turns]
     return {span.label: shown.anchor(span) for span in shown.rows}
 
 
@@ -141,32 +115,14 @@ def test_the_page_has_everything_but_what_rows_hold(console: ConsoleClient) -> N
     assert len(page) < 60_000
 
 
-def test_a_row_is_loaded_when_it_is_opened_and_all_of_it_as_plain_text(console: ConsoleClient) -> None:
-    rows = anchors(console)
-    inside = console.get(f"/runs/first/rows/{rows['CALL look']}")
-    called = console.client.get(f"/runs/first/rows/{rows['CALL look']}/text")
+def test_a_row_is_loaded_when_it_is_opened(console: ConsoleClient) -> None:
+    inside = console.get(f"/runs/first/rows/{anchors(console)['CALL look']}")
 
     assert "<h3>Arguments</h3>" in inside
     assert HOSTILE not in inside
     assert "&lt;script&gt;" in inside
     assert "more characters in the trace" in inside
-    assert called.headers["content-type"].startswith("text/plain")
-    assert "w" * 100_000 in called.text
-    assert "[system]" in console.get(f"/runs/first/rows/{rows['scripted-gpt-5']}/text")
     console.get("/runs/first/rows/row-1-none", 404)
-
-
-def test_rows_are_found_by_words_of_arguments_results_and_answers(console: ConsoleClient) -> None:
-    (shown,) = console.console.readers.of(console.console.folder.trace("first")).read().runs
-    labels = {shown.anchor(span): span.label for span in shown.rows}
-
-    def found(words: str) -> list[str]:
-        return [labels[row] for row in json.loads(console.get(f"/runs/first/search?words={words}"))]
-
-    assert found("onerror WWWW") == ["ROUND 1", "CALL look", "ROUND 2", "CALL look"]
-    assert found("nothing.") == ["ROUND 3", "scripted-gpt-5"]
-    assert "ROUND 2" in found("round 2")
-    assert found("  ") == found("never said") == []
 
 
 # --- what a conversation waits for ------------------------------------------------------------------------------------
@@ -190,8 +146,8 @@ def going(told: int) -> ChildFacts:
     [
         ([], None, State("over")),
         ([turn(CALL)], None, State("over")),
-        ([], ChildFacts(1, 2), State("ended")),
-        ([turn(CALL)], ChildFacts(1, -9), State("ended")),
+        ([], ChildFacts(1, 2), State("over")),
+        ([turn(CALL)], ChildFacts(1, -9), State("over")),
         ([], going(1), State("running")),
         ([turn()], going(2), State("running")),
         ([], going(0), State("question")),

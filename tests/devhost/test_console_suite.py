@@ -1,8 +1,7 @@
-"""The console's pages of suites: choosing, evaluating with a changed instruction, and what became better."""
+"""The console's pages of suites: evaluating with a changed instruction, and what became better."""
 
 import re
 import shlex
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
@@ -13,13 +12,14 @@ import yaml
 from devhost.console.suites import arguments
 from devhost.evaluation.suite import Suite
 from support.console import ConsoleClient, words
+from support.waiting import wait_for
 from tests.devhost import ROOT
 
 CHANGED = "Be brief. Answer in the language of the question."
 SUITE = {
     "example": "helpdesk",
     "params": {"instruction": "Be brief."},
-    "columns": [{"name": "standard", "strategy": "gpt5_function_calling"}, {"name": "never chosen"}],
+    "columns": [{"name": "standard", "strategy": "gpt5_function_calling"}],
     "cases": [
         {
             "name": "in Japanese [1]",
@@ -33,10 +33,8 @@ SUITE = {
             "turns": [{"text": "<b>Hello</b>"}],
             "expect": {"text": {"contains": "Hello"}},
         },
-        {"name": "not chosen", "query": "Hi", "turns": [{"text": "Hello"}], "expect": {"text": {"contains": "Bye"}}},
     ],
 }
-CHOSEN = ["in Japanese [1]", "greeting"]
 
 
 @pytest.fixture(scope="module")
@@ -53,15 +51,14 @@ def file(console: ConsoleClient) -> Path:
     return console.console.folder.path / "cases.yaml"
 
 
-def address(file: Path, path: str = "/suite") -> str:
-    return f"{path}?{urlencode({'file': str(file)})}"
+def address(file: Path) -> str:
+    return f"/suite?{urlencode({'file': str(file)})}"
 
 
 def evaluated(console: ConsoleClient, file: Path, **values: str) -> str:
-    """The page after an evaluation of two cases in one column."""
-    given: dict[str, str | list[str]] = {"file": str(file), "case": CHOSEN, "column": "standard", **values}
-    console.post("/suite", 303, **given, do="run")
-    assert console.events(address(file, "/suite/events"))[-1] == ("end", "")  # until the evaluation has ended
+    """The page after an evaluation."""
+    console.post("/suite", 303, file=str(file), do="run", **values)
+    wait_for(lambda: "running" not in words(console.get(address(file))), "the end of the evaluation")
     return console.get(address(file))
 
 
@@ -78,13 +75,13 @@ def test_the_suites_of_the_examples_and_of_the_folder_are_listed(console: Consol
     assert f"{file}</a>" in page
 
 
-def test_a_path_that_leads_to_no_suite_is_said_beside_the_field(console: ConsoleClient, tmp_path: Path) -> None:
+def test_a_path_that_leads_to_no_suite_is_a_page_that_says_so(console: ConsoleClient, tmp_path: Path) -> None:
     (tmp_path / "wrong.yaml").write_text("cases: [{name: <i>, expect: {txt: 1}}]")
 
     assert "no.yaml" in console.get(address(tmp_path / "no.yaml"), status=400)
-    page = console.get(address(tmp_path / "wrong.yaml"), status=400)
-    assert 'aria-describedby="file-error"' in page
-    assert "case &#39;&lt;i&gt;&#39;, expect: unknown key &#39;txt" in page
+    assert "case &#39;&lt;i&gt;&#39;, expect: unknown key &#39;txt" in console.get(
+        address(tmp_path / "wrong.yaml"), 400
+    )
 
 
 def test_a_changed_instruction_makes_a_case_better(pages: tuple[str, str]) -> None:
@@ -112,44 +109,18 @@ def test_each_case_has_its_run_as_text(pages: tuple[str, str]) -> None:
     assert ">&lt;b&gt;Hello&lt;/b&gt;</pre>" in pages[1]
 
 
-def test_the_command_is_shown_and_is_the_same_in_a_terminal(pages: tuple[str, str], file: Path) -> None:
+def test_the_page_has_the_command_and_goes_on_from_the_last_instruction(pages: tuple[str, str]) -> None:
     shown = words(pages[1]).partition("The same in a terminal")[2].partition("--scripted")[0]
 
     assert shlex.split(shown)[:2] == ["devhost", "eval"]
     assert f"instruction={CHANGED}" in shlex.split(shown)
-    chosen = Suite.read(file).only([shlex.split(shown)[4], shlex.split(shown)[6]], ["standard"])
-    assert [case.name for case in chosen.cases] == CHOSEN
+    assert f"{CHANGED}</textarea>" in pages[1]
 
 
-def test_the_command_is_that_of_the_form(console: ConsoleClient, file: Path) -> None:
-    page = console.post("/suite", 200, do="load", file=str(file), instruction="Other words.", repeats="2")
-    shown = words(page).partition("The same in a terminal")[2].partition("--scripted")[0]
-    assert {"--repeats", "instruction=Other words."} < set(shlex.split(shown))
-
-
-def test_the_form_keeps_the_instruction_of_an_evaluation_that_has_no_results_yet(
-    console: ConsoleClient, file: Path
-) -> None:
-    other = str(shutil.copy(file, file.with_name("other.yaml")))
-    console.post("/suite", 303, do="run", file=other, instruction="New words.")
-    assert "New words.</textarea>" in console.get(address(Path(other)))
-
-
-def test_what_stays_as_in_the_file_is_not_sent(file: Path) -> None:
-    suite = Suite.read(file)
-    everything = {"case": "\n".join(case.name for case in suite.cases), "column": "standard\nnever chosen"}
-
-    given = arguments(suite, {**everything, "instruction": "Be brief.", "repeats": ""}, None, against_last=False)
+def test_an_instruction_that_stays_as_in_the_file_is_not_sent(file: Path) -> None:
+    given = arguments(Suite.read(file), {"instruction": "Be brief."}, None)
 
     assert tuple(given) == ("eval", str(file), "--scripted")
-
-
-def test_repeats_that_are_no_number_start_nothing(console: ConsoleClient, file: Path) -> None:
-    page = console.post("/suite", 400, do="run", file=str(file), repeats="many", case="greeting", instruction="Kept")
-
-    assert 'aria-describedby="repeats-error"' in page
-    assert '<a href="#repeats">Repeats of each case</a>: a number from 1 to 1,000, or nothing' in page
-    assert ">Kept</textarea>" in page
 
 
 def test_a_mistake_that_the_command_finds_is_shown(console: ConsoleClient, tmp_path: Path) -> None:

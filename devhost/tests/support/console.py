@@ -43,14 +43,6 @@ class ConsoleClient:
         assert answer.status_code == status, answer.text
         return answer.headers["location"] if status == 303 else answer.text
 
-    def events(self, path: str) -> list[tuple[str, str]]:
-        """Name and data of all events of a stream that ends."""
-        found = [sent.split("\n") for sent in self.get(path).split("\n\n") if sent.startswith("event: ")]
-        return [
-            (name.removeprefix("event: "), "\n".join(line.removeprefix("data: ") for line in data))
-            for name, *data in found
-        ]
-
     def state(self, name: str) -> str:
         """What a run waits for, as its page says."""
         found = re.search(r'data-state="(\w+)"', self.get(f"/runs/{name}"))

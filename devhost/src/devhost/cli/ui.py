@@ -1,6 +1,5 @@
 """`devhost ui`: the console in a browser."""
 
-import contextlib
 import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,8 +46,6 @@ def ui(options: UiOptions) -> int:
     except ModuleNotFoundError as error:
         raise ConsoleError(f"the console needs the package {error.name}: pip install 'dify-devhost[ui]'") from error
 
-    if not options.runs:
-        raise ConsoleError("--runs: name a folder; the runs are kept there")
     if options.plugin is not None:
         plugin_in(options.plugin)
     folder = RunFolder.opened(Path(options.runs))
@@ -57,8 +54,7 @@ def ui(options: UiOptions) -> int:
         where = folder.path.resolve()
         click.echo(f"console  {address}\nruns     {where}\nCtrl-C ends the console and what it started.")
         if options.opens:
-            with contextlib.suppress(webbrowser.Error):
-                webbrowser.open(address)
+            webbrowser.open(address)
 
     serve(Console(folder, options.plugin), options.port, opened)
     return 0

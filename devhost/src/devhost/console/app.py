@@ -3,7 +3,6 @@
 import secrets
 import socket
 from collections.abc import Callable, Mapping
-from types import FrameType
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
@@ -127,12 +126,7 @@ def application(console: Console, port: int, token: str) -> Starlette:
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         middleware=[Middleware(Guard, port=port, token=token)],
-        exception_handlers={
-            HTTPException: _problem("Not found", lambda error: str(getattr(error, "detail", error))),
-            BusyError: _busy,
-            HostError: _problem("This did not work", str),
-            OSError: _problem("This did not work", _of_file),
-        },
+        exception_handlers={HTTPException: _problem, HostError: _problem, OSError: _problem, ValueError: _problem},
     )
     app.state.console = console
     return app
@@ -142,45 +136,22 @@ def styles(_request: Request) -> Response:
     return Response(style_sheet(), media_type="text/css")
 
 
-def _of_file(error: Exception) -> str:
-    """Such as a folder of runs that was deleted."""
-    return f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
-
-
-def _problem(title: str, words: Callable[[Exception], str]) -> Callable[[Request, Exception], Response]:
-    """A page that says what is wrong."""
-
-    def answer(request: Request, error: Exception) -> Response:
-        status = getattr(error, "status_code", 404 if isinstance(error, UnknownRunError) else 400)
-        return console_of(request).page("problem.html.j2", status, title=title, sentence=words(error), runs=())
-
-    return answer
-
-
-def _busy(request: Request, error: Exception) -> Response:
-    """With links to the runs; an evaluation is none."""
-    console = console_of(request)
-    known = set(console.folder.names())
-    names = error.names if isinstance(error, BusyError) else ()
-    runs = [(name, console.title(name)) for name in names if name in known]
-    return console.page("problem.html.j2", 400, title="Nothing was started", sentence=str(error), runs=runs)
+def _problem(request: Request, error: Exception) -> Response:
+    """A page that says what is wrong; of too many runs, with links to them."""
+    console, words = console_of(request), str(error)
+    if isinstance(error, HTTPException):
+        words = error.detail
+    elif isinstance(error, OSError) and error.filename:  # such as a folder of runs that was deleted
+        words = f"{error.filename}: {error.strerror}"
+    status = getattr(error, "status_code", 404 if isinstance(error, UnknownRunError) else 400)
+    known, busy = set(console.folder.names()), error.names if isinstance(error, BusyError) else ()
+    runs = [(name, console.title(name)) for name in busy if name in known]  # an evaluation is no run
+    return console.page("problem.html.j2", status, sentence=words, runs=runs)
 
 
 # Listens on 127.0.0.1 until Ctrl-C.
 
 LOCAL = "127.0.0.1"
-
-
-class _Server(uvicorn.Server):
-    """Tells the streams of events when it ends."""
-
-    def __init__(self, config: uvicorn.Config, console: Console) -> None:
-        super().__init__(config)
-        self._console = console
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self._console.ending.set()
-        super().handle_exit(sig, frame)
 
 
 def serve(console: Console, port: int, opened: Callable[[str], None]) -> None:
@@ -204,6 +175,6 @@ def serve(console: Console, port: int, opened: Callable[[str], None]) -> None:
         )
         opened(f"http://{LOCAL}:{port}/?{TOKEN}={token}")
         try:
-            _Server(config, console).run(sockets=[listener])
+            uvicorn.Server(config).run(sockets=[listener])
         finally:
             console.children.end()

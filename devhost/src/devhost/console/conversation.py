@@ -1,6 +1,7 @@
-"""What a run waits for, and what a person says to it: `/runs/NAME/steer`."""
+"""What a run waits for, and what a person says to it."""
 
 import json
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -38,19 +39,16 @@ def obey(child: Child | None, name: str, given: Mapping[str, str]) -> None:
     """Does what a form asks; ConsoleError if that cannot be. `told`: how many lines the child had got by then."""
     if child is None or child.exit_code is not None:
         raise ConsoleError(f"the conversation {name} is over: start it again")
-    words = given.get("words", "").replace("\r\n", "\n").strip()
+    words, told = given.get("words", "").strip(), given.get("told", "")
     match given.get("do"):
         case "stop":
             child.stop()
         case "end":
-            child.close_input()
-        case "kill":
-            child.kill()
+            child.end()
         case "approve" | "reject" | "say" as do:
             if do == "say" and not words:
                 raise ConsoleError("a question needs words")
             line = {"approve": approved(), "reject": rejected(words), "say": said(words)}[do]
-            told = given.get("told", "")
             if not child.tell(line, int(told) if told.isdecimal() else -1):
                 raise ConsoleError("this was not sent: the conversation has gone on or ended since the page was loaded")
         case other:
@@ -59,8 +57,8 @@ def obey(child: Child | None, name: str, given: Mapping[str, str]) -> None:
 
 # What a conversation waits for: a pure function over the turns of its trace and what is known of its child.
 
-type Word = Literal["running", "question", "approval", "ended", "elsewhere", "over"]
-"""`ended`: its process ended. `elsewhere`: a process that is not this console's writes its trace. `over`: none does."""
+type Word = Literal["running", "question", "approval", "elsewhere", "over"]
+"""`elsewhere`: a process that is not this console's writes its trace. `over`: none does."""
 
 
 @dataclass(frozen=True)
@@ -82,10 +80,8 @@ class State:
 
 def state_of(ended: Sequence[Sequence[Run]], child: ChildFacts | None, *, is_written: bool = False) -> State:
     """`ended`: of each turn that has an end, in order, the runs of strategies; `is_written`: by any process."""
-    if child is None:
-        return State("elsewhere" if is_written else "over")
-    if child.exit_code is not None:
-        return State("ended")
+    if child is None or child.exit_code is not None:
+        return State("elsewhere" if child is None and is_written else "over")
     if not child.converses or child.told > len(ended):
         return State("running")
     kept = KeptState()
@@ -96,13 +92,15 @@ def state_of(ended: Sequence[Sequence[Run]], child: ChildFacts | None, *, is_wri
 
 # What the page of a run says about going on with it.
 
+ENDED = 128 + signal.SIGTERM
+"""The exit code of a command that the console ended."""
+
 
 @dataclass(frozen=True)
 class Waiting:
     name: str
     state: State
-    child: Child | None
-    """None for a run that this console did not start."""
+    told: int
     setup: Setup | None
     """None for a run that no console started."""
     began: bool
@@ -112,13 +110,9 @@ class Waiting:
     suggestion: str
     """What the script's user says next; empty if there is nothing."""
     printed: str
-    """By a command that ended with an error, without colours; of one that starts the last line."""
+    """By a command that could not start or has failed, without colours; of one that starts the last line."""
     command: str
     """For a terminal; empty for a run that no form started."""
-
-    @property
-    def told(self) -> int:
-        return 0 if self.child is None else self.child.told
 
     @property
     def calls(self) -> Sequence[tuple[str, object]]:
@@ -134,19 +128,23 @@ def waiting_of(folder: RunFolder, name: str, child: Child | None, seen: Seen) ->
     facts = None if child is None else ChildFacts(child.told, child.exit_code, setup is None or setup.converses)
     ended = [[run.run for run in turn.runs] for turn in seen.turns if turn.ended]
     state = state_of(ended, facts, is_written=is_written(folder.beside(name, TRACE)))
-    starts = None if child is None or seen.turns or state.word != "running" else ("", child.began)
-    failed = state.word == "over" or (facts is not None and facts.exit_code not in {0, None})
-    printed = last_printed(folder.beside(name, OUTPUT)) if failed or starts else ""
+    starts = child is not None and not seen.turns and state.word == "running"
+    failed = child is not None and child.exit_code not in {None, 0, ENDED}
+    printed = (
+        last_printed(folder.beside(name, OUTPUT))
+        if failed or starts or (state.word == "over" and not seen.turns)
+        else ""
+    )
     return Waiting(
         name,
         state,
-        child,
+        0 if child is None else child.told,
         setup,
         began=bool(seen.turns),
-        awaited=seen.awaited or starts,
+        awaited=("", child.began) if child is not None and starts else seen.awaited,
         suggestion=suggestion(setup, [turn.question for turn in seen.turns], state),
         printed=printed.rpartition("\n")[2] if starts else printed,
-        command=typed(setup.arguments(folder.trace)) if setup is not None and setup.kind != "fork" else "",
+        command="" if setup is None else typed(setup.arguments(folder.trace)),
     )
 
 
@@ -154,17 +152,15 @@ def suggestion(setup: Setup | None, questions: Sequence[str], state: State) -> s
     """What the script's user says next, if the conversation so far is the script's; empty if there is nothing."""
     if setup is None or state.word not in {"question", "approval"}:
         return ""
+    options = setup.options
     try:
         is_flow = setup.kind == "flow"
-        script = (
-            flow_options(setup.values).read_script() if is_flow else setup.options.read_script(setup.options.strategy)
-        )
+        script = flow_options(setup.values).read_script() if is_flow else options.read_script(options.strategy)
     except (HostError, OSError):  # it was changed since
         return ""
-    then = () if script is None else script.then
-    if script is None or not 0 < len(questions) <= len(then) or gist(questions[0]) != gist(script.query):
+    if script is None or not 0 < len(questions) <= len(script.then) or gist(questions[0]) != gist(script.query):
         return ""
-    answers = [(said.query, getattr(said, "approval", None)) for said in then]
+    answers = [(each.query, getattr(each, "approval", None)) for each in script.then]
     query, approval = answers[len(questions) - 1]
     if state.word == "approval":
         return approval or query

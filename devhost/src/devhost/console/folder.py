@@ -2,17 +2,16 @@
 
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Self
 
 from rich.text import Text
 
-from devhost.console.found import CASE
 from devhost.console.setup import SETUP, Setup, is_name
 from devhost.errors import ConsoleError, UnknownRunError
+from devhost.files import BESIDE_A_TRACE
 from devhost.terminal.tables import printable
 from devhost.text import open_file
 from devhost.trace.lines import is_written
@@ -29,23 +28,18 @@ class RunFolder:
 
     @classmethod
     def opened(cls, path: Path) -> Self:
-        """The folder, made if it is missing; ConsoleError if runs cannot be written there."""
+        """The folder, made if it is missing; ConsoleError if it cannot be."""
         try:
             path.mkdir(parents=True, exist_ok=True)
-            with TemporaryFile(dir=path):
-                return cls(path)
         except OSError as error:
             raise ConsoleError(f"--runs {path}: no run can be written there: {error.strerror}") from error
+        return cls(path)
 
     def names(self) -> Sequence[str]:
-        """Of all runs, the newest first: of those that have a trace, and of those whose setup is all there is yet."""
-        found = {
-            file.name.removesuffix(ending): file.stat().st_mtime_ns
-            for ending in (SETUP, TRACE)
-            for file in self.path.glob(f"*{ending}")
-            if is_name(file.name.removesuffix(ending))
-        }
-        return sorted(found, key=lambda name: (found[name], name), reverse=True)
+        """Of all runs that have a trace, and of those whose setup is all there is yet."""
+        endings = (SETUP, TRACE)
+        files = [(file, ending) for ending in endings for file in self.path.glob(f"*{ending}") if file.is_file()]
+        return sorted(filter(is_name, {file.name.removesuffix(ending) for file, ending in files}))
 
     def new_name(self, about: str) -> str:
         """Of a run that begins now: the time, what it is about, and a few random letters."""
@@ -65,31 +59,15 @@ class RunFolder:
         """None for a run that no form started."""
         return Setup.known(self.beside(name, SETUP))
 
-    def delete(self, name: str) -> Path:
-        """Moves the run's files to the folder `deleted`, from which a person can take them back; returns where.
-
-        UnknownRunError; ConsoleError for a run that goes on.
-        """
+    def delete(self, name: str) -> None:
+        """Moves the run's files to the folder `deleted`; ConsoleError for a run that goes on."""
         if is_written(self.trace(name)):
-            raise ConsoleError(f"the run {name!r} goes on: stop it before you delete it")
-        files = list(self._files(name))
-        number, place = 1, self.path / DELETED / name
-        while place.exists():
-            number, place = number + 1, self.path / DELETED / f"{name}-{number + 1}"
-        try:
-            place.mkdir(parents=True)
-            for file in files:
-                file.rename(place / file.name)
-        except OSError as error:
-            raise ConsoleError(f"the run {name!r} cannot be moved to {place}: {error.strerror}") from error
-        return place
-
-    def _files(self, name: str) -> Iterator[Path]:
-        """NAME.anything, but not what belongs to a run with a longer name (NAME.2.jsonl), nor the script of a case."""
-        longer = tuple(f"{other}." for other in self.names() if other.startswith(f"{name}."))
-        for file in self.path.iterdir():
-            if file.name.startswith(f"{name}.") and not file.name.startswith(longer) and not file.name.endswith(CASE):
-                yield file
+            raise ConsoleError(f"the run {name!r} goes on: end it before you delete it")
+        (self.path / DELETED).mkdir(exist_ok=True)
+        for ending in (TRACE, SETUP, OUTPUT, BESIDE_A_TRACE):
+            file = self.beside(name, ending)
+            if file.exists():
+                file.rename(self.path / DELETED / file.name)
 
 
 MOST_BYTES = 40_000
@@ -105,12 +83,3 @@ def last_printed(file: Path) -> str:
     except OSError:
         return ""
     return printable(Text.from_ansi(last.decode(errors="replace")).plain).strip()
-
-
-def refusal(path: Path) -> str:
-    """Why no file can have this path, such as one that is too long; empty if one can."""
-    try:
-        path.exists()
-    except OSError as error:
-        return f"{path}: {error.strerror}"
-    return f"{path}: a path cannot hold a NUL character" if "\0" in str(path) else ""

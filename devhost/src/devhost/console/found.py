@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Literal
 
 from devhost.errors import HostError
-from devhost.golang import well_formed
 from devhost.plugin.declaration import MANIFEST, nearest_strategy_plugin
 from devhost.scenario import examples_of
 from devhost.text import open_file
@@ -49,7 +48,7 @@ def find(plugin: Path | None, runs: Path) -> Things:
     kept = (file for file in runs.glob("*.yaml") if not file.name.endswith(CASE))
     for file in dict.fromkeys(map(shortened, [*_below(Path.cwd(), runs), *_examples(plugin), *kept])):
         kind = kind_of(file)
-        if kind is not None and well_formed(str(file)) == str(file):
+        if kind is not None:
             found.setdefault(kind, []).append(file.parent if file.name == MANIFEST else file)
     return Things(found)
 

@@ -1,25 +1,20 @@
-"""Runs as they go on: each trace is read once for all pages that look at it, and its rows are rendered once."""
+"""A run as the console's pages show it, as far as its trace is written."""
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from devhost.flow.pages import ShownTurn, shown_turns
 from devhost.node.outputs.outputs import OPEN
-from devhost.page.calls import given_to, prompt_of, results_of, said_by, traceback_of
-from devhost.page.contents import Passage, every, pretty
+from devhost.page.contents import Passage
 from devhost.page.section import ShownRun, shown_run
-from devhost.trace.lines import Growing, Trace, is_written, read_trace
-from devhost.trace.runs import Call, traced_runs, written_calls
+from devhost.trace.lines import Trace, read_trace
+from devhost.trace.runs import traced_runs
 from devhost.trace.timeline import Span
 
 KEPT = 8
-"""So many traces stay parsed; one of a hundred rounds takes tens of megabytes."""
-
-type Render = Callable[[Span, ShownRun], str]
+"""So many runs stay read; a trace of a hundred rounds takes tens of megabytes."""
 
 
 @dataclass(frozen=True)
@@ -52,15 +47,9 @@ class Turn:
 
 @dataclass(frozen=True)
 class Seen:
-    """A trace as far as it was written."""
-
     trace: Trace | None
     """None before its first line."""
     turns: Sequence[Turn] = ()
-
-    @property
-    def runs(self) -> list[ShownRun]:
-        return [run for turn in self.turns for run in turn.runs]
 
     @property
     def awaited(self) -> tuple[str, float] | None:
@@ -71,114 +60,20 @@ class Seen:
         return name, self.trace.header.started.timestamp() + began
 
     def row(self, anchor: str) -> tuple[ShownRun, Span] | None:
-        rows = ((shown, span) for shown in self.runs for span in shown.rows)
+        rows = ((shown, span) for turn in self.turns for shown in turn.runs for span in shown.rows)
         return next(((shown, span) for shown, span in rows if shown.anchor(span) == anchor), None)
 
 
-class RunReader:
-    def __init__(self, file: Path) -> None:
-        self.file = file
-        self._growing = Growing(file, read_trace)
-        self._reading = threading.Lock()
-        self._seen = Seen(None)
-        self._written = False
-        self._ended: dict[tuple[str, bool, int], str] = {}
-        """The rows of groups that have ended: of a long run, a change costs what its last group costs."""
-
-    def read(self) -> Seen:
-        """The same value as before if nothing was added; a TraceError comes each time again."""
-        with self._reading:
-            written = is_written(self.file)  # asked first: nothing is added after a no
-            trace = self._growing.read()
-            if trace is not self._seen.trace or written != self._written:
-                if trace is None or self._seen.trace is None or trace.header != self._seen.trace.header:
-                    self._ended = {}
-                self._seen = Seen(trace, () if trace is None else _turns(trace, is_written=written))
-                self._written = written
-            return self._seen
-
-    def once(self, turn: Turn, render: Callable[[], str]) -> str:
-        """The HTML of a turn, rendered once when it has ended."""
-        key = (str(turn.shown.number), turn.ended, 0)
-        html = self._ended.get(key) or render()
-        if turn.ended:
-            self._ended[key] = html
-        return html
-
-    def rows(self, shown: ShownRun, render: Render) -> Mapping[str, str]:
-        """HTML by the anchor of each row that stands in no other."""
-        found, ended = {}, self._ended
-        for span in shown.spans:
-            inside = list(every([span]))
-            anchor = shown.anchor(span)
-            key = (anchor, shown.is_open(span), len(inside))  # what a plugin printed may still come
-            found[anchor] = html = ended.get(key) or render(span, shown)
-            if all(each.status != OPEN for each in inside):
-                ended[key] = html
-        return found
-
-
-def _turns(trace: Trace, *, is_written: bool) -> Sequence[Turn]:
+def read_seen(file: Path, changed: tuple[int, int], *, is_written: bool) -> Seen:
+    """TraceError for a file that is not a trace. `changed`: its time and size, by which the answer can be kept."""
+    if changed[1] <= 0:
+        return Seen(None)
+    trace = read_trace(file)
     runs = traced_runs(trace)
     if trace.header.command == "flow":
-        return list(map(Turn.of, shown_turns(trace, is_written=is_written)))
-    return [
-        Turn.of(shown_run(number, each, trace, is_written=is_written and each is runs[-1]))
+        return Seen(trace, list(map(Turn.of, shown_turns(trace, is_written=is_written))))
+    shown = [
+        shown_run(number, each, trace, is_written=is_written and each is runs[-1])
         for number, each in enumerate(runs, start=1)
     ]
-
-
-class Kept[K, V]:
-    """The values that were asked for last, made when they are asked for first."""
-
-    def __init__(self, make: Callable[[K], V], most: int = KEPT) -> None:
-        self._make = make
-        self._most = most
-        self._values: OrderedDict[K, V] = OrderedDict()
-        self._choosing = threading.Lock()
-
-    def of(self, key: K) -> V:
-        with self._choosing:
-            value = self._values[key] = self._values.pop(key, None) or self._make(key)
-            while len(self._values) > self._most:
-                self._values.popitem(last=False)
-            return value
-
-
-# Searches the rows of a run: names, arguments, results, errors, and what models wrote.
-#
-# Prompts are left out, because each repeats those before it.
-
-
-def matching_rows(shown: ShownRun, words: str) -> list[str]:
-    """Those that have all the words, each as a part of any text, in the order of the page; none without words."""
-    wanted = words.casefold().split()
-    if not wanted:
-        return []
-    texts = ((span, "\n".join(_texts(span)).casefold()) for span in shown.rows)
-    return [shown.anchor(span) for span, text in texts if all(word in text for word in wanted)]
-
-
-def row_text(span: Span) -> str:
-    """All that the row holds, uncut."""
-    return "\n\n".join(filter(None, [*_texts(span), *(_prompt(call) for call in span.calls)])) + "\n"
-
-
-def _texts(span: Span) -> Iterator[str]:
-    yield span.label
-    yield span.error
-    for call in span.calls:
-        if call.kind == "llm":
-            yield from (*said_by(call), call.reason)
-            yield from (f"{wrote.name} {pretty(wrote.values)}" for wrote in written_calls(call))
-        else:
-            yield from (call.provider, pretty(given_to(call)), call.reason, traceback_of(call))
-            yield from (pretty(result.value) for result in results_of(call))
-    if not span.calls and span.data:
-        yield pretty(span.data)
-
-
-def _prompt(call: Call) -> str:
-    if call.kind != "llm":
-        return ""
-    return "\n\n".join(f"[{message.role}]\n{message.text}" for message in prompt_of(call))
+    return Seen(trace, list(map(Turn.of, shown)))

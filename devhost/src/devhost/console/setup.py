@@ -1,21 +1,22 @@
 """How a run was started: the values of its form, in a file beside its trace, and the command that they stand for."""
 
-import contextlib
+import os
 import re
 import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from devhost.console.found import kind_of, own_tools
-from devhost.errors import ConsoleError
+from devhost.errors import ConsoleError, ParameterError, about
 from devhost.flowing import FlowOptions
 from devhost.forking import ForkOptions
-from devhost.golang import well_formed
 from devhost.hosting import ModelOptions, ScenarioOptions
+from devhost.limits import HostLimits
 from devhost.options import arguments
+from devhost.scenario import refuse_misfit
 from devhost.text import read_file
 
 if TYPE_CHECKING:
@@ -34,19 +35,11 @@ QUESTION, INSTRUCTION = "query", "instruction"
 
 type Values = Mapping[str, str]
 """What a form holds, by the name of the field. A field for several paths has one a line."""
-type WellFormed = Annotated[str, AfterValidator(well_formed)]
-"""A script, or the trace of a run that is forked, may hold half a surrogate pair."""
 
 
 def is_name(text: str) -> bool:
     """Whether a run can have this name."""
     return NAME.fullmatch(text) is not None and not text.endswith(RESULTS)
-
-
-def _name_of_a_run(text: str) -> str:
-    if text and not is_name(text):
-        raise ValueError("not the name of a run")
-    return text
 
 
 class Setup(BaseModel):
@@ -55,9 +48,9 @@ class Setup(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["chat", "flow", "fork"] = "chat"
-    of: Annotated[str, AfterValidator(_name_of_a_run)] = ""
+    of: str = ""
     """The run that a fork goes on from; its page is linked."""
-    values: dict[str, WellFormed] = Field(default_factory=dict)
+    values: dict[str, str] = Field(default_factory=dict)
     """Those that are not the form's own; of parameters those that were changed."""
 
     @property
@@ -94,13 +87,38 @@ class Setup(BaseModel):
             asked = ("fork", *arguments(fork_options(self.values, trace_of(self.of))))
         return (*asked, *arguments(model_options(self.values)))
 
+    def check(self, trace_of: Callable[[str], Path]) -> None:
+        """Reads all that its command reads before anything starts; HostError, OSError."""
+        environment = dict(os.environ)  # a copy, because reading takes the credentials out of it
+        models = model_options(self.values)
+        if self.converses and not self.question:
+            with about(QUESTION):
+                raise ParameterError("a question needs words")
+        if self.kind == "flow":
+            flow_options(self.values).read(environment, HostLimits(), models)
+            return
+        if self.kind == "chat":
+            scenario = self.options.read(limits=HostLimits(), environment=environment)
+            scenario.check(self.question)
+            script = scenario.script
+            if script is not None and models.scripted:
+                refuse_misfit(scenario)
+        else:
+            asked = fork_options(self.values, trace_of(self.of))
+            origin = asked.origin()
+            tools = asked.read_tools(origin, environment)
+            script = asked.read(origin, asked.at or 0, HostLimits(), tools).scenario.script
+            with about("script"):
+                if asked.read_script(origin) is None and self.values.get("answers") == "script":
+                    raise ParameterError("choose the script")
+        if script is None or not models.scripted:
+            with about("model"):
+                models.choose(None, self.question, environment)
+
     def write(self, file: Path) -> None:
-        """ConsoleError if the folder cannot be written; no half of it stays."""
         try:
             file.write_text(self.model_dump_json(indent=2, exclude_defaults=True) + "\n", encoding="utf-8")
         except OSError as error:
-            with contextlib.suppress(OSError):
-                file.unlink()
             raise ConsoleError(f"{file} cannot be written: {error.strerror}") from error
 
     @classmethod
@@ -115,25 +133,21 @@ class Setup(BaseModel):
 # What the values say.
 
 
-def typed_path(text: str) -> Path:
-    """`~` is the person's home; with the name of a user that does not exist, it is a character like any other."""
-    path = Path(text.strip())
-    try:
-        return path.expanduser()
-    except RuntimeError:
-        return path
-
-
 def lines_in(values: Values, name: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in values.get(name, "").split("\n") if line.strip())
 
 
 def paths_in(values: Values, name: str) -> tuple[Path, ...]:
-    return tuple(map(typed_path, lines_in(values, name)))
+    return tuple(map(Path, lines_in(values, name)))
 
 
 def path_in(values: Values, name: str) -> Path | None:
-    return typed_path(values[name]) if values.get(name) else None
+    return Path(values[name]) if values.get(name) else None
+
+
+def number_in(values: Values, name: str) -> int | None:
+    text = values.get(name, "")
+    return int(text) if text.isdecimal() else None
 
 
 def typed_in(values: Values) -> dict[str, str]:
@@ -146,7 +160,7 @@ def typed_in(values: Values) -> dict[str, str]:
 def source_file(values: Values) -> Path | None:
     """The script or the flow; None for an example's, and for none."""
     kind, colon, file = values.get("source", "").partition(":")
-    return typed_path(file) if colon and f"{kind}:" in {SCRIPT, FLOW} else None
+    return Path(file) if colon and f"{kind}:" in {SCRIPT, FLOW} else None
 
 
 def scenario_options(values: Values) -> ScenarioOptions:
@@ -200,8 +214,8 @@ def fork_options(values: Values, trace: Path) -> ForkOptions:
         texts[QUESTION] = values[TYPED + QUESTION]
     return ForkOptions(
         trace=trace,
-        at=int(values.get("at") or 0),
-        question=int(values["turn"]) if values.get("turn") else None,
+        at=number_in(values, "at") or 0,
+        question=number_in(values, "turn"),
         instruction=texts.pop(INSTRUCTION, None),
         parameters=assignments(texts),
         script=path_in(values, "script"),

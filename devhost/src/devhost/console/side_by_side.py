@@ -1,4 +1,4 @@
-"""`/compare/A/B`: two runs beside each other; it stays true while the second one goes on."""
+"""`/compare/A/B`: two runs beside each other."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -6,20 +6,18 @@ from dataclasses import dataclass
 from textwrap import shorten
 from typing import Literal
 
-from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from devhost.comparison.comparison import Comparison, Row, Side, rows
-from devhost.console.folder import OUTPUT, RunFolder, last_printed
-from devhost.console.listing import read_run
-from devhost.console.setup import SETUP, typed
-from devhost.console.web import Console, Parts, changed_at, console_of, live
-from devhost.errors import ParameterError, TraceError
+from devhost.console.folder import RunFolder
+from devhost.console.setup import number_in
+from devhost.console.web import console_of
+from devhost.errors import ParameterError
 from devhost.fork import Origin, find_origin
 from devhost.recording.turns import settings
-from devhost.trace.lines import is_written, read_trace
+from devhost.trace.lines import read_trace
 
 
 @dataclass(frozen=True)
@@ -42,31 +40,24 @@ class Pair:
         return rows(self.comparison.left.answer, self.comparison.right.answer, whole=True)
 
 
-def read_pair(folder: RunFolder, left: str, right: str) -> Pair | None:
-    """None while the second run has not asked its strategy; TraceError for what is not a run at all."""
+def read_pair(folder: RunFolder, left: str, right: str) -> Pair:
+    """TraceError for one that has not asked its strategy."""
     setup = folder.setup(right)
     fork = setup.values if setup is not None and setup.kind == "fork" and setup.of == left else None
-    before = _origin(folder, left, None if fork is None or not fork.get("turn") else int(fork["turn"]))
-    try:
-        after = _origin(folder, right, None)
-    except TraceError:
-        if folder.beside(right, SETUP).is_file():
-            return None
-        raise
-    names = _names(before, after, is_fork=fork is not None)
+    before = _origin(folder, left, None if fork is None else number_in(fork, "turn"))
+    after = _origin(folder, right, None)
+    names = ("before", "run again") if fork is not None else _names(before, after)
     return Pair(
         Comparison(_side(names[0], before), _side(names[1], after)),
         names,
         rows(list(_set(before)), list(_set(after))),
-        None if fork is None else int(fork["at"]),
+        None if fork is None else number_in(fork, "at") or 0,
         _turns(before, after, fork),
     )
 
 
-def _names(before: Origin, after: Origin, *, is_fork: bool) -> tuple[str, str]:
+def _names(before: Origin, after: Origin) -> tuple[str, str]:
     """What tells the two runs apart, in a few words."""
-    if is_fork:
-        return "before", "run again"
 
     def facts(origin: Origin) -> Iterator[str]:
         header = origin.trace.header
@@ -113,73 +104,22 @@ def _set(origin: Origin) -> Iterator[str]:
 
 
 def chosen(request: Request) -> Response:
-    """`/compare?run=A&run=B`, as the list of runs asks: the first in the list is the newer one, and stands right.
-
-    UnknownRunError for a run that is not there: only the names of runs fit into an address as they are.
-    """
+    """`/compare?run=A&run=B`, as the list of runs asks: the first in the list is the newer one, and stands right."""
     console, names = console_of(request), request.query_params.getlist("run")
     try:
         newer, older = names
     except ValueError:
         raise ParameterError(f"two runs can be compared: choose two of the list, not {len(names)}") from None
     for name in names:
-        console.folder.trace(name)
+        console.folder.trace(name)  # only the names of runs fit into an address as they are
     return RedirectResponse(f"/compare/{older}/{newer}", 303)
 
 
 def side_by_side(request: Request) -> Response:
-    console, left, right = _asked(request)
-    setup = console.folder.setup(right)
-    parts = _parts(console, left, right)
-    return console.page(
-        "side_by_side.html.j2",
-        left=left,
-        right=right,
-        titles=(console.title(left), console.title(right)),
-        command=typed(setup.arguments(console.folder.trace)) if setup and setup.kind == "fork" else "",
-        part=Markup(parts.html["part"]),  # noqa: S704 - rendered
-        goes_on=parts.goes_on,
-    )
+    console, left, right = console_of(request), request.path_params["left"], request.path_params["right"]
+    pair = read_pair(console.folder, left, right)
+    titles = (console.title(left), console.title(right))
+    return console.page("side_by_side.html.j2", pair=pair, left=left, right=right, titles=titles)
 
 
-def events(request: Request) -> Response:
-    console, left, right = _asked(request)
-    traces = [console.folder.trace(name) for name in (left, right)]
-    # The child first: what it wrote before it ended is then seen.
-    return live(
-        console, lambda _: _parts(console, left, right), lambda: (_goes_on(console, right), changed_at(*traces))
-    )
-
-
-def _asked(request: Request) -> tuple[Console, str, str]:
-    """UnknownRunError for a run that is not there."""
-    console = console_of(request)
-    left, right = request.path_params["left"], request.path_params["right"]
-    for name in (left, right):
-        console.folder.trace(name)
-    return console, left, right
-
-
-def _parts(console: Console, left: str, right: str) -> Parts:
-    goes_on = _goes_on(console, right)
-    waits = goes_on and console.index.listed(read_run(console.folder, right)).waits
-    html = console.render(
-        "compared.html.j2",
-        pair=read_pair(console.folder, left, right),
-        goes_on=goes_on and not waits,
-        waits=waits,
-        said=last_printed(console.folder.beside(right, OUTPUT)),
-    )
-    return Parts({"part": html}, goes_on)
-
-
-def _goes_on(console: Console, name: str) -> bool:
-    """As a child of this console, or as a process of a terminal or of a console that is gone."""
-    return console.children.is_running(name) or is_written(console.folder.trace(name))
-
-
-ROUTES = (
-    Route("/compare", chosen),
-    Route("/compare/{left}/{right}", side_by_side),
-    Route("/compare/{left}/{right}/events", events),
-)
+ROUTES = (Route("/compare", chosen), Route("/compare/{left}/{right}", side_by_side))

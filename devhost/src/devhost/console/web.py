@@ -1,35 +1,28 @@
-"""What the pages of one console have in common: templates, sent forms, and the stream for what goes on."""
+"""What the pages of one console have in common: templates, sent forms, and how a page follows what goes on."""
 
-import asyncio
-import contextlib
-import re
-import threading
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import cast
 
 from jinja2 import Environment
-from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, Response
 
 from devhost.comparison import comparison
-from devhost.console.children import Child, Children, start_run
-from devhost.console.conversation import waiting_of
-from devhost.console.evaluations import Evaluated
-from devhost.console.folder import RunFolder
+from devhost.console.children import Children, start_run
+from devhost.console.folder import OUTPUT, RunFolder
 from devhost.console.listing import Index, read_run
-from devhost.console.readers import Kept, RunReader
+from devhost.console.readers import KEPT, Seen, read_seen
 from devhost.console.setup import Setup, Values, is_name
-from devhost.errors import ConsoleError, TraceError, UnknownRunError
 from devhost.evaluation import report
+from devhost.evaluation.results import Evaluation
 from devhost.flow import pages
 from devhost.golang import well_formed
 from devhost.page.page import page_environment
+from devhost.trace.lines import is_written
 
 HERE = Path(__file__).parent
 TEMPLATES, STATIC = HERE / "templates", HERE / "static"
@@ -64,16 +57,26 @@ class Console:
     """The strategy plugin; None for the nearest one."""
     children: Children = field(default_factory=Children)
     environment: Environment = field(default_factory=_environment)
-    readers: Kept[Path, RunReader] = field(default_factory=lambda: Kept(RunReader))
-    evaluations: Kept[Path, Evaluated] = field(default_factory=lambda: Kept(Evaluated))
-    asked: dict[str, Values] = field(default_factory=dict)
-    """What each evaluation was started with, by the name of its child."""
-    ending: threading.Event = field(default_factory=threading.Event)
-    """Set when the console ends; streams of events have no end of their own."""
+    evaluations: dict[str, tuple[Values, Evaluation | None]] = field(default_factory=dict)
+    """Of each evaluation, by the name of its child: what it was asked, and the evaluation before it."""
+    read: Callable[..., Seen] = field(default_factory=lambda: lru_cache(KEPT)(read_seen))
 
     @cached_property
     def index(self) -> Index:
         return Index(self.folder, self.children.is_running)
+
+    def seen(self, name: str) -> Seen:
+        """The run as far as its trace is written; UnknownRunError, TraceError."""
+        file = self.folder.trace(name)
+        written = is_written(file)  # asked first: nothing is added after a no
+        return self.read(file, changed_at(file), is_written=written)
+
+    def version(self, name: str) -> str:
+        """Another one whenever the page of the run would be."""
+        child = self.children.of(name)
+        at = None if child is None else (child.exit_code, child.told)  # first: what it wrote before it ended is seen
+        file, output = self.folder.trace(name), self.folder.beside(name, OUTPUT)
+        return version_of(at, is_written(file), changed_at(file), changed_at(output))
 
     def render(self, template: str, **values: object) -> str:
         """Without halves of surrogate pairs, which traces and scripts can hold, and UTF-8 cannot."""
@@ -82,131 +85,58 @@ class Console:
     def page(self, template: str, status: int = 200, **values: object) -> HTMLResponse:
         return HTMLResponse(self.render(template, **values), status)
 
-    def macro(self, template: str, name: str) -> Callable[..., str]:
-        return cast("Callable[..., str]", getattr(self.environment.get_template(template).module, name))
-
     def title(self, name: str) -> str:
         """What a person calls the run: its first question."""
         return read_run(self.folder, name).title
 
     def start(self, setup: Setup, *lines: str) -> str:
         """The name of the run that begins. `lines`: what its process is told at once."""
-        return start_run(self.folder, self.start_child, setup, *lines)
-
-    def start_child(self, name: str, arguments: Sequence[str], output: Path) -> Child:
-        """If too many runs go on, the conversation ends in which nothing was asked for the longest time."""
-        return self.children.start(name, arguments, output, self._only_waits)
-
-    def _only_waits(self, name: str) -> bool:
-        """Whether a run waits for nothing but a question."""
-        with contextlib.suppress(ConsoleError, TraceError):  # an evaluation has no trace
-            seen = self.readers.of(self.folder.trace(name)).read()
-            return waiting_of(self.folder, name, self.children.of(name), seen).state.word == "question"
-        return False
+        return start_run(self.folder, self.children, setup, *lines)
 
 
 def console_of(request: Request) -> Console:
     return cast("Console", request.app.state.console)
 
 
-type Posted = Callable[[Request, Mapping[str, str]], Response]
+# A page that follows what goes on asks for itself again and again, with the version that it shows.
+
+NOTHING_NEW = 204
 
 
-SEVERAL = frozenset({"tools", "case", "column", "run"})
-"""The names under which a form may send several values: they are lines then."""
+def version_of(*facts: object) -> str:
+    return f"{hash(facts) & 0xFFFFFFFF:x}"
 
 
-def posted(answer: Posted) -> Callable[[Request], Awaitable[Response]]:
-    """An endpoint for a form: `answer` gets its texts (the last one of a name), and may take its time."""
-
-    async def endpoint(request: Request) -> Response:
-        given: dict[str, str] = {}
-        for name, value in (await request.form()).multi_items():
-            if isinstance(value, str):
-                given[name] = f"{given[name]}\n{value}" if name in given and name in SEVERAL else value
-        return await run_in_threadpool(answer, request, given)
-
-    return endpoint
+def is_shown(request: Request, version: str) -> bool:
+    """Whether the page that asks shows this version already."""
+    return request.query_params.get("seen") == version
 
 
-# Parts of a page that stay true while something goes on: Server-Sent Events with HTML, which htmx morphs in.
-
-LEAST_SECONDS = 0.15
-"""Between two looks."""
-SHARE = 4
-"""A part that took a second to render is rendered again after so many, so that a long run leaves time for itself."""
-_TAG = re.compile(r"<(\w+)")
-
-
-class Told:
-    """What one browser has got: a piece that it has already is sent as an empty element with the same id."""
-
-    def __init__(self) -> None:
-        self._pieces: dict[str, str] = {}
-
-    def piece(self, name: str, html: str) -> Markup:
-        """`html`: one element with the name as its id. Blanks around it would be matched with those around others."""
-        html = html.strip()
-        if self._pieces.get(name) == html:
-            tag = cast("re.Match[str]", _TAG.match(html))[1]
-            return Markup('<{} id="{}" data-same></{}>').format(Markup(tag), name, Markup(tag))  # noqa: S704 - rendered
-        self._pieces[name] = html
-        return Markup(html)  # noqa: S704 - rendered
-
-
-@dataclass(frozen=True)
-class Parts:
-    html: Mapping[str, str]
-    """By the name of the event with which a part is sent, if it is another one than before."""
-    goes_on: bool = True
-    """Whether they may still change."""
-
-
-def live(console: Console, look: Callable[[Told], Parts], version: Callable[[], object]) -> StreamingResponse:
-    """`version`: cheap to ask for; `look` is called only if it is another one than before."""
-    return StreamingResponse(_events(console.ending, look, version), media_type="text/event-stream")
-
-
-async def _events(
-    ending: threading.Event, look: Callable[[Told], Parts], version: Callable[[], object]
-) -> AsyncIterator[str]:
-    told, seen = Told(), object()
-    sent: dict[str, str] = {}
-    yield "retry: 1000\n\n"
-    while not ending.is_set():
-        began = time.monotonic()
-        try:
-            current = await run_in_threadpool(version)
-            parts = await run_in_threadpool(look, told) if current != seen else None
-        except UnknownRunError:  # a run was deleted while its page was open
-            yield event("end", "")
-            return
-        seen = current
-        if parts:
-            for name, html in parts.html.items():
-                if sent.get(name) != html:
-                    sent[name] = html
-                    yield event(name, html)
-            if not parts.goes_on:
-                yield event("end", "")
-                return
-        await asyncio.sleep(max(LEAST_SECONDS, SHARE * (time.monotonic() - began)))
-
-
-def event(name: str, text: str) -> str:
-    """As it is sent: each line of the text is a line of data. A carriage return ends a line, too."""
-    data = "".join(f"data: {line}\n" for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
-    return f"event: {name}\n{data}\n"
-
-
-def changed_at(*files: Path) -> tuple[tuple[int, int], ...]:
-    """Time and size of each; another value whenever one of them has changed."""
-    return tuple(_stamp(file) for file in files)
-
-
-def _stamp(file: Path) -> tuple[int, int]:
+def changed_at(file: Path) -> tuple[int, int]:
+    """Time and size; another value whenever the file has changed."""
     try:
         status = file.stat()
     except OSError:
         return (0, -1)
     return (status.st_mtime_ns, status.st_size)
+
+
+type Posted = Callable[[Request, Mapping[str, str]], Response]
+
+
+SEVERAL = frozenset({"tools", "run"})
+"""The names under which a form may send several values: they are lines then."""
+
+
+def posted(answer: Posted) -> Callable[[Request], Awaitable[Response]]:
+    """An endpoint for a form: `answer` gets its texts, and may take its time. Browsers send CR LF at a line's end."""
+
+    async def endpoint(request: Request) -> Response:
+        given: dict[str, str] = {}
+        for name, value in (await request.form()).multi_items():
+            if isinstance(value, str):
+                text = value.replace("\r\n", "\n")
+                given[name] = f"{given[name]}\n{text}" if name in given and name in SEVERAL else text
+        return await run_in_threadpool(answer, request, given)
+
+    return endpoint

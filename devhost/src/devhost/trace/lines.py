@@ -169,28 +169,6 @@ def _read[T](adapter: TypeAdapter[T], text: bytes, problem: str) -> T:
         raise TraceError(f"{problem}: not valid JSON: {error}") from error
 
 
-class Growing[T]:
-    """The value of a file that is still written, read again when its size or time has changed."""
-
-    def __init__(self, file: Path, read: Callable[[Path], T]) -> None:
-        self._file = file
-        self._reads = read
-        self._read: tuple[tuple[int, int], T] | None = None
-
-    def read(self) -> T | None:
-        """The same object as before if nothing has changed; None without a file, or if it is still empty."""
-        try:
-            found = self._file.stat()
-        except FileNotFoundError:
-            return None
-        if not found.st_size and self._file.is_file():
-            return None
-        seen = (found.st_size, found.st_mtime_ns)
-        if self._read is None or self._read[0] != seen:
-            self._read = (seen, self._reads(self._file))
-        return self._read[1]
-
-
 # Writes a trace during the run, each line at once, so that a killed run leaves all messages until then.
 
 UNHEARD = frozenset({None, "heartbeat"})

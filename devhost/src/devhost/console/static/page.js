@@ -2,37 +2,21 @@
 
 const NO_ANSWER = "The console does not answer. This page tries again; if the console has ended, start it again with devhost ui.";
 const NOT_LET_IN = "The console was started again. Open the address that it printed: it holds the token that lets you in.";
-const REFUSED = 403;
-const FOCUSABLE = "a[href], button, input, select, textarea, summary, [tabindex]";
-const isGroup = (row) => row.querySelector(":scope > .children") !== null;
+const OUTDATED = "This page cannot be kept up to date: reload it to see why.";
 
 // What only the person changes: what is open, ticked or typed.
 const TYPED = "textarea, select, input:not([type=hidden], [type=checkbox], [type=radio])";
 const isKept = (name, element) => name === "open" || name === "checked" || (name === "value" && element.matches(TYPED));
+const isGroup = (row) => row.querySelector(":scope > .children") !== null;
 Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, element) => !isKept(name, element);
 Idiomorph.defaults.callbacks.beforeNodeMorphed = (old, fresh) => {
-  if (fresh.dataset?.same !== undefined) return false; // nothing in it has changed
   if (old.matches?.(".inside[hx-get]") && !fresh.hasChildNodes()) {
-    if (old.hasChildNodes()) queueMicrotask(() => htmx.trigger(old, "reload")); // what it holds may have changed
+    // What a row holds stays; of one that had not ended it may have changed.
+    if (old.hasChildNodes() && old.closest(".span").dataset.grows) queueMicrotask(() => htmx.trigger(old, "reload"));
     return false;
   }
+  if (old.matches?.(".span")) old.dataset.grows = old.matches(".open-end") ? "yes" : "";
   if (old.matches?.("details") && !isGroup(old) && isGroup(fresh) && fresh.open) old.open = true;
-};
-
-// After a change, the focus is where it was, or on what stood before it if that is gone.
-const { morph } = Idiomorph;
-Idiomorph.morph = (place, ...rest) => {
-  const focused = place.contains(document.activeElement) ? document.activeElement : null;
-  const stops = focused ? [...place.querySelectorAll(FOCUSABLE)] : [];
-  const made = morph(place, ...rest);
-  if (focused && document.activeElement !== focused) {
-    const at = stops.indexOf(focused);
-    const shown = (stop) => stop.isConnected && stop.checkVisibility();
-    const next = shown(focused) ? focused : stops.slice(0, at).findLast(shown) ?? stops.slice(at).find(shown);
-    next?.focus({ preventScroll: true });
-  }
-  document.dispatchEvent(new CustomEvent("page:changed", { detail: { place } }));
-  return made;
 };
 
 // What a row holds is asked for when it is opened for the first time, and again when the row has changed.
@@ -44,46 +28,9 @@ document.addEventListener("htmx:beforeRequest", (event) => {
 
 // Buttons that need so many ticked boxes: [data-needs] is "2" or "1+".
 function prepare() {
-  const ticked = document.querySelectorAll("#found input[name=run]:checked").length;
+  const ticked = document.querySelectorAll("#live input[name=run]:checked").length;
   for (const button of document.querySelectorAll("[data-needs]")) button.disabled = button.dataset.needs === "2" ? ticked !== 2 : ticked === 0;
 }
-for (const event of ["page:changed", "change"]) document.addEventListener(event, prepare);
-prepare();
-
-function say(sentence) {
-  const place = document.getElementById("offline");
-  if (place.textContent !== sentence) place.textContent = sentence;
-  place.hidden = !sentence;
-}
-document.addEventListener("htmx:afterRequest", ({ detail: { xhr } }) => say(xhr.status === REFUSED ? NOT_LET_IN : ""));
-document.addEventListener("htmx:sseOpen", () => say(""));
-for (const event of ["htmx:sendError", "htmx:sseError"]) document.addEventListener(event, () => say(NO_ANSWER));
-
-// A browser opens six connections to a host: a hidden page closes its own.
-const sources = new Set();
-document.addEventListener("htmx:sseOpen", ({ detail: { source } }) => sources.add(source));
-document.addEventListener("visibilitychange", () => {
-  if (document.hidden) {
-    for (const source of sources) source.close();
-    sources.clear();
-    return;
-  }
-  for (const place of document.querySelectorAll("[sse-connect]")) {
-    place.dataset.shown = Date.now(); // an element with another attribute is connected again
-    htmx.process(place);
-  }
-  const list = document.getElementById("look");
-  if (list) htmx.trigger(list, "now");
-});
-
-// Enter sends a question, with the button that [data-enter] names; Shift+Enter begins a line.
-document.addEventListener("keydown", (event) => {
-  const { target } = event;
-  if (event.key !== "Enter" || event.shiftKey || event.isComposing || !target.dataset?.enter) return;
-  event.preventDefault();
-  const button = target.form.querySelector(`button[value="${target.dataset.enter}"]:not([aria-hidden])`);
-  if (button && (target.value.trim() || target.required)) button.click();
-});
 
 // How long something has been under way: [data-since] is when it began, in seconds since 1970.
 function count() {
@@ -93,8 +40,36 @@ function count() {
   }
 }
 setInterval(count, 500);
-document.addEventListener("page:changed", count);
-count();
+document.addEventListener("change", prepare);
+for (const each of [prepare, count]) {
+  document.addEventListener("htmx:afterSwap", each);
+  each();
+}
+
+function say(sentence) {
+  const place = document.getElementById("offline");
+  if (place.textContent !== sentence) place.textContent = sentence;
+  place.hidden = !sentence;
+}
+document.addEventListener("htmx:afterRequest", ({ detail: { xhr } }) => {
+  if (xhr.status) say(xhr.status === 403 ? NOT_LET_IN : xhr.status >= 400 ? OUTDATED : "");
+});
+document.addEventListener("htmx:sendError", () => say(NO_ANSWER));
+
+// Enter sends a question, with the button that [data-enter] names; Shift+Enter begins a line.
+document.addEventListener("keydown", (event) => {
+  const { target } = event;
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing || !target.dataset?.enter) return;
+  event.preventDefault();
+  target.form.querySelector(`button[value="${target.dataset.enter}"]`).click();
+});
+
+// Another scenario, plugin or strategy has another form.
+document.addEventListener("change", ({ target }) => {
+  if (!target.matches("[data-loads]")) return;
+  const chosen = [...target.form.querySelectorAll("[data-loads]")].map((each) => [each.name, each.value]);
+  location.assign(`${target.form.action}?${new URLSearchParams(chosen)}`);
+});
 
 // A form is sent once: a double click on Start would start two runs. The page is left with the answer.
 window.addEventListener("submit", (event) => {

@@ -1,56 +1,41 @@
-// Folds and unfolds the rows of a run, and finds the first that failed. Arrow keys work on the row that has the focus.
-import { lettersAreKeys } from "./keys.js";
+// The page of a run: it folds and unfolds rows, finds the first that failed, and follows the conversation to its end.
 
-const runs = document.getElementById("runs");
 const tools = document.getElementById("row-tools");
-const firstErrorButton = tools.querySelector("[data-first-error]");
-
-export const summaryOf = (row) => row.querySelector(":scope > summary");
-
-// Opens what is around a row, so that it can be seen.
-export function reveal(row, block = "nearest") {
-  for (let around = row.parentElement?.closest("details"); around; around = around.parentElement?.closest("details")) around.open = true;
-  summaryOf(row).scrollIntoView({ block });
-}
+const runs = () => document.getElementById("runs");
 
 // Groups, calls, nodes of a flow, and the runs of its agents.
-const folds = () => runs.querySelectorAll(".span, .own, .agent-run");
+function fold(open) {
+  for (const row of runs().querySelectorAll(".span, .own, .agent-run")) row.open = open;
+}
 
 // The innermost: a group that failed holds what failed in it.
-const firstError = () => runs.querySelector(".span.error:not(:has(.span.error))");
-
 function goToFirstError() {
-  const row = firstError();
+  const row = runs().querySelector(".span.error:not(:has(.span.error))");
   if (!row) return;
-  reveal(row, "center");
-  row.open = true;
-  summaryOf(row).focus();
+  for (let around = row; around; around = around.parentElement.closest("details")) around.open = true;
+  const line = row.querySelector(":scope > summary");
+  line.scrollIntoView({ block: "center" });
+  line.focus();
 }
 
-function show() {
-  tools.hidden = !runs.querySelector(".span");
-  firstErrorButton.hidden = !firstError();
-}
+const ACTIONS = { fold: () => fold(false), unfold: () => fold(true), firstError: goToFirstError };
+tools.addEventListener("click", ({ target }) => {
+  for (const name of Object.keys(target.dataset)) ACTIONS[name]?.();
+});
 
-tools.querySelector("[data-fold]").addEventListener("click", () => {
-  for (const fold of folds()) fold.open = false;
+// The last question is in sight at both sides, and a field for the next one gets the focus that the last one had.
+const said = document.getElementById("said");
+const turns = () => said.querySelectorAll(".turn-said").length;
+let shown = turns();
+let atEnd = true;
+said.scrollTop = said.querySelector(".turn-said:last-child")?.offsetTop ?? 0;
+said.addEventListener("scroll", () => (atEnd = said.scrollTop + said.clientHeight >= said.scrollHeight - 40));
+let field = document.querySelector("#waiting textarea");
+document.addEventListener("htmx:afterSwap", () => {
+  if (atEnd) said.scrollTop = said.scrollHeight;
+  if (turns() > shown) runs().querySelector("section.run:last-child")?.scrollIntoView({ behavior: "smooth" });
+  shown = turns();
+  const next = document.querySelector("#waiting textarea");
+  if (next && next !== field && document.activeElement === document.body) next.focus({ preventScroll: true });
+  field = next;
 });
-tools.querySelector("[data-unfold]").addEventListener("click", () => {
-  for (const fold of folds()) fold.open = true;
-});
-firstErrorButton.addEventListener("click", goToFirstError);
-document.addEventListener("page:changed", show);
-document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-  const row = event.target.closest?.("summary")?.parentElement;
-  if (event.key === "ArrowRight" && row) {
-    row.open = true;
-    summaryOf(row).scrollIntoView({ block: "nearest" }); // an opened row shows all of its words
-  }
-  else if (event.key === "ArrowLeft" && row?.open) row.open = false;
-  else if (event.key === "ArrowLeft" && row) row.parentElement.closest(".span")?.querySelector("summary").focus();
-  else if (event.key === "e" && lettersAreKeys(event)) goToFirstError();
-  else return;
-  event.preventDefault();
-});
-show();
