@@ -39,23 +39,19 @@ def test_a_line_that_is_too_long_ends_every_session_of_the_plugin() -> None:
 
 
 class HeldLine(Transport):
-    """Without a process: the test plays the plugin. Keeps what is sent, and why it was killed."""
+    """Without a process: the test plays the plugin. Keeps what is sent."""
 
     awaited = "no heartbeat came"
 
     def __init__(self) -> None:
         super().__init__(PluginProgram(PUPPET, "main", "python", 1), HostLimits())
         self.sent: list[str] = []
-        self.killed: list[str] = []
 
     def start(self, listener: TransportListener, /) -> None:
         listener.noted("warming up")
 
     def send(self, envelope: JsonObject, /) -> None:
         self.sent.append(envelope["event"])
-
-    def kill(self, reason: str) -> None:
-        self.killed.append(reason)
 
 
 def on_a_line(limits: HostLimits | None = None) -> tuple[PluginProcess, HeldLine]:
@@ -68,6 +64,8 @@ def test_a_silent_plugin_is_killed_and_any_output_counts_after_the_first_heartbe
 ) -> None:
     now = MovableClock(monkeypatch, plugin_process)
     plugin, line = on_a_line()
+    killed: list[str] = []
+    monkeypatch.setattr(line.program, "kill", killed.append)
     plugin.noted("printed")
     now.move(1_000)
     plugin._look_for_life()
@@ -76,10 +74,10 @@ def test_a_silent_plugin_is_killed_and_any_output_counts_after_the_first_heartbe
     plugin.noted("printed")
     now.move(59)
     plugin._look_for_life()
-    assert line.killed == []
+    assert killed == []
     now.move(2)
     plugin._look_for_life()
-    assert line.killed == ["the plugin gave no sign of life for 60 seconds: the daemon kills it for that"]
+    assert killed == ["no sign of life for 60 seconds: the daemon kills the plugin for that"]
 
 
 def test_what_a_plugin_printed_is_in_the_error_when_it_does_not_serve() -> None:
@@ -169,7 +167,7 @@ def test_a_plugin_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("transport", ["stdio", "tcp", "http"])
 def test_nothing_is_left_behind(transport: TransportName) -> None:
     with Host.start(PUPPET, transport=transport) as host:
-        directory, program = host.files.directory, host.plugin._transport._program
+        directory, program = host.files.directory, host.plugin._transport.program
         assert directory.is_dir()
     assert not directory.exists()
     assert program.process.returncode is not None

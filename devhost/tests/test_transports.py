@@ -134,7 +134,9 @@ def test_a_run_that_is_over_ends_what_the_plugin_is_still_asking() -> None:
         model = PausingModel.that(stop_and_wait)
         run = host.run("puppet", {"query": '[{"ask": "Hi"}]'}, model=model, stop=stop)
         assert "RunStoppedError" in failure(run)
-        wait_for(lambda: "incomplete chunked read" in host.plugin._transport.last_words(), "the end of the answer")
+        wait_for(
+            lambda: "incomplete chunked read" in host.plugin._transport.program.last_words(), "the end of the answer"
+        )
         over.set()
 
 

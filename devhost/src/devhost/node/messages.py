@@ -173,8 +173,6 @@ def _line(data: JsonObject) -> str:
 # Bytes of others in a folder of this machine, under names that do no harm. Nothing that exists is overwritten, and the
 # file is nowhere but directly in the folder.
 
-LONGEST_NAME = 150
-"""Bytes; file systems take 255, and a number may follow."""
 _REFUSED = frozenset('/\\:*?"<>|')
 """Elsewhere they part folders or mean something else."""
 
@@ -204,12 +202,7 @@ def safe_name(name: str) -> str:
     """The name without what could leave the folder, hide the file or deceive the eye; it keeps its suffix."""
     kept = "".join(letter if letter.isprintable() and letter not in _REFUSED else "_" for letter in name)
     path = Path(kept.strip(" .").lstrip("-") or "file")
-    suffix = _cut(path.suffix, LONGEST_NAME // 2)
-    return f"{_cut(path.stem, LONGEST_NAME - len(suffix.encode()))}{suffix}"
-
-
-def _cut(text: str, most_bytes: int) -> str:
-    return text.encode()[:most_bytes].decode(errors="ignore")
+    return f"{path.stem[:40]}{path.suffix[:20]}"  # file systems take 255 bytes, and a number may follow
 
 
 # Dify's store of tool files, as a directory: bytes go in, a `/files/tools/<id>.<ext>` link and its meta come out.

@@ -262,8 +262,8 @@ class PluginProcess:
     def _look_for_life(self) -> None:
         limit, last = self.limits.heartbeat_seconds, self._last_sign
         if last is not None and time.monotonic() - last > limit:
-            self._transport.kill(f"the plugin gave no sign of life for {limit:g} seconds: the daemon kills it for that")
+            self._transport.program.kill(f"no sign of life for {limit:g} seconds: the daemon kills the plugin for that")
 
     def _with_last_words(self, reason: str) -> str:
-        words = self.printed.masked(self._transport.last_words())
+        words = self.printed.masked(self._transport.program.last_words())
         return f"{reason}\n{words}" if words else reason

@@ -105,6 +105,7 @@ class PluginProgram:
             raise PluginLostError(self.killed_because or "the plugin no longer reads its stdin") from error
 
     def kill(self, reason: str) -> None:
+        """At once; `ended` gets the reason."""
         self.killed_because = self.killed_because or reason
         self.process.kill()
 

@@ -156,7 +156,7 @@ class HttpTransport(Transport):
             with self._changing:
                 is_over = self._sessions.pop(session_id, None) is None
             invocation.close()
-        if not is_over and not self._program.has_exited(LAST_MOMENTS):
+        if not is_over and not self.program.has_exited(LAST_MOMENTS):
             self._fail(session_id, f"the plugin's response ended before its end message: {cut}")
 
     def _fail(self, session_id: str, message: str) -> None:

@@ -41,7 +41,7 @@ class Transport(ABC):
     """For error messages: what was missing when the plugin did not serve in time."""
 
     def __init__(self, program: PluginProgram, limits: HostLimits) -> None:
-        self._program = program
+        self.program = program
         self._limits = limits
 
     @abstractmethod
@@ -55,17 +55,9 @@ class Transport(ABC):
     def hang_up(self, session_id: str, /) -> None:  # noqa: B027 - most transports do nothing
         """The session is over. The plugin is not told, unless it is serverless: what still comes is dropped."""
 
-    def kill(self, reason: str) -> None:
-        """End the plugin at once; the listener's `closed` gets the reason."""
-        self._program.kill(reason)
-
     def stop(self) -> None:
         """Ask the plugin to end, and return when its process is gone. It may not have started."""
-        self._program.stop()
-
-    def last_words(self) -> str:
-        """The end of what the plugin wrote to stderr."""
-        return self._program.last_words()
+        self.program.stop()
 
     def _run(self, listener: TransportListener, environment: Mapping[str, str]) -> None:
         """Where stdout has no messages, only what the plugin prints."""
@@ -74,7 +66,7 @@ class Transport(ABC):
             for line in read_lines(stdout):
                 listener.noted(line)
 
-        self._program.start(environment, print_stdout, listener.closed, listener.noted)
+        self.program.start(environment, print_stdout, listener.closed, listener.noted)
 
 
 LOST = (
@@ -132,12 +124,12 @@ class StdioTransport(Transport):
             try:
                 read_messages(stdout, self._limits.line_bytes, listener)
             except WireError as error:
-                self.kill(f"the plugin wrote {error} to stdout: the daemon kills it for that, and all its sessions")
+                self.program.kill(f"the plugin wrote {error}: the daemon kills it and all its sessions for that")
 
-        self._program.start({"INSTALL_METHOD": "local"}, read, listener.closed, listener.noted)
+        self.program.start({"INSTALL_METHOD": "local"}, read, listener.closed, listener.noted)
 
     def send(self, envelope: JsonObject, /) -> None:
-        self._program.write(encoded(envelope) + b"\n")
+        self.program.write(encoded(envelope) + b"\n")
 
 
 class TcpTransport(Transport):
@@ -168,7 +160,7 @@ class TcpTransport(Transport):
             with self._writing:
                 self._line.sendall(encoded(envelope) + b"\n")
         except OSError as error:
-            raise PluginLostError(self._program.killed_because or "the plugin has closed its connection") from error
+            raise PluginLostError(self.program.killed_because or "the plugin has closed its connection") from error
 
     def stop(self) -> None:
         super().stop()
@@ -189,7 +181,7 @@ class TcpTransport(Transport):
                 else:
                     reason = "the daemon refuses to register it: its key is not the REMOTE_INSTALL_KEY that it got"
                     self._line.sendall(b"handshake failed, invalid key\n")
-        self._program.kill_unless_it_exits(reason)
+        self.program.kill_unless_it_exits(reason)
 
     def _registers(self, lines: IO[bytes]) -> bool:
         """Whether its first line has the key, and its declaration an end."""

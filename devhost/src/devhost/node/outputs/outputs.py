@@ -72,19 +72,16 @@ class AgentLog:
 
     def add(self, body: JsonObject) -> None:
         """A known id updates the entry in its place; the entry keeps its parent."""
-        values = {
-            "label": body["label"],
-            "status": body["status"],
-            "error": body.get("error"),
-            "data": body["data"],
-            "metadata": body.get("metadata") or {},
-        }
         known = self.entries.get(body["id"])
-        if known is None:
-            self.entries[body["id"]] = LogEntry(id=body["id"], parent_id=body.get("parent_id"), **values)
-        else:
-            for name, value in values.items():
-                setattr(known, name, value)
+        self.entries[body["id"]] = LogEntry(
+            body["id"],
+            body.get("parent_id") if known is None else known.parent_id,
+            body["label"],
+            body["status"],
+            body.get("error"),
+            body["data"],
+            body.get("metadata") or {},
+        )
 
     def roots(self) -> list[LogEntry]:
         """The tree. An entry whose parent is missing, or came later, is at the top.
