@@ -165,14 +165,12 @@ def test_a_line_of_json_is_a_question_of_several_lines_or_a_command(piped: Piped
     assert ended.shown.count("0 model calls") == 2
 
 
-@pytest.mark.parametrize(
-    ("line", "said"), [("What now?", "line 2 of the input is not JSON"), ('["What now?"]', "must be a text in JSON")]
-)
-def test_a_line_that_is_not_a_text_in_json_ends_the_chat(piped: Piped, line: str, said: str) -> None:
+@pytest.mark.parametrize("line", ["What now?", '["What now?"]'])
+def test_a_line_that_is_not_a_text_in_json_ends_the_chat(piped: Piped, line: str) -> None:
     ended = piped(*PUPPETS, "--json-lines", lines=f"{json.dumps(steps({'say': 'Hi'}))}\n{line}")
     assert ended.code == 2
     assert "\nHi\n" in ended.shown
-    assert said in ended.errors
+    assert "line 2 of the input must be a text in JSON" in ended.errors
 
 
 def test_strict_shows_broken_rules_and_exits_with_1(piped: Piped) -> None:

@@ -20,10 +20,10 @@ from devhost.plugin.declaration import Parameter, PluginDeclaration, nearest_plu
 from devhost.plugin.problems import RULES, Level
 from devhost.scenario import SCENARIOS, SCRIPT, examples_of
 from devhost.terminal.screen import open_console
-from devhost.terminal.tables import preview, printable
+from devhost.terminal.tables import printable
 from devhost.text import real_path
 from devhost.tools.entity import refused_parameters
-from devhost.words import UNWRAPPED, counted, examples
+from devhost.words import UNWRAPPED, counted, examples, preview
 
 # What a static check found, in lines.
 

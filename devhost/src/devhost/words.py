@@ -24,14 +24,14 @@ def in_a_line(value: object) -> str:
         case str():
             return " ".join(value.split())
         case Mapping():
-            return ", ".join(
-                f"{name}: {in_a_line(each) if isinstance(each, str) else _json(each)}" for name, each in value.items()
-            )
+            said = ((name, in_a_line(each) if isinstance(each, str) else preview(each)) for name, each in value.items())
+            return ", ".join(f"{name}: {words}" for name, words in said)
         case _:
-            return _json(value)
+            return preview(value)
 
 
-def _json(value: object) -> str:
+def preview(value: object) -> str:
+    """JSON on one line."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 

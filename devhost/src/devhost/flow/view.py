@@ -23,7 +23,6 @@ from devhost.terminal.tables import (
     failure_text,
     findings_list,
     log_tree,
-    preview,
     printable,
     sources_table,
     variables_list,
@@ -40,7 +39,7 @@ from devhost.trace.flow import (
     NodeStarted,
     SourcesRead,
 )
-from devhost.words import counted
+from devhost.words import counted, preview
 
 # What is known of a turn before it begins, as the line of a trace.
 

@@ -6,6 +6,8 @@ import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -37,20 +39,11 @@ class Passage:
 
 def passages(text: str, sources: Collection[str], anchor: str) -> list[Passage]:
     """`[3]` becomes a link to `#{anchor}3` where there is a source 3."""
-    spans = ThoughtSpans()
-    joined: list[tuple[bool, str]] = []
-    for is_thought, piece in [*spans.feed(text), *spans.finish()]:
-        if joined and joined[-1][0] == is_thought:
-            joined[-1] = (is_thought, joined[-1][1] + piece)
-        else:
-            joined.append((is_thought, piece))
-    return [Passage(is_thought, _html(piece, sources, anchor)) for is_thought, piece in joined if piece.strip()]
-
-
-def _html(text: str, sources: Collection[str], anchor: str) -> Markup:
-    environment = {"sources": frozenset(sources), "anchor": anchor}
+    spans, environment = ThoughtSpans(), {"sources": frozenset(sources), "anchor": anchor}
+    grouped = groupby([*spans.feed(text), *spans.finish()], key=itemgetter(0))
+    joined = [(is_thought, "".join(piece for _, piece in pieces)) for is_thought, pieces in grouped]
     # Markup, as every rule that writes HTML escapes what came from the text.
-    return Markup(_MARKDOWN.render(text, environment))  # noqa: S704 - see above
+    return [Passage(kind, Markup(_MARKDOWN.render(words, environment))) for kind, words in joined if words.strip()]  # noqa: S704
 
 
 def _text(

@@ -1,5 +1,6 @@
 """The view of a conversation in a terminal, and the questions that a person types."""
 
+import contextlib
 import io
 import json
 import sys
@@ -109,10 +110,8 @@ def summary(run: Run) -> str:
 
 # The questions of a conversation: typed at a prompt, or from a pipe a line each, or a JSON text each.
 #
-# Blank ones are skipped.
-#
-# A space before a slash stays, because it makes a question of what would be a command. At the prompt Ctrl-C discards
-# the line and Ctrl-D ends the chat; a text pasted over several lines is one question.
+# Blank ones are skipped. A space before a slash stays, because it makes a question of what would be a command. At the
+# prompt Ctrl-C discards the line and Ctrl-D ends the chat; a text pasted over several lines is one question.
 
 PROMPT = "you> "
 
@@ -123,8 +122,7 @@ def read_questions(*, json_lines: bool = False) -> Iterator[str]:
     ParameterError for a standard input that is closed, and for a line that is not such a text.
     """
     if sys.stdin is None:
-        how = "--json-lines reads" if json_lines else "a chat reads its questions from"
-        raise ParameterError(f"{how} standard input, which is closed: pipe them in, or type")
+        raise ParameterError("a chat reads its questions from standard input, which is closed: pipe them in, or type")
     if json_lines:
         return _piped(_json_text)
     return _typed() if sys.stdin.isatty() else _piped(lambda line, _number: line)
@@ -142,13 +140,10 @@ def _piped(read: Callable[[str, int], str]) -> Iterator[str]:
 
 
 def _json_text(line: str, number: int) -> str:
-    try:
-        text = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise ParameterError(f"--json-lines: line {number} of the input is not JSON: {error}") from error
-    if not isinstance(text, str):
-        raise ParameterError(f'--json-lines: line {number} of the input must be a text in JSON, such as "What now?"')
-    return text.encode(errors="replace").decode()  # JSON can escape lone surrogates, which no message can contain
+    with contextlib.suppress(ValueError, RecursionError):
+        if isinstance(text := json.loads(line), str):
+            return text.encode(errors="replace").decode()  # JSON can escape what no message can contain
+    raise ParameterError(f'--json-lines: line {number} of the input must be a text in JSON, such as "What now?"')
 
 
 def _typed() -> Iterator[str]:

@@ -22,13 +22,12 @@ from devhost.terminal.tables import (
     json_list,
     log_tree,
     pending_table,
-    preview,
     printable,
     sources_table,
     usage_line,
     variables_list,
 )
-from devhost.words import counted
+from devhost.words import counted, preview
 
 # A run: model and question, the answer while it streams, and at the end its outputs.
 

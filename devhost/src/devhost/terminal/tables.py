@@ -17,7 +17,7 @@ from devhost.models.backend import ModelDescription
 from devhost.node.outputs.outputs import OPEN, Finding, LogEntry
 from devhost.node.outputs.run import CallsMade, RunError, sent_otherwise
 from devhost.protocol.wire import JsonObject
-from devhost.words import counted, in_a_line, price_text
+from devhost.words import counted, in_a_line, preview, price_text
 
 # Texts for a line of a terminal: printable, on one line, cut.
 
@@ -31,11 +31,6 @@ def printable(value: object) -> str:
     """Without control characters: what comes from the wire must not move the cursor or reverse the line."""
     kept = f"\n\t{_JOINERS}"
     return "".join(letter if letter.isprintable() or letter in kept else "�" for letter in str(value))
-
-
-def preview(value: object) -> str:
-    """JSON on one line."""
-    return " ".join(json.dumps(value, ensure_ascii=False, default=str).split())
 
 
 def on_a_line(text: str) -> str:
