@@ -27,7 +27,7 @@ def test_two_runs_find_the_same_ids_and_two_documents_have_their_own() -> None:
     first, second = found("1718")
 
     assert found("1718") == [first, second]
-    for field in ("document_id", "segment_id", "segment_index_node_hash"):
+    for field in ("document_id", "segment_id"):
         assert first["metadata"][field] != second["metadata"][field]
     assert first["metadata"]["dataset_id"] == second["metadata"]["dataset_id"]
 

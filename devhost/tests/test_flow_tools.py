@@ -7,7 +7,7 @@ import pytest
 
 from devhost.errors import NodeParameterError
 from devhost.flow.document import FlowFile
-from devhost.flow.tools import Panel, missing_tools, names_of
+from devhost.flow.tools import Panel, missing_tools, tools_of
 from devhost.models.backend import ModelDescription
 from devhost.node.parameters import Picked
 from devhost.plugin.declaration import PluginDeclaration
@@ -158,7 +158,7 @@ def test_the_model_keeps_the_nodes_parameters_and_those_of_the_command_come_firs
     assert real["completion_params"] == {"temperature": 0.1, "top_p": 1}
 
 
-def test_a_tool_that_no_given_plugin_has_is_told_with_its_node(tmp_path: Path, puppet: PluginDeclaration) -> None:
+def test_a_tool_that_no_given_plugin_has_is_told_with_its_node(tmp_path: Path) -> None:
     tools = [entry("repeat"), entry("draw", provider_name="other/box/box"), entry("gone", enabled=False)]
     agent = node(
         "agent", "agent", agent_strategy_name="puppet", agent_parameters={"tools": {"type": "constant", "value": tools}}
@@ -167,9 +167,8 @@ def test_a_tool_that_no_given_plugin_has_is_told_with_its_node(tmp_path: Path, p
     file = FlowFile.read(
         chatflow(tmp_path, [START, agent, stamp, answer("x")], chain("start", "agent", "stamp", "answer"))
     )
-    _, strategy = puppet.strategies["puppet"]
 
-    sentences = list(missing_tools(file, [strategy], names_of([PluginDeclaration.read(TOOLBOX)])))
+    sentences = list(missing_tools(file, tools_of([PluginDeclaration.read(TOOLBOX)])))
 
     there_are = "no given plugin has that; there are: devhost-tests/toolbox/toolbox/repeat"
     assert len(sentences) == 2

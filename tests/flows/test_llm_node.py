@@ -47,7 +47,7 @@ def test_an_answer_streams_through_the_answer_node_and_its_usage_is_the_nodes(tm
     assert asked.metadata == {"total_tokens": 10, "total_price": 0.5, "currency": "USD"}
     assert asked.inputs["model_provider"] == MODEL["provider"]
     assert asked.inputs["model_name"] == "gpt-5"
-    assert asked.process["prompts"] == [{"role": "user", "text": "What is there?", "files": []}]
+    assert asked.process["prompts"] == [{"role": "user", "text": "What is there?"}]
 
 
 def test_the_model_gets_the_nodes_name_and_parameters(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_the_model_gets_the_nodes_name_and_parameters(tmp_path: Path) -> None:
         (RATE, "[models] Rate Limit Error, slow down", "InvokeRateLimitError"),
         (
             {"error": {"type": "InvokeError", "message": "no"}},
-            'PluginInvokeError: {"error_type": "InvokeError", "message": "no", "args": {"description": "no"}}',
+            "no",
             "InvokeError",
         ),
         (
@@ -96,23 +96,6 @@ def test_a_providers_error_takes_the_error_branch_in_its_own_words(
     assert played.node("ask").status == "exception"
     assert played.end.status == "partial-succeeded"
     assert played.end.outputs["answer"] == f"{kind}: {shows}"
-
-
-def test_without_an_error_branch_the_flow_fails(tmp_path: Path) -> None:
-    played = Played.of(asking(tmp_path), TURN, None, {"ask": [RATE]})
-
-    assert played.node("ask").status == "failed"
-    assert (played.end.status, played.end.error) == ("failed", "[models] Rate Limit Error, slow down")
-
-
-def test_a_default_value_stands_for_the_answer(tmp_path: Path) -> None:
-    values = [{"key": "text", "type": "string", "value": "Ask later."}]
-    file = asking(tmp_path, error_strategy="default-value", default_value=values)
-
-    played = Played.of(file, TURN, None, {"ask": [RATE]})
-
-    assert played.node("ask").status == "exception"
-    assert played.end.outputs["answer"] == "Ask later."
 
 
 def test_a_retry_asks_the_model_once_more(tmp_path: Path) -> None:
@@ -176,21 +159,6 @@ def test_models_of_one_node_answer_side_by_side(tmp_path: Path) -> None:
     assert played.end.outputs == {"said": ["ONE", "TWO", "THREE"]}
 
 
-def test_a_scripted_node_takes_its_turns_by_what_each_round_says(tmp_path: Path) -> None:
-    inside = [llm("ask", ("user", "{{#each.item#}}"))]
-    nodes = [
-        start("words"),
-        *iteration("each", inside, "start.words", "ask.text", is_parallel=True),
-        end(said="each.output"),
-    ]
-    file = workflow(tmp_path, nodes, [*chain("start", "each", "end"), ("each_start", "ask")])
-    turns = [{"when": word, "text": word.upper()} for word in ("b", "c", "a")]
-
-    played = Played.of(file, FlowTurn(inputs={"words": ["a", "b", "c"]}), None, {"ask": turns})
-
-    assert played.end.outputs == {"said": ["A", "B", "C"]}
-
-
 def past() -> list[JsonObject]:
     return messages_of([PastTurn("What came in?", "Two letters."), PastTurn("From whom?", "Ada.")])
 
@@ -216,12 +184,6 @@ def test_memory_stands_between_the_prompt_and_the_query(
     prompts = played.node("ask").process["prompts"]
     assert [prompt["text"] for prompt in prompts] == ["Be short.", *remembered, "And when?"]
     assert [prompt["role"] for prompt in prompts[-3:]] == ["user", "assistant", "user"]
-
-
-def test_without_memory_in_the_node_nothing_is_remembered(tmp_path: Path) -> None:
-    played = Played.of(asking(tmp_path), FlowTurn("And when?", history=past()), None, {"ask": [{"text": "x"}]})
-
-    assert [prompt["text"] for prompt in played.node("ask").process["prompts"]] == ["And when?"]
 
 
 SCHEMA = {

@@ -14,10 +14,11 @@ import click
 from devhost.errors import ParameterError
 from devhost.files import local_files
 from devhost.flow.cases import FlowCase, refuse_misfit
-from devhost.flow.checks import check_flow, check_tools
+from devhost.flow.checks import check_flow, refuse
 from devhost.flow.document import FlowFile, filled_inputs, typed_inputs, with_read_files
 from devhost.flow.outside import Allowed
 from devhost.flow.script import FlowScript, TurnScript
+from devhost.flow.tools import missing_tools
 from devhost.flow.traces import FlowTrace
 from devhost.flow.turn import FlowTurn, go_on_in_flow_environment, has_engine
 from devhost.host.host import Host, ToolHost, start_tools
@@ -104,15 +105,11 @@ class FlowSetup:
             begin = partial(Host.start, self.plugin, tools=self.tools, transport=options.transport)
         begin = partial(begin, servers=self.servers, watcher=watcher, storage=options.storage_beside(trace_file))
         with started(begin, "flow", options, trace_file) as host:
-            if self.servers:
-                self._check_tools(host)
+            if self.servers:  # what they have was not known when the flow was checked
+                recorded = () if self.case.script.recorded is None else self.case.script.recorded.tool_names
+                there_are = [*((tool.provider, tool.name) for tool in host.tools), *recorded]
+                refuse(self.case.file, missing_tools(self.case.file, there_are))
             yield host
-
-    def _check_tools(self, host: ToolHost) -> None:
-        """As `check_flow` does where there are no servers."""
-        plugin = host.plugin.declaration if isinstance(host, Host) else None
-        recorded = () if self.case.script.recorded is None else self.case.script.recorded.tool_names
-        check_tools(self.case.file, plugin, [*((tool.provider, tool.name) for tool in host.tools), *recorded])
 
 
 # The models of a flow's nodes: those behind an API if a key or a base URL is set, else the script's.
@@ -127,15 +124,10 @@ def selected_name(node: FlowNode) -> str | None:
         case {"model": {"name": str(name)}}:
             return name
         case {"agent_parameters": dict(parameters)}:
-            selectors = (parameter.get("value") for parameter in parameters.values() if isinstance(parameter, dict))
-            return next(filter(None, map(_name_in, selectors)), None)
-    return None
-
-
-def _name_in(selector: object) -> str | None:
-    match selector:
-        case {"type": "model-selector", "model": str(name)}:
-            return name
+            for parameter in parameters.values():
+                match parameter:
+                    case {"value": {"type": "model-selector", "model": str(name)}} if name:
+                        return name
     return None
 
 

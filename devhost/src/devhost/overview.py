@@ -182,7 +182,7 @@ def _check_app(path: Path, *, color: bool) -> int:
     file = FlowFile.read(path)
     has_agent = any(node.type == "agent" for node in file.nodes.values())
     declared = PluginDeclaration.read(nearest_strategy_plugin()) if has_agent else None
-    found = wrong_in_file(file, declared) or seen_in_the_editor(file, declared)
+    found = wrong_in_file(file, declared) or seen_in_the_editor(file)
     console = open_console(stderr=False, color=color)
     for sentence in found:
         console.print(Text(printable(sentence), "bold"), soft_wrap=True)

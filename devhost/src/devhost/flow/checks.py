@@ -10,7 +10,7 @@ from devhost.errors import FlowFileError
 from devhost.flow.document import FlowFile, start_fields, wrong_inputs
 from devhost.flow.forms import wrong_forms
 from devhost.flow.outside import NOTHING, Allowed
-from devhost.flow.tools import missing_tools, named_tools, names_of, unknown_parameters, wrong_strategies
+from devhost.flow.tools import missing_tools, named_tools, tools_of, unknown_parameters, wrong_strategies
 from devhost.node.parameters import ToolName
 from devhost.plugin.declaration import PluginDeclaration, Strategy
 from devhost.trace.flow import FlowNode
@@ -154,9 +154,9 @@ def not_published(file: FlowFile) -> Iterator[str]:
                 )
 
 
-def missing_dependencies(file: FlowFile, strategies: Iterable[Strategy]) -> Iterator[str]:
+def missing_dependencies(file: FlowFile) -> Iterator[str]:
     """Plugins of the app's agents and tools that its `dependencies` do not name."""
-    providers = [tool.provider for tool in named_tools(file, strategies)]
+    providers = [tool.provider for tool in named_tools(file)]
     providers += [str(node.data.get("agent_strategy_provider_name", "")) for node in file.nodes.values()]
     used = {provider.rpartition("/")[0] for provider in providers if provider.count("/") == 2}  # noqa: PLR2004 - author/plugin/provider
     if missing := sorted(used - file.dependencies):
@@ -181,39 +181,30 @@ def check_flow(  # noqa: PLR0913 - what a flow is played with
 ) -> tuple[str, ...]:
     """`plugin`: that of the flow's agents, None for a flow without one; `tools`: tool plugins. Out: the notices.
 
-    `servers`: the names of MCP servers, which say what tools they have when they are connected: `check_tools`.
+    `servers`: the names of MCP servers, which say what tools they have when they are connected.
     """
-    strategies, tools = _strategies(plugin), tuple(tools)
-    wrong = wrong_in_file(file, plugin)
+    declared, wrong = tools_of(tools), wrong_in_file(file, plugin)
     if not list(wrong_in_graph(file)):  # what follows would only repeat it in other words
         wrong += wrong_inputs(file, inputs)
         wrong += not_allowed(file, allowed)
-        wrong += missing_tools(file, strategies.values(), [*names_of(tools), *recorded], servers)
-        wrong += unknown_parameters(file, tools)
+        wrong += missing_tools(file, [*declared, *recorded], servers)
+        wrong += unknown_parameters(file, declared)
     refuse(file, wrong)
-    return tuple(seen_in_the_editor(file, plugin))
-
-
-def check_tools(file: FlowFile, plugin: PluginDeclaration | None, there_are: Iterable[ToolName]) -> None:
-    """FlowFileError for tools that are not among these."""
-    refuse(file, missing_tools(file, _strategies(plugin).values(), there_are))
+    return tuple(seen_in_the_editor(file))
 
 
 def wrong_in_file(file: FlowFile, plugin: PluginDeclaration | None) -> list[str]:
     """What makes the file unplayable, whatever else is given."""
     if wrong := list(wrong_in_graph(file)):
         return wrong
-    wrong = [*unset_variables(file, _strategies(plugin)), *wrong_forms(file)]
-    return wrong if plugin is None else [*wrong, *wrong_strategies(file, plugin)]
+    strategies = {} if plugin is None else {name: strategy for name, (_, strategy) in plugin.strategies.items()}
+    of_agents = () if plugin is None else wrong_strategies(file, plugin)
+    return [*unset_variables(file, strategies), *wrong_forms(file), *of_agents]
 
 
-def seen_in_the_editor(file: FlowFile, plugin: PluginDeclaration | None) -> list[str]:
+def seen_in_the_editor(file: FlowFile) -> list[str]:
     """What Dify's editor says about the app when it is imported or published."""
-    return [*not_published(file), *missing_dependencies(file, _strategies(plugin).values())]
-
-
-def _strategies(plugin: PluginDeclaration | None) -> dict[str, Strategy]:
-    return {} if plugin is None else {name: strategy for name, (_, strategy) in plugin.strategies.items()}
+    return [*not_published(file), *missing_dependencies(file)]
 
 
 def refuse(file: FlowFile, wrong: Iterable[str]) -> None:

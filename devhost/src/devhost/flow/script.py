@@ -1,7 +1,5 @@
 """A flow's script: what the user says, how the models answer, which segments are found, and what is expected."""
 
-import hashlib
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -36,31 +34,30 @@ class Segment(Scripted):
     """None as in Dify, where a segment may have nothing but files."""
     title: str = ""
     """The document's name."""
-    dataset: str = "Knowledge"
     score: float | None = None
     summary: str | None = None
     files: tuple[dict[str, Any], ...] = ()
     metadata: dict[str, Any] = Field(default_factory=dict)
 
     def item(self, position: int) -> JsonObject:
-        """`position`: from 1, in the order of the node's result."""
+        """`position`: from 1, in the order of the node's result. Two runs are alike in their ids."""
         title = self.title or f"Document {position}"
         content = self.content or ""
         metadata = {
             "_source": "knowledge",
-            "dataset_id": _id("dataset", self.dataset),
-            "dataset_name": self.dataset,
-            "document_id": _id("document", title),
+            "dataset_id": "knowledge",
+            "dataset_name": "Knowledge",
+            "document_id": title,
             "document_name": title,
             "data_source_type": "upload_file",
-            "segment_id": _id("segment", f"{title}\n{content}"),
+            "segment_id": f"{title}, {position}",
             "retriever_from": "workflow",
             "score": self.score,
             "child_chunks": [],
             "segment_hit_count": 1,
             "segment_word_count": len(content),
             "segment_position": position,
-            "segment_index_node_hash": hashlib.sha256(content.encode()).hexdigest(),
+            "segment_index_node_hash": "",
             "doc_metadata": None,
             "position": position,
             **self.metadata,
@@ -77,13 +74,11 @@ class Segment(Scripted):
 def recorded_segment(item: JsonObject, position: int) -> JsonObject:
     """As a script has it: what `Segment.item` fills in is left out."""
     metadata = item.get("metadata") or {}
-    usual = {"title": f"Document {position}", "dataset": "Knowledge"}
-    known = {**item, "dataset": metadata.get("dataset_name"), "score": metadata.get("score")}
-    given = {
-        name: known.get(name)
-        for name in Segment.model_fields
-        if name == "content" or (known.get(name) not in (None, "", [], usual.get(name)) and name != "metadata")
-    }
+    known = {**item, "score": metadata.get("score")}
+    given = {name: known.get(name) for name in ("title", "score", "summary", "files") if known.get(name)}
+    given = {"content": item.get("content"), **given}
+    if given.get("title") == f"Document {position}":
+        del given["title"]
     made = Segment.model_validate(given).item(position)["metadata"]
     own = {name: value for name, value in metadata.items() if name not in made or made[name] != value}
     return {**given, **({"metadata": own} if own else {})}
@@ -108,11 +103,6 @@ def retrieved(knowledge: Knowledge, node: FlowNode) -> Sequence[JsonObject]:
         f"no segments are given for {node}: write them in the script's knowledge, under {node.id!r}; an empty list "
         "stands for nothing found"
     )
-
-
-def _id(kind: str, name: str) -> str:
-    """The same for the same name, so that two runs are alike."""
-    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"devhost:{kind}:{name}"))
 
 
 # What a turn is expected to be, in the words of `devhost.evaluation`.

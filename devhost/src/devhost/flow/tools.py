@@ -16,11 +16,11 @@ from devhost.node.parameters import (
     meant_tool,
     resolved,
 )
-from devhost.plugin.declaration import Parameter, PluginDeclaration, Strategy
+from devhost.plugin.declaration import Parameter, PluginDeclaration, Strategy, Tool
 from devhost.protocol.wire import JsonObject
 from devhost.trace.flow import FlowNode
 
-# Which tools the nodes of a flow name, and which of them no given plugin has.
+# The tools that the nodes of a flow name: which of them no given plugin has, and which parameters those do not have.
 
 
 @dataclass(frozen=True)
@@ -30,52 +30,80 @@ class NamedTool:
     name: str
 
 
-def named_tools(file: FlowFile, strategies: Iterable[Strategy]) -> Iterator[NamedTool]:
-    """`strategies`: those that Agent nodes can have."""
-    pickers = {
-        strategy.identity.name: [each.name for each in strategy.parameters if each.type == "array[tools]"]
-        for strategy in strategies
-    }
+def named_tools(file: FlowFile) -> Iterator[NamedTool]:
     for node in file.nodes.values():
         if node.type == "tool":
             provider = node.data.get("provider_id") or node.data.get("provider_name")
             yield NamedTool(node, str(provider), str(node.data.get("tool_name")))
         elif node.type == "agent":
-            for picker in pickers.get(str(node.data.get("agent_strategy_name")), ()):
-                yield from _of_agent(node, picker)
+            for setting in _mapping(node, "agent_parameters").values():
+                for entry in enabled_tools(setting.get("value") if isinstance(setting, dict) else None):
+                    if "tool_name" in entry:
+                        yield NamedTool(node, str(entry.get("provider_name")), str(entry["tool_name"]))
 
 
-def _of_agent(node: FlowNode, picker: str) -> Iterator[NamedTool]:
-    match node.data.get("agent_parameters"):
-        case dict(parameters) if isinstance(parameters.get(picker), dict):
-            for entry in enabled_tools(parameters[picker].get("value")):
-                yield NamedTool(node, str(entry.get("provider_name")), str(entry.get("tool_name")))
-
-
-def missing_tools(
-    file: FlowFile, strategies: Iterable[Strategy], there_are: Iterable[ToolName], servers: Collection[str] = ()
-) -> Iterator[str]:
+def missing_tools(file: FlowFile, there_are: Iterable[ToolName], servers: Collection[str] = ()) -> Iterator[str]:
     """`servers`: providers of which it is not known what they have."""
     there_are = list(there_are)
     listed = ", ".join(f"{provider}/{name}" for provider, name in there_are) or "no tools"
-    missing: dict[tuple[str, str], list[NamedTool]] = {}
-    for tool in named_tools(file, strategies):
+    for tool in named_tools(file):
         if tool.provider not in servers and meant_tool(tool.provider, tool.name, there_are) is None:
-            missing.setdefault((tool.node.id, tool.provider), []).append(tool)
-    for (_, provider), tools in missing.items():
-        names = ", ".join(tool.name for tool in tools)
-        server = "" if "/" in provider else f", or an MCP server of this name with --mcp {provider}=COMMAND"
-        yield (
-            f"{tools[0].node} uses {names} of {provider}: no given plugin has that; there are: {listed}. "
-            f"Give the folder of the tool plugin with --tools DIR{server}"
-        )
+            server = f", or an MCP server of this name with --mcp {tool.provider}=COMMAND"
+            yield (
+                f"{tool.node} uses {tool.name} of {tool.provider}: no given plugin has that; there are: {listed}. "
+                f"Give the folder of the tool plugin with --tools DIR{'' if '/' in tool.provider else server}"
+            )
 
 
-def names_of(plugins: Iterable[PluginDeclaration]) -> Iterator[ToolName]:
-    for plugin in plugins:
-        for provider in plugin.tool_providers:
-            for tool in provider.tools:
-                yield plugin.provider_id(provider), tool.identity.name
+def tools_of(plugins: Iterable[PluginDeclaration]) -> dict[ToolName, Tool]:
+    return {
+        (plugin.provider_id(provider), tool.identity.name): tool
+        for plugin in plugins
+        for provider in plugin.tool_providers
+        for tool in provider.tools
+    }
+
+
+def unknown_parameters(file: FlowFile, tools: Mapping[ToolName, Tool]) -> Iterator[str]:
+    """Of Tool nodes. A tool that is not among these is not looked at."""
+    for named in named_tools(file):
+        found = meant_tool(named.provider, named.name, tools) if named.node.type == "tool" else None
+        if found is not None and not tools[found].has_runtime_parameters:
+            for key in ("tool_parameters", "tool_configurations"):
+                yield from _unknown(named.node, key, named.name, tools[found].parameters)
+
+
+def _mapping(node: FlowNode, key: str) -> Mapping[str, Any]:
+    given = node.data.get(key)
+    return given if isinstance(given, dict) else {}
+
+
+def _unknown(node: FlowNode, key: str, owner: str, parameters: Iterable[Parameter]) -> Iterator[str]:
+    declared = [parameter.name for parameter in parameters]
+    for unknown in sorted(_mapping(node, key).keys() - {*declared}):
+        there_are = ", ".join(declared) or "none"
+        yield f"{node} sets the parameter {unknown!r}, which {owner} does not have; it has: {there_are}"
+
+
+def wrong_strategies(file: FlowFile, plugin: PluginDeclaration) -> Iterator[str]:
+    """Agent nodes ask for a strategy of the plugin that is given, with parameters that it has."""
+    for node in file.nodes.values():
+        name = str(node.data.get("agent_strategy_name"))
+        if node.type != "agent":
+            continue
+        if name not in plugin.strategies:
+            yield (
+                f"{node} asks for the strategy {name!r}; {plugin.manifest.name} in {plugin.directory} has: "
+                f"{', '.join(plugin.strategies) or 'none'}. Choose one of them, or give the other plugin with "
+                "--plugin DIR"
+            )
+            continue
+        parameters = plugin.strategies[name][1].parameters
+        yield from _unknown(node, "agent_parameters", name, parameters)
+        for parameter in parameters:
+            is_set = parameter.name in _mapping(node, "agent_parameters") or parameter.default is not None
+            if parameter.required and not is_set:
+                yield f"{node} does not set the parameter {parameter.name!r}, which {name} needs"
 
 
 # The panel of an Agent node: its parameters as settings for a run.
@@ -126,71 +154,3 @@ def _setting(parameter: Mapping[str, Any]) -> object:
             return {"variable": ".".join(map(str, path))}
         case _:
             return {"constant": value}
-
-
-# Tool nodes set only parameters that their tools have.
-
-
-def unknown_parameters(file: FlowFile, plugins: Iterable[PluginDeclaration]) -> Iterator[str]:
-    """`plugins`: those of --tools and --example. A tool that they do not have is not looked at."""
-    tools = {
-        (plugin.provider_id(provider), tool.identity.name): tool
-        for plugin in plugins
-        for provider in plugin.tool_providers
-        for tool in provider.tools
-    }
-    for node in file.nodes.values():
-        provider = str(node.data.get("provider_id") or node.data.get("provider_name"))
-        found = meant_tool(provider, str(node.data.get("tool_name")), list(tools)) if node.type == "tool" else None
-        if found is None or tools[found].has_runtime_parameters:
-            continue
-        declared = [parameter.name for parameter in tools[found].parameters]
-        for key in ("tool_parameters", "tool_configurations"):
-            given = node.data.get(key)
-            for unknown in sorted((given if isinstance(given, dict) else {}).keys() - {*declared}):
-                yield (
-                    f"{node} sets the parameter {unknown!r}, which {found[1]} does not have; "
-                    f"it has: {', '.join(declared) or 'none'}"
-                )
-
-
-# Agent nodes ask for a strategy of the plugin that is given, with parameters that it has.
-
-KINDS = ("constant", "mixed", "variable")
-"""How a parameter of an Agent or Tool node has its value."""
-
-
-def wrong_strategies(file: FlowFile, plugin: PluginDeclaration) -> Iterator[str]:
-    for node in file.nodes.values():
-        if node.type == "agent":
-            yield from _wrong(node, plugin)
-
-
-def _wrong(node: FlowNode, plugin: PluginDeclaration) -> Iterator[str]:
-    name = str(node.data.get("agent_strategy_name") or "")
-    if not name:
-        yield f"{node} has no agent_strategy_name: choose a strategy in the node"
-        return
-    if name not in plugin.strategies:
-        provider = node.data.get("agent_strategy_provider_name")
-        asked = f"{name!r} of {provider}" if provider else repr(name)
-        yield (
-            f"{node} asks for the strategy {asked}; {plugin.manifest.name} in {plugin.directory} has: "
-            f"{', '.join(plugin.strategies) or 'none'}. Choose one of them, or give the other plugin with --plugin DIR"
-        )
-        return
-    strategy = plugin.strategies[name][1]
-    declared = {parameter.name: parameter for parameter in strategy.parameters}
-    given = node.data.get("agent_parameters")
-    if not isinstance(given, dict):
-        yield f"{node} has no agent_parameters: fill in the node"
-        return
-    for unknown in sorted(given.keys() - declared.keys()):
-        yield f"{node} sets the parameter {unknown!r}, which {name} does not have; it has: {', '.join(declared)}"
-    for parameter_name, setting in given.items():
-        match setting:
-            case {"type": kind, "value": _} if kind not in KINDS:
-                yield f"{node} sets {parameter_name!r} with the type {kind!r}; the types are: {', '.join(KINDS)}"
-    for parameter in declared.values():
-        if parameter.required and parameter.name not in given and parameter.default is None:
-            yield f"{node} does not set the parameter {parameter.name!r}, which {name} needs"

@@ -4,10 +4,8 @@ import json
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, override
+from typing import Any, NoReturn, override
 
-from graphon.file.enums import FileType
-from graphon.file.models import File
 from graphon.model_runtime.entities.llm_entities import (
     LLMMode,
     LLMResult,
@@ -18,20 +16,12 @@ from graphon.model_runtime.entities.llm_entities import (
 )
 from graphon.model_runtime.entities.message_entities import (
     AssistantPromptMessage,
-    MultiModalPromptMessageContent,
     PromptMessage,
     PromptMessageTool,
     UserPromptMessage,
 )
 from graphon.model_runtime.entities.model_entities import AIModelEntity, ModelFeature
-from graphon.model_runtime.errors.invoke import (
-    InvokeAuthorizationError,
-    InvokeBadRequestError,
-    InvokeConnectionError,
-    InvokeError,
-    InvokeRateLimitError,
-    InvokeServerUnavailableError,
-)
+from graphon.model_runtime.errors.invoke import InvokeError
 from graphon.model_runtime.memory.prompt_message_memory import PromptMessageMemory
 from graphon.model_runtime.model_providers.base.large_language_model import merge_tool_call_deltas
 from graphon.nodes.llm.entities import ModelConfig
@@ -71,16 +61,8 @@ class AskedModel:
 
 # A provider's failure as the engine's nodes know it.
 
-KINDS: dict[str, type[InvokeError]] = {
-    kind.__name__: kind
-    for kind in (
-        InvokeAuthorizationError,
-        InvokeBadRequestError,
-        InvokeConnectionError,
-        InvokeRateLimitError,
-        InvokeServerUnavailableError,
-    )
-}
+
+KINDS = {kind.__name__: kind for kind in InvokeError.__subclasses__()}
 
 
 @contextmanager
@@ -89,16 +71,9 @@ def provider_failures() -> Iterator[None]:
     try:
         yield
     except ModelCallError as error:
-        raise _as_the_node_shows_it(error) from error
+        raise KINDS.get(error.error_type, InvokeError)(error.message) from error
     except (ApiCallError, ApiStalledError) as error:  # what a script makes of Dify's API
         raise InvokeError(str(error) or "the API does not answer") from error
-
-
-def _as_the_node_shows_it(error: ModelCallError) -> InvokeError:
-    if error.error_type in KINDS:
-        return KINDS[error.error_type](error.message)
-    said = {"error_type": error.error_type, "message": error.message, "args": {"description": error.message}}
-    return InvokeError(f"PluginInvokeError: {json.dumps(said, ensure_ascii=False)}")
 
 
 # The conversation before a turn, as nodes with memory get it.
@@ -123,29 +98,7 @@ def _prompt_message(message: JsonObject) -> PromptMessage:
     return kind.model_validate(message)
 
 
-# The engine's prompt messages as a `ModelRequest`, and a model's chunks as the engine's.
-
-
-def model_request(  # noqa: PLR0913 - what the engine passes to a model
-    model: Mapping[str, str],
-    messages: Sequence[PromptMessage],
-    parameters: Mapping[str, object],
-    tools: Sequence[PromptMessageTool] | None,
-    stop: Sequence[str] | None,
-    *,
-    stream: bool,
-) -> ModelRequest:
-    """`model`: provider, name and mode, under `ModelRequest`'s names."""
-    return ModelRequest.model_validate(
-        {
-            **model,
-            "completion_params": dict(parameters),
-            "prompt_messages": tuple(message.model_dump(mode="json") for message in messages),
-            "tools": tuple(tool.model_dump(mode="json") for tool in tools) if tools else None,
-            "stop": tuple(stop) if stop else None,
-            "stream": stream,
-        }
-    )
+# A model's chunks as the engine's.
 
 
 def engine_chunks(chunks: Iterable[JsonObject]) -> Iterator[LLMResultChunk]:
@@ -215,41 +168,21 @@ def read_object(text: str) -> JsonObject:
 
 # What the engine's model nodes ask for besides a model: where an answer's files go, and how prompts are kept.
 
-ONLY_TEXT = "devhost's models answer with text only"
-SHOWN = 10
-"""Characters at each end of a file's data."""
-
 
 class NoFiles(LLMFileSaver):
-    @override
-    def save_binary_string(
-        self, data: bytes, mime_type: str, file_type: FileType, extension_override: str | None = None
-    ) -> File:
-        raise LLMNodeError(ONLY_TEXT)
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise LLMNodeError("devhost's models answer with text only")
 
-    @override
-    def save_remote_url(self, url: str, file_type: FileType) -> File:
-        raise LLMNodeError(ONLY_TEXT)
+    save_binary_string = _refuse
+    save_remote_url = _refuse
 
 
 class PromptsAsSaved(PromptMessageSerializerProtocol):
-    """As Dify keeps them in a node's process data: role, text and the beginnings of files."""
+    """As a node's process data have them: role and text."""
 
     @override
     def serialize(self, *, model_mode: LLMMode, prompt_messages: Sequence[PromptMessage]) -> list[JsonObject]:
-        return [_saved(message) for message in prompt_messages]
-
-
-def _saved(message: PromptMessage) -> JsonObject:
-    parts = message.content if isinstance(message.content, list) else []
-    files = [
-        {"type": part.type.value, "data": f"{part.data[:SHOWN]}...[TRUNCATED]...{part.data[-SHOWN:]}"}
-        for part in parts
-        if isinstance(part, MultiModalPromptMessageContent)
-    ]
-    calls = message.tool_calls if isinstance(message, AssistantPromptMessage) else []
-    called = {"tool_calls": [call.model_dump(mode="json") for call in calls]} if calls else {}
-    return {"role": message.role.value, "text": message.get_text_content(), "files": files, **called}
+        return [{"role": message.role.value, "text": message.get_text_content()} for message in prompt_messages]
 
 
 # The model of one LLM, question classifier or parameter extractor node, as the engine calls it.
@@ -345,9 +278,18 @@ class NodeModel(LLMProtocol):
         *,
         stream: bool,
     ) -> Generator[LLMResultChunk, None, None]:
-        model = {"provider": self.provider, "model": self.model_name, "mode": self._config.mode.value}
-        given = {**parameters, **dict(self._backend.description.completion_params)}
-        request = model_request(model, messages, given, tools, stop, stream=stream)
+        request = ModelRequest.model_validate(
+            {
+                "provider": self.provider,
+                "model": self.model_name,
+                "mode": self._config.mode.value,
+                "completion_params": {**parameters, **dict(self._backend.description.completion_params)},
+                "prompt_messages": tuple(message.model_dump(mode="json") for message in messages),
+                "tools": tuple(tool.model_dump(mode="json") for tool in tools) if tools else None,
+                "stop": tuple(stop) if stop else None,
+                "stream": stream,
+            }
+        )
         asked = {**request.model_dump(mode="json"), "entity": self._backend.description.selector(())["entity"]}
         with self._playing.mistakes.watched(InvokeError), provider_failures():
             said = self._playing.ending.until_stopped(self._backend.invoke(request))

@@ -213,10 +213,8 @@ class KnowledgeNode(_Playing, Node[KnowledgeNodeData]):
     @override
     def _run(self) -> NodeRunResult:
         query = self.runtime_state.variable_pool.get(self.node_data.query_variable_selector)
-        if not isinstance(query, StringSegment):
-            return _refused("Query variable is not string type.")
-        if not query.value:
-            return _refused("Query is required.")
+        if not isinstance(query, StringSegment) or not query.value:
+            return _failed("Query is required.", "ValueError")
         with self._playing.mistakes.watched():
             found = retrieved(self._playing.around.knowledge, self._node)
         return NodeRunResult(
@@ -224,11 +222,6 @@ class KnowledgeNode(_Playing, Node[KnowledgeNodeData]):
             inputs={"query": query.value},
             outputs={"result": found},
         )
-
-
-def _refused(words: str) -> NodeRunResult:
-    """The words are Dify's; they were not compared with a running one."""
-    return NodeRunResult(status=WorkflowNodeExecutionStatus.FAILED, error=words, error_type="ValueError")
 
 
 # Code nodes on the engine: the program that Dify sends to its sandbox runs in a process of this machine.
