@@ -34,12 +34,11 @@ def test_a_server_that_has_ended_fails_the_call_in_difys_words() -> None:
         list(tools["repeat"].invoke({"text": "a"}, no_calls, ""))
 
 
-@pytest.mark.parametrize("kind", ["mcp", "sse"])
-def test_a_server_is_reached_at_an_address(kind: str) -> None:
-    with subprocess.Popen([sys.executable, str(SCRIPT), kind], stdout=subprocess.PIPE, text=True) as process:
+def test_a_server_is_reached_at_an_address() -> None:
+    with subprocess.Popen([sys.executable, str(SCRIPT), "mcp"], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            url = f"http://127.0.0.1:{int(process.stdout.readline())}/{kind}"
+            url = f"http://127.0.0.1:{int(process.stdout.readline())}/mcp"
             with everything(url, {"Authorization": "Bearer 42"}) as (tools, told):
                 ((message),) = tools["repeat"].invoke({"text": "hi"}, no_calls, "")
         finally:

@@ -82,6 +82,7 @@ def test_a_tool_that_no_agent_can_have_gets_files(capsys: pytest.CaptureFixture[
     picture.write_bytes(b"12345")
     files = ["--file", f"thing={table}", "--file", f"others={picture}"]
     report, read = called(capsys, "--tools", str(ODDMENTS), "weigh", *files)
+    assert report["sent"]["others"] == ["a=b.png"]
     assert report["variables"] == {"weight": 8, "label": "document .csv image .png", "mood": "heavy"}
     assert "oddments | weighing table.csv a=b.png" in read
     assert "weight = 8" in read
@@ -92,8 +93,9 @@ def test_variables_are_compared_with_the_output_schema(capsys: pytest.CaptureFix
     thing.write_text("a,b")
     given = ["--tools", str(ODDMENTS), "weigh", "--file", f"thing={thing}"]
     report, read = called(capsys, *given)
-    assert rules(report) == ["output-schema-misfit", "variable-not-declared", "variable-missing"]
-    assert "variable 'mood' is not in the tool's output_schema" in read
+    assert rules(report) == ["output-schema-misfit", "output-schema-misfit", "variable-missing"]
+    assert 'label, by the output_schema: "document .csv" is longer than 3 characters' in read
+    assert "the variables, by the output_schema: Additional properties are not allowed ('mood'" in read
     called(capsys, *given, "--strict", code=1)
 
 

@@ -37,7 +37,7 @@ def test_the_script_can_be_asked_for() -> None:
 
 def test_a_key_chooses_openai() -> None:
     description = choose(KEY).description
-    assert description.notice == "Responses API at api.openai.com; OpenAI's prices of November 2026"
+    assert description.notice == "Responses API at https://api.openai.com/v1; OpenAI's prices of November 2026"
     assert description.scripted is False
     assert description.provider == "devhost/openai/responses"
     assert description.context_size == 1_050_000
@@ -47,7 +47,10 @@ def test_a_key_chooses_openai() -> None:
 def test_another_server() -> None:
     options = {"api": "chat", "name": "qwen3", "features": "tool-call, vision"}
     description = choose(SERVER, **options, completion=("temperature=0",)).description
-    assert description.notice == "Chat Completions at localhost:11434; devhost knows no price of qwen3 and counts 0"
+    assert (
+        description.notice
+        == "Chat Completions at http://localhost:11434/v1; devhost knows no price of qwen3 and counts 0"
+    )
     assert description.features == ("tool-call", "vision")
     assert dict(description.completion_params) == {"temperature": 0}
     selector = description.selector([])
@@ -75,7 +78,7 @@ def test_completion_parameters_keep_their_type() -> None:
         ({}, {"model_plugin": ROOT, "api": "chat"}, "--api is for a model behind an API, but --model-plugin is given"),
         (KEY, {"completion": ("max_tokens",)}, "--completion 'max_tokens' is not KEY=VALUE"),
         (KEY, {"features": "flying"}, "unknown feature 'flying'"),
-        (SERVER, {}, "which model\\? --model NAME says what the server at localhost:11434 calls it"),
+        (SERVER, {}, "which model\\? --model NAME says what the server at http://localhost:11434/v1 calls it"),
         ({"OPENAI_BASE_URL": "localhost:11434"}, {"name": "x"}, "OPENAI_BASE_URL must be an http"),
         ({"OPENAI_BASE_URL": "http://"}, {"name": "x"}, "OPENAI_BASE_URL must be an http"),
         ({"OPENAI_BASE_URL": "http://user:sec/secret@host/v1"}, {"name": "x"}, "OPENAI_BASE_URL must be an http"),

@@ -16,7 +16,7 @@ from devhost.plugin.casting import cast_parameter
 from devhost.plugin.credentials import filled_credentials
 from devhost.plugin.declaration import FILES, Parameter, PluginDeclaration, Tool, ToolProvider
 from devhost.protocol.wire import FILE_LINKS, JsonObject
-from devhost.text import Secrets, validator_of
+from devhost.text import Secrets, place_of, validator_of
 from devhost.tools.entity import typed_values
 from devhost.tools.mcp import McpTool
 from devhost.tools.setup import OfferedTool, Texts, ToolSetup
@@ -147,34 +147,24 @@ def _option(parameter: Parameter) -> str:
     return f"--file {parameter.name}=PATH" if parameter.type in FILES else f"--arg {parameter.name}=VALUE"
 
 
-# Whether a tool's variables are those that its `output_schema` promises.
-#
-# Dify checks none of it: the editor offers what is declared, and a node behind the tool gets what came.
+# Whether a tool's variables are those that its `output_schema` promises. Dify checks none of it: the editor offers what
+# is declared, and a node behind the tool gets what came.
 
 
 def schema_findings(schema: Mapping[str, Any] | None, variables: Mapping[str, object]) -> Iterator[Finding]:
     declared = (schema or {}).get("properties")
     properties = declared if isinstance(declared, dict) else {}
-    for name, value in variables.items():
-        if name not in properties:
-            sentence = f"variable {name!r} is not in the tool's output_schema: no other node can choose it"
-            yield Finding("variable-not-declared", sentence)
-        else:
-            yield from _misfits(name, properties[name], value)
+    try:
+        whole = validator_of({"type": "object", "properties": properties, "additionalProperties": False})
+    except ValueError as error:
+        yield Finding("output-schema-invalid", f"the output_schema is not a JSON Schema: {error}")
+        return
+    for fault in whole.iter_errors(dict(variables)):
+        where = place_of(fault.instance_path) or "the variables"
+        yield Finding("output-schema-misfit", f"{where}, by the output_schema: {fault.message}")
     for name in sorted(set(map(str, properties)) - variables.keys() - RESERVED_VARIABLES):
         sentence = f"the output_schema declares {name!r}, but no such variable came: a node that chose it gets nothing"
         yield Finding("variable-missing", sentence)
-
-
-def _misfits(name: str, schema: object, value: object) -> Iterator[Finding]:
-    try:
-        validator = validator_of(schema)
-    except ValueError as error:
-        yield Finding("output-schema-invalid", f"the output_schema of {name!r} is not a JSON Schema: {error}")
-        return
-    fault = next((f"at {error.instance_path or 'its top'}" for error in validator.iter_errors(value)), None)
-    if fault is not None:
-        yield Finding("output-schema-misfit", f"variable {name!r} does not fit its output_schema {schema}, {fault}")
 
 
 # Calls one tool, and folds what it sends.

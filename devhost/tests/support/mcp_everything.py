@@ -1,6 +1,6 @@
 """An MCP server with a tool for every kind of result.
 
-Over standard input and output, or with `sse` or `http` at an address, of which it prints the port.
+Over standard input and output, or with `mcp` at an address, of which it prints the port.
 """
 
 import base64
@@ -79,7 +79,7 @@ def complain(*, is_error: bool) -> CallToolResult:
 
 if __name__ == "__main__":
     if sys.argv[1:]:
-        app = server.sse_app() if sys.argv[1] == "sse" else server.streamable_http_app()
+        app = server.streamable_http_app()
         with socket.create_server(("127.0.0.1", 0)) as listening:
             print(listening.getsockname()[1], flush=True)
             uvicorn.Server(uvicorn.Config(app, log_level="error")).run([listening])

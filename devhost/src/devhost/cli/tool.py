@@ -92,7 +92,8 @@ def _called(  # noqa: PLR0913, PLR0917 - what a call is made of
     arguments, files = dict(pairs(options.arguments, "--arg")), [_file(text, hosting.limits) for text in options.files]
     asked = ask(found, arguments, files, credentials, is_validated=not models.unvalidated)
     source = asked.source
-    shown = Secrets(source.secrets).masked(asked.parameters)
+    given = {name: [file.path.name for file in named] for name, named in asked.files.items()}
+    shown = Secrets(source.secrets).masked({**asked.parameters, **given})
     view.open(found.name, shown, model.description, source.notices)
     models.plugins.tell(view.screen)
     plugins = () if isinstance(source, McpTool) else (source,)

@@ -284,17 +284,15 @@ def _chunks(model: ModelBackend, request: ModelRequest, opaque_body: OpaqueBodyP
 
 
 def _structured(chunks: Iterator[JsonObject]) -> Iterator[JsonObject]:
-    texts: list[str] = []
-    last: JsonObject | None = None
-    for chunk in chunks:
-        texts.append(str(chunk["delta"]["message"]["content"]))
-        last = chunk
-        yield {**chunk, "structured_output": None}
+    text, last = "", dict[str, Any]()
+    for last in chunks:
+        text += str(last["delta"]["message"]["content"])
+        yield {**last, "structured_output": None}
     try:
-        read = json.loads("".join(texts))
+        read = json.loads(text)
     except ValueError:
         read = None
-    if last is None or not isinstance(read, dict):
+    if not isinstance(read, dict):
         raise ApiCallError.stream_error("Failed to parse structured output: the answer is not a JSON object")
     message = {**last["delta"]["message"], "content": "", "tool_calls": []}
     yield {**last, "delta": {**last["delta"], "message": message}, "structured_output": read}

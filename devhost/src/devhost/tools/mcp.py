@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self, TextIO
-from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
@@ -304,7 +303,6 @@ async def _opened(
 @asynccontextmanager
 async def _transport(server: McpServer, printed: TextIO) -> AsyncIterator[Any]:  # streams of the library's own types
     import httpx2  # noqa: PLC0415 - as above
-    from mcp.client.sse import sse_client  # noqa: PLC0415
     from mcp.client.stdio import StdioServerParameters, get_default_environment, stdio_client  # noqa: PLC0415
     from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415
 
@@ -316,9 +314,6 @@ async def _transport(server: McpServer, printed: TextIO) -> AsyncIterator[Any]: 
         environment = {**get_default_environment(), **secrets}
         started = StdioServerParameters(command=command, args=arguments, env=environment)
         async with stdio_client(started, printed) as streams:
-            yield streams
-    elif urlsplit(server.target).path.rstrip("/").endswith("/sse"):
-        async with sse_client(server.target, secrets) as streams:
             yield streams
     else:
         async with (

@@ -44,15 +44,10 @@ class Connection:
     base_url: str = OPENAI
 
     @property
-    def place(self) -> str:
-        """For people: without credentials that a URL may hold."""
-        return httpx.URL(self.base_url).netloc.decode()
-
-    @property
     def url(self) -> str:
-        """For people, too: without credentials and query."""
+        """For people: without credentials that it may hold, and without its query."""
         url = httpx.URL(self.base_url)
-        return f"{url.scheme}://{self.place}{url.path.rstrip('/')}"
+        return f"{url.scheme}://{url.netloc.decode()}{url.path.rstrip('/')}"
 
     def client(self) -> openai.OpenAI:
         return openai.OpenAI(
@@ -84,7 +79,7 @@ class OpenAIModel(CountsSpending):
         self.description = ModelDescription(
             provider=f"devhost/openai/{api}",
             name=name,
-            notice=f"{_TITLES[api]} at {connection.place}; {price_notice(name)}",
+            notice=f"{_TITLES[api]} at {connection.url}; {price_notice(name)}",
             scripted=False,
             features=features or (_OPENAIS_FEATURES if is_openais(name) else _OTHERS_FEATURES),
             context_size=None if facts is None else facts.context_size,
@@ -140,7 +135,7 @@ def open_model(  # noqa: PLR0913 - one value of the command line each
     _check_url(connection.base_url)
     if not name and base_url:
         with about("model"):
-            raise ParameterError(f"which model? --model NAME says what the server at {connection.place} calls it")
+            raise ParameterError(f"which model? --model NAME says what the server at {connection.url} calls it")
     for feature in features or ():
         if feature not in FORWARDED_FEATURES:
             with about("features"):
