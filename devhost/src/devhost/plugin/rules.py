@@ -27,7 +27,6 @@ from devhost.plugin.declaration import (
     Resource,
     Runner,
     Strategy,
-    StrategyProvider,
     Tool,
     ToolDescription,
     ToolParameter,
@@ -251,9 +250,9 @@ class _Strategy(Strategy):
     extra: Any = None
 
 
-class _StrategyProvider(StrategyProvider):
+class _StrategyProvider(Declared):
     identity: _ProviderIdentity
-    strategies: Annotated[tuple[_Strategy, ...], Field(min_length=1)]
+    strategies: Annotated[list[_Strategy], Field(min_length=1)]
     extra: Any = None
 
 
@@ -316,7 +315,7 @@ class _ToolProvider(Declared):
     credentials_for_provider: dict[str, _Credential] = Field(default_factory=dict)
     credentials_schema: Any = None
     oauth_schema: _OAuth | None = None
-    tools: Annotated[tuple[_Tool, ...], Field(min_length=1)]
+    tools: Annotated[list[_Tool], Field(min_length=1)]
     extra: Any = None
 
 
