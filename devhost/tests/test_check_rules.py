@@ -10,7 +10,7 @@ from devhost.cli.commands import main
 from devhost.plugin.check import check_plugin
 from devhost.plugin.contents import Contents, size_problems
 from devhost.plugin.problems import RULES, Problem
-from support.breaches import BREACHES, DRAW, KEY, MANIFEST, Breach, broken, complete, replaced
+from support.breaches import BREACHES, DRAW, KEY, MANIFEST, Breach, complete, replaced
 from support.plugins import CHARTS, FIXTURES, PUPPET
 
 
@@ -81,24 +81,6 @@ def test_what_only_looks_like_a_breach_is_none(file: str, harmless: str, tmp_pat
     plugin = complete(tmp_path)
     (plugin / ".difyignore").write_text("__pycache__/\n", encoding="utf-8")
     (plugin / file).write_text(harmless.replace("日本語", "Kana カナ"), encoding="utf-8")
-
-    assert check_plugin(plugin).problems == ()
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("default: bar", "default: pie"),
-        ("default: 40", "default: forty"),
-        ("default: 40", "default: [40]"),
-        ("    llm_description: Whether to draw a grid behind the values.\n    form: llm", "    form: form"),
-        ("extra:", "output_schema: {properties: {models: {type: 'array[string]'}}}\nextra:"),
-        ("extra:", 'output_schema: {"$ref": "http://127.0.0.1:9/schema.json"}\nextra:'),
-    ],
-)
-def test_what_neither_dify_nor_the_daemon_checks_is_no_problem(old: str, new: str, tmp_path: Path) -> None:
-    plugin = complete(tmp_path)
-    replaced(DRAW, old, new)(plugin)
 
     assert check_plugin(plugin).problems == ()
 
@@ -180,12 +162,3 @@ def test_a_finding_that_is_meant_is_accepted_by_its_name(tmp_path: Path, capsys:
     assert "notice: tools/key.py: line 1: accepted: it seems to contain a key" in said
     assert main([*check, "--accept", "declaration:manifest.yaml"]) == 2
     assert "--accept declaration:manifest.yaml: there is no such finding" in capsys.readouterr().err
-
-
-def test_notices_alone_are_shown_and_exit_with_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plugin = broken(complete(tmp_path), tmp_path / "other", MANIFEST, "contact", None)
-
-    assert main(["check", str(plugin), "--no-color"]) == 0
-    first, *_, last = capsys.readouterr().out.splitlines()
-    assert first == "for the marketplace: manifest.yaml: contact: give an e-mail address (marketplace)"
-    assert last == "4 declarations and 15 files, as Dify takes them"

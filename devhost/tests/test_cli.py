@@ -77,15 +77,8 @@ def test_a_full_disk_is_reported_in_one_sentence() -> None:
 @pytest.mark.processes
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_command_and_its_plugins(sent: signal.Signals, code: int) -> None:
-    entry: dict[str, object] = {
-        "id": "a",
-        "label": "ROUND 1",
-        "status": "start",
-        "data": {},
-        "parent_id": None,
-        "error": None,
-    }
-    query = json.dumps([{"emit": {"type": "log", "message": entry}}, {"say": "started\n"}, {"freeze": 600}])
+    begun = {**LOG, "message": {"id": "a", "label": "ROUND 1", "status": "start", "data": {}}}
+    query = json.dumps([{"emit": begun}, {"say": "started\n"}, {"freeze": 600}])
     command = [sys.executable, "-m", "devhost", "run", *WHERE, "--query", query]
     with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -71,7 +71,6 @@ def parameters(shown: str) -> dict[str, Any]:
         ("/approve", "yes"),
         ("/Approve", "yes"),
         ("/reject", "no"),
-        ("/reject ok", "no: ok"),
         ("/reject   not today", "no: not today"),
         ("only the first", "only the first"),
         ("{{#s.x#}}", "{{#s.x#}}"),
@@ -142,15 +141,6 @@ def test_a_failed_run_that_called_a_tool_drops_a_state_in_which_calls_waited(cha
     assert "Type /approve" not in failed
     assert refused == "Nothing waits for an answer.\n"
     assert not parameters(after)["state"]
-
-
-def test_a_failed_run_keeps_a_state_in_which_nothing_waited(chat: Chat) -> None:
-    left = {"emit": {"type": "variable", "message": {"variable_name": "state", "variable_value": "kept"}}}
-
-    _, failed, after = chat(written(left), written(DRAW, FAIL), written(SAY_PARAMETERS))
-
-    assert "state" not in failed
-    assert parameters(after)["state"] == "kept"
 
 
 # --- commands to the chat itself -------------------------------------------------------------------------------------

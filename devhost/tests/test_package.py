@@ -69,15 +69,6 @@ def test_the_command_writes_the_package_under_its_name_and_version(
     assert f"dist/{file.name}: 15 files, {file.stat().st_size:,} bytes, sha256 " in capsys.readouterr().out
 
 
-def test_a_refused_package_is_not_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plugin, file = complete(tmp_path), tmp_path / "charts.difypkg"
-    (plugin / "main.py").unlink()
-
-    assert main(["package", str(plugin), "-o", str(file), "--no-install", "--no-color"]) == 1
-    assert "main.py does not exist (entrypoint)\n" in capsys.readouterr().out
-    assert not file.exists()
-
-
 def test_a_package_that_cannot_be_written_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
 

@@ -21,11 +21,6 @@ def test_every_shape_is_searched() -> None:
     }
 
 
-def test_urls_and_json_spell_it_differently() -> None:
-    assert SECRETS.masked("https://x.example/?key=s3cret%2Fvalue") == "https://x.example/?key=[secret]"
-    assert SECRETS.masked(r'{"a": "quo\"te\"d-one"}') == '{"a": "[secret]"}'
-
-
 @pytest.mark.parametrize("around", [str, json.dumps, lambda text: json.dumps(json.dumps(text, ensure_ascii=False))])
 @pytest.mark.parametrize("spelled", [str, quote])
 @pytest.mark.parametrize("secret", ["ck_ab/cd+ef==", 'a "b" \\c\\\\d', "it's\ta\\\nb\x7fc", "\\\\host\\näme 😀"])

@@ -72,24 +72,6 @@ def test_ctrl_c_ends_a_turn_and_ctrl_d_the_chat(slow_script: Path) -> None:
 
 
 @pytest.mark.processes
-def test_a_typed_question_can_be_edited_pasted_and_not_utf_8(slow_script: Path) -> None:
-    command = ["-m", "devhost", "chat", *PUPPETS, "--script", str(slow_script)]
-    with on_a_terminal(command, ROOT) as terminal:
-        terminal.wait_for("you>")
-        terminal.press("no JSON\x15" + steps({"say": "edited"}) + "\n")  # Ctrl-U clears the line
-        assert "\nedited\n" in terminal.wait_for("0 model calls")
-
-        terminal.wait_for("you>")
-        pasted = '[{"say":\r"from two lines"}]'
-        terminal.press(f"\x1b[200~{pasted}\x1b[201~\n")
-        assert "\nfrom two lines\n" in terminal.wait_for("0 model calls")
-
-        terminal.wait_for("you>")
-        terminal.press(b'[{"say": "a \xff byte"}]\n')
-        assert "\na \N{REPLACEMENT CHARACTER} byte\n" in terminal.wait_for("0 model calls")
-
-
-@pytest.mark.processes
 def test_an_approved_run_that_is_stopped_before_it_called_a_tool_can_be_approved_again(slow_script: Path) -> None:
     command = ["-m", "devhost", "chat", *PUPPETS, "--script", str(slow_script)]
     with on_a_terminal(command, ROOT) as terminal:
@@ -179,16 +161,6 @@ def test_strict_shows_broken_rules_and_exits_with_1(piped: Piped) -> None:
     assert "think-left-open" in ended.shown
 
 
-def test_a_closed_standard_input_is_reported(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "stdin", None)
-    assert main(["chat", *PUPPETS]) == 2
-    said = capsys.readouterr()
-    assert "a chat reads its questions from standard input, which is closed" in said.err
-    assert said.out == ""
-
-
 # --- from Python -----------------------------------------------------------------------------------------------------
 
 
@@ -213,12 +185,3 @@ def test_a_stopped_run_keeps_its_text_and_the_next_run_is_not_affected() -> None
         next_run = host.run("puppet", {"query": steps({"ask": "x"})}, model=ScriptedModel.of([{"text": "clean"}]))
     assert next_run.error is None
     assert next_run.outputs.text == "clean"
-
-
-def test_a_stop_before_the_run_ends_it_at_once() -> None:
-    stop = Stop()
-    stop.request()
-    with Host.start(PUPPET) as host:
-        run = host.run("puppet", {"query": steps({"say": "x"})}, model=ScriptedModel.of([{}]), stop=stop)
-    assert run.error is not None
-    assert run.error.kind == "RunStoppedError"

@@ -1,43 +1,16 @@
 """`make demo`: what it runs, and that docs/first-workflow.md shows what it prints."""
 
 import re
-import shutil
-import subprocess
-from pathlib import Path
 
 import pytest
 
 from devhost.cli.commands import main
-from support.waiting import PATIENCE
 from tests.devhost import ROOT
 
 KEY = {"OPENAI_API_KEY": "sk-proj-0123456789"}
 RUN = ["run", "--example", "helpdesk"]
 SECONDS = re.compile(r"\d+\.\d+ s\b")
 RULE = re.compile("─+")
-
-
-def test_the_demo_is_scripted_and_names_the_commands_that_follow(tmp_path: Path) -> None:
-    shutil.copy(ROOT / "Makefile", tmp_path)
-    for program, body in {"scripts/setup": "", ".venv/bin/python": 'echo "$@"'}.items():
-        path = tmp_path / program
-        path.parent.mkdir(parents=True)
-        path.write_text(f"#!/bin/sh\n{body}\n")
-        path.chmod(0o755)
-
-    ended = subprocess.run(
-        ["make", "--no-print-directory", "demo"],  # noqa: S607 - the one on PATH, as a person types it
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=True,
-    )
-
-    lines = ended.stdout.splitlines()
-    assert lines[0] == "-m devhost run --example helpdesk --scripted"
-    assert "  OPENAI_API_KEY=… .venv/bin/devhost run --example helpdesk" in lines
-    assert lines[-1] == "  .venv/bin/devhost ui"
 
 
 @pytest.mark.usefixtures("without_pauses", "lent_plugins")

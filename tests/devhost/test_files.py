@@ -11,7 +11,6 @@ from typing import Any
 import httpx
 import pytest
 import yaml
-from rich.console import Console
 
 from devhost.cli.commands import main
 from devhost.errors import ParameterError, TraceError
@@ -19,7 +18,6 @@ from devhost.files import FileServer, LocalFile, local_files, run_folder
 from devhost.limits import HostLimits
 from devhost.node.messages import ToolFileStore
 from devhost.scenario import AttachedFiles
-from devhost.terminal.tables import files_list
 from devhost.trace.lines import read_trace
 from devhost.trace.runs import traced_runs
 from support.plugins import FIXTURES, ODDMENTS, PUPPET
@@ -223,17 +221,6 @@ def test_a_message_takes_ten_files(letter: Path) -> None:
 
 
 # --- out -------------------------------------------------------------------------------------------------------------
-
-
-def test_a_saved_file_can_be_opened_by_a_click_in_a_terminal() -> None:
-    console = Console(force_terminal=True, width=40, legacy_windows=False)
-    path = f"/tmp/{'long name ' * 6}/chart.png"
-    file = {"filename": "chart.png", "type": "image", "mime_type": "image/png", "size": 1234, "path": path}
-    with console.capture() as shown:
-        console.print(files_list([file]), soft_wrap=True)
-    assert f";file://{path.replace(' ', '%20')}\x1b\\{path}\x1b" in shown.get(), (
-        "in one piece, so that it can be copied"
-    )
 
 
 def test_a_file_where_the_folder_beside_the_trace_would_be_is_said(tmp_path: Path) -> None:
