@@ -10,7 +10,6 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from support.chromium import screenshot
-from support.nesting import nested
 from tests.console.accessibility import WIDTHS, looks_well, open_all, overflow
 from tests.console.recording import DEVHOST, ROOT, record_script, write_traces
 
@@ -35,15 +34,14 @@ type OpenReport = Callable[[str], Page]
 
 @pytest.fixture(scope="module")
 def reports(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with run.html, talk.html, long.html, two.html, deep.html, flow.html, fork.html and evaluation.html."""
+    """A folder with run.html, talk.html, long.html, two.html, flow.html, fork.html and evaluation.html."""
     folder = tmp_path_factory.mktemp("reports")
     trace, cases = recorded / "helpdesk.jsonl", folder / "evaluation.yaml"
     cases.write_text(CASE, encoding="utf-8")
     write_traces("long_run", folder / "long.jsonl", folder / "two.jsonl")
-    (folder / "deep.jsonl").write_bytes(nested(trace.read_bytes(), 60))
     write_traces("flow_trace", folder / "flow.jsonl")
     record_script(folder / "talk.jsonl", "injection", TALK)
-    for name in ("talk", "long", "two", "deep", "flow"):
+    for name in ("talk", "long", "two", "flow"):
         run([*DEVHOST, "report", str(folder / f"{name}.jsonl")])
     run([*DEVHOST, "report", str(trace), "-o", str(folder / "run.html")])
     fork = ["fork", str(trace), "--at", "1", "--instruction", "Be brief.", "--scripted"]
@@ -95,7 +93,7 @@ CUT = """() => [...document.querySelectorAll('.words b')].filter(each => each.ch
 ).map(each => each.textContent)"""
 
 
-@pytest.mark.parametrize("name", ["run.html", "long.html", "deep.html"])
+@pytest.mark.parametrize("name", ["run.html", "long.html"])
 def test_labels_have_room(open_report: OpenReport, name: str) -> None:
     page = open_report(name)
     for width in WIDTHS:

@@ -14,10 +14,7 @@ from devhost.console.folder import MOST_BYTES, OUTPUT, TRACE, RunFolder, last_pr
 from devhost.console.readers import Seen
 from devhost.console.setup import SETUP, Setup
 from devhost.node.outputs.run import CallsMade
-from devhost.page.page import render_page
-from devhost.trace.lines import read_trace
 from support.console import ConsoleClient
-from support.nesting import nested
 from support.tracing import tracing
 from tests.devhost import ROOT
 
@@ -94,16 +91,6 @@ def anchors(console: ConsoleClient) -> dict[str, str]:
     """Of rows, by their labels; the last one of a label."""
     ((shown,),) = [turn.runs for turn in console.console.seen("first").turns]
     return {span.label: shown.anchor(span) for span in shown.rows}
-
-
-def test_calls_that_are_nested_a_thousand_times_are_shown_side_by_side(
-    whole: bytes, console: ConsoleClient, tmp_path: Path
-) -> None:
-    file = tmp_path / "deep.jsonl"
-    file.write_bytes(nested(whole, 1_000))
-
-    for html in (render_page(read_trace(file)), console.get("/runs/deep")):
-        assert html.count(">look</b>") >= 1_000
 
 
 def test_the_page_has_everything_but_what_rows_hold(console: ConsoleClient) -> None:

@@ -1,8 +1,7 @@
 """The timeline of a run: each call stands where the strategy's log says, or where the run was when it began."""
 
 import json
-import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,11 +9,10 @@ import pytest
 from devhost import FunctionTool, Host, ScriptedModel
 from devhost.protocol.wire import JsonObject
 from devhost.trace.lines import read_trace
-from devhost.trace.runs import traced_runs
+from devhost.trace.runs import Call, TracedRun, traced_runs
 from devhost.trace.timeline import Span, timeline
 from support.plugins import PUPPET, TOOLBOX
 from support.tracing import tracing
-from support.waiting import PATIENCE
 from tests.devhost import ROOT
 
 pytestmark = pytest.mark.usefixtures("lent_plugins")
@@ -29,12 +27,6 @@ def spans_of(file: Path, strategy: str, query: str, turns: Sequence[JsonObject],
     assert run.error is None
     (traced,) = traced_runs(read_trace(file))
     return timeline(traced)
-
-
-def flat(spans: Iterable[Span]) -> Iterable[Span]:
-    for span in spans:
-        yield span
-        yield from flat(span.children)
 
 
 def wants(name: str, call_id: str, arguments: JsonObject) -> JsonObject:
@@ -73,33 +65,13 @@ def test_each_try_of_a_model_call_stands_at_its_entry(tmp_path: Path) -> None:
     assert ["slow down" in call.error for call in tries] == [True, False]
 
 
-def test_the_calls_of_subtasks_side_by_side_stand_under_their_own_subtask(tmp_path: Path) -> None:
-    """Neither subtask goes on before the other has called its tool too."""
-    meet = threading.Barrier(2, timeout=PATIENCE)
+PARENTS = (("a", ""), ("b", "a"), ("c", "b"))
 
-    def look(arguments: JsonObject) -> str:
-        meet.wait()
-        return f"result for {arguments['q']}"
 
-    done = {"is_completed": True, "advice": ""}
-    turns: list[JsonObject] = [{"tool_calls": [wants("submit_plan", "p", {"subtasks": ["alpha", "beta"]})]}]
-    for name in ("alpha", "beta"):
-        turns += [
-            {"tool_calls": [wants("look", "c", {"q": name})], "when": f"\nSubtask: {name}"},
-            {"text": f"Answer to {name}.", "when": f"result for {name}"},
-            {"tool_calls": [wants("submit_reflection", "r", done)], "when": f"Judge subtask: {name}"},
-        ]
-    turns.append({"text": "Both found.", "when": "<findings>"})
-    tool = FunctionTool("look", {"q": "string"}, look)
-    spans = spans_of(tmp_path / "run.jsonl", "gpt5_plan_and_reflect", "What of both?", turns, tool)
-
-    for name in ("alpha", "beta"):
-        (subtask,) = [span for span in spans if span.label.endswith(f". {name}")]
-        calls = [call for span in flat(subtask.children) for call in span.calls]
-        assert sorted(call.kind for call in calls) == ["llm", "llm", "llm", "tool"]
-        for call in calls:
-            asked = call.request["tool_parameters"] if call.kind == "tool" else call.request["prompt_messages"]
-            assert f"ubtask: {name}" in json.dumps(asked) or asked == {"q": name}
+def test_what_tools_ask_for_stands_under_the_strategys_call() -> None:
+    calls = tuple(Call("p", "tool", {"tool": id_}, 1.0, 2.0, id=id_, parent=parent) for id_, parent in PARENTS)
+    (span,) = timeline(TracedRun("?", {}, 0.0, 3.0, (), calls, None))
+    assert (span.id, [inner.id for inner in span.children]) == ("a", ["b", "c"])
 
 
 # --- strategies whose log has no ids ----------------------------------------------------------------------------------
