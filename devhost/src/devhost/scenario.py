@@ -310,7 +310,8 @@ class Scenario:
     @property
     def recorded_names(self) -> tuple[str, ...]:
         """Of tools."""
-        return () if self.written.recorded is None else self.written.recorded.names
+        recorded = self.written.recorded
+        return () if recorded is None else tuple(name for _, name in recorded.tool_names)
 
     @property
     def notices(self) -> tuple[str, ...]:

@@ -125,24 +125,19 @@ class PluginStorage:
                 case "del":
                     kept.pop(key, None)
                 case _:
-                    _check(kept, key, str(asked["value"]), _most(manifest, limits))
+                    declared = manifest.resource.permission.storage.size
+                    most = limits.storage_bytes if declared is None else min(declared, limits.storage_bytes)
+                    _check(kept, key, str(asked["value"]), most)
                     kept[key] = str(asked["value"])
             self._write()
         return {"data": "ok"}
 
     def _write(self) -> None:
         if self._file is not None:
-            beside = self._file.with_name(f"{self._file.name}.new")
             try:
-                beside.write_text(self._stored.model_dump_json(indent=2), encoding="utf-8")
-                beside.replace(self._file)
+                self._file.write_text(self._stored.model_dump_json(indent=2), encoding="utf-8")
             except OSError as error:
                 raise RefusedCallError(f"save data failed: {error}") from error
-
-
-def _most(manifest: Manifest, limits: HostLimits) -> int:
-    declared = manifest.resource.permission.storage.size
-    return limits.storage_bytes if declared is None else min(declared, limits.storage_bytes)
 
 
 def _check(kept: Mapping[str, str], key: str, value: str, most: int) -> None:

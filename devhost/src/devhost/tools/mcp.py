@@ -202,18 +202,14 @@ class McpTool:
             name: cast_value(self._parameters[name], value) if name in self._parameters else value
             for name, value in parameters.items()
         }
-        sent = {name: value for name, value in cast.items() if not _is_blank(value)}
+        # As Dify, without blank values.
+        sent = {name: value for name, value in cast.items() if value is not None and str(value).strip()}
         try:
             result = self._call(self.name, sent)
         except Exception as error:  # noqa: BLE001 - whatever the server or the connection does, Dify says it in one sentence
             said = f"Failed to invoke tool: {_leaf(error)}"
             raise InvocationError("ToolInvokeError", self._masked(said)) from None
         yield from map(self._masked, messages(result, has_schema=bool(self.declared.output_schema)))
-
-
-def _is_blank(value: object) -> bool:
-    """Dify leaves such a value out."""
-    return value is None or (isinstance(value, str) and not value.strip())
 
 
 def messages(result: "mcp_types.CallToolResult", *, has_schema: bool) -> Iterator[JsonObject]:

@@ -205,18 +205,12 @@ class Recorded(Scripted):
     """In the order in which they began."""
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Of the tools."""
-        return tuple(name for _, name in self.tool_names)
-
-    @property
     def tool_names(self) -> tuple[tuple[str, str], ...]:
         """Each with its provider before it."""
         identities = [entity["identity"] for entity in self.tools]
         return tuple((str(each["provider"]), str(each["name"])) for each in identities)
 
 
-type _JsonObject = Annotated[dict[str, Any], BeforeValidator(json_value)]
 type _Names = Annotated[
     tuple[str, ...],
     one_sentence("should be a name, or a list of names"),
@@ -252,15 +246,11 @@ class Part(Scripted):
 
     strategy: _Names = ()
     """Those whose model calls the turns fit; empty for any."""
-    params: _JsonObject = Field(default_factory=dict)
+    params: _Object = Field(default_factory=dict)
     turns: SomeTurns = ()
     then: tuple[FollowUp, ...] = ()
     """The rest of the conversation, in order."""
     otherwise: Turns | None = None
-
-    @property
-    def has_turns(self) -> bool:
-        return bool(self.turns)
 
     def is_for(self, strategy: str | None) -> bool:
         return not self.strategy or strategy in self.strategy
@@ -273,7 +263,7 @@ class ScriptFile(Part):
     query: Words = ""
     files: _Files = ()
     """What the user sends with the query."""
-    variables: _JsonObject = Field(default_factory=dict)
+    variables: _Object = Field(default_factory=dict)
     """Of the workflow around the node, by `node.name`: what templates and selectors in `params` refer to."""
     mcp: Texts = ()
     """MCP servers, as `--mcp` takes them."""
@@ -284,7 +274,7 @@ class ScriptFile(Part):
     """By tool, what Dify's API does each time it is called."""
     recorded: Recorded | None = None
     """Tools that answer from a recording."""
-    expect: _JsonObject | None = None
+    expect: _Object | None = None
     """What came of the conversation has to fit it: an `Expected` of `devhost.expected`."""
     variants: tuple[Part, ...] = ()
 
@@ -314,7 +304,7 @@ def read_files(file: Path) -> tuple[ScriptFile, ...]:
     every = tuple(reversed(files.values()))
     if not any("query" in each.model_fields_set for each in every):
         raise ScriptError(f"{file}: query: Field required")
-    if not any(part.has_turns or each.model.plugin for each in every for part in each.parts):
+    if not any(part.turns or each.model.plugin for each in every for part in each.parts):
         raise ScriptError(f"{file}: turns: Field required")
     return every
 
@@ -335,20 +325,8 @@ def read_turns(turns: object) -> tuple[Turn, ...]:
 
 WRITTEN_HERE = "the code that runs it"
 """The place of turns without a script file."""
-SHARED = frozenset(
-    {
-        "description",
-        "query",
-        "files",
-        "mcp",
-        "panel",
-        "model",
-        "api_fails",
-        "recorded",
-        "expect",
-    }
-)
-"""What holds for every strategy, apart from `params` and `variables`, which are merged."""
+SHARED = ScriptFile.model_fields.keys() - Part.model_fields.keys() - {"extends", "variables", "variants"}
+"""What holds for every strategy."""
 
 
 class Script(ScriptFile):
@@ -419,9 +397,9 @@ def chosen(files: Sequence[ScriptFile], strategy: str | None) -> dict[str, Any]:
 def _conversation(part: Part) -> dict[str, Any]:
     """With turns of its own, a part has a conversation of its own: what follows in another is not inherited."""
     own: dict[str, Any] = {}
-    if part.has_turns:
+    if part.turns:
         own["turns"] = part.turns
-    if part.has_turns or part.then:
+    if part.turns or part.then:
         own["then"] = part.then
     if part.otherwise is not None:
         own["otherwise"] = part.otherwise
@@ -433,7 +411,7 @@ def _first_strategy(files: Sequence[ScriptFile]) -> str | None:
 
 
 def _written_for(files: Sequence[ScriptFile]) -> tuple[str, ...]:
-    parts = [part for file in reversed(files) for part in file.parts if part.has_turns]
+    parts = [part for file in reversed(files) for part in file.parts if part.turns]
     if any(not part.strategy for part in parts):
         return ()
     return tuple(dict.fromkeys(name for part in parts for name in part.strategy))
