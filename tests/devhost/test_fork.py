@@ -62,14 +62,14 @@ def fact(told: dict[str, Any], name: str) -> tuple[str, str]:
     return pair["left"], pair["right"]
 
 
+def differing(told: dict[str, Any]) -> list[str]:
+    return [name for name, each in told["differences"]["facts"].items() if each["differs"]]
+
+
 def test_without_a_round_the_rounds_are_listed(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert main(["fork", str(trace)]) == 0
-    assert capsys.readouterr().out.splitlines() == [
-        "1  calls search_manual, search_manual",
-        "2  answers",
-        "Say how many of these rounds stay: --at ROUND",
-    ]
+    assert capsys.readouterr().out.splitlines()[:2] == ["1  calls search_manual, search_manual", "2  answers"]
 
 
 def test_a_changed_instruction_is_marked_in_the_prompt_and_the_rest_is_as_recorded(
@@ -80,17 +80,11 @@ def test_a_changed_instruction_is_marked_in_the_prompt_and_the_rest_is_as_record
     assert "the same: the model's turns are recorded. A real model shows" in capsys.readouterr().out
     told = fork(trace, *change)
 
-    assert told["changed"] == ["instruction=Answer in one sentence."]
     (prompt,) = told["differences"]["prompts"]
-    assert prompt["round"] == 1
     (changed,) = [row for row in prompt["rows"] if row["kind"] == "changed"]
-    assert changed["left"].startswith("You answer customers of Fumikura")
-    assert changed["right"] == "Answer in one sentence."
-    assert told["differences"]["answer"] == []
+    assert (prompt["round"], changed["right"]) == (1, "Answer in one sentence.")
+    assert (told["differences"]["answer"], differing(told), told["not_recorded"]) == ([], [], [])
     assert {row["kind"] for row in told["differences"]["calls"]} == {"same"}
-    assert [name for name, fact in told["differences"]["facts"].items() if fact["differs"]] == []
-    assert (told["tools_that_ran"], told["not_recorded"], told["run"]["error"]) == ([], [], None)
-    assert "no provider is called" in told["model"]
 
 
 def test_a_call_that_is_not_in_the_recording_says_so_and_the_run_goes_on(
@@ -102,16 +96,12 @@ def test_a_call_that_is_not_in_the_recording_says_so_and_the_run_goes_on(
 
     assert told["run"]["text"].endswith("Short.")
     assert told["not_recorded"] == [f"search_manual {json.dumps(SEARCH, sort_keys=True)} → NotRecordedError"]
-    assert told["tools_that_ran"] == []
     assert [row["kind"] for row in told["differences"]["calls"]] == ["same", "same", "right", "right"]
     assert fact(told, "tool calls") == ("2", "4")
     assert fact(told, "model calls") == ("2", "3")
-    assert told["differences"]["facts"]["model calls"]["differs"]
+    assert {"tool calls", "model calls"} <= set(differing(told))
     first, *_ = told["differences"]["answer"]
-    assert first["kind"] == "changed"
-    assert first["left"] == "**Two-factor login with an authenticator app**"
-    statuses = [run["status"] for run in told["run"]["variables"]["tool_runs"]]
-    assert statuses == ["ok", "ok", "error", "ok"]
+    assert (first["kind"], first["left"]) == ("changed", "**Two-factor login with an authenticator app**")
 
 
 def test_live_tools_run_after_the_past_alone(trace: Path, tmp_path: Path, fork: Fork) -> None:
@@ -120,12 +110,8 @@ def test_live_tools_run_after_the_past_alone(trace: Path, tmp_path: Path, fork: 
 
     told = fork(trace, "--at", "1", "--script", later, "--live-tools", "--trace", kept)
 
-    assert sorted(told["tools_that_ran"]) == sorted(
-        f"search_manual {json.dumps(each, sort_keys=True)}" for each in (SEARCH, KNOWN)
-    )
     assert told["not_recorded"] == []
-    (new,) = traced_runs(read_trace(kept))
-    assert [call.error for call in new.calls] == [""] * len(new.calls)
+    assert kept.read_text().count('"action": "invoke_tool"') == 2
 
 
 def test_a_real_model_goes_on_with_what_was_recorded(trace: Path, fork: Fork, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +124,6 @@ def test_a_real_model_goes_on_with_what_was_recorded(trace: Path, fork: Fork, mo
 
     assert told["run"]["text"] == "Done by another model."
     assert fact(told, "model") == ("scripted-gpt-5", "gpt-5")
-    assert "the past is recorded in" in told["model"]
     system, *_ = request["messages"]
     assert system["content"].startswith("Be brief.")
     assert [message["role"] for message in request["messages"]][-3:] == ["assistant", "tool", "tool"]
@@ -147,7 +132,7 @@ def test_a_real_model_goes_on_with_what_was_recorded(trace: Path, fork: Fork, mo
 
 def test_a_model_that_asks_beyond_the_recording_fails_and_says_what_would_help(trace: Path, fork: Fork) -> None:
     told = fork(trace, "--at", "2", "--param", 'answer_schema={"type": "object"}', code=1)
-    assert "the recording has no turn for model call 3" in told["run"]["error"]["message"]
+    assert "the recording has no turn for model call 3: give --script FILE" in told["run"]["error"]["message"]
 
 
 def test_a_question_of_a_conversation_keeps_its_history_and_state(
@@ -162,12 +147,8 @@ def test_a_question_of_a_conversation_keeps_its_history_and_state(
     before, after = (traced_runs(read_trace(file))[-1].parameters for file in (trace, kept))
     assert after == before
     assert before["model"]["history_prompt_messages"]
-    assert told["question"] == "yes"
-    assert told["differences"]["answer"] == []
-    assert {row["kind"] for row in told["differences"]["calls"]} == {"same"}
+    assert (told["question"], told["differences"]["answer"], differing(told)) == ("yes", [], [])
     assert fork(trace, "--at", "1", "--question", "1")["question"] == "Confirm the choir's booking."
-    capsys.readouterr()
-
     assert main(["fork", str(trace)]) == 0
     assert "forking the last of 3 questions; --question NUMBER names another one" in capsys.readouterr().err
 
@@ -179,9 +160,7 @@ def test_subtasks_side_by_side_have_their_own_turns_again(tmp_path: Path, fork: 
 
     told = fork(trace, "--at", "1", "--param", "maximum_iterations=9")
 
-    assert told["differences"]["answer"] == []
-    assert fact(told, "model calls")[0] == fact(told, "model calls")[1]
-    assert fact(told, "prompt tokens")[0] == fact(told, "prompt tokens")[1]
+    assert (told["differences"]["answer"], differing(told)) == ([], [])
 
 
 def test_files_go_with_the_question_again(tmp_path: Path, fork: Fork, capsys: pytest.CaptureFixture[str]) -> None:
@@ -230,34 +209,29 @@ def test_the_page_and_the_terminal_show_both_runs(
     shown = capsys.readouterr().out
     for words in ("changed after round 1", "≠  model calls", "−  You answer", "prompt of round 3", "1 × search_manual"):
         assert words in shown, words
-    assert shown.endswith(f"{page}\n")
     read = harmless(page.read_text())
     for words in (VILE, "Calls that are not in the recording: 1 × search_manual", "completion tokens"):
         assert words in read.text, words
-    assert main(["fork", str(trace), *arguments, "--no-color", "--json"]) == 0, "a page overwrites an older one"
 
 
-MISTAKES: dict[str, tuple[list[str], str]] = {
-    "a round that is not there": (["--at", "7"], "the model answered 2 times"),
-    "no such question": (["--at", "0", "--question", "3"], "there is no such question in"),
-    "an unknown parameter": (["--at", "1", "--param", "nope=1"], "has no parameter 'nope' to set"),
-    "a model without a key": (["--at", "1", "--model", "gpt-5"], "--model is for a model behind an API"),
-    "tools that do not run": (["--at", "1", "--tools", str(PUPPET)], "--tools is for tools that run"),
-}
-
-
-@pytest.mark.parametrize(("arguments", "sentence"), MISTAKES.values(), ids=MISTAKES.keys())
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--at", "7"], "the model answered 2 times"),
+        (["--at", "0", "--question", "3"], "there is no such question in"),
+        (["--at", "1", "--param", "nope=1"], "has no parameter 'nope' to set"),
+        (["--at", "1", "--model", "gpt-5"], "--model is for a model behind an API"),
+        (["--at", "1", "--tools", str(PUPPET)], "--tools is for tools that run"),
+        (["--at", "1", "--trace", "TRACE"], "is the trace that is forked"),
+        (["--at", "1", "--report", "TRACE"], "is the trace itself"),
+    ],
+)
 def test_mistakes_are_one_sentence(
     arguments: list[str], sentence: str, trace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
-    assert sentence in refusal(["fork", trace, *arguments], capsys)
-
-
-def test_the_trace_is_not_overwritten(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    capsys.readouterr()
-    assert "is the trace that is forked" in refusal(["fork", trace, "--at", "1", "--trace", trace], capsys)
-    assert "is the trace itself" in refusal(["fork", trace, "--at", "1", "--report", trace], capsys)
+    given = [str(trace) if each == "TRACE" else each for each in arguments]
+    assert sentence in refusal(["fork", trace, *given], capsys)
 
 
 LINES = st.lists(st.sampled_from(["a", "b", "the same words here", "the same words there", ""]), max_size=8)

@@ -193,20 +193,20 @@ class CallsExpected(Scripted):
     def every(self) -> tuple[ExpectedCall, ...]:
         return (*(self.exactly or ()), *self.in_order, *self.at_least, *self.never)
 
-    def checks(self, calls: Sequence[Call]) -> Iterator[Check]:
+    def checks(self, name: str, calls: Sequence[Call]) -> Iterator[Check]:
         made = _in_a_row(calls)
         if self.exactly is not None:
             same = len(calls) == len(self.exactly) and all(map(ExpectedCall.fits, self.exactly, calls))
-            yield Check("calls exactly", _in_a_row(self.exactly), "" if same else made)
+            yield Check(f"{name} exactly", _in_a_row(self.exactly), "" if same else made)
         if self.in_order:
             following = iter(calls)
             found = all(any(each.fits(call) for call in following) for each in self.in_order)
-            yield Check("calls in order", _in_a_row(self.in_order), "" if found else made)
+            yield Check(f"{name} in order", _in_a_row(self.in_order), "" if found else made)
         if self.at_least:
-            yield Check("calls at least", _in_a_row(self.at_least), "" if _among(self.at_least, calls) else made)
+            yield Check(f"{name} at least", _in_a_row(self.at_least), "" if _among(self.at_least, calls) else made)
         for never in self.never:
             made_anyway = [call for call in calls if never.fits(call)]
-            yield Check("calls never", str(never), _in_a_row(made_anyway) if made_anyway else "")
+            yield Check(f"{name} never", str(never), _in_a_row(made_anyway) if made_anyway else "")
 
 
 def _in_a_row(calls: Sequence[Call | ExpectedCall]) -> str:
@@ -238,15 +238,17 @@ class Bounds(Scripted):
 type BoundsOrMost = Annotated[Bounds, BeforeValidator(_bounds)]
 
 
-class SourcesExpected(Bounds):
+class SourcesExpected(Scripted):
     cited: Texts = ()
     """Each is part of the title or the document of a source that the answer cites."""
+    at_least: NonNegativeFloat | None = None
+    at_most: NonNegativeFloat | None = None
 
-    def checks_of(self, cited: Sequence[str]) -> Iterator[Check]:
+    def checks(self, name: str, cited: Sequence[str]) -> Iterator[Check]:
         found = ", ".join(cited) or "none"
         for part in self.cited:
-            yield Check("sources cited", part, "" if any(part in source for source in cited) else found)
-        yield from self.checks("sources cited", len(cited))
+            yield Check(f"{name} cited", part, "" if any(part in source for source in cited) else found)
+        yield from Bounds(at_least=self.at_least, at_most=self.at_most).checks(f"{name} cited", len(cited))
 
 
 class JudgeExpected(Scripted):
@@ -271,8 +273,8 @@ class Observed:
     """How many of these calls failed."""
     stop_reason: str = ""
     """Empty if the strategy reports none."""
-    cited: tuple[str, ...] = ()
-    """Title and document of each source that the answer cites."""
+    sources: tuple[str, ...] = ()
+    """Title and document of each that the answer cites."""
     rounds: int = 0
     """As the strategy reports them; of one that reports none, the number of its model calls."""
     tokens: int = 0
@@ -291,7 +293,7 @@ class Observed:
             calls=tuple(call for run in runs for call in _calls(run)),
             failed_calls=sum(run.tool_calls.failed for run in runs),
             stop_reason=last.ending.stop_reason,
-            cited=tuple(_cited(last.outputs.variables.get("sources"))),
+            sources=tuple(_cited(last.outputs.variables.get("sources"))),
             rounds=sum(map(rounds_of, runs)),
             tokens=sum(run.calls.spent["total_tokens"] for run in runs),
             price=str(sum((Decimal(run.calls.spent["total_price"]) for run in runs), Decimal(0))),
@@ -362,16 +364,10 @@ class Expected(Scripted):
             yield from self.error.checks("error", observed.error or "")
         elif observed.error is not None:
             yield Check("run", "it ends without an error", observed.error)
-        if self.text is not None:
-            yield from self.text.checks("text", observed.text)
-        if self.calls is not None:
-            yield from self.calls.checks(observed.calls)
         if self.stop_reason:
             found = "" if observed.stop_reason in self.stop_reason else observed.stop_reason or "none"
             yield Check("stop_reason", " or ".join(self.stop_reason), found)
-        if self.sources is not None:
-            yield from self.sources.checks_of(observed.cited)
-        for name in ("failed_calls", "rounds", "tokens", "seconds"):
-            bounds: BoundsOrMost | None = getattr(self, name)
-            if bounds is not None:
-                yield from bounds.checks(name, getattr(observed, name))
+        for name in ("text", "calls", "failed_calls", "sources", "rounds", "tokens", "seconds"):
+            expected = getattr(self, name)
+            if expected is not None:
+                yield from expected.checks(name, getattr(observed, name))

@@ -1,7 +1,7 @@
 """A traced run once more, with something changed from a round on."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from devhost.conversation import CountingModel
@@ -43,27 +43,22 @@ from devhost.trace.runs import Call, TracedRun, written_calls
 class LiveTool:
     """A tool of a plugin, behind the recorded calls of the past."""
 
-    def __init__(self, tool: Tool, past: RecordedAnswers, ran: list[JsonObject]) -> None:
-        """`ran` gets the name and the arguments of each call that runs."""
+    def __init__(self, tool: Tool, past: RecordedAnswers) -> None:
         self.provider, self.name, self.entity = tool.provider, tool.name, tool.entity
         self._tool = tool
         self._past = past
-        self._ran = ran
 
     def invoke(self, parameters: JsonObject, answer: Answer, request_id: str, /) -> Iterator[JsonObject]:
         recorded = self._past.take(self.provider, self.name, parameters)
-        if recorded is not None:
-            yield from replayed(recorded)
-            return
-        self._ran.append({"tool": self.name, "arguments": parameters})
-        yield from self._tool.invoke(parameters, answer, request_id)
+        if recorded is None:
+            return self._tool.invoke(parameters, answer, request_id)
+        return replayed(recorded)
 
 
-def fork_tools(recorded: Recorded, past_calls: int, live: Sequence[Tool], ran: list[JsonObject]) -> list[Tool]:
+def fork_tools(recorded: Recorded, past_calls: int, live: Sequence[Tool]) -> list[Tool]:
     """`past_calls`: how many of the recorded calls belong to the past. `live`: tools that may run."""
     past = RecordedAnswers(recorded.calls[:past_calls], once=True)
-    running = [LiveTool(tool, past, ran) for tool in live]
-    return [*running, *recorded_tools(recorded, instead=live)]
+    return [*(LiveTool(tool, past) for tool in live), *recorded_tools(recorded, instead=live)]
 
 
 # The rounds of a traced run: each is a turn of the model, with the tries that failed before it.
@@ -111,7 +106,6 @@ class ForkedModel(ScriptedModel):
         """`turns`: what the model said in the rounds that stay, or, without a `later` model, in all."""
         super().__init__(turns, card=card, place=str(trace))
         self._later = later
-        self._recorded = len(turns)
         if later is None:
             notice = f"the model's turns are those recorded in {trace}, no provider is called"
             self.description = replace(self.description, notice=notice)
@@ -124,8 +118,7 @@ class ForkedModel(ScriptedModel):
             return self._later.invoke(request)
         raise ModelCallError(
             "InvokeBadRequestError",
-            f"the recording has no turn for model call {len(self.requests)}: it has {self._recorded}, and "
-            f"{self.remaining} of them wait for another prompt. Give --script FILE, or a real model.",
+            f"the recording has no turn for model call {len(self.requests)}: give --script FILE, or a real model",
         )
 
     @property
@@ -135,8 +128,7 @@ class ForkedModel(ScriptedModel):
 
     @property
     def afterwards(self) -> str:
-        left = f"Recorded model turns that no call asked for: {self.remaining}." if self.remaining else ""
-        return left if self._later is None else " ".join(filter(None, (left, self._later.afterwards)))
+        return super().afterwards if self._later is None else self._later.afterwards
 
     def spent(self) -> JsonObject | None:
         return None if self._later is None else self._later.spent()
@@ -202,8 +194,6 @@ class Fork:
     past_turns: tuple[Turn, ...]
     """What it said in the rounds that stay."""
     card: ScriptedModelCard
-    ran: list[JsonObject] = field(default_factory=list)
-    """The calls that ran, by name and arguments."""
 
     @property
     def question(self) -> str:
@@ -217,7 +207,7 @@ class Fork:
             self.scenario.strategy.identity.name,
             self.scenario.values(question, files),
             model=model,
-            tools=fork_tools(self.recorded, self.past_tools, host.tools, self.ran),
+            tools=fork_tools(self.recorded, self.past_tools, host.tools),
             variables={**self.scenario.variables(question, files), CONVERSATION: run.conversation_id or ""},
             history=model_in(run.parameters).get("history_prompt_messages") or (),
             conversation_id=run.conversation_id,

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,17 +40,12 @@ class ForkReport:
             return "the same: the model's turns are recorded. A real model shows what a change leads to."
         return "the same"
 
-    @property
-    def ran(self) -> list[str]:
-        """The calls of tools that ran."""
-        return [f"{call['tool']} {_plain(call['arguments'])}" for call in self.fork.ran]
-
     def sentences(self) -> Iterator[str]:
         """For people, after the tables."""
-        if self.ran:
-            yield f"Calls that ran: {_counted(self.ran)}."
         if missing := self.comparison.right.not_recorded:
-            yield f"Calls that are not in the recording: {_counted(missing)}. --live-tools runs them."
+            counts = Counter(call.partition(" ")[0] for call in missing)
+            counted = ", ".join(f"{count} × {name}" for name, count in sorted(counts.items()))
+            yield f"Calls that are not in the recording: {counted}. --live-tools runs them."
         if self.model.afterwards:
             yield self.model.afterwards
 
@@ -62,16 +57,9 @@ class ForkReport:
             "strategy": self.fork.origin.strategy,
             "changed": self.changed,
             "model": self.model.description.notice,
-            "tools_that_ran": self.ran,
             "not_recorded": list(self.comparison.right.not_recorded),
             "differences": self.comparison.as_json(),
         }
-
-
-def _counted(calls: Iterable[str]) -> str:
-    """By name."""
-    counts = Counter(call.partition(" ")[0] for call in calls)
-    return ", ".join(f"{count} × {name}" for name, count in sorted(counts.items()))
 
 
 def _plain(value: object) -> str:

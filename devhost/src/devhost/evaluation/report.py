@@ -132,8 +132,6 @@ def cases_table(summary: Summary) -> Table:
         cells = [summary.cell(case.name, column) for column in summary.columns]
         if any(cells):
             table.add_row(Text(printable(case.name)), *map(_marked, cells))
-    table.add_section()
-    table.add_row(Text("passed", "bold"), *(Text(share(each.passed, each.cases), "bold") for each in summary.totals))
     return table
 
 

@@ -109,7 +109,7 @@ def checks(expected: FlowExpected, turn: PlayedTurn, file: FlowFile) -> Iterator
         found = [Check("ran", "it runs", ran)] if node.id not in last else [*_outcome(of_node, last[node.id])]
         if node.id in last and of_node.calls is not None:
             runs = [each.run for each in turn.nodes if each.node.id == node.id and each.run is not None]
-            found += of_node.calls.checks(Observed.of(runs).calls if runs else ())
+            found += of_node.calls.checks("calls", Observed.of(runs).calls if runs else ())
         yield from (replace(check, name=f"{node}: {check.name}") for check in found)
 
 
