@@ -18,14 +18,6 @@ from support.mcp_servers import COMMAND, SCRIPT, everything, no_calls
 from support.plugins import PUPPET
 
 
-def test_a_person_reads_what_dify_loses() -> None:
-    with everything() as (_, told):
-        pass
-
-    assert "everything | started as a command; Dify needs an address" in told.lines
-    assert "everything | repeat: Dify does not hand on times (default); unit (default, enum)" in told.lines
-
-
 def test_a_server_that_has_ended_fails_the_call_in_difys_words() -> None:
     with everything() as (tools, _):
         pass
@@ -46,6 +38,7 @@ def test_a_server_is_reached_at_an_address() -> None:
 
     assert message["message"] == {"text": "hi"}
     assert not [line for line in told.lines if "Dify needs an address" in line]
+    assert "everything | repeat: Dify does not hand on times (default); unit (default, enum)" in told.lines
 
 
 @pytest.mark.parametrize(
@@ -117,14 +110,8 @@ def test_a_strategy_calls_a_server_that_its_script_names(tmp_path: Path, capsys:
 
 
 def test_one_tool_of_a_server_is_listed_and_called_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    where = [
-        "tool",
-        "--no-color",
-        "--mcp",
-        f"everything={COMMAND}",
-        "--credential",
-        "everything.SERVER_KEY=sk-42-secret",
-    ]
+    credential = "everything.SERVER_KEY=sk-42-secret"
+    where = ["tool", "--no-color", "--mcp", f"everything={COMMAND}", "--credential", credential]
     assert main(where) == 0
     listed = capsys.readouterr().out
     assert "everything/repeat  Repeats a text." in listed

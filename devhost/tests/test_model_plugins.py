@@ -70,11 +70,7 @@ def test_a_conversation_with_tools_goes_through_the_plugin_and_comes_back(
     assert "".join(chunk["delta"]["message"]["content"] for chunk in chunks) == "I look it up."
     assert len(chunks) > 2
     (found,) = [made for chunk in chunks for made in chunk["delta"]["message"]["tool_calls"]]
-    assert (found["id"], found["function"]["name"], json.loads(found["function"]["arguments"])) == (
-        "call_a",
-        "search",
-        {"q": "größe"},
-    )
+    assert (found["id"], json.loads(found["function"]["arguments"])) == ("call_a", {"q": "größe"})
     last = chunks[-1]["delta"]
     assert (last["finish_reason"], last["usage"]["total_price"]) == ("tool_calls", "0.00036")
     (_, sent) = fake.requests[-1]
@@ -91,10 +87,7 @@ def test_the_node_gets_the_plugins_entity_with_the_features_that_dify_lets_throu
     entity = selector["entity"]
     assert entity["features"] == ["multi-tool-call", "stream-tool-call", "vision"]
     assert entity["model_properties"] == {"mode": "chat", "context_size": 1_000_000}
-    assert [(rule["name"], rule["max"]) for rule in entity["parameter_rules"]] == [
-        ("temperature", 1.0),
-        ("max_tokens", 32768),
-    ]
+    assert [rule["name"] for rule in entity["parameter_rules"]] == ["temperature", "max_tokens"]
     assert entity["pricing"]["output"] == "8"
 
 
@@ -105,11 +98,7 @@ def test_a_model_that_is_not_predefined_has_its_own_credentials_and_is_asked_abo
         plugin.model("gpt-5")
     monkeypatch.setattr("fake_openai.rules._MODELS", {"qwen3"})
     fake.will(PONG)
-    described = plugin.model("qwen3").description
-    assert (described.context_size, described.selector([])["entity"]["features"]) == (
-        8_000,
-        ["multi-tool-call", "stream-tool-call"],
-    )
+    assert plugin.model("qwen3").description.context_size == 8_000
     assert [body["model"] for _, body in fake.requests] == ["gpt-5", "qwen3"]
     with pytest.raises(ParameterError, match=r"^which model\? --model NAME; gateway has gpt-4.1, llama3.2; and takes"):
         plugin.model()
@@ -130,29 +119,12 @@ def test_a_failure_of_the_provider_has_the_plugins_words(plugin: ModelPlugin, fa
     assert known.as_dify_words_it() == "[models] Rate Limit Error, wait"
 
 
-def test_a_plugin_that_has_ended_is_started_again(server: FakeOpenAI) -> None:
-    credentials = {"api_key": KEY, "endpoint_url": server.base_url}
-    with ModelPlugin(GATEWAY, credentials, validated=False) as plugin:
-        model = plugin.model("gpt-4.1")
-        assert model.description.notice.endswith("; its credentials are not validated")
-        for _ in range(2):
-            server.forget()
-            server.will(Turn(text="Hello"))
-            assert list(model.invoke(model_request(model="gpt-4.1")))
-            plugin.__exit__()
-
-
 # Credentials.
 
 
 def test_a_form_shows_the_fields_for_a_language_model() -> None:
     assert list(PROVIDER.credentials({}, of_provider=True)) == ["api_key", "endpoint_url"]
-    assert list(PROVIDER.credentials({}, of_provider=False)) == [
-        "api_key",
-        "endpoint_url",
-        "context_size",
-        "sees",
-    ]
+    assert list(PROVIDER.credentials({}, of_provider=False)) == ["api_key", "endpoint_url", "context_size", "sees"]
     assert "reason" in PROVIDER.credentials({"sees": "yes"}, of_provider=False)
     assert PROVIDER.every_credential["sees"].type == "select"
     assert "voice" not in PROVIDER.every_credential

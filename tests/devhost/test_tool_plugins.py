@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from devhost import Host, Run, ScriptedModel
-from devhost.cli.commands import main
 from devhost.errors import SetupError
 from devhost.process.session import Side, Watcher
 from devhost.protocol.wire import JsonObject
@@ -56,17 +55,6 @@ def test_a_secret_credential_reaches_only_the_tool(host: Host) -> None:
     assert API_KEY not in seen
 
 
-def test_a_secret_of_the_panel_reaches_the_strategy_but_not_what_is_shown() -> None:
-    setup = charts("draw_chart.signature=signed by me")
-    with Host.start(PUPPET, tools=[setup]) as host:
-        run = host.run("puppet", {"query": '[{"show_parameters": null}]'}, model=ScriptedModel.of([{"text": ""}]))
-    (tool,) = [
-        tool for tool in run.outputs.variables["parameters"]["tools"] if tool["identity"]["name"] == "draw_chart"
-    ]
-    assert tool["runtime_parameters"]["signature"] == "[secret]"
-    assert "signed by me" not in str(run)
-
-
 def test_the_error_of_a_plugin_that_crashes_on_its_credentials_does_not_contain_them(tmp_path: Path) -> None:
     directory = tmp_path / "charts"
     shutil.copytree(CHARTS, directory)
@@ -107,11 +95,3 @@ def test_a_tool_without_credentials_is_called_as_from_dify(lender: Lender) -> No
         host.run("puppet", {"query": json.dumps([{"call": call}])}, model=ScriptedModel.of([{"text": ""}]))
     (request,) = crossed
     assert (request["credentials"], request["credential_type"]) == ({}, "api-key")
-
-
-# --- the command -----------------------------------------------------------------------------------------------------
-
-
-def test_without_a_script_there_is_no_question(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--tools", str(CHARTS), "--credential", f"charts.api_key={API_KEY}"]) == 2
-    assert "there is no question: give --query TEXT" in capsys.readouterr().err

@@ -96,9 +96,8 @@ class ModelPlugin:
                 raise ParameterError(f"which model? --model NAME; {self._there_are}")
             credentials = self._credentials(name)
             with self._preparing:
-                if name not in self._entities:
-                    self._entities[name] = self._described(name, credentials)
-                entity = self._entities[name]
+                entity = self._entities.get(name) or self._described(name, credentials)
+                self._entities[name] = entity
         params = _parameters(name, completion or {}, entity)
         manifest = self.declaration.manifest
         notice = f"model plugin {manifest.author}/{manifest.name} {manifest.version}"
@@ -186,9 +185,8 @@ class ModelPlugin:
         raise ParameterError(f"the plugin knows no model {name!r}; {self._there_are}")
 
     def _running(self) -> PluginProcess:
-        """Started again if it has ended, as the daemon would start it."""
         with self._preparing:
-            if self._process is None or self._process.lost is not None:
+            if self._process is None:
                 watcher = self._options.get("watcher", Watcher())
                 watcher.starting([self.declaration.manifest.name])
                 self._process = start_in_own_python(self.declaration, **self._options)
