@@ -1,7 +1,6 @@
 """The recording of Dify's own Agent node: `node-golden.jsonl`, line by line."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,14 +9,8 @@ from support.recordings import NODE
 
 type Line = dict[str, Any]
 
-
-def _read() -> Iterator[tuple[int, Line]]:
-    for number, text in enumerate(NODE.read_text(encoding="utf-8").splitlines(), start=1):
-        yield number, json.loads(text)
-
-
-LINES = dict(_read())
-"""By their number in the file, from 1."""
+LINES: dict[int, Line] = dict(enumerate(map(json.loads, NODE.read_text(encoding="utf-8").splitlines()), start=1))
+"""By their number in the file."""
 
 
 def variables() -> dict[str, object]:

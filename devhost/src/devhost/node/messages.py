@@ -9,7 +9,6 @@ import mimetypes
 import re
 import shutil
 import tempfile
-import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -31,17 +30,13 @@ from devhost.text import describe
 
 IMAGE, VIDEO, AUDIO, DOCUMENT, CUSTOM = "image", "video", "audio", "document", "custom"
 UNKNOWN_MIME_TYPE, UNKNOWN_EXTENSION = "application/octet-stream", ".bin"
-_EXTENSIONS: Mapping[str, frozenset[str]] = {
-    IMAGE: frozenset({"jpg", "jpeg", "png", "webp", "gif", "svg"}),
-    VIDEO: frozenset({"mp4", "mov", "mpeg", "webm"}),
-    AUDIO: frozenset({"mp3", "m4a", "wav", "amr", "mpga"}),
-    DOCUMENT: frozenset(
-        {
-            *("txt", "markdown", "md", "mdx", "pdf", "html", "htm", "xlsx", "xls", "vtt", "properties"),
-            *("doc", "docx", "csv", "eml", "msg", "ppt", "pptx", "xml", "epub"),
-        }
-    ),
+_EXTENSIONS = {
+    IMAGE: "jpg jpeg png webp gif svg",
+    VIDEO: "mp4 mov mpeg webm",
+    AUDIO: "mp3 m4a wav amr mpga",
+    DOCUMENT: "txt markdown md mdx pdf html htm xlsx xls vtt properties doc docx csv eml msg ppt pptx xml epub",
 }
+_BY_EXTENSION = {extension: kind for kind, extensions in _EXTENSIONS.items() for extension in extensions.split()}
 _IN_MIME_TYPES = (("image", IMAGE), ("video", VIDEO), ("audio", AUDIO), ("text", DOCUMENT), ("pdf", DOCUMENT))
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _LACKING = {
@@ -60,17 +55,7 @@ _LACKING = {
 
 def file_type(extension: str, mime_type: str) -> str:
     """By the extension, else by the MIME type."""
-    bare = extension.removeprefix(".").lower()
-    for kind, extensions in _EXTENSIONS.items():
-        if bare in extensions:
-            return kind
-    return _by_mime_type(mime_type)
-
-
-def tool_file_type(extension: str, mime_type: str) -> str:
-    """By the MIME type, which Dify looks at first for a tool file, else by the extension."""
-    kind = _by_mime_type(mime_type)
-    return file_type(extension, mime_type) if kind == CUSTOM else kind
+    return _BY_EXTENSION.get(extension.removeprefix(".").lower()) or _by_mime_type(mime_type)
 
 
 def mime_type_of(filename: str) -> str:
@@ -230,8 +215,9 @@ class ToolFile:
 
     @property
     def kind(self) -> str:
-        """Dify's file type."""
-        return tool_file_type(self.extension, self.mime_type)
+        """By the MIME type, which Dify looks at first for a tool file, else by the extension."""
+        kind = _by_mime_type(self.mime_type)
+        return file_type(self.extension, self.mime_type) if kind == CUSTOM else kind
 
     def output(self) -> JsonObject:
         """As it stands in the output `files` of a node, with the path on this machine."""
@@ -263,7 +249,6 @@ class ToolFileStore:
         self._temporary = directory is None
         self.directory = directory or Path(tempfile.mkdtemp(prefix="devhost-files-"))
         self._files: dict[str, ToolFile] = {}
-        self._adding = threading.Lock()
 
     def save(self, data: bytes, mime_type: str = UNKNOWN_MIME_TYPE, filename: str | None = None) -> ToolFile:
         """Without a `filename` Dify makes one up; one without a dot gets a suffix."""
@@ -272,8 +257,7 @@ class ToolFileStore:
         if "." not in name:
             name += extension
         file = ToolFile(str(uuid.uuid4()), name, mime_type, len(data), save_new(self.directory, name, data))
-        with self._adding:
-            self._files[file.id] = file
+        self._files[file.id] = file
         return file
 
     def find(self, url: str, meta: JsonObject) -> ToolFile | None:
@@ -284,8 +268,7 @@ class ToolFileStore:
 
     def all(self) -> list[ToolFile]:
         """In the order in which they came."""
-        with self._adding:
-            return list(self._files.values())
+        return list(self._files.values())
 
     def remove(self) -> None:
         if self._temporary:
