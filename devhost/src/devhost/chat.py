@@ -152,7 +152,7 @@ class Chat(Talk[Host]):
         self._begin()
 
     def _begin(self) -> None:
-        self._conversation = Conversation(self._scenario, conversation_id=str(uuid.uuid4()), strict=self._strict)
+        self._conversation = Conversation(self._scenario, conversation_id=str(uuid.uuid4()))
 
     def _show_log(self, _: str) -> None:
         self._view.show_log(self._last)

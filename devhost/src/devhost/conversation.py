@@ -70,14 +70,13 @@ KEPT = "devhost.state"
 
 
 class Conversation:
-    def __init__(self, scenario: Scenario, *, conversation_id: str | None, strict: bool) -> None:
+    def __init__(self, scenario: Scenario, *, conversation_id: str | None) -> None:
         self.state = KeptState()
         self.note = ""
         """What the person has to know of the state after the last run."""
         self.scenario = scenario
         self._api_fails = scenario.api_fails
         self._id = conversation_id
-        self._strict = strict
         self._past: list[PastTurn] = []
         self._asked: Counter[str] = Counter()
         self._added: tuple[LocalFile, ...] = ()
@@ -110,7 +109,6 @@ class Conversation:
             conversation_id=self._id,
             on_message=on_message,
             stop=stop,
-            strict=self._strict,
         )
         answer = run.outputs.text if run.error is None or was_stopped(run) else ""
         sent = map(host.server.with_bytes, self.scenario.files(question, files))

@@ -200,7 +200,7 @@ class Fork:
         """That of the trace, or another one."""
         return self.origin.run.question if self.scenario.script is None else self.scenario.script.query
 
-    def play(self, host: Host, model: ModelBackend, on_message: OnMessage, *, strict: bool) -> Run:
+    def play(self, host: Host, model: ModelBackend, on_message: OnMessage) -> Run:
         question, run = self.question, self.origin.run
         files = [host.server.offer(file) for file in self.scenario.attached.first]
         return host.run(
@@ -212,7 +212,6 @@ class Fork:
             history=model_in(run.parameters).get("history_prompt_messages") or (),
             conversation_id=run.conversation_id,
             on_message=on_message,
-            strict=strict,
         )
 
 

@@ -146,7 +146,7 @@ def _played(  # noqa: PLR0913, PLR0917 - a run, and where it is shown and kept
         try:
             with hosting as host, on_ctrl_c(view.show_how_far):
                 view.begin_answer()
-                run = made.play(host, model, view.show, strict=options.strict)
+                run = made.play(host, model, view.show)
                 watcher.remark(model.afterwards)
         finally:
             view.abandon()

@@ -113,7 +113,7 @@ def run(
     script = scenario.script
     is_whole = script is not None and script.begins_with(question) and len(follow_ups) == len(script.then)
     expected = Expected.of(script) if script is not None and is_whole else None
-    conversation = Conversation(scenario, conversation_id=str(uuid.uuid4()), strict=node.strict)
+    conversation = Conversation(scenario, conversation_id=str(uuid.uuid4()))
     turns = play(conversation, question, follow_ups, choose)
     view = RunView(open_console(stderr=options.as_json, color=shown.color), shown)
     shown_turns = _ShownTurns(conversation, view, model, expected, as_json=options.as_json)

@@ -128,7 +128,7 @@ def _facts(planned: Planned) -> JsonObject:
 
 
 def _play(host: Host, scenario: Scenario, planned: Planned, models: EvaluationModels, conversation_id: str) -> Observed:
-    conversation = Conversation(scenario, conversation_id=conversation_id, strict=False)
+    conversation = Conversation(scenario, conversation_id=conversation_id)
     choose = partial(models.answering, planned)
     scripted = choose(planned.question, asked=0).description.scripted
     follow_ups = scenario.follow_ups(planned.question) if scripted else ()

@@ -265,12 +265,11 @@ class Host(ToolHost):
         on_message: OnMessage | None = None,
         stop: Stop | None = None,
         variables: Mapping[str, object] | None = None,
-        strict: bool = False,
     ) -> Run:
         """Runs the node once.
 
         `parameters` are settings as `node.parameters.read_setting` reads them, `variables` those of the workflow, by
-        `node.name`. `strict` goes on after an error that fails the node, to find all errors.
+        `node.name`.
         """
         tools = self.tools if tools is None else tools
         provider, declared = find_strategy(self.plugin.declaration, strategy)
@@ -279,7 +278,7 @@ class Host(ToolHost):
         request = node_request(provider, declared, values)
         calls = self.calls(model, tools, opaque_body=opaque_body, api_fails=api_fails or {}, failed=self._tool_failed)
         opened = partial(self._open, request, conversation_id, stop)
-        fold = OutputsFold(self.files, self.limits, declared_outputs(declared), goes_on=strict)
+        fold = OutputsFold(self.files, self.limits, declared_outputs(declared))
         self._renew_prints()
         run = self._converse(strategy, opened, calls, fold, on_message)
         self._renew_prints()
@@ -321,8 +320,6 @@ class Host(ToolHost):
                     data = self.secrets.masked(sent)
                     messages.append(data)
                     _show(fold.add(data), on_message)
-                if fold.failure is not None:
-                    raise fold.failure
                 _show(fold.finish(), on_message)
         except RunFailure as failure:
             error, was_stopped = self.secrets.masked(RunError.of(failure)), isinstance(failure, RunStoppedError)

@@ -14,8 +14,8 @@ from devhost.plugin.declaration import PluginDeclaration
 from devhost.protocol.wire import Ended, Failed, Invoked, JsonObject, Lost, SessionEvent, Streamed, answer_envelope
 
 type Send = Callable[[JsonObject], None]
-type Decoded = Callable[[Any], JsonObject | None]
-"""How the daemon decodes a message; InvocationError in its words, or None for one that is skipped."""
+type Decoded = Callable[[Any], JsonObject]
+"""How the daemon decodes a message; InvocationError in its words."""
 
 
 class Session:
@@ -60,9 +60,7 @@ class Session:
         while True:
             match self._next(deadline, seconds):
                 case Streamed(data):
-                    passed = decoded(data)
-                    if passed is not None:
-                        yield passed
+                    yield decoded(data)
                 case Invoked() as invoked:
                     answer(self, invoked)
                 case Failed(error_type, message, args):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from devhost.errors import InvocationError, WireError
+from devhost.errors import InvocationError, NodeFailedError, WireError
 from devhost.limits import HostLimits
 from devhost.node.messages import ToolFileStore
 from devhost.node.outputs.outputs import NodeOutputs, OutputsFold, spent
@@ -321,11 +321,11 @@ def _calls_made(traced: TracedRun) -> CallsMade:
 def _so_far(traced: TracedRun) -> NodeOutputs:
     store = ToolFileStore()
     try:
-        fold = OutputsFold(store, HostLimits(), goes_on=True)
+        fold = OutputsFold(store, HostLimits())
         for arrival in traced.streamed:
             if arrival.message.get("type") in HARMLESS:
-                for _ in fold.add(arrival.message):
-                    pass
+                with contextlib.suppress(NodeFailedError):
+                    list(fold.add(arrival.message))
         return fold.outputs()
     finally:
         store.remove()

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StrictFloat, StrictInt, ValidationError
 
-from devhost.errors import InvocationError, NodeFailedError, RunFailure
+from devhost.errors import InvocationError, NodeFailedError
 from devhost.limits import HostLimits
 from devhost.node.messages import FileMessages, Message, ToolFileStore, read_message
 from devhost.node.texts import NodeText
@@ -239,14 +239,9 @@ class OutputsFold:
         files: ToolFileStore,
         limits: HostLimits,
         declared: frozenset[str] = frozenset(),
-        *,
-        goes_on: bool = False,
     ) -> None:
-        """`declared`: the variables in the strategy's output_schema. `goes_on`: also after an error of the node."""
-        self.failure: RunFailure | None = None
-        """The first error that failed the node, if the fold goes on after errors."""
+        """`declared`: the variables in the strategy's output_schema."""
         self._declared = declared
-        self._goes_on = goes_on
         self._store = files
         self._file_messages = FileMessages(files, limits, self._found)
         self._text = NodeText()
@@ -259,13 +254,13 @@ class OutputsFold:
         self._dropped_resources = 0
         self._findings: list[Finding] = []
 
-    def decoded(self, said: Any) -> JsonObject | None:  # noqa: ANN401 - any value that the plugin streamed
-        """The message as the daemon passes it on, for `add`. Its error ends the run, unless the fold goes on."""
+    def decoded(self, said: Any) -> JsonObject:  # noqa: ANN401 - any value that the plugin streamed
+        """The message as the daemon passes it on, for `add`. Its error ends the run."""
         try:
             return agent_message(said)
         except InvocationError as failure:
-            self._failed("message-malformed", failure)
-            return None
+            self._found("message-malformed", str(failure))
+            raise
 
     def add(self, data: JsonObject) -> Iterator[Message]:
         """Folds one message in; yields the messages for the page, with links instead of bytes."""
@@ -274,7 +269,8 @@ class OutputsFold:
                 self._add(message)
                 yield from self._text.take(message)
         except NodeFailedError as failure:
-            self._failed(failure.rule, failure)
+            self._found(failure.rule, str(failure))
+            raise
 
     def finish(self) -> Iterator[Message]:
         """The run is over; yields the rest for the page."""
@@ -382,12 +378,6 @@ class OutputsFold:
             self._found(
                 "log-elapsed-time", f"log {body['label']!r} has elapsed_time {elapsed!r}: the panel breaks on it"
             )
-
-    def _failed(self, rule: str, failure: RunFailure) -> None:
-        self._found(rule, str(failure))
-        if not self._goes_on:
-            raise failure
-        self.failure = self.failure or failure
 
     def _found(self, rule: str, sentence: str) -> None:
         self._findings.append(Finding(rule, sentence))
