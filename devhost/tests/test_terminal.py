@@ -2,7 +2,6 @@
 
 import io
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,50 +10,29 @@ from rich.console import Console
 from devhost.models.scripted.model import ScriptedModel
 from devhost.node.outputs.outputs import AgentLog, Finding, NodeOutputs, spent
 from devhost.node.outputs.run import CallsMade, NodeError, Run, RunError
+from devhost.protocol.wire import JsonObject
 from devhost.terminal.chat_view import ChatView
 from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import Screen, ViewOptions
 from devhost.terminal.tables import printable, usage_line
 
-USAGE = {
-    "total_tokens": 1234,
-    "prompt_tokens": 1200,
-    "completion_tokens": 34,
-    "total_price": "0.01",
-    "currency": "USD",
-    "latency": 1.5,
-}
+TOKENS = {"total_tokens": 1234, "prompt_tokens": 1200, "completion_tokens": 34}
+USAGE = {**TOKENS, "total_price": "0.01", "currency": "USD", "latency": 1.5}
+ROUND: JsonObject = {"id": "r", "label": "ROUND 1", "status": "start", "data": {}}
+SOURCES = [{"number": 1, "title": "Manual", "cited": True}, "odd"]
 
 
-def run(**changes: object) -> Run:
+def run(*entries: JsonObject, variables: JsonObject | None = None, **changes: object) -> Run:
+    """With these entries in its log."""
     log = AgentLog()
-    log.add({"id": "r", "label": "ROUND 1", "status": "start", "data": {}})
-    log.add(
-        {
-            "id": "c",
-            "parent_id": "r",
-            "label": "CALL [b]x[/b]",
-            "status": "error",
-            "error": "it broke",
-            "data": {"k": 1},
-        }
-    )
-    outputs = NodeOutputs(
-        text="",
-        files=[],
-        json=[
-            *(entry.stored() for entry in log.entries.values()),
-            [1, {"a": "b"}],
-            {"summary": {"rounds": 2, "why": "answered"}, "again": {"stop_reason": "answered"}},
-        ],
-        usage=USAGE,
-        variables={"sources": [{"number": 1, "title": "Manual", "cited": True}, "odd"], "stop_reason": "answered"},
-        logs=log.roots(),
-        dropped_retriever_resources=2,
-    )
+    for entry in entries:
+        log.add(entry)
+    found = {"sources": SOURCES, "stop_reason": "answered"} if variables is None else variables
+    repeated = {"summary": {"rounds": 2, "why": "answered"}, "again": {"stop_reason": "answered"}}
+    stored = [*(entry.stored() for entry in log.entries.values()), [1, {"a": "b"}], repeated]
     values: dict[str, Any] = {
         "strategy": "s",
-        "outputs": outputs,
+        "outputs": NodeOutputs("", [], stored, USAGE, found, log.roots(), 2),
         "error": None,
         "findings": [Finding("log-left-open", "log 'ROUND 1' was never finished")],
         "messages": [],
@@ -77,7 +55,9 @@ def shown(*texts: str, ended: Run, terminal: bool = False, options: ViewOptions 
 
 
 def test_piped_it_is_plain_and_complete() -> None:
-    text = shown("<thi", "nk>hm</think>The an", "swer\x1b[2J\n", ended=run())
+    broken = {"label": "CALL [b]x[/b]", "status": "error", "error": "it broke", "data": {"k": 1}}
+    ended = run(ROUND, {"id": "c", "parent_id": "r", **broken})
+    text = shown("<thi", "nk>hm</think>The an", "swer\x1b[2J\n", ended=ended)
     assert "\x1b" not in text
     for part in (
         "Why [b]?",
@@ -126,9 +106,7 @@ def test_a_failure_is_shown_last(error: RunError, *, traceback: bool, words: str
 
 
 def test_log_entries_are_cut_to_a_line_unless_they_are_asked_for_whole() -> None:
-    log = AgentLog()
-    log.add({"id": "r", "label": "CALL x", "status": "error", "error": "e" * 300, "data": {"text": "d" * 300}})
-    ended = run(outputs=replace(run().outputs, logs=log.roots()))
+    ended = run({"id": "r", "label": "CALL x", "status": "error", "error": "e" * 300, "data": {"text": "d" * 300}})
     cut, whole = (shown(ended=ended, options=ViewOptions(verbose=verbose)) for verbose in (False, True))
     assert (cut.count("e" * 60), cut.count("d" * 60)) == (1, 1)
     assert "".join(whole.split()).count('{"text":"' + "d" * 300 + '"}' + "e" * 300) == 1
@@ -136,11 +114,9 @@ def test_log_entries_are_cut_to_a_line_unless_they_are_asked_for_whole() -> None
 
 def test_calls_that_wait_are_shown_with_their_arguments_and_a_state_is_shortened() -> None:
     long = {"id": "call_2", "tool": "mail\x1b", "arguments": {"n": "z" * 600}}
-    variables = {"pending_calls": [{"id": "call_1", "tool": "order", "arguments": {"n": 1}}, long, "odd"], "a": "b"}
-    ended = run()
-    ended = run(outputs=replace(ended.outputs, variables={**variables, "state": "s" * 131_072}))
+    pending = [{"id": "call_1", "tool": "order", "arguments": {"n": 1}}, long, "odd"]
 
-    text = shown(ended=ended)
+    text = shown(ended=run(variables={"pending_calls": pending, "a": "b", "state": "s" * 131_072}))
 
     waiting = text[text.index("calls that wait for an answer ─") : text.index("variables ─")]
     assert re.search(r"^order +\{\"n\": 1\} +call_1 *$", waiting, re.MULTILINE)
@@ -178,11 +154,10 @@ def test_a_failed_run_shows_what_its_models_answers_cost() -> None:
 
 
 def test_the_tree_shows_values_that_were_not_sent_as_the_model_wrote_them() -> None:
-    log = AgentLog()
     data = {"arguments": {"word": "a", "size": "2"}, "request_ids": ["r1", "r2"]}
-    log.add({"id": "1", "label": "CALL look", "status": "success", "data": data})
     made = CallsMade(sent={"r2": {"word": "a", "size": 2, "color": "red"}, "r1": {"word": "b"}})
-    text = shown(ended=run(outputs=replace(run().outputs, logs=log.roots()), calls=made))
+    entry: JsonObject = {"id": "1", "label": "CALL look", "status": "success", "data": data}
+    text = shown(ended=run(entry, calls=made))
     assert 'sent: {"size": 2, "color": "red"}' in text
     assert "r1" not in text
 
@@ -222,13 +197,13 @@ FAILURE = "KeyError: 'word', tools/search.py:31"
     ],
 )
 def test_a_call_that_did_not_work_says_why_once_and_the_end_counts_it(names: tuple[str, ...], lines: list[str]) -> None:
-    log = AgentLog()
-    for name in names:
-        status = "error" if "error" in CALLS[name] else "success"
-        log.add({"id": name, "label": f"CALL {name}", "status": status, **CALLS[name]})
+    entries = [
+        {"id": name, "label": f"CALL {name}", "status": "error" if "error" in CALLS[name] else "success", **CALLS[name]}
+        for name in names
+    ]
     sent = sum(name != "refused" for name in names)
     made = CallsMade({"tool": sent}, failures={"r2": FAILURE} if "broken" in names else {})
-    text = shown(ended=run(outputs=replace(run().outputs, logs=log.roots()), calls=made))
+    text = shown(ended=run(*entries, calls=made))
     for line in lines:
         assert [each.rstrip() for each in text.splitlines()].count(line) == 1, line
     assert "validation error" not in text
@@ -251,7 +226,7 @@ def in_a_chat(ended: Run) -> str:
     ],
 )
 def test_a_chat_says_that_an_answer_ended_at_a_limit(variables: dict[str, object], *, said: bool) -> None:
-    text = in_a_chat(run(outputs=replace(run().outputs, variables=variables)))
+    text = in_a_chat(run(variables=variables))
     assert ("stopped at the limit of tool calls (call_limit)" in text) is said
 
 
@@ -268,7 +243,7 @@ def test_after_ctrl_c_the_log_says_what_is_open() -> None:
     out = io.StringIO()
     view = RunView(Console(file=out, width=100, highlight=False))
     for entry in (
-        {"id": "r", "label": "ROUND 1", "status": "start", "data": {}},
+        ROUND,
         {"id": "d", "parent_id": "r", "label": "CALL draw", "status": "success", "data": {"thing": "x"}},
     ):
         view.show({"type": "log", "message": entry})
