@@ -106,12 +106,11 @@ def test_a_file_goes_with_the_next_message_alone(
         template="{{ files | length }} files",
     )
     file = chatflow(tmp_path, [START, names, answer("{{#names.output#}}")], chain("start", "names", "answer"))
-    pipe.write(f"/file\n/file {tmp_path}/gone.txt\n/file '{letter}'\none\ntwo\n".encode())
+    pipe.write(f"/file {tmp_path}/gone.txt\n/file '{letter}'\none\ntwo\n".encode())
     pipe.seek(0)
 
     assert main(["flow", "chat", str(file)]) == 0
     shown = capsys.readouterr().out
-    assert "/file needs the path of a file." in shown
     assert f"the file '{tmp_path}/gone.txt' cannot be read: No such file" in shown
     assert "letter.txt goes with the next message." in shown
     assert re.findall(r"^(\d) files$", shown, re.MULTILINE) == ["1", "0"]
@@ -186,8 +185,8 @@ def test_a_form_without_an_answer_stays_open(
     del pipe
     assert main(["flow", str(asking), "--query", "it"]) == 1
     assert (
-        "node 'Form' (form) asks a person. Write the answer into the script, beside the question of this turn: "
-        'answers: {"form": "ok"} (form is ok or no)'
+        "node 'Form' (form) asks a person. Write into the script, beside the question of this turn, answers: form: "
+        "ok or no"
     ) in capsys.readouterr().out
 
 

@@ -167,14 +167,6 @@ def asking(file: FlowFile) -> list[FlowNode]:
     return [node for node in file.nodes.values() if node.type in ASKING]
 
 
-def refuse_without_models(file: FlowFile) -> None:
-    """ParameterError for a flow whose nodes ask models, where neither a script nor an API answers."""
-    if nodes := ", ".join(map(str, asking(file))):
-        raise ParameterError(
-            f"no model is configured for {nodes}: give --script FILE with what it answers, or set {KEY}"
-        )
-
-
 def allow_http_option() -> Any:  # noqa: ANN401 - a field
     return option("--allow-http", is_flag=True, help="Let HTTP request nodes of flows send requests.")
 
@@ -239,7 +231,11 @@ class FlowOptions:
         if behind_an_api is not None:
             notices = (*notices, behind_an_api.notice)
         elif self.script is None:
-            refuse_without_models(file)
+            nodes = ", ".join(map(str, asking(file)))
+            if nodes:
+                raise ParameterError(
+                    f"no model is configured for {nodes}: give --script FILE with what it answers, or set {KEY}"
+                )
         case = FlowCase(file, script, place, filled_inputs(file, inputs), limits, behind_an_api, allowed)
         return FlowSetup(case, plugin, tuple(setup.with_every_tool() for setup in setups), notices, servers)
 

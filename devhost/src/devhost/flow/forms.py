@@ -1,6 +1,5 @@
 """Forms of Human Input nodes: read from the DSL, and answered by a script or by a person at the terminal."""
 
-import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -170,12 +169,10 @@ class Answers:
             return given
         selects = [each for each in form.inputs if each.type == "select"]
         for each in selects:
-            if each.name in given.values and given.values[each.name] not in each.options:
-                raise UnansweredFormError(
-                    f"{form.node}: {given.values[each.name]!r} is not an option of {each.name}; there are: "
-                    f"{', '.join(each.options) or 'none'}"
-                )
-        missing = [each for each in selects if each.name not in given.values]
+            if given.values.get(each.name, "") not in ("", *each.options):
+                there_are = f"of {each.name}; there are: {', '.join(each.options) or 'none'}"
+                raise UnansweredFormError(f"{form.node}: {given.values[each.name]!r} is not an option {there_are}")
+        missing = [each for each in selects if not given.values.get(each.name)]
         if given.button and not missing:
             defaults = {each.name: each.text for each in form.inputs}
             return FormAnswer(given.button, {**defaults, **given.values})
@@ -185,16 +182,10 @@ class Answers:
 
 
 def _how_to_answer(form: Form, given: FormAnswer, missing: Iterable[FormField]) -> str:
-    """For a reader at a command line, and for one in a browser."""
-    node = form.node.id
-    choices = {} if given.button else {node: form.choices}
-    choices |= {f"{node}.{each.name}": each.options or ["VALUE"] for each in missing}
-    such_as = json.dumps({name: values[0] for name, values in choices.items()}, ensure_ascii=False)
-    there_are = "; ".join(f"{name} is {' or '.join(values)}" for name, values in choices.items())
-    return (
-        f"{form.node} asks a person. Write the answer into the script, beside the question of this turn: "
-        f"answers: {such_as} ({there_are})"
-    )
+    choices = {} if given.button else {form.node.id: form.choices}
+    choices |= {f"{form.node.id}.{each.name}": each.options or ["VALUE"] for each in missing}
+    there_are = "; ".join(f"{name}: {' or '.join(values)}" for name, values in choices.items())
+    return f"{form.node} asks a person. Write into the script, beside the question of this turn, answers: {there_are}"
 
 
 def scripted_answers(file: FlowFile, answers: Mapping[str, str], place: str) -> GivenAnswers:

@@ -7,7 +7,6 @@ from typing import Literal
 from rich.console import Console
 from rich.text import Text
 
-from devhost.errors import TraceError
 from devhost.flow.document import FlowFile
 from devhost.flow.played import PlayedTurn
 from devhost.flow.turn import FlowEngine, FlowTurn, Surroundings
@@ -48,49 +47,54 @@ class TracedTurn(PlayedTurn):
     """By node, what other nodes asked of models and tools, in the order in which it was answered."""
 
 
-class _Reader:
-    def __init__(self, trace: Trace) -> None:
-        self.turns: list[TracedTurn] = []
-        self._strategy = trace.header.strategy
-        self._runs = traced_runs(trace)
-        self._of_sessions = {run.end.session_id: run for run in self._runs if run.end is not None}
+def traced_turns(trace: Trace) -> list[TracedTurn]:
+    turns: list[TracedTurn] = []
+    for line in trace.lines:
+        if isinstance(line, FlowLine):
+            turns.append(TracedTurn(line, began=line.at))
+        elif not turns:
+            continue
+        elif isinstance(line, NodeCalled):
+            turns[-1].calls.setdefault(line.node.id, []).append(_call(line))
+        elif isinstance(line, FlowJudged):
+            turns[-1].failures.extend(line.failures)
+        elif isinstance(line, Told):
+            turns[-1].events.append((line.at, line))
+    _place_others(turns, _unplaced_runs(turns, trace))
+    for turn in turns:
+        turn.events.sort(key=lambda told: told[0])
+        for at, event in turn.events:
+            turn.add(event, at)
+        ends = [run.finished for found in turn.agents.values() for run in found]
+        turn.finished = max([turn.began, turn.finished, *ends])
+    return turns
 
-    def read(self, trace: Trace) -> None:
-        for line in trace.lines:
-            if isinstance(line, FlowLine):
-                self.turns.append(TracedTurn(line, began=line.at))
-            elif not self.turns:
-                continue
-            elif isinstance(line, NodeCalled):
-                self.turns[-1].calls.setdefault(line.node.id, []).append(_call(line))
-            elif isinstance(line, FlowJudged):
-                self.turns[-1].failures.extend(line.failures)
-            elif isinstance(line, NodeEnded):
-                self.turns[-1].events.append((line.at, self._with_run(line)))
-            elif isinstance(line, Told):
-                self.turns[-1].events.append((line.at, line))
-        self._place_the_other_runs()
 
-    def _with_run(self, ended: NodeEnded) -> NodeEnded:
-        """In the line stands the session of its run."""
-        traced = self._of_sessions.get(str(ended.run))
-        if traced is None:
-            return replace(ended, run=None)
-        if traced not in self._runs:
-            raise TraceError(f"the trace is damaged: the run {ended.run} ends two nodes")
-        self.turns[-1].agents.setdefault(ended.execution, []).append(traced)
-        self._runs.remove(traced)
-        return replace(ended, run=run_of(traced, self._strategy))
+def _unplaced_runs(turns: Sequence[TracedTurn], trace: Trace) -> list[TracedRun]:
+    """Puts runs in the place of their sessions, which stand in the lines of the nodes; returns the other runs."""
+    unplaced = list(traced_runs(trace))
+    for turn in turns:
+        for number, (at, event) in enumerate(turn.events):
+            if isinstance(event, NodeEnded):
+                sessions = (run for run in unplaced if run.end is not None and run.end.session_id == str(event.run))
+                traced = next(sessions, None)
+                run = None if traced is None else run_of(traced, trace.header.strategy)
+                turn.events[number] = at, replace(event, run=run)
+                if traced is not None:
+                    turn.agents.setdefault(event.execution, []).append(traced)
+                    unplaced.remove(traced)
+    return unplaced
 
-    def _place_the_other_runs(self) -> None:
-        """Those that the engine tried again, and those that the end of the trace cut off: by their time."""
-        for traced in self._runs:
-            for turn in self.turns:
-                if (started := _agent_at(turn, traced.began)) is not None:
-                    turn.agents.setdefault(started.execution, []).insert(0, traced)
-                    ends = (event for _, event in turn.events if isinstance(event, NodeEnded))
-                    if not any(event.execution == started.execution for event in ends):
-                        turn.events.extend(_logged(traced, started))
+
+def _place_others(turns: Sequence[TracedTurn], runs: Sequence[TracedRun]) -> None:
+    """Runs that the engine tried again, and those that the end of the trace cut off: by their time."""
+    for traced in runs:
+        for turn in turns:
+            if (started := _agent_at(turn, traced.began)) is not None:
+                turn.agents.setdefault(started.execution, []).insert(0, traced)
+                ends = (event for _, event in turn.events if isinstance(event, NodeEnded))
+                if not any(event.execution == started.execution for event in ends):
+                    turn.events.extend(_logged(traced, started))
 
 
 def _call(line: NodeCalled) -> Call:
@@ -117,19 +121,6 @@ def _logged(traced: TracedRun, started: NodeStarted) -> Iterator[tuple[float, Fl
         match arrival.message:
             case {"type": "log", "message": {"id": str(), "label": str(), "status": str(), "data": dict()}}:
                 yield arrival.at, AgentLog(started.execution, started.node, arrival.message)
-
-
-def traced_turns(trace: Trace) -> list[TracedTurn]:
-    reader = _Reader(trace)
-    reader.read(trace)
-    for turn in reader.turns:
-        turn.events.sort(key=lambda told: told[0])
-        for at, event in turn.events:
-            turn.add(event, at)
-        turn.finished = max(
-            [turn.began, turn.finished, *(run.finished for runs in turn.agents.values() for run in runs)]
-        )
-    return reader.turns
 
 
 # The events of a flow as lines of a trace.

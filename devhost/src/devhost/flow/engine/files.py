@@ -14,6 +14,8 @@ from devhost.errors import HostError
 from devhost.files import FileServer, LocalFile
 from devhost.node.messages import ToolFile
 
+NO_SERVICE = "the flow has files, and no file service was started"
+
 
 def uploaded(file: LocalFile, server: FileServer) -> File:
     """A file that a person gives."""
@@ -53,7 +55,7 @@ def with_files(inputs: Mapping[str, object], server: FileServer | None) -> Mappi
 
 def all_uploaded(files: Sequence[LocalFile], server: FileServer | None) -> ArrayFileSegment:
     if files and server is None:
-        raise HostError("the flow was given files, and no file service was started")
+        raise HostError(NO_SERVICE)
     return list_of([] if server is None else [uploaded(file, server) for file in files])
 
 
@@ -71,9 +73,6 @@ def _field(value: object, server: FileServer | None) -> object:
 #
 # A plugin gets an address of the file service, as from Dify. A person gets the place on this machine, because the
 # service ends with the flow.
-
-NO_SERVICE = "the flow has files, and no file service was started"
-NOT_ASKED = "devhost has no such part of Dify's file storage"
 
 
 class FileService(
@@ -124,9 +123,8 @@ class FileService(
         return self.server.store.save(file_binary, mimetype, filename)
 
     @override
-    def get_file_generator_by_tool_file_id(self, tool_file_id: str) -> tuple[None, File | None]:
-        found = self.server.store.find("", {"tool_file_id": tool_file_id})
-        return None, None if found is None else made_by_tool(found)
+    def get_file_generator_by_tool_file_id(self, tool_file_id: str) -> tuple[None, File]:
+        return None, made_by_tool(self.tool_file(tool_file_id))
 
     @override
     def build_from_mapping(self, *, mapping: Mapping[str, Any]) -> File:
@@ -147,7 +145,7 @@ class FileService(
 
     def _never(self, *_: object, **__: object) -> NoReturn:
         """The engine asks for none of these, which its interface has for Dify's own code."""
-        raise HostError(NOT_ASKED)
+        raise HostError("devhost has no such part of Dify's file storage")
 
     storage_load = _never
     resolve_upload_file_url = _never

@@ -150,6 +150,13 @@ def _built(playing: Playing, state: RuntimeState, run_id: str) -> Graph:
 # The engine's events as those of `devhost.flow.turn`.
 
 
+STATUSES: Mapping[type[NodeEvent], NodeStatus] = {
+    NodeRunSucceededEvent: "succeeded",
+    NodeRunFailedEvent: "failed",
+    NodeRunExceptionEvent: "exception",
+}
+
+
 class Teller:
     def __init__(self, playing: Playing, state: RuntimeState) -> None:
         self._playing = playing
@@ -160,7 +167,7 @@ class Teller:
         with use_workflow_file_runtime(self._playing.files):
             return list(self._told(event))
 
-    def _told(self, event: EngineEvent) -> Iterator[FlowEvent]:
+    def _told(self, event: EngineEvent) -> Iterator[FlowEvent]:  # noqa: C901 - one case per event
         """Events without a use here, such as the engine's own beginning, become none."""
         match event:
             case NodeRunRetryEvent():
@@ -168,12 +175,8 @@ class Teller:
             case NodeRunStartedEvent() if event.id not in self._playing.started:
                 self._playing.started.add(event.id)
                 yield NodeStarted(event.id, self._playing.file.nodes[event.node_id], self._round(event))
-            case NodeRunSucceededEvent():
-                yield self._ended(event, "succeeded", "")
-            case NodeRunFailedEvent():
-                yield self._ended(event, "failed", event.error)
-            case NodeRunExceptionEvent():
-                yield self._ended(event, "exception", event.error)
+            case NodeRunSucceededEvent() | NodeRunFailedEvent() | NodeRunExceptionEvent():
+                yield self._ended(event)
             case NodeRunAgentLogEvent():
                 yield AgentLog(event.id, self._playing.file.nodes[event.node_id], _log_message(event))
             case NodeRunRetrieverResourceEvent() if event.retriever_resources:
@@ -181,11 +184,6 @@ class Teller:
                 yield SourcesRead(event.id, self._playing.file.nodes[event.node_id], sources)
             case NodeRunStreamChunkEvent() if event.chunk:
                 yield AnswerText(self._playing.file.nodes[event.node_id], event.chunk)
-            case _:
-                yield from self._end(event)
-
-    def _end(self, event: EngineEvent) -> Iterator[FlowEvent]:
-        match event:
             case GraphRunSucceededEvent():
                 yield self._flow_ended("succeeded", event.outputs)
             case GraphRunPartialSucceededEvent():
@@ -200,20 +198,18 @@ class Teller:
         with use_workflow_file_runtime(self._playing.files):
             return self._flow_ended("paused", outputs, error)
 
-    def _ended(
-        self, event: NodeRunSucceededEvent | NodeRunFailedEvent | NodeRunExceptionEvent, status: NodeStatus, error: str
-    ) -> NodeEnded:
+    def _ended(self, event: NodeRunSucceededEvent | NodeRunFailedEvent | NodeRunExceptionEvent) -> NodeEnded:
         result = event.node_run_result
         run, model = self._playing.runs.get(event.id, (None, None))
         seconds = (event.finished_at - event.start_at).total_seconds() if event.finished_at else 0.0
         return NodeEnded(
             event.id,
             self._playing.file.nodes[event.node_id],
-            status,
+            STATUSES[type(event)],
             plain(result.inputs),
             plain(result.outputs),
             round(seconds, 3),
-            error,
+            "" if isinstance(event, NodeRunSucceededEvent) else event.error,
             plain({str(key): value for key, value in result.metadata.items()}),
             plain(result.process_data),
             run,
