@@ -121,7 +121,7 @@ def test_a_signal_in_a_finalizer_ends_the_process_too(sent: str, code: int) -> N
         (["--strategy", "nope"], "there is no strategy 'nope'; puppet has: puppet"),
         (
             ["--param", "nope=1"],
-            "puppet has no parameter 'nope' to set; there are: query, rounds, loud, mood, files, approval, state",
+            "there is no parameter 'nope'; there are: query, rounds, loud, mood, files, approval, state",
         ),
         (["--param", "query=foo"], "--param query: a question is given with --query, or typed in a chat"),
         (["--param", "rounds"], "--param 'rounds' is not KEY=VALUE"),

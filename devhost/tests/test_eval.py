@@ -325,7 +325,7 @@ def test_a_reset_that_fails_ends_the_evaluation_and_says_why(
             "case 'greets', column 'default': there is no question: give the case a query",
         ),
         ([{**GREETS, "scenario": "x"}], {}, "scenario and turns are both scripts: give one of them"),
-        ([{**GREETS, "params": {"mod": 1}}], {}, "case 'greets', column 'default': puppet has no parameter 'mod'"),
+        ([{**GREETS, "params": {"mod": 1}}], {}, "case 'greets', column 'default': there is no parameter 'mod'"),
         ([{**GREETS, "expect": {"judge": {"rubric": "x"}}}], {}, "expect, judge: without a key the judge is scripted"),
         (
             [{**GREETS, "expect": {"text": {"matches": "("}}}],

@@ -91,7 +91,7 @@ def test_the_question_is_never_a_template(question: str) -> None:
         ("slider=many", "slider must be a number, got 'many' (in Dify this fails the node)"),
         ('context={"variable": "start.gone"}', "Variable '['start', 'gone']' does not exist"),
         ('context={"variable": 5}', "{variable: 5}: name the variable as NODE.NAME, such as start.items"),
-        ("gone=1", "s has no parameter 'gone' to set; there are: query, text, count, slider, loud, context"),
+        ("gone=1", "there is no parameter 'gone'; there are: query, text, count, slider, loud, context"),
     ],
 )
 def test_values_that_the_node_refuses_are_errors_before_anything_starts(assignment: str, words: str) -> None:

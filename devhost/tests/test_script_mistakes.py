@@ -102,4 +102,4 @@ def test_a_tool_that_cannot_fail_because_it_is_not_offered(tmp_path: Path, capsy
     file.write_text(f"query: a\napi_fails: {{serch: http_500}}\n{TURNS}")
     assert main(["run", "--tools", str(CHARTS), "--credential", "charts.api_key=ck_1", "--script", str(file)]) == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert "api_fails names the tool 'serch', which is not offered; there are: draw_chart, export_table" in said
+    assert "there is no tool for api_fails 'serch'; there are: draw_chart, export_table" in said

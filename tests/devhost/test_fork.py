@@ -219,7 +219,7 @@ def test_the_page_and_the_terminal_show_both_runs(
     [
         (["--at", "7"], "the model answered 2 times"),
         (["--at", "0", "--question", "3"], "there is no such question in"),
-        (["--at", "1", "--param", "nope=1"], "has no parameter 'nope' to set"),
+        (["--at", "1", "--param", "nope=1"], "there is no parameter 'nope'"),
         (["--at", "1", "--model", "gpt-5"], "--model is for a model behind an API"),
         (["--at", "1", "--tools", str(PUPPET)], "--tools is for tools that run"),
         (["--at", "1", "--trace", "TRACE"], "is the trace that is forked"),

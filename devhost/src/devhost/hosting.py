@@ -90,38 +90,21 @@ def plugin_option(words: str = PLUGIN) -> Any:  # noqa: ANN401 - a field
 class ScenarioOptions:
     example: str | None = option("--example", metavar="NAME", help="An example of examples/: its tools and its script.")
     scenario: str | None = option("--scenario", metavar="NAME", help="Another script of the example's scenarios/.")
-    script: Path | None = option(
-        "--script", type=FILE, help="A script of a scripted model's turns and parameters, instead of the example's."
-    )
-    tools: tuple[Path, ...] = tools_option(
-        "A Dify tool plugin for the agent, in addition to the example's tools; repeatable."
-    )
+    script: Path | None = option("--script", type=FILE, help="A script, instead of the example's.")
+    tools: tuple[Path, ...] = tools_option("A Dify tool plugin for the agent, beside the example's; repeatable.")
     servers: tuple[str, ...] = mcp_option()
     credentials: tuple[str, ...] = credential_option()
-    settings: tuple[str, ...] = set_option(
-        "Fix a tool's parameter, as the node's panel does: the model no longer sets it. Repeatable."
-    )
-    files: tuple[Path, ...] = file_option(
-        "A file that goes with the question, instead of the script's; in a chat with the first one. Repeatable."
-    )
+    settings: tuple[str, ...] = set_option("Fix a tool's parameter, as the node's panel does. Repeatable.")
+    files: tuple[Path, ...] = file_option("A file for the first question, instead of the script's. Repeatable.")
     strategy: str | None = option("--strategy", metavar="NAME", help="The strategy; the plugin's first one by default.")
     parameters: tuple[str, ...] = option(
         "--param", metavar="KEY=VALUE", multiple=True, help="Set a parameter of the strategy; repeatable."
     )
     variables: tuple[str, ...] = option(
-        "--variable",
-        metavar="NODE.NAME=VALUE",
-        multiple=True,
-        help='A variable of the workflow, for {{#node.name#}} in a text and --param KEY=\'{"variable": "node.name"}\'. '
-        "Repeatable.",
+        "--variable", metavar="NODE.NAME=VALUE", multiple=True, help="A variable of the workflow. Repeatable."
     )
     plugin: Path | None = plugin_option()
-    package: Path | None = option(
-        "--package",
-        metavar="FILE",
-        type=FILE,
-        help="The strategy plugin as a .difypkg file, run in a temporary folder.",
-    )
+    package: Path | None = option("--package", metavar="FILE", type=FILE, help="The strategy plugin as a .difypkg.")
     examples: Path | None = option("--examples", metavar="DIR", type=DIRECTORY, help=EXAMPLES)
 
     def read(
@@ -285,10 +268,7 @@ class PluginModelOptions:
         "--model", metavar="NAME", help=f"The model; with OpenAI itself {DEFAULT_MODEL} by default."
     )
     completion: tuple[str, ...] = option(
-        "--completion",
-        metavar="KEY=VALUE",
-        multiple=True,
-        help="A parameter of the model, such as reasoning_effort=low or reasoning_summary=auto; repeatable.",
+        "--completion", metavar="KEY=VALUE", multiple=True, help="A parameter of the model; repeatable."
     )
     model_credentials: tuple[str, ...] = option(
         "--model-credential",
@@ -298,9 +278,7 @@ class PluginModelOptions:
         help="A credential of the model plugin; else the variable PROVIDER_KEY, upper case, is read. Repeatable.",
     )
     unvalidated: bool = option(
-        "--no-validate",
-        is_flag=True,
-        help="Do not ask plugins whether their credentials are right, which most ask their service.",
+        "--no-validate", is_flag=True, help="Do not ask plugins whether their credentials are right."
     )
     uninstalled: bool = uninstalled_option()
     plugins: ModelPlugins = field(default_factory=ModelPlugins, repr=False, compare=False)
@@ -324,14 +302,10 @@ class ModelOptions(PluginModelOptions):
         "--model-plugin", metavar="DIR", type=DIRECTORY, help="A Dify model plugin, whose model --model names, answers."
     )
     api: "Api | None" = option(
-        "--api",
-        type=click.Choice(["responses", "chat"]),
-        help="OpenAI's Responses API (default), or Chat Completions, which other servers have too.",
+        "--api", type=click.Choice(["responses", "chat"]), help="Responses (default), or Chat Completions."
     )
     features: str | None = option(
-        "--features",
-        metavar="A,B",
-        help="What the model supports, in Dify's names: tool-call, multi-tool-call, stream-tool-call, vision, …",
+        "--features", metavar="A,B", help="What the model supports, in Dify's names: tool-call, vision, …"
     )
     scripted: bool = option(
         "--scripted", is_flag=True, help=f"Answer from the script even if {KEY} or {BASE_URL} is set."

@@ -1,7 +1,7 @@
 """What a command runs: an example's script, a strategy, the values of its parameters, its tools."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
@@ -51,11 +51,6 @@ class AttachedFiles:
         written = [files for said, files in self.said if gist(said) == gist(question)]
         return written[asked] if asked < len(written) else ()
 
-    def of_turns(self) -> Iterator[tuple[LocalFile, ...]]:
-        yield self.first
-        for _, files in self.said[1:]:
-            yield files
-
 
 def file_setting(strategy: Strategy, files: Sequence[JsonObject], value: object) -> JsonObject:
     """`value` for the parameter in which the strategy takes files; nothing without files."""
@@ -102,11 +97,8 @@ def checked_settings(strategy: Strategy, values: Mapping[str, object], variables
     settable = [parameter for parameter in strategy.parameters if parameter.type not in PICKED]
     names = [parameter.name for parameter in settable]
     for name in values:
-        if name not in names:
-            with about(f"param.{name}"):
-                raise ParameterError(
-                    f"{strategy.identity.name} has no parameter {name!r} to set; there are: {', '.join(names)}"
-                )
+        with about(f"param.{name}"):
+            refuse_unknown("parameter", name, names)
     settings = {
         parameter.name: _in_widget(parameter, values[parameter.name])
         for parameter in settable
@@ -247,23 +239,18 @@ class Example:
 
     @classmethod
     def find(cls, examples: Path, name: str, scenario: str | None = None) -> "Example":
-        names = sorted(file.parent.name for file in examples.glob(f"*/{SCRIPT}"))
-        if name not in names:
-            raise ParameterError(
-                f"there is no example {name!r}; there are: {', '.join(names) or f'none in {examples}'}"
-            )
-        return cls(name, examples / name, _script_file(examples / name, scenario))
+        refuse_unknown("example", name, sorted(file.parent.name for file in examples.glob(f"*/{SCRIPT}")))
+        folder = examples / name
+        if scenario is None:
+            return cls(name, folder, folder / SCRIPT)
+        files = {file.stem: file for file in sorted((folder / SCENARIOS).glob("*.yaml"))}
+        refuse_unknown(f"scenario of {name}", scenario, files)
+        return cls(name, folder, files[scenario])
 
 
-def _script_file(example: Path, scenario: str | None) -> Path:
-    if scenario is None:
-        return example / SCRIPT
-    names = sorted(file.stem for file in (example / SCENARIOS).glob("*.yaml"))
-    if scenario not in names:
-        raise ParameterError(
-            f"the example {example.name} has no scenario {scenario!r}; there are: {', '.join(names) or 'none'}"
-        )
-    return example / SCENARIOS / f"{scenario}.yaml"
+def refuse_unknown(kind: str, name: str, names: Collection[str]) -> None:
+    if name not in names:
+        raise ParameterError(f"there is no {kind} {name!r}; there are: {', '.join(names) or 'none'}")
 
 
 @dataclass(frozen=True)
@@ -301,10 +288,8 @@ class Scenario:
         faults = self.written.api_fails
         names = {offered.declared.identity.name for setup in self.tools for offered in setup.tools}
         names |= set(self.recorded_names)
-        for name in faults:
-            if name not in names and not self.servers:  # they say what they have when they are asked
-                there_are = ", ".join(sorted(names)) or "none"
-                raise ParameterError(f"api_fails names the tool {name!r}, which is not offered; there are: {there_are}")
+        for name in () if self.servers else faults:  # servers say what they have when they are asked
+            refuse_unknown("tool for api_fails", name, sorted(names))
         return faults
 
     @property
@@ -315,11 +300,10 @@ class Scenario:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        of_tools = tuple(notice for setup in self.tools for notice in setup.notices)
-        of_tools = (self.notice, *of_tools) if self.notice else of_tools
-        if not self.recorded_names:
-            return of_tools
-        return (*of_tools, f"tools that answer from a recording: {', '.join(self.recorded_names)}")
+        of_tools = (notice for setup in self.tools for notice in setup.notices)
+        recorded = ", ".join(self.recorded_names)
+        of_script = f"tools that answer from a recording: {recorded}" if recorded else ""
+        return tuple(filter(None, (self.notice, *of_tools, of_script)))
 
     def question(self, query: str | None) -> str:
         if query is not None:
@@ -343,7 +327,7 @@ class Scenario:
 
     def check(self, question: str) -> None:
         """ParameterError for what the node would refuse, before anything starts: files have no URLs yet."""
-        for files in self.attached.of_turns():
+        for files in (self.attached.first, *(files for _, files in self.attached.said[1:])):
             self.values(question, [file.described("") for file in files])
 
     def values(self, question: str, files: Sequence[JsonObject] = ()) -> JsonObject:

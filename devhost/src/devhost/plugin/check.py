@@ -69,19 +69,14 @@ def check_plugin(directory: Path, accepted: Collection[str] = ()) -> Checked:
         *marketplace_problems(manifest),
     )
     unchecked = tuple(kind for kind in ELSEWHERE if kinds_of(manifest).get(kind))
-    return Checked(declarations.files, contents, _with_accepted(problems, contents, accepted), unchecked)
+    return Checked(declarations.files, contents, _with_accepted(problems, accepted), unchecked)
 
 
-def _with_accepted(problems: tuple[Problem, ...], contents: Contents, accepted: Collection[str]) -> tuple[Problem, ...]:
-    found = {
-        f"{problem.rule}:{problem.file}"
-        for problem in problems
-        if problem.rule in ACCEPTABLE and problem.file in contents and contents.is_regular(problem.file)
-    }
-    for name in accepted:
-        if name not in found:
-            rules = " or ".join(f"{rule}:FILE" for rule in ACCEPTABLE)
-            raise ParameterError(f"--accept {name}: there is no such finding; name one as {rules}")
+def _with_accepted(problems: tuple[Problem, ...], accepted: Collection[str]) -> tuple[Problem, ...]:
+    names = {f"{problem.rule}:{problem.file}" for problem in problems if problem.rule in ACCEPTABLE}
+    if unknown := sorted(set(accepted) - names):
+        there_are = ", ".join(sorted(names)) or "none"
+        raise ParameterError(f"--accept {unknown[0]}: there is no such finding; there are: {there_are}")
     return tuple(
         replace(problem, level="notice", sentence=f"accepted: {problem.sentence}")
         if f"{problem.rule}:{problem.file}" in accepted

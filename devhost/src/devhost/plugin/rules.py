@@ -36,22 +36,23 @@ from devhost.protocol.wire import JsonObject
 
 LOST = "lost"
 """The type of a fault that Dify does not refuse: it takes the value and does not use it."""
-TAGS = {
-    *("search", "image", "videos", "weather", "finance", "design", "travel", "social", "news", "medical"),
-    *("productivity", "education", "business", "entertainment", "utilities", "agent", "rag", "other", "trigger"),
-}
+TAGS = "search|image|videos|weather|finance|design|travel|social|news|medical|productivity|education|business"
+TAGS += "|entertainment|utilities|agent|rag|other|trigger"
 SCOPES = {
-    "app-selector": {"all", "chat", "workflow", "completion"},
-    "model-selector": {
-        *("llm", "text-embedding", "rerank", "tts", "speech2text"),
-        *("moderation", "vision", "document", "tool-call"),
-    },
-    "any": {
-        *("string", "number", "object"),
-        *("array[number]", "array[string]", "array[object]", "array[file]"),
-    },
+    "app-selector": ["all", "chat", "workflow", "completion"],
+    "model-selector": [
+        "llm",
+        "text-embedding",
+        "rerank",
+        "tts",
+        "speech2text",
+        "moderation",
+        "vision",
+        "document",
+        "tool-call",
+    ],
+    "any": ["string", "number", "object", "array[number]", "array[string]", "array[object]", "array[file]"],
 }
-FEATURE = "history-messages"
 RESERVED = frozenset({"text", "files", "json"})
 """Outputs of every node: Dify fails a node whose plugin sends a variable of such a name."""
 
@@ -60,29 +61,14 @@ def _wrong(sentence: str, how: str = "wrong") -> PydanticCustomError:
     return PydanticCustomError(how, "{sentence}", {"sentence": sentence})
 
 
-def _known_tag(tag: str) -> str:
-    if tag not in TAGS:
-        raise _wrong(f"{tag!r} is none of {', '.join(sorted(TAGS))}")
-    return tag
-
-
-def _rfc3339(value: object) -> object:
-    if isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$", value):
-        return value
-    raise _wrong(f"{value!r} is not a time as in RFC 3339")
-
-
-def _dotted(version: str) -> str:
-    if not re.fullmatch(r"\d{1,4}(\.\d{1,4}){2}(-\w{1,16})?", version):
-        raise _wrong(f"{version!r} is not a version such as 0.2.0 or 0.2.0-beta1")
-    return version
-
-
 type Text = Annotated[str, Field(min_length=1, max_length=1023)]
 type Name = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]+$")]
-type Tag = Annotated[str, AfterValidator(_known_tag)]
 type Path = Annotated[str, Field(min_length=1, max_length=128)]
-type Version = Annotated[str, AfterValidator(_dotted)]
+type Tag = Annotated[str, Field(pattern=f"^({TAGS})$")]
+type Version = Annotated[str, Field(pattern=r"^\d{1,4}(\.\d{1,4}){2}(-\w{1,16})?$")]
+"""Such as 0.2.0 or 0.2.0-beta1."""
+type Time = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$")]
+"""As in RFC 3339."""
 
 
 # Manifests.
@@ -119,7 +105,7 @@ class _Manifest(Manifest):
     description: I18n
     icon: Path
     icon_dark: str = ""
-    created_at: Annotated[Any, AfterValidator(_rfc3339)]
+    created_at: Time
     resource: _Resource
     plugins: _Plugins
     meta: _Meta
@@ -165,8 +151,8 @@ def _scope(scope: str | None, checked: ValidationInfo) -> str | None:
         return scope
     if kind not in SCOPES:
         raise _wrong(f"a parameter of type {kind} has no scope")
-    if not SCOPES[kind].intersection(part.strip() for part in scope.split("&")):
-        raise _wrong(f"{scope!r} has none of {', '.join(sorted(SCOPES[kind]))} (joined by &)")
+    if not set(SCOPES[kind]) & {part.strip() for part in scope.split("&")}:
+        raise _wrong(f"{scope!r} has none of {', '.join(SCOPES[kind])} (joined by &)")
     return scope
 
 
@@ -226,13 +212,6 @@ class _StrategyParameter(Parameter):
         return self
 
 
-def _known_feature(feature: str) -> str:
-    """The enum of SDK and Dify: an unknown feature ends the plugin's start, and breaks Dify's list of providers."""
-    if feature != FEATURE:
-        raise _wrong(f"{feature!r} is not known to the SDK and Dify; there is only {FEATURE}")
-    return feature
-
-
 def _node_outputs(schema: dict[str, Any]) -> dict[str, Any]:
     """The daemon takes any object, and Dify lists its properties as the node's variables."""
     properties = schema.get("properties")
@@ -245,7 +224,8 @@ class _Strategy(Strategy):
     identity: _Identity
     parameters: tuple[_StrategyParameter, ...] = ()
     output_schema: Annotated[dict[str, Any], AfterValidator(_node_outputs)] = Field(default_factory=dict)
-    features: tuple[Annotated[str, AfterValidator(_known_feature)], ...] = ()
+    features: tuple[Literal["history-messages"], ...] = ()
+    """Another ends the plugin's start, and breaks Dify's list of providers."""
     has_runtime_parameters: bool = False
     extra: Any = None
 
