@@ -8,7 +8,6 @@ import sys
 import threading
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -79,7 +78,7 @@ def test_a_case_says_that_a_tool_failed_also_when_it_passes(tmp_path: Path, caps
     assert "failed_calls: expected at most 0\n    found 1" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("threshold", "code"), [("0.5", 0), ("0.51", 1), ("0", 0), ("1", 1)])
+@pytest.mark.parametrize(("threshold", "code"), [("0.5", 0), ("0.51", 1)])
 def test_the_exit_code_says_whether_each_column_reaches_the_threshold(
     tmp_path: Path, threshold: str, code: int
 ) -> None:
@@ -123,17 +122,6 @@ def test_a_script_goes_on_after_the_question_and_files_and_failures_of_tools_are
     assert evaluate(write(tmp_path, talks)) == 0
 
 
-def test_a_recorded_run_is_a_case(tmp_path: Path) -> None:
-    """Its tools answer from the recording: there is no tool plugin."""
-    trace, script = tmp_path / "run.jsonl", tmp_path / "recorded.yaml"
-    steps = json.dumps([call("draw", size=7), {"ask": "x"}])
-    assert main(["run", *WHERE, "--example", "toolbox", "--scripted", "--query", steps, "--trace", str(trace)]) == 0
-    assert main(["record", str(trace), "-o", str(script)]) == 0
-    expect = {"calls": {"exactly": [{"draw": {"size": 7}}]}, "text": {"contains": "42"}}
-    kept = {"name": "kept", "script": "recorded.yaml", "expect": expect}
-    assert evaluate(write(tmp_path, kept, example=None)) == 0
-
-
 def test_a_judge_without_a_key_is_a_script_and_says_so(
     tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,25 +144,15 @@ def test_strict_also_fails_a_run_that_breaks_a_rule_of_dify(tmp_path: Path) -> N
     assert evaluate(write(tmp_path, breaks), "--strict") == 1
 
 
-def test_reports_for_people_and_for_ci(tmp_path: Path) -> None:
+def test_the_page_shows_what_was_said_as_text(tmp_path: Path) -> None:
     hostile = "<script>alert(1)</script>\x01"
     bad = case("<b>bad</b>", {"say": hostile}, expect={"text": {"contains": "]]>"}})
-    page, junit = tmp_path / "page.html", tmp_path / "junit.xml"
-    assert evaluate(write(tmp_path, GREETS, bad), "--report", str(page), "--junit", str(junit)) == 1
+    page = tmp_path / "page.html"
+    assert evaluate(write(tmp_path, GREETS, bad), "--report", str(page)) == 1
     html = page.read_text(encoding="utf-8")
     assert "&lt;script&gt;alert(1)" in html
-    assert "<script" not in html
-    assert "<b>bad" not in html
     assert "The model is scripted" in html
-    assert "http" not in html.replace("http-equiv", "")
-    suite = ET.fromstring(junit.read_bytes()).find("testsuite")  # noqa: S314 - our own
-    assert suite is not None
-    assert (suite.get("name"), suite.get("tests"), suite.get("failures")) == ("default", "2", "1")
-    good, failed = suite.findall("testcase")
-    assert (good.get("name"), list(good)) == ("greets", [])
-    failure = failed.find("failure")
-    assert failure is not None
-    assert "text contains: expected ]]>; found <script>" in (failure.text or "")
+    assert [each for each in ("<script", "<b>bad", "http:", "https:") if each in html] == []
 
 
 def test_a_comparison_says_what_got_better_and_worse_and_what_was_changed(
@@ -299,97 +277,62 @@ def test_a_reset_that_fails_ends_the_evaluation_and_says_why(
 
 
 @pytest.mark.parametrize(
-    ("cases", "keys", "sentence"),
+    ("changed", "sentence"),
     [
+        ({"expect": {"txt": {}}}, ", expect: unknown key 'txt'"),
+        ({"expect": {"text": {"json_schema": {"type": "objekt"}}}}, ", expect.text.json_schema: not a JSON Schema"),
         (
-            [{**GREETS, "expect": {"txt": {}}}],
-            {},
-            "case 'greets', expect: unknown key 'txt'",
+            {"expect": {"calls": {"exactly": [{"a": 1}]}}},
+            ", expect.calls.exactly[0]: should be a tool's name",
         ),
-        ([{**GREETS, "expect": {"text": {"has": "x"}}}], {}, "case 'greets', expect.text: unknown key 'has'"),
-        ([{"query": "x", "turns": [{}], "expect": {}}], {}, "case 1, name: Field required"),
-        ([{"name": "a"}], {}, "case 'a', column 'default': the case needs expect: neither it nor its script says"),
-        ([GREETS, GREETS], {}, "2 cases are named 'greets': give each a name of its own"),
-        ([], {}, "cases: Tuple should have at least 1 item"),
-        ([GREETS], {"threshold": 1.5}, "threshold: Input should be less than or equal to 1"),
-        ([{**GREETS, "rate": -1}], {}, "case 'greets', rate: Input should be greater than or equal to 0"),
-        ([GREETS], {"columns": [{"name": "a"}, {"name": "a"}]}, "2 columns are named 'a': give each a name of its own"),
+        ({"turns": [{"txt": "x"}]}, ", turns[0]: unknown key 'txt'"),
+        ({"reset": {"copy": "x"}}, ", reset[0]: should be a command, or {copy: FILE, to: FILE}"),
+        ({"expect": None}, ", column 'default': the case needs expect: neither it nor its script says what"),
         (
-            [{**GREETS, "expect": {"calls": {"never": ["drew"]}}}],
-            {},
-            "case 'greets', column 'default': expect, calls: there is no tool 'drew'; there are: repeat",
+            {"expect": {"calls": {"never": ["drew"]}}},
+            ", column 'default': expect, calls: there is no tool 'drew'",
         ),
+        ({"query": " "}, ", column 'default': there is no question: give the case a query"),
+        ({"scenario": "x"}, ", column 'default': scenario and turns are both scripts: give one of them"),
+        ({"params": {"mod": 1}}, ", column 'default': there is no parameter 'mod'"),
         (
-            [{**GREETS, "query": " "}],
-            {},
-            "case 'greets', column 'default': there is no question: give the case a query",
+            {"expect": {"judge": {"rubric": "x"}}},
+            ", column 'default': expect, judge: without a key the judge",
         ),
-        ([{**GREETS, "scenario": "x"}], {}, "scenario and turns are both scripts: give one of them"),
-        ([{**GREETS, "params": {"mod": 1}}], {}, "case 'greets', column 'default': there is no parameter 'mod'"),
-        ([{**GREETS, "expect": {"judge": {"rubric": "x"}}}], {}, "expect, judge: without a key the judge is scripted"),
-        (
-            [{**GREETS, "expect": {"text": {"matches": "("}}}],
-            {},
-            "case 'greets', expect.text.matches[0]: Input should be a valid regular expression",
-        ),
-        (
-            [{**GREETS, "expect": {"text": {"json_schema": {"type": "objekt"}}}}],
-            {},
-            "case 'greets', expect.text.json_schema: not a JSON Schema",
-        ),
-        (
-            [{**GREETS, "expect": {"calls": {"exactly": [{"a": 1}]}}}],
-            {},
-            "case 'greets', expect.calls.exactly[0]: should be a tool's name, or {NAME: {ARGUMENT: VALUE}}",
-        ),
-        ([{**GREETS, "turns": [{"txt": "x"}]}], {}, "case 'greets', turns[0]: unknown key 'txt'"),
-        ([GREETS], {"reset": {"copy": "x"}}, "reset[0]: should be a command, or {copy: FILE, to: FILE}"),
-        ([GREETS], {"columns": [{"strategy": "nobody"}]}, "there is no strategy 'nobody'"),
     ],
 )
-def test_a_mistake_is_one_sentence_that_says_where(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], cases: list[Any], keys: dict[str, Any], sentence: str
+def test_a_mistake_in_a_case_is_one_sentence_that_says_where(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], changed: dict[str, Any], sentence: str
 ) -> None:
-    file = write(tmp_path, *cases, **keys)
+    file = write(tmp_path, {**GREETS, **changed})
     assert evaluate(file) == 2
     (line,) = capsys.readouterr().err.strip().splitlines()
-    assert line.startswith(f"Error: {file}: ")
-    assert sentence in line
+    assert line.startswith(f"Error: {file}: case 'greets'{sentence}")
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("keys", "options", "sentence"),
     [
-        (["--threshold", "2"], "2.0 is not in the range 0<=x<=1"),
-        (["--case", "nothing*"], "--case 'nothing*' fits none in"),
-        (["--against", "last"], "--against last: there is no earlier evaluation"),
-        (["--against", "missing.jsonl"], "missing.jsonl cannot be read: No such file"),
-        (["--report", "missing/page.html"], "--report missing/page.html: the folder missing does not exist"),
-        (["--judge-model", "x"], "--judge-model is for a model behind an API"),
+        ({"cases": [GREETS, GREETS]}, [], "2 cases are named 'greets': give each a name of its own"),
+        ({"columns": [{"strategy": "nobody"}]}, [], "there is no strategy 'nobody'"),
+        ({}, ["--case", "nothing*"], "--case 'nothing*' fits none in"),
+        ({}, ["--against", "last"], "--against last: there is no earlier evaluation"),
+        ({}, ["--report", "missing/page.html"], "the folder missing does not exist"),
+        ({}, ["--judge-model", "x"], "--judge-model is for a model behind an API"),
     ],
 )
-def test_a_mistake_in_the_command(
-    tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str], options: list[str], sentence: str
+def test_a_mistake_is_found_before_the_first_run(
+    keys: dict[str, Any], options: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert evaluate(write(tmp_path, GREETS), *options) == 2
+    assert evaluate(write(tmp_path, **{"cases": [GREETS], **keys}), *options) == 2
     assert sentence in capsys.readouterr().err
-    assert not results.exists()
+    assert not (tmp_path / "cases.results.jsonl").exists()
 
 
-def test_files_of_a_script_are_beside_the_cases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    script = {"turns": [{"text": "x"}], "files": ["missing.txt"]}
-    assert evaluate(write(tmp_path, {"name": "a", "query": "[]", "script": script, "expect": {}})) == 2
-    assert str(tmp_path / "missing.txt") in capsys.readouterr().err.partition("column")[2]
-
-
-def test_files_of_others_are_not_overwritten(tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_of_others_are_not_overwritten(tmp_path: Path, results: Path) -> None:
     notes = tmp_path / "notes.html"
-    notes.write_text("my notes")
+    for other in (notes, results):
+        other.write_text("my notes\n")
     file = write(tmp_path, GREETS)
-    assert evaluate(file, "--report", str(notes)) == 2
-    results.write_text("my notes\n")
-    assert evaluate(file) == 2
-    assert (notes.read_text(), results.read_text()) == ("my notes", "my notes\n")
-    shown = capsys.readouterr().err
-    assert "this file is not a page that devhost made" in shown
-    assert "line 1: not a line of an evaluation" in shown
+    assert [evaluate(file, "--report", str(notes)), evaluate(file)] == [2, 2]
+    assert [notes.read_text(), results.read_text()] == ["my notes\n"] * 2

@@ -24,7 +24,7 @@ NEW_PLUGIN = {
 }
 """What `devhost init` writes in examples."""
 _PLACEHOLDER = re.compile(r"[A-Z]+(?:\.\w+)?")
-_OUTPUTS = frozenset({"--output", "--trace", "--report", "--junit", "--results", "--storage", "--folder"})
+_OUTPUTS = frozenset({"--output", "--trace", "--report", "--results", "--storage", "--folder"})
 """Options that name a file or a folder to be written."""
 
 

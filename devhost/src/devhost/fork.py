@@ -198,7 +198,7 @@ class Fork:
     @property
     def question(self) -> str:
         """That of the trace, or another one."""
-        return self.origin.run.question if self.scenario.script is None else self.scenario.script.query
+        return self.scenario.written.query
 
     def play(self, host: Host, model: ModelBackend, on_message: OnMessage) -> Run:
         question, run = self.question, self.origin.run

@@ -18,7 +18,6 @@ from devhost.evaluation.report import (
     comparison_view,
     failures,
     json_report,
-    junit_xml,
     render_evaluation,
 )
 from devhost.evaluation.results import (
@@ -54,7 +53,7 @@ from devhost.hosting import (
 )
 from devhost.models.scripted.script import Script
 from devhost.options import DIRECTORY, FILE, argument, color_option, json_option, option, print_json, takes
-from devhost.page.page import may_be_replaced
+from devhost.page.page import refuse_to_destroy
 from devhost.plugin.declaration import nearest_strategy_plugin
 from devhost.process.session import Watcher, Watchers
 from devhost.scenario import Example, examples_of, read_tool_setups
@@ -127,7 +126,6 @@ class EvalOptions:
             tuple(setup.with_every_tool() if flows else setup for setup in tools),
             servers,
             example,
-            examples,
             limits=host.limits,
             scripted=models.scripted,
             models=models.settings,
@@ -162,7 +160,6 @@ class ReportOptions:
         type=DIRECTORY,
         help="Write a trace of each run that does not fit into this folder.",
     )
-    junit: Path | None = option("--junit", metavar="FILE", type=FILE, help="Write JUnit's XML, for CI.")
     as_json: bool = json_option()
     color: bool = color_option()
 
@@ -184,7 +181,8 @@ class ReportOptions:
 def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report: ReportOptions) -> int:
     """Run the cases of a file, and say which fit what they expect. Results are kept beside the file."""
     suite = asked.suite()
-    _refuse_outputs(report)
+    if report.page is not None:
+        refuse_to_destroy(report.page, suite.file, force=False)
     file = report.results_of(suite.file)
     console = open_console(stderr=report.as_json, color=report.color)
     if report.show:
@@ -249,15 +247,6 @@ class _WhileStarting(Watcher):
             self.screen.printed(plugin, text)
 
 
-def _refuse_outputs(options: ReportOptions) -> None:
-    outputs = {"--report": options.page, "--junit": options.junit, "--results": options.results}
-    for name, file in outputs.items():
-        if file is not None and not file.parent.is_dir():
-            raise SuiteError(f"{name} {file}: the folder {file.parent} does not exist")
-    if options.page is not None and options.page.is_file() and not may_be_replaced(options.page):
-        raise SuiteError(f"--report {options.page}: this file is not a page that devhost made: name another file")
-
-
 def _other(options: ReportOptions, results: Path) -> Evaluation | None:
     """The evaluation to compare with."""
     if options.against is None:
@@ -310,6 +299,3 @@ def _report(
     if options.page is not None:
         options.page.write_text(render_evaluation(summary, threshold, comparison), encoding="utf-8", errors="replace")
         console.print(f"page: {options.page}", soft_wrap=True)
-    if options.junit is not None:
-        options.junit.write_bytes(junit_xml(summary))
-        console.print(f"JUnit: {options.junit}", soft_wrap=True)

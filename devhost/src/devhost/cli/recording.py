@@ -2,8 +2,6 @@
 
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,10 +100,13 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
     tools = asked.read_tools(origin, os.environ, validated=not models.unvalidated)
     made = asked.read(origin, asked.at, hosting.limits, tools)
     model = asked.model(made, models)
+    if asked.new_trace is not None and asked.new_trace.exists() and asked.new_trace.samefile(asked.trace):
+        raise TraceError(f"--trace {asked.new_trace} is the trace that is forked: name another file")
     if asked.page is not None:
         refuse_to_destroy(asked.page, asked.trace, force=asked.force)
     console = open_console(stderr=asked.as_json, color=shown.color)
-    with _trace_of_its_own(asked.new_trace, asked.trace) as own:
+    with tempfile.TemporaryDirectory(prefix="devhost-fork-") as folder:
+        own = asked.new_trace or Path(folder) / "fork.jsonl"  # what is compared is read from traces
         view = RunView(console, shown)
         models.plugins.tell(view.screen)
         run = _played(made, model, hosting, view, own, asked.new_trace)
@@ -119,18 +120,6 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
         write_page(render_fork(found), asked.page, asked.trace, force=asked.force)
         click.echo(asked.page, err=asked.as_json)
     return int(bool(run.error or (hosting.strict and run.findings)))
-
-
-@contextmanager
-def _trace_of_its_own(file: Path | None, forked: Path) -> Iterator[Path]:
-    """A temporary one if none is kept: what is compared is read from traces."""
-    if file is not None:
-        if file.exists() and file.samefile(forked):
-            raise TraceError(f"--trace {file} is the trace that is forked: name another file")
-        yield file
-        return
-    with tempfile.TemporaryDirectory(prefix="devhost-fork-") as folder:
-        yield Path(folder) / "fork.jsonl"
 
 
 def _played(  # noqa: PLR0913, PLR0917 - a run, and where it is shown and kept

@@ -1,6 +1,5 @@
-"""An evaluation in each of its forms: JSON, a page, JUnit's XML, the terminal."""
+"""An evaluation in each of its forms: JSON, a page, the terminal."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -102,19 +101,6 @@ def render_evaluation(summary: Summary, threshold: float, comparison: Comparison
     return environment.get_template("evaluation.html.j2").render(
         summary=summary, header=summary.evaluation.header, threshold=threshold, comparison=comparison
     )
-
-
-# An evaluation as JUnit's XML, which CI systems read: a column is a test suite, a case a test case.
-
-_REFUSED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""By XML 1.0, even if it is escaped."""
-
-
-def junit_xml(summary: Summary) -> bytes:
-    environment = page_environment(HERE)
-    environment.filters.update(xml=lambda text: _REFUSED.sub("�", text))
-    environment.globals.update(mark=mark)
-    return environment.get_template("junit.xml.j2").render(summary=summary).encode()
 
 
 # An evaluation in the terminal.

@@ -165,10 +165,6 @@ class Cell:
         return sum(result.observed.failed_calls for result in self.results)
 
     @property
-    def seconds(self) -> float:
-        return sum(result.observed.seconds for result in self.results)
-
-    @property
     def failures(self) -> tuple[Check, ...]:
         """Each once, whatever was found in its place in other repeats."""
         failed = [check for result in self.results for check in result.checks if not check.passed]

@@ -133,7 +133,7 @@ def _play(host: Host, scenario: Scenario, planned: Planned, models: EvaluationMo
     scripted = choose(planned.question, asked=0).description.scripted
     follow_ups = scenario.follow_ups(planned.question) if scripted else ()
     turns = play(conversation, planned.question, follow_ups, choose)
-    return Observed.of([turn.run for turn in turns(host, _ignore)])
+    return Observed.of([turn.run for turn in turns(host, lambda _: None)])
 
 
 def _play_flow(
@@ -154,10 +154,6 @@ def _judgement(planned: Planned, observed: Observed, models: EvaluationModels) -
         return []
     judge = models.judging() or ScriptedModel(expected.turns or (), place="the case")
     return [judged(judge, expected.rubric, planned.question, observed.text)]
-
-
-def _ignore(_message: JsonObject) -> None:
-    pass
 
 
 # A judge: a model that reads a question, an answer and a rubric, and says whether the answer passes.

@@ -32,7 +32,7 @@ from devhost.tools.setup import ToolSetup
 type _JsonObject = Annotated[dict[str, Any], BeforeValidator(json_value)]
 type Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 type _Name = Annotated[str, Field(min_length=1, max_length=120)]
-"""Of a case or a column; it stands in tables, in JUnit and in --case."""
+"""Of a case or a column; it stands in tables and in --case."""
 
 
 class Column(Scripted):
@@ -194,8 +194,6 @@ class Ground:
     tools: tuple[ToolSetup, ...]
     servers: tuple[McpServer, ...]
     example: Example | None
-    examples: Path
-    """The folder of the examples."""
     limits: HostLimits
     scripted: bool
     """Whether scripts answer, and not models behind an API."""
@@ -334,9 +332,9 @@ def _script(case: Case, strategy: str | None, column: Column, suite: Suite, grou
         raise SuiteError(f"{' and '.join(given)} are both scripts: give one of them")
     file = case.written
     if case.scenario is not None:
-        if suite.example is None:
+        if ground.example is None:
             raise SuiteError(f"scenario {case.scenario!r} needs an example: name it at the top of the file")
-        file = Example.find(ground.examples, suite.example, case.scenario).file
+        file = Example.find(ground.example.directory.parent, ground.example.name, case.scenario).file
     elif not given and ground.example is not None:
         file = ground.example.file
     if file is not None:
