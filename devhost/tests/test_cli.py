@@ -37,7 +37,7 @@ def test_a_program_reads_one_json_object(capsys: pytest.CaptureFixture[str]) -> 
     report = json.loads(shown.out)
     assert report["text"] == "Hi The **answer** is 42."
     assert report["logs"][0]["label"] == "ROUND 1"
-    assert report["sources"] == [{"number": 1, "title": "Manual"}]
+    assert report["variables"]["sources"] == [{"number": 1, "title": "Manual"}]
     assert report["variables"]["parameters"]["rounds"] == 9
     assert report["variables"]["parameters"]["mood"] == "wild"
     assert report["model"]["scripted"] is True

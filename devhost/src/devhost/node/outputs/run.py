@@ -270,7 +270,6 @@ def never_begun(strategy: str, error: HostError) -> Run:
 
 def report(run: Run, model: ModelDescription, spending: JsonObject | None = None) -> dict[str, Any]:
     outputs = run.outputs
-    sources = outputs.variables.get("sources")
     return {
         "text": outputs.text,
         "files": outputs.files,
@@ -279,7 +278,6 @@ def report(run: Run, model: ModelDescription, spending: JsonObject | None = None
         "spent": run.calls.spent,
         "variables": outputs.variables,
         "logs": [root.tree() for root in outputs.logs],
-        **({} if sources is None else {"sources": sources}),
         "dropped_retriever_resources": outputs.dropped_retriever_resources,
         "findings": [asdict(finding) for finding in run.findings],
         "error": None if run.error is None else asdict(run.error),
