@@ -260,5 +260,5 @@ def test_the_command_runs_the_example_with_a_real_model(
     assert report["model"]["spending"]["cached_tokens"] == 2_000
     assert report["model"]["spending"]["reasoning_tokens"] == 150
     assert "of which 2,000 from the cache" in written.err
-    assert f"at {fake.base_url.split('/')[2]}; OpenAI's prices of" in written.err
+    assert f"at {fake.base_url}; OpenAI's prices of" in written.err
     assert KEY not in written.out + written.err
