@@ -122,7 +122,7 @@ def _called(call: Call) -> str:
 def _raised(call: Call) -> str:
     """The type of its error."""
     found = plugin_error(call.error) if call.error else None
-    return found.error_type if found else "error" if call.error else ""
+    return found[1].kind if found else "error" if call.error else ""
 
 
 # Two runs and what is different between them.

@@ -60,7 +60,7 @@ def results_of(call: Call) -> list[Result]:
 
 def traceback_of(call: Call) -> str:
     raised = plugin_error(call.error)
-    return "" if raised is None else raised.traceback
+    return "" if raised is None else raised[1].traceback or ""
 
 
 def prompt_of(call: Call) -> tuple[Said, ...]:

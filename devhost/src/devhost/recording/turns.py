@@ -254,9 +254,9 @@ def _usage(usage: JsonObject) -> JsonObject:
 
 def _failure(words: str) -> JsonObject:
     """A provider's error by its type if a script's model then fails in the same words; else the words."""
-    raised = plugin_error(words)
-    if raised is not None and raised.before:
-        again = ModelCallError(raised.error_type, raised.message).as_dify_words_it()
-        if words == f"{raised.before}{again}":
-            return {"type": raised.error_type, "message": raised.message}
+    before, raised = plugin_error(words) or ("", None)
+    if raised is not None and before:
+        again = ModelCallError(raised.kind, raised.message).as_dify_words_it()
+        if words == f"{before}{again}":
+            return {"type": raised.kind, "message": raised.message}
     return {"words": words}

@@ -38,26 +38,18 @@ class NodeError:
     inputs_kept: bool = False
 
 
-@dataclass(frozen=True)
-class PluginError:
-    """What a plugin raised, taken out of the text of a call that failed for it."""
+def plugin_error(text: str) -> "tuple[str, RunError] | None":
+    """What a plugin raised, out of the text of a call that failed for it; None if no plugin's error stands in it.
 
-    before: str
-    """The words before it, such as `invoke tool failed: `."""
-    error_type: str
-    message: str
-    traceback: str
-
-
-def plugin_error(text: str) -> PluginError | None:
-    """None for a text in which no plugin's error stands."""
+    With the words before it, such as `invoke tool failed: `.
+    """
     before, found, wrapped = text.partition(f"{INVOKE_ERROR}: ")
     try:
         said: Any = json.JSONDecoder().raw_decode(wrapped)[0] if found else None
         if said["error_type"] == INVOKE_ERROR:  # an error of a model is wrapped twice
             said = json.loads(said["message"])
         traceback = str((said.get("args") or {}).get("traceback") or "")
-        return PluginError(before, str(said["error_type"]), str(said["message"]), traceback)
+        return before, RunError(str(said["error_type"]), str(said["message"]), traceback)
     except (ValueError, LookupError, TypeError, AttributeError):
         return None
 
@@ -65,7 +57,7 @@ def plugin_error(text: str) -> PluginError | None:
 def error_line(text: str) -> str:
     """Of what a call failed with: `KeyError: 'word', tools/search.py:31`, or the text that no plugin raised."""
     found = plugin_error(text)
-    return text if found is None else RunError(found.error_type, found.message, found.traceback).line
+    return text if found is None else found[1].line
 
 
 def node_error(line: str) -> NodeError:
@@ -130,23 +122,23 @@ class RunError:
     @property
     def line(self) -> str:
         """`KeyError: 'word', tools/search.py:31`."""
-        found = plugin_error(self.message)  # a strategy may pass on the error of a call as it got it
-        message = self.message if found is None else f"{found.before}{found.error_type}: {found.message}"
+        message = self.message
+        if found := plugin_error(message):  # a strategy may pass on the error of a call as it got it
+            before, raised = found
+            message = f"{before}{raised.kind}: {raised.message}"
         return f"{self.kind}: {message}{f', {self.place}' if self.place else ''}"
 
     @classmethod
     def of(cls, failure: RunFailure) -> Self:
+        kind = type(failure).__name__
         match failure:
-            case InvocationError():
-                return cls(
-                    failure.error_type, failure.message, failure.traceback, node_error(marshalled(failed(failure)))
-                )
-            case NodeFailedError():
-                return cls(failure.rule, str(failure), node=NodeError(failure.shows))
+            case InvocationError(error_type=kind, message=said, traceback=traceback):
+                return cls(kind, said, traceback, node_error(marshalled(failed(failure))))
+            case NodeFailedError(rule=rule, shows=shows):
+                return cls(rule, str(failure), node=NodeError(shows))
             case RunStoppedError():
-                return cls(type(failure).__name__, str(failure))
-            case _:
-                return cls(type(failure).__name__, str(failure), node=node_error(marshalled(failed(failure))))
+                return cls(kind, str(failure))
+        return cls(kind, str(failure), node=node_error(marshalled(failed(failure))))
 
 
 @dataclass(frozen=True)
