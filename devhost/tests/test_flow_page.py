@@ -5,9 +5,6 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from devhost.cli.commands import main
 from devhost.flow.pages import render_flow_page
 from devhost.trace.flow import FlowEnded, FlowEvent, FlowPaused, NodeStarted, SourcesRead
 from devhost.trace.lines import read_trace
@@ -107,12 +104,3 @@ def test_a_flow_that_did_not_begin_has_a_page_too(tmp_path: Path) -> None:
         pass
 
     assert "The flow did not begin" in render_flow_page(read_trace(file))
-
-
-def test_report_writes_it_beside_the_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "trace.jsonl"
-    told([*ran("1", START), END], trace=file)
-
-    assert main(["report", str(file)]) == 0
-    assert capsys.readouterr().out.strip().endswith("trace.html")
-    assert ">Start</b>" in file.with_suffix(".html").read_text(encoding="utf-8")

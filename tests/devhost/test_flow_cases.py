@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from devhost.errors import FlowFileError, ParameterError, ScriptError
+from devhost.errors import ParameterError, ScriptError
 from devhost.flow.outside import NOTHING, Allowed
 from devhost.flowing import FlowOptions, FlowSetup
 from devhost.hosting import ModelOptions
@@ -46,11 +46,6 @@ def test_without_a_flow_the_error_says_where_one_can_stand() -> None:
         read(None)
 
 
-def test_a_flow_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(FlowFileError, match=r"no\.yml cannot be read"):
-        read(case(tmp_path, flow="no.yml"))
-
-
 @pytest.mark.parametrize(
     ("expect", "key"),
     [({"ran": "agnet"}, "ran"), ({"not_run": ["save", "agnet"]}, "not_run"), ({"nodes": {"agnet": {}}}, "nodes")],
@@ -61,13 +56,6 @@ def test_an_expectation_of_a_node_that_the_flow_does_not_have_is_refused(
     file = case(tmp_path, then=[{"query": "yes", "expect": expect}])
 
     with pytest.raises(ScriptError, match=f"turn 2: expect: {key}: no node is 'agnet'; the ids are: start, agent, "):
-        read(file)
-
-
-def test_a_title_that_several_nodes_have_names_none_of_them(tmp_path: Path) -> None:
-    file = case(tmp_path, flow=str(WORKFLOWS / "approval_form.yml"), expect={"ran": "Clear the state"})
-
-    with pytest.raises(ScriptError, match="2 nodes have the title 'Clear the state': name one by its id"):
         read(file)
 
 

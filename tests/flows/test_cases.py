@@ -73,30 +73,6 @@ def test_a_turn_has_to_succeed_unless_something_else_is_expected(write: Write) -
     assert main(["flow", "--script", str(write(models=failing, expect=expect))]) == 0
 
 
-def test_another_question_is_not_expected_anything_of(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    case = write(expect={"answer": "Three."}, then=[{"query": "And?", "models": SAYS}])
-
-    assert main(["flow", "--script", str(case), "--query", "Why?", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out).keys().isdisjoint({"failed_expectations", "earlier_turns"})
-
-
-def test_a_case_names_its_tools(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    case = tmp_path / "case.yaml"
-    calls = [{"id": "c1", "name": "search_documents", "arguments": {"words": "chairs"}}]
-    script = {
-        "flow": str(WORKFLOWS / "approval.yml"),
-        "example": "injection",
-        "query": "Who offers chairs?",
-        "models": {"Agent": [{"tool_calls": calls}, {"text": "A company."}]},
-        "expect": {"nodes": {"agent": {"calls": {"exactly": {"search_documents": {"words": "tables"}}}}}},
-    }
-    case.write_text(yaml.safe_dump(script), "utf-8")
-
-    assert main(["flow", "--script", str(case), "--json"]) == 1
-    (sentence,) = json.loads(capsys.readouterr().out)["failed_expectations"]
-    assert "calls exactly: expected search_documents(words='tables'); found search_documents({" in sentence
-
-
 def test_several_cases_share_a_host(office: Host) -> None:
     for _ in range(2):
         assert failed_expectations(WORKFLOWS / "cases" / "approval.yaml", office) == []

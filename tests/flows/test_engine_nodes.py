@@ -16,17 +16,6 @@ def template(name: str, text: str, **variables: str) -> dict[str, object]:
     return node("template-transform", name, template=text, variables=listed)
 
 
-def test_a_workflow_gives_what_its_end_node_lists(tmp_path: Path) -> None:
-    nodes = [start("name"), template("greet", "Hello {{ who }}", who="start.name"), end(said="greet.output")]
-    file = workflow(tmp_path, nodes, chain("start", "greet", "end"))
-
-    played = Played.of(file, FlowTurn(inputs={"name": "Ada"}), None, {})
-
-    assert played.end.status == "succeeded"
-    assert played.end.outputs == {"said": "Hello Ada"}
-    assert played.node("greet").inputs == {"who": "Ada"}
-
-
 def test_an_iteration_runs_its_nodes_once_for_each_item(tmp_path: Path) -> None:
     double = template("double", "{{ item }}{{ item }}", item="each.item")
     nodes = [

@@ -6,7 +6,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from devhost.cli.commands import main
 from devhost.files import LocalFile
 from devhost.flow.turn import FlowTurn
 from devhost.host.host import Host
@@ -99,18 +98,6 @@ def test_the_engines_nodes_list_files_read_documents_and_link_them(
     assert played.node("read").outputs == {"text": ["Buy tea."]}
     assert played.end.outputs["answer"] == f"- Buy tea. [notes.txt]({notes.path.as_uri()})"
     assert [each["filename"] for each in played.end.outputs["files"]] == ["notes.txt"]
-
-
-def test_the_command_gives_the_files_that_stay_after_it(
-    tmp_path: Path, notes: LocalFile, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = chatflow(tmp_path, [START, answer("{{#sys.files#}}")], chain("start", "answer"))
-
-    code = main(["flow", "run", str(file), "--query", "Hey", "--file", str(notes.path), "--json"])
-
-    assert code == 0
-    report = json.loads(capsys.readouterr().out)
-    assert f"[notes.txt]({notes.path.as_uri()})" in json.dumps(report)
 
 
 def test_the_files_of_an_agent_are_files_of_the_flow_that_a_tool_can_take(tmp_path: Path, puppet: Host) -> None:

@@ -83,17 +83,6 @@ def test_variables_the_id_and_the_count_live_on_until_a_reset(
     assert "/nothing is not a command of the chat, and was not sent." in shown
 
 
-def test_a_program_asks_in_lines_of_json(counting: Path, pipe: io.BytesIO, capsys: pytest.CaptureFixture[str]) -> None:
-    pipe.write(b'"two\\nlines"\n" /reset"\n')
-    pipe.seek(0)
-
-    assert main(["flow", "chat", str(counting), "--json-lines", "--no-color"]) == 0
-
-    shown = capsys.readouterr().out
-    assert "1 in " in shown
-    assert "2 in " in shown
-
-
 def test_a_file_goes_with_the_next_message_alone(
     tmp_path: Path, pipe: io.BytesIO, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -188,15 +177,6 @@ def test_a_form_without_an_answer_stays_open(
         "node 'Form' (form) asks a person. Write into the script, beside the question of this turn, answers: form: "
         "ok or no"
     ) in capsys.readouterr().out
-
-
-def test_an_answer_to_what_the_flow_does_not_have_is_refused_before_it_starts(
-    asking: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    script = written(tmp_path, {"then": [{"answers": {"form": "maybe"}}]})
-
-    assert main(["flow", str(asking), "--script", script]) == 2
-    assert f"{script}: answers: node 'Form' (form) has no button 'maybe'" in capsys.readouterr().err
 
 
 def test_a_workflow_has_no_chat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from devhost.cli.commands import main
-from devhost.flow.cases import failed_expectations
-from support.flow_documents import START, answer, chain, chatflow, end, mixed, node, start, tool, workflow
+from support.flow_documents import START, answer, chain, chatflow, mixed, node, start, tool
 from support.mcp_servers import COMMAND
 from tests.flows.conftest import FIXTURES
 
@@ -72,22 +71,6 @@ def test_a_chat_does_not_show_a_secret_environment_variable(
 
     assert TOKEN not in shown
     assert shown.count("key=[secret]") >= 3  # the answer, the variable and the node's row
-
-
-def test_a_failed_expectation_does_not_show_a_secret_environment_variable(with_a_token: Path, tmp_path: Path) -> None:
-    case = tmp_path / "case.yaml"
-    case.write_text(json.dumps({"flow": with_a_token.name, "query": "go", "expect": {"answer": "nothing"}}))
-
-    (sentence,) = failed_expectations(case)
-
-    assert "The key=[secret]." in sentence
-
-
-def test_a_workflow_takes_no_question(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = workflow(tmp_path, [start("word"), end(said="start.word")], chain("start", "end"))
-
-    assert main(["flow", str(file), "--query", "Hello"]) == 2
-    assert "is a workflow and takes no question: give it --input KEY=VALUE" in capsys.readouterr().err
 
 
 def test_the_tools_of_an_mcp_server_are_in_tool_nodes_and_agents(

@@ -2,9 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
-from devhost.errors import ParameterError
 from devhost.flow.turn import FlowTurn
 from devhost.trace.flow import SourcesRead
 from support.flow_documents import START, answer, chain, chatflow, knowledge, llm
@@ -89,8 +86,3 @@ def test_an_empty_query_takes_the_error_branch(tmp_path: Path) -> None:
     played = Played.of(asking(tmp_path), FlowTurn("", conversation_id="c1"), None, {}, {"find": SEGMENTS})
 
     assert played.end.outputs["answer"] == "Query is required."
-
-
-def test_a_node_without_given_segments_ends_the_flow(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match=r"no segments are given for node 'Find' \(find\): "):
-        Played.of(asking(tmp_path), TURN, None, {"ask": [{"text": "x"}]})

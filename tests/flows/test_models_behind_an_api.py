@@ -63,17 +63,6 @@ def test_options_of_the_command_go_before_the_file(tmp_path: Path, fake: FakeOpe
     assert run.node("ask").inputs["model_name"] == "gpt-5"
 
 
-def test_structured_output_is_asked_for_by_a_schema(tmp_path: Path, fake: FakeOpenAI) -> None:
-    fake.will(Turn(text='{"city": "Bonn"}'))
-
-    run = played(asking(tmp_path, structured_output_enabled=True, structured_output={"schema": SCHEMA}), fake)
-
-    ((_, sent),) = fake.requests
-    assert sent["response_format"]["type"] == "json_schema"
-    assert sent["response_format"]["json_schema"]["schema"] == SCHEMA
-    assert run.node("ask").outputs["structured_output"] == {"city": "Bonn"}
-
-
 @pytest.mark.parametrize("api", ["chat", "responses"])
 def test_an_extractor_calls_its_tool(tmp_path: Path, fake: FakeOpenAI, api: Api) -> None:
     fake.will(Turn(calls=(Call("extract_parameters", {"city": "Bonn", "tickets": 3}),)))

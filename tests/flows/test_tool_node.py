@@ -44,12 +44,6 @@ def test_parameters_and_settings_are_filled_and_cast(tmp_path: Path, puppet: Hos
     assert "".join(event.text for event in flow.events if isinstance(event, AnswerText)) == "a3 hey a3 hey a3"
 
 
-def test_a_setting_that_the_node_does_not_hold_has_its_default(tmp_path: Path, puppet: Host) -> None:
-    flow = played(tmp_path, tool("toolbox", "repeat", word=mixed("a")), puppet, "{{#repeat.text#}}")
-
-    assert flow.end.outputs["answer"] == "a-a"
-
-
 def test_json_variables_and_files_are_outputs_and_an_answer_links_the_files(tmp_path: Path, puppet: Host) -> None:
     draw = tool("toolbox", "draw", size={"type": "constant", "value": 5})
 
