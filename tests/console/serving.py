@@ -43,7 +43,7 @@ class Served:
         with httpx.Client(base_url=self.url("/"), headers={"origin": self.url("/").rstrip("/")}) as client:
             client.get(self.address)
             for setup in self.runs.glob("*.setup.json"):
-                client.post(f"/runs/{setup.name.removesuffix('.setup.json')}/steer", data={"do": "kill"})
+                client.post(f"/runs/{setup.name.removesuffix('.setup.json')}/steer", data={"do": "end"})
             for suite in self.runs.glob("*.yaml"):
                 client.post("/suite", data={"do": "stop", "file": str(suite)})
         for entry in self.runs.iterdir():

@@ -1,4 +1,4 @@
-"""A person chooses what runs, edits it, asks, approves or rejects a call that waits, and stops; in a real browser."""
+"""A person asks, approves or rejects a call that waits, stops, runs again with a change, and keeps a case."""
 
 import re
 from pathlib import Path
@@ -6,12 +6,15 @@ from urllib.parse import urlencode
 
 import pytest
 import yaml
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Request, expect
 
 from support.waiting import PATIENCE
 from tests.console.accessibility import looks_well
 from tests.console.browsing import OpenPage
 from tests.console.serving import Served
+
+INSTRUCTION = re.compile("^Instruction")
+SIZES = ((360, 740), (768, 900), (1280, 720), (1920, 1080))
 
 
 @pytest.fixture
@@ -27,25 +30,37 @@ def status(page: Page, words: str) -> None:
     expect(page.locator("#waiting .status")).to_have_text(words)
 
 
+def begin_mail(page: Page) -> None:
+    page.get_by_label("Scenario", exact=True).select_option("example:injection/mail")
+    expect(page.get_by_label("Question", exact=True)).to_have_value("Confirm the choir's booking.")
+
+
+def sent_by(page: Page, path: str) -> list[Request]:
+    requests: list[Request] = []
+    page.on(
+        "request", lambda each: requests.append(each) if each.method == "POST" and each.url.endswith(path) else None
+    )
+    return requests
+
+
 def test_a_scenario_is_chosen_edited_asked_rejected_and_approved(open_page: OpenPage, console: Served) -> None:
     page = open_page(console, "/new")
-    page.get_by_label("Scenario", exact=True).select_option("example:injection/mail")
-    expect(page.get_by_label(re.compile("^Question"))).to_have_value("Confirm the choir's booking.")
+    begin_mail(page)
     page.locator("#settings > summary").click()
-    page.get_by_label(re.compile("^Instruction")).fill("Work in the office.\nBe brief.")
-    page.get_by_label(re.compile("^Max iterations")).fill("7")
     page.get_by_label("Strategy", exact=True).select_option("gpt5_react")
-    expect(page.get_by_label("Strategy", exact=True)).to_have_value("gpt5_react")
-    expect(page.locator(".field.changed")).to_have_count(2)
-    page.get_by_role("button", name="Reset maximum_iterations").click()
-    expect(page.locator(".field.changed")).to_have_count(1)
-    expect(page.get_by_label(re.compile("^Instruction"))).to_have_value("Work in the office.\nBe brief.")
+    expect(page.locator("#settings > summary")).to_contain_text("gpt5_react")
+    page.locator("#settings > summary").click()
+    page.get_by_label(INSTRUCTION).fill("Work in the office.\nBe brief.")
 
     page.get_by_role("button", name="Start", exact=True).click()
 
     page.wait_for_url("**/runs/*")
     status(page, "Waits for your approval.")
     expect(page.locator(".call h3")).to_have_text("send_mail")
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        page.get_by_role("button", name="Approve").scroll_into_view_if_needed()
+        expect(page.get_by_role("button", name="Approve")).to_be_in_viewport()
     page.get_by_label(re.compile("^Your own answer")).fill("mention the piano")
     page.get_by_role("button", name="Reject").click()
     expect(page.locator(".call pre")).to_contain_text("about the piano")
@@ -59,27 +74,84 @@ def test_a_scenario_is_chosen_edited_asked_rejected_and_approved(open_page: Open
     page.get_by_role("button", name="End the conversation").click()
     status(page, "The conversation has ended.")
     page.get_by_role("link", name="Start the same again").click()
-    expect(page.get_by_label(re.compile("^Instruction"))).to_have_value("Work in the office.\nBe brief.")
+    expect(page.get_by_label(INSTRUCTION)).to_have_value("Work in the office.\nBe brief.")
 
 
 def test_an_answer_that_streams_is_stopped_and_the_conversation_goes_on(
     open_page: OpenPage, console: Served, slow: Path
 ) -> None:
     page = open_page(console, f"/new?{urlencode({'source': f'script:{slow}'})}")
-    expect(page.get_by_label(re.compile("^Question"))).to_have_value("Take your time.")
-    page.get_by_label(re.compile("^Question")).press("Enter")
+    page.get_by_label("Question", exact=True).press("Enter")
 
     expect(page.get_by_text("first words tick").first).to_be_visible()
     page.get_by_role("button", name="Stop").click()
     status(page, "Waits for a question.")
-    page.set_viewport_size({"width": 1280, "height": 720})
-    page.get_by_label("Next question").press_sequentially("And now")
-    page.get_by_label("Next question").press("Shift+Enter")
-    page.get_by_label("Next question").press_sequentially("in two lines?")
+    field = page.get_by_label("Next question")
+    field.press_sequentially("And now")
+    field.press("Shift+Enter")
+    field.press_sequentially("in two lines?")
     page.evaluate("scrollTo(0, 0)")
-    page.get_by_label("Next question").press("Enter")
+    field.press("Enter")
     status(page, "The agent works.")
     expect(page.locator(".awaited")).to_have_text(re.compile(r"^scripted-gpt-5 \d+ s$"))
     expect(page.get_by_role("heading", name="And now in two lines?")).to_be_in_viewport()
-    page.get_by_role("button", name="Kill").click()
-    status(page, "The conversation is over: its process was killed.")
+    page.get_by_role("button", name="End the conversation").click()
+    status(page, "The conversation has ended.")
+
+
+def test_a_double_click_starts_approves_and_asks_once(open_page: OpenPage, console: Served) -> None:
+    page = open_page(console, "/new")
+    begin_mail(page)
+    started = sent_by(page, "/new")
+    page.get_by_role("button", name="Start", exact=True).dblclick()
+    page.wait_for_url("**/runs/*")
+    status(page, "Waits for your approval.")
+    assert (len(started), len(list(console.runs.glob("*.setup.json")))) == (1, 1)
+
+    page.get_by_role("button", name="Approve").dblclick(delay=120)
+    status(page, "Waits for a question.")
+    page.get_by_label("Next question").fill("Once more.")
+    page.get_by_role("button", name="Ask").dblclick(delay=120)
+    expect(page.get_by_role("heading", name="Once more.")).to_have_count(1)
+    status(page, "Waits for a question.")
+    expect(page.locator(".turn-said")).to_have_count(3)
+
+
+def test_a_mistake_leads_to_its_field_and_back_leads_to_what_was_typed(open_page: OpenPage, console: Served) -> None:
+    page = open_page(console, "/new?source=example:injection/mail")
+    page.locator("#settings > summary").click()
+    page.get_by_label("Files that go with the question, a path a line").fill("/nowhere.png")
+    page.get_by_label(INSTRUCTION).fill("Be brief.\nVery.")
+    page.get_by_role("button", name="Start", exact=True).click()
+
+    expect(page.locator("#mistakes")).to_be_focused()
+    page.get_by_role("link", name="Files", exact=True).click()
+    files = page.get_by_label("Files that go with the question, a path a line")
+    expect(files).to_be_in_viewport()
+    expect(files).to_have_value("/nowhere.png")
+    expect(page.get_by_label(INSTRUCTION)).to_have_value("Be brief.\nVery.")
+
+
+def test_a_changed_instruction_leads_to_another_run_and_both_side_by_side(page: Page) -> None:
+    page.goto(f"{page.url}runs/helpdesk")
+    page.get_by_role("link", name="Run again with a change").click()
+    page.get_by_label("after round 1, which calls").check()
+    page.get_by_label(INSTRUCTION).first.fill("Answer in one sentence.")
+    page.get_by_role("button", name="Run again").click()
+
+    expect(page).to_have_url(re.compile(r"/runs/[^/]+-again-[0-9a-f]+$"))
+    status(page, "The conversation has ended.")
+    page.get_by_role("link", name="Compare with the run before").click()
+    expect(page.locator("ins, .came").filter(has_text="Answer in one sentence.").first).to_be_visible()
+    expect(page.get_by_role("heading", name="Numbers")).to_be_visible()
+
+
+def test_a_run_is_kept_as_a_case_and_its_suite_is_played(page: Page, console: Served) -> None:
+    page.goto(console.url("/runs/helpdesk/keep"))
+    page.get_by_label("Name").fill("two-topics")
+    page.get_by_role("button", name="Keep").click()
+    page.get_by_role("button", name="Run the suite").click()
+
+    expect(page.get_by_text("The last evaluation: 1 of 1 run passed")).to_be_visible()
+    page.locator("details.case > summary").click()
+    expect(page.locator("details.case pre").first).to_be_visible()

@@ -1,4 +1,4 @@
-"""What all pages have in common: the keys, that nothing from a run is taken for HTML, and what finds mistakes here."""
+"""What all pages have in common: that nothing from a run is taken for HTML, and what finds mistakes here."""
 
 import json
 import re
@@ -21,25 +21,6 @@ def test_a_page_says_where_it_is_and_its_first_tab_stop_skips_the_navigation(pag
     page.keyboard.press("Enter")
 
     expect(page.locator("main")).to_be_focused()
-
-
-def test_letters_are_shortcuts_until_they_are_turned_off(page: Page) -> None:
-    page.keyboard.press("?")
-    keys = page.get_by_role("dialog", name="Keys")
-    expect(keys).to_be_visible()
-
-    keys.get_by_label("Single letters are shortcuts").uncheck()
-    keys.get_by_role("button", name="Close").click()
-    page.reload()
-    expect(page.get_by_role("button", name="Keys")).to_be_visible()
-    page.keyboard.press("?")
-    expect(keys).to_be_hidden()
-
-    page.get_by_role("button", name="Keys").click()
-    keys.get_by_label("Single letters are shortcuts").check()
-    page.keyboard.press("Escape")
-    page.keyboard.press("n")
-    expect(page).to_have_url(re.compile("/new$"))
 
 
 HOSTILE = (

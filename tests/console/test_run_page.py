@@ -1,108 +1,80 @@
 """The page of a run: it grows while the run goes on, and keeps what the person has opened."""
 
-import json
-import re
 from pathlib import Path
 
-from playwright.sync_api import expect
+import pytest
+from playwright.sync_api import Page, expect
 
 from tests.console.browsing import OpenPage
 from tests.console.recording import write_traces
 from tests.console.serving import Served
 
-REFUSED = """
-query: Look.
-turns:
-  - tool_calls: [{name: search_manual, id: call_1, arguments: "{"}]
-  - text: Nothing.
-"""
+SELECT = """selector => {
+  const range = document.createRange();
+  range.selectNodeContents(document.querySelector(selector));
+  getSelection().removeAllRanges();
+  getSelection().addRange(range);
+}"""
+SELECTED = "getSelection().toString()"
 
 
-def test_the_answer_streams_and_the_timeline_grows_under_it(
-    open_page: OpenPage, console: Served, runs_folder: Path
+@pytest.fixture
+def lines(runs_folder: Path) -> list[bytes]:
+    return (runs_folder / "helpdesk.jsonl").read_bytes().splitlines(keepends=True)
+
+
+@pytest.fixture
+def growing(console: Served) -> Path:
+    return console.runs / "growing.jsonl"
+
+
+def test_a_run_grows_and_keeps_what_is_opened_focused_and_selected(
+    open_page: OpenPage, console: Served, growing: Path, lines: list[bytes]
 ) -> None:
-    lines = (runs_folder / "helpdesk.jsonl").read_bytes().splitlines(keepends=True)
-    growing = console.runs / "growing.jsonl"
     growing.write_bytes(lines[0])
     page = open_page(console, "/runs/growing")
     expect(page.get_by_text("Nothing has run yet.")).to_be_visible()
 
-    third, half = len(lines) // 3, len(lines) // 2
-    growing.write_bytes(b"".join(lines[:third]))
-    first_round = page.locator(".span > summary", has_text="ROUND 1")
-    expect(first_round).to_be_visible()
+    growing.write_bytes(b"".join(lines[: len(lines) // 2]))
     expect(page.get_by_text("not ended").first).to_be_visible()
     model = page.locator(".span.model > summary").first
     model.click()
-    expect(page.get_by_role("heading", name="Prompt").or_(page.get_by_text("Prompt", exact=True)).first).to_be_visible()
+    page.locator(".span.model pre").first.wait_for()
+    page.evaluate(SELECT, ".span.model pre")
+    selected = page.evaluate(SELECTED)
+    assert selected
 
-    growing.write_bytes(b"".join(lines[:half]))
     growing.write_bytes(b"".join(lines))
 
-    expect(page.locator(".span > summary", has_text="ROUND 2")).to_be_visible()
     expect(page.get_by_text("RUN FINISHED: answered")).to_be_visible()
     expect(page.locator(".answer", has_text="Two-factor login with an authenticator app")).to_be_visible()
-    assert model.locator("..").get_attribute("open") is not None, "what the person opened was closed"
     expect(page.get_by_text("finished", exact=True)).to_be_visible()
+    expect(model).to_be_focused()
+    expect(page.locator(".span.model pre").first).to_be_visible()
+    assert page.evaluate(SELECTED) == selected
 
 
-def test_a_run_that_writes_over_a_trace_takes_the_place_of_all_its_turns(
-    open_page: OpenPage, console: Served, runs_folder: Path
+def test_an_open_row_that_goes_on_shows_what_comes(
+    open_page: OpenPage, console: Served, growing: Path, lines: list[bytes]
 ) -> None:
-    header, rest = (runs_folder / "helpdesk.jsonl").read_bytes().split(b"\n", 1)
-    session = json.loads(rest.splitlines()[-1])["session_id"].encode()
-    file = console.runs / "overwritten.jsonl"
-    file.write_bytes(b"\n".join([header, rest + rest.replace(session, b"another")]))
-    page = open_page(console, "/runs/overwritten")
-    expect(page.locator(".run")).to_have_count(2)
-
-    again = json.dumps({**json.loads(header), "started": "2030-01-01T00:00:00Z"}).encode()
-    file.write_bytes(b"\n".join([again, rest.replace(b"Two-factor login with", b"Another answer about")]))
-
-    expect(page.locator(".run")).to_have_count(1)
-    expect(page.locator(".answer", has_text="Another answer about")).to_be_visible()
-
-
-def test_an_open_row_that_gets_children_shows_them(open_page: OpenPage, console: Served, runs_folder: Path) -> None:
-    lines = (runs_folder / "helpdesk.jsonl").read_bytes().splitlines(keepends=True)
     begun = next(number for number, line in enumerate(lines, start=1) if b"ROUND 1" in line)
-    growing = console.runs / "growing.jsonl"
     growing.write_bytes(b"".join(lines[:begun]))
     page = open_page(console, "/runs/growing")
     page.locator(".span > summary", has_text="ROUND 1").click()
     expect(page.locator(".span > .inside:not(:empty)")).not_to_be_empty()
+    asked = max(number for number, line in enumerate(lines, start=1) if b'"type": "llm"' in line)
+    growing.write_bytes(b"".join(lines[:asked]))
+    last = page.locator(".span.model").last
+    last.locator("> summary").click()
+    expect(last.locator(".inside")).to_contain_text("prompt")
+    expect(last.locator(".inside")).not_to_contain_text("Two-factor login with an authenticator app")
 
     growing.write_bytes(b"".join(lines))
 
     expect(page.locator(".span.open-end")).to_have_count(0)
     round_1 = page.locator(".span.group").filter(has=page.locator("summary", has_text="ROUND 1"))
     expect(round_1.locator("> .children > .span.model > summary")).to_be_visible()
-
-
-def test_rows_are_searched_folded_and_walked_with_the_keyboard(open_page: OpenPage, console: Served) -> None:
-    page = open_page(console, "/runs/injection")
-    rounds = page.locator(".span.group > summary")
-    expect(rounds.first).to_be_visible()
-
-    page.keyboard.press("/")
-    page.keyboard.type("round")
-    expect(page.locator("#found")).to_have_text(re.compile(r"^\d+ rows$"))
-    page.keyboard.press("Enter")
-    expect(page.locator(".hit.current")).to_have_count(1)
-    expect(page.locator("#found")).to_have_text(re.compile(r"^1 of \d+$"))
-    page.keyboard.press("Escape")
-    expect(page.locator(".hit.current > summary")).to_be_focused()
-    expect(rounds.first).to_be_focused()
-    page.keyboard.press("ArrowLeft")
-    expect(page.locator(".span.group").first).not_to_have_attribute("open", "")
-    page.keyboard.press("ArrowRight")
-    expect(page.locator(".span.group").first).to_have_attribute("open", "")
-    page.keyboard.press("j")
-    page.keyboard.press("Enter")
-    expect(page.locator(".span.model > .inside:not(:empty)").first).to_contain_text("prompt")
-    page.keyboard.press("ArrowLeft")
-    page.keyboard.press("ArrowLeft")
-    expect(rounds.first).to_be_focused()
+    expect(last.locator(".inside")).to_contain_text("Two-factor login with an authenticator app")
 
 
 def test_all_that_a_run_or_a_flow_has_is_unfolded_and_folded(
@@ -119,30 +91,19 @@ def test_all_that_a_run_or_a_flow_has_is_unfolded_and_folded(
         expect(page.locator("#runs .span[open]")).to_have_count(0)
 
 
-def test_enter_goes_to_a_row_of_what_was_typed_last(open_page: OpenPage, console: Served) -> None:
-    page = open_page(console, "/runs/helpdesk")
-    expect(page.locator(".span.group > summary").first).to_be_visible()
-    page.keyboard.press("/")
-    page.keyboard.type("round")
-    expect(page.locator("#found")).to_have_text(re.compile(r"^\d+ rows$"))
+def test_the_first_error_of_a_long_run_is_shown_with_its_focus(
+    open_page: OpenPage, console: Served, runs_folder: Path
+) -> None:
+    write_traces("long_run", runs_folder / "long.jsonl")
+    page: Page = open_page(console, "/runs/long", viewport={"width": 1280, "height": 600})
 
-    page.keyboard.type(" 2")
-    page.keyboard.press("Enter")
+    page.get_by_role("button", name="First error").click()
 
-    expect(page.locator(".hit.current > summary")).to_contain_text("ROUND 2")
-
-
-def test_texts_are_copied(open_page: OpenPage, console: Served) -> None:
-    page = open_page(console, "/runs/helpdesk", permissions=["clipboard-read", "clipboard-write"])
-    expect(page.locator("#row-tools")).to_be_visible()
-
-    page.keyboard.press("c")
-    expect(page.locator(".copy")).to_have_text("Copied")
-    assert page.evaluate("navigator.clipboard.readText()").startswith("Two-factor login")
-
-    page.locator(".span.tool > summary").first.click()
-    arguments = page.locator(".span.tool .inside pre").first
-    arguments.hover()
-    page.get_by_role("button", name="Copy").click()
-    expect(page.locator(".copy")).to_have_text("Copied")
-    assert '"terms"' in page.evaluate("navigator.clipboard.readText()")
+    failed = page.locator(".span.error:not(:has(.span.error))")
+    expect(failed.locator("> summary")).to_be_focused()
+    expect(failed.locator("> summary")).to_be_in_viewport()
+    expect(failed.get_by_text("the price list is locked").first).to_be_visible()
+    for run in ("helpdesk",):
+        page.goto(console.url(f"/runs/{run}"))
+        expect(page.get_by_role("button", name="Fold all", exact=True)).to_be_visible()
+        expect(page.get_by_role("button", name="First error")).to_be_hidden()

@@ -144,7 +144,7 @@ def waiting_of(folder: RunFolder, name: str, child: Child | None, seen: Seen) ->
         awaited=("", child.began) if child is not None and starts else seen.awaited,
         suggestion=suggestion(setup, [turn.question for turn in seen.turns], state),
         printed=printed.rpartition("\n")[2] if starts else printed,
-        command="" if setup is None else typed(setup.arguments(folder.trace)),
+        command="" if setup is None else typed(setup.arguments(lambda of: folder.beside(of, TRACE))),
     )
 
 
