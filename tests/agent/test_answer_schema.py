@@ -11,7 +11,7 @@ from tests.support.host import Json
 from tests.support.plans import UP_TO_THE_ANSWER, blocks, every_strategy, offered
 from tests.support.run import Outcome, run
 from tests.support.scenes import CITY, FOUND, check_prompt, results_in, search, submits
-from tests.support.wire import USAGE, calls, model, replies, says
+from tests.support.wire import calls, model, replies, says
 
 SCHEMA: Json = {
     "type": "object",
@@ -130,20 +130,6 @@ def test_a_model_that_answers_in_text_again_has_no_answer(strategy: str) -> None
 
 
 @every_strategy
-def test_text_and_corrections_may_come_together_and_all_calls_are_counted(strategy: str) -> None:
-    steps = [submits({"people": 3}), says("Köln."), submits({"city": 7, "people": "x"}), submits(GOOD)]
-
-    outcome = schema_run(strategy, *steps)
-
-    assert satisfied(outcome)
-    usage = outcome.last_json["execution_metadata"]
-    assert usage["total_tokens"] == len(outcome.model.requests) * USAGE["total_tokens"]
-    shown = [log["status"] for log in outcome.logs.values() if log["label"] == "CALL submit_answer"]
-    assert shown == ["error", "error", "success"]
-    assert {log["status"] for log in outcome.logs.values()} <= {"error", "success"}
-
-
-@every_strategy
 def test_with_thoughts_shown_text_is_a_thought_and_never_the_answer(strategy: str) -> None:
     long = "I think it is Köln. " * 40
     steps = [says(f"<think>Hm.</think>{long}"), submits(GOOD, text="Here it is.")]
@@ -154,11 +140,6 @@ def test_with_thoughts_shown_text_is_a_thought_and_never_the_answer(strategy: st
     assert outcome.text.rpartition("</think>")[2].strip() == json.dumps(GOOD, ensure_ascii=False, indent=2)
     assert any(long.strip() in thought for thought in thoughts)
     assert any("Here it is." in thought for thought in thoughts)
-
-
-@every_strategy
-def test_with_thoughts_hidden_text_beside_the_call_is_not_shown(strategy: str) -> None:
-    assert satisfied(schema_run(strategy, submits(GOOD, text="<think>Hm.</think>" + "Here it is. " * 60)))
 
 
 @every_strategy
@@ -239,12 +220,6 @@ def test_without_any_answer_in_the_closing_call_the_output_is_null_and_says_so(t
     assert outcome.variables["structured_output"] is None
     assert outcome.stop_reason == "answer_invalid"
     assert outcome.text
-
-
-def test_repeated_calls_end_in_an_answer_in_the_schema_too() -> None:
-    outcome = city_run(*[search("same")] * 4, calls(SUBMIT))
-
-    assert (outcome.stop_reason, outcome.variables["structured_output"]) == ("repeated_calls", BONN)
 
 
 # Which schemas are taken: references into itself and patterns; the rest is refused.

@@ -273,15 +273,6 @@ def test_a_tool_that_needs_an_approval_by_now_does_not_run_behind_another_ones_y
     assert results_in(outcome.model.prompts[0])[0] == template.APPROVED_CALL_CHANGED
 
 
-def test_a_call_that_cannot_be_stored_is_refused_while_a_sibling_waits() -> None:
-    first = asked(("quote", {"q": "x" * 70_000}), ORDER)
-
-    outcome = decided(first, "yes", [ANSWER])
-
-    assert ran(outcome) == ["order"]
-    assert "too large to wait" in results_in(outcome.model.prompts[0])[0]
-
-
 # A subtask.
 
 

@@ -16,8 +16,8 @@ from strategies.gpt5_react import GPT5ReActStrategy
 from tests.support.host import Json, Step
 from tests.support.local_http import SignedFiles, served
 from tests.support.run import Outcome, run
-from tests.support.scenes import ANSWER, CITY, check_prompt, log_of, passes, results_in
-from tests.support.wire import breaks, calls, fails, parameter, replies, says, tool
+from tests.support.scenes import ANSWER, CITY, check_prompt, log_of, results_in
+from tests.support.wire import calls, fails, parameter, replies, says, tool
 
 SANDBOX, PRODUCTION = {"credential_id": "cred-sandbox"}, {"credential_id": "cred-production"}
 
@@ -289,15 +289,6 @@ def test_a_large_number_is_shown_and_sent_with_all_its_digits() -> None:
     assert orders(outcome) == [{"q": str(2**60 + 1)}]
 
 
-def test_the_sentence_about_a_failure_says_what_became_of_each_call() -> None:
-    first = asked([calls(("order", {"q": "a"}), ("order", {"q": "b"}))])
-    given = {**ASKING, "state": first.variables["state"], "approval": "yes", "query": "yes", "maximum_tool_calls": 1}
-
-    outcome = run([fails("InvokeBadRequestError")], {"order": breaks("sold out"), "search": replies("")}, given)
-
-    assert "(order: failed, order: not run)" in outcome.text
-
-
 def test_a_hand_over_of_the_answer_in_the_same_turn_is_not_taken() -> None:
     outcome = asked([calls(("submit_answer", {"city": "Rome"}), ("order", {"q": "lamp"}))], {"answer_schema": CITY})
 
@@ -382,20 +373,6 @@ def test_a_closing_answer_puts_nothing_on_hold() -> None:
     outcome = asked([calls(("search", {"q": "x"})), calls(("order", {"q": "lamp"}))], {"maximum_iterations": 1})
 
     assert (outcome.stop_reason, outcome.variables["pending_calls"]) == ("iteration_limit", [])
-
-
-def test_a_judgement_reads_nothing_of_read_result_in_what_an_approved_call_brought() -> None:
-    long = {**FOUND, "order": replies("ordered " * 2_000)}
-    given = {**ASKING, "answer_criteria": "Short.", "tool_result_limit": 1_000}
-    first = run([CALL], long, given)
-
-    state = first.variables["state"]
-    outcome = run([ANSWER, passes()], long, {**given, "state": state, "approval": "yes", "query": "yes"})
-
-    answering, judging = outcome.model.prompts
-    assert "read_result(id=" in str(answering[-1])
-    assert "ordered" in str(judging[-1])
-    assert "read_result(id=" not in str(judging[-1])
 
 
 @pytest.mark.parametrize("differ", [[SANDBOX, PRODUCTION], TWO_BANKS], ids=["credential", "fixed value"])

@@ -1,6 +1,5 @@
 """The run's budgets: tokens of all model calls, and tool calls that are sent to the host."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from tests.support.host import CallFails, Json
 from tests.support.plans import ALONE
 from tests.support.run import Outcome, run
 from tests.support.scenes import ANSWER, CITY, FOUND, check_growth, ends, results_in, search, silent, text
-from tests.support.wire import USAGE, calls, fails, parameter, says, text_message, tool
+from tests.support.wire import USAGE, calls, fails, parameter, says, tool
 
 TURN = USAGE["total_tokens"]
 """Tokens of a scripted turn that reports its usage."""
@@ -72,18 +71,6 @@ def test_at_the_token_limit_no_more_tools_run_and_an_answer_follows(blueprint: B
     assert results_in(closing) == ["found", template.TOKENS_USED_UP.format(most=2 * TURN)]
     assert closing[-1]["content"] == template.CLOSING_NOTE
     assert outcome.last_json["execution_metadata"]["total_tokens"] == 3 * TURN
-
-
-def test_the_call_limit_wins_over_a_deadline_that_passes_in_the_same_round(time: FakeTime) -> None:
-    def slow(_request: Json) -> Iterator[Json]:
-        yield text_message("found")
-        time.advance(95)
-
-    outcome = run(
-        [search(), ANSWER], {"search": slow}, {"maximum_tool_calls": 1, "maximum_seconds": 100}, clock=time.clock
-    )
-
-    assert outcome.stop_reason == "call_limit"
 
 
 def test_at_80_percent_the_model_reads_once_that_little_is_left() -> None:

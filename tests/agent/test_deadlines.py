@@ -27,7 +27,6 @@ from tests.support.scenes import (
     silence,
     silent,
     text,
-    wait_for,
 )
 from tests.support.wire import calls, replies, says, text_message
 
@@ -162,21 +161,6 @@ def test_words_that_were_held_back_at_the_deadline_are_the_answer_if_the_closing
     assert (outcome.text.replace("42.", "42"), outcome.stop_reason) == (cut_off("The answer is 42"), "time_limit")
 
 
-def test_with_an_answer_schema_held_back_text_does_not_replace_the_call() -> None:
-    time = FakeTime()
-    stalls = [text("It is Kyoto"), lambda: time.advance(28), text(".")]
-    schema = '{"type": "object", "properties": {"city": {"type": "string"}}}'
-
-    outcome = run(
-        [stalls, says(), calls(("submit_answer", {"city": "Kyoto"}))],
-        FOUND,
-        {**SHORT, "answer_schema": schema},
-        clock=time.clock,
-    )
-
-    assert outcome.variables["structured_output"] == {"city": "Kyoto"}
-
-
 def test_a_silent_closing_call_ends_in_a_sentence(time: FakeTime) -> None:
     steps = [[*search(), lambda: time.advance(PAST)], [silence(time, loop.MIN_CLOSING_SECONDS)]]
 
@@ -185,17 +169,6 @@ def test_a_silent_closing_call_ends_in_a_sentence(time: FakeTime) -> None:
     assert outcome.error is None
     assert (outcome.text, outcome.stop_reason) == (template.NO_ANSWER["time_limit"]["en"], "time_limit")
     assert outcome.logs["closing.model"]["status"] == "error"
-
-
-def test_a_closing_answer_cut_by_the_clock_keeps_the_reason_that_ended_the_tool_phase() -> None:
-    """Only length, content_filter and empty win over it."""
-    time, never = FakeTime(), Event()
-    closing = [text("Half of it"), lambda: time.advance(31), text("!"), wait_for(never)]
-
-    outcome = run([search(), closing], FOUND, {**SHORT, "maximum_iterations": 1}, clock=time.clock)
-
-    never.set()
-    assert (outcome.text, outcome.stop_reason) == (cut_off("Half of it!"), "iteration_limit")
 
 
 ENDLESS = {

@@ -74,23 +74,6 @@ def test_the_final_text_on_the_screen(turns: list[Sequence[Any]], thoughts: str,
     assert outcome.text == (f"<think>\n{thoughts}\n</think>\n\n{text}" if shown and thoughts else text)
 
 
-def test_what_silent_rounds_did_is_shown_when_the_run_fails() -> None:
-    outcome = run([search(), fails("InvokeBadRequestError")], FOUND, {"emit_intermediate_thoughts": True})
-
-    assert outcome.error
-    assert outcome.text == "<think>\nUsed search.\n</think>\n"
-
-
-def test_handing_over_an_answer_is_not_announced() -> None:
-    schema = '{"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]}'
-    turns = [search(), calls(("submit_answer", {"x": "y"}))]
-
-    outcome = run(turns, FOUND, {"answer_schema": schema, "emit_intermediate_thoughts": True})
-
-    assert outcome.text.startswith("<think>\nUsed search.\n</think>\n\n{")
-    assert outcome.text.count("Used") == 1
-
-
 @pytest.mark.parametrize("shown", [False, True], ids=["hidden", "shown"])
 def test_thoughts_and_remarks_are_in_the_log_either_way(*, shown: bool) -> None:
     turns = [search(text="<think>hm</think>Let me look."), ANSWER]

@@ -6,12 +6,9 @@ from typing import Any
 
 import pytest
 
-from internal import events as e
 from internal.agent import FUNCTION_CALLING, run_agent
-from internal.call import RejectedCall, ToolCall
 from internal.plan_and_reflect import PLAN_AND_REFLECT
-from internal.render.log import MAX_PROVIDERS, LogContent, LogTree
-from internal.text.secrets import KnownSecrets, Redactor
+from internal.render.log import MAX_PROVIDERS
 from tests.support.host import CallFails, Handler, Json, ScriptedModel, Tools, make_session
 from tests.support.node import SdkLines
 from tests.support.run import Outcome, run
@@ -93,18 +90,6 @@ def test_attempts_and_subtasks_sum_up_their_rounds() -> None:
         assert outcome.logs[key]["metadata"]["total_tokens"] == 3 * USAGE["total_tokens"]
         assert outcome.logs[key]["data"]["failed_calls"] == 1
     assert outcome.logs["plan"]["metadata"]["total_tokens"] == USAGE["total_tokens"]
-
-
-def test_a_call_that_a_failed_subtask_left_open_counts_as_failed() -> None:
-    tree = LogTree(KnownSecrets(Redactor()), LogContent())
-    events: list[e.LogEvent] = [
-        e.SpanStarted("round1", "ROUND 1"),
-        e.ToolStarted("round1.call1", RejectedCall(ToolCall("call_1", "search", "{}"), "")),
-        e.SpanFinished("round1", 1.0, error="lost"),
-    ]
-    written = [message.model_dump(mode="json")["message"] for event in events for message in tree.messages(event)]
-
-    assert written[-1]["data"] == {"failed_calls": 1, "error": "lost"}
 
 
 def test_notes_of_the_set_up_are_in_the_last_row_even_of_a_run_that_fails() -> None:

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from internal.memory.records import MAX_FOUND_TOOLS, State, ToolRecord
-from internal.memory.state import decode, encode
 from prompt import template
 from tests.support.host import Json
 from tests.support.plans import (
@@ -176,19 +174,6 @@ def test_the_next_turn_knows_what_was_found(strategy: str) -> None:
 
     assert offered(of_loop(later)[0])[20:] == ["find_tools", "get_weather"]
     assert offered(of_loop(without)[0])[20:] == ["find_tools"]
-
-
-def test_a_state_has_the_newest_finds() -> None:
-    names = [f"filler_{number}" for number in range(1, MAX_FOUND_TOOLS + 1)]
-    found = tuple(ToolRecord(provider="acme/tools/tools", tool=name) for name in names)
-    before = encode(State(strategy="gpt5_function_calling", found=found))
-
-    outcome = find_run([finds("weather"), ANSWER], state=before, tools_in_prompt=1, extra_outputs="state")
-
-    state = decode(outcome.variables["state"])
-    assert state
-    assert offered(outcome.model.requests[0]) == ["filler_1", "find_tools", *names[1:]]
-    assert [record.tool for record in state.found] == [*names[1:], "get_weather"]
 
 
 def test_each_subtask_offers_what_it_found_in_all_its_attempts() -> None:

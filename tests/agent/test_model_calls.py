@@ -6,23 +6,20 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from dify_plugin.entities.model.llm import LLMResult, LLMResultChunk, LLMUsage
-from dify_plugin.entities.model.message import AssistantPromptMessage
-from dify_plugin.invocations.model.llm import LLMInvocation
+from dify_plugin.entities.model.llm import LLMResultChunk
 
 from internal.agent import FUNCTION_CALLING, Blueprint
 from internal.calls.runner import drain
 from internal.clock import Deadline
-from internal.host.session import HostSession, ModelRequest
 from internal.model.display import DisplayRule
 from internal.model.reading import Reading, TurnSpan
 from internal.plan_and_reflect import PLAN_AND_REFLECT
 from tests.support.clock import FakeTime
-from tests.support.host import CallFails, Json, ScriptedModel, Step, Tools, make_session
+from tests.support.host import CallFails, Json, Step
 from tests.support.plans import answers, done_at_once, plans
 from tests.support.run import run
 from tests.support.scenes import ANSWER, FOUND, asks, assistant_messages, ends, entry, part, passes, search, text
-from tests.support.wire import MODEL, USAGE, calls, fails, model, says, tool
+from tests.support.wire import USAGE, calls, fails, model, says, tool
 
 OPAQUE: dict[str, Any] = {"responses_output": [{"type": "reasoning", "encrypted_content": "gAAA="}]}
 BY_ADDRESS = {"type": "image", "format": "png", "url": "https://pictures.example/a.png", "mime_type": "image/png"}
@@ -193,17 +190,3 @@ def test_strings_and_parts_in_one_turn_stay_in_order() -> None:
     (message,) = assistant_messages(outcome.model.prompts[1])
     assert [item.get("data") for item in message["content"]] == ["One two ", "three", None]
     assert message["content"][2]["base64_data"] == "AAAA"
-
-
-def test_a_host_that_answers_in_one_piece_is_read_as_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    session, _ = make_session(ScriptedModel([]), Tools({}))
-    call = AssistantPromptMessage.ToolCall.model_validate(entry("c1", "search", "{}"))
-    message = AssistantPromptMessage(content="Hi", tool_calls=[call], opaque_body=OPAQUE)
-    result = LLMResult(model=MODEL, message=message, usage=LLMUsage.model_validate(USAGE))
-    # The SDK's signature allows it; no transport of 0.10.2 does it when asked to stream.
-    monkeypatch.setattr(LLMInvocation, "invoke", lambda _self, **_request: result)
-    config: Any = None
-
-    ((only,),) = HostSession(session).stream_model(ModelRequest(config, []), "0", lambda: 10.0, 10.0)
-
-    assert (only.delta.message, only.delta.usage) == (message, result.usage)

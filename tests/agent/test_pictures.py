@@ -225,11 +225,3 @@ def test_pictures_within_texts_and_json_are_seen_and_only_named_there() -> None:
     assert seen(outcome) == [["Pictures from search: picture 1, picture 2", "<picture 1>", "<picture 2>"]]
     assert outcome.variables["tool_results"][0]["json"] == {"image": [address]}
     assert blind.tool_results()[0].count(address) == 2
-
-
-def test_the_text_of_an_answer_tool_keeps_its_pictures() -> None:
-    said = f"![chart](data:image/png;base64,{base64.b64encode(PNG + bytes(100)).decode()})"
-
-    outcome = run([search()], {"search": replies(said)}, {"answer_tools": "search"})
-
-    assert outcome.text == said

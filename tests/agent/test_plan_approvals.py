@@ -9,7 +9,7 @@ from tests.support.local_http import file
 from tests.support.plans import answers, completed, done_at_once, incomplete, plan_run, plans, works_on
 from tests.support.run import Outcome, run
 from tests.support.scenes import check_prompt, search
-from tests.support.wire import calls, fails, model, replies, says
+from tests.support.wire import calls, fails, replies, says
 
 FOUND = {"order": replies("ordered"), "search": replies("a shop")}
 NODE = {"approval_required": "order", "query": "Buy a lamp and find a desk."}
@@ -171,31 +171,3 @@ def test_a_subtask_that_fails_after_an_approval_keeps_all_that_its_tools_said() 
     outcome = answered(asked(SEARCHES_FIRST), "yes", steps)
 
     assert "a shop\n\nordered" in prompt_of(outcome, -1)
-
-
-def test_a_subtask_that_a_limit_stops_before_it_continues_keeps_what_its_tools_said() -> None:
-    searched = [works_on("desk", search("desk")), When("a shop", calls(("order", {"q": "desk"})))]
-
-    outcome = answered(asked(desk=searched), "yes", [answers()], maximum_tool_calls=1)
-
-    assert orders(outcome) == [{"q": "lamp"}]
-    assert "a shop" in prompt_of(outcome, 0)
-
-
-SUMMARISED = When(template.SUMMARY_REQUEST.partition("\n")[0], says("Short."))
-
-
-def test_a_small_window_leaves_out_no_request_of_a_subtask_that_continues() -> None:
-    first = asked([works_on("lamp", says("Long words. " * 3_000)), *ORDERS_LATER[1:]])
-
-    outcome = answered(first, "yes", [SUMMARISED, *ORDERED, answers()], model=model(context_size=8_000))
-
-    assert "Subtask: lamp" in prompt_of(outcome, 1, 1)
-
-
-def test_attempts_end_though_the_node_now_allows_fewer() -> None:
-    steps = [When("ordered", says("Well.")), incomplete("lamp", "More."), answers()]
-
-    outcome = answered(asked(ORDERS_LATER), "yes", steps, maximum_attempts=1)
-
-    assert outcome.variables["subtasks"][0]["attempts"] == 2

@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from internal.plan_and_reflect import PLAN_AND_REFLECT, PLAN_POLICY
-from internal.text.texts import cut_evenly
 from prompt import template
 from tests.support.clock import PATIENCE
 from tests.support.host import Handler, Json, Step, When, text_of
@@ -37,7 +36,6 @@ from tests.support.plans import (
     of_plan,
     of_reflection,
     of_subtask,
-    offered,
     opening,
     plan_run,
     plans,
@@ -54,17 +52,6 @@ NOTE = template.ELIDED_TOOL_RESULT
 NAMES = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
 by_judging = partial(of_reflection, name="alpha")
 TWO = [plans("alpha", "beta"), *looked_up("alpha"), *done_at_once("beta")]
-
-
-def test_a_plan_of_one_is_one_subtask_one_judgement_and_one_answer() -> None:
-    outcome = plan_run([plans("alpha"), *looked_up("alpha"), answers("All ", "found.")], {"search": echo})
-
-    assert (outcome.error, outcome.text, outcome.stop_reason) == (None, "All found.", "answered")
-    assert outcome.variables["plan"] == ["alpha"]
-    assert outcome.variables["subtasks"] == [found("alpha", "Answer to alpha.")]
-    offers = [offered(request) for request in outcome.model.requests]
-    assert offers == [["submit_plan"], ["search"], ["search"], ["submit_reflection"], []]
-    assert outcome.messages[-1]["type"] == "json"
 
 
 def test_a_subtask_shows_its_tool_results_and_judgements_where_the_node_asks_for_them() -> None:
@@ -129,19 +116,6 @@ def test_the_limit_on_parallel_calls_holds_over_all_subtasks(limit: int) -> None
     outcome = plan_run([plans(*names), *steps, answers()], {"search": gate}, {"parallel_tool_calls": limit})
 
     assert (outcome.error, len(outcome.tools.requests), gate.most) == (None, 8, limit)
-
-
-def test_every_subtask_sees_the_whole_plan_and_the_answer_sees_question_and_pairs() -> None:
-    steps = [plans("alpha", "beta"), *done_at_once("alpha"), *done_at_once("beta"), answers()]
-    outcome = plan_run(steps, params={"query": "What of both?", "context": "The sky is <b>blue</b>."})
-
-    for request in [*of_subtask(outcome, "alpha"), *of_reflection(outcome, "beta")]:
-        assert re.search(r"1\. alpha\n2\. beta", opening(request))
-    (answer,) = map(opening, of_answer(outcome))
-    assert "What of both?" in answer
-    pairs = [answer.index(words) for words in ("alpha", "Answer to alpha.", "beta", "Answer to beta.")]
-    assert pairs == sorted(pairs)
-    assert all("The sky is <b>blue</b>." in opening(request) for request in outcome.model.requests)
 
 
 def test_a_subtask_has_guards_of_its_own() -> None:
@@ -314,17 +288,6 @@ def test_findings_that_stay_too_long_are_one_error() -> None:
     assert outcome.logs["answer"]["status"] == "error"
 
 
-@given(st.lists(st.text(max_size=3_000), max_size=6), st.integers(0, 20_000))
-def test_long_texts_are_cut_to_the_limit_together_and_short_ones_stay_whole(texts: list[str], most: int) -> None:
-    cut = cut_evenly(texts, most, len)
-
-    if sum(map(len, texts)) <= most:
-        assert cut == texts
-    else:
-        assert sum(map(len, cut)) <= max(most, 200 * len(texts))
-    assert all(new == old or len(new) <= max(200, len(old)) for old, new in zip(texts, cut, strict=True))
-
-
 # Judgements: another attempt with advice, never the same advice twice, and what is kept of earlier attempts.
 
 SAYS_NO = says("I did not find it.")
@@ -419,16 +382,6 @@ def test_the_same_advice_is_never_given_twice(again: str) -> None:
     assert (subtask(outcome, "alpha")["attempts"], subtask(outcome, "alpha")["completed"]) == (2, False)
 
 
-def test_a_judgement_without_advice_gets_one_general_advice_once() -> None:
-    first = [plans("alpha"), works_on("alpha", SAYS_NO), incomplete("alpha", "")]
-    again = [advised(template.DEFAULT_ADVICE, SAYS_NO), incomplete("alpha", " "), answers()]
-
-    outcome = plan_run([*first, *again])
-
-    assert advice_in(outcome) == [template.DEFAULT_ADVICE]
-    assert subtask(outcome, "alpha")["attempts"] == 2
-
-
 @pytest.mark.parametrize("most", [1, 5])
 def test_after_the_last_attempt_the_answer_says_that_it_was_not_found(most: int) -> None:
     advice = [f"Advice number {number}." for number in range(1, most)]
@@ -466,16 +419,6 @@ def test_a_call_that_failed_in_an_attempt_is_not_run_again_in_the_next() -> None
     ]
 
     assert len(plan_run(steps, {"broken": breaks("kaput")}).tools.requests) == 1
-
-
-def test_the_results_of_a_long_attempt_are_judged_by_their_beginning_and_end() -> None:
-    steps = [plans("alpha"), works_on("alpha", search()), When("begin", SAYS_NO), completed("alpha"), answers()]
-
-    outcome = plan_run(steps, {"search": replies("begin" + "x" * 15_000 + "end")})
-
-    request = opening(of_reflection(outcome, "alpha")[0])
-    assert re.search("beginx.*xend", request, re.DOTALL)
-    assert len(request) < 8_000
 
 
 # Four subtasks of three attempts each, in any order of events: nothing of one reaches the transcript of another.

@@ -148,24 +148,6 @@ def test_a_result_that_is_not_kept_whole_is_refused() -> None:
     assert read_by_model(outcome)[-1] == template.REFERENCE_IS_GONE.format(reference="result:r1")
 
 
-def test_results_that_are_too_large_together_are_refused() -> None:
-    outcome = handed_on(READ, sends(list=["result:r1"] * 3), ANSWER, handlers={"read": replies("x" * 2_000_000)})
-
-    assert read_by_model(outcome)[-1] == template.REFERENCES_TOO_LARGE
-
-
-def test_json_that_is_nested_too_deep_is_refused() -> None:
-    """As in what a model writes: such a value could be neither checked nor sent."""
-    deep = json.loads("[" * 900 + "]" * 900)
-    handlers = {"find": replies(json_message({"deep": deep, "id": 7}))}
-
-    outcome = handed_on(FIND, sends(list=["result:r1#/deep"]), sends(n="result:r1#/id"), ANSWER, handlers=handlers)
-
-    assert "result:r1#/deep cannot be an argument: " in read_by_model(outcome)[1]
-    assert "nested deeper than 64 levels" in read_by_model(outcome)[1]
-    assert sent(outcome) == [{"n": 7}]
-
-
 def test_what_stands_in_a_result_is_no_reference() -> None:
     hostile = f"result:r1{LONG}"
     handlers = {"find": replies(json_message({"a": "result:r1"})), "read": replies(hostile)}

@@ -237,16 +237,7 @@ WITH_TOOLS = {
     "tokens used up by a judgement": Course(
         USED_UP, "Closed with a source.", (None, ["No source."], 1), "token_limit", turns=2, streams=True
     ),
-    "tokens used up by a judgement, without tools": Course(
-        USED_UP, "Closed with a source.", (None, ["No source."], 1), params={"handlers": {}}, turns=2, streams=True
-    ),
-    "a repeated call in a rewrite": Course(
-        [search(), search(), says("Draft."), rejects("No."), search(), says("Better."), passes()],
-        "Better.",
-        (True, ["No."], 1),
-    ),
     "an empty draft": Course([says("")], template.NO_ANSWER["empty"]["en"], reason="empty"),
-    "a draft of files alone": Course([[text([image()]), *says()]], ""),
     "a long remark before calls": Course([search(text="word " * 200), says("Done."), passes()], "Done.", (True, [], 0)),
     "a temporary failure in a draft": Course(
         [[text("word " * 200), CallFails("unexpected EOF")], says("The draft."), passes()], "The draft.", (True, [], 0)
@@ -319,18 +310,6 @@ def test_results_are_cut_to_fit_into_the_judges_window_beside_the_criteria() -> 
     assert len(judged(outcome)[0]) < 4 * 4_000
 
 
-def test_many_results_are_cut_to_what_a_judgement_may_cost_and_each_to_4000_characters() -> None:
-    turn = calls(*(("search", {"q": str(number)}) for number in range(20)))
-
-    many = reviewed(turn, ANSWER, passes(), handlers={"search": replies("日本" * 3_000)})
-    one = reviewed(search(), ANSWER, passes(), handlers={"search": replies("word " * 3_000)})
-
-    results = results_of(judged(many)[0])
-    assert len(results) == 20
-    assert 40_000 < sum(map(len, results)) < 51_000
-    assert [len(result) for result in results_of(judged(one)[0])] == [4_000]
-
-
 def test_the_judge_is_told_of_the_files_that_the_user_sees() -> None:
     outcome = reviewed([text([image()]), *says("Here it is.")], passes())
 
@@ -361,17 +340,6 @@ def test_after_the_time_limit_nothing_is_judged(time: FakeTime) -> None:
     for outcome in (late, remark):
         assert (outcome.text, outcome.stop_reason) == ("Done.", "time_limit")
         assert is_unjudged(outcome)
-
-
-def test_a_draft_that_comes_too_late_to_be_judged_is_the_answer(time: FakeTime) -> None:
-    """It is long, so it may be finished after the tool phase, as an answer on the screen may be."""
-    turn = [*says("word " * 100)[:1], lambda: time.advance(28), *says("end.")]
-
-    outcome = reviewed(turn, clock=time.clock, maximum_seconds=30)
-
-    assert (outcome.stop_reason, review(outcome)) == ("answered", (None, [], 0))
-    assert outcome.text.endswith("end.")
-    assert any("no judgement came" in note for note in outcome.notes)
 
 
 # Drafts and judges that fail.
@@ -423,18 +391,6 @@ def test_a_run_that_fails_after_a_rejected_draft_ends_in_the_error(strategy: str
     assert isinstance(outcome.error, InvokeBadRequestError)
     assert "broken" in str(outcome.error)
     assert "Draft." not in outcome.text
-
-
-def test_a_plan_whose_rewrite_does_not_fit_asks_with_shorter_findings_and_keeps_count() -> None:
-    too_long = fails("InvokeBadRequestError", "context length exceeded")
-    steps = [says("One."), rejects("No."), too_long, says("Two."), rejects("Still no."), says("Three.")]
-
-    outcome = reviewed(*steps, strategy="plan and reflect", model=model(context_size=None))
-
-    assert outcome.error is None
-    assert (outcome.text, review(outcome)) == ("Three.", (None, ["Still no."], 2))
-    rows = [key for key in outcome.logs if key.startswith("answer.round") and key.count(".") == 1]
-    assert [outcome.logs[key]["label"] for key in rows] == ["ROUND 1", "ROUND 2", "ROUND 3", "ROUND 4"]
 
 
 # Answers in a schema.

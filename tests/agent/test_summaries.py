@@ -168,25 +168,6 @@ def test_a_summary_never_approves_and_the_call_that_waits_stands_behind_it(strat
     assert outcome.stop_reason == "answered"
 
 
-def test_what_the_user_adds_to_a_yes_stays_and_the_rounds_around_it_are_summarised() -> None:
-    asking = {"approval_required": "order", **SMALL}
-    found = {**FOUND, "order": replies("Ordered.")}
-    first = run([search("0"), calls(("order", {"q": "lamp"}))], found, asking)
-    given = {**asking, "state": first.variables["state"], "approval": "yes", "query": "And which desk?"}
-    again = When(template.SUMMARY_REQUEST.partition("\n")[0], says("A desk costs 9."))
-
-    outcome = run([search("1"), summarises, search("2"), again, ANSWER], found, given)
-
-    before, _ = requests_of(outcome, summaries=True)
-    assert "Ordered." in before["prompt_messages"][1]["content"]
-    assert [text_of(each) for each in outcome.model.prompts[-1] if each["role"] == "user"] == [
-        "What is it?",
-        template.SUMMARY.format(summary=SHOWN),
-        "And which desk?",
-        template.SUMMARY.format(summary="A desk costs 9."),
-    ]
-
-
 FAILURES: dict[str, Sequence[Any]] = {
     "an error": fails("InvokeBadRequestError", "broken"),
     "a temporary error": fails("InvokeRateLimitError", "slow down"),
@@ -250,13 +231,6 @@ def test_a_prompt_that_the_provider_finds_too_long_is_summarised_and_sent_again(
     assert SHOWN in str(outcome.model.prompts[-1])
 
 
-def test_what_is_short_is_cut_without_a_summary() -> None:
-    found = {"search": replies("word " * 400)}
-    outcome = run([search("0"), search("1"), search("2"), ANSWER], found, {"model": model(context_size=1_300)})
-
-    assert requests_of(outcome, summaries=True) == []
-
-
 def test_a_subtask_summarises_its_own_rounds_and_is_judged_by_no_result_of_an_earlier_turn() -> None:
     def finds(request: Json) -> Iterator[Json]:
         yield text_message(LONG if request["tool_parameters"]["q"] == "long" else "fact " * 800)
@@ -281,11 +255,3 @@ def test_a_subtask_summarises_its_own_rounds_and_is_judged_by_no_result_of_an_ea
     assert "A lamp costs 3 [1]." in results
     assert "fact fact" in results
     assert "Yesterday's result." not in results
-
-
-def test_a_summary_alone_is_not_summarised_again() -> None:
-    """A character of such a script counts as a token, so that the summary itself is too long for the window."""
-    long = When(template.SUMMARY_REQUEST.partition("\n")[0], says("記" * MAX_SUMMARY_LENGTH))
-    outcome = with_memory([long, ANSWER], model=model(context_size=4_000, history_prompt_messages=list(MEMORY)))
-
-    assert len(requests_of(outcome, summaries=True)) == 1

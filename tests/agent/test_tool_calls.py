@@ -185,15 +185,6 @@ def test_a_failing_tool_gives_its_reason_and_keeps_its_siblings() -> None:
     assert log_of(outcome, "CALL look")["status"] == "success"
 
 
-def test_the_log_keeps_more_of_a_failure_than_the_model_reads() -> None:
-    message = "kaboom at /srv/app.py" + " x" * 1000
-
-    outcome = run([search(), ANSWER], {"search": breaks(message)})
-
-    assert len(outcome.tool_results()[0]) <= len(FAILED) + 2 + 500
-    assert log_of(outcome, "CALL search")["error"].startswith(message[:900])
-
-
 def test_what_a_tool_said_before_it_failed_is_kept() -> None:
     handlers = {"search": breaks("kaboom", after=[text_message("half "), json_message({"a": 1})])}
 

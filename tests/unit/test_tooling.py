@@ -155,27 +155,17 @@ def test_accepted_arguments_are_a_json_object_that_can_be_written(text: str) -> 
 
 LONGEST = json.dumps({"q": "x" * (MAX_ARGUMENTS_LENGTH - len('{"q": ""}'))})
 REFUSED: list[tuple[object, str]] = [
-    (" ", "expected a JSON object, got only white space"),
     ("\ufeff{}", "at character 0"),
-    ("{} {}", "at character 3"),
     ("{'a': 1}", "at character 1"),
     ("{", "at character 1"),
-    ('"{}"', "got a string;"),
     ("[]", "got an array;"),
-    ("1.5", "got a number;"),
-    ("true", "got a boolean;"),
     ("null", "got null;"),
     (None, "got NoneType"),
-    ({"a": 1}, "got dict"),
-    (b"{}", "got bytes"),
     ('{"a": 1,}', f"at character {8 if sys.version_info < (3, 13) else 7}"),  # 3.13 points to the comma
-    ('{"a": }', "at character 6"),
     ('{"a": [1, "\\ud83d"]}', "at $.a[1]"),
     ('{"a": {"b\\udc00": 1}}', "at $.a"),
     ('{"a": {"b": 1e999}}', "at $.a.b"),
     ('{"NaN": NaN}', "NaN is not a JSON number, at character 8"),
-    ('{"a": [-Infinity]}', "at character 7"),
-    (nested(66), "at $.a.a"),
     (nested(65), "nested deeper than 64"),
     (nested(64, '"b": []'), "nested deeper than 64"),
     ('{"a":' * 190_000, "nested deeper than 64"),
@@ -183,7 +173,6 @@ REFUSED: list[tuple[object, str]] = [
     (LONGEST + " ", "longer than 1,000,000 characters"),
     ("NaN" * MAX_ARGUMENTS_LENGTH, "longer than 1,000,000 characters"),
     ('{"a": ' + "1" * 10_000 + "}", "a number has more than 4,300 digits"),
-    ('{"a": ' + "x" * 100_000, "at character 6"),
     (json.dumps({"k" * 100_000: "\ud83d"}), "half a surrogate pair in the text at $.kkk"),
 ]
 

@@ -253,11 +253,3 @@ def test_the_weight_is_never_smaller_than_the_line_that_is_written(
         append(transcript, data)
 
     assert Window(tools).weigh(transcript).size >= length_on_the_wire(transcript, tools)
-
-
-def test_the_weight_stays_above_the_line_in_long_conversations_of_odd_characters() -> None:
-    transcript = transcript_of(*['\x00\x1f"\\\u2028日本😀</' * 300] * 50)
-
-    weight, line = Window(()).weigh(transcript).size, length_on_the_wire(transcript, [])
-
-    assert line <= weight <= line + 4096 + 1000

@@ -43,12 +43,9 @@ def test_each_virtual_tool_has_its_name() -> None:
 
 
 TAKEN: list[tuple[Tool, dict[str, Any]]] = [
-    (plan_tool(3), {"subtasks": ["a"]}),
     (plan_tool(3), {"subtasks": ["a", "b", "c"]}),
     (plan_tool(3), {"subtasks": '["a", "b"]'}),
-    (reflection_tool(), {"is_completed": True, "advice": ""}),
     (reflection_tool(), {"is_completed": "true", "advice": "Go on."}),
-    (review_tool(), {"passes": True, "problems": []}),
     (review_tool(), {"passes": True, "problems": ["Long."]}),
     (review_tool(), {"passes": "false", "problems": ["Long.", "No source."]}),
     (READ, {"id": "r1", "offset": None, "find": "a"}),
@@ -56,18 +53,12 @@ TAKEN: list[tuple[Tool, dict[str, Any]]] = [
 REFUSED: list[tuple[Tool, dict[str, Any]]] = [
     (plan_tool(3), {"subtasks": ["a", "b", "c", "d"]}),
     (plan_tool(3), {"subtasks": []}),
-    (plan_tool(3), {"subtasks": ["a", ""]}),
     (plan_tool(3), {"subtasks": ["a", " "]}),
-    (plan_tool(3), {"subtasks": [{"name": "a"}]}),
-    (plan_tool(3), {"subtasks": None}),
     (plan_tool(3), {"subtasks": ["a"], "why": "b"}),
     (reflection_tool(), {"advice": "Go on."}),
-    (reflection_tool(), {"is_completed": True}),
     (reflection_tool(), {"is_completed": 1, "advice": ""}),
-    (reflection_tool(), {"is_completed": False, "advice": ["Go on."]}),
     (review_tool(), {"passes": False, "problems": []}),
     (review_tool(), {"passes": False, "problems": [" "]}),
-    (review_tool(), {"problems": ["Long."]}),
     (review_tool(), {"passes": 80, "problems": []}),
     (READ, {"id": "r1", "find": "a" * 201}),
 ]
