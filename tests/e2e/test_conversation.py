@@ -104,17 +104,3 @@ def test_a_call_waits_is_approved_runs_once_and_is_remembered(host: Host, strate
     assert "40 euros" in earlier
     assert "Order 4711 was placed." in earlier
     assert chat.orders == [{"q": "lamp, 40 euros"}]
-
-
-@pytest.mark.parametrize("strategy", SCRIPTS)
-def test_a_state_that_was_cut_is_one_clear_error_and_nothing_runs(host: Host, strategy: str) -> None:
-    chat = Chat(host, strategy)
-    run, _ = chat.says("Buy the lamp, please.", SCRIPTS[strategy][0])
-    cut = str(run.outputs.variables["state"])[:-1]
-    model = ScriptedModel.of([says("never said")])
-
-    run = host.run(strategy, {**NODE, "state": cut, "query": "yes", "approval": "yes"}, model=model, tools=[])
-
-    assert run.error is not None
-    assert "parameter 'state': it was cut or changed" in run.error.message
-    assert model.requests == []

@@ -137,11 +137,3 @@ def test_the_same_over_real_http(host: Host, fake: PlanningFake, api: Api) -> No
     assert run.outputs.text == "Both found."
     assert len(fake.requests) == 1 + 2 * 3 + 1
     assert run.outputs.usage["prompt_tokens"] == len(fake.requests) * 100
-
-
-@ONE_HOST
-@pytest.mark.parametrize("api", ["responses", "chat"])
-def test_the_same_over_real_http_with_a_schema(host: Host, fake: PlanningFake, api: Api) -> None:
-    run = run_over_http(host, fake, api, answer_schema=json.dumps(SCHEMA))
-
-    assert run.outputs.variables["structured_output"] == {"city": "Köln"}
