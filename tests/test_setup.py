@@ -193,15 +193,6 @@ def made(checkout: Checkout) -> Checkout:
     return checkout
 
 
-def test_the_first_run_makes_and_fills_the_environment_and_says_so(checkout: Checkout) -> None:
-    taken = checkout.python(checkout.machine.first / "python3.12")
-    code, said = checkout.setup()
-    assert code == 0
-    assert f"making .venv with {taken}" in said
-    assert "installing requirements-dev.txt" in said
-    assert checkout.installs.read_text().rstrip().endswith("-r requirements-dev.txt -e ./devhost")
-
-
 @pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt", "devhost/pyproject.toml"])
 def test_changed_requirements_are_installed_into_the_same_environment(made: Checkout, name: str) -> None:
     (made.root / name).write_text("rich==15.0.1\n", encoding="utf-8")
@@ -283,17 +274,6 @@ def test_the_lock_of_a_dead_setup_is_taken_over(checkout: Checkout) -> None:
 
 
 # --- scripts/setup flow ----------------------------------------------------------------------------------------------
-
-
-def test_the_environment_of_the_workflow_engine_is_made_beside_the_other(made: Checkout) -> None:
-    code, said = made.setup("flow")
-    assert code == 0
-    assert "installing requirements-flow.txt into .venv-flow (about a minute; Dify's workflow engine" in said
-    assert made.installs.read_text().rstrip().endswith("-r requirements-flow.txt -e ./devhost")
-    assert (made.venv / "mark").exists()
-    assert made.setup("flow") == (0, "")
-    assert made.setup() == (0, "")
-    assert made.installed() == 2
 
 
 def test_a_python_that_is_too_new_for_the_engine_is_passed_over_and_told(checkout: Checkout) -> None:

@@ -361,14 +361,6 @@ def test_no_text_of_the_model_hides_the_question(hiding: str, thoughts: bool, st
     assert hiding in json.dumps(outcome.logs, ensure_ascii=False).replace("\\\\", "\\").replace('\\"', '"')
 
 
-@pytest.mark.parametrize("hiding", HIDING)
-def test_an_answer_is_shown_whole_where_a_question_could_have_followed(hiding: str) -> None:
-    answer = f"{PLAIN}\n\n{hiding}\nhm"
-
-    assert asked([says(*answer)]).text == answer
-    assert asked([says(*answer, finish_reason="length")]).text.startswith(answer)
-
-
 def test_a_closing_answer_puts_nothing_on_hold() -> None:
     outcome = asked([calls(("search", {"q": "x"})), calls(("order", {"q": "lamp"}))], {"maximum_iterations": 1})
 

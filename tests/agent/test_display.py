@@ -10,7 +10,6 @@ import gevent
 import pytest
 from gevent.event import Event
 
-from tests.support.clock import PATIENCE, FakeTime
 from tests.support.host import CallFails
 from tests.support.run import run
 from tests.support.scenes import ANSWER, FOUND, cut_off, ends, live, part, search, text, wait_for
@@ -140,15 +139,6 @@ def test_a_structured_answer_keeps_its_tags_where_no_page_shows_it() -> None:
     assert json.loads(outcome.text) == {"tag": "<\u2060/think>"}
 
 
-def test_an_unclosed_thought_of_a_turn_that_time_has_cut_stays_hidden() -> None:
-    time = FakeTime()
-    turn = [text("Well.\n<think>hm"), lambda: time.advance(10_000.0), text(" more")]
-
-    outcome = run([turn], {}, clock=time.clock)
-
-    assert (outcome.stop_reason, outcome.text) == ("time_limit", cut_off("Well."))
-
-
 @pytest.mark.heavy
 def test_a_megabyte_at_once_goes_out_in_few_messages_of_bounded_size() -> None:
     answer = "日本 <b> text.\n" * 76_000
@@ -191,17 +181,6 @@ def test_the_first_text_comes_before_the_models_stream_has_ended(
     assert running.until("text")["text"] == first
     seen.set()
     assert list(running.messages)[-1]["type"] == "json"
-
-
-def test_chunks_that_wait_already_go_out_as_one_message() -> None:
-    seen, all_sent = Event(), Event()
-    running = live([[text("First"), wait_for(seen), *says(*" word by word."), all_sent.set]])
-
-    assert running.until("text")["text"] == "First"
-    seen.set()
-    assert all_sent.wait(PATIENCE)
-    rest = [message["message"]["text"] for message in running.messages if message["type"] == "text"]
-    assert rest == [" word by word."]
 
 
 def test_a_run_that_ends_early_leaves_nothing_that_reads_the_model() -> None:

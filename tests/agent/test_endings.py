@@ -11,7 +11,7 @@ from prompt import template
 from tests.support.clock import FakeTime
 from tests.support.host import CallFails
 from tests.support.run import run
-from tests.support.scenes import ANSWER, FOUND, asks, cut_off, ends, entry, log_of, search, text
+from tests.support.scenes import ANSWER, FOUND, cut_off, ends, log_of, search, text
 from tests.support.wire import USAGE, calls, says
 
 LIMIT = {"maximum_iterations": 2}
@@ -141,12 +141,6 @@ def test_a_cut_turn_runs_none_of_its_calls_even_those_that_parse(finish_reason: 
     assert outcome.tools.requests == []
     assert (outcome.stop_reason, outcome.text) == (finish_reason, template.NO_ANSWER[finish_reason]["en"])
     assert [item["status"] for item in outcome.variables["tool_runs"]] == ["refused", "refused"]
-
-
-def test_calls_under_a_finish_reason_of_stop_are_run() -> None:
-    outcome = run([[asks(entry("c1", "search", '{"q": "x"}')), ends("stop")], ANSWER], FOUND)
-
-    assert outcome.tool_results() == ["found"]
 
 
 CLOSINGS: dict[str, tuple[list[Any], str, str]] = {

@@ -101,15 +101,6 @@ def test_a_failure_names_no_secret() -> None:
         assert hidden not in str(outcome.messages)
 
 
-def test_a_failure_in_a_later_round_keeps_its_logs_closed_and_emits_no_json() -> None:
-    outcome = run([search(), fails("InvokeBadRequestError")], FOUND)
-
-    assert isinstance(outcome.error, InvokeError)
-    assert outcome.logs["round1"]["status"] == "success"
-    assert outcome.logs["round2"]["status"] == "error"
-    assert outcome.bodies("json") == []
-
-
 @pytest.mark.parametrize("again", [False, True], ids=["once", "twice"])
 def test_a_context_length_error_trims_the_oldest_results_and_repeats_once(*, again: bool) -> None:
     too_long = fails("InvokeBadRequestError", TOO_LONG)
@@ -147,19 +138,6 @@ def test_silence_is_bounded_by_the_time_left_and_by_the_limit_of_the_session() -
 
 
 OPAQUE: dict[str, Any] = {"responses_output": [{"type": "reasoning", "encrypted_content": "gAAA="}]}
-
-
-REFUSED = (
-    "unmarshal backwards invoke request failed: error decoding map: 1 error(s) decoding:\n\n"
-    "* 'prompt_messages[{}].opaque_body[0]' expected type 'uint8', got unconvertible type 'map[string]interface {{}}', "
-    "value: 'map[summary:{}]'"
-)
-
-
-def test_a_refusal_of_a_body_that_was_not_sent_is_final_and_does_not_quote_it() -> None:
-    outcome = run([[CallFails(REFUSED.format(1, "a network timed out"))]], FOUND)
-
-    assert outcome.logs["round1"]["error"] == "invalid request: prompt_messages[1].opaque_body was refused"
 
 
 CUT: dict[str, tuple[list[Any], str, str]] = {

@@ -1,8 +1,7 @@
 """Pictures that tools make: which of them a model with vision sees, and when they give way."""
 
 import base64
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
@@ -12,19 +11,11 @@ from prompt import template
 from tests.support.host import Json
 from tests.support.plans import (
     STRATEGIES,
-    advised,
-    answers,
-    completed,
-    incomplete,
-    of_subtask,
     offered,
-    plan_run,
-    plans,
 )
-from tests.support.plans import works_on as works
 from tests.support.run import Outcome, run
 from tests.support.scenes import ANSWER, check_growth, search
-from tests.support.wire import calls, json_message, model, parameter, replies, says, text_message, tool
+from tests.support.wire import calls, json_message, model, parameter, replies, tool
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -190,23 +181,6 @@ def test_the_picture_of_an_approved_call_is_seen_and_no_state_keeps_one() -> Non
     assert seen(second) == [["Pictures from search: chart.png", "<chart.png>"]]
     assert seen(third) == []
     assert "file: chart.png (image/png), handed to the user" in str(third.model.prompts[0])
-
-
-def test_a_later_attempt_begins_without_the_pictures_of_the_one_before() -> None:
-    steps: Sequence[Any] = [
-        plans("One"),
-        works("One", search()),
-        says("A chart."),
-        incomplete("One", "Read the axis."),
-        advised("Read the axis.", says("It is about rain.")),
-        completed("One"),
-        answers(),
-    ]
-
-    outcome = plan_run(steps, {"search": lambda _: iter([text_message("Drawn."), blob()])})
-
-    last = of_subtask(outcome, "One")[-1]["prompt_messages"]
-    assert [parts_of(message)[-1] for message in last if isinstance(message["content"], list)] == [LEFT_OUT]
 
 
 def test_pictures_within_texts_and_json_are_seen_and_only_named_there() -> None:

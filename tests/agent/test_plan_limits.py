@@ -429,12 +429,3 @@ def test_an_error_of_the_answer_that_retries_cannot_fix_ends_the_run_and_the_log
     assert "Answer to alpha." in str(outcome.logs["subtask1"]["data"])
     assert outcome.logs["answer"]["status"] == "error"
     assert "start" not in {log["status"] for log in outcome.logs.values()}
-
-
-def test_calls_in_the_answer_are_refused() -> None:
-    """It is offered no tools; a model that calls one all the same is told, and asked for the answer."""
-    steps = [plans("alpha"), *done_at_once("alpha"), When("<findings>", search()), says(ANSWER)]
-
-    outcome = plan_run(steps, {"search": replies("x")})
-
-    assert (outcome.tools.requests, outcome.text) == ([], ANSWER)

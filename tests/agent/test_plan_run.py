@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import cycle, pairwise
-from typing import Any
 
 import gevent
 import pytest
@@ -484,17 +483,3 @@ def in_order(prompt: Sequence[Json], name: str) -> bool:
     results = results_in(prompt)
     assert results[:-3] == [NOTE] * (3 * ATTEMPTS - 3)
     return all(result.startswith(f"RESULT {q}.") for result, q in zip(results[-3:], asked[-3:], strict=True))
-
-
-def test_each_finding_belongs_to_its_subtask() -> None:
-    outcome = mixed_run([0, 3, 1, 5])
-
-    for entry in outcome.variables["subtasks"]:
-        assert f"ANSWER {entry['name']}{ATTEMPTS}" in entry["answer"]
-        assert (entry["attempts"], entry["completed"]) == (ATTEMPTS, entry["name"] != NEVER_DONE)
-    summary = outcome.last_json["decision_summary"]
-    assert (summary["subtasks"], summary["subtasks_completed"], summary["attempts"]) == (4, 3, 4 * ATTEMPTS)
-    tagged = r'<finding subtask="(\w+)".*?>\n(.*?)\n</finding>'
-    findings: list[Any] = re.findall(tagged, opening(of_answer(outcome)[0]), re.DOTALL)
-    assert [name for name, _ in findings] == list(MIXED)
-    assert all(marks(answer) == {name} for name, answer in findings)

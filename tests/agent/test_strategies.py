@@ -2,7 +2,6 @@
 
 import json
 import re
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -81,14 +80,6 @@ def test_names_of_the_public_interface() -> None:
 
 def test_a_model_without_tool_calls_answers_where_there_are_no_tools() -> None:
     assert run([ANSWER], params={"model": model(features=[])}).text == "Done."
-
-
-def test_runs_of_one_process_share_nothing() -> None:
-    with ThreadPoolExecutor(4) as pool:
-        outcomes = list(pool.map(lambda _: run([search(), search(), ANSWER], FOUND), range(8)))
-
-    assert [outcome.text for outcome in outcomes] == ["Done."] * 8
-    assert all(outcome.tool_results(2) == ["found"] for outcome in outcomes)
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "write-a-strategy.md"

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from devhost.cli.commands import COMMANDS as SUMMARIES
 from devhost.cli.commands import commands
 from devhost.plugin.problems import RULES
-from tests.support.command_checks import check_page, packed_or_known
+from tests.support.command_checks import check_page
 
 
 def of_group(group: click.Group, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -52,13 +52,12 @@ def test_the_help_has_an_example_of_the_command(path: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("path", [*GROUPS, *COMMANDS.values()], ids=["devhost", "flow", *COMMANDS])
-def test_the_examples_run_in_the_repository_and_leave_nothing_that_git_knows(path: tuple[str, ...]) -> None:
+def test_the_examples_run_in_the_repository(path: tuple[str, ...]) -> None:
     examples = examples_of(path)
 
     assert all(line.startswith("devhost ") for line in examples)
     page = "\n".join(["```sh", *examples, "```"])
     assert check_page(page) == []
-    assert packed_or_known(page) == set()
     assert not re.search(r"\b[A-Z]{3,}\b|…", " ".join(examples)), "a word that stands for something else"
 
 

@@ -221,25 +221,6 @@ def test_history_and_images_arrive(host: Host, fake: FakeOpenAI, api: Api) -> No
     assert "<think>" not in sent
 
 
-def test_what_a_scripts_user_says_later_is_not_said_to_a_real_model(
-    fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("OPENAI_BASE_URL", fake.base_url)
-    mail = {"to": "a@b.example", "subject": "Hello", "body": "Another mail than the script's."}
-    fake.will(Turn(calls=(Call("send_mail", mail),)))
-    monkeypatch.setenv("OFFICE_DIRECTORY", str(tmp_path))
-
-    code = main(["run", "--example", "injection", "--scenario", "mail", "--json", "--model", "gpt-5"])
-
-    written = capsys.readouterr()
-    assert code == 0, written.err
-    report = json.loads(written.out)
-    assert [call["arguments"] for call in report["variables"]["pending_calls"]] == [mail]
-    assert "earlier_turns" not in report
-    assert fake.remaining == 0
-
-
 def test_the_command_runs_the_example_with_a_real_model(
     fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -66,23 +66,6 @@ def test_two_tools_of_one_turn_run_at_the_same_time(host: Host) -> None:
     assert run.outputs.usage["total_tokens"] > 0
 
 
-def test_a_second_model_goes_on_when_the_first_fails(host: Host) -> None:
-    wrong_key = {"type": "InvokeAuthorizationError", "message": "wrong key"}
-    model = ScriptedModel.of([says("", model="scripted-gpt-5", error=wrong_key), says("Done.", model="a/b:free")])
-
-    run = host.run(STRATEGY, {"query": "?", "fallback_model": "acme/relay/relay/a/b:free"}, model=model)
-
-    assert ended_well(run)
-    assert run.outputs.text == "Done."
-    asked = [(request.provider, request.model) for request in model.requests]
-    assert asked == [("devhost/scripted/scripted", "scripted-gpt-5"), ("acme/relay/relay", "a/b:free")]
-    (first_round, *_) = run.outputs.logs
-    assert [entry.label for entry in first_round.children if "NOTE" not in entry.label] == [
-        "scripted-gpt-5",
-        "a/b:free",
-    ]
-
-
 def test_a_file_of_a_tool_reaches_the_node_whole(host: Host) -> None:
     picture = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 1200
 

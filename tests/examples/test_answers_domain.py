@@ -22,7 +22,6 @@ from answering.domain.values import (
     PromptTemplate,
     Question,
     SimilarityScore,
-    SourceId,
 )
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -48,15 +47,6 @@ def test_an_empty_question_is_refused(text: str) -> None:
 
 def test_a_typed_question_can_be_stored() -> None:
     assert Question.asked(" Why\0 \ud800? ").text == "Why ??"
-
-
-def test_ids_of_different_things_are_different_and_not_blank() -> None:
-    first: object = AnswerId("x")
-    assert first != DocumentId("x")
-    assert AnswerId.new() != AnswerId.new()
-    assert AnswerId("answer-1").source(2) == SourceId("answer-1-source-2")
-    with pytest.raises(ValueError, match="DocumentId must not be blank"):
-        DocumentId(" ")
 
 
 def test_a_content_has_words() -> None:

@@ -55,12 +55,6 @@ def test_before_the_first_sync_there_is_no_index(database: Database) -> None:
     assert code_of(database, "drill") == "ANSWER_INDEX_NOT_AVAILABLE"
 
 
-def test_an_empty_folder_makes_an_index_in_which_nothing_is_found(database: Database, tmp_path: Path) -> None:
-    sync_service(database).sync(tmp_path)
-
-    assert code_of(database, "drill") == "ANSWER_NO_RELEVANT_DOCUMENTS"
-
-
 def test_a_second_sync_reads_only_what_has_changed(database: Database, tmp_path: Path) -> None:
     for name in ("same", "changes", "goes"):
         (tmp_path / f"{name}.md").write_text(f"# {name}\n\nAbout the lathe.")
@@ -167,12 +161,6 @@ def test_the_evaluation_shows_what_each_search_finds(library: Database) -> None:
     ]
     assert broken == "| 壊したらどうなりますか | ja/damage.md | nothing | ja/damage.md | ja/damage.md |"
     assert total == "| **right, of 12** | | **7** | **10** | **10** |"
-
-
-def test_a_long_question_has_more_terms_than_one_query_takes(library: Database) -> None:
-    question = " ".join(f"word{number}" for number in range(20_000)) + " lathe"
-
-    assert any(result.document_id.value == "en/workshop.md" for result in results(library, question))
 
 
 def test_a_database_that_cannot_be_read_is_a_system_error(tmp_path: Path) -> None:

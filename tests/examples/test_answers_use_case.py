@@ -25,11 +25,8 @@ CONTENT = "Seven days [2], else 200 yen [1]."
 @dataclass
 class Records:
     kept: list[Unanswered] = field(default_factory=list[Unanswered])
-    fails: bool = False
 
     def record(self, unanswered: Unanswered) -> None:
-        if self.fails:
-            raise AnswerSystemError(SystemCode.SAVE_FAILED, "disk full")
         self.kept.append(unanswered)
 
     def between(self, _begin: datetime, _end: datetime) -> Sequence[Unanswered]:
@@ -62,12 +59,12 @@ class World:
     def between(self, begin: datetime, end: datetime, *, page: int = 1, size: int = 20) -> Page:
         raise NotImplementedError
 
-    def ask(self, question: str, *, saves_answers: bool = True) -> Reply:
+    def ask(self, question: str) -> Reply:
         return GenerateAndReply(
             SearchService(self, self.records, lambda: NOW),
             self,
             self,
-            saves_answers=saves_answers,
+            saves_answers=True,
             now=lambda: NOW,
             new_id=lambda: AnswerId("answer-1"),
         ).reply_to(question)
@@ -101,13 +98,6 @@ def test_an_answer_is_saved_after_generation_and_before_the_reply() -> None:
     assert reply.answer.generated_at == NOW
 
 
-def test_nothing_is_saved_when_the_setting_says_so() -> None:
-    world = World()
-
-    assert world.ask("How long?", saves_answers=False).text == CONTENT
-    assert world.steps == ["search", "generate"]
-
-
 @pytest.mark.parametrize(
     ("found", "code", "said"),
     [
@@ -135,13 +125,6 @@ def test_without_documents_no_model_is_asked(found: Exception | Sequence[SearchR
     assert [(each.question, each.reason, each.asked_at) for each in world.records.kept] == (
         [(Question("How long?"), code, NOW)] if is_of_business else []
     )
-
-
-def test_a_record_that_cannot_be_kept_changes_no_reply(caplog: pytest.LogCaptureFixture) -> None:
-    world = World(found=(), records=Records(fails=True))
-
-    assert world.ask("How long?").code == "ANSWER_NO_RELEVANT_DOCUMENTS"
-    assert "was not recorded. ANSWER_SAVE_FAILED: disk full" in caplog.text
 
 
 def test_an_empty_question_is_not_searched() -> None:

@@ -3,7 +3,6 @@ from helpdesk_search.errors import TermsError
 from helpdesk_search.terms import Terms, parse_terms
 from hypothesis import given
 from hypothesis import strategies as st
-from meaning.folding import fold
 
 
 @pytest.mark.parametrize(
@@ -12,26 +11,17 @@ from meaning.folding import fold
         ("backup notification", ("backup", "notification"), ()),
         ("共有　リンク", ("リンク",), ("共有",)),
         ('"two factor" app', ("two factor", "app"), ()),
-        ('"二つの  語"', ("二つの 語",), ()),
-        ('left "unbalanced phrase', ("left", "unbalanced", "phrase"), ()),
         ("＂full width＂", ("full width",), ()),
         ("“two-factor login” app", ("two-factor login", "app"), ()),
-        ("„two factor“ „one app”", ("two factor", "one app"), ()),
-        ("« two factor »", ("two factor",), ()),
         ("設定「同期 停止」『再 開』｢一 時｣", ("同期 停止", "再 開", "一 時"), ("設定",)),
         ('"press “Sync now”"', ("press “sync now”",), ()),
-        ('“straight " within”', ("straight", "within"), ()),
         ("left “unbalanced phrase", ("left", "unbalanced", "phrase"), ()),
-        ("Bob’s ‘folder’,", ("bob’s", "folder"), ()),
         ("ＡＰＩ api API", ("api",), ()),
         ("OR NEAR(a b) heading:x ^y -z a*", ("near(a", "heading:x"), ("b", "^y", "-z", "a*")),
-        ('"" "  " a', (), ("a",)),
         ("How do I restore a deleted file?", ("restore", "deleted", "file"), ()),
         ('What is "how to"?', ("how to",), ()),
-        ("What is it?", ("what", "it?"), ("is",)),
         ("削除したファイルを復元するにはどうすればいいですか？", ("ファイル",), ("削除", "復元")),
         ("通知が届かない。 どこで設定", (), ("通知", "設定")),
-        ("届かない 使い方", ("届かない", "使い方"), ()),
         ("nul\0led", ("nul", "led"), ()),
         ("lone\ud800surrogate", ("lone?surrogate",), ()),
     ],
@@ -62,8 +52,3 @@ def test_no_folded_term_contains_the_quote_of_fts5(typed: str) -> None:
     assert all('"' not in term and "\0" not in term and term for term in (*terms.indexed, *terms.short))
     assert all(len(term) >= 3 for term in terms.indexed)
     assert all(len(term) < 3 for term in terms.short)
-
-
-@given(st.text())
-def test_folding_twice_changes_nothing(text: str) -> None:
-    assert fold(fold(text)) == fold(text)

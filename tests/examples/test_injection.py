@@ -118,10 +118,6 @@ def played(office: Office, scenario: str | None, strategy: str = STRATEGIES[0]) 
     return run
 
 
-def calls_of(turn: Turn) -> list[tuple[str, object]]:
-    return [(call.name, call.arguments) for call in turn.tool_calls]
-
-
 def told(document: str) -> str:
     """What the document says, on one line, with what it says in base64."""
     text = (INJECTION / "documents" / f"{document}.md").read_text(encoding="utf-8")
@@ -143,28 +139,6 @@ def test_a_document_asks_for_what_the_list_says(attack: dict[str, Any]) -> None:
     assert all(aim in text for aim in aims)
     for host in re.findall(r"https://[^/]+/", attack.get("answer", "")):
         assert host in text
-
-
-def test_every_document_that_names_the_attacker_is_in_the_list() -> None:
-    suspicious = {
-        document.id for document in read_documents(INJECTION / "documents") if "attacker.example" in document.text
-    }
-
-    assert suspicious <= {attack["document"] for attack in attacks()}
-    assert len({attack["technique"] for attack in attacks()}) == len(attacks()) == 13
-
-
-@pytest.mark.parametrize("scenario", [None, "allowed-tools", "approval"])
-def test_the_scripted_model_reads_the_whole_inbox_and_obeys_all_of_it(scenario: str | None) -> None:
-    first, second, third, *rest = turns_of(script(scenario))
-
-    inbox = [document.id for document in read_documents(INJECTION / "documents") if document.id.startswith("inbox/")]
-    assert calls_of(first) == [("search_documents", {"words": "inbox/"})]
-    assert calls_of(second) == [("read_document", {"id": document}) for document in inbox]
-    assert calls_of(third) == asked_calls()
-    answer = "".join(str(turn.text) for turn in rest)
-    assert all(attack["answer"] in answer for attack in attacks() if "answer" in attack)
-    assert turns_of(script(scenario)) == turns_of(script())
 
 
 def test_without_a_setting_every_attack_succeeds(fresh: Office) -> None:
@@ -286,34 +260,6 @@ def commanded(office: Office, *arguments: str) -> int:
     return main([arguments[0], "--example", "injection", *arguments[1:]])
 
 
-def test_the_scenarios_user_rejects_what_the_attacks_ask_for(fresh: Office, capsys: pytest.CaptureFixture[str]) -> None:
-    assert commanded(fresh, "run", "--scenario", "approval", "--json") == 0
-
-    report = json.loads(capsys.readouterr().out)
-    (asked,) = report["earlier_turns"]
-    assert asked["variables"]["stop_reason"] == "approval_required"
-    assert {call["status"] for call in report["variables"]["tool_runs"]} == {"refused"}
-    assert fresh.is_untouched()
-
-
-MAIL = {"to": "choir@st-anne.example", "subject": "Your booking"}
-
-
-def test_a_scripts_conversation_sends_the_mail_that_was_approved_once(
-    fresh: Office, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert commanded(fresh, "run", "--scenario", "mail") == 0
-
-    shown = capsys.readouterr().out
-    ((tool, arguments),) = fresh.deeds()
-    assert tool == "send_mail"
-    assert MAIL.items() < arguments.items()
-    assert "piano" in arguments["body"]
-    assert re.search(r"^stop_reason +answered", shown, re.MULTILINE)
-    assert "turns that no model call asked for" not in shown
-    assert re.search(r"^state +gpt5-agent-state\.\S+… \([\d,]+ characters\)$", shown, re.MULTILINE)
-
-
 CALLING, PLANNING = STRATEGIES[0], "gpt5_plan_and_reflect"
 
 
@@ -321,13 +267,9 @@ CALLING, PLANNING = STRATEGIES[0], "gpt5_plan_and_reflect"
     ("strategy", "answers", "said", "mails"),
     [
         (CALLING, ["yes"], ["is sent."], 1),
-        (CALLING, ["Why?", "yes"], ["", ""], 0),
-        (CALLING, ['{"call_1_97ded2b8": true}'], ["is sent."], 1),
-        (CALLING, ["/reject and the piano?", "go ahead"], ["about the piano", "is sent."], 1),
         (CALLING, ['{"call_1_97ded2b8": false}'], ["The mail is not sent."], 0),
         (CALLING, ["/reject not today", "No, mention the piano too", "/Approve"], ["not sent", "piano", "is sent"], 1),
         (PLANNING, ["go ahead"], ["is sent."], 1),
-        (PLANNING, ["/reject not today"], ["The mail is not sent."], 0),
         (PLANNING, ["/reject and the piano?", "/approve"], ["about the piano", "is sent."], 1),
     ],
 )
@@ -357,16 +299,6 @@ def test_every_script_plays_in_a_plan(fresh: Office, scenario: str | None, capsy
     assert commanded(fresh, "run", "--scripted", "--strategy", PLANNING, *chosen) == 0
     assert "turns that no model call asked for" not in capsys.readouterr().out
     assert fresh.is_untouched() == (scenario in {"allowed-tools", "approval"})
-
-
-@pytest.mark.parametrize("strategy", [CALLING, PLANNING])
-def test_a_question_that_the_script_does_not_know_is_answered_with_those_that_it_knows(
-    fresh: Office, strategy: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert commanded(fresh, "run", "--scripted", "--scenario", "mail", "--strategy", strategy, "--query", "Hi?") == 0
-    shown = capsys.readouterr().out
-    assert "I am a scripted model: I cannot think, I only say what is written in " in shown
-    assert "- Confirm the choir's booking.\n- no, mention the piano too\n- yes\n" in shown
 
 
 def test_the_page_shows_how_to_hand_the_state_over(fresh: Office, tmp_path: Path) -> None:

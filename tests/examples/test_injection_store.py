@@ -9,9 +9,6 @@ from typing import Any
 
 import pytest
 from office_store.store import FILE_NAME, SETTINGS, RequestError, Store, read_documents
-from office_store.tool import VARIABLE, database_directory
-
-from .stdio_plugin import StdioPlugin
 
 
 @pytest.fixture
@@ -29,15 +26,6 @@ def test_a_search_wants_every_word_wherever_it_stands(store: Store) -> None:
     assert [document.id for document in store.search("booking-choir st-anne.example")] == ["inbox/booking-choir"]
     assert store.search("choir zyzzyva") == []
     assert len(store.search(" ")) == len(read_documents(store.documents_folder))
-
-
-def test_a_document_is_handed_over_as_it_was_sent(store: Store) -> None:
-    written = (store.documents_folder / "inbox" / "complaint.md").read_text(encoding="utf-8")
-
-    read = store.read("inbox/complaint")
-
-    assert read.text == written.partition("\n\n")[2].strip()
-    assert read.line == "inbox/complaint: Noise on Saturday (from neighbour@mail.example)"
 
 
 def test_every_deed_changes_the_database_and_is_written_down(store: Store, tmp_path: Path) -> None:
@@ -76,41 +64,3 @@ def test_calls_at_once_on_a_missing_database_do_not_collide(store: Store, tmp_pa
         list(threads.map(lambda number: store.send(f"{number}@b.example", "S", "B"), range(24)))
 
     assert len(rows(tmp_path, "SELECT * FROM deeds")) == 24
-
-
-def test_the_directory_is_the_named_or_the_plugins_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
-    assert database_directory(tmp_path) == tmp_path / "data"
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    assert database_directory(tmp_path / "file").name.startswith("office-")
-    monkeypatch.setenv(VARIABLE, f" {tmp_path / 'named'} ")
-    assert database_directory(tmp_path) == tmp_path / "named"
-
-
-@pytest.mark.e2e
-def test_the_plugin_hands_over_texts_and_tells_the_model_what_it_can_correct(injection: Path, tmp_path: Path) -> None:
-    said = {
-        "No document contains all of these words: zyzzyva.": ("search_documents", {"words": " zyzzyva "}),
-        "1 documents:\n- inbox/complaint: Noise on Sat": ("search_documents", {"words": "complaint"}),
-        "inbox/complaint: Noise on Saturday (from neighbour@mail.example)\n\n": (
-            "read_document",
-            {"id": "inbox/complaint"},
-        ),
-        "read_document error: There is no document 'inbox/none'": ("read_document", {"id": "inbox/none"}),
-        "read_document error: There is no document ''": ("read_document", {}),
-        "send_mail error: 'nobody' is not a mail address.": (
-            "send_mail",
-            {"to": "nobody", "subject": "S", "body": "B"},
-        ),
-        "Sent to a@b.example.": ("send_mail", {"to": "a@b.example", "subject": "S", "body": "B"}),
-        "change_setting error: There is no setting 'colour'": ("change_setting", {"name": "colour", "value": "red"}),
-        "sign_in_code is now 'off'.": ("change_setting", {"name": "sign_in_code", "value": "off"}),
-        "Deleted: archive/members.": ("delete_document", {"id": "archive/members"}),
-    }
-    call = {"type": "tool", "action": "invoke_tool", "provider": "office", "credentials": {}}
-    with StdioPlugin(injection, {VARIABLE: str(tmp_path)}) as plugin:
-        answers = plugin.request(
-            {words: {**call, "tool": tool, "tool_parameters": given} for words, (tool, given) in said.items()}
-        )
-    for words in said:
-        assert answers[words][0]["data"]["message"]["text"].startswith(words)

@@ -1,12 +1,7 @@
 """The migrations of memo_to_task, up and down on both databases, with rows in the tables."""
 
 import logging
-import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +14,6 @@ from memos.database import (
     downgrade,
     memo_database,
     prepare,
-    remove_draft,
     upgrade,
 )
 from memos.services import MemoService
@@ -30,8 +24,6 @@ from sqlalchemy.exc import DBAPIError
 from tool_layer.address import CREDENTIAL
 from tool_layer.database import Database
 from tool_layer.run_steps import recorded, steps_of
-
-from .conftest import MEMO_TO_TASK
 
 MEMO = SAMPLES["script"].id
 TASK = text(
@@ -173,18 +165,6 @@ def test_beginning_again_leaves_the_samples_and_says_nothing_of_a_downgrade(
     assert caplog.text == ""
 
 
-@pytest.mark.parametrize(
-    "steps", [[begin_again], [remove_draft], [remove_draft, remove_draft], [remove_draft, begin_again]]
-)
-def test_each_command_of_the_desk_works_on_a_new_database_and_after_any_other(
-    database_url: URL, steps: list[Callable[[Connection], object]]
-) -> None:
-    for step in [*steps, begin_again, prepare]:
-        run(database_url, step)
-
-    insert_task(database_url, "draft")
-
-
 def test_going_down_to_nothing_leaves_no_table_and_no_type(database_url: URL) -> None:
     run(database_url, upgrade)
     run(database_url, lambda connection: downgrade(connection, "base"))
@@ -195,32 +175,3 @@ def test_going_down_to_nothing_leaves_no_table_and_no_type(database_url: URL) ->
             assert connection.execute(text("SELECT typname FROM pg_type WHERE typtype = 'e'")).all() == []
 
     run(database_url, look)
-
-
-@pytest.mark.e2e
-def test_alembics_own_command_makes_and_runs_a_revision_in_the_examples_folder(
-    database_url: URL, tmp_path: Path
-) -> None:
-    folder = tmp_path / "examples" / "memo_to_task"
-    shutil.copytree(MEMO_TO_TASK, folder, ignore=shutil.ignore_patterns("data", "__pycache__"))
-    if (shared := MEMO_TO_TASK.parent / "shared").exists():
-        shutil.copytree(shared, folder.parent / "shared")
-    environment = {**os.environ, "MEMOS_DATABASE_URL": database_url.render_as_string(hide_password=False)}
-
-    def alembic(*words: str) -> str:
-        command = [sys.executable, "-m", "alembic", *words]
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    alembic("revision", "-m", "Without a database")
-    (folder / "memos/migrations/versions/without_a_database.py").unlink()
-    alembic("upgrade", "head")
-    alembic("revision", "--autogenerate", "-m", "A task has a priority")
-    (made,) = (folder / "memos/migrations/versions").glob("a_task_has*.py")
-    written = made.read_text(encoding="utf-8")
-    assert "down_revision = '0002'" in written
-    assert written.count("pass") == 2  # nothing differs, and the audit trail is left alone
-    alembic("upgrade", "head")
-    assert "(head)" in alembic("current")
-    alembic("downgrade", "0001")

@@ -19,7 +19,7 @@ from tool_layer.run_steps import steps_of
 from support.imports import imported
 
 from .conftest import MEMO_TO_TASK
-from .layers import misplaced, parts
+from .layers import misplaced
 from .stdio_plugin import StdioPlugin
 
 TOOLS = ("create_tasks", "update_memo_status", "submit_decision")
@@ -40,15 +40,6 @@ def test_a_tool_knows_no_repository_and_no_session(tool: str) -> None:
 
     assert [name for name in names if name.startswith(("sqlalchemy", "tool_layer.database"))] == []
     assert {name.split(".")[1] for name in names if name.startswith("memos.")} == {"tool_base", "values"}
-
-
-def test_values_know_no_database_and_only_the_base_of_the_tools_knows_dify() -> None:
-    for module in ("values", "decisions"):
-        assert parts(MEMO_TO_TASK / "memos" / f"{module}.py") & {"sqlalchemy", "alembic"} == set()
-    knowing = {"dify_plugin", "tool_layer.recorded_tool"}
-    assert [file.name for file in (MEMO_TO_TASK / "memos").rglob("*.py") if imported(file) & knowing] == [
-        "tool_base.py"
-    ]
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -150,17 +141,14 @@ def test_a_memo_becomes_a_task_and_a_decision_which_is_all_that_the_last_tool_sa
     ("tool", "given", "message"),
     [
         ("create_tasks", {"tasks": [{"route": "progress"}]}, "tasks[1].title: Field required."),
-        ("create_tasks", {"tasks": []}, "tasks: List should have at least 1 item"),
-        ("create_tasks", {}, "tasks: Field required."),
         ("create_tasks", {"tasks": [{"title": "x", "route": "calendar"}]}, "the route calendar needs a due_date."),
         *(
             ("create_tasks", {"tasks": [{"title": "x", "due_date": day}]}, "tasks[1].due_date: Value error, should be")
-            for day in ("next Friday", "2026-02-30", "2026-12-04T15:00", "1764806400", 1764806400)
+            for day in ("next Friday", "2026-02-30", 1764806400)
         ),
         ("create_tasks", {"memo_id": 1, "tasks": [{"title": "x"}]}, "memo_id: UUID input should be a string"),
         ("create_tasks", {"tasks": [{"title": "x"}]}, f"There is no memo {MEMO}."),
         ("update_memo_status", {"status": "gone"}, "status: Input should be 'inbox', 'active', 'idea' or 'archive'"),
-        ("submit_decision", {"created_task_ids": [77]}, "created_task_ids: Extra inputs are not permitted"),
     ],
 )
 def test_what_is_invalid_is_refused_in_a_sentence(

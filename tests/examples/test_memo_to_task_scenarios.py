@@ -6,7 +6,6 @@ import pytest
 from click.testing import CliRunner
 from memos.database import SAMPLES, memo_database
 from memos.services import MemoService
-from memos.values import MemoStatus, MemoTasks, Submission, TaskInput
 
 from devhost.flow.document import FlowFile
 from devhost.models.scripted.script import Script
@@ -18,12 +17,6 @@ from .conftest import MEMO_TO_TASK
 FILES = {file.stem: file for file in [MEMO_TO_TASK / "script.yaml", *(MEMO_TO_TASK / "scenarios").glob("*.yaml")]}
 
 every_scenario = pytest.mark.parametrize("scenario", SAMPLES)
-
-
-def tasks_of(scenario: str) -> list[TaskInput]:
-    calls = [call for turn in Script.read(FILES[scenario]).turns for call in turn.tool_calls]
-    (sent,) = [call.arguments for call in calls if call.name == "create_tasks"]
-    return MemoTasks.model_validate(sent).tasks
 
 
 @every_scenario
@@ -60,40 +53,6 @@ def test_a_memo_that_cannot_be_stored_is_refused_in_one_sentence(text: str) -> N
     assert result.exit_code == 1
     assert result.output.startswith("Error: Invalid parameters for add: text: ")
     assert printed("list") == ""
-
-
-@pytest.mark.usefixtures("own_database")
-def test_the_list_shows_tasks_below_their_memo_with_the_rules_and_beginning_again_asks_first() -> None:
-    printed("begin", "--yes")
-    dated = SAMPLES["dated"]
-    service = MemoService(memo_database({}))
-    service.create_tasks(dated.id, tasks_of("dated"))
-    service.update_status(dated.id, MemoStatus.ACTIVE)
-    said = {"memo_insights": ["a date"], "applied_rules": ["date_found→calendar"]}
-    reasons = [{"title": "Dentist", "reasons": ["it has a date"]}]
-    service.decide(Submission.model_validate({"memo_id": dated.id, **said, "task_reasons": reasons}), "c-1")
-
-    refused = CliRunner().invoke(desk, ["begin"], input="n\n")
-
-    assert refused.exit_code == 1
-    assert printed("list").splitlines()[2:5] == [
-        f"{dated.message}  [active]",
-        "    task: Dentist  [todo, due 2026-12-04]",
-        "    because date_found→calendar",
-    ]
-
-
-@pytest.mark.usefixtures("own_database")
-def test_the_downgrade_says_how_many_drafts_become_tasks_to_do(caplog: pytest.LogCaptureFixture) -> None:
-    printed("begin", "--yes")
-    review = SAMPLES["review"].id
-    MemoService(memo_database({})).create_tasks(review, tasks_of("review"))
-
-    assert printed("downgrade") == "No task can be a draft any more.\n"
-
-    assert "1 draft task(s) became todo" in caplog.text
-    (task,) = MemoService(memo_database({})).tasks(review)
-    assert (task.status, task.route) == ("todo", "next_action")
 
 
 def test_the_workflow_has_the_instruction_and_the_answer_tool_of_the_scripts() -> None:

@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 from memos.database import prepare
@@ -83,18 +83,6 @@ def test_a_task_is_stored_as_it_was_sent_and_found_by_its_day(
     with database.session() as session:
         due = session.scalars(select(TaskRow.title).where(TaskRow.due_date < date(2026, 12, 5))).all()
     assert due == ["歯医者"]
-
-
-def test_a_memo_that_does_not_exist_is_refused(service: MemoService) -> None:
-    nobodys = uuid4()
-
-    for call in (
-        lambda: service.update_status(nobodys, MemoStatus.IDEA),
-        lambda: service.create_tasks(nobodys, [task("Nobody's")]),
-        lambda: service.decide(submission(nobodys), ""),
-    ):
-        with pytest.raises(RefusedError, match=f"^There is no memo {nobodys}\\.$"):
-            call()
 
 
 def test_the_decision_is_made_of_what_the_database_holds_and_the_reasons(service: MemoService, memo: UUID) -> None:

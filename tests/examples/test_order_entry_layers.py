@@ -10,9 +10,8 @@ import pytest
 from support.imports import imported
 
 from .conftest import ORDER_ENTRY
-from .layers import misplaced, parts, used_by
+from .layers import misplaced, used_by
 
-DOMAIN = ("orders", "rules", "matching")
 REPOSITORY = {"order_desk", "devhost", "examples", "checks"}
 """What is not packaged."""
 
@@ -20,15 +19,6 @@ REPOSITORY = {"order_desk", "devhost", "examples", "checks"}
 @pytest.mark.parametrize("package", [ordering, order_tools, order_desk], ids=lambda package: package.__name__)
 def test_every_module_imports_only_those_to_its_left(package: ModuleType) -> None:
     assert list(misplaced(package)) == []
-
-
-@pytest.mark.parametrize("module", DOMAIN)
-def test_the_domain_knows_no_database_no_network_and_no_clock(module: str) -> None:
-    assert (
-        parts(ORDER_ENTRY / "ordering" / f"{module}.py")
-        & {"sqlalchemy", "httpx", "tool_layer", "dify_plugin", "storage"}
-        == set()
-    )
 
 
 def test_services_return_values_and_know_nothing_of_a_models_input_and_sentences() -> None:

@@ -108,25 +108,16 @@ def test_each_tool_answers_with_the_result_of_its_agent_and_leaves_a_run_step(de
 
 
 def test_what_a_service_does_not_do_is_a_sentence_for_the_model(desk: Desk) -> None:
-    change = {**DRAFT, "order_request_id": 3}
-    desk.called("save_order_draft", draft={**DRAFT, "status": "incomplete"})
-
     assert "No item is like 'elephant'" in desk.said("search_items", query="elephant")
     assert "a new draft duplicates nothing" in desk.said("find_similar_orders", customer="C-1042", items="elephant")
-    assert "Somewhat like it" in desk.said("find_similar_orders", customer="C-1042", items="CP-240, gloves, napkins")
     assert desk.said("review_order", order_request_id=99) == "There is no order request 99."
-    assert "cannot be placed yet. It is saved as incomplete." in desk.said(
-        "request_order", order_request_id=3, order="this"
-    )
     assert "is that of customer C-1042" in desk.said("save_order_draft", draft={**DRAFT, "order_request_id": 1})
-    desk.called("save_order_draft", draft=change)
-    said = desk.said("request_order", order_request_id=3, order="That.")
-    assert said.startswith("Nothing was placed: the order or its review is another one now. Order request 3 is: ")
+    desk.called("save_order_draft", draft=DRAFT)
     text = desk.called("review_order", order_request_id=3)["result"]["order_to_approve"]
-    assert f"is: {text} If that is" in said
+    said = desk.said("request_order", order_request_id=3, order="That.")
+    assert f"Order request 3 is: {text} If that is" in said
     desk.called("request_order", order_request_id=3, order=text)
     assert desk.said("request_order", order_request_id=3, order=text).endswith("nothing was placed twice.")
-    assert "is placed as SO-000901 and cannot change any more" in desk.said("save_order_draft", draft=change)
 
 
 @pytest.mark.parametrize(

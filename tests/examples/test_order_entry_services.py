@@ -11,8 +11,8 @@ from order_desk.order_system_server import OrderSystemServer
 from ordering.order_system import ExternalOrder, OrderSystem, Placed, UnknownOutcomeError
 from ordering.orders import Line, Order, OrderRequest
 from ordering.services import OrderError, OrderService, Placement, RunSteps, UnknownRequestError
-from ordering.storage import Base, OrderRequestRow, OrderRequests
-from sqlalchemy import URL, inspect, update
+from ordering.storage import OrderRequestRow, OrderRequests
+from sqlalchemy import URL, update
 from tool_layer.run_steps import steps_of
 
 SEEDED, SEEDED_PLACED = 1, 2
@@ -76,33 +76,16 @@ def desk(database_url: URL, server: OrderSystemServer) -> Desk:
 UNREACHABLE = OrderSystem("http://127.0.0.1:1")
 
 
-def test_json_is_jsonb_on_postgresql(desk: Desk, database_url: URL) -> None:
-    expected = "JSONB" if "postgresql" in database_url.drivername else "JSON"
-    with desk.service.database.session() as session:
-        columns = {
-            f"{table}.{column['name']}": str(column["type"])
-            for table in Base.metadata.tables
-            for column in inspect(session.connection()).get_columns(table)
-        }
-
-    for name in ("items.units", "order_requests.payload"):
-        assert columns[name] == expected
-
-
 @pytest.mark.parametrize(
     ("customer", "items", "found", "is_same"),
     [
         ("C-1042", "hot cups 240ml, lids 80mm", SEEDED, True),
         ("ｃ-1042", "ﾎｯﾄｶｯﾌﾟ 240, ﾘｯﾄﾞ 80", SEEDED, True),
         ("喫茶ﾐﾅﾄ 横浜店", "CP-240, CL-080", SEEDED, True),
-        ("喫茶ミナト", "CP-240, CL-080", SEEDED, True),
         ("Bento Harbor", "lunch boxes 700", SEEDED_PLACED, True),
         ("C-1042", "CP-240, gloves, napkins", SEEDED, False),
-        ("C-104", "CP-240, CL-080", None, False),
         ("C-1043", "CP-240, CL-080", None, False),
-        ("きっさ ミナト", "CP-240, CL-080", None, False),
         ("C-1042", "elephant", None, False),
-        ("C-1042", "", None, False),
     ],
 )
 def test_an_order_that_is_alike_is_found(
@@ -252,7 +235,6 @@ def test_after_a_lost_answer_the_content_is_fixed_and_a_repeated_call_finds_the_
     ("answer", "why"),
     [
         (httpx.Response(422, json={"error": "the key was used"}), "refuses the order: the key was used"),
-        (httpx.Response(403, text="<html>"), "refuses the order: status 403"),
         (httpx.Response(503), None),
         (httpx.Response(200, json={"order_number": 4}), None),
     ],
@@ -267,20 +249,3 @@ def test_only_a_clear_refusal_says_that_nothing_was_placed(
         desk.requested(order)
 
     assert desk.stored(order).status == ("ready" if why else "requesting")
-
-
-def test_the_order_system_takes_a_key_for_one_content_only(server: OrderSystemServer) -> None:
-    order: dict[str, object] = {"customer": "C-1", "branch": None, "deliver_on": None, "lines": []}
-    with httpx.Client(base_url=server.url, headers={"Idempotency-Key": "k"}) as client:
-        answers = [
-            client.post("/orders", json=order),
-            client.post("/orders", json=order),
-            client.post("/orders", json={**order, "customer": "C-2"}),
-            client.post("/orders", json={"customer": "C-2"}),
-            client.post("/orders", json=order, headers={"Idempotency-Key": ""}),
-            client.post("/else", json=order),
-        ]
-
-    assert [answer.status_code for answer in answers] == [201, 200, 422, 400, 400, 400]
-    assert all(answer.json()["error"] for answer in answers[2:])
-    assert len(server.orders) == 1

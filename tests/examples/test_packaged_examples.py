@@ -44,8 +44,3 @@ def test_what_examples_share_stands_once_and_a_package_has_only_what_it_uses(tmp
     assert [layer.parent.name for layer in (ROOT / "examples").glob("*/tool_layer")] == ["shared"]
     stage_example("helpdesk", tmp_path)
     assert [(tmp_path / name).is_dir() for name in ("meaning", "tool_layer")] == [True, False]
-
-
-def test_an_example_that_does_not_exist_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="there is no example 'answer' with a plugin; there are answers, helpdesk"):
-        stage_example("answer", tmp_path)

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy import URL, select, text
 from tool_layer.address import CREDENTIAL
 from tool_layer.address import database_url as chosen_url
-from tool_layer.audit import audit_lines
 from tool_layer.database import Database
-from tool_layer.envelope import Result, failure, success
 from tool_layer.errors import RefusedError, SetupError
 from tool_layer.parsing import Input, parse
 from tool_layer.run_steps import RunStep, make_table, recorded, steps_of
@@ -28,10 +26,6 @@ class Line(Input):
 
 class Order(Input):
     lines: list[Line]
-
-
-class Saved(Result):
-    saved_id: int | None = None
 
 
 def refusal(schema: type[Any], sent: object) -> str:
@@ -84,15 +78,6 @@ def test_parsing_refuses_and_never_fails(sent: object) -> None:
         assert isinstance(parse(Order, "save", sent), Order)
 
 
-def test_an_envelope_has_the_fields_that_have_a_value() -> None:
-    assert success(Saved(message="Saved.", saved_id=3)).as_json() == {
-        "status": "success",
-        "result": {"message": "Saved.", "saved_id": 3},
-    }
-    assert success(Saved(message="Nothing to save.")).as_json()["result"] == {"message": "Nothing to save."}
-    assert failure("No.").as_json() == {"status": "error", "result": {"message": "No."}}
-
-
 def test_a_step_is_written_before_the_work_and_completed_after_it(database_url: URL) -> None:
     database = Database(database_url, make_table)
     seen: list[RunStep] = []
@@ -122,18 +107,6 @@ def test_a_step_stays_when_the_work_fails(database_url: URL) -> None:
     (step,) = steps_of(database)
     assert step.output == {"exception": "KeyError: 'nails'"}
     assert step.ended_at is not None
-
-
-def test_calls_side_by_side_all_leave_their_rows(database_url: URL) -> None:
-    database = Database(database_url, make_table)
-
-    def run(number: int) -> None:
-        recorded(database, "save", "c", {"number": number}, lambda: {"number": number})
-
-    with ThreadPoolExecutor(8) as executor:
-        list(executor.map(run, range(24)))
-
-    assert sorted(step.output["number"] for step in steps_of(database)) == list(range(24))
 
 
 def test_a_read_and_a_write_in_one_transaction_are_not_mixed_with_others(database_url: URL) -> None:
@@ -205,15 +178,3 @@ def test_another_address_is_refused_without_quoting_it(wish: str, said: str) -> 
         chosen_url(Path(), {CREDENTIAL: wish}, variable="UNSET", file_name="")
 
     assert "s3cret" not in str(raised.value)
-
-
-def test_the_audit_shows_what_went_in_and_out(database_url: URL) -> None:
-    database = Database(database_url, make_table)
-    recorded(database, "save", "c1", {"name": "Nails"}, lambda: {"status": "success"})
-
-    first, given_line, output = audit_lines(steps_of(database))
-
-    assert "save" in first
-    assert "c1" in first
-    assert given_line.strip() == 'in   {"name": "Nails"}'
-    assert output.strip() == 'out  {"status": "success"}'

@@ -67,16 +67,6 @@ def test_an_agents_tools_are_those_of_an_example(node: FlowNode) -> None:
             assert set(tool[place]) == {each["name"] for each in declared["parameters"] if each["form"] == form}
 
 
-def test_a_stale_app_is_written_again_and_nothing_else_in_it_changes() -> None:
-    text = (EXAMPLES / "workflows" / "answer_schema.yml").read_text("utf-8")
-    stale = text.replace('"The number with which the model', '"Changed').replace(
-        "          meta: {", "          meta: {0: 1, "
-    )
-
-    assert stale != text
-    assert example_apps.written(stale, {}) == text
-
-
 def test_the_dependencies_keep_their_checksums_until_a_package_has_another() -> None:
     text = (EXAMPLES / "workflows" / "knowledge.yml").read_text("utf-8")
     manifest = read_yaml(ROOT / "manifest.yaml")
@@ -86,21 +76,6 @@ def test_the_dependencies_keep_their_checksums_until_a_package_has_another() -> 
 
     assert f'{{"plugin_unique_identifier": "{ours}@{"a" * 64}"}}' in once
     assert example_apps.written(once, {}) == once
-
-
-def test_of_a_published_plugin_the_dependency_is_the_release_that_dify_installs_from() -> None:
-    ours = {"author": "a", "name": "agents", "version": "1.0.0", "repo": "https://github.com/me/agents"}
-    tools = {"author": "a", "name": "tools", "version": "0.2.0"}
-
-    assert example_apps.dependency(tools, {"a/tools:0.2.0": "c0ffee"}, ours) == {
-        "type": "github",
-        "value": {
-            "repo": "me/agents",
-            "version": "v1.0.0",
-            "package": "tools-0.2.0.difypkg",
-            "github_plugin_unique_identifier": "a/tools:0.2.0@c0ffee",
-        },
-    }
 
 
 def test_a_checksum_is_that_of_dify_s_daemon() -> None:

@@ -9,7 +9,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from internal.events import AnswerBreak, AnswerText, Shown
-from internal.model.display import PLAINLY_AN_ANSWER, DisplayRule, Trimmer, TurnDisplay
+from internal.model.display import PLAINLY_AN_ANSWER, DisplayRule, TurnDisplay
 from internal.text.thoughts import PieceKind, ThoughtSplitter
 from tests.support.generators import cut, cut_lists, joined
 
@@ -151,18 +151,3 @@ def test_an_answer_that_waits_for_the_end_of_the_turn_is_under_way_until_calls_c
     assert not display.is_answering
     assert list(display.finish(has_tool_calls=True)) == []
     assert display.text == "```sh\nls"
-
-
-@given(st.text(" \nab", max_size=20), cut_lists(20))
-def test_a_trimmer_trims_a_text_in_pieces_as_a_whole_one(text: str, cuts: list[int]) -> None:
-    trimmer = Trimmer()
-
-    assert "".join(map(trimmer.feed, cut(text, cuts))) == text.strip()
-
-
-def test_what_waited_and_was_a_thought_keeps_nothing_waiting() -> None:
-    display = TurnDisplay(may_ask(SHOWN))
-    long = "x" * PLAINLY_AN_ANSWER
-
-    assert words(display.feed(f"<b>{long}")) == []
-    assert words(display.feed(f"</think>\n{long}")) == [("ThoughtText", f"<b>{long}"), *answer(long)]

@@ -439,6 +439,13 @@ def test_calls_that_wait_never_yield(write: Callable[[int, int], str], count: in
     assert {call.id for call in end.calls if call.result is not None} <= {"done"}
 
 
+def test_very_many_records_yield_too_though_they_pack_well() -> None:
+    rounds = (RoundRecord(calls=(call(""),)),) * 6_000
+
+    left = fitted(State(strategy="gpt5_react", entries=(UserRecord(text="Q"), *rounds)))
+    assert 0 < len(left.entries) <= MAX_ENTRIES
+
+
 def test_more_calls_than_may_wait_are_an_error() -> None:
     with pytest.raises(ValueError, match="more waits than a state can hold"):
         encode(state_of([[RoundRecord(calls=(call(None, arguments=f'{{"a": "{noise(200_000)}"}}'),))]]))

@@ -5,7 +5,6 @@ import socket
 from typing import Any
 
 import pytest
-from dify_plugin.entities.tool import ToolProviderType
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema_rs import meta
@@ -25,18 +24,6 @@ def own_names(toolbox: Toolbox) -> list[str]:
 
 
 # Tools.
-
-
-def test_a_tool_keeps_what_a_call_of_it_needs() -> None:
-    raw = tool("search", parameter("q"), credential_id="cred-1", provider_type="mcp", provider="server-1")
-
-    found = build_toolbox([raw]).tools["search"]
-
-    assert (found.own_name, found.provider, found.credential_id) == ("search", "server-1", "cred-1")
-    assert found.provider_type is ToolProviderType.MCP
-    assert found.description == "What search does."
-    for unknown in (None, "", "plugin"):
-        assert tool_of(provider_type=unknown).provider_type is ToolProviderType.BUILT_IN
 
 
 @given(
