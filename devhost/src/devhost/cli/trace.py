@@ -9,7 +9,7 @@ from devhost.flow.pages import render_flow_page
 from devhost.flow.traces import replay_flow
 from devhost.options import PATH, option, takes, trace_argument
 from devhost.page.page import render_page, write_page
-from devhost.terminal.replay import replay_trace
+from devhost.terminal.run_view import replay_trace
 from devhost.terminal.screen import ViewOptions, open_console
 from devhost.trace.lines import read_trace
 from devhost.words import examples
