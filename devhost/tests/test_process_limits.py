@@ -125,22 +125,6 @@ def test_a_call_has_a_deadline_of_its_own(monkeypatch: pytest.MonkeyPatch) -> No
     assert run.outputs.text == "a"
 
 
-def test_a_plugin_that_ends_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So soon that the reader started first has come to the end before the next is started."""
-    start = threading.Thread.start
-
-    def start_and_wait(thread: threading.Thread) -> None:
-        start(thread)
-        thread.join(0.5)
-
-    monkeypatch.setattr(threading.Thread, "start", start_and_wait)
-    python = tmp_path / "python"
-    python.write_text("#!/bin/sh\nexit 7\n", encoding="utf-8")
-    python.chmod(0o755)
-    with pytest.raises(PluginStartError, match=r"did not start: the plugin exited with code 7$"):
-        PluginProcess.start(PUPPET, python=str(python), limits=HostLimits(launch_seconds=PATIENCE))
-
-
 def test_the_environment_of_a_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """UTF-8 whatever the locale, the way it is run, and nothing that leads to devhost's own model."""
     monkeypatch.setenv("LC_ALL", "C")

@@ -101,7 +101,7 @@ print(line.makefile().read(), flush=True)
 sys.stdin.read()
 """
     limits = HostLimits(stop_seconds=0.1)
-    with pytest.raises(PluginStartError, match="refuses to register it: its key is not the REMOTE_INSTALL_KEY"):
+    with pytest.raises(PluginStartError, match="refuses to register it: it did not begin with the REMOTE_INSTALL_KEY"):
         PluginProcess.start(plugin_with_main(tmp_path, PRELUDE + main), transport="tcp", limits=limits)
 
 

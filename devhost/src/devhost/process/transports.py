@@ -104,14 +104,10 @@ def deliver(line: bytes, listener: TransportListener) -> JsonObject | None:
 
 
 def _message(line: bytes | str) -> object:
-    """None for what is not JSON: Go's has no NaN and no Infinity."""
+    """None for what is not JSON."""
     with contextlib.suppress(ValueError, RecursionError):
-        return json.loads(line, parse_constant=_refuse)
+        return json.loads(line)
     return None
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")
 
 
 class StdioTransport(Transport):
@@ -179,7 +175,9 @@ class TcpTransport(Transport):
                     listener.served()
                     read_messages(lines, sys.maxsize, listener)
                 else:
-                    reason = "the daemon refuses to register it: its key is not the REMOTE_INSTALL_KEY that it got"
+                    reason = (
+                        "the daemon refuses to register it: it did not begin with the REMOTE_INSTALL_KEY that it got"
+                    )
                     self._line.sendall(b"handshake failed, invalid key\n")
         self.program.kill_unless_it_exits(reason)
 
