@@ -65,15 +65,15 @@ if TYPE_CHECKING:
     from devhost.node.outputs.outputs import Finding, NodeOutputs
     from devhost.node.outputs.run import Run, RunError
     from devhost.process.session import Stop, Watcher
-    from devhost.protocol.failures import ApiFault, read_fault
+    from devhost.protocol.failures import read_fault
     from devhost.tools.setup import ToolSetup
     from devhost.tools.tool import FunctionTool
-    from devhost.trace.lines import Trace, TraceWriter, read_trace
+    from devhost.trace.lines import TraceWriter, read_trace
     from devhost.trace.runs import TracedRun, run_of, traced_runs
 
-__all__ = ["ApiFault", "Connection", "Finding", "FunctionTool", "Host", "HostError", "HostLimits", "ModelBackend"]
+__all__ = ["Connection", "Finding", "FunctionTool", "Host", "HostError", "HostLimits", "ModelBackend"]
 __all__ += ["ModelCallError", "ModelDescription", "ModelRequest", "NodeOutputs", "OpenAIModel", "ParameterError"]
-__all__ += ["PluginLostError", "PluginStartError", "Run", "RunError", "ScriptedModel", "Stop", "ToolSetup", "Trace"]
+__all__ += ["PluginLostError", "PluginStartError", "Run", "RunError", "ScriptedModel", "Stop", "ToolSetup"]
 __all__ += ["TraceError", "TraceWriter", "TracedRun", "Watcher", "chunk", "read_fault", "read_trace", "run_of"]
 __all__ += ["ModelPlugin", "tool_call", "traced_runs"]
 
@@ -88,10 +88,10 @@ _PLACES = {
     "node.outputs.outputs": ("Finding", "NodeOutputs"),
     "node.outputs.run": ("Run", "RunError"),
     "process.session": ("Stop", "Watcher"),
-    "protocol.failures": ("ApiFault", "read_fault"),
+    "protocol.failures": ("read_fault",),
     "tools.setup": ("ToolSetup",),
     "tools.tool": ("FunctionTool",),
-    "trace.lines": ("Trace", "TraceWriter", "read_trace"),
+    "trace.lines": ("TraceWriter", "read_trace"),
     "trace.runs": ("TracedRun", "run_of", "traced_runs"),
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
