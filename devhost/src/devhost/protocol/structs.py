@@ -191,8 +191,6 @@ def from_map(struct: Struct, value: JsonObject) -> JsonObject:
 
 _ZERO: dict[str, Json] = {"string": "", "bool": False, "int": 0, "price": "0"}
 """Null for every other kind."""
-_GO_NAMES = {"mimetype": "MimeType"}
-"""Names of fields that do not follow from their keys."""
 _PYTHON: dict[str, tuple[type, ...]] = {"string": (str,), "bool": (bool,), "int": (int,), "float64": (int, float)}
 
 
@@ -256,7 +254,7 @@ class _Pass:
         """Without a value, that of a field that is missing."""
         written: JsonObject = {}
         for key, field in struct.fields.items():
-            name = _GO_NAMES.get(key) or "".join(part.capitalize() for part in key.split("_"))
+            name = "".join(part.capitalize() for part in key.split("_"))
             here = ".".join(filter(None, [where, field.within, name]))
             inner = ".".join(filter(None, [path, "" if self._is_map else field.within, key]))
             item = None
