@@ -140,10 +140,10 @@ def test_a_retry_an_error_branch_and_a_default_value_are_visible_as_such() -> No
     end = FlowEnded("partial-succeeded", {"answer": ""})
     both = told([first, last, *ran("2", default, status="exception", error="gone"), end])
 
-    asked = "! Ask  llm  0.250 s\n  attempt 1 failed: too busy\n  no such key\n  the flow goes on at its error branch\n"
+    asked = "! Ask  llm  0.250 s\n  attempt 1 failed: too busy\n  no such key\n  the flow goes on: error branch\n"
     lines = "\n".join(line.rstrip() for line in both.shown.splitlines())
     assert asked in lines
-    assert "! Look  tool  0.250 s\n  gone\n  the flow goes on with its default value\n" in lines
+    assert "! Look  tool  0.250 s\n  gone\n  the flow goes on: default value\n" in lines
     ask, look = both.reports[0]["nodes"]
     assert (ask["went_on"], look["went_on"]) == ("error branch", "default value")
     assert (ask["retries"], look["retries"]) == (["too busy"], [])
@@ -174,7 +174,7 @@ def test_rounds_are_folded_unless_something_went_wrong_in_them() -> None:
 def test_a_node_that_waits_for_a_person_says_so_and_the_flow_can_stay_paused() -> None:
     both = told([NodeStarted("1", STEP), FlowPaused((STEP,)), FlowEnded("paused", {}, "no answer")])
 
-    assert "… Step  code  never finished" in both.shown
+    assert "… Step  code  not finished" in both.shown
     assert both.reports[0]["status"] == "paused"
 
 
@@ -190,7 +190,7 @@ def test_after_ctrl_c_the_running_node_has_its_agents_log() -> None:
 
     shown = _text(console)
     assert "nodes until Ctrl-C" in shown
-    assert "… Clerk  agent  not finished after" in shown
+    assert "… Clerk  agent  not finished" in shown
     assert "└── … ROUND 1" in shown
 
 
@@ -285,5 +285,5 @@ def test_a_trace_of_a_killed_flow_shows_the_agents_log_until_then(tmp_path: Path
     file.write_text("\n".join(line for line in lines if '"event": "end"' not in line) + "\n", "utf-8")
 
     shown = replayed(file)
-    assert "… Clerk  agent  never finished\n└── … ROUND 1" in shown
+    assert "… Clerk  agent  not finished\n└── … ROUND 1" in shown
     assert "the trace ends before the flow does" in shown

@@ -229,28 +229,10 @@ def wrong_inputs(file: FlowFile, given: Mapping[str, object]) -> Iterator[str]:
             kind = asked.get("type")
             written = f"{name}={'@PATH' if kind in FILES else 'VALUE'}"
             yield f"the Start node needs the field {name!r} ({kind}): give it with --input {written}"
-        elif given.get(name) is not None and (problem := _problem(asked, given[name])):
-            yield f"--input {name}: {problem}"
+        elif asked.get("type") == "select" and value not in (None, "", *(options := asked.get("options") or ())):
+            yield f"--input {name}: {value!r} is not one of the options: {', '.join(map(str, options))}"
 
 
 def filled_inputs(file: FlowFile, given: Mapping[str, object]) -> JsonObject:
     """With the defaults of the form."""
     return {name: given.get(name, field.get("default")) for name, field in start_fields(file).items()}
-
-
-OF_TYPE: Mapping[str, tuple[tuple[type, ...], str]] = {
-    **dict.fromkeys(TEXTS, ((str,), "a text")),
-    "number": ((int, float), "a number"),
-    "checkbox": ((bool,), "true or false"),
-    "json_object": ((dict,), "a JSON object"),
-}
-
-
-def _problem(asked: JsonObject, value: object) -> str | None:
-    kind, options = str(asked.get("type")), asked.get("options") or []
-    types, words = OF_TYPE.get(kind, ((object,), ""))
-    if not isinstance(value, types) or (isinstance(value, bool) and kind == "number"):
-        return f"{value!r} must be {words}"
-    if kind == "select" and value not in options:
-        return f"{value!r} is not one of the options: {', '.join(map(str, options))}"
-    return None

@@ -73,28 +73,24 @@ MARKS = {
     "exception": ("!", "yellow"),
     "": ("…", "yellow"),
 }
-GOES_ON = {
-    "error branch": "the flow goes on at its error branch",
-    "default value": "the flow goes on with its default value",
-}
 HIDDEN = frozenset({"usage", "json", "files"})
 """Outputs that a row leaves out; `--verbose` and `--json` have them."""
 
 
-def node_rows(turn: PlayedTurn, *, whole: bool, now: float | None = None) -> RenderableType:
-    """`whole`: all values and every round. `now`: on the clock of the rows, for those that have not ended."""
-    return Group(*(_tree(row, whole=whole, now=now) for row in turn.roots))
+def node_rows(turn: PlayedTurn, *, whole: bool) -> RenderableType:
+    """`whole`: all values and every round."""
+    return Group(*(_tree(row, whole=whole) for row in turn.roots))
 
 
-def _tree(row: Row, *, whole: bool, now: float | None) -> Tree:
-    tree = Tree(_line(row, whole=whole, now=now), guide_style="dim")
+def _tree(row: Row, *, whole: bool) -> Tree:
+    tree = Tree(_line(row, whole=whole), guide_style="dim")
     if (log := log_tree(row.logs, None if row.run is None else row.run.calls, whole=whole)) is not None:
         tree.add(log)
     for number, rows in sorted(row.rounds.items()):
         is_open = whole or any(map(_must_be_seen, rows))
         branch = tree.add(Text.assemble((f"round {number}", "bold"), "" if is_open else ("  ✓", "green")))
         for inner in rows if is_open else ():
-            branch.add(_tree(inner, whole=whole, now=now))
+            branch.add(_tree(inner, whole=whole))
     return tree
 
 
@@ -104,13 +100,12 @@ def _must_be_seen(row: Row) -> bool:
     return not is_plain or any(_must_be_seen(inner) for rows in row.rounds.values() for inner in rows)
 
 
-def _line(row: Row, *, whole: bool, now: float | None) -> Text:
+def _line(row: Row, *, whole: bool) -> Text:
     mark, style = MARKS[row.status]
     fit: dict[str, Any] = {"overflow": "fold"} if whole else {"overflow": "ellipsis", "no_wrap": True}
     line = Text.assemble((f"{mark} ", style), (printable(row.label), "bold"), f"  {printable(row.node.type)}", **fit)
     if row.ended is None:
-        late = "never finished" if now is None else f"not finished after {now - row.began:.1f} s"
-        return line.append(f"  {late}", "yellow")
+        return line.append("  not finished", "yellow")
     line.append(f"  {row.ended.seconds:.3f} s", "cyan")
     if tokens := row.ended.metadata.get("total_tokens"):
         line.append(f"  {counted(tokens, 'token')}", "yellow")
@@ -119,7 +114,7 @@ def _line(row: Row, *, whole: bool, now: float | None) -> Text:
     if row.ended.error:
         line.append(f"\n  {printable(row.ended.error)}", "red")
     if row.ended.went_on:
-        line.append(f"\n  {GOES_ON[row.ended.went_on]}", "yellow")
+        line.append(f"\n  the flow goes on: {row.ended.went_on}", "yellow")
     outputs = {name: value for name, value in row.outputs.items() if whole or name not in HIDDEN}
     for name, values in (("in", row.inputs), ("out", outputs)):
         if values:
@@ -203,7 +198,7 @@ class FlowView(View):
 
     def show_how_far(self) -> None:
         """After Ctrl-C: the nodes until then."""
-        rows = node_rows(self._turn, whole=self._options.verbose, now=time.monotonic()) if self._turn.roots else None
+        rows = node_rows(self._turn, whole=self._options.verbose) if self._turn.roots else None
         self._show_how_far("nodes until Ctrl-C", rows)
 
 

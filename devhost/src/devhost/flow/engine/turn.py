@@ -268,20 +268,18 @@ def conversation_of(pool: VariablePool) -> Mapping[str, object]:
 
 
 def _system(file: FlowFile, turn: FlowTurn, run_id: str, server: FileServer | None) -> Mapping[str, object]:
-    system: dict[str, object] = {
+    of_a_chatflow = {
+        "query": turn.query,
+        "conversation_id": turn.conversation_id,
+        "dialogue_count": turn.dialogue_count,
+    }
+    return {
         "user_id": USER,
         "app_id": file.path.stem,
         "workflow_id": file.path.stem,
         "workflow_run_id": run_id,
         "files": all_uploaded(turn.files, server),
-    }
-    if not file.is_chatflow:
-        return system
-    return {
-        **system,
-        "query": turn.query,
-        "conversation_id": turn.conversation_id,
-        "dialogue_count": turn.dialogue_count,
+        **(of_a_chatflow if file.is_chatflow else {}),
     }
 
 
