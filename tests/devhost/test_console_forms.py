@@ -201,6 +201,6 @@ def test_a_fork_starts_with_what_was_changed(before: ConsoleClient) -> None:
 
     assert plan.setup.arguments(before.console.folder.trace) == (
         *("fork", trace, "--at", "1", "--instruction", "It's brief"),
-        *("--live-tools", "--example", "helpdesk", "--plugin", str(ROOT), "--scripted"),
+        *("--live-tools", "--plugin", str(ROOT), "--scripted"),
     )
     plan.setup.check(before.console.folder.trace)

@@ -49,10 +49,7 @@ class ForkOptions:
         is_flag=True,
         help="Run the tools after these rounds. Without it they answer from the recording alone.",
     )
-    example: str | None = option(
-        "--example", metavar="NAME", help="With --live-tools: its tools; by default the trace's example."
-    )
-    tools: tuple[Path, ...] = tools_option("With --live-tools: a tool plugin. Repeatable.")
+    tools: tuple[Path, ...] = tools_option("With --live-tools: a tool plugin, beside the trace's example.")
     credentials: tuple[str, ...] = credential_option("With --live-tools: a credential, as for run. Repeatable.")
     settings: tuple[str, ...] = set_option("With --live-tools: a parameter of the panel, as for run. Repeatable.")
     plugin: Path | None = plugin_option("The strategy plugin; by default the nearest one.")
@@ -86,7 +83,7 @@ class ForkOptions:
     ) -> tuple[ToolSetup, ...]:
         """Those of --live-tools. Credentials are removed from the environment, which the plugins inherit."""
         if not self.live_tools:
-            given = {"example": self.example, "tools": self.tools, "credential": self.credentials, "set": self.settings}
+            given = {"tools": self.tools, "credential": self.credentials, "set": self.settings}
             for option_name, value in given.items():
                 if value:
                     raise ParameterError(f"--{option_name} is for tools that run: give --live-tools too")
@@ -100,9 +97,8 @@ class ForkOptions:
     def live_folders(self, origin: Origin) -> tuple[Path, ...]:
         """Of the tool plugins that --live-tools runs; HostError for an example that is not there."""
         header = origin.trace.header
-        traced = None if self.tools or header.command == "flow" else header.example or None
-        name = self.example or traced
-        example = () if name is None else (Example.find(examples_of(self.folder), name).directory,)
+        name = "" if header.command == "flow" else header.example
+        example = [Example.find(examples_of(self.folder), name).directory] if name else []
         return (*example, *self.tools)
 
     def read_script(self, origin: Origin) -> Script | None:

@@ -17,7 +17,7 @@ from devhost.node.outputs.run import Run, report
 from devhost.options import FILE, option, print_json, takes, trace_argument
 from devhost.page.page import refuse_to_destroy, write_page
 from devhost.process.session import Watchers
-from devhost.recording.case import recorded_case, refuse_to_overwrite, write_case
+from devhost.recording.case import recorded_case, write_case
 from devhost.recording.files import KeptFiles
 from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import ViewOptions, on_ctrl_c, open_console
@@ -60,7 +60,8 @@ def record(options: RecordOptions) -> int:
     """
     output = options.output or options.trace.with_suffix(CASE)
     trace = read_trace(options.trace)
-    refuse_to_overwrite(output, force=options.force)
+    if output.exists() and not options.force:
+        raise TraceError(f"{output} exists: name another file with -o, or give --force")
     case = recorded_case(trace, options.trace, KeptFiles(options.trace, output))
     write_case(case, output)
     for sentence in case.lacks:

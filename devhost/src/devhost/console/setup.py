@@ -220,7 +220,6 @@ def fork_options(values: Values, trace: Path) -> ForkOptions:
         parameters=assignments(texts),
         script=path_in(values, "script"),
         live_tools=is_live,
-        example=asked.example if is_live else None,
         tools=asked.tools if is_live else (),
         plugin=asked.plugin,
     )

@@ -359,11 +359,6 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Readable.add_representer(str, _text)
 
 
-def refuse_to_overwrite(file: Path, *, force: bool) -> None:
-    if file.exists() and not force:
-        raise TraceError(f"{file} exists: name another file with -o, or give --force")
-
-
 def readable(data: object) -> str:
     """Plain data as YAML."""
     return yaml.dump(data, Dumper=_Readable, sort_keys=False, allow_unicode=True, width=WIDTH)

@@ -9,7 +9,7 @@ from devhost.models.backend import ModelCallError
 from devhost.models.scripted.script import ScriptedUsage
 from devhost.node.messages import mime_type_of
 from devhost.node.outputs.run import plugin_error
-from devhost.node.parameters import Constant, files_among, read_setting
+from devhost.node.parameters import files_among
 from devhost.plugin.casting import is_file
 from devhost.protocol.wire import FILE_LINKS, JsonObject
 from devhost.recording.files import KeptFiles
@@ -47,13 +47,9 @@ def settings(parameters: Mapping[str, object]) -> Settings:
 
 
 def _is_plain(value: object) -> bool:
-    """Whether a constant is sent as it is: no reference to a variable in it, and not the form of a selector."""
+    """Whether a script's constant is sent as it is: no reference to a variable, nor what may be a selector."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return "{{#" not in text and not text.startswith("sys.") and read_setting({"constant": value}) == _read(value)
-
-
-def _read(value: object) -> object:
-    return Constant(value) if not isinstance(value, dict) else read_setting(value)
+    return not isinstance(value, dict) and "{{#" not in text and not text.startswith("sys.")
 
 
 def _is_picked(value: object) -> bool:
