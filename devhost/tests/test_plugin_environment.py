@@ -57,31 +57,11 @@ def test_what_an_extra_needs_is_missing_too(tmp_path: Path, monkeypatch: pytest.
         assert missing(tmp_path) == sentences
 
 
-@pytest.mark.parametrize(
-    ("project", "requirements", "command"),
-    [
-        (None, True, OF_REQUIREMENTS),
-        ("[tool.ruff]\n", True, OF_REQUIREMENTS),
-        (PROJECT, True, OF_PROJECT),
-        ("[proj", False, OF_PROJECT),
-    ],
-)
-def test_the_command_that_makes_it_by_hand(
-    tmp_path: Path,
-    project: str | None,
-    requirements: bool,  # noqa: FBT001 - a table
-    command: str,
-) -> None:
-    if project is not None:
-        (tmp_path / "pyproject.toml").write_text(project)
-    if requirements:
-        (tmp_path / "requirements.txt").touch()
-    assert by_hand(tmp_path) == f"cd {tmp_path} && {command}"
-
-
 def test_uv_installs_what_its_lock_says_and_pip_the_same_versions(tmp_path: Path) -> None:
     (tmp_path / ".venv").mkdir()
+    assert by_hand(tmp_path) == f"cd {tmp_path} && {OF_REQUIREMENTS}"
     (tmp_path / "pyproject.toml").write_text(PROJECT)
+    assert by_hand(tmp_path) == f"cd {tmp_path} && {OF_PROJECT}"
     assert [command[-2:] for command in commands(tmp_path, "uv")][1:] == [["a==1", "b"]]
 
     registry = 'source = { registry = "https://example.com/simple" }\n'
