@@ -338,7 +338,6 @@ class ModelOptions(PluginModelOptions):
     def open(self, environment: MutableMapping[str, str], name: str | None = None) -> "OpenAIModel | PluginModel":
         """A real model; `name` counts where the options name none."""
         if self.model_plugin is not None:
-            self._refuse_others("--model-plugin is given", ("api", "features"))
             return self.of_plugin(self.model_plugin, environment, name)
         try:
             from devhost.models.openai_api.backend import open_model  # noqa: PLC0415 - see above
@@ -365,10 +364,7 @@ class ModelOptions(PluginModelOptions):
     def refuse_for_a_script(self) -> None:
         """ParameterError for an option that a scripted model would ignore."""
         reason = "--scripted asks for the script" if self.scripted else f"neither {KEY} nor {BASE_URL} is set"
-        self._refuse_others(reason, ("model_plugin", "api", "name", "completion", "features"))
-
-    def _refuse_others(self, reason: str, ignored: Iterable[str]) -> None:
-        for name in ignored:
+        for name in ("model_plugin", "api", "name", "completion", "features"):
             if getattr(self, name):
                 written = "model" if name == "name" else name.replace("_", "-")
                 raise ParameterError(f"--{written} is for a model behind an API, but {reason}")
@@ -377,7 +373,6 @@ class ModelOptions(PluginModelOptions):
 # The messages of a run in a file, without secrets.
 
 
-@contextmanager
 def traced(  # noqa: PLR0913 - the facts of a trace's first line
     file: Path | None,
     scenario: Scenario,
@@ -386,8 +381,8 @@ def traced(  # noqa: PLR0913 - the facts of a trace's first line
     *,
     command: Literal["run", "chat"],
     query: str | None = None,
-) -> Iterator[Watcher]:
-    """A `TraceWriter`; without a file, a watcher that does nothing."""
+) -> AbstractContextManager[Watcher]:
+    """A `TraceWriter`; without a file, a watcher that does nothing. It hides credentials, and the model's key."""
     facts = {
         "command": command,
         "example": scenario.name,
@@ -397,8 +392,7 @@ def traced(  # noqa: PLR0913 - the facts of a trace's first line
         "model": described(model),
         "query": query,
     }
-    with trace_written(file, trace_secrets(scenario), facts, ()) as watcher:
-        yield watcher
+    return trace_written(file, secrets_of(scenario.tools, others=mcp.secrets_of(scenario.servers)), facts, ())
 
 
 @contextmanager
@@ -416,11 +410,6 @@ def trace_written(
 
 def described(model: ModelDescription) -> JsonObject:
     return {"name": model.name, "provider": model.provider, "scripted": model.scripted, "notice": model.notice}
-
-
-def trace_secrets(scenario: Scenario, environment: Mapping[str, str] = os.environ) -> Secrets:
-    """The secret credentials and parameters of the tools, and the model's key."""
-    return secrets_of(scenario.tools, environment, mcp.secrets_of(scenario.servers))
 
 
 def secrets_of(
