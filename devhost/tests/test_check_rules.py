@@ -72,7 +72,6 @@ def test_every_rule_of_the_list_is_broken_by_a_test() -> None:
     [
         ("README.md", "https://github.com/chartmakers/charts\n\n```text\n图表\n```\n"),
         ("tools/key.py", 'key = "sk-..."\ntoken = "the-name-of-an-environment-variable"\n'),
-        ("tools/key.py", "max_tokens = 12345678901234567890123\ntoken_type = keyword_of_a_language_in_words\n"),
         (".env.example", "API_KEY=\n"),
         ("requirements.txt", "# SDK\ndify-plugin>=0.9.0,<1.0.0  # bounded\nhttpx==0.28.1 \\\n  --hash=sha256:0\n"),
     ],
@@ -80,7 +79,7 @@ def test_every_rule_of_the_list_is_broken_by_a_test() -> None:
 def test_what_only_looks_like_a_breach_is_none(file: str, harmless: str, tmp_path: Path) -> None:
     plugin = complete(tmp_path)
     (plugin / ".difyignore").write_text("__pycache__/\n", encoding="utf-8")
-    (plugin / file).write_text(harmless.replace("日本語", "Kana カナ"), encoding="utf-8")
+    (plugin / file).write_text(harmless, encoding="utf-8")
 
     assert check_plugin(plugin).problems == ()
 
@@ -121,23 +120,6 @@ def test_the_package_has_the_files_that_difys_packager_takes_in_its_order(tmp_pa
         (tmp_path / case["file"]).unlink()
     assert list(Contents.of(tmp_path).paths) == packed
     assert len(cases) > 40
-
-
-def test_why_a_file_is_not_packaged_is_said(tmp_path: Path) -> None:
-    plugin = complete(tmp_path)
-    (tmp_path / "outside.yaml").touch()
-    (plugin / "env").mkdir()
-    (plugin / "env" / "tool.py").touch()
-    (plugin / "run.log").touch()
-    (plugin / ".difyignore").write_text("*.log\n", encoding="utf-8")
-    contents = Contents.of(plugin)
-
-    assert contents.absent("./main.py") == ""
-    assert contents.absent("gone.py") == "does not exist"
-    assert contents.absent("../outside.yaml") == "is outside the plugin"
-    assert contents.absent("run.log") == "is left out by .difyignore"
-    (plugin / ".difyignore").unlink()
-    assert Contents.of(plugin).absent("env/tool.py") == "is in a folder that is not packaged"
 
 
 def test_a_secret_is_not_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

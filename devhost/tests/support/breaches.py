@@ -91,22 +91,15 @@ OF_DECLARATIONS = [
     Breach("declaration", replaced(MANIFEST, "version: 0.0.3\n", 'version: "0.3"\n'), MANIFEST, "version"),
     Breach("declaration", replaced(DRAW, "name: draw_chart", "name: draw a chart"), DRAW, "identity.name"),
     Breach("declaration", replaced(DRAW, "  llm: Draws", "  lm: Draws"), DRAW, "description.llm"),
-    Breach("declaration", replaced(DRAW, "name: title", f"name: {'n' * 1024}"), DRAW, "parameters[0].name"),
-    Breach("declaration", replaced(DRAW, "form: llm", "form: chat", most=1), DRAW, "parameters[0].form"),
     Breach("declaration", replaced(PROVIDER, "default: eu", "default: [1]"), PROVIDER, f"{CREDENTIAL}.region.default"),
     Breach(
         "source", replaced(PROVIDER, "source: provider/charts.py", "source: gone.py"), PROVIDER, "extra.python.source"
     ),
-    Breach("declaration", replaced(MANIFEST, "label:\n  en_US: Charts\n", "label:\n"), MANIFEST, "label.en_US"),
     Breach("declaration", added(MANIFEST, "tags: [robots]\n"), MANIFEST, "tags[0]"),
     Breach("declaration", replaced(MANIFEST, "2026-03-02T09:00:00.000000+00:00", "2026-03-02"), MANIFEST, "created_at"),
-    Breach("declaration", replaced(MANIFEST, "memory: 268435456", "memory: 0"), MANIFEST, "resource.memory"),
-    Breach("declaration", replaced(MANIFEST, "- amd64", "- riscv"), MANIFEST, "meta.arch[0]"),
-    Breach("declaration", replaced(DRAW, "type: number", "type: integer"), DRAW, "parameters[3].type"),
     Breach("declaration", replaced(DRAW, "default: blue", "default: pink"), DRAW, "parameters[6].default"),
     Breach("declaration", added(DRAW, "output_schema: [text]\n"), DRAW, "output_schema"),
     Breach("icon", replaced(MANIFEST, "icon: icon.svg", "icon: gone.svg"), MANIFEST, "icon"),
-    Breach("icon", replaced(MANIFEST, "icon: icon.svg", "icon: ../../other.svg"), MANIFEST, "icon"),
     Breach("source", added(".difyignore", "tools/draw_chart.py\n"), DRAW, "extra.python.source"),
 ]
 OF_FILES = [
@@ -115,20 +108,13 @@ OF_FILES = [
     Breach("forbidden-file", written(".env", "A=1"), ".env", ""),
     Breach("forbidden-file", written("tools/notes.bak", ""), "tools/notes.bak", ""),
     Breach("forbidden-file", written(".venv/lib/module.py", ""), ".venv/", ""),
-    Breach("forbidden-file", written(".git/config", ""), ".git/", ""),
     Breach("forbidden-file", linked("tools/link.py", "/etc/hosts"), "tools/link.py", ""),
     Breach("forbidden-file", lambda plugin: os.mkfifo(plugin / "pipe"), "pipe", ""),
     Breach("secret", written("tools/key.py", f"KEY = 'sk-{KEY}'\n"), "tools/key.py", "line 1"),
     Breach("secret", written("key.txt", f"ghp_{KEY}{KEY}"), "key.txt", "line 1"),
-    Breach("secret", written("key.txt", "AKIA" + KEY[:16].upper()), "key.txt", "line 1"),
-    Breach("secret", written("key.txt", f"AIza{KEY}12345678901"), "key.txt", "line 1"),
-    Breach("secret", written("key.txt", f"xoxb-1{KEY}"), "key.txt", "line 1"),
     Breach("secret", written("key.txt", f"\n{HEADER}\n\n{KEY}{KEY}\n"), "key.txt", "line 2"),
     Breach("dependency", removed("requirements.txt"), "requirements.txt", ""),
-    Breach("dependency", added("requirements.txt", "httpx\n"), "requirements.txt", "line 2"),
     Breach("dependency", added("requirements.txt", "git+https://github.com/a/b\n"), "requirements.txt", "line 2"),
-    Breach("dependency", added("requirements.txt", "b @ https://example.com/b.whl\n"), "requirements.txt", "line 2"),
-    Breach("dependency", added("requirements.txt", "--index-url https://example.com\n"), "requirements.txt", "line 2"),
     Breach("dependency", written("requirements.txt", "httpx==0.28.1\n"), "requirements.txt", ""),
     Breach(
         "dependency",
@@ -138,7 +124,6 @@ OF_FILES = [
     ),
     Breach("dependency", written("pyproject.toml", "["), "pyproject.toml", ""),
     Breach("compile", written("tools/odd.py", "\nreturn\n"), "tools/odd.py", "line 2"),
-    Breach("compile", written("tools/odd.py", b"a = '\0'"), "tools/odd.py", "line 1"),
 ]
 
 
@@ -149,13 +134,10 @@ def of_strategy(old: str, new: str, key: str, most: int = -1) -> Breach:
 MODELS = replaced(MANIFEST, "plugins:", "plugins:\n  models: [provider/m.yaml]")
 OF_STRATEGIES = [
     Breach("kinds", MODELS, MANIFEST, "plugins", source=PUPPET),
-    of_strategy("max: 9", 'max: "9"', "parameters[3].max"),
     of_strategy("    required: true\n", "", "parameters[0]", most=1),
     of_strategy("scope: tool-call&llm", "scope: tools&word", "parameters[0].scope"),
     of_strategy("default: 3", "default: 3\n    scope: llm", "parameters[3].scope"),
-    of_strategy("type: boolean", "type: object", "parameters[4].type"),
     of_strategy("default: calm", "default: sad", "parameters[5].default"),
-    of_strategy("default: 3", "default: [3]", "parameters[3].default"),
     of_strategy("    answer:", "    text:", "output_schema"),
     of_strategy("\nparameters:", "\nfeatures: [history-messages, telepathy]\nparameters:", "features[1]"),
 ]
@@ -170,7 +152,6 @@ ICON = "<!-- DIFY_MARKETPLACE_TEMPLATE_ICON_… -->"
 NOT_REFUSED = [
     Breach("readme", added("README.md", "\n图表\n"), "README.md", "", "marketplace"),
     Breach("privacy", removed("PRIVACY.md"), MANIFEST, "privacy", "marketplace"),
-    Breach("privacy", written("PRIVACY.md", "\n"), MANIFEST, "privacy", "marketplace"),
     Breach("privacy", written("PRIVACY.md", TEMPLATE), MANIFEST, "privacy", "marketplace"),
     Breach("readme", removed("README.md"), "README.md", "", "marketplace"),
     Breach("readme", written("README.md", "# Charts\n"), "README.md", "", "marketplace"),
@@ -180,11 +161,9 @@ NOT_REFUSED = [
     Breach("declaration", replaced(DRAW, "default: 40", "defualt: 40"), DRAW, "parameters[3].defualt", "notice"),
     noticed(DRAW, "llm_description: A sh", "llm_desc: A sh", "parameters[0].llm_description"),
     noticed(DRAW, "default: 40", "input_schema: {type: integer}", "parameters[3].input_schema"),
-    Breach("declaration", added(MANIFEST, "colour: red\n"), MANIFEST, "colour", "notice"),
     Breach("dependency", written("requirements.txt", "dify_plugin==0.5.1\n"), "requirements.txt", "", "marketplace"),
     Breach("icon", written("_assets/icon.svg", ICON), MANIFEST, "icon", "marketplace"),
     Breach("marketplace", replaced(MANIFEST, "contact:", "contacts:"), MANIFEST, "contact", "marketplace"),
-    Breach("marketplace", replaced(MANIFEST, "privacy:", "private:"), MANIFEST, "privacy", "marketplace"),
     Breach("marketplace", replaced(MANIFEST, "chartmakers\n", "dify-charts\n"), MANIFEST, "author", "marketplace"),
 ]
 
