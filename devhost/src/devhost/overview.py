@@ -28,7 +28,6 @@ from devhost.words import UNWRAPPED, counted, examples, preview
 # What a static check found, in lines.
 
 HEADINGS: Mapping[Level, str] = {"marketplace": "for the marketplace: ", "notice": "notice: ", "refused": ""}
-STYLES: Mapping[Level, str] = {"marketplace": "yellow", "notice": "yellow", "refused": "bold"}
 
 
 def check_lines(checked: Checked, *, marketplace: bool = False) -> Iterator[Text]:
@@ -37,18 +36,17 @@ def check_lines(checked: Checked, *, marketplace: bool = False) -> Iterator[Text
     for problem in checked.problems:
         where = f"{problem.file}: {problem.key}" if problem.key else problem.file
         level: Level = "refused" if problem in refused else problem.level
-        style = STYLES[level]
+        style = "bold" if level == "refused" else "yellow"
         found = Text.assemble(HEADINGS[level], (printable(where), style), f": {printable(problem.sentence)}")
         yield found.append(f" ({problem.rule})", "dim")
     if checked.unchecked:
         kinds = ", ".join(checked.unchecked)
         yield Text(f"not checked: {kinds} (devhost has rules for the manifest, tools and strategies only)", "yellow")
     files = f"{checked.declarations} declarations and {len(checked.contents.paths)} files"
-    if not refused:
-        yield Text(f"{files}, as Dify takes them", "green")
+    if refused:
+        yield Text(f"{counted(len(refused), 'refusal')} in {files}", "red")
     else:
-        count = len(refused)
-        yield Text(f"{counted(count, 'refusal')} in {files}", "red")
+        yield Text(f"{files}, as Dify takes them", "green")
 
 
 # What there is in and beside a plugin, a line each: strategies, tools and models with what they take, and examples.

@@ -131,11 +131,7 @@ FOLDER = Path("dist")
 class PackageOptions:
     plugin: Path | None = plugin_argument()
     output: Path | None = option(
-        "-o",
-        "--output",
-        metavar="FILE",
-        type=FILE,
-        help=f"The package; by default {FOLDER}/NAME-VERSION.difypkg in the current folder.",
+        "-o", "--output", metavar="FILE", type=FILE, help=f"The package; by default {FOLDER}/NAME-VERSION.difypkg."
     )
     accept: tuple[str, ...] = accept_option()
     marketplace: bool = option("--marketplace", is_flag=True, help="Also refuse what only the marketplace refuses.")
