@@ -103,8 +103,7 @@ def _handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
                 self._write(b"")
                 return
             self._begin(200, "text/event-stream; charset=utf-8")
-            for piece in torn(stream_bytes(turn, events, ends_by_itself=self.path == "/v1/responses"), turn.splits):
-                self._write(piece)
+            self._write(stream_bytes(turn, events, ends_by_itself=self.path == "/v1/responses"))
             if turn.cut_after is None:
                 self._write(b"")
 
@@ -133,11 +132,3 @@ def stream_bytes(turn: Turn, events: Iterable[object], *, ends_by_itself: bool) 
     if until is None and not ends_by_itself:
         written.append("[DONE]")
     return "".join(f"data: {event}\n\n" for event in written).encode()
-
-
-def torn(data: bytes, splits: Iterable[int]) -> Iterator[bytes]:
-    """In pieces, none of them empty; whole without splits."""
-    places = sorted({place % len(data) for place in splits} - {0}) if data else []
-    for start, end in zip([0, *places], [*places, len(data)], strict=True):
-        if start < end:
-            yield data[start:end]

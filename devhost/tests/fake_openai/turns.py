@@ -47,8 +47,6 @@ class Turn:
     """The connection breaks off after so many events."""
     ends_after: int | None = None
     """The stream ends in good order after so many events, before it is complete."""
-    splits: tuple[int, ...] = ()
-    """Offsets of the stream's bytes at which it is torn in pieces."""
     piece: int = 7
     """Characters of a delta."""
     interleaved: bool = False

@@ -57,30 +57,17 @@ def _pieces(text: str, size: int) -> list[str]:
 
 
 def turn_usage(turn: Turn, request: ModelRequest, *, latency: float) -> JsonObject | None:
-    """All fields of LLMUsage, prices as strings, as Decimals travel.
-
-    Tokens that the script does not give are estimated.
-    """
+    """All fields of LLMUsage; prices are strings, as Decimals travel. Tokens that are not given are estimated."""
     if turn.usage is None:
         return None
-    said = turn.usage.model_dump(exclude_none=True)
-    prompt = said.get("prompt_tokens", _tokens(request.model_dump_json(include={"prompt_messages", "tools"})))
-    answer = "".join(_texts(turn)) + "".join(call.name + arguments_text(call) for call in turn.tool_calls)
-    completion = said.get("completion_tokens", _tokens(answer))
-    prices = {
-        field: str(said.get(field, 0))
-        for side in ("prompt", "completion")
-        for field in (f"{side}_unit_price", f"{side}_price_unit", f"{side}_price")
+    calls = (call.name + arguments_text(call) for call in turn.tool_calls)
+    estimated = {
+        "prompt_tokens": _tokens(request.model_dump_json(include={"prompt_messages", "tools"})),
+        "completion_tokens": _tokens("".join((*_texts(turn), *calls))),
+        "latency": round(latency, 3),
     }
-    return {
-        "prompt_tokens": prompt,
-        "completion_tokens": completion,
-        "total_tokens": said.get("total_tokens", prompt + completion),
-        **prices,
-        "total_price": str(said.get("total_price", 0)),
-        "currency": said.get("currency", "USD"),
-        "latency": said.get("latency", round(latency, 3)),
-    }
+    usage = {**estimated, **turn.usage.model_dump(exclude_none=True)}
+    return {"total_tokens": usage["prompt_tokens"] + usage["completion_tokens"], **usage}
 
 
 def _tokens(text: str) -> int:

@@ -45,7 +45,7 @@ def listed(value: object) -> object:
 type Words = Annotated[str, one_sentence("should be a text: put yes, no and numbers in quotes")]
 """YAML reads `no` as false and `1` as a number."""
 type Texts = Annotated[tuple[Words, ...], one_sentence("should be a text, or a list of texts"), BeforeValidator(listed)]
-type _Number = Annotated[float | str | None, one_sentence("should be a number, or a text")]
+type _Price = Annotated[float | str, one_sentence("should be a number, or a text"), AfterValidator(str)]
 
 
 class Scripted(BaseModel):
@@ -89,19 +89,19 @@ class ScriptedError(Scripted):
 
 
 class ScriptedUsage(Scripted):
-    """The fields of LLMUsage that the script sets; the others are estimated or zero."""
+    """The fields of LLMUsage; None is estimated."""
 
     prompt_tokens: NonNegativeInt | None = None
     completion_tokens: NonNegativeInt | None = None
     total_tokens: NonNegativeInt | None = None
-    prompt_unit_price: _Number = None
-    prompt_price_unit: _Number = None
-    prompt_price: _Number = None
-    completion_unit_price: _Number = None
-    completion_price_unit: _Number = None
-    completion_price: _Number = None
-    total_price: _Number = None
-    currency: str | None = None
+    prompt_unit_price: _Price = "0"
+    prompt_price_unit: _Price = "0"
+    prompt_price: _Price = "0"
+    completion_unit_price: _Price = "0"
+    completion_price_unit: _Price = "0"
+    completion_price: _Price = "0"
+    total_price: _Price = "0"
+    currency: str = "USD"
     latency: float | None = None
 
 
