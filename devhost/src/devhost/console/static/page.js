@@ -8,14 +8,15 @@ const OUTDATED = "This page cannot be kept up to date: reload it to see why.";
 const TYPED = "textarea, select, input:not([type=hidden], [type=checkbox], [type=radio])";
 const isKept = (name, element) => name === "open" || name === "checked" || (name === "value" && element.matches(TYPED));
 const isGroup = (row) => row.querySelector(":scope > .children") !== null;
+const growing = new WeakSet(); // rows that had not ended before the change
 Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, element) => !isKept(name, element);
 Idiomorph.defaults.callbacks.beforeNodeMorphed = (old, fresh) => {
   if (old.matches?.(".inside[hx-get]") && !fresh.hasChildNodes()) {
     // What a row holds stays; of one that had not ended it may have changed.
-    if (old.hasChildNodes() && old.closest(".span").dataset.grows) queueMicrotask(() => htmx.trigger(old, "reload"));
+    if (old.hasChildNodes() && growing.has(old.closest(".span"))) queueMicrotask(() => htmx.trigger(old, "reload"));
     return false;
   }
-  if (old.matches?.(".span")) old.dataset.grows = old.matches(".open-end") ? "yes" : "";
+  if (old.matches?.(".span")) growing[old.matches(".open-end") ? "add" : "delete"](old);
   if (old.matches?.("details") && !isGroup(old) && isGroup(fresh) && fresh.open) old.open = true;
 };
 
