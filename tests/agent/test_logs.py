@@ -24,22 +24,10 @@ def two_rounds() -> Outcome:
     return run([calls(("search", {"q": "a"}), ("look", {})), search("b"), ANSWER], HANDLERS, {"maximum_iterations": 2})
 
 
-def test_the_tree_is_rounds_then_turns_and_calls_opened_before_they_are_finished() -> None:
+def test_a_row_is_opened_before_it_is_finished_and_no_two_runs_share_an_id() -> None:
+    """tests/agent/conversations has whole trees."""
     outcome, other = two_rounds(), two_rounds()
 
-    by_id = {log["id"]: log["label"] for log in outcome.logs.values()}
-    assert {key: by_id.get(log["parent_id"]) for key, log in outcome.logs.items()} == {
-        "round1": None,
-        "round1.model": "ROUND 1",
-        "round1.call1": "ROUND 1",
-        "round1.call2": "ROUND 1",
-        "round2": None,
-        "round2.model": "ROUND 2",
-        "round2.call1": "ROUND 2",
-        "closing": None,
-        "closing.model": "CLOSING ANSWER",
-        "summary": None,
-    }
     for key, log in outcome.logs.items():
         states = [body for body in outcome.bodies("log") if body["id"] == log["id"]]
         assert len({(state["parent_id"], state["label"]) for state in states}) == 1

@@ -86,17 +86,13 @@ def test_each_json_each_text_of_more_than_500_characters_and_each_cut_result_has
 
 VALUES: dict[str, tuple[Json, Json]] = {
     "the whole JSON": ({"body": "result:r1#"}, {"body": {**ITEMS, "items": [ITEMS["items"][0], {"id": str(2**60)}]}}),
-    "the text of a JSON": ({"q": "result:r1"}, {"q": json.dumps(ITEMS)}),
     "a text as an object": ({"body": "result:r1"}, {"body": ITEMS}),
     "in an array that came as its JSON text": (
         {"list": '[["result:r1#/n"], "see result:r1"]'},
         {"list": [[None], "see result:r1"]},
     ),
     "escapes": ({"list": ["result:r1#/items/0/a~1b/m~0n", 5]}, {"list": [1, 5]}),
-    "an empty name": ({"n": "result:r1#/items/0/a~1b/"}, {"n": 2}),
-    "as in a URL": ({"list": ["result:r1#/items/0/a%7E1b/%25", "result:r1#/items/0/a~1b/%"]}, {"list": [3, 3]}),
     "an integer that the host would round": ({"n": "result:r1#/items/1/id"}, {"n": str(2**60)}),
-    "the type that the schema asks for": ({"q": "result:r1#/items/0/id"}, {"q": "7"}),
     "other text": (
         {"q": "see result:r1", "list": ["result:r1 ", "Result:r1", "result:", "result:x", {"result:r1": 1}]},
         {"q": "see result:r1", "list": ["result:r1 ", "Result:r1", "result:", "result:x", {"result:r1": 1}]},
@@ -112,14 +108,10 @@ def test_what_stands_for_a_reference(written: Json, got: Json) -> None:
 KNOWN = "tool arguments reference error: "
 WRONG: dict[str, tuple[Json, str]] = {
     "an unknown id": ({"q": "result:r9"}, "this conversation has no result:r9; the results are: result:r1, result:r2"),
-    "deep inside": ({"list": [[{"a": "result:r9#/a"}]]}, "this conversation has no result:r9; the results are: "),
     "an unknown name": ({"q": "result:r1#/item"}, "result:r1# has no 'item'; the names are 'items', 'n'"),
     "an unknown item": ({"q": "result:r1#/items/2/id"}, "result:r1#/items has no '2'; it has the items 0 to 1"),
-    "a number that cannot be an index": ({"q": "result:r1#/items/01"}, "result:r1#/items has no '01'"),
     "the item after the last": ({"q": "result:r1#/items/-"}, "result:r1#/items has no '-'"),
-    "below a value": ({"q": "result:r1#/n/a"}, "result:r1#/n has no 'a'; it is neither an object nor an array"),
     "no pointer": ({"q": "result:r1#items"}, "what follows the # of result:r1#items is not a JSON Pointer"),
-    "a wrong escape": ({"q": "result:r1#/~2"}, "is not a JSON Pointer"),
     "no JSON": ({"q": "result:r2#/a"}, "result:r2 has no JSON"),
     "a value that does not fit": ({"n": "result:r1#/items"}, "tool arguments validation error: parameter 'n'"),
     "nothing after all": ({"q": "result:r1#/n", "nope": 1}, "unknown argument 'nope'"),

@@ -90,11 +90,8 @@ def test_what_the_model_gave_to_a_secret_parameter_is_refused_too() -> None:
     ("schema", "answer", "value", "rounded"),
     [
         (object_of(id={"type": ["string", "integer"]}), {"id": LARGE}, {"id": str(LARGE)}, 0),
-        (object_of(id={}), {"id": -LARGE}, {"id": str(-LARGE)}, 0),
         (object_of(id=WHOLE), {"id": LARGE}, {"id": LARGE}, 1),
-        (object_of(id={"type": "number", "maximum": 1e30}), {"id": LARGE}, {"id": LARGE}, 1),
         (object_of(id=WHOLE), {"id": 2**53}, {"id": 2**53}, 0),
-        (object_of(id=TEXT), {"id": LARGE}, {"id": str(LARGE)}, 0),
         (
             object_of(rows={"type": "array", "items": object_of(a=WHOLE, b={"type": ["integer", "string"]})}),
             {"rows": [{"a": LARGE, "b": LARGE}] * 200},
@@ -102,7 +99,7 @@ def test_what_the_model_gave_to_a_secret_parameter_is_refused_too() -> None:
             400,
         ),
     ],
-    ids=["text or integer", "anything", "integer", "number", "exact", "text", "rows"],
+    ids=["text or integer", "integer", "exact", "rows"],
 )
 def test_large_integers_are_text_if_the_schema_allows_it_for_all_and_stay_numbers_otherwise(
     schema: Json, answer: Json, value: Json, rounded: int

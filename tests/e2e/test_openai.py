@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from devhost import FunctionTool, Host, HostLimits, Run
-from devhost.cli.commands import main
 from devhost.models.openai_api.backend import Connection, OpenAIModel
 from devhost.models.openai_api.provider import Api
 from devhost.protocol.wire import JsonObject
@@ -219,27 +218,3 @@ def test_history_and_images_arrive(host: Host, fake: FakeOpenAI, api: Api) -> No
     assert "data:image/png;base64,cGljdHVyZQ==" in sent
     assert "I see." in sent
     assert "<think>" not in sent
-
-
-def test_the_command_runs_the_example_with_a_real_model(
-    fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("OPENAI_BASE_URL", fake.base_url)
-    fake.will(
-        Turn(calls=(Call("search_manual", {"terms": "recovery code"}), Call("search_manual", {"terms": "backup"}))),
-        Turn(text="See [1].", tokens=Tokens(prompt=3_000, cached=2_000, completion=200, reasoning=150)),
-    )
-
-    code = main(["run", "--example", "helpdesk", "--json", "--model", "gpt-5", "--completion", "max_tokens=500"])
-
-    written = capsys.readouterr()
-    assert code == 0, written.err
-    report = json.loads(written.out)
-    assert report["text"] == "See [1].\n\n**Sources**\n\n- [1] en/security-guide.md, page 1"
-    assert report["model"]["scripted"] is False
-    assert report["model"]["spending"]["cached_tokens"] == 2_000
-    assert report["model"]["spending"]["reasoning_tokens"] == 150
-    assert "of which 2,000 from the cache" in written.err
-    assert f"at {fake.base_url}; OpenAI's prices of" in written.err
-    assert KEY not in written.out + written.err

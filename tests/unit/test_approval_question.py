@@ -66,34 +66,6 @@ def in_a_chat(waiting: Sequence[WaitingCall], query: str) -> str:
     return f"{approval_question(waiting, query)}\n\n{how_to_answer(waiting, query)}"
 
 
-def test_one_call() -> None:
-    note = "Dear shop,\n\n```hurry```"
-    arguments = {"item": "tea", "count": 2, "note": note, "gift": None, "tags": ["a `b`"], "to": ""}
-
-    assert in_a_chat([order(arguments)], "Buy tea") == (
-        """\
-I need your approval before I do this:
-
-**`order`**
-
-- `item`: `tea`
-- `count`: `2`
-- `note`:
-
-````
-Dear shop,
-
-```hurry```
-````
-
-- `gift`: `null`
-- `tags`: ``["a `b`"]``
-- `to`: `""`
-
-Answer "yes" to approve, or say what should be different."""
-    )
-
-
 def test_several_calls_have_ids_and_an_answer_for_each() -> None:
     question = in_a_chat([order({"item": "tea"}), order({}, 2, "Buy\nmilk")], "Buy tea")
 
