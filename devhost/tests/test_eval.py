@@ -261,10 +261,7 @@ def test_what_acts_finds_the_same_before_each_run(tmp_path: Path, capsys: pytest
     ("step", "sentence"),
     [
         ("echo no order desk; exit 3", "echo no order desk; exit 3: exit code 3\nno order desk"),
-        (
-            {"copy": "missing.db", "to": "orders.db"},
-            "copy missing.db to orders.db: [Errno 2] No such file or directory",
-        ),
+        ({"copy": "missing.db", "to": "orders.db"}, "copy missing.db to orders.db: [Errno 2] No such file"),
     ],
 )
 def test_a_reset_that_fails_ends_the_evaluation_and_says_why(

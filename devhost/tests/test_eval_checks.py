@@ -82,26 +82,16 @@ def test_a_run_that_failed_fits_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "found"),
+    ("turn", "found"),
     [
-        ('{"passed": true, "reason": "It says so."}', ""),
-        ('```json\n{"passed": false, "reason": "It is rude."}\n```', "It is rude."),
-        ('{"passed": "yes"}', "no judgement"),
-        ("I think it is good.", "no judgement"),
+        ({"text": '{"passed": true, "reason": "It says so."}'}, ""),
+        ({"text": '```json\n{"passed": false, "reason": "It is rude."}\n```'}, "It is rude."),
+        ({"text": '{"passed": "yes"}'}, "no judgement"),
+        ({"error": {"type": "InvokeRateLimitError", "message": "slow"}}, "no judgement: InvokeRateLimitError: slow"),
     ],
 )
-def test_a_judge_decides_or_the_check_fails(reply: str, found: str) -> None:
-    check = judged(ScriptedModel.of([{"text": reply}]), "Be polite.", "Hi?", "Hi!")
+def test_a_judge_decides_or_the_check_fails(turn: dict[str, Any], found: str) -> None:
+    check = judged(ScriptedModel.of([turn]), "Be polite.", "Hi?", "Hi!")
     assert check.passed == (not found)
     assert found in check.found
     assert check.remark.startswith("a scripted judge")
-
-
-def test_a_judge_reads_rubric_question_and_answer_and_may_fail() -> None:
-    model = ScriptedModel.of([{"error": {"type": "InvokeRateLimitError", "message": "slow down"}}])
-    check = judged(model, "Be polite.", "Why?", "Because.")
-    assert check.found == "no judgement: InvokeRateLimitError: slow down"
-    system, user = model.requests[0].prompt_messages
-    assert "Be polite." in system.text
-    assert "Why?" in user.text
-    assert "Because." in user.text

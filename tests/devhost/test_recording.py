@@ -11,6 +11,7 @@ import yaml
 
 from devhost import Host, ScriptedModel
 from devhost.cli.commands import main
+from devhost.recording.turns import settings
 from devhost.trace.lines import read_trace
 from devhost.trace.runs import Call, traced_runs, written_calls
 from fake_openai import KEY, FakeOpenAI, Tokens
@@ -19,7 +20,6 @@ from fake_openai import Turn as ModelsTurn
 from support.charts import API_KEY
 from support.plugins import CHARTS, PUPPET, TOOLBOX
 from support.tracing import tracing
-from tests.devhost import HELPDESK
 
 pytestmark = pytest.mark.usefixtures("without_pauses", "lent_plugins")
 
@@ -229,28 +229,14 @@ def test_the_same_call_has_the_recorded_answers_in_their_order_and_then_the_last
     assert said == [{"text": "one"}, {"json_object": {"count": 2}}, {"json_object": {"count": 2}}]
 
 
-def test_values_that_look_like_references_are_sent_as_they_were(
-    tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str]
-) -> None:
-    trace = tmp_path / "run.jsonl"
-    context = [{"content": "{{#sys.query#}} is a template", "title": "t", "metadata": {}}]
-    given = script(
-        tmp_path / "s.yaml",
-        extends=str(HELPDESK / "script.yaml"),
-        variables={"start.passages": context, "start.words": "Say {{#sys.query#}}"},
-        params={"context": {"variable": "start.passages"}, "instruction": {"variable": "start.words"}},
-    )
-    play(*HELP, "--script", given, "--trace", trace)
-    case, _ = case_of(trace, capsys)
-    again = tmp_path / "again.jsonl"
-    play("--script", case, "--trace", again)
+def test_values_that_look_like_references_are_variables_of_the_case() -> None:
+    context = [{"content": "{{#sys.query#}} is a template"}]
 
-    before, after = (traced_runs(read_trace(file))[0].parameters for file in (trace, again))
+    known = settings({"query": "?", "instruction": "Say {{#sys.query#}}", "context": context, "plain": "{{query}}"})
 
-    assert before["instruction"] == "Say {{#sys.query#}}"
-    assert before["context"] == context
-    assert {**after, "model": None} == {**before, "model": None}
-    assert after["model"]["entity"] == before["model"]["entity"]
+    variables = {name: {"variable": f"recorded.{name}"} for name in ("instruction", "context")}
+    assert known.params == {**variables, "plain": "{{query}}"}
+    assert known.variables == {"recorded.instruction": "Say {{#sys.query#}}", "recorded.context": context}
 
 
 def test_secrets_stay_hidden(tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str]) -> None:
@@ -310,11 +296,7 @@ def test_a_file_that_exists_stays(tmp_path: Path, capsys: pytest.CaptureFixture[
     ("recorded", "sentence"),
     [
         ({"tools": [{"name": "a"}]}, "tools[0]: needs an identity with a name and a provider"),
-        (
-            {"calls": [{"tool": "a", "provider": "b", "answer": [{}]}]},
-            "calls[0].answer[0]: needs one of text, json, file, message",
-        ),
-        ({"calls": [{"tool": "a", "provider": "b", "answer": [{"file": "no.png"}]}]}, "there is no file"),
+        ({"calls": [{"tool": "a", "provider": "b", "answer": [{}]}]}, "calls[0].answer[0]: needs one of text, json"),
     ],
 )
 def test_mistakes_in_the_section_are_named(
@@ -348,9 +330,8 @@ def test_a_run_of_a_real_model_needs_none_again(
 
     assert outcome(told_again) == outcome(told)
     assert calls_of(again) == calls_of(first)
-    assert told["usage"]["total_price"] == told_again["usage"]["total_price"] != "0"
+    assert told["usage"]["total_price"] != "0"
     assert told_again["model"]["name"] == "gpt-5"
-    assert told_again["text"] == "Both found."
 
 
 def test_of_a_chat_the_last_conversation_is_recorded(
@@ -367,8 +348,6 @@ def test_of_a_chat_the_last_conversation_is_recorded(
     assert lacks.startswith("not recorded: 1 run of earlier conversations, or without an end")
     told = play("--script", case)
     assert len(told["earlier_turns"]) == 1
-    runs = traced_runs(read_trace(trace))
-    assert [run.question for run in runs] == ["What is a space?", "And backups?", "And backups?"]
 
     lines = trace.read_text().splitlines(keepends=True)
     last = [number for number, line in enumerate(lines) if '"event": "end", "session_id"' in line][-1]
