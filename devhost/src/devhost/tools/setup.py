@@ -137,22 +137,19 @@ def start_tool_plugin(setup: ToolSetup, **options: Unpack[StartOptions]) -> Plug
 def _check(plugin: PluginProcess, setup: ToolSetup) -> None:
     for provider in setup.declaration.tool_providers:
         if provider.credentials and setup.is_validated:
-            _check_credentials(plugin, setup, provider.identity.name)
+            name = provider.identity.name
+            request = {
+                "type": "tool",
+                "action": "validate_tool_credentials",
+                "user_id": "devhost",
+                "provider": name,
+                "credentials": setup.credentials[name],
+            }
+            ask_about_credentials(plugin, name, request, Secrets(setup.secret_credentials))
     for offered in setup.tools:
         for parameter in offered.declared.parameters:
             if parameter.type == "dynamic-select" and parameter.name in offered.fixed:
                 _check_option(plugin, setup, offered, parameter.name)
-
-
-def _check_credentials(plugin: PluginProcess, setup: ToolSetup, provider: str) -> None:
-    request = {
-        "type": "tool",
-        "action": "validate_tool_credentials",
-        "user_id": "devhost",
-        "provider": provider,
-        "credentials": setup.credentials[provider],
-    }
-    ask_about_credentials(plugin, provider, request, Secrets(setup.secret_credentials))
 
 
 def ask_about_credentials(plugin: PluginProcess, provider: str, request: JsonObject, secrets: Secrets) -> JsonObject:
