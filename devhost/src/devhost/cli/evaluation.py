@@ -198,14 +198,14 @@ def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report:
         other = _other(report, file)
         _open(console, planned, scripted=models.scripted)
         secrets = _secrets(ground, planned)
-        with ResultsFile(file, header_of(suite, ground, planned), secrets) as results:
-            traces = CaseTraces(report.traces, secrets)
-            hosted = _hosted(planned[0], ground, hosting, console, traces)
-            with on_ctrl_c(lambda: _so_far(results, console)), hosted as host, _progress(console) as progress:
-                bar = progress.add_task("", total=len(planned), words="")
-                for result in evaluate(host, planned, models, asked.jobs, traces):
-                    results.add(result)
-                    progress.update(bar, advance=1, words=_counts(results.evaluation))
+        results = ResultsFile(file, header_of(suite, ground, planned), secrets)
+        traces = CaseTraces(report.traces, secrets)
+        hosted = _hosted(planned[0], ground, hosting, console, traces)
+        with on_ctrl_c(lambda: _so_far(results, console)), hosted as host, _progress(console) as progress:
+            bar = progress.add_task("", total=len(planned), words="")
+            for result in evaluate(host, planned, models, asked.jobs, traces):
+                results.add(result)
+                progress.update(bar, advance=1, words=_counts(results.evaluation))
         evaluation = results.evaluation
     summary = Summary.of(evaluation)
     threshold = suite.threshold if report.threshold is None else report.threshold

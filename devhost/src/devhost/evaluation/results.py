@@ -7,7 +7,7 @@ from decimal import Decimal
 from itertools import takewhile
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -105,22 +105,17 @@ def keep_previous(file: Path) -> None:
 
 
 class ResultsFile:
-    """A context manager."""
+    """Written line by line, so that an interrupted evaluation leaves what it has."""
 
     def __init__(self, file: Path, header: Header, secrets: Secrets) -> None:
         self.evaluation = Evaluation(header)
+        self._file = file
         self._secrets = secrets
         try:
-            self._file = file.open("wb")
+            file.write_bytes(b"")
         except OSError as error:
             raise SuiteError(f"{file} cannot be written: {error.strerror}") from error
         self._append(Header.model_validate(secrets.masked(header.model_dump())))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
 
     def add(self, result: Result) -> None:
         masked = Result.model_validate(self._secrets.masked(result.model_dump()))
@@ -129,8 +124,8 @@ class ResultsFile:
 
     def _append(self, line: Line) -> None:
         text = json.dumps(line.model_dump(mode="json"), ensure_ascii=False)
-        self._file.write(text.encode(errors="replace") + b"\n")
-        self._file.flush()
+        with self._file.open("ab") as file:
+            file.write(text.encode(errors="replace") + b"\n")
 
 
 # An evaluation as a table.

@@ -38,7 +38,7 @@ class EvaluationModels:
         self._options = options
         self._judge = judge
         self.scripted = options.asks_the_script()
-        self._behind_an_api = cache(_behind_an_api)
+        self._behind_an_api: Callable[[ModelOptions], CountingModel] = cache(lambda each: each.choose(None, ""))
         self._of_nodes = cache(partial(models_behind_an_api, environment=os.environ))
 
     @property
@@ -79,10 +79,6 @@ class EvaluationModels:
         if self.scripted:
             return None
         return self._behind_an_api(replace(self._options, name=self._judge or self._options.name))
-
-
-def _behind_an_api(options: ModelOptions) -> CountingModel:
-    return options.choose(None, "")
 
 
 # One run.
