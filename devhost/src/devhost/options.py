@@ -98,8 +98,8 @@ def trace_argument() -> Any:  # noqa: ANN401 - a field
     return argument(metavar="TRACE", type=FILE)
 
 
-def trace_option(use: str = ", for replay and report") -> Any:  # noqa: ANN401 - a field
-    words = f"Write every message both ways to a file of JSON lines, without credentials{use}."
+def trace_option() -> Any:  # noqa: ANN401 - a field
+    words = "Write every message both ways to a file of JSON lines, without credentials, for replay and report."
     return option("--trace", metavar="FILE", type=FILE, help=words)
 
 
