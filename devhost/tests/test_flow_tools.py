@@ -32,40 +32,25 @@ def entry(tool: str, **changed: object) -> dict[str, Any]:
     }
 
 
-@pytest.fixture(scope="module")
-def puppet() -> PluginDeclaration:
-    return PluginDeclaration.read(PUPPET)
+STRATEGY = PluginDeclaration.read(PUPPET).strategies["puppet"][1]
+SETUPS = [ToolSetup.read(folder).with_every_tool() for folder in (TOOLBOX, ODDMENTS)]
+ENTITIES = [offered.entity for setup in SETUPS for offered in setup.tools]
 
 
-@pytest.fixture(scope="module")
-def entities() -> list[Any]:
-    setups = [ToolSetup.read(folder).with_every_tool() for folder in (TOOLBOX, ODDMENTS)]
-    return [offered.entity for setup in setups for offered in setup.tools]
-
-
-def picked(
-    puppet: PluginDeclaration,
-    entities: list[Any],
-    *entries: object,
-    model: object = None,
-    given: ModelDescription = SCRIPTED,
-) -> tuple[Any, Any]:
+def picked(*entries: object, model: object = None, given: ModelDescription = SCRIPTED) -> tuple[Any, Any]:
     """The tools and the model."""
-    _, strategy = puppet.strategies["puppet"]
     parameters: dict[str, Any] = {
         "tools": {"type": "constant", "value": list(entries)},
         "model": {"type": "constant", "value": model},
     }
-    settings = Panel(given, (), entities).settings(strategy, parameters, VARIABLES)
+    settings = Panel(given, (), ENTITIES).settings(STRATEGY, parameters, VARIABLES)
     tools, selector = settings["tools"], settings["model"]
     assert isinstance(tools, Picked)
     assert isinstance(selector, Picked)
     return tools.value, selector.value
 
 
-def test_the_strategy_gets_the_tools_that_are_switched_on_with_the_panels_values(
-    puppet: PluginDeclaration, entities: list[Any]
-) -> None:
+def test_the_strategy_gets_the_tools_that_are_switched_on_with_the_panels_values() -> None:
     repeat = entry(
         "repeat",
         settings={"separator": {"value": {"type": "mixed", "value": "{{#start.separator#}}"}}},
@@ -76,9 +61,9 @@ def test_the_strategy_gets_the_tools_that_are_switched_on_with_the_panels_values
         extra={"description": "Says it for {{#sys.query#}}"},
     )
 
-    (tool,), _ = picked(puppet, entities, entry("draw", enabled=False), repeat)
+    (tool,), _ = picked(entry("draw", enabled=False), repeat)
 
-    declared = next(entity for entity in entities if entity["identity"]["name"] == "repeat")
+    declared = next(entity for entity in ENTITIES if entity["identity"]["name"] == "repeat")
     assert tool == {
         **declared,
         "parameters": [
@@ -99,19 +84,15 @@ def test_the_strategy_gets_the_tools_that_are_switched_on_with_the_panels_values
         ({"separator": {"value": {"type": "variable", "value": ["sys", "query"]}}}, "hey"),
     ],
 )
-def test_a_setting_of_an_older_or_a_newer_node_is_filled_and_cast(
-    puppet: PluginDeclaration, entities: list[Any], settings: object, separator: str
-) -> None:
-    (tool,), _ = picked(puppet, entities, entry("repeat", settings=settings))
+def test_a_setting_of_an_older_or_a_newer_node_is_filled_and_cast(settings: object, separator: str) -> None:
+    (tool,), _ = picked(entry("repeat", settings=settings))
 
     assert tool["runtime_parameters"] == {"separator": separator}
     assert tool["description"]["llm"] == "Says a word several times"
 
 
-def test_a_provider_with_another_author_is_known_by_its_last_name(
-    puppet: PluginDeclaration, entities: list[Any]
-) -> None:
-    (tool,), _ = picked(puppet, entities, entry("repeat", provider_name="langgenius/toolbox/toolbox"))
+def test_a_provider_with_another_author_is_known_by_its_last_name() -> None:
+    (tool,), _ = picked(entry("repeat", provider_name="langgenius/toolbox/toolbox"))
 
     assert tool["identity"]["provider"] == "devhost-tests/toolbox/toolbox"
 
@@ -130,18 +111,14 @@ def test_a_provider_with_another_author_is_known_by_its_last_name(
         ),
     ],
 )
-def test_a_tool_that_dify_refuses_fails_the_node_in_its_words(
-    puppet: PluginDeclaration, entities: list[Any], wrong: object, words: str
-) -> None:
+def test_a_tool_that_dify_refuses_fails_the_node_in_its_words(wrong: object, words: str) -> None:
     with pytest.raises(NodeParameterError) as refused:
-        picked(puppet, entities, wrong)
+        picked(wrong)
 
     assert refused.value.words == words
 
 
-def test_the_model_keeps_the_nodes_parameters_and_those_of_the_command_come_first(
-    puppet: PluginDeclaration, entities: list[Any]
-) -> None:
+def test_the_model_keeps_the_nodes_parameters_and_those_of_the_command_come_first() -> None:
     chosen = {
         "provider": "langgenius/openai/openai",
         "model": "gpt-5",
@@ -149,8 +126,8 @@ def test_the_model_keeps_the_nodes_parameters_and_those_of_the_command_come_firs
     }
     behind_an_api = ModelDescription("p", "gpt-5-mini", "", scripted=False, completion_params=(("temperature", 0.1),))
 
-    _, scripted = picked(puppet, entities, model=chosen)
-    _, real = picked(puppet, entities, model=chosen, given=behind_an_api)
+    _, scripted = picked(model=chosen)
+    _, real = picked(model=chosen, given=behind_an_api)
 
     assert scripted == {**SCRIPTED.selector(()), **chosen, "entity": scripted["entity"]}
     assert scripted["entity"]["model"] == "gpt-5"

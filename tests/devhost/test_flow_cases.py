@@ -73,13 +73,6 @@ def test_a_node_that_the_flow_does_not_have_is_told(tmp_path: Path, key: str) ->
         read(case(tmp_path, **{key: {"agnt": said[key]}}))
 
 
-def test_an_unknown_key_is_told_with_its_place(tmp_path: Path) -> None:
-    with pytest.raises(ScriptError, match=r"case\.yaml: models\.agent\[0\]: unknown key 'txt'; there are: "):
-        read(case(tmp_path, models={"agent": [{"txt": "Hi"}]}))
-    with pytest.raises(ScriptError, match=r"expect: unknown key 'sources'; there are: status, error, answer"):
-        read(case(tmp_path, expect={"sources": {}}))
-
-
 def test_without_a_script_and_a_key_the_nodes_that_ask_a_model_are_named() -> None:
     with pytest.raises(ParameterError, match=r"no model is configured for node 'Agent' \(agent\): give --script FILE"):
         read(None, WORKFLOWS / "approval.yml", ROOT / "examples" / "injection")

@@ -1,7 +1,6 @@
 """The LLM node with devhost's models: answers, failures, memory and structured output."""
 
 import base64
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from devhost.flow.engine.play import play
 from devhost.flow.turn import FlowTurn, Surroundings
 from devhost.host.host import start_tools
 from devhost.limits import HostLimits
-from devhost.models.backend import MediaPart, ModelDescription, ModelRequest, TextPart, chunk
+from devhost.models.backend import MediaPart, ModelDescription, ModelRequest, TextPart
 from devhost.models.scripted.model import ScriptedModel
 from devhost.node.parameters import PastTurn, messages_of
 from devhost.protocol.wire import JsonObject
@@ -130,33 +129,6 @@ def test_a_mistake_in_a_backend_is_raised(tmp_path: Path) -> None:
 
     with pytest.raises(RuntimeError, match="no such tape: gpt-5"):
         list(play(FlowFile.read(file), TURN, Surroundings(None, lambda _node, _question: Broken())))
-
-
-def test_models_of_one_node_answer_side_by_side(tmp_path: Path) -> None:
-    words = ["one", "two", "three"]
-    together = threading.Barrier(len(words))
-
-    class Waiting:
-        """Answers when all calls have come."""
-
-        description = ModelDescription("p", "m", "", scripted=True)
-
-        def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
-            together.wait(60)  # so that a failure is not a test that never ends
-            yield chunk(request.model, text=request.prompt_messages[-1].text.upper(), finish_reason="stop")
-
-    inside = [llm("ask", ("user", "{{#each.item#}}"))]
-    nodes = [
-        start("words"),
-        *iteration("each", inside, "start.words", "ask.text", is_parallel=True, parallel_nums=len(words)),
-        end(said="each.output"),
-    ]
-    file = workflow(tmp_path, nodes, [*chain("start", "each", "end"), ("each_start", "ask")])
-    around = Surroundings(None, lambda _node, _question: Waiting())
-
-    played = Played(tuple(play(FlowFile.read(file), FlowTurn(inputs={"words": words}), around)))
-
-    assert played.end.outputs == {"said": ["ONE", "TWO", "THREE"]}
 
 
 def past() -> list[JsonObject]:

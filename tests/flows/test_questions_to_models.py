@@ -53,13 +53,6 @@ def test_a_question_goes_the_way_of_its_class(tmp_path: Path, turn: JsonObject, 
     assert played.node("sort").inputs["query"] == QUERY
 
 
-def test_a_failed_classifier_takes_its_error_branch(tmp_path: Path) -> None:
-    played = Played.of(sorting(tmp_path, error_strategy="fail-branch"), TURN, None, {"sort": [RATE]})
-
-    assert played.node("sort").status == "exception"
-    assert played.end.outputs["answer"] == "[models] Rate Limit Error, slow down"
-
-
 def test_a_classifier_remembers_only_with_memory(tmp_path: Path) -> None:
     def prompt(**data: object) -> str:
         played = Played.of(sorting(tmp_path, **data), TURN, None, {"sort": [chosen("1")]})

@@ -3,9 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
-
-from devhost.errors import ParameterError
 from devhost.flow.turn import FlowTurn
 from devhost.host.host import Host, ToolHost, start_tools
 from devhost.limits import HostLimits
@@ -84,11 +81,6 @@ def test_a_tool_may_ask_a_model_which_has_turns_at_its_node(tmp_path: Path, pupp
     flow = played(tmp_path, perform(("llm", "What?")), puppet, "{{#perform.json#}}", perform=[{"text": "That."}])
 
     assert flow.node("perform").outputs["json"] == [{"got": "That."}]
-
-
-def test_a_model_without_turns_ends_the_flow(tmp_path: Path, puppet: Host) -> None:
-    with pytest.raises(ParameterError, match="the script has no turns for node 'Perform' \\(perform\\)"):
-        played(tmp_path, perform(("llm", "What?")), puppet, "x")
 
 
 def test_a_flow_without_an_agent_needs_only_its_tool_plugins(tmp_path: Path) -> None:
