@@ -1,21 +1,15 @@
 """The benchmarks run, and print what their README explains; no time is judged."""
 
-from datetime import UTC, datetime
-
 import pytest
 
 import benchmarks.__main__ as command
-from benchmarks import cost, growth, overlap, pauses
+from benchmarks import cost, growth, overlap
 from benchmarks.answers import Failure, after, prepared, spread
 from benchmarks.floor import FloorStrategy
 from benchmarks.process import RunFailed, both
-from benchmarks.readme import BEGIN, END, with_tables
 from benchmarks.scenario import Scenario, calling, chunks, play, rounds
-from benchmarks.table import Goal, Row, Table
 from strategies.gpt5_plan_and_reflect import GPT5PlanAndReflectStrategy
 from tests.support.wire import json_message, text_message
-
-TABLE = Table("Two", ("case", "ratio"), [Row(("a", "1.00"), Goal.at_most(1.2, 1.0)), Row(("b | c", "2.00"))])
 
 
 @pytest.mark.parametrize(
@@ -70,21 +64,3 @@ def test_every_case_of_pauses_is_a_run_and_only_those_that_are_meant_to_fail_do(
     failed = {case.name for case in command.PAUSE_CASES if play(case.scenario(500), case.strategy).failed_with}
 
     assert failed == FAILING
-
-
-def test_a_pause_is_without_the_lines_that_the_sdk_read_in_it() -> None:
-    moments = [(0.0, 10.0), (1.0, 10.5), (3.0, 11.5)]
-
-    assert pauses.longest_pause(moments, [(10.6, 11.4)]) == pauses.Pause(1.0, 0.5, 0)
-    assert pauses.longest_pause(moments, [(10.6, 10.85)]) == pauses.Pause(2.0, 0.75, 0.25)
-
-
-def test_the_tables_of_the_readme_are_replaced_and_nothing_else() -> None:
-    when = datetime(2026, 1, 2, tzinfo=UTC)
-
-    text = with_tables(f"before\n{BEGIN}\nold\n{END}\nafter\n", [TABLE], when)
-
-    assert text.startswith(f"before\n{BEGIN}\n\nMeasured on 2026-01-02, ")
-    assert text.endswith(f"{TABLE}\n\n{END}\nafter\n")
-    assert with_tables(text, [TABLE], when) == text
-    assert BEGIN in command.README.read_text(encoding="utf-8")

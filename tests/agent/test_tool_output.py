@@ -24,8 +24,6 @@ def resource(title: str, **more: Any) -> Json:  # noqa: ANN401 - passed on as it
 
 
 READ: dict[str, tuple[list[Json | str], str]] = {
-    "json": ([json_message({"ü": [1, None]})], '{"ü": [1, null]}'),
-    "link": ([message("link", text="https://a.example")], "link: https://a.example"),
     "variable and log": (["said", message("variable", variable_name="v"), message("log", id="1")], "said"),
     "nothing": ([], "(no output)"),
     "blank": (["  \n"], "(no output)"),

@@ -3,11 +3,11 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from answering.domain.answer import Answer, Unanswered
-from answering.domain.errors import AnswerSystemError, BusinessCode
+from answering.domain.answer import Answer
+from answering.domain.errors import AnswerSystemError
 from answering.domain.retrieval import RetrievalContext, RetrievedDocument
 from answering.domain.values import AnswerId, DocumentId, Question, SimilarityScore
-from answering.storage.answers import AnswerRepository, UnansweredRepository
+from answering.storage.answers import AnswerRepository
 from answering.storage.tables import SourceRow, make_tables
 from sqlalchemy import URL, func, select
 from tool_layer.database import Database
@@ -75,17 +75,6 @@ def test_those_between_two_instants_begin_with_the_first_and_end_before_the_last
     assert repository.between(MIDNIGHT, MIDNIGHT + DAY, size=1, page=2).answers[0].id.value == "answer-2"
     assert repository.between(*EVER).total == 4
     assert repository.between(MIDNIGHT + DAY, MIDNIGHT).total == 0
-
-
-def test_unanswered_questions_are_kept_with_time_and_reason(database: Database) -> None:
-    unanswered = UnansweredRepository(database)
-    first = Unanswered(Question("駐車場は?"), BusinessCode.NO_RELEVANT_DOCUMENTS, MIDNIGHT)
-    second = Unanswered(Question("drill"), BusinessCode.INDEX_NOT_AVAILABLE, MIDNIGHT + timedelta(hours=1))
-    for each in (first, second):
-        unanswered.record(each)
-
-    assert unanswered.between(MIDNIGHT, MIDNIGHT + DAY) == [second, first]
-    assert unanswered.between(MIDNIGHT, MIDNIGHT + timedelta(hours=1)) == [first]
 
 
 def test_an_answer_that_cannot_be_saved_leaves_nothing(repository: AnswerRepository, database: Database) -> None:

@@ -29,8 +29,6 @@ READ: dict[str, tuple[str, list[Skill]]] = {
     "quotes": ("---\nname: 'a'\ndescription: \"When: now\"\n---\nb", [Skill("a", "When: now", "b")]),
     "folded": ("---\nname: a\ndescription: >-\n  one\n\n  two\n---\nb", [Skill("a", "one two", "b")]),
     "plain with a colon": ("---\nname: a\ndescription: when: now\n---\nb", [Skill("a", "when: now", "b")]),
-    "without a description": ("---\nname: a b\n---\nc", [Skill("a b", "", "c")]),
-    "other scripts": (document("返品", "確認する"), [Skill("返品", "Money back.", "確認する")]),
     "none": (" \n", []),
 }
 
@@ -43,16 +41,13 @@ def test_what_is_read(text: str, skills: list[Skill]) -> None:
 REFUSED = {
     "start.skills": "looks like a variable that does not exist",
     "Ask for the order.": "line 1 stands before the first skill; a skill begins with the lines ---, name: …",
-    "\nHello\n" + document(): "line 2 stands before the first skill",
     "---\ndescription: a\n---\nb": "the skill in line 1 has no name",
-    "---\nname:\ndescription: a\n---\nb": "the skill in line 1 has no name",
     document() + "---\nkey: a\n---\nb": "the skill in line 6 has no name",
     "---\nname: a\nname: b\n---\nc": "the skill in line 1 has two names",
     document("a") + document("b") + document("a"): "two skills have the name 'a'",
     document(body=" "): "the skill 'refunds' has no text",
     "".join(document(str(number)) for number in range(MAX_SKILLS + 1)): "there are 51 skills, and at most 50",
     document(body="ü" * (MAX_SKILLS_BYTES // 2)): "bytes, and at most 204,800 are allowed",
-    '["---"]': "line 1 stands before the first skill",
 }
 
 
