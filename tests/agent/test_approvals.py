@@ -17,7 +17,7 @@ from tests.support.host import Json, Step
 from tests.support.local_http import SignedFiles, served
 from tests.support.run import Outcome, run
 from tests.support.scenes import ANSWER, CITY, check_prompt, log_of, results_in
-from tests.support.wire import calls, fails, parameter, replies, says, tool
+from tests.support.wire import breaks, calls, fails, parameter, replies, says, tool
 
 SANDBOX, PRODUCTION = {"credential_id": "cred-sandbox"}, {"credential_id": "cred-production"}
 
@@ -287,6 +287,15 @@ def test_a_large_number_is_shown_and_sent_with_all_its_digits() -> None:
     assert str(2**60 + 1) in first.text
     assert first.variables["pending_calls"][0]["arguments"] == {"q": str(2**60 + 1)}
     assert orders(outcome) == [{"q": str(2**60 + 1)}]
+
+
+def test_the_sentence_about_a_failure_says_what_became_of_each_call() -> None:
+    first = asked([calls(("order", {"q": "a"}), ("order", {"q": "b"}))])
+    given = {**ASKING, "state": first.variables["state"], "approval": "yes", "query": "yes", "maximum_tool_calls": 1}
+
+    outcome = run([fails("InvokeBadRequestError")], {"order": breaks("sold out"), "search": replies("")}, given)
+
+    assert "(order: failed, order: not run)" in outcome.text
 
 
 def test_a_hand_over_of_the_answer_in_the_same_turn_is_not_taken() -> None:
