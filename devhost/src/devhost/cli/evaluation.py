@@ -196,12 +196,16 @@ def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report:
             go_on_in_flow_environment(click.get_current_context().obj)
         keep_previous(file)
         other = _other(report, file)
-        _open(console, planned, scripted=models.scripted)
+        _open(console, suite, planned, scripted=models.scripted)
         secrets = _secrets(ground, planned)
         results = ResultsFile(file, header_of(suite, ground, planned), secrets)
         traces = CaseTraces(report.traces, secrets)
         hosted = _hosted(planned[0], ground, hosting, console, traces)
-        with on_ctrl_c(lambda: _so_far(results, console)), hosted as host, _progress(console) as progress:
+
+        def show_how_far() -> None:
+            console.print(f"{_counts(results.evaluation)} of {counted(len(planned), 'run')}; --show reports them.")
+
+        with on_ctrl_c(show_how_far), hosted as host, _progress(console) as progress:
             bar = progress.add_task("", total=len(planned), words="")
             for result in evaluate(host, planned, models, asked.jobs, traces):
                 results.add(result)
@@ -257,10 +261,9 @@ def _other(options: ReportOptions, results: Path) -> Evaluation | None:
     return read_evaluation(file)
 
 
-def _open(console: Console, planned: Sequence[Planned], *, scripted: bool) -> None:
-    cases, columns = {each.case.name for each in planned}, {each.column.name for each in planned}
-    counts = ((cases, "case"), (columns, "column"), (planned, "run"))
-    console.print(", ".join(counted(len(each), noun) for each, noun in counts))
+def _open(console: Console, suite: Suite, planned: Sequence[Planned], *, scripted: bool) -> None:
+    parts = [(suite.cases, "case"), (suite.columns, "column"), (planned, "run")]
+    console.print(", ".join(counted(len(each), noun) for each, noun in parts))
     if scripted:
         sentence = "scripted: models and judges answer from the cases' scripts, no provider is called"
         console.print(Text(sentence, "yellow"))
@@ -276,13 +279,6 @@ def _progress(console: Console) -> Progress:
 def _counts(evaluation: Evaluation) -> str:
     passed = sum(result.passed for result in evaluation.results)
     return f"{passed} passed, {len(evaluation.results) - passed} failed"
-
-
-def _so_far(results: ResultsFile, console: Console) -> None:
-    """At Ctrl-C."""
-    console.print(
-        f"{_counts(results.evaluation)} of {counted(results.evaluation.header.runs, 'run')}; --show reports them."
-    )
 
 
 def _report(
