@@ -60,7 +60,7 @@ def traced_turns(trace: Trace) -> list[TracedTurn]:
             turns[-1].failures.extend(line.failures)
         elif isinstance(line, Told):
             turns[-1].events.append((line.at, line))
-    _place_others(turns, _unplaced_runs(turns, trace))
+    _place_runs(turns, trace)
     for turn in turns:
         turn.events.sort(key=lambda told: told[0])
         for at, event in turn.events:
@@ -70,31 +70,26 @@ def traced_turns(trace: Trace) -> list[TracedTurn]:
     return turns
 
 
-def _unplaced_runs(turns: Sequence[TracedTurn], trace: Trace) -> list[TracedRun]:
-    """Puts runs in the place of their sessions, which stand in the lines of the nodes; returns the other runs."""
+def _place_runs(turns: Sequence[TracedTurn], trace: Trace) -> None:
+    """By their sessions, which stand in the lines of the nodes.
+
+    Those that the engine tried again, and those that the end of the trace cut off, by their time.
+    """
     unplaced = list(traced_runs(trace))
     for turn in turns:
         for number, (at, event) in enumerate(turn.events):
             if isinstance(event, NodeEnded):
                 sessions = (run for run in unplaced if run.end is not None and run.end.session_id == str(event.run))
-                traced = next(sessions, None)
-                run = None if traced is None else run_of(traced, trace.header.strategy)
+                found = next(sessions, None)
+                run = None if found is None else run_of(found, trace.header.strategy)
                 turn.events[number] = at, replace(event, run=run)
-                if traced is not None:
-                    turn.agents.setdefault(event.execution, []).append(traced)
-                    unplaced.remove(traced)
-    return unplaced
-
-
-def _place_others(turns: Sequence[TracedTurn], runs: Sequence[TracedRun]) -> None:
-    """Runs that the engine tried again, and those that the end of the trace cut off: by their time."""
-    for traced in runs:
+                if found is not None:
+                    turn.agents.setdefault(event.execution, []).append(found)
+                    unplaced.remove(found)
+    for traced in unplaced:
         for turn in turns:
-            if (started := _agent_at(turn, traced.began)) is not None:
-                turn.agents.setdefault(started.execution, []).insert(0, traced)
-                ends = (event for _, event in turn.events if isinstance(event, NodeEnded))
-                if not any(event.execution == started.execution for event in ends):
-                    turn.events.extend(_logged(traced, started))
+            if (execution := _agent_at(turn, traced.began)) is not None:
+                turn.agents.setdefault(execution, []).insert(0, traced)
 
 
 def _call(line: NodeCalled) -> Call:
@@ -102,25 +97,18 @@ def _call(line: NodeCalled) -> Call:
     return Call("", line.kind, line.request, line.at, line.at, line.error, pieces)
 
 
-def _agent_at(turn: TracedTurn, at: float) -> NodeStarted | None:
-    """The Agent node that ran at that time."""
-    running: dict[str, NodeStarted] = {}
+def _agent_at(turn: TracedTurn, at: float) -> str | None:
+    """The execution of the Agent node that ran at that time."""
+    running: dict[str, None] = {}
     for told, event in turn.events:
         if told > at:
             break
         match event:
             case NodeStarted() if event.node.type == AGENT:
-                running[event.execution] = event
+                running[event.execution] = None
             case NodeEnded():
                 running.pop(event.execution, None)
-    return next(iter(running.values()), None)
-
-
-def _logged(traced: TracedRun, started: NodeStarted) -> Iterator[tuple[float, FlowEvent]]:
-    for arrival in traced.streamed:
-        match arrival.message:
-            case {"type": "log", "message": {"id": str(), "label": str(), "status": str(), "data": dict()}}:
-                yield arrival.at, AgentLog(started.execution, started.node, arrival.message)
+    return next(iter(running), None)
 
 
 # The events of a flow as lines of a trace.
