@@ -38,7 +38,6 @@ CHATS = values(
     real=st.sampled_from(["yes", "no"]),
 )
 FORKS = values(
-    source=st.sampled_from(["example:one"]),
     script=PATHS,
     turn=st.sampled_from(["1", "2"]),
     at=st.sampled_from(["0", "3"]),
@@ -92,7 +91,7 @@ def test_click_reads_the_arguments_of_a_fork_as_its_values(held: Values) -> None
     assert (read["trace"], read["at"]) == (RUN, int(held.get("at", "0")))
     assert str(read["question"]) == str(held.get("turn"))
     is_live = "live" in held
-    assert (read["live_tools"], read["example"]) == (is_live, "one" if is_live and "source" in held else None)
+    assert read["live_tools"] == is_live
     assert list(map(str, read["tools"])) == (list(filter(None, held.get("tools", "").split("\n"))) if is_live else [])
     of_the_model(read, held, real=held.get("answers") == "real")
 

@@ -11,7 +11,7 @@ from starlette.status import HTTP_422_UNPROCESSABLE_CONTENT
 
 from devhost.console.forms import WRONG, Options, RunForm, fields_of, question_of
 from devhost.console.found import find
-from devhost.console.setup import EXAMPLE, QUESTION, TYPED, Setup, Values, number_in
+from devhost.console.setup import QUESTION, TYPED, Setup, Values, number_in
 from devhost.console.web import Console, console_of, posted
 from devhost.fork import Origin, find_origin, gist, rounds
 from devhost.host.host import find_strategy
@@ -51,9 +51,7 @@ class ForkForm(RunForm):
         names = ("at", "answers", "live", *ANSWERS.get(given.get("answers", ""), ()))
         values = {name: given[name] for name in names if given.get(name)}
         if given.get("live") == "yes":
-            example = self.origin.trace.header.example
-            values["source"] = f"{EXAMPLE}{example}" if example else ""
-            values["tools"] = self.was.values.get("tools", "")
+            values["tools"] = "\n".join(map(str, self.was.options.tools))
         if len(self.questions) > 1:
             values["turn"] = str(self.turn)
         if question is not None and question.text != question.base:

@@ -208,8 +208,8 @@ def assignments(texts: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def fork_options(values: Values, trace: Path) -> ForkOptions:
-    """`trace`: of the run that goes on. The form knows the example, whether it is needed or not."""
-    texts, asked, is_live = typed_in(values), scenario_options(values), values.get("live") == "yes"
+    """`trace`: of the run that goes on."""
+    texts, is_live = typed_in(values), values.get("live") == "yes"
     if values.get("asks") == "other":
         texts[QUESTION] = values[TYPED + QUESTION]
     return ForkOptions(
@@ -220,8 +220,8 @@ def fork_options(values: Values, trace: Path) -> ForkOptions:
         parameters=assignments(texts),
         script=path_in(values, "script"),
         live_tools=is_live,
-        tools=asked.tools if is_live else (),
-        plugin=asked.plugin,
+        tools=paths_in(values, "tools") if is_live else (),
+        plugin=path_in(values, "plugin"),
     )
 
 
