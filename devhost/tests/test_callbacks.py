@@ -9,10 +9,9 @@ import pytest
 
 from devhost import Host, Run, ScriptedModel
 from devhost.cli.commands import main
-from devhost.errors import ParameterError, RefusedCallError
+from devhost.errors import ParameterError
 from devhost.files import FileServer
 from devhost.host.backwards import PluginStorage
-from devhost.limits import HostLimits
 from devhost.node.messages import ToolFileStore
 from devhost.page.page import render_page
 from devhost.plugin.declaration import PluginDeclaration
@@ -60,20 +59,6 @@ def test_the_manifest_limits_what_is_kept(capsys: pytest.CaptureFixture[str]) ->
     kept, refused, smaller = answers(capsys, ("set", ["a", "x" * 1000]), ("set", ["b", "x" * 25]), ("set", ["a", ""]))
     assert (kept, smaller) == (None, None)
     assert "save data failed: allocated size is greater than max storage size" in refused
-
-
-@pytest.mark.parametrize(
-    ("request_", "words"),
-    [
-        ({"opt": "set", "key": "k" * 257, "value": "00"}, "save data failed: key length must be less than 256 char"),
-        ({"opt": "set", "key": "k", "value": "zz"}, "decode data failed: "),
-        ({"opt": "drop", "key": "k"}, "Field validation for 'Opt' failed on the 'storage_opt' tag"),
-        ({"opt": "get"}, "Field validation for 'Key' failed on the 'required' tag"),
-    ],
-)
-def test_the_daemon_refuses_a_request_for_storage(request_: JsonObject, words: str) -> None:
-    with pytest.raises(RefusedCallError, match=words):
-        PluginStorage().answer(MANIFEST, request_, HostLimits())
 
 
 def test_a_file_of_another_program_is_never_overwritten(tmp_path: Path) -> None:

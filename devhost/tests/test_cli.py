@@ -63,18 +63,6 @@ def test_a_failed_run_exits_with_1(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.processes
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_a_full_disk_is_reported_in_one_sentence() -> None:
-    command = [sys.executable, "-m", "devhost", "run", *WHERE, "--query", "[]"]
-    with Path("/dev/full").open("w") as full:
-        ended = subprocess.run(
-            command, cwd=PROJECT, stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False
-        )
-    assert ended.returncode == 1
-    assert ended.stderr == "Error: the output cannot be written: No space left on device\n"
-
-
-@pytest.mark.processes
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_command_and_its_plugins(sent: signal.Signals, code: int) -> None:
     begun = {**LOG, "message": {"id": "a", "label": "ROUND 1", "status": "start", "data": {}}}
@@ -90,28 +78,6 @@ def test_a_signal_ends_the_command_and_its_plugins(sent: signal.Signals, code: i
     assert "Traceback" not in stderr
     where_it_hung = re.search(r"log until Ctrl-C ─+\n… ROUND 1  never finished\n", stdout)
     assert bool(where_it_hung) == (sent is signal.SIGINT)
-
-
-HIT_WHERE_EXCEPTIONS_ARE_DROPPED = """
-import os, signal, threading, weakref
-from devhost.__main__ import end_with_signals
-end_with_signals()
-thread = threading.Thread()
-died = weakref.ref(thread, lambda _: os.kill(os.getpid(), signal.{sent}))
-del thread
-threading.Event().wait({patience})
-"""
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize(("sent", "code"), [("SIGINT", -signal.SIGINT), ("SIGTERM", 143), ("SIGHUP", 129)])
-def test_a_signal_in_a_finalizer_ends_the_process_too(sent: str, code: int) -> None:
-    program = HIT_WHERE_EXCEPTIONS_ARE_DROPPED.format(sent=sent, patience=2 * PATIENCE)
-    ended = subprocess.run(
-        [sys.executable, "-c", program], cwd=PROJECT, timeout=PATIENCE, capture_output=True, check=False
-    )
-    assert ended.returncode == code
-    assert b"Exception ignored" not in ended.stderr
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,6 @@ class Node:
     def add(self, kind: str, body: JsonObject | None, meta: JsonObject | None = None) -> list[str]:
         return [shown.type for shown in self.fold.add({"type": kind, "message": body, "meta": meta})]
 
-    def json(self, value: object) -> None:
-        self.add("json", {"json_object": value})
-
     def chunk(self, data: bytes, *, end: bool = False) -> list[str]:
         body = {"id": "b", "sequence": 0, "total_length": 0, "blob": base64.b64encode(data).decode(), "end": end}
         return self.add("blob_chunk", body, {"mime_type": "image/png", "filename": "p.png"})
@@ -102,36 +99,6 @@ def test_chunks_are_put_together_up_to_a_limit(node: Node) -> None:
         node.chunk(b"a" * 8192)
 
 
-OPEN = {"id": "1", "label": "round", "status": "start", "data": {}}
-
-
-@pytest.mark.parametrize(
-    ("kind", "body", "rule"),
-    [
-        ("text", {"text": "<think>and"}, "think-left-open"),
-        ("file", None, "file-message-dropped"),
-        ("variable", {"variable_name": "other", "variable_value": None}, "variable-not-declared"),
-        ("log", OPEN, "log-left-open"),
-        ("log", {**OPEN, "status": "success", "metadata": {"elapsed_time": "0.5"}}, "log-elapsed-time"),
-    ],
-)
-def test_what_dify_takes_otherwise_than_it_was_meant_is_found(
-    node: Node, kind: str, body: JsonObject | None, rule: str
-) -> None:
-    assert node.add(kind, body) in ([], [kind])
-    assert node.rules == [rule]
-
-
-def test_a_link_needs_a_tool_file(node: Node) -> None:
-    file = node.files.save(b"x", "image/png")
-    node.add("image_link", {"text": file.url})
-    node.add("binary_link", {"text": "anything"}, {"tool_file_id": file.id})
-    assert [entry["id"] for entry in node.fold.outputs().files] == [file.id, file.id]
-    with pytest.raises(NodeFailedError) as failure:
-        node.add("image_link", {"text": "https://example.com/cat.png"})
-    assert failure.value.rule == "file-link-without-tool-file"
-
-
 class Picture(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.send_response(200)
@@ -160,30 +127,3 @@ def test_an_image_that_cannot_be_downloaded_becomes_text(node: Node, address: st
     assert set(node.add("image", {"text": address})) == {"text"}
     assert node.fold.outputs().text.startswith("Failed to download image: ")
     assert node.rules == ["image-not-downloaded"]
-
-
-def test_retriever_resources_are_counted_as_dropped(node: Node) -> None:
-    node.add("retriever_resources", {"retriever_resources": [{}, {}], "context": ""})
-    assert node.fold.outputs().dropped_retriever_resources == 2
-    assert node.rules == []
-
-
-@pytest.mark.parametrize(
-    ("kind", "body"),
-    [
-        ("text", None),
-        ("json", {"json_object": "text"}),
-        ("variable", {"variable_name": "v"}),
-        ("log", {"id": "1", "label": "l", "status": "start", "data": {}, "parent_id": 5}),
-        ("blob", {"blob": "!"}),
-        ("blob_chunk", {"blob": ""}),
-        ("retriever_resources", {}),
-    ],
-)
-def test_malformed_messages_fail_the_node(node: Node, kind: str, body: JsonObject | None) -> None:
-    """Of the recording's there are more: test_node_end.py."""
-    with pytest.raises(NodeFailedError) as failure:
-        node.add(kind, body)
-    assert failure.value.rule == "message-malformed"
-    with pytest.raises(NodeFailedError, match="meta that is an object"):
-        list(node.fold.add({"type": "text", "message": {"text": "x"}, "meta": "image/png"}))

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -10,8 +9,7 @@ import pytest
 
 from devhost.cli.commands import main
 from devhost.errors import PluginStartError
-from devhost.limits import HostLimits
-from devhost.package import packed, serve, try_install, unknown_files
+from devhost.package import packed, try_install, unknown_files
 from devhost.plugin.contents import Contents
 from support.breaches import complete
 
@@ -69,13 +67,6 @@ def test_the_command_writes_the_package_under_its_name_and_version(
     assert f"dist/{file.name}: 15 files, {file.stat().st_size:,} bytes, sha256 " in capsys.readouterr().out
 
 
-def test_a_package_that_cannot_be_written_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "file").touch()
-
-    assert main(["package", str(complete(tmp_path)), "-o", str(tmp_path / "file" / "p.difypkg"), "--no-install"]) == 2
-    assert "p.difypkg cannot be written: File exists" in capsys.readouterr().err
-
-
 def test_a_package_holds_only_what_git_knows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plugin = complete(tmp_path)
     (plugin / ".difyignore").write_text(".difyignore\n.env.example\n.git\n*.log\n", encoding="utf-8")
@@ -115,15 +106,6 @@ def test_a_package_is_installed_without_what_is_installed_beside_devhost(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "elsewhere"))
 
     assert min(try_install(package_of(complete(tmp_path), SERVES, ""))) > 0
-
-
-@pytest.mark.processes
-def test_a_plugin_that_does_not_answer_in_time_is_refused(tmp_path: Path) -> None:
-    plugin = complete(tmp_path)
-    (plugin / "main.py").write_text("import time\n\ntime.sleep(600)\n", encoding="utf-8")
-
-    with pytest.raises(PluginStartError, match=r"its /health did not answer within 0\.2 seconds"):
-        serve(plugin, Path(sys.executable), HostLimits(launch_seconds=0.2))
 
 
 @pytest.mark.processes

@@ -10,16 +10,14 @@ import yaml
 
 from devhost import Host, ScriptedModel
 from devhost.cli.commands import main
-from devhost.node.outputs.outputs import DEEPEST
 from devhost.page import contents
 from devhost.page.calls import Said, changes_since, prompt_changes
-from devhost.page.contents import ShownFile, every, hint, shown_files
+from devhost.page.contents import ShownFile, shown_files
 from devhost.page.page import LONGEST_PASSAGE, render_page
 from devhost.page.section import FEW_ROWS, shown_run
 from devhost.protocol.wire import JsonObject
 from devhost.trace.lines import read_trace
 from devhost.trace.runs import Call, traced_runs
-from devhost.trace.timeline import Span
 from support.page_reading import harmless, page_of
 from support.plugins import ODDMENTS, PUPPET
 from support.tracing import tracing
@@ -52,21 +50,6 @@ def test_in_a_long_run_only_groups_with_a_failure_or_an_open_end_are_open(tmp_pa
     trace = read_trace(traced(tmp_path, *rounds[:20]))
     shown = shown_run(1, traced_runs(trace)[0], trace)
     assert all(map(shown.is_open, shown.spans)), "a short run is open as a whole"
-
-
-def test_groups_that_are_too_deep_for_a_browser_stand_side_by_side(tmp_path: Path) -> None:
-    names = [f"g{number}" for number in range(3 * DEEPEST)]
-    html = render_page(read_trace(traced(tmp_path, *map(log, names, [None, *names]))))
-    assert html.count('class="span ') == 3 * DEEPEST
-    assert html.count('<div class="children">') == DEEPEST - 1
-
-
-def test_the_line_of_a_group_says_what_is_in_it() -> None:
-    model, tool = (Call("p", kind, {}, 0.0) for kind in ("llm", "tool"))
-    asked = Span("1", "model", "success", 0, 1, calls=[model, model])
-    inner = Span("2", "round", "success", 0, 1, children=[asked, Span("3", "tool", "error", 0, 1, calls=[tool])])
-    assert hint(Span("4", "subtask", "success", 0, 1, children=[inner])) == "2 model calls, 1 tool call, 1 failed"
-    assert [span.label for span in every([inner])] == ["round", "model", "tool"]
 
 
 # --- what is new in a prompt ------------------------------------------------------------------------------------------
@@ -235,11 +218,3 @@ def test_a_path_in_a_trace_is_not_trusted(tmp_path: Path, monkeypatch: pytest.Mo
     assert shown(picture).picture.startswith("data:image/png;base64,")
     monkeypatch.setattr(contents, "LARGEST", len(PNG) - 1)
     assert not shown(picture).picture
-
-
-def test_a_link_is_relative_to_the_page_where_it_can_be(tmp_path: Path) -> None:
-    table = tmp_path / "run.files" / "100% a#b.CSV"
-    table.parent.mkdir()
-    table.write_text("a")
-    assert shown(table, folder=tmp_path).link == "run.files/100%25%20a%23b.CSV"
-    assert shown(table, folder=tmp_path / "elsewhere").link == table.as_uri()

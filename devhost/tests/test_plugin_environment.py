@@ -44,19 +44,6 @@ def test_what_is_installed_beside_devhost_is_not_missing(tmp_path: Path, line: s
     assert missing(tmp_path) == ([] if sentence is None else [sentence])
 
 
-def test_what_an_extra_needs_is_missing_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    installed = tmp_path / "installed"
-    (installed / "some-1.dist-info").mkdir(parents=True)
-    metadata = "Metadata-Version: 2.1\nName: some\nVersion: 1\nProvides-Extra: more\n"
-    needs = 'Requires-Dist: no-such-package>2; extra == "more"\nRequires-Dist: click\n'
-    (installed / "some-1.dist-info" / "METADATA").write_text(metadata + needs)
-    monkeypatch.syspath_prepend(str(installed))
-
-    for line, sentences in (("some", []), ("some[more]", ["no-such-package>2"])):
-        (tmp_path / "requirements.txt").write_text(line)
-        assert missing(tmp_path) == sentences
-
-
 def test_uv_installs_what_its_lock_says_and_pip_the_same_versions(tmp_path: Path) -> None:
     (tmp_path / ".venv").mkdir()
     assert by_hand(tmp_path) == f"cd {tmp_path} && {OF_REQUIREMENTS}"

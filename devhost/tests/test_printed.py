@@ -12,8 +12,7 @@ from devhost.process.plugin_process import LONGEST, MOST, PrintedLines
 from devhost.process.program import LONGEST as LONGEST_READ
 from devhost.process.program import read_lines
 from devhost.process.session import Watcher
-from devhost.process.transports import LOST, TransportName, deliver
-from devhost.protocol.wire import JsonObject
+from devhost.process.transports import LOST, TransportName
 from devhost.text import Secrets
 from devhost.trace.lines import PrintedLine, read_trace
 from support.charts import API_KEY
@@ -115,22 +114,6 @@ def test_a_long_line_is_cut_and_a_secret_at_the_cut_is_hidden() -> None:
 def test_lines_of_a_pipe() -> None:
     pipe = io.BytesIO(b"a\nb\r\n\xff\n" + b"x" * LONGEST_READ + b"y")
     assert list(read_lines(pipe)) == ["a", "b", "�", "x" * LONGEST_READ, "y"]
-
-
-@pytest.mark.parametrize("line", [b'{"event": "order", "id": 1}', b"5", b"null", b'{"a": ' * 100_000, b"NaN"])
-def test_a_line_that_is_no_message_is_printed_as_it_was(line: bytes) -> None:
-    class Listener:
-        noted_lines: list[str]
-
-        def noted(self, text: str) -> None:
-            self.noted_lines = [text]
-
-        def received(self, message: JsonObject) -> None:
-            raise AssertionError(message)
-
-    listener = Listener()
-    deliver(line, listener)  # type: ignore[arg-type] # of a listener, what is called
-    assert listener.noted_lines == [line.decode().rstrip()]
 
 
 @pytest.mark.processes

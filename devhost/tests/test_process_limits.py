@@ -11,7 +11,7 @@ from devhost.plugin.declaration import PluginDeclaration
 from devhost.process import plugin_process, session
 from devhost.process.plugin_process import PluginProcess
 from devhost.process.program import PluginProgram
-from devhost.process.session import Session, Watcher
+from devhost.process.session import Watcher
 from devhost.process.transports import Transport, TransportListener, TransportName
 from devhost.protocol.wire import JsonObject
 from support.plugins import PUPPET
@@ -84,15 +84,6 @@ def test_what_a_plugin_printed_is_in_the_error_when_it_does_not_serve() -> None:
     plugin, _ = on_a_line(HostLimits(launch_seconds=0.01))
     with pytest.raises(PluginStartError, match=r"no heartbeat came within 0\.01 seconds\nwarming up$"):
         plugin.launch()
-
-
-def test_a_call_of_a_session_that_has_ended_is_answered_with_nothing() -> None:
-    plugin, line = on_a_line()
-    with plugin.open_session({}) as session:
-        assert isinstance(session, Session)
-    asked = {"type": "invoke", "data": {"type": "llm", "backwards_request_id": "r", "request": {}}}
-    plugin.received({"event": "session", "session_id": session.id, "data": asked})
-    assert line.sent == ["request"]
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])

@@ -89,18 +89,6 @@ def test_function_tools(perform: Perform) -> None:
     assert "two is not odd" in perform(call("odd", provider=provider, n=2), tools=tools).outputs.variables["tool_error"]
 
 
-class BrokenModel:
-    description = ScriptedModel.of([{}]).description
-
-    def invoke(self, _request: object, /) -> None:
-        raise ZeroDivisionError
-
-
-def test_a_mistake_in_a_backend_is_raised_not_hidden(host: Host) -> None:
-    with pytest.raises(ZeroDivisionError):
-        host.run("puppet", {"query": '[{"ask": "Hi"}]'}, model=BrokenModel())  # type: ignore[arg-type] # broken on purpose
-
-
 def test_twenty_runs_at_once_do_not_mix(any_host: Host) -> None:
     def run(number: int) -> tuple[str, object]:
         name = f"run{number}"

@@ -13,8 +13,8 @@ from devhost.node.outputs.run import CallsMade, NodeError, Run, RunError
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.chat_view import ChatView
 from devhost.terminal.run_view import RunView
-from devhost.terminal.screen import Screen, ViewOptions
-from devhost.terminal.tables import printable, usage_line
+from devhost.terminal.screen import ViewOptions
+from devhost.terminal.tables import printable
 
 TOKENS = {"total_tokens": 1234, "prompt_tokens": 1200, "completion_tokens": 34}
 USAGE = {**TOKENS, "total_price": "0.01", "currency": "USD", "latency": 1.5}
@@ -128,18 +128,6 @@ def test_calls_that_wait_are_shown_with_their_arguments_and_a_state_is_shortened
     assert "pending_calls" not in text
 
 
-@pytest.mark.parametrize(
-    ("usage", "words"),
-    [
-        ({"a": 1}, '{"a": 1}'),
-        ({**USAGE, "latency": None}, '"latency": null'),
-        ("none\x1b", "none�"),
-    ],
-)
-def test_a_usage_that_a_variable_replaced_is_shown_as_it_is(usage: object, words: str) -> None:
-    assert words in usage_line(usage).plain
-
-
 def test_joiners_are_shown_and_control_characters_are_not() -> None:
     family, persian, quoted = "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\u0645\u06cc\u200c\u062e", "<\u2060think>"
 
@@ -237,23 +225,3 @@ def test_a_printed_line_never_stands_within_the_answer_and_its_escapes_do_not_ac
     view.screen.printed("puppet", "a\x1b]0;title\x1b[2Jb")
     view.show({"type": "text", "message": {"text": "wer."}})
     assert out.getvalue() == "The ans\npuppet | a�]0;title�[2Jb\nwer."
-
-
-def test_after_ctrl_c_the_log_says_what_is_open() -> None:
-    out = io.StringIO()
-    view = RunView(Console(file=out, width=100, highlight=False))
-    for entry in (
-        ROUND,
-        {"id": "d", "parent_id": "r", "label": "CALL draw", "status": "success", "data": {"thing": "x"}},
-    ):
-        view.show({"type": "log", "message": entry})
-    view.show_how_far()
-    assert "… ROUND 1  never finished\n└── ✓ CALL draw\n      thing: x\n" in out.getvalue()
-
-
-def test_the_plugins_that_start_are_named_once() -> None:
-    out = io.StringIO()
-    screen = Screen(Console(file=out, width=100, highlight=False))
-    for plugins in (["puppet", "toolbox"], ["toolbox"], []):
-        screen.starting(plugins)
-    assert out.getvalue() == "starting puppet, toolbox …\n"

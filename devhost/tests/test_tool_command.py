@@ -3,10 +3,7 @@
 import json
 import re
 import shutil
-import signal
 import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +14,7 @@ from devhost.cli.commands import main
 from devhost.direct import schema_findings
 from devhost.plugin.declaration import PluginDeclaration
 from support.charts import API_KEY
-from support.plugins import CHARTS, ODDMENTS, PROJECT, PUPPET, TOOLBOX
-from support.waiting import PATIENCE, printed_until
+from support.plugins import CHARTS, ODDMENTS, PUPPET, TOOLBOX
 
 PROVIDER = "devhost-tests/oddments/oddments"
 
@@ -125,12 +121,6 @@ def test_a_failure_is_shown_and_its_traceback_if_it_is_asked_for(capsys: pytest.
     assert "(no message)" not in read
 
 
-def test_the_transport_is_chosen_and_stderr_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    report, read = called(capsys, "--transport", "http", *steps(("complain", "who am I"), ("say", "here")))
-    assert "oddments | who am I" in read
-    assert report["error"] is None
-
-
 def test_a_tool_that_sends_nothing_breaks_a_rule(capsys: pytest.CaptureFixture[str]) -> None:
     report, _ = called(capsys, "--strict", *steps(), code=1)
     assert rules(report) == ["tool-says-nothing"]
@@ -157,14 +147,6 @@ def test_a_plugin_with_a_login_alone_takes_a_token_that_need_not_be_validated(
     assert PluginDeclaration.read(plugin).tool_providers[0].credential_type == "oauth2"
     assert report["notices"] == ["provider charts: its credentials are not validated"]
     assert report["error"] is None
-
-
-def test_credentials_that_the_plugin_refuses_are_said_without_them(capsys: pytest.CaptureFixture[str]) -> None:
-    wrong = ["draw_chart", "--arg", "title=S", "--arg", "values=3", "--credential", "charts.api_key=wrong_key_123"]
-    assert main(["tool", "--tools", str(CHARTS), *wrong]) == 2
-    said = capsys.readouterr().err
-    assert "charts refuses its credentials: 401" in said
-    assert "wrong_key_123" not in said
 
 
 @pytest.mark.parametrize(
@@ -196,14 +178,3 @@ def test_a_mistake_is_said_before_anything_starts(
 def test_without_a_model_a_call_for_one_is_refused_with_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
     report, _ = called(capsys, *steps(("llm", "think")), code=1)
     assert "model m is not configured: set OPENAI_API_KEY" in report["error"]["message"]
-
-
-@pytest.mark.processes
-def test_ctrl_c_ends_a_tool_that_hangs() -> None:
-    command = [sys.executable, "-m", "devhost", "tool", *steps(("say", "begun"), ("freeze", 600)), "--no-color"]
-    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        said = printed_until(process, lambda said: "begun" in said.partition("messages ─")[2])
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
-    assert "starting oddments …" in said

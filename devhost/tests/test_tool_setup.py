@@ -80,13 +80,6 @@ def test_a_tool_may_be_named_with_its_provider() -> None:
         assert entity(charts(f"{name}.color=red"))["runtime_parameters"]["color"] == "red"
 
 
-def test_an_input_schema_is_lost_as_in_dify(tmp_path: Path) -> None:
-    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
-    described = declared("options", "object", input_schema=schema)
-    setup = ToolSetup.read(copied(tmp_path, parameters=[described]), credentials={"charts": {"api_key": API_KEY}})
-    assert parameter(entity(setup), "options")["input_schema"] is None
-
-
 def test_a_tool_that_needs_a_file_is_left_out_as_in_dify(tmp_path: Path) -> None:
     described = declared("photo", "file", required=True)
     setup = ToolSetup.read(copied(tmp_path, parameters=[described]), credentials={"charts": {"api_key": API_KEY}})
