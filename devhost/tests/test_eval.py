@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
@@ -147,12 +148,17 @@ def test_strict_also_fails_a_run_that_breaks_a_rule_of_dify(tmp_path: Path) -> N
 def test_the_page_shows_what_was_said_as_text(tmp_path: Path) -> None:
     hostile = "<script>alert(1)</script>\x01"
     bad = case("<b>bad</b>", {"say": hostile}, expect={"text": {"contains": "]]>"}})
-    page = tmp_path / "page.html"
-    assert evaluate(write(tmp_path, GREETS, bad), "--report", str(page)) == 1
+    page, junit = tmp_path / "page.html", tmp_path / "junit.xml"
+    assert evaluate(write(tmp_path, GREETS, bad), "--report", str(page), "--junit", str(junit)) == 1
     html = page.read_text(encoding="utf-8")
     assert "&lt;script&gt;alert(1)" in html
     assert "The model is scripted" in html
     assert [each for each in ("<script", "<b>bad", "http:", "https:") if each in html] == []
+    (suite,) = ET.fromstring(junit.read_bytes())  # noqa: S314 - our own
+    assert (suite.get("name"), suite.get("tests"), suite.get("failures")) == ("default", "2", "1")
+    (good, failed) = suite
+    assert (good.get("name"), list(good)) == ("greets", [])
+    assert "text contains: expected ]]>; found <script>" in "".join(failed.itertext())
 
 
 def test_a_comparison_says_what_got_better_and_worse_and_what_was_changed(

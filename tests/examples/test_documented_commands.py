@@ -29,7 +29,7 @@ PAGES = (
     *("as-strict-as-dify", "check-and-pack", "record-and-fork", "evaluate", "write-a-strategy"),
 )
 COMMANDS = {"run", "tool", "init", "check", "list", "report", "replay", "record", "fork", "eval"}
-NOT_RUN = ("--package", "FILE", "$state", "tone=", "flow.jsonl")
+NOT_RUN = ("--watch", "--otlp", "--package", "FILE", "$state", "tone=", "flow.jsonl")
 """In commands that do not end, need something outside, or run in a test of their own."""
 BREAKS_RULES = "--plugin devhost/tests/fixtures/bad_strategy"
 """The page says that its run exits with 1."""

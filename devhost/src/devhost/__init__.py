@@ -33,6 +33,7 @@ only packages above it in this list (devhost/tests/test_architecture.py checks t
     direct              one tool, called without an agent
     trace               a run in a file
     page                a trace as an HTML page
+    telemetry           a trace as OpenTelemetry spans
     terminal            the view of a run or a trace in a terminal
     chat                a conversation in a terminal
     expected            what a case expects, and whether it came

@@ -72,6 +72,10 @@ class SuiteError(HostError):
     """A file of cases or of results that cannot be read or run; the sentence names the case and the key."""
 
 
+class TelemetryError(HostError):
+    """No OTLP server took the spans of a run."""
+
+
 class ConsoleError(HostError):
     """The console cannot be served, or cannot do what was asked of it."""
 

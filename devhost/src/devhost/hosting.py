@@ -167,6 +167,13 @@ class ScenarioOptions:
             file = self.script or (None if example is None else example.file)
             return None if file is None else Script.read(file, strategy)
 
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """The files and folders that a person edits."""
+        example = self.read_example()
+        found = (self.folder, None if example is None else example.directory, *self.tools, self.script)
+        return tuple(path for path in found if path is not None)
+
     @cached_property
     def folder(self) -> Path:
         """That of the strategy plugin; a package is unpacked until the command ends."""

@@ -18,6 +18,7 @@ from devhost.evaluation.report import (
     comparison_view,
     failures,
     json_report,
+    junit_xml,
     render_evaluation,
 )
 from devhost.evaluation.results import (
@@ -160,6 +161,7 @@ class ReportOptions:
         type=DIRECTORY,
         help="Write a trace of each run that does not fit into this folder.",
     )
+    junit: Path | None = option("--junit", metavar="FILE", type=FILE, help="Write JUnit's XML, for CI.")
     as_json: bool = json_option()
     color: bool = color_option()
 
@@ -183,6 +185,8 @@ def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report:
     suite = asked.suite()
     if report.page is not None:
         refuse_to_destroy(report.page, suite.file, force=False)
+    if report.junit is not None and not report.junit.parent.is_dir():
+        raise SuiteError(f"--junit {report.junit}: the folder {report.junit.parent} does not exist")
     file = report.results_of(suite.file)
     console = open_console(stderr=report.as_json, color=report.color)
     if report.show:
@@ -295,3 +299,6 @@ def _report(
     if options.page is not None:
         options.page.write_text(render_evaluation(summary, threshold, comparison), encoding="utf-8", errors="replace")
         console.print(f"page: {options.page}", soft_wrap=True)
+    if options.junit is not None:
+        options.junit.write_bytes(junit_xml(summary))
+        console.print(f"JUnit: {options.junit}", soft_wrap=True)

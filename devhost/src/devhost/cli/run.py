@@ -1,7 +1,12 @@
-"""`devhost run` and `devhost chat`."""
+"""`devhost run` and `devhost chat`, with `--watch` and `--otlp`."""
 
+import os
+import subprocess
+import sys
+import tempfile
 import uuid
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -10,8 +15,9 @@ import click
 
 from devhost.chat import Chat
 from devhost.conversation import Conversation, Ended, Turns, conversation_report, play
-from devhost.errors import HostError
+from devhost.errors import HostError, ParameterError, TraceError
 from devhost.expected import Expected, Observed
+from devhost.home import devhost_command
 from devhost.host.host import Host
 from devhost.hosting import HostOptions, ModelOptions, ScenarioOptions, started_host, traced
 from devhost.models.backend import ModelDescription
@@ -23,7 +29,94 @@ from devhost.scenario import refuse_misfit
 from devhost.terminal.chat_view import ChatView, read_questions
 from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import Interrupt, ViewOptions, on_ctrl_c, open_console
-from devhost.words import examples
+from devhost.trace.lines import read_trace
+from devhost.words import counted, examples
+
+# `--watch`: the command again whenever a person has edited a file.
+
+WATCH = "--watch"
+SOURCES = frozenset({".py", ".yaml", ".yml", ".toml", ".txt", ".md", ".html", ".json", ".jinja", ".j2", ".env"})
+"""What a person edits; a run writes databases, traces and files of other types."""
+
+
+def run_again_on_changes(arguments: Sequence[str], paths: Iterable[Path]) -> int:
+    """Until Ctrl-C. `arguments`: the command's, with --watch; `paths`: files and folders."""
+    from watchfiles import Change, DefaultFilter, watch  # noqa: PLC0415 - only --watch needs it
+
+    def is_source(change: Change, path: str) -> bool:
+        return Path(path).suffix in SOURCES and DefaultFilter()(change, path)
+
+    command = devhost_command(sys.executable, [each for each in arguments if each != WATCH])
+    watched = [path.absolute() for path in paths]
+    places = ", ".join(map(os.path.relpath, watched))
+    changes = watch(*watched, watch_filter=is_source, rust_timeout=200, yield_on_timeout=True)
+    next(changes)  # from here on nothing is missed, neither while a run goes on
+    try:
+        while True:
+            subprocess.run(command, check=False)
+            click.echo(f"\nwaiting for a change in {places}; Ctrl-C ends", err=True)
+            changed = next(filter(None, changes))
+            click.echo(f"\nchanged: {', '.join(sorted({os.path.relpath(path) for _, path in changed}))}", err=True)
+    except KeyboardInterrupt:
+        return 0
+
+
+# `--otlp`: the run as OpenTelemetry spans, sent when it is over, whether it failed or not.
+
+
+def _endpoint(_context: click.Context, _option: click.Parameter, url: str | None) -> str | None:
+    if url is None:
+        return None
+    try:
+        from devhost.telemetry import endpoint  # noqa: PLC0415 - OpenTelemetry takes half a second to import
+    except ModuleNotFoundError as error:
+        raise ParameterError(f"--otlp needs the package {error.name}: pip install 'dify-devhost[otlp]'") from error
+    return endpoint(url)
+
+
+@dataclass(frozen=True)
+class OtlpOptions:
+    endpoint: str | None = option(
+        "--otlp",
+        metavar="URL",
+        callback=_endpoint,
+        help="Send the run as OpenTelemetry spans to an OTLP server, such as http://localhost:4318, when it is over.",
+    )
+    contents: bool = option(
+        "--otlp-contents", is_flag=True, help="With --otlp: send prompts, answers and results, too."
+    )
+
+    def __post_init__(self) -> None:
+        if self.contents and self.endpoint is None:
+            raise ParameterError("--otlp-contents goes with --otlp URL")
+
+    @contextmanager
+    def sending(self, trace_file: Path | None) -> Iterator[Path | None]:
+        """The file for the trace: without one, a temporary one, because the spans are made of the trace."""
+        if self.endpoint is None:
+            yield trace_file
+            return
+        with tempfile.TemporaryDirectory(prefix="devhost-otlp-") as folder:
+            file = trace_file or Path(folder) / "trace.jsonl"
+            try:
+                yield file
+            except TraceError:  # then the file has no trace of this run
+                raise
+            except BaseException:
+                try:
+                    self._send(file, self.endpoint)
+                except HostError as error:  # which must not replace the failure of the run
+                    click.echo(str(error), err=True)
+                raise
+            self._send(file, self.endpoint)
+
+    def _send(self, file: Path, address: str) -> None:
+        from devhost.telemetry import agent_spans, send, shown  # noqa: PLC0415 - as above
+
+        spans = agent_spans(read_trace(file), contents=self.contents)
+        send(spans, address)
+        click.echo(f"sent {counted(len(spans), 'span')} to {shown(address)}", err=True)
+
 
 # `devhost chat`: a conversation with a strategy, one question a line.
 
@@ -44,12 +137,13 @@ class ChatOptions:
         "devhost chat --example injection --scenario mail --log",
     )
 )
-@takes(ScenarioOptions, ModelOptions, HostOptions, ChatOptions, ViewOptions)
-def chat(
+@takes(ScenarioOptions, ModelOptions, HostOptions, ChatOptions, OtlpOptions, ViewOptions)
+def chat(  # noqa: PLR0913, PLR0917 - one argument per group of options
     asked: ScenarioOptions,
     models: ModelOptions,
     node: HostOptions,
     options: ChatOptions,
+    otlp: OtlpOptions,
     shown: ViewOptions,
 ) -> int:
     """Keep a conversation with a strategy, one question a line."""
@@ -67,7 +161,10 @@ def chat(
         strict=node.strict,
         interrupt=Interrupt(only_turns=options.json_lines),
     )
-    with traced(options.trace, scenario, model, node.transport, command="chat") as watcher:
+    with (
+        otlp.sending(options.trace) as kept,
+        traced(kept, scenario, model, node.transport, command="chat") as watcher,
+    ):
         storage = node.storage_beside(options.trace)
         view.open_chat(scenario, model, scenario.notices)
         watchers = Watchers(watcher, view.screen)
@@ -83,6 +180,9 @@ def chat(
 class RunOptions:
     query: str | None = option("--query", metavar="TEXT", help="Ask this instead of the script's own question.")
     alone: bool = option("--alone", is_flag=True, help="Leave out what the script's user says after the question.")
+    watch: bool = option(
+        WATCH, is_flag=True, help="Run again whenever a file of the plugin, its tools or the script changes."
+    )
     trace: Path | None = trace_option()
     as_json: bool = json_option()
 
@@ -93,15 +193,18 @@ class RunOptions:
         "devhost run --example helpdesk --scenario two-topics --trace run.jsonl",
     )
 )
-@takes(ScenarioOptions, RunOptions, ModelOptions, HostOptions, ViewOptions)
-def run(
+@takes(ScenarioOptions, RunOptions, ModelOptions, HostOptions, OtlpOptions, ViewOptions)
+def run(  # noqa: PLR0913, PLR0917 - one argument per group of options
     asked: ScenarioOptions,
     options: RunOptions,
     models: ModelOptions,
     node: HostOptions,
+    otlp: OtlpOptions,
     shown: ViewOptions,
 ) -> int:
     """Run a strategy and show it."""
+    if options.watch:
+        return run_again_on_changes(click.get_current_context().obj, asked.sources)
     scenario = asked.read(limits=node.limits, validated=not models.unvalidated)
     question = scenario.question(options.query)
     scenario.check(question)
@@ -117,7 +220,10 @@ def run(
     turns = play(conversation, question, follow_ups, choose)
     view = RunView(open_console(stderr=options.as_json, color=shown.color), shown)
     shown_turns = _ShownTurns(conversation, view, model, expected, as_json=options.as_json)
-    with traced(options.trace, scenario, model, node.transport, command="run", query=question) as watcher:
+    with (
+        otlp.sending(options.trace) as kept,
+        traced(kept, scenario, model, node.transport, command="run", query=question) as watcher,
+    ):
         shown_turns.open(question)
         storage, watchers = node.storage_beside(options.trace), Watchers(watcher, view.screen)
         models.plugins.tell(watchers)

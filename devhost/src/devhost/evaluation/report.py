@@ -1,5 +1,7 @@
-"""An evaluation in each of its forms: JSON, a page, the terminal."""
+"""An evaluation in each of its forms: JSON, a page, JUnit's XML, the terminal."""
 
+import re
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -101,6 +103,28 @@ def render_evaluation(summary: Summary, threshold: float, comparison: Comparison
     return environment.get_template("evaluation.html.j2").render(
         summary=summary, header=summary.evaluation.header, threshold=threshold, comparison=comparison
     )
+
+
+# An evaluation as JUnit's XML, which CI systems read: a column is a test suite, a case a test case.
+
+_REFUSED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""By XML 1.0, even if it is escaped."""
+
+
+def junit_xml(summary: Summary) -> bytes:
+    root = ET.Element("testsuites")
+    for total in summary.totals:
+        counts = {"tests": str(total.cases), "failures": str(total.cases - total.passed)}
+        suite = ET.SubElement(root, "testsuite", {"name": _REFUSED.sub("�", total.column), **counts})
+        for cell in (cell for cell in summary.cells if cell.column == total.column):
+            seconds = sum(result.observed.seconds for result in cell.results)
+            names = {"classname": cell.column, "name": _REFUSED.sub("�", cell.case.name)}
+            tested = ET.SubElement(suite, "testcase", {**names, "time": f"{seconds:.3f}"})
+            if not cell.passed:
+                sentences = "\n".join(check.sentence for check in cell.failures)
+                ET.SubElement(tested, "failure", message=mark(cell)).text = _REFUSED.sub("�", sentences)
+    written: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return written
 
 
 # An evaluation in the terminal.

@@ -1,0 +1,211 @@
+"""A trace as OpenTelemetry spans, by OpenTelemetry's conventions for generative AI."""
+
+import json
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from urllib.parse import urlsplit
+
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExportResult
+from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as gen_ai
+from opentelemetry.semconv.attributes.error_attributes import ERROR_TYPE
+from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
+
+from devhost.errors import ParameterError, TelemetryError
+from devhost.trace.lines import Trace
+from devhost.trace.runs import Call, TracedRun, run_of, traced_runs, written_calls
+from devhost.trace.timeline import Span, timeline
+
+# The spans `invoke_agent`, `chat` and `execute_tool`, with tokens; contents only where they are asked for.
+#
+# Names and attributes are those of the package opentelemetry-semantic-conventions. Groups of the log, such as rounds
+# and subtasks, are not spans: their calls stand under what contains the group.
+
+type Attribute = str | int | float | bool | Sequence[str]
+FAILED = "_OTHER"
+"""The conventions' error type where none is known."""
+NANOSECONDS = 1_000_000_000
+NAME = "devhost"
+IDS = RandomIdGenerator()
+CONTENTS = frozenset(
+    {
+        *(gen_ai.GEN_AI_INPUT_MESSAGES, gen_ai.GEN_AI_OUTPUT_MESSAGES),
+        *(gen_ai.GEN_AI_TOOL_CALL_ARGUMENTS, gen_ai.GEN_AI_TOOL_CALL_RESULT),
+    }
+)
+"""Attributes that hold what people, models and tools say."""
+
+
+def agent_spans(trace: Trace, *, contents: bool) -> list[ReadableSpan]:
+    """A span for each run, and those of its calls."""
+    return [span for run in traced_runs(trace) for span in _RunSpans(trace, run, contents=contents)]
+
+
+class _RunSpans:
+    """The spans of one run as the exporter takes them, made without a TracerProvider.
+
+    A provider starts threads in every child of a fork for as long as it lives. Under gevent, the start of a thread
+    lets another greenlet run, and the child of one plugin's start would go on to start the other plugins too.
+    """
+
+    def __init__(self, trace: Trace, run: TracedRun, *, contents: bool) -> None:
+        self._header = trace.header
+        self._run = run
+        self._contents = contents
+        self._id = IDS.generate_trace_id()
+        self._resource = Resource.create({"service.name": NAME})
+
+    def __iter__(self) -> Iterator[ReadableSpan]:
+        run, strategy, model = self._run, self._header.strategy, self._header.model
+        outcome = run_of(run, strategy)
+        attributes: dict[str, Attribute] = {
+            gen_ai.GEN_AI_OPERATION_NAME: "invoke_agent",
+            gen_ai.GEN_AI_AGENT_NAME: strategy,
+            gen_ai.GEN_AI_PROVIDER_NAME: _provider(model.provider),
+            gen_ai.GEN_AI_REQUEST_MODEL: model.name,
+            **_tokens(outcome.calls.spent),
+            gen_ai.GEN_AI_INPUT_MESSAGES: _message("user", [{"type": "text", "content": run.question}]),
+            gen_ai.GEN_AI_OUTPUT_MESSAGES: _message("assistant", [{"type": "text", "content": outcome.outputs.text}]),
+        }
+        error = None if outcome.error is None else (outcome.error.kind, outcome.error.message)
+        agent = self._span(f"invoke_agent {strategy}", (run.began, run.finished), attributes, error)
+        yield agent
+        yield from self._inside(timeline(run), agent.context)
+
+    def _inside(self, spans: Iterable[Span], parent: SpanContext) -> Iterator[ReadableSpan]:
+        """What stands inside of several calls of one row stands under the last."""
+        for span in spans:
+            around = parent
+            for call in span.calls:
+                made = self._of_call(call, span, parent)
+                around = made.context
+                yield made
+            yield from self._inside(span.children, around)
+
+    def _of_call(self, call: Call, span: Span, parent: SpanContext) -> ReadableSpan:
+        is_model = call.kind == "llm"
+        operation = "chat" if is_model else "execute_tool"
+        attributes = _of_model(call, self._header.model.provider) if is_model else _of_tool(call, span)
+        attributes[gen_ai.GEN_AI_OPERATION_NAME] = operation
+        times = (call.began, self._run.finished if call.ended is None else call.ended)
+        error = (FAILED, call.error) if call.error else None
+        return self._span(f"{operation} {call.name}", times, attributes, error, parent, is_client=is_model)
+
+    def _span(  # noqa: PLR0913 - what a span holds
+        self,
+        name: str,
+        times: tuple[float, float],
+        attributes: dict[str, Attribute],
+        error: tuple[str, str] | None,
+        parent: SpanContext | None = None,
+        *,
+        is_client: bool = False,
+    ) -> ReadableSpan:
+        """`times`: seconds since the trace began. `error`: its type and its words. Contents are left out here alone."""
+        began, ended = (int(self._header.started.timestamp() * NANOSECONDS) + int(at * NANOSECONDS) for at in times)
+        status = Status(StatusCode.UNSET)
+        if error is not None:
+            attributes[ERROR_TYPE] = error[0]
+            status = Status(StatusCode.ERROR, (error[1] or None) if self._contents else None)
+        flags = TraceFlags(TraceFlags.SAMPLED)
+        return ReadableSpan(
+            name,
+            SpanContext(self._id, IDS.generate_span_id(), is_remote=False, trace_flags=flags),
+            parent,
+            self._resource,
+            {key: value for key, value in attributes.items() if self._contents or key not in CONTENTS},
+            kind=SpanKind.CLIENT if is_client else SpanKind.INTERNAL,
+            status=status,
+            start_time=began,
+            end_time=ended,
+            instrumentation_scope=InstrumentationScope(NAME),
+        )
+
+
+def _of_model(call: Call, provider: str) -> dict[str, Attribute]:
+    """`provider`: of the trace, for a request that names none."""
+    text = "".join(_content(delta.get("message")) for delta in call.deltas)
+    parts: list[object] = [{"type": "text", "content": text}] if text else []
+    parts += [
+        {"type": "tool_call", "id": each.id, "name": each.name, "arguments": each.values}
+        for each in written_calls(call)
+    ]
+    return {
+        gen_ai.GEN_AI_PROVIDER_NAME: _provider(str(call.request.get("provider") or provider)),
+        gen_ai.GEN_AI_REQUEST_MODEL: call.name,
+        gen_ai.GEN_AI_RESPONSE_MODEL: call.name,
+        **_tokens(call.usage),
+        **({gen_ai.GEN_AI_RESPONSE_FINISH_REASONS: [call.finish_reason]} if call.finish_reason else {}),
+        gen_ai.GEN_AI_INPUT_MESSAGES: json.dumps(call.prompt, ensure_ascii=False),
+        gen_ai.GEN_AI_OUTPUT_MESSAGES: _message("assistant", parts),
+    }
+
+
+def _of_tool(call: Call, span: Span) -> dict[str, Attribute]:
+    given, results = span.data.get("tool_call_id"), [piece.data for piece in call.pieces]
+    return {
+        gen_ai.GEN_AI_TOOL_NAME: call.name,
+        gen_ai.GEN_AI_TOOL_TYPE: "function",
+        **({gen_ai.GEN_AI_TOOL_CALL_ID: str(given)} if given else {}),
+        gen_ai.GEN_AI_TOOL_CALL_ARGUMENTS: json.dumps(call.arguments, ensure_ascii=False),
+        gen_ai.GEN_AI_TOOL_CALL_RESULT: json.dumps(results, ensure_ascii=False),
+    }
+
+
+def _tokens(usage: Mapping[str, object]) -> dict[str, Attribute]:
+    sides = {gen_ai.GEN_AI_USAGE_INPUT_TOKENS: "prompt_tokens", gen_ai.GEN_AI_USAGE_OUTPUT_TOKENS: "completion_tokens"}
+    return {key: count if isinstance(count := usage.get(name), int) else 0 for key, name in sides.items()}
+
+
+def _provider(name: str) -> str:
+    """Dify's `langgenius/openai/openai` is `openai`."""
+    return name.rpartition("/")[2]
+
+
+def _message(role: str, parts: Sequence[object]) -> str:
+    """In the conventions' form."""
+    return json.dumps([{"role": role, "parts": parts}], ensure_ascii=False)
+
+
+def _content(message: object) -> str:
+    content = message.get("content") if isinstance(message, dict) else None
+    return content if isinstance(content, str) else ""
+
+
+# Sends spans to an OTLP server over HTTP, with the OpenTelemetry SDK's own exporter.
+
+PATH = "/v1/traces"
+PATIENCE = 10
+"""Seconds for the server to take the spans."""
+
+
+def endpoint(url: str) -> str:
+    """`http://localhost:4318` gets OTLP's own path; ParameterError for what is not an HTTP address."""
+    try:
+        parts = urlsplit(url)
+        if parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0:
+            return url if parts.path.strip("/") else f"{url.rstrip('/')}{PATH}"
+    except ValueError:
+        pass  # a port that is not a number
+    raise ParameterError(f"--otlp {url!r} is not the address of an OTLP server, such as http://localhost:4318")
+
+
+def shown(address: str) -> str:
+    """Without a name and a password."""
+    parts = urlsplit(address)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
+def send(spans: Sequence[ReadableSpan], address: str) -> None:
+    """TelemetryError if the server did not take them."""
+    logging.getLogger(OTLPSpanExporter.__module__).disabled = True  # it shows an address with its password
+    exporter = OTLPSpanExporter(endpoint=address, timeout=PATIENCE)
+    try:
+        if exporter.export(spans) is not SpanExportResult.SUCCESS:
+            raise TelemetryError(f"--otlp: no OTLP server took the spans at {shown(address)}")
+    finally:
+        exporter.shutdown()  # type: ignore[no-untyped-call] # the SDK's
