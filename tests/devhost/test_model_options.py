@@ -61,6 +61,8 @@ def test_another_server() -> None:
         ({}, {"name": "gpt-5"}, "--model is for a model behind an API, but neither OPENAI_API_KEY nor OPENAI_BASE_URL"),
         (KEY, {"api": "chat", "scripted": True}, "--api is for a model behind an API, but --scripted asks"),
         ({}, {"model_plugin": ROOT, "scripted": True}, "--model-plugin is for a model behind an API, but --scripted"),
+        ({}, {"model_plugin": ROOT, "api": "chat"}, "--api is for a model behind an API, but --model-plugin is given"),
+        ({"OPENAI_API_KEY": "sk-proj-\x01a"}, {}, "OPENAI_API_KEY has a line break or another character"),
         (KEY, {"completion": ("max_tokens",)}, "--completion 'max_tokens' is not KEY=VALUE"),
         (KEY, {"features": "flying"}, "unknown feature 'flying'"),
         (SERVER, {}, "which model\\? --model NAME says what the server at http://localhost:11434/v1 calls it"),

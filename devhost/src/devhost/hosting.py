@@ -1,4 +1,4 @@
-"""What a command is given: a scenario, a model, a host, and where the trace and the spans of the run go."""
+"""What a command is given: a scenario, a model, a host, and where the trace of the run goes."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
@@ -345,6 +345,7 @@ class ModelOptions(PluginModelOptions):
     def open(self, environment: MutableMapping[str, str], name: str | None = None) -> "OpenAIModel | PluginModel":
         """A real model; `name` counts where the options name none."""
         if self.model_plugin is not None:
+            self._refuse("api", "features", reason="--model-plugin is given")
             return self.of_plugin(self.model_plugin, environment, name)
         try:
             from devhost.models.openai_api.backend import open_model  # noqa: PLC0415 - see above
@@ -371,7 +372,10 @@ class ModelOptions(PluginModelOptions):
     def refuse_for_a_script(self) -> None:
         """ParameterError for an option that a scripted model would ignore."""
         reason = "--scripted asks for the script" if self.scripted else f"neither {KEY} nor {BASE_URL} is set"
-        for name in ("model_plugin", "api", "name", "completion", "features"):
+        self._refuse("model_plugin", "api", "name", "completion", "features", reason=reason)
+
+    def _refuse(self, *names: str, reason: str) -> None:
+        for name in names:
             if getattr(self, name):
                 written = "model" if name == "name" else name.replace("_", "-")
                 raise ParameterError(f"--{written} is for a model behind an API, but {reason}")

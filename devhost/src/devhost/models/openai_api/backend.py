@@ -38,10 +38,23 @@ _SAMPLING = frozenset({"temperature", "top_p", "presence_penalty", "frequency_pe
 
 @dataclass(frozen=True)
 class Connection:
-    """Where the API is, and the key for it; a server without keys needs none."""
+    """Where the API is, and the key for it; a server without keys needs none. ParameterError for what is neither."""
 
     key: str = field(default="", repr=False)
     base_url: str = OPENAI
+
+    def __post_init__(self) -> None:
+        # Nothing is quoted: both may hold secrets. The client would quote a key that is no HTTP header.
+        if not (self.key.isascii() and self.key.isprintable()):
+            raise ParameterError("OPENAI_API_KEY has a line break or another character that no key has: copy it again")
+        try:
+            url = httpx.URL(self.base_url)
+            is_one = url.scheme in {"http", "https"} and bool(url.host)
+        except (httpx.InvalidURL, ValueError):
+            is_one = False
+        if not is_one:
+            example = "such as http://localhost:11434/v1"
+            raise ParameterError(f"OPENAI_BASE_URL must be an http:// or https:// address, {example}")
 
     @property
     def url(self) -> str:
@@ -132,7 +145,6 @@ def open_model(  # noqa: PLR0913 - one value of the command line each
     features: tuple[str, ...] | None,
 ) -> OpenAIModel:
     connection = Connection(key, base_url or OPENAI)
-    _check_url(connection.base_url)
     if not name and base_url:
         with about("model"):
             raise ParameterError(f"which model? --model NAME says what the server at {connection.url} calls it")
@@ -144,16 +156,3 @@ def open_model(  # noqa: PLR0913 - one value of the command line each
     return OpenAIModel(
         connection, api, name or DEFAULT_MODEL, completion_params=dict(completion_params), features=features
     )
-
-
-def _check_url(base_url: str) -> None:
-    """With the parser that the client uses; nothing of the URL is quoted, since it may hold a password."""
-    try:
-        url = httpx.URL(base_url)
-        is_one = url.scheme in {"http", "https"} and bool(url.host)
-    except (httpx.InvalidURL, ValueError):
-        is_one = False
-    if not is_one:
-        raise ParameterError(
-            "OPENAI_BASE_URL must be an http:// or https:// address, such as http://localhost:11434/v1"
-        )
