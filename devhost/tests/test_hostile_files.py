@@ -26,9 +26,10 @@ def pipe(tmp_path: Path) -> Path:
         ("[" * 100_000, "is nested too deeply to be read: at most 100 levels"),
         ("- " * 50_000, "is nested too deeply to be read: at most 100 levels"),
         (ALIASES, "stands for more than 1,000,000 values"),
+        ("a: &a [*a]", r"an alias \(\*\) stands inside the value"),
         ("x" * (MOST_BYTES + 1), "cannot be read: it has more than 5 MiB"),
     ],
-    ids=["brackets", "lists", "aliases", "large"],
+    ids=["brackets", "lists", "aliases", "loop", "large"],
 )
 def test_what_costs_too_much_is_refused(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "a.yaml"

@@ -210,13 +210,18 @@ def _refuse_depth(file: Path, events: Iterable[yaml.Event]) -> None:
 
 
 def _values(value: object, known: dict[int, int]) -> int:
-    """How many it stands for, with each alias written out; `known`: those of values that were counted, by identity."""
+    """How many it stands for, with each alias written out; ValueError for one that contains itself.
+
+    `known`: those of values that were counted, by identity.
+    """
     if not isinstance(value, dict | list):
         return 1
     if id(value) not in known:
-        known[id(value)] = 0  # while its parts are counted: a list can contain itself
+        known[id(value)] = 0  # while its parts are counted
         parts = value.values() if isinstance(value, dict) else value
         known[id(value)] = 1 + sum(_values(part, known) for part in parts)
+    elif not known[id(value)]:
+        raise ValueError("an alias (*) stands inside the value that it is an alias of")
     return known[id(value)]
 
 
