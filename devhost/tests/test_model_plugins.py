@@ -218,6 +218,7 @@ def test_failures_of_the_command(configured: FakeOpenAI, capsys: pytest.CaptureF
     ("options", "words"),
     [
         (["--model-credential", "sk-wrong-key-0123"], "--model-credential is not KEY=VALUE"),
+        (["--model-credential", "sk-wrong-key-0123=="], "--model-credential is not KEY=VALUE"),
         (["--model-credential", "api_key=sk-wrong-key-0123"], "refuses its credentials: Credentials validation failed"),
         (["--completion", "top_k=7"], "takes no such parameter; there are: temperature, max_tokens"),
         (["--file", "nothing.png"], "'nothing.png' cannot be read: No such file"),

@@ -109,10 +109,11 @@ def checked_settings(strategy: Strategy, values: Mapping[str, object], variables
 
 
 def pairs(assignments: Iterable[str], option: str, *, hidden: bool = False) -> Iterator[tuple[str, str]]:
-    """`hidden`: without a sign of equality all of it may be a secret."""
+    """`hidden`: without a sign of equality all of it may be a secret. One in base64 may have them at its end."""
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
-        if not equals or not key:
+        is_secret = hidden and "." not in key and not text.strip("=")
+        if not equals or not key or is_secret:
             raise ParameterError(f"{option}{'' if hidden else f' {key!r}'} is not KEY=VALUE")
         yield key, text
 
