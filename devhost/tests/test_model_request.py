@@ -6,7 +6,6 @@ import pytest
 
 from devhost.errors import RefusedCallError
 from devhost.models.backend import AssistantMessage, decode_model_request
-from devhost.protocol.failures import ApiCallError
 
 CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 
@@ -28,22 +27,6 @@ def request(**changes: object) -> dict[str, Any]:
 
 def messages(*given: object) -> dict[str, Any]:
     return request(prompt_messages=list(given))
-
-
-@pytest.mark.parametrize(
-    ("refused", "words"),
-    [
-        (request(completion_params=None), "completion_params"),
-        (request(stop=[1]), r"stop\[0\]"),
-        (request(tools=[{"name": "f", "description": "d", "parameters": []}]), r"tools\[0\]\.parameters"),
-        (messages({"role": "developer", "content": "x"}), "prompt_messages.*developer"),
-        (messages({"role": "user", "content": [{"type": "surprise"}]}), "surprise"),
-        (messages({"role": "assistant", "content": "", "tool_calls": [{**CALL, "id": 1}]}), r"tool_calls\[0\]\.id"),
-    ],
-)
-def test_refused(refused: dict[str, Any], words: str) -> None:
-    with pytest.raises((RefusedCallError, ApiCallError), match=words):
-        decode_model_request(refused, "keep")
 
 
 def test_opaque_bodies_are_kept_dropped_or_refused() -> None:

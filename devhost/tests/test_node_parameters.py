@@ -46,32 +46,6 @@ def test_the_error_for_a_selector_without_a_value_names_it(selector: str) -> Non
         resolved(Selector(tuple(selector.split("."))), pool)
 
 
-@pytest.mark.parametrize(
-    ("template", "text"),
-    [
-        ("{{#n.file#}}{{#n.files#}}", ""),
-        ("{{#n.mixed#}}", "['a', 1]"),
-        ("{{#n.flags#}}", "[True, False]"),
-        ("{{#n.none#}}|{{#n.o.a#}}", "|x"),
-        ("{{#n.text#}}n.text", "TT"),  # as in Dify, text between references can be a selector, too
-        ("{{#n.text #}} {{#text#}}", "{{#n.text #}} {{#text#}}"),
-    ],
-)
-def test_what_a_template_becomes(template: str, text: str) -> None:
-    pool = NodeVariables(
-        {
-            "n.file": FILE,
-            "n.files": [FILE, FILE],
-            "n.mixed": ["a", 1],
-            "n.flags": [True, False],
-            "n.none": None,
-            "n.o": {"a": "x"},
-            "n.text": "T",
-        }
-    )
-    assert resolved(Constant(template), pool) == text
-
-
 def test_references_within_other_constants_are_filled_and_what_is_broken_by_it_is_a_text() -> None:
     pool = NodeVariables({"n.text": "T", "n.quoted": '"'})
     assert resolved(Constant({"k": ["{{#n.text#}}"]}), pool) == {"k": ["T"]}

@@ -198,9 +198,6 @@ def test_a_last_choice_without_a_delta_ends_a_chat(fake: FakeOpenAI, end: JsonOb
     ("api", "event"),
     [
         ("chat", chat_event({"content": 5})),
-        ("chat", chat_event({}, usage=[])),
-        ("chat", None),
-        ("responses", {"type": "response.output_text.delta", "delta": 5}),
         ("responses", {"type": "response.completed", "response": {"output": None}}),
         ("responses", None),
     ],

@@ -30,15 +30,9 @@ def sentence(tmp_path: Path, text: str | bytes) -> str:
             "turns[1].tool_calls[0]: unknown key 'nmae'; there are: name, id, arguments",
         ),
         ("[{api_fails: explodes}]", f"turns[0].api_fails: must be one of {KNOWN}"),
-        ("[]", "turns: Tuple should have at least 1 item after validation, not 0"),
         ("[{text: [a, 3]}]", "turns[0].text: should be a text, or a list of texts"),
         ("[{tool_calls: [{name: x, id: no}]}]", f"turns[0].tool_calls[0].id: {QUOTES}"),
-        ("[{when: 14}]", f"turns[0].when: {QUOTES}"),
         ("[{usage: {total_price: [1]}}]", "turns[0].usage.total_price: should be a number, or a text"),
-        (
-            "[{tool_calls: [{name: x, arguments: [3]}]}]",
-            "turns[0].tool_calls[0].arguments: should be a mapping, or a text",
-        ),
     ],
 )
 def test_each_mistake_is_reported_once(tmp_path: Path, turns: str, said: str) -> None:
@@ -49,7 +43,6 @@ def test_each_mistake_is_reported_once(tmp_path: Path, turns: str, said: str) ->
     ("value", "said"),
     [
         ("{d: [1, 2020-01-01]}", "d[1] is 2020-01-01, which JSON does not have: put a text in quotes"),
-        ("{a: .nan}", "a is nan, which JSON does not have: put a text in quotes"),
         ("{a: {1: b}}", "a[1] is 1, which JSON does not have: put a text in quotes"),
     ],
 )
@@ -62,14 +55,11 @@ def test_yaml_values_that_json_does_not_have(tmp_path: Path, value: str, said: s
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (f"query: q\n{TURNS}\notherwise: [{{delay: -1}}]", "otherwise[0].delay: Input should be greater"),
         ("query: q\nturn: []", "unknown key 'turn'; there are: strategy, params, turns, then, "),
         ("query: q", "turns: Field required"),
-        (TURNS, "query: Field required"),
         (f"query: q\n{TURNS}\nstrategy: [1]", "strategy: should be a name, or a list of names"),
         (f"query: q\n{TURNS}\nvariants: [{{turns: [{{txt: b}}]}}]", "variants[0].turns[0]: unknown key 'txt'"),
         (f"query: q\n{TURNS}\nthen: [{{query: yes, {TURNS}}}]", f"then[0].query: {QUOTES}"),
-        (f"query: q\n{TURNS}\nthen: [{{query: a}}]", "then[0].turns: Field required"),
         (f"extends: script.yaml\nquery: q\n{TURNS}", "extends: "),
     ],
 )
@@ -81,7 +71,6 @@ def test_each_mistake_of_a_whole_script(tmp_path: Path, text: str, said: str) ->
     ("text", "said"),
     [
         (b"query: \xff\n", " is not UTF-8, as its byte 8 shows: save it as UTF-8"),
-        (f"query: {'[' * 3_000}", " is nested too deeply to be read: at most 100 levels"),
         (
             "query: ]",
             " is not valid YAML: while parsing a block node\ndid not find expected node content\n  in script.yaml",

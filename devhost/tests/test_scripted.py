@@ -50,12 +50,9 @@ def test_text_in_pieces() -> None:
     deltas = answer({"text": "Hello world", "chunk_size": 5})
     assert texts(deltas) == ["Hello", " worl", "d"]
     assert texts(answer({"text": ["<thi", "nk>a", "</think>b"]})) == ["<thi", "nk>a", "</think>b"]
+    assert "".join(texts(answer({"thought": "hm", "text": "Yes"}))) == "<think>\nhm\n</think>\n\nYes"
     assert deltas[-1]["finish_reason"] == "stop"
     assert all(delta["usage"] is None for delta in deltas[:-1])
-
-
-def test_a_thought_is_streamed_first_and_wrapped() -> None:
-    assert "".join(texts(answer({"thought": "hm", "text": "Yes"}))) == "<think>\nhm\n</think>\n\nYes"
 
 
 def test_whole_calls_come_with_the_last_chunk() -> None:

@@ -163,8 +163,6 @@ def test_a_trace_that_cannot_be_written_is_an_error_before_anything_starts(
     ("text", "words"),
     [
         ("", "line 1: not a trace of devhost: not valid JSON"),
-        ('{"trace": "devho', "line 1: not a trace of devhost: not valid JSON"),
-        ('{"a": 1}\n', "line 1: not a trace of devhost: trace: Field required"),
         ('{"trace": "devhost", "version": 7}\n', "line 1: not a trace of devhost: version: Input should be 1"),
         (f"{HEADER}\n\nx\n", "line 3: not a line of a trace: not valid JSON"),
         (f'{HEADER}\n{{"at": 1, "event": "dance"}}\n', "line 2: not a line of a trace: Input tag 'dance'"),

@@ -21,7 +21,6 @@ from devhost.protocol.wire import (
             {"type": "error", "data": {"error_type": "KeyError", "message": "'a'", "args": {"traceback": "T"}}},
             Failed("KeyError", "'a'", {"traceback": "T"}),
         ),
-        ({"type": "error", "data": {}}, Failed("Exception", "", {})),
         (
             {"type": "invoke", "data": {"type": "llm", "backwards_request_id": "r", "request": {"model": "m"}}},
             Invoked("r", "llm", {"model": "m"}),

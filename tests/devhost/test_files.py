@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from devhost.cli.commands import main
-from devhost.errors import ParameterError, TraceError
-from devhost.files import FileServer, LocalFile, local_files, run_folder
+from devhost.errors import ParameterError
+from devhost.files import FileServer, LocalFile, local_files
 from devhost.limits import HostLimits
 from devhost.node.messages import ToolFileStore
 from devhost.scenario import AttachedFiles
@@ -137,18 +137,6 @@ def test_files_of_the_command_line_take_the_place_of_the_scripts(
     report, _ = reported(capsys, "--plugin", str(PUPPET), "--script", asked, "--file", str(other))
     (file,) = report["variables"]["parameters"]["files"]
     assert file == described(0, file["url"], "other.txt")
-    report, _ = reported(
-        capsys,
-        "--plugin",
-        str(PUPPET),
-        "--script",
-        asked,
-        "--param",
-        'files={"variable": "sys.gone"}',
-        "--variable",
-        "sys.gone=[]",
-    )
-    assert report["variables"]["parameters"]["files"] is None, "a parameter that is set stays"
 
 
 def test_in_a_chat_files_go_with_the_first_question_and_with_the_next_after_the_command(
@@ -221,11 +209,3 @@ def test_a_message_takes_ten_files(letter: Path) -> None:
 
 
 # --- out -------------------------------------------------------------------------------------------------------------
-
-
-def test_a_file_where_the_folder_beside_the_trace_would_be_is_said(tmp_path: Path) -> None:
-    trace = tmp_path / "run.jsonl"
-    trace.write_text("")
-    (tmp_path / "run.files").write_text("the user's own")
-    with pytest.raises(TraceError, match=r"run\.files is a file"), run_folder("run", trace):
-        pass

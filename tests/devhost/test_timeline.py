@@ -110,18 +110,3 @@ def test_a_foreign_call_stands_in_the_innermost_open_group(tmp_path: Path) -> No
     inner, model = outer.children
     assert (inner.label, model.label, model.kind) == ("inner", "scripted-gpt-5", "model")
     assert [(span.label, span.kind) for span in inner.children] == [("CALL repeat", "step"), ("repeat", "tool")]
-
-
-def test_of_groups_side_by_side_none_gets_a_foreign_call(tmp_path: Path) -> None:
-    steps = [
-        *(log(name, "start") for name in "ab"),
-        *(log(f"within {name}", "success", name) for name in "ab"),
-        {"ask": "x"},
-        *(log(name, "success") for name in "ab"),
-    ]
-    spans = spans_of(tmp_path / "run.jsonl", "puppet", json.dumps(steps), [{"text": "Hi"}])
-    assert [(span.label, span.kind) for span in spans] == [
-        ("a", "group"),
-        ("b", "group"),
-        ("scripted-gpt-5", "model"),
-    ]

@@ -26,7 +26,6 @@ class Call:
 class Tokens:
     prompt: int = 100
     cached: int = 0
-    written: int = 0
     completion: int = 20
     reasoning: int = 0
 
@@ -162,7 +161,7 @@ def _deltas(kind: str, pieces: Iterable[str], place: Json) -> list[Json]:
 def _usage(tokens: Tokens, before: str, after: str) -> Json:
     return {
         f"{before}_tokens": tokens.prompt,
-        f"{before}_tokens_details": {"cached_tokens": tokens.cached, "cache_write_tokens": tokens.written},
+        f"{before}_tokens_details": {"cached_tokens": tokens.cached, "cache_write_tokens": 0},
         f"{after}_tokens": tokens.completion,
         f"{after}_tokens_details": {"reasoning_tokens": tokens.reasoning},
         "total_tokens": tokens.prompt + tokens.completion,

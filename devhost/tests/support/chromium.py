@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -17,10 +16,6 @@ def chromium() -> str | None:
 
 
 def screenshot(page: Path, picture: Path, width: int, height: int) -> None:
-    _run(page, width, height, ["--hide-scrollbars", f"--screenshot={picture}"])
-
-
-def _run(page: Path, width: int, height: int, options: Sequence[str]) -> str:
     program = chromium()
     assert program is not None
     command = [
@@ -35,7 +30,8 @@ def _run(page: Path, width: int, height: int, options: Sequence[str]) -> str:
         "--no-first-run",
         f"--user-data-dir={page.parent / 'profile'}",
         f"--window-size={width},{height}",
-        *options,
+        "--hide-scrollbars",
+        f"--screenshot={picture}",
         page.as_uri(),
     ]
-    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True).stdout
+    subprocess.run(command, capture_output=True, timeout=SECONDS, check=True)
