@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from devhost import Host, Run, ScriptedModel
+from devhost import Host, ScriptedModel
 from devhost.cli.commands import main
 from devhost.errors import ParameterError
 from devhost.files import FileServer
@@ -17,7 +17,6 @@ from devhost.page.page import render_page
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.protocol.wire import JsonObject
 from devhost.trace.lines import read_trace
-from support.lending import Lender
 from support.plugins import ODDMENTS, PUPPET
 from support.tracing import tracing
 
@@ -125,19 +124,12 @@ def called(*pairs: tuple[str, object]) -> JsonObject:
     return {"provider": PROVIDER, "tool_name": "perform", "parameters": {"steps": json.dumps(pairs)}}
 
 
-@pytest.fixture
-def trace(tmp_path: Path, lender: Lender) -> Path:
-    """Of a run in which the same tool is called twice, and its second call asks for more."""
+def test_the_page_shows_what_a_tool_asked_for(tmp_path: Path) -> None:
     file = tmp_path / "trace.jsonl"
     calls = [{"call": called(("say", "nothing"))}, {"call": called(("llm", "Think."), ("summary", LONG))}]
-    with tracing(file) as writer, lender.lends(), Host.start(PUPPET, tools=[ODDMENTS], watcher=writer) as host:
+    with tracing(file) as writer, Host.start(PUPPET, tools=[ODDMENTS], watcher=writer) as host:
         model = ScriptedModel.of([{"text": "thought by the tool"}])
-        run: Run = host.run("puppet", {"query": json.dumps(calls)}, model=model)
-    assert run.error is None
-    return file
-
-
-def test_the_page_shows_what_a_tool_asked_for(trace: Path) -> None:
-    page = render_page(read_trace(trace))
+        assert host.run("puppet", {"query": json.dumps(calls)}, model=model).error is None
+    page = render_page(read_trace(file))
     assert "thought by the tool" in page
     assert "system_summary" in page

@@ -159,7 +159,7 @@ def test_the_page_has_what_the_node_gave_and_what_plugins_printed_and_a_tools_tr
     assert "Printed: 2 lines" in words
     assert "s puppet | before the call" in words
     assert "s oddments | <b>weighing</b>" in words
-    assert words.count("ValueError: out of cheese, tools/perform.py:46") == 1
+    assert words.count("ValueError: out of cheese, tools/perform.py:41") == 1
     assert "TracebackTraceback (most recent call last):" in words
 
 

@@ -92,7 +92,7 @@ def test_a_tools_traceback_is_shown_if_it_is_asked_for(capsys: pytest.CaptureFix
     shown = capsys.readouterr().out
     before, _, after = shown.partition("raise ValueError(text)")
     assert (
-        "tool perform failed: ValueError: out of cheese, tools/perform.py:46\nTraceback (most recent call last):"
+        "tool perform failed: ValueError: out of cheese, tools/perform.py:41\nTraceback (most recent call last):"
         in before
     )
     assert "done" in after

@@ -155,16 +155,8 @@ def test_a_plugin_with_a_login_alone_takes_a_token_that_need_not_be_validated(
         (["--tools", str(TOOLBOX), "repeat"], "tool repeat needs --arg word=VALUE"),
         (["--tools", str(ODDMENTS), "weigh"], "tool weigh needs --file thing=PATH"),
         (["--tools", str(TOOLBOX), "repeal"], "there is no tool 'repeal'; there are: repeat, draw"),
-        (["--tools", str(TOOLBOX), "repeat", "--file", "pyproject.toml"], "repeat's parameters for files are: none"),
         (["--tools", str(ODDMENTS), "weigh", "--file", "pyproject.toml"], "parameters for files are: thing, others"),
-        (
-            ["--tools", str(ODDMENTS), "weigh", "--file", "thing=gone.txt"],
-            "the file 'gone.txt' cannot be read: No such file",
-        ),
-        (
-            ["--tools", str(TOOLBOX), "repeat", "--arg", "word=a", "--arg", "times=x"],
-            "times must be a number, got 'x' (in",
-        ),
+        (["--tools", str(TOOLBOX), "repeat", "--arg", "word=a", "--arg", "times=x"], "times must be a number"),
         (["--tools", str(TOOLBOX), "repeat", "--model", "m"], "--model is for a model behind an API"),
     ],
 )

@@ -84,21 +84,16 @@ HEADER = "-----BEGIN RSA PRIVATE " + "KEY-----"
 OF_DECLARATIONS = [
     Breach("declaration", written(DRAW, "identity: ["), DRAW, ""),
     Breach("declaration", added(".difyignore", "tools/*.yaml\n"), DRAW, ""),
-    Breach("declaration", replaced(MANIFEST, PROVIDER, "gone.yaml"), "gone.yaml", ""),
     Breach("declaration", replaced(PROVIDER, DRAW, "gone.yaml"), "gone.yaml", ""),
     Breach("kinds", replaced(MANIFEST, "  tools:\n    - provider/charts.yaml", "  tools: []"), MANIFEST, "plugins"),
     Breach("declaration", replaced(MANIFEST, "author: chartmakers\n", ""), MANIFEST, "author"),
-    Breach("declaration", replaced(MANIFEST, "version: 0.0.3\n", 'version: "0.3"\n'), MANIFEST, "version"),
     Breach("declaration", replaced(DRAW, "name: draw_chart", "name: draw a chart"), DRAW, "identity.name"),
-    Breach("declaration", replaced(DRAW, "  llm: Draws", "  lm: Draws"), DRAW, "description.llm"),
     Breach("declaration", replaced(PROVIDER, "default: eu", "default: [1]"), PROVIDER, f"{CREDENTIAL}.region.default"),
     Breach(
         "source", replaced(PROVIDER, "source: provider/charts.py", "source: gone.py"), PROVIDER, "extra.python.source"
     ),
     Breach("declaration", added(MANIFEST, "tags: [robots]\n"), MANIFEST, "tags[0]"),
-    Breach("declaration", replaced(MANIFEST, "2026-03-02T09:00:00.000000+00:00", "2026-03-02"), MANIFEST, "created_at"),
     Breach("declaration", replaced(DRAW, "default: blue", "default: pink"), DRAW, "parameters[6].default"),
-    Breach("declaration", added(DRAW, "output_schema: [text]\n"), DRAW, "output_schema"),
     Breach("icon", replaced(MANIFEST, "icon: icon.svg", "icon: gone.svg"), MANIFEST, "icon"),
     Breach("source", added(".difyignore", "tools/draw_chart.py\n"), DRAW, "extra.python.source"),
 ]
@@ -122,7 +117,6 @@ OF_FILES = [
         "pyproject.toml",
         "project.dependencies[1]",
     ),
-    Breach("dependency", written("pyproject.toml", "["), "pyproject.toml", ""),
     Breach("compile", written("tools/odd.py", "\nreturn\n"), "tools/odd.py", "line 2"),
 ]
 
@@ -136,31 +130,22 @@ OF_STRATEGIES = [
     Breach("kinds", MODELS, MANIFEST, "plugins", source=PUPPET),
     of_strategy("    required: true\n", "", "parameters[0]", most=1),
     of_strategy("scope: tool-call&llm", "scope: tools&word", "parameters[0].scope"),
-    of_strategy("default: 3", "default: 3\n    scope: llm", "parameters[3].scope"),
     of_strategy("default: calm", "default: sad", "parameters[5].default"),
     of_strategy("    answer:", "    text:", "output_schema"),
     of_strategy("\nparameters:", "\nfeatures: [history-messages, telepathy]\nparameters:", "features[1]"),
 ]
 
 
-def noticed(file: str, old: str, new: str, key: str) -> Breach:
-    return Breach("declaration", replaced(file, old, new), file, key, "notice")
-
-
-TEMPLATE = "## Privacy\n\n!!! Please fill in the privacy policy of the plugin."
 ICON = "<!-- DIFY_MARKETPLACE_TEMPLATE_ICON_… -->"
 NOT_REFUSED = [
     Breach("readme", added("README.md", "\n图表\n"), "README.md", "", "marketplace"),
     Breach("privacy", removed("PRIVACY.md"), MANIFEST, "privacy", "marketplace"),
-    Breach("privacy", written("PRIVACY.md", TEMPLATE), MANIFEST, "privacy", "marketplace"),
     Breach("readme", removed("README.md"), "README.md", "", "marketplace"),
     Breach("readme", written("README.md", "# Charts\n"), "README.md", "", "marketplace"),
     Breach(
         "declaration", replaced(MANIFEST, "zh_Hans: 图表\n", "zh_Hant: 圖表\n"), MANIFEST, "label.zh_Hant", "notice"
     ),
     Breach("declaration", replaced(DRAW, "default: 40", "defualt: 40"), DRAW, "parameters[3].defualt", "notice"),
-    noticed(DRAW, "llm_description: A sh", "llm_desc: A sh", "parameters[0].llm_description"),
-    noticed(DRAW, "default: 40", "input_schema: {type: integer}", "parameters[3].input_schema"),
     Breach("dependency", written("requirements.txt", "dify_plugin==0.5.1\n"), "requirements.txt", "", "marketplace"),
     Breach("icon", written("_assets/icon.svg", ICON), MANIFEST, "icon", "marketplace"),
     Breach("marketplace", replaced(MANIFEST, "contact:", "contacts:"), MANIFEST, "contact", "marketplace"),
