@@ -71,19 +71,6 @@ def test_devhost_imports_nothing_of_a_plugin_and_no_tests() -> None:
     assert reached == set()
 
 
-def test_the_types_of_messages_are_listed_in_one_module() -> None:
-    """Elsewhere a type stands alone, where it is handled or made."""
-    lists = [
-        name
-        for name, path in MODULES.items()
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Set | ast.Tuple | ast.List | ast.MatchOr)
-        and {"binary_link", "image_link"} <= {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
-    ]
-
-    assert set(lists) == {"devhost.protocol.wire"}
-
-
 def test_only_one_package_imports_the_workflow_engine_and_only_where_it_is_installed() -> None:
     engine, package = "graphon", "devhost.flow.engine"
     modules = {path: imported(path) for path in DEVHOST.rglob("*.py")}

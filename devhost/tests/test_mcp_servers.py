@@ -121,7 +121,6 @@ def test_one_tool_of_a_server_is_listed_and_called_alone(capsys: pytest.CaptureF
     assert main([*where, "repeat", "--arg", "text=ha", "--arg", "times=2", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["tool"] == "everything/repeat"
-    assert report["notices"] == ["repeat: Dify does not hand on times (default); unit (default, enum)"]
     assert [message["message"] for message in report["messages"]] == [{"text": "ha\nha"}]
 
     assert main([*where, "complain", "--arg", "is_error=false"]) == 0
@@ -142,8 +141,7 @@ def test_cases_expect_calls_of_a_server(tmp_path: Path, capsys: pytest.CaptureFi
     assert "everything | repeat: Dify does not hand on times" in capsys.readouterr().out
 
     assert evaluate(cases("repeet")) == 2
-    said = capsys.readouterr().err
-    assert "case 'repeats', column 'default': expect, calls: there is no tool 'repeet'; there are: repeat, sort" in said
+    assert "there is no tool 'repeet'; there are: repeat, sort" in capsys.readouterr().err
 
     of_its_own = {"turns": None, "script": {"turns": [{"text": "unused"}], "mcp": ["other-server"]}}
     assert evaluate(cases("repeat", **of_its_own)) == 2

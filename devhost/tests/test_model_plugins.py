@@ -13,7 +13,6 @@ from devhost.errors import HostError, ParameterError, SetupError
 from devhost.model_plugin import ModelPlugin, ModelPlugins, PluginModelError
 from devhost.models.backend import ModelCallError
 from devhost.node.outputs.run import RunError
-from devhost.plugin.declaration import PluginDeclaration
 from fake_openai import KEY, Call, FakeOpenAI, Turn, rate_limited
 from support.lending import Lender
 from support.openai_requests import PICTURE, SEARCH, call, model_request, result
@@ -21,7 +20,6 @@ from support.plugins import FIXTURES, GATEWAY, PUPPET, TOOLBOX
 
 PONG = Turn(text="pong")
 """Answers the question by which the plugin tries its credentials."""
-PROVIDER = PluginDeclaration.read(GATEWAY).model_providers[0]
 
 
 @pytest.fixture(scope="module")
@@ -117,14 +115,6 @@ def test_a_failure_of_the_provider_has_the_plugins_words(plugin: ModelPlugin, fa
 # Credentials.
 
 
-def test_a_form_shows_the_fields_for_a_language_model() -> None:
-    assert list(PROVIDER.credentials({}, of_provider=True)) == ["api_key", "endpoint_url"]
-    assert list(PROVIDER.credentials({}, of_provider=False)) == ["api_key", "endpoint_url", "context_size", "sees"]
-    assert "reason" in PROVIDER.credentials({"sees": "yes"}, of_provider=False)
-    assert PROVIDER.every_credential["sees"].type == "select"
-    assert "voice" not in PROVIDER.every_credential
-
-
 @pytest.mark.usefixtures("lent_plugins")
 def test_a_credential_is_taken_out_of_the_environment_or_asked_for_at_a_terminal(
     fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
@@ -209,7 +199,6 @@ def test_failures_of_the_command(configured: FakeOpenAI, capsys: pytest.CaptureF
     [
         (["--model-credential", "sk-wrong-key-0123"], "--model-credential is not KEY=VALUE"),
         (["--model-credential", "sk-wrong-key-0123=="], "--model-credential is not KEY=VALUE"),
-        (["--model-credential", "api_key=sk-wrong-key-0123"], "refuses its credentials: Credentials validation failed"),
         (["--completion", "top_k=7"], "takes no such parameter; there are: temperature, max_tokens"),
         (["--file", "nothing.png"], "'nothing.png' cannot be read: No such file"),
     ],

@@ -111,10 +111,3 @@ def test_a_tag_is_counted_wherever_messages_cut_it(cut: int) -> None:
     ] + [event.text for event in text.finish()]
     assert "".join(events) == text.passed == "<think>a</think><think>b</think>"
     assert text.repairs == ["another <think>"]
-
-
-def test_what_looks_like_the_beginning_of_a_tag_comes_before_what_interrupts_it() -> None:
-    text = NodeText()
-    log = Message("log", {"id": "1"})
-    said = [*text.take(Message("text", {"text": "a <thi"})), *text.take(log), *text.finish()]
-    assert said == [Message("text", {"text": "a "}), Message("text", {"text": "<thi"}), log]

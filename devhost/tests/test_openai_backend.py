@@ -109,11 +109,7 @@ def test_calls_of_an_incomplete_response_are_not_passed_on_but_its_items_are(fak
     [
         (rate_limited(), "InvokeRateLimitError", "[models] Rate Limit Error, Error code: 429 - Rate limit reached"),
         (server_error(), "InvokeServerUnavailableError", "[models] Server Unavailable Error, Error code: 500 - "),
-        (
-            context_too_long(),
-            "InvokeBadRequestError",
-            "[models] Bad Request Error, Error code: 400 - Your input exceeds",
-        ),
+        (context_too_long(), "InvokeBadRequestError", "[models] Bad Request Error, Error code: 400 - "),
         (Refusal("No.", status=403), "InvokeAuthorizationError", "[models] Incorrect model credentials provided"),
         (Refusal("Gone.", status=404), "InvokeBadRequestError", "Error code: 404 - Gone. (server: http://"),
         (Turn(text="abcdefgh", cut_after=3), "InvokeConnectionError", "[models] Connection Error, "),
@@ -164,17 +160,9 @@ def test_a_round_trip_replays_the_items_verbatim(fake: FakeOpenAI) -> None:
     backend = model(fake, "responses")
     first = list(backend.invoke(model_request(tools=[SEARCH], reasoning_summary="auto")))
     body = messages(first)[-1]["opaque_body"]
-    history = [
-        {"role": "user", "content": "Hi"},
-        {
-            "role": "assistant",
-            "content": "One moment.",
-            "tool_calls": calls(first),
-            "opaque_body": json.loads(json.dumps(body)),
-        },
-        result("call_a", "a"),
-        result("call_b", "b"),
-    ]
+    said = {"content": "One moment.", "tool_calls": calls(first), "opaque_body": json.loads(json.dumps(body))}
+    asked, answered = {"role": "user", "content": "Hi"}, [result("call_a", "a"), result("call_b", "b")]
+    history = [asked, {"role": "assistant", **said}, *answered]
     assert text(list(backend.invoke(model_request(history, tools=[SEARCH])))) == "Done."
     sent = fake.requests[1][1]["input"]
     assert sent[1:5] == fake.issued[0]

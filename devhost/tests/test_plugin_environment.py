@@ -21,7 +21,6 @@ from devhost.process.environment import (
     make_environment,
     own_python,
 )
-from devhost.process.session import Stop
 from support.plugins import PUPPET
 
 PROJECT = '[project]\nname = "x"\nversion = "1"\ndependencies = ["a==1", "b"]\n'
@@ -109,15 +108,6 @@ def test_a_plugin_gets_an_environment_when_it_needs_one(tmp_path: Path, capsys: 
     assert own_python(plugin) == plugin / ".venv" / "bin" / "python"
     assert main(run) == 0
     assert "making" not in capsys.readouterr().out
-
-
-@pytest.mark.processes
-def test_one_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
-    stop = Stop()
-    stop.request()
-    with pytest.raises(PluginStartError, match="cannot be made"):
-        make_environment(tmp_path, stop)
-    assert not (tmp_path / ".venv").exists()
 
 
 def test_a_folder_that_is_not_devhosts_stays(tmp_path: Path) -> None:

@@ -33,18 +33,10 @@ def test_half_a_surrogate_pair_comes_back_as_the_host_sent_it() -> None:
     assert Secrets(["half \udcff"]).masked("half \ufffd") == "[secret]"
 
 
-def test_short_values_are_not_replaced() -> None:
-    assert SECRETS.masked("a short text") == "a short text"
-
-
 def test_a_whole_value_is_known_however_short() -> None:
+    assert SECRETS.masked("a short text") == "a short text", "within a text it may be a word"
     known = Secrets(["abc", ""])
     assert [known.is_secret(value) for value in ("abc", "abcd", "", 5, None)] == [True, False, False, False, False]
-
-
-def test_nothing_to_hide_changes_nothing() -> None:
-    data = {"a": 1}
-    assert Secrets().masked(data) is data
 
 
 def test_longer_secrets_are_replaced_first() -> None:

@@ -68,11 +68,6 @@ def test_a_fixed_parameter_is_hidden_from_the_model() -> None:
     }
 
 
-def test_a_tool_may_be_named_with_its_provider() -> None:
-    for name in ("draw_chart", "charts/draw_chart", "chartmakers/charts/charts/draw_chart"):
-        assert entity(charts(f"{name}.color=red"))["runtime_parameters"]["color"] == "red"
-
-
 def test_a_tool_that_needs_a_file_is_left_out_as_in_dify(tmp_path: Path) -> None:
     described = declared("photo", "file", required=True)
     setup = ToolSetup.read(copied(tmp_path, parameters=[described]), credentials={"charts": {"api_key": API_KEY}})

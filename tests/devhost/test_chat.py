@@ -71,22 +71,6 @@ def test_ctrl_c_ends_a_turn_and_ctrl_d_the_chat(slow_script: Path) -> None:
     assert "never said" not in terminal.shown.replace('"never said"', "")
 
 
-@pytest.mark.processes
-def test_an_approved_run_that_is_stopped_before_it_called_a_tool_can_be_approved_again(slow_script: Path) -> None:
-    command = ["-m", "devhost", "chat", *PUPPETS, "--script", str(slow_script)]
-    with on_a_terminal(command, ROOT) as terminal:
-        terminal.wait_for("you>")
-        terminal.press(steps({"leave": steps({"ask": "x"})}) + "\n")
-        assert "draw" in terminal.wait_for("Type /approve or /reject REASON")
-        for _ in range(2):
-            terminal.wait_for("you>")
-            terminal.press("/approve\n")
-            terminal.wait_for("first words")
-            terminal.press(CTRL_C)
-            terminal.wait_for("stopped: 1 model call")
-            terminal.wait_for("Type /approve or /reject REASON")
-
-
 # --- from a pipe -----------------------------------------------------------------------------------------------------
 
 
