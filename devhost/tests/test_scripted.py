@@ -8,6 +8,7 @@ import pytest
 
 from devhost.models.backend import ModelCallError, ModelRequest, decode_model_request
 from devhost.models.scripted.model import ScriptedModel
+from devhost.models.scripted.script import Script
 from devhost.protocol.wire import JsonObject
 
 CALLS = [
@@ -121,6 +122,10 @@ def test_a_turn_waits_for_its_prompt() -> None:
     assert [message.prompt_messages[0].text for message in model.requests] == ["first", "the second", "fourth"]
 
 
+def model_of(file: Path, query: str | None = None) -> ScriptedModel:
+    return ScriptedModel.from_script(Script.read(file), query=query)
+
+
 def script(tmp_path: Path, text: str) -> Path:
     file = tmp_path / "script.yaml"
     file.write_text(text, encoding="utf-8")
@@ -131,7 +136,7 @@ def test_another_question_has_other_turns(tmp_path: Path) -> None:
     file = script(
         tmp_path, "query: mine\nturns: [{text: own}]\notherwise: [{text: other}]\nmodel: {features: [vision]}"
     )
-    own, other = ScriptedModel.from_file(file), ScriptedModel.from_file(file, query="yours")
+    own, other = model_of(file), model_of(file, query="yours")
     said = [next(model.invoke(request()))["delta"]["message"]["content"] for model in (own, other)]
     assert said == ["own", "other"]
     assert own.description.selector([])["entity"]["features"] == ["vision"]
@@ -141,14 +146,14 @@ def test_a_question_is_known_without_its_capitals_and_last_full_stop(tmp_path: P
     file = script(tmp_path, "query: Confirm  it.\nturns: [{text: own}]\notherwise: [{text: other}]")
 
     def answer(query: str) -> str:
-        return str(next(ScriptedModel.from_file(file, query=query).invoke(request()))["delta"]["message"]["content"])
+        return str(next(model_of(file, query=query).invoke(request()))["delta"]["message"]["content"])
 
     assert [answer(query) for query in ("confirm it", " Confirm it! ", "Confirm")] == ["own", "own", "other"]
 
 
 def test_an_unknown_question_is_answered_with_the_known_ones_in_every_call(tmp_path: Path) -> None:
     file = script(tmp_path, "query: mine\nturns: [{text: own}]\nthen: [{query: more, turns: [{}]}]")
-    model = ScriptedModel.from_file(file, query="yours")
+    model = model_of(file, query="yours")
     said = ["".join(texts(chunk["delta"] for chunk in model.invoke(request()))) for _ in range(2)]
     assert said[0] == said[1]
     assert said[0] == (

@@ -423,7 +423,6 @@ def described(model: ModelDescription) -> JsonObject:
     return {"name": model.name, "provider": model.provider, "scripted": model.scripted, "notice": model.notice}
 
 
-def secrets_of(
-    setups: Iterable[ToolSetup], environment: Mapping[str, str] = os.environ, others: Iterable[str] = ()
-) -> Secrets:
-    return Secrets([*(value for setup in setups for value in setup.secrets), *others, environment.get(KEY, "").strip()])
+def secrets_of(setups: Iterable[ToolSetup], others: Iterable[str] = ()) -> Secrets:
+    """Also hides the model's key."""
+    return Secrets([*(value for setup in setups for value in setup.secrets), *others, os.environ.get(KEY, "").strip()])

@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Self
 
 from devhost.errors import RefusedCallError
@@ -116,10 +115,9 @@ class ScriptedModel:
         self._choosing = threading.Lock()
 
     @classmethod
-    def of(cls, turns: Sequence[JsonObject], *, query: str = "", features: Sequence[str] | None = None) -> Self:
+    def of(cls, turns: Sequence[JsonObject], *, query: str = "") -> Self:
         """From plain data in the form of script.yaml's turns."""
-        card = ScriptedModelCard() if features is None else ScriptedModelCard(features=tuple(features))
-        return cls(read_turns(list(turns)), query, card)
+        return cls(read_turns(list(turns)), query)
 
     @classmethod
     def from_script(cls, script: Script, *, query: str | None = None, asked: int = 0) -> Self:
@@ -128,10 +126,6 @@ class ScriptedModel:
         turns = script.turns_for(query, asked)
         standing = None if script.knows(query) else answer_to_the_unknown(script)
         return cls(turns or (), query, script.model, place=script.place, standing=standing)
-
-    @classmethod
-    def from_file(cls, file: Path, *, query: str | None = None, strategy: str | None = None) -> Self:
-        return cls.from_script(Script.read(file, strategy), query=query)
 
     @property
     def remaining(self) -> int:
