@@ -19,13 +19,10 @@ def declared(kind: str, **more: object) -> Parameter:
 @pytest.mark.parametrize(
     ("kind", "more", "value", "expected"),
     [
-        ("secret-input", {}, "s", "s"),
         ("select", {"options": OPTIONS, "multiple": True}, ["b", "a"], ["b", "a"]),
         ("select", {"options": OPTIONS, "multiple": True, "default": ["b"]}, [], ["b"]),
         ("select", {"options": OPTIONS, "multiple": True}, None, []),
         ("dynamic-select", {"multiple": True}, "c", ["c"]),
-        ("app-selector", {}, {"app_id": "a"}, {"app_id": "a"}),
-        ("any", {}, [FILE], [FILE]),
         ("files", {}, FILE, [FILE]),
         ("file", {}, FILE, FILE),
         ("file", {}, [FILE], FILE),
@@ -41,7 +38,6 @@ def test_values_that_no_recording_has(kind: str, more: dict[str, Any], value: ob
         ("select", {"options": OPTIONS, "required": True}, "", "p is empty: it needs a value"),  # before the options
         ("select", {"options": [{"value": "1", "label": {"en_US": "1"}}]}, 1, "value 1 not in options"),
         ("model-selector", {}, "gpt-5", "The selector must be a dictionary"),
-        ("array[tools]", {}, "search", "The tools selector must be a list"),
         ("file", {}, [FILE, FILE], "only accepts one file"),
     ],
 )

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -96,10 +95,3 @@ def test_examples_are_the_plugins_own_or_devhosts(
     assert main(["run", "--example", "none"]) == 2
     offered = capsys.readouterr().err
     assert ("toolbox" in offered, "helpdesk" in offered) == (folder == "plugin", folder != "plugin")
-
-
-def test_usage_names_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--help"]) == 0
-    assert capsys.readouterr().out.startswith("Usage: devhost ")
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"devhost, version {version('dify-devhost')}\n"

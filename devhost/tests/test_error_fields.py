@@ -1,16 +1,13 @@
 """An error about one thing that a person gave names it, so that a form and a command line can point to it."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from devhost.errors import HostError
-from devhost.host.backwards import PluginStorage
 from devhost.host.host import find_strategy
 from devhost.models.openai_api.backend import open_model
-from devhost.models.scripted.script import Script
 from devhost.node.parameters import NodeVariables, node_parameters, read_setting
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.tools.setup import ToolSetup
@@ -40,14 +37,11 @@ def asked(**options: object) -> None:
         (lambda: settle("files", {"variable": "start.gone"}), "param.files"),
         (lambda: settle("mood", "furious"), "param.mood"),
         (lambda: charts({}, api_key="", region="mars"), "credential.charts.api_key"),
-        (lambda: charts({}, region="mars"), "credential.charts.region"),
         (lambda: charts({}, colour="red"), "credential.charts.colour"),
         (lambda: charts({"depth": "1"}), "set.draw_chart.depth"),
         (lambda: charts({"kind": "pie"}), "set.draw_chart.kind"),
         (lambda: ToolSetup.read(PUPPET), "tools"),
         (lambda: find_strategy(PluginDeclaration.read(PUPPET), "nope"), "strategy"),
-        (lambda: Script.read(Path("nowhere.yaml")), "script"),
-        (lambda: PluginStorage(CHARTS / "manifest.yaml"), "storage"),
         (lambda: asked(name=None, base_url="http://127.0.0.1:1/v1"), "model"),
         (lambda: asked(features=("sight",)), "features"),
     ],

@@ -1,4 +1,4 @@
-"""--transport, --limit and --strict, as they are given on a command line."""
+"""--limit, as it is given on a command line."""
 
 import json
 
@@ -12,15 +12,10 @@ pytestmark = pytest.mark.usefixtures("lent_plugins")
 PLUGIN = ["run", "--json", "--plugin", str(PUPPET), "--script", str(TOOLBOX / "script.yaml")]
 
 
-def report(capsys: pytest.CaptureFixture[str], *options: str, steps: object) -> tuple[int, dict[str, object]]:
-    code = main([*PLUGIN, "--query", json.dumps(steps), *options])
-    return code, json.loads(capsys.readouterr().out)
-
-
 def test_limits_hold(capsys: pytest.CaptureFixture[str]) -> None:
-    code, shown = report(capsys, "--limit", "line-bytes=10000", steps=[{"say": "x" * 10_000}])
-    assert code == 1
-    assert "more than 10,000 bytes" in str(shown["error"])
+    long = json.dumps([{"say": "x" * 10_000}])
+    assert main([*PLUGIN, "--query", long, "--limit", "line-bytes=10000"]) == 1
+    assert "more than 10,000 bytes" in json.loads(capsys.readouterr().out)["error"]["message"]
 
 
 @pytest.mark.parametrize(

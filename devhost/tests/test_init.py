@@ -75,14 +75,6 @@ def test_a_flow_has_the_strategy_at_hand_for_its_agent(
     assert main(["check", str(folder / "tools")]) == 0
 
 
-@EACH
-def test_the_code_of_a_new_plugin_is_formatted(home: Path, kind: str) -> None:
-    ruff = [sys.executable, "-m", "ruff", "format", "--diff", "--line-length", "120", str(home / kind)]
-    formatted = subprocess.run(ruff, check=False, capture_output=True, text=True)
-
-    assert formatted.returncode == 0, formatted.stdout
-
-
 def test_the_tests_of_new_plugins_have_strict_types(home: Path) -> None:
     """`make test` checks a plugin that was begun in the root of the repository, too."""
     files = [str(home / kind / "tests" / f"test_my_{kind}.py") for kind in KINDS]

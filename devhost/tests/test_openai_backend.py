@@ -1,6 +1,5 @@
 """The backends against the fake API: chunks as Dify's plugins stream them, failures as Dify words them."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -20,7 +19,7 @@ from fake_openai import (
     rate_limited,
     server_error,
 )
-from support.openai_requests import SEARCH, model_request, result
+from support.openai_requests import SEARCH, model_request
 
 APIS: list[Api] = ["responses", "chat"]
 TWO_CALLS = Turn(
@@ -153,21 +152,6 @@ def test_a_refused_key_and_a_refused_connection_say_where_and_what_would_help(ap
     gone = failure()
     assert refused.endswith(f"please check and try again. (server: {server.base_url}; check OPENAI_API_KEY)")
     assert gone.endswith(f"refused (server: {server.base_url}; check that a server runs there, or set OPENAI_BASE_URL)")
-
-
-def test_a_round_trip_replays_the_items_verbatim(fake: FakeOpenAI) -> None:
-    fake.will(Turn(summary="Look.", text="One moment.", calls=TWO_CALLS.calls), Turn(text="Done."))
-    backend = model(fake, "responses")
-    first = list(backend.invoke(model_request(tools=[SEARCH], reasoning_summary="auto")))
-    body = messages(first)[-1]["opaque_body"]
-    said = {"content": "One moment.", "tool_calls": calls(first), "opaque_body": json.loads(json.dumps(body))}
-    asked, answered = {"role": "user", "content": "Hi"}, [result("call_a", "a"), result("call_b", "b")]
-    history = [asked, {"role": "assistant", **said}, *answered]
-    assert text(list(backend.invoke(model_request(history, tools=[SEARCH])))) == "Done."
-    sent = fake.requests[1][1]["input"]
-    assert sent[1:5] == fake.issued[0]
-    assert [item["type"] for item in sent[1:5]] == ["reasoning", "message", "function_call", "function_call"]
-    assert backend.calls == 2
 
 
 def chat_event(delta: object, **more: object) -> JsonObject:

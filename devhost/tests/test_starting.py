@@ -84,13 +84,6 @@ def test_one_that_fails_ends_all_others() -> None:
     assert all(plugin.stopped.is_set() for plugin in plugins)
 
 
-def test_a_launch_that_begins_after_the_end_is_stopped_too() -> None:
-    launches, plugin = Stop(), Fake()
-    launches.request()
-    launches.ends(plugin)
-    assert plugin.stopped.is_set()
-
-
 def broken(source: Path, folder: Path, main: str) -> Path:
     plugin = folder / source.name
     shutil.copytree(source, plugin)

@@ -41,11 +41,6 @@ def test_a_plugin_that_never_serves(tmp_path: Path, transport: TransportName, wo
         PluginProcess.start(plugin, transport=transport, limits=HostLimits(launch_seconds=0.1))
 
 
-def test_a_python_that_does_not_exist() -> None:
-    with pytest.raises(PluginStartError, match="/no/such/python -m main cannot be started"):
-        PluginProcess.start(PUPPET, python="/no/such/python", transport="http")
-
-
 # Remote debugging
 
 
