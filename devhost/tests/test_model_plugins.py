@@ -112,6 +112,16 @@ def test_a_failure_of_the_provider_has_the_plugins_words(plugin: ModelPlugin, fa
     assert known.as_dify_words_it() == "[models] Rate Limit Error, wait"
 
 
+def test_a_plugin_that_has_ended_is_started_again(fake: FakeOpenAI) -> None:
+    fake.will(PONG, PONG)
+    credentials = {"api_key": KEY, "endpoint_url": fake.base_url}
+    with ModelPlugin(GATEWAY, credentials, validated=False) as plugin:
+        model = plugin.model("gpt-4.1")
+        first = list(model.invoke(model_request(model="gpt-4.1")))
+        plugin.__exit__()
+        assert len(list(model.invoke(model_request(model="gpt-4.1")))) == len(first)
+
+
 # Credentials.
 
 

@@ -185,8 +185,9 @@ class ModelPlugin:
         raise ParameterError(f"the plugin knows no model {name!r}; {self._there_are}")
 
     def _running(self) -> PluginProcess:
+        """Started again if it has ended: a chat goes on after a crash."""
         with self._preparing:
-            if self._process is None:
+            if self._process is None or self._process.lost is not None:
                 watcher = self._options.get("watcher", Watcher())
                 watcher.starting([self.declaration.manifest.name])
                 self._process = start_in_own_python(self.declaration, **self._options)
