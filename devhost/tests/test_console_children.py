@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -85,19 +84,6 @@ def test_stop_ends_a_turn_and_the_conversation_goes_on(children: Children, tmp_p
     assert "stopped: 1 model call" in child.output.read_text()
 
 
-def test_of_several_that_ask_at_once_one_is_heard(
-    children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As a double click does."""
-    start_instead(monkeypatch, "import time; time.sleep(3600)")
-    child = start(children, tmp_path)
-
-    with ThreadPoolExecutor() as clicks:
-        told = list(clicks.map(lambda _: child.tell(asked({"say": "x"}), after=0), range(20)))
-
-    assert sorted(told) == [*[False] * 19, True]
-
-
 def test_only_so_many_go_on_at_once(children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     start_instead(monkeypatch, "import time; time.sleep(3600)")
     first = start(children, tmp_path, "first")
@@ -113,9 +99,3 @@ def test_only_so_many_go_on_at_once(children: Children, tmp_path: Path, monkeypa
 
     children.end()
     assert not any(map(children.is_running, ("first", "second", "third")))
-
-
-def test_an_argument_that_no_command_can_have_is_a_sentence(children: Children, tmp_path: Path) -> None:
-    with pytest.raises(ConsoleError, match=r"the command cannot be started: .*too long"):
-        children.start("run", ("chat", "--param", "instruction=" + "x" * 200_000), tmp_path / "output.txt")
-    assert children.of("run") is None

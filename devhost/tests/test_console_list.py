@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from devhost.console import listing
 from devhost.console.folder import RunFolder
-from devhost.console.listing import Index, Listed, read_run
+from devhost.console.listing import Index, Listed
 from devhost.console.setup import Setup
 from devhost.models.scripted.model import ScriptedModel
 from devhost.node.outputs.outputs import NodeOutputs, no_usage
@@ -77,26 +76,6 @@ def test_the_list_is_searched_filtered_by_ending_and_names_other_files(runs: Pat
     assert "1 file not shown notes.jsonl : line 1: not a trace of devhost: not valid JSON" in words(failed)
     found = console.get("/?search=GRAIN+tea")
     assert ('href="/runs/tea"' in found, 'href="/runs/killed"' in found) == (True, False)
-
-
-def test_a_trace_is_read_again_only_when_it_has_changed(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    index, read = Index(RunFolder(runs)), list[str]()
-    index.runs()
-
-    def noted(folder: RunFolder, name: str) -> Listed:
-        read.append(name)
-        return read_run(folder, name)
-
-    monkeypatch.setattr(listing, "read_run", noted)
-    index.runs()
-    assert read == []
-
-    with tracing(runs / "killed.jsonl") as writer:
-        ask(writer, "Live.")
-    (runs / "broken.jsonl").unlink()
-
-    assert {run.name for run in index.runs()} == {"tea", "killed", "fork", "notes"}
-    assert read == ["killed"]
 
 
 def test_a_run_is_deleted_to_a_folder_unless_it_goes_on(runs: Path) -> None:

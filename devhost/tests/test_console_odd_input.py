@@ -1,4 +1,4 @@
-"""Whatever stands in an address, a form or a file, the console answers with a page that has words, never a 500."""
+"""What stands in a folder or a file, however odd, is a page of the console with words."""
 
 import json
 import os
@@ -7,42 +7,18 @@ from pathlib import Path
 
 import pytest
 import yaml
-from starlette.routing import Route
-from starlette.testclient import TestClient
 
 from devhost.cli.commands import main
 from devhost.console.children import Children
 from devhost.console.folder import OUTPUT, TRACE
 from devhost.console.setup import SETUP, Setup
 from devhost.console.web import STATIC, TEMPLATES
-from support.console import HOME, ConsoleClient, words
+from support.console import ConsoleClient, words
 from support.lending import Lender
 from support.plugins import PUPPET, TOOLBOX
 
 RUN = "run"
-ODD = ("a%00b.yaml", "%ED%A0%80", "..%2F..%2Fetc%2Fpasswd", "x" * 5_000 + ".yaml", "", "%5B" * 2_000)
-"""As a browser or another program sends them: NUL, a lone surrogate, paths, too long a name, JSON too deep, …"""
-PLACES = {"name": RUN, "row": "row-1-1", "left": RUN, "right": RUN}
 SCRIPT = str(TOOLBOX / "script.yaml")
-NEW = {"do": "start", "source": f"script:{SCRIPT}", "p.query": "[]"}
-FIELDS: dict[tuple[str, str], tuple[dict[str, str], str]] = {
-    ("GET", "/"): ({}, "search ending token"),
-    ("POST", "/delete"): ({}, "run"),
-    ("GET", "/compare"): ({"run": RUN}, "run"),
-    ("GET", "/runs/run"): ({}, "seen"),
-    ("GET", "/runs/run/again"): ({}, "turn at"),
-    ("POST", "/runs/run/again"): (
-        {"at": "1", "answers": "script", "script": SCRIPT},
-        "turn at answers script model completion live p.mood p.query",
-    ),
-    ("POST", "/runs/run/keep"): ({"name": "a", "file": "cases.yaml"}, "name file"),
-    ("POST", "/runs/run/steer"): ({}, "do words told"),
-    ("GET", "/new"): ({}, "plugin source strategy tools from"),
-    ("POST", "/new"): (NEW, "plugin strategy source tools files real model api completion p.query p.mood"),
-    ("GET", "/suite"): ({}, "file seen"),
-    ("POST", "/suite"): ({"do": "run", "file": "cases.yaml"}, "do file instruction real"),
-}
-"""What each address needs so that an odd value is looked at, and what it reads of its query or form."""
 
 
 @pytest.fixture(scope="module")
@@ -64,36 +40,6 @@ def folder(lender: Lender, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def console(folder: Path) -> ConsoleClient:
     """Nothing can be started from it. An error that no page is made of is raised."""
     return ConsoleClient(folder, PUPPET, Children(most=0))
-
-
-def status(browser: TestClient, method: str, path: str, body: str = "") -> int:
-    if method == "GET":
-        return browser.get(f"{path}?{body}").status_code
-    headers = {"content-type": "application/x-www-form-urlencoded", "origin": HOME}
-    return browser.post(path, content=body, headers=headers).status_code
-
-
-@pytest.mark.parametrize(("method", "path"), FIELDS)
-def test_an_odd_value_is_a_page_with_words(
-    console: ConsoleClient, folder: Path, monkeypatch: pytest.MonkeyPatch, method: str, path: str
-) -> None:
-    monkeypatch.chdir(folder)
-    others, names = FIELDS[method, path]
-    for name in names.split():
-        for odd in ODD:
-            body = "&".join([*(f"{key}={value}" for key, value in others.items() if key != name), f"{name}={odd}"])
-            assert status(console.client, method, path, body) < 500, body
-
-
-def test_a_run_that_no_name_can_have_is_not_found(console: ConsoleClient) -> None:
-    for route in console.client.app.routes:  # type: ignore[attr-defined]
-        for place in route.param_convertors if isinstance(route, Route) else ():
-            for odd in ODD:
-                address = route.path
-                for each, value in PLACES.items():
-                    address = address.replace(f"{{{each}}}", odd if each == place else value)
-                code = status(console.client, min(route.methods or {"GET"}), address)
-                assert code in {303, 400, 404, 405} or not odd.strip("."), address
 
 
 LOADED = re.compile(r'(?:"/static/|from "\./)([^"]+)"')

@@ -46,15 +46,6 @@ def test_the_same_command_goes_on_in_the_environment_that_was_made(home: Path) -
     assert went_on.stdout == "-P -m devhost flow a b.yml\n"
 
 
-def test_an_environment_that_cannot_be_made_is_told(home: Path) -> None:
-    (home / "scripts" / "setup").write_text(f"#!{SHELL}\nexit 3\n", encoding="utf-8")
-    went_on = go_on(home)
-
-    assert went_on.returncode == 1
-    assert went_on.stderr.startswith(f"Error: {home}/scripts/setup flow could not make the environment")
-    assert went_on.stdout == ""
-
-
 def test_a_devhost_that_was_installed_says_what_a_flow_needs() -> None:
     went_on = go_on("")
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from devhost.flow.pages import render_flow_page
 from devhost.trace.flow import FlowEnded, FlowEvent, FlowPaused, NodeStarted, SourcesRead
 from devhost.trace.lines import read_trace
-from support.tracing import tracing
 from test_flow_view import AGENT, END, LONG, LOOP, START, STEP, ran, told
 
 HOSTILE = "</pre><script>alert(1)</script><style>*{display:none}</style>"
@@ -96,11 +95,3 @@ def test_hostile_values_are_texts(tmp_path: Path) -> None:
     assert HOSTILE not in page
     assert page.count("<style>") == 1
     assert "default-src 'none'" in page
-
-
-def test_a_flow_that_did_not_begin_has_a_page_too(tmp_path: Path) -> None:
-    file = tmp_path / "trace.jsonl"
-    with tracing(file, command="flow"):
-        pass
-
-    assert "The flow did not begin" in render_flow_page(read_trace(file))

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from devhost.flow.played import PlayedTurn, flow_report, watched
+from devhost.flow.played import flow_report, watched
 from devhost.flow.traces import FlowTrace, replay_flow
 from devhost.flow.view import FlowView
-from devhost.models.backend import ModelDescription
 from devhost.node.outputs.outputs import Finding, LogEntry, NodeOutputs, no_usage
 from devhost.node.outputs.run import Run, RunError
 from devhost.protocol.wire import JsonObject
@@ -21,7 +20,6 @@ from devhost.terminal.screen import ViewOptions
 from devhost.text import Secrets
 from devhost.trace.flow import (
     UNTIMED,
-    AgentLog,
     AnswerText,
     FlowEnded,
     FlowEvent,
@@ -177,34 +175,6 @@ def test_a_node_that_waits_for_a_person_says_so_and_the_flow_can_stay_paused() -
     assert both.reports[0]["status"] == "paused"
 
 
-def test_after_ctrl_c_the_running_node_has_its_agents_log() -> None:
-    console = Console(file=io.StringIO(), width=100)
-    view = FlowView(console)
-    entry = {"id": "r1", "label": "ROUND 1", "status": "start", "data": {}}
-    turn = PlayedTurn(began=0.0)
-    for event in (NodeStarted("1", AGENT), AgentLog("1", AGENT, {"type": "log", "message": entry})):
-        turn.add(event, 0.0)
-        view.show(event, turn)
-    view.show_how_far()
-
-    shown = _text(console)
-    assert "nodes until Ctrl-C" in shown
-    assert "… Clerk  agent  not finished" in shown
-    assert "└── … ROUND 1" in shown
-
-
-def test_a_turn_that_cannot_be_shown_ends_at_once() -> None:
-    """As when a reader of the output has gone; the engine's threads must end before Python does."""
-    turn = (event for event in (AnswerText(AGENT, "Hi"), AnswerText(AGENT, " again")))
-
-    def show(event: FlowEvent, _turn: PlayedTurn) -> None:
-        raise BrokenPipeError(event)
-
-    with pytest.raises(BrokenPipeError):
-        watched(turn, show, Secrets())
-    assert list(turn) == []
-
-
 def test_broken_rules_and_a_traceback_are_shown() -> None:
     error = RunError("ValueError", "no", "Traceback: line 1")
     run = strategy_run(findings=[Finding("text-empty", "An empty text was sent.")], error=error)
@@ -214,21 +184,6 @@ def test_broken_rules_and_a_traceback_are_shown() -> None:
     assert "text-empty: An empty text was sent." in shown
     assert "--traceback prints the traceback." in shown
     assert "Traceback: line 1" in told(events, options=ViewOptions(traceback=True)).shown
-
-
-def test_the_report_has_the_agents_run_as_devhost_run_prints_it() -> None:
-    model = ModelDescription("p", "gpt-5", "", scripted=True)
-    agent = ran("2", AGENT, run=strategy_run(), model=model, metadata={"total_tokens": 7})
-    (report,) = told([*ran("1", START), *agent, END]).reports
-
-    assert (report["status"], report["outputs"], report["error"]) == ("succeeded", END.outputs, None)
-    assert report["conversation"] == {"count": 2}
-    start, agent_node = report["nodes"]
-    assert (start["status"], start["inputs"]) == ("succeeded", {"asked": "?"})
-    assert "run" not in start
-    assert agent_node["run"]["logs"][0]["label"] == "ROUND 1"
-    assert agent_node["run"]["model"]["name"] == "gpt-5"
-    assert agent_node["metadata"] == {"total_tokens": 7}
 
 
 def replayed(file: Path) -> str:

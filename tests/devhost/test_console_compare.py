@@ -1,7 +1,5 @@
 """The console's page of two runs beside each other."""
 
-import json
-
 import pytest
 
 from devhost.cli.commands import main
@@ -24,10 +22,6 @@ def console(lender: Lender, tmp_path_factory: pytest.TempPathFactory) -> Console
         assert main(["fork", str(before), "--at", "1", *changed, "--json", "--trace", str(after)]) == 0
     values = {"at": "1", "source": "example:helpdesk", "script": str(later), "live": "yes"}
     Setup(kind="fork", of="before", values=values).write(folder / f"after{SETUP}")
-    header, rest = after.read_bytes().split(b"\n", 1)
-    asked = json.loads(header)
-    asked["model"]["scripted"] = False
-    (folder / "real.jsonl").write_bytes(b"\n".join([json.dumps(asked).encode(), rest]))
     return ConsoleClient(folder)
 
 
@@ -41,13 +35,6 @@ def test_two_runs_stand_beside_each_other_with_what_differs_marked(console: Cons
     assert "Be <b>brief</b>." in page  # as text, of the changed instruction
     assert "<b>brief</b>" not in html
     assert "completion tokens" in page
-
-
-@pytest.mark.parametrize("other", ["before", "real"])
-def test_nothing_is_said_of_turns_that_are_the_same_or_those_of_a_real_model(
-    console: ConsoleClient, other: str
-) -> None:
-    assert "the model's turns are" not in words(console.get(f"/compare/before/{other}"))
 
 
 def test_runs_of_the_list_are_compared_the_older_one_first(console: ConsoleClient) -> None:

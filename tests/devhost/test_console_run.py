@@ -10,7 +10,7 @@ import pytest
 
 from devhost import FunctionTool, Host, NodeOutputs, Run, RunError, ScriptedModel
 from devhost.console.conversation import ChildFacts, State, approved, rejected, said, state_of, suggestion, waiting_of
-from devhost.console.folder import MOST_BYTES, OUTPUT, TRACE, RunFolder, last_printed
+from devhost.console.folder import OUTPUT, TRACE, RunFolder
 from devhost.console.readers import Seen
 from devhost.console.setup import SETUP, Setup
 from devhost.node.outputs.run import CallsMade
@@ -182,15 +182,3 @@ def test_after_an_answer_that_the_script_does_not_have_its_next_words_are_no_que
     assert suggestion(setup, [asked, no], question) == "yes"
     assert suggestion(setup, [asked, "no"], State("approval")) == "yes"
     assert suggestion(setup, [asked, "no"], question) == ""
-
-
-def test_of_what_a_plugin_prints_without_end_only_the_last_is_read(tmp_path: Path) -> None:
-    file = tmp_path / "run.output.txt"
-    assert not last_printed(file)
-
-    file.write_text("first\n" + "\x1b[31mé\x1b[0m" * MOST_BYTES + "\nlast\x07\n")
-
-    shown = last_printed(file)
-    assert shown.endswith("é\nlast")
-    assert "first" not in shown
-    assert len(shown) <= MOST_BYTES

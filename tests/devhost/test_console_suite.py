@@ -9,8 +9,6 @@ from urllib.parse import urlencode
 import pytest
 import yaml
 
-from devhost.console.suites import arguments
-from devhost.evaluation.suite import Suite
 from support.console import ConsoleClient, words
 from support.waiting import wait_for
 from tests.devhost import ROOT
@@ -115,12 +113,6 @@ def test_the_page_has_the_command_and_goes_on_from_the_last_instruction(pages: t
     assert shlex.split(shown)[:2] == ["devhost", "eval"]
     assert f"instruction={CHANGED}" in shlex.split(shown)
     assert f"{CHANGED}</textarea>" in pages[1]
-
-
-def test_an_instruction_that_stays_as_in_the_file_is_not_sent(file: Path) -> None:
-    given = arguments(Suite.read(file), {"instruction": "Be brief."}, None)
-
-    assert tuple(given) == ("eval", str(file), "--scripted")
 
 
 def test_a_mistake_that_the_command_finds_is_shown(console: ConsoleClient, tmp_path: Path) -> None:
