@@ -2,14 +2,9 @@
 
 import ast
 import re
-import subprocess
-import sys
-
-import pytest
 
 import devhost
 from support.plugins import PROJECT
-from support.waiting import PATIENCE
 
 PAGES = ["docs/testing.md"]
 CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
@@ -32,12 +27,3 @@ def test_the_guide_names_everything_that_is_public() -> None:
     guide = (PROJECT / "docs" / "testing.md").read_text(encoding="utf-8")
     errors = {name for name in NAMES if name.endswith("Error")}
     assert [name for name in set(NAMES) - errors if not re.search(rf"\b{name}\b", guide)] == []
-
-
-@pytest.mark.processes
-def test_openai_is_imported_only_for_its_models() -> None:
-    program = "import sys, devhost; print('openai' in sys.modules); devhost.OpenAIModel; print('openai' in sys.modules)"
-    ended = subprocess.run(
-        [sys.executable, "-c", program], cwd=PROJECT, capture_output=True, text=True, timeout=PATIENCE, check=True
-    )
-    assert ended.stdout == "False\nTrue\n"

@@ -1,6 +1,7 @@
 """Tokens of calls, and what they cost."""
 
 from devhost.models.usage import CountsSpending, TokenCounts, price_notice
+from devhost.words import price_text
 
 
 def test_a_call_is_priced_by_what_was_cached_and_written() -> None:
@@ -23,6 +24,10 @@ def test_an_unlisted_model_costs_nothing_and_the_notice_says_so() -> None:
     assert TokenCounts(prompt=5, completion=5).usage("qwen3", 0)["total_price"] == "0.0000000"
     assert price_notice("qwen3") == "devhost knows no price of qwen3 and counts 0"
     assert price_notice("gpt-5-mini-2025-08-07") == price_notice("gpt-5") == "OpenAI's prices of November 2026"
+
+
+def test_prices_have_plain_digits() -> None:
+    assert [price_text(price) for price in ("2E-7", 0.5, "dear")] == ["0.0000002", "0.5", "dear"]
 
 
 def test_spending_adds_up() -> None:

@@ -156,10 +156,7 @@ def test_an_unknown_question_is_answered_with_the_known_ones_in_every_call(tmp_p
     model = model_of(file, query="yours")
     said = ["".join(texts(chunk["delta"] for chunk in model.invoke(request()))) for _ in range(2)]
     assert said[0] == said[1]
-    assert said[0] == (
-        f"I am a scripted model: I cannot think, I only say what is written in {file}. There I have answers to:\n\n"
-        "- mine\n- more\n\nFor any other question, use a real model."
-    )
+    assert f"I only say what is written in {file}. There I have answers to:\n\n- mine\n- more\n" in said[0]
     assert model.afterwards == ""
 
 

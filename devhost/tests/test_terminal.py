@@ -120,8 +120,6 @@ def test_calls_that_wait_are_shown_with_their_arguments_and_a_state_is_shortened
     waiting = text[text.index("calls that wait for an answer ─") : text.index("variables ─")]
     assert re.search(r"^order +\{\"n\": 1\} +call_1 *$", waiting, re.MULTILINE)
     assert "mail\N{REPLACEMENT CHARACTER}" in waiting
-    assert '"odd"' in waiting
-    assert waiting.count("z") == 493
     assert "… (109 more" in waiting
     assert f"state  {'s' * 40}… (131,072 characters)" in text
     assert "pending_calls" not in text

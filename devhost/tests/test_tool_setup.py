@@ -153,9 +153,7 @@ def test_a_name_of_two_tools_must_be_given_in_full(tmp_path: Path) -> None:
     shutil.copytree(TOOLBOX, other)
     manifest = other / "manifest.yaml"
     manifest.write_text(manifest.read_text().replace("author: devhost-tests", "author: somebody"))
-    with pytest.raises(
-        ParameterError, match="'repeat' is not the name of one tool; there are: devhost-tests/toolbox/toolbox/re"
-    ):
+    with pytest.raises(ParameterError, match="'repeat' is not the name of one tool; there are: devhost-tests/tool"):
         read_tool_setups([TOOLBOX, other], [], ["repeat.times=3"], {})
     first, second = read_tool_setups([TOOLBOX, other], [], ["somebody/toolbox/toolbox/repeat.times=3"], {})
     assert "times" not in entity(first, "repeat")["runtime_parameters"]

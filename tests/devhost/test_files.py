@@ -20,7 +20,7 @@ from devhost.node.messages import ToolFileStore
 from devhost.scenario import AttachedFiles
 from devhost.trace.lines import read_trace
 from devhost.trace.runs import traced_runs
-from support.plugins import FIXTURES, ODDMENTS, PUPPET
+from support.plugins import ODDMENTS, PUPPET
 from tests.devhost import ROOT
 
 pytestmark = pytest.mark.usefixtures("lent_plugins")
@@ -167,15 +167,6 @@ def test_a_file_is_served_as_long_as_it_is_there(tmp_path: Path, letter: Path) -
         letter.unlink()
         assert httpx.get(offered["url"]).status_code == 404
         assert server.with_bytes(offered) == offered
-
-
-def test_a_strategy_without_a_parameter_for_files_is_said_before_anything_starts(
-    capsys: pytest.CaptureFixture[str], letter: Path
-) -> None:
-    bad = FIXTURES / "bad_strategy"
-    given = ["run", "--plugin", str(bad), "--script", str(bad / "script.yaml"), "--file", str(letter)]
-    assert main(given) == 2
-    assert "has no parameter for files" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
