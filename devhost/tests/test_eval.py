@@ -164,7 +164,10 @@ def test_the_page_shows_what_was_said_as_text(tmp_path: Path) -> None:
 def test_a_comparison_says_what_got_better_and_worse_and_what_was_changed(
     tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of the evaluations that ended, the last one is compared; both can be shown again without a run."""
+    """Of the evaluations that ended, the last one is compared; both can be shown again without a run.
+
+    A mistake in --against leaves the last one where it is, which can also be named by its file.
+    """
     is_wild = {**MOODS, "name": "is wild", "params": {}, "expect": {"text": {"equals": '{"mood": "wild"}'}}}
     is_calm = {**MOODS, "name": "is calm", "params": {}}
     assert evaluate(write(tmp_path, is_wild, is_calm, GREETS, params={"mood": "calm"})) == 1
@@ -180,7 +183,9 @@ def test_a_comparison_says_what_got_better_and_worse_and_what_was_changed(
     sentence = "1 of 2 cases got better, 1 got worse"
     kept = results.read_bytes()
     assert evaluate(file, "--show", "--against", str(previous_of(results))) == 1
+    assert evaluate(file, "--against", str(tmp_path / "none.jsonl")) == 2
     assert results.read_bytes() == kept
+    assert evaluate(file, "--against", str(results)) == 1
     for told in (shown.err, page.read_text(encoding="utf-8"), capsys.readouterr().out):
         assert sentence in told
 

@@ -27,6 +27,7 @@ from devhost.evaluation.results import (
     ResultsFile,
     Summary,
     compared,
+    holds_finished,
     keep_previous,
     previous_of,
     read_evaluation,
@@ -190,7 +191,7 @@ def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report:
     file = report.results_of(suite.file)
     console = open_console(stderr=report.as_json, color=report.color)
     if report.show:
-        evaluation, other = read_evaluation(file), _other(report, file)
+        evaluation, other = read_evaluation(file), _other(report, previous_of(file))
     else:
         models = EvaluationModels(model, asked.judge)
         ground = asked.ground(suite, hosting, models, validated=not model.unvalidated)
@@ -198,8 +199,8 @@ def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report:
         models.check(planned)
         if suite.flows and not has_engine():
             go_on_in_flow_environment(click.get_current_context().obj)
+        other = _other(report, file if holds_finished(file) else previous_of(file))
         keep_previous(file)
-        other = _other(report, file)
         _open(console, suite, planned, scripted=models.scripted)
         secrets = _secrets(ground, planned)
         results = ResultsFile(file, header_of(suite, ground, planned), secrets)
@@ -255,14 +256,13 @@ class _WhileStarting(Watcher):
             self.screen.printed(plugin, text)
 
 
-def _other(options: ReportOptions, results: Path) -> Evaluation | None:
-    """The evaluation to compare with."""
+def _other(options: ReportOptions, last: Path) -> Evaluation | None:
+    """The evaluation to compare with; `last`: where the one before is."""
     if options.against is None:
         return None
-    file = previous_of(results) if options.against == LAST else Path(options.against)
-    if options.against == LAST and not file.exists():
-        raise SuiteError(f"--against {LAST}: there is no earlier evaluation in {file}")
-    return read_evaluation(file)
+    if options.against == LAST and not last.exists():
+        raise SuiteError(f"--against {LAST}: there is no earlier evaluation in {last}")
+    return read_evaluation(last if options.against == LAST else Path(options.against))
 
 
 def _open(console: Console, suite: Suite, planned: Sequence[Planned], *, scripted: bool) -> None:

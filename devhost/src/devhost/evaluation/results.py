@@ -98,9 +98,14 @@ def previous_of(file: Path) -> Path:
     return file.with_name(f"{file.stem}{PREVIOUS}{file.suffix}")
 
 
+def holds_finished(file: Path) -> bool:
+    """Whether an evaluation that came to its end is in it; SuiteError for a file that has none."""
+    return file.is_file() and read_evaluation(file).is_finished
+
+
 def keep_previous(file: Path) -> None:
-    """Before a new evaluation. An interrupted one is not kept; SuiteError for a file that has none."""
-    if file.is_file() and read_evaluation(file).is_finished:
+    """Before a new evaluation. An interrupted one is not kept."""
+    if holds_finished(file):
         file.replace(previous_of(file))
 
 
