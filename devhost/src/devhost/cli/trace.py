@@ -47,9 +47,7 @@ class ReportOptions:
         type=PATH,
         help="Where the page goes, - for stdout; by default beside the trace, with .html at its end.",
     )
-    force: bool = option(
-        "--force", is_flag=True, help="Overwrite a file that is not a page of devhost's, or behind a link."
-    )
+    force: bool = option("--force", is_flag=True, help="Overwrite a file that is not a page of devhost's.")
 
 
 @click.command(

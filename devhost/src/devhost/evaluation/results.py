@@ -237,7 +237,7 @@ def _total(column: str, cells: Sequence[Cell]) -> Total:
 
 # What became better and worse between two evaluations.
 #
-# Cases and columns are matched by their names; what only one of the two has is left out, and counted.
+# Cases and columns are matched by their names; what only one of the two has is left out.
 
 CONTEXT = 40
 """Characters before the first difference of two texts."""
