@@ -287,7 +287,9 @@ def test_a_reset_that_fails_ends_the_evaluation_and_says_why(
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
+        ({"expct": {}}, ": unknown key 'expct'"),
         ({"expect": {"txt": {}}}, ", expect: unknown key 'txt'"),
+        ({"files": 3}, ", files: Input should be a list"),
         ({"expect": {"text": {"json_schema": {"type": "objekt"}}}}, ", expect.text.json_schema: not a JSON Schema"),
         (
             {"expect": {"calls": {"exactly": [{"a": 1}]}}},

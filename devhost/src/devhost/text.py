@@ -225,12 +225,19 @@ def _values(value: object, known: dict[int, int]) -> int:
     return known[id(value)]
 
 
+_IN_YAML = {
+    **dict.fromkeys(("tuple_type", "list_type"), "Input should be a list"),
+    **dict.fromkeys(("dict_type", "model_type", "dataclass_type"), "Input should be keys with values"),
+}
+"""In place of pydantic's words, which name Python's types."""
+
+
 def describe(error: ValidationError) -> str:
     """The findings on one line: `parameters[2].type: Field required; turns[0]: unknown key 'txt'`."""
     sentences = []
     places = [finding["loc"] for finding in error.errors()]
     for finding in error.errors():
-        path, message = finding["loc"], finding["msg"]
+        path, message = finding["loc"], _IN_YAML.get(finding["type"], finding["msg"])
         if finding["type"] == "too_short" and any(place[: len(path)] == path != place for place in places):
             continue  # a list whose entries have mistakes is also called too short
         if finding["type"] == "extra_forbidden":

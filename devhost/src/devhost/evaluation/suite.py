@@ -153,9 +153,9 @@ def _with_names(sentences: str, data: dict[str, Any]) -> str:
     def case(found: re.Match[str]) -> str:
         written = data["cases"][int(found[1])]
         name = written.get("name") if isinstance(written, dict) else written
-        return f"case {name!r}, " if name else f"case {int(found[1]) + 1}, "
+        return (f"case {name!r}" if name else f"case {int(found[1]) + 1}") + (", " if found[2] else "")
 
-    return re.sub(r"cases\[(\d+)\]\.?", case, sentences)
+    return re.sub(r"cases\[(\d+)\](\.?)", case, sentences)
 
 
 def _flows(file: Path, cases: Sequence[Case]) -> Mapping[str, FlowScript]:
