@@ -126,7 +126,8 @@ def test_a_print_shows_the_rows_of_folded_groups(open_report: OpenReport) -> Non
 
 BOXES = """selector => [...document.querySelectorAll(selector)].map(each => {
   const { left, right, top, bottom } = each.getBoundingClientRect();
-  return { label: each.dataset.label, left, right, top, bottom };
+  const label = each.closest("summary")?.querySelector(".name b")?.textContent;
+  return { label, left, right, top, bottom };
 })"""
 
 
