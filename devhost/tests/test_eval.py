@@ -222,7 +222,9 @@ def test_real_models_answer_and_judge_and_the_key_is_in_no_result(
 
 
 @pytest.mark.processes
-def test_an_interrupted_evaluation_keeps_its_results_and_begins_again(tmp_path: Path, results: Path) -> None:
+def test_an_interrupted_evaluation_keeps_its_results_and_begins_again(
+    tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The third case waits for ever, so the process is stopped on a state."""
     assert evaluate(write(tmp_path, GREETS)) == 0
     finished = results.read_bytes()
@@ -235,6 +237,9 @@ def test_an_interrupted_evaluation_keeps_its_results_and_begins_again(tmp_path: 
     assert process.returncode == 130
     assert "Traceback" not in stderr
     assert "2 passed, 0 failed of 4 runs" in stdout
+    capsys.readouterr()
+    assert evaluate(file, "--show") == 1
+    assert "interrupted: 2 of 4 runs have a result" in capsys.readouterr().out
 
     assert evaluate(write(tmp_path, MOODS)) == 0
     assert [line["case"] for line in result_lines(results)] == ["moods"]

@@ -27,8 +27,7 @@ from devhost.evaluation.results import (
     ResultsFile,
     Summary,
     compared,
-    holds_finished,
-    keep_previous,
+    finished_in,
     previous_of,
     read_evaluation,
 )
@@ -191,7 +190,7 @@ def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report:
     file = report.results_of(suite.file)
     console = open_console(stderr=report.as_json, color=report.color)
     if report.show:
-        evaluation, other = read_evaluation(file), _other(report, previous_of(file))
+        evaluation, other = read_evaluation(file), _other(report, file, None)
     else:
         models = EvaluationModels(model, asked.judge)
         ground = asked.ground(suite, hosting, models, validated=not model.unvalidated)
@@ -199,8 +198,10 @@ def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report:
         models.check(planned)
         if suite.flows and not has_engine():
             go_on_in_flow_environment(click.get_current_context().obj)
-        other = _other(report, file if holds_finished(file) else previous_of(file))
-        keep_previous(file)
+        last = finished_in(file)
+        other = _other(report, file, last)
+        if last is not None:  # an interrupted one is not kept
+            file.replace(previous_of(file))
         _open(console, suite, planned, scripted=models.scripted)
         secrets = _secrets(ground, planned)
         results = ResultsFile(file, header_of(suite, ground, planned), secrets)
@@ -219,8 +220,11 @@ def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report:
     summary = Summary.of(evaluation)
     threshold = suite.threshold if report.threshold is None else report.threshold
     _report(summary, threshold, None if other is None else compared(other, evaluation), console, report)
+    if not evaluation.is_finished:
+        done, planned_runs = len(evaluation.results), counted(evaluation.header.runs, "run")
+        console.print(Text(f"interrupted: {done} of {planned_runs} have a result; a new evaluation runs all", "yellow"))
     console.print(Text(f"results: {file}", "dim"), soft_wrap=True)
-    return int(not all(total.reaches(threshold) for total in summary.totals))
+    return int(not evaluation.is_finished or not all(total.reaches(threshold) for total in summary.totals))
 
 
 def _secrets(ground: Ground, planned: Sequence[Planned]) -> Secrets:
@@ -256,13 +260,16 @@ class _WhileStarting(Watcher):
             self.screen.printed(plugin, text)
 
 
-def _other(options: ReportOptions, last: Path) -> Evaluation | None:
-    """The evaluation to compare with; `last`: where the one before is."""
+def _other(options: ReportOptions, results: Path, last: Evaluation | None) -> Evaluation | None:
+    """The evaluation to compare with; `last`: what the results hold, if a new evaluation is to replace it."""
     if options.against is None:
         return None
-    if options.against == LAST and not last.exists():
-        raise SuiteError(f"--against {LAST}: there is no earlier evaluation in {last}")
-    return read_evaluation(last if options.against == LAST else Path(options.against))
+    if options.against != LAST:
+        return read_evaluation(Path(options.against))
+    previous = previous_of(results)
+    if last is None and not previous.exists():
+        raise SuiteError(f"--against {LAST}: there is no earlier evaluation in {previous}")
+    return last or read_evaluation(previous)
 
 
 def _open(console: Console, suite: Suite, planned: Sequence[Planned], *, scripted: bool) -> None:

@@ -25,6 +25,7 @@ def json_report(summary: Summary, threshold: float, comparison: Comparison | Non
         "file": header.file,
         "scripted": header.scripted,
         "threshold": threshold,
+        "finished": summary.evaluation.is_finished,
         "columns": [
             {
                 **asdict(total),

@@ -98,15 +98,10 @@ def previous_of(file: Path) -> Path:
     return file.with_name(f"{file.stem}{PREVIOUS}{file.suffix}")
 
 
-def holds_finished(file: Path) -> bool:
-    """Whether an evaluation that came to its end is in it; SuiteError for a file that has none."""
-    return file.is_file() and read_evaluation(file).is_finished
-
-
-def keep_previous(file: Path) -> None:
-    """Before a new evaluation. An interrupted one is not kept."""
-    if holds_finished(file):
-        file.replace(previous_of(file))
+def finished_in(file: Path) -> Evaluation | None:
+    """The evaluation in it, if that came to its end; SuiteError for a file that has none."""
+    evaluation = read_evaluation(file) if file.is_file() else None
+    return evaluation if evaluation is not None and evaluation.is_finished else None
 
 
 class ResultsFile:

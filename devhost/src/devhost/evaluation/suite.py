@@ -179,7 +179,7 @@ def _fitting[N: (Case, Column)](
         if not any(fnmatchcase(each.name, pattern) for each in named):
             there_are = ", ".join(each.name for each in named)
             raise SuiteError(f"{option} {pattern!r} fits none in {file}; there are: {there_are}")
-    return tuple(each for each in named if any(fnmatchcase(each.name, pattern) for pattern in patterns or "*"))
+    return tuple(each for each in named if any(fnmatchcase(each.name, pattern) for pattern in patterns or ("*",)))
 
 
 # Every run of an evaluation, checked before the first one starts: a `Planned` for each case, column and repeat.
