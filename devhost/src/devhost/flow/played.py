@@ -113,8 +113,9 @@ class PlayedTurn:
                 self.ended = event
 
     def _start(self, row: Row) -> Row:
-        inside = [each for each in self.rows.values() if each.node.id == row.node.container and each.ended is None]
-        beside = inside[-1].rounds.setdefault(row.round or 1, []) if inside else self.roots
+        last = reversed(self.rows.values()) if row.node.container else ()
+        inside = next((each for each in last if each.node.id == row.node.container and each.ended is None), None)
+        beside = self.roots if inside is None else inside.rounds.setdefault(row.round or 1, [])
         self.rows[row.execution] = row
         beside.append(row)
         return row

@@ -291,7 +291,7 @@ class FileMessages:
         self._files = files
         self._limits = limits
         self._found = found
-        self._unfinished: dict[str, bytes] = {}
+        self._unfinished: dict[str, bytearray] = {}
 
     def transform(self, message: Message) -> Iterator[Message]:
         match message.type:
@@ -313,15 +313,14 @@ class FileMessages:
 
     def _chunk(self, message: Message) -> Iterator[Message]:
         """The last chunk only says that it is the last: the daemon does not look at its bytes."""
-        before = self._unfinished.pop(message.body["id"], b"")
         if message.body.get("end"):
-            yield self._saved(before, message)
+            yield self._saved(bytes(self._unfinished.pop(message.body["id"], b"")), message)
             return
-        blob = before + _decoded(message)
+        blob = self._unfinished.setdefault(message.body["id"], bytearray())
+        blob += _decoded(message)
         if len(blob) > self._limits.blob_bytes:
             most = f"{self._limits.blob_bytes:,} bytes, the most that the daemon puts together"
             raise NodeFailedError("blob-too-large", f"a file grew beyond {most}")
-        self._unfinished[message.body["id"]] = blob
 
     def _downloaded(self, message: Message) -> Message:
         import httpx  # noqa: PLC0415 - it takes as long to import as half of devhost, and few messages need it
