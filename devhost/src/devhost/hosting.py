@@ -403,12 +403,12 @@ def traced(  # noqa: PLR0913 - the facts of a trace's first line
         "model": described(model),
         "query": query,
     }
-    return trace_written(file, secrets_of(scenario.tools, others=mcp.secrets_of(scenario.servers)), facts, ())
+    return trace_written(file, secrets_of(scenario.tools, others=mcp.secrets_of(scenario.servers)), facts)
 
 
 @contextmanager
 def trace_written(
-    file: Path | None, secrets: Secrets, facts: Mapping[str, object], notices: Iterable[str]
+    file: Path | None, secrets: Secrets, facts: Mapping[str, object], notices: Iterable[str] = ()
 ) -> Iterator[Watcher]:
     if file is None:
         yield Watcher()

@@ -50,8 +50,8 @@ def run_again_on_changes(arguments: Sequence[str], paths: Iterable[Path]) -> int
     watched = [path.absolute() for path in paths]
     places = ", ".join(map(os.path.relpath, watched))
     changes = watch(*watched, watch_filter=is_source, rust_timeout=200, yield_on_timeout=True)
-    next(changes)  # from here on nothing is missed, neither while a run goes on
     try:
+        next(changes)  # from here on nothing is missed, also while a run goes on
         while True:
             subprocess.run(command, check=False)
             click.echo(f"\nwaiting for a change in {places}; Ctrl-C ends", err=True)
