@@ -36,7 +36,9 @@ def test_a_case_needs_no_file(write: Write, capsys: pytest.CaptureFixture[str]) 
     case = write(expect={"answer": "Two."}, then=[{"query": "And?", "models": SAYS, "expect": {"ran": "Ask"}}])
 
     assert main(["flow", "--script", str(case)]) == 0
-    assert capsys.readouterr().out.count("every expectation fits") == 2
+    said = capsys.readouterr().out
+    assert said.count("every expectation fits") == 2
+    assert said.endswith("\nall 2 turns passed\n")
 
 
 def test_an_expectation_that_fails_is_told_and_ends_the_command_with_1(
@@ -52,7 +54,7 @@ def test_an_expectation_that_fails_is_told_and_ends_the_command_with_1(
 
     assert main(["flow", "--script", str(case), "--trace", str(trace)]) == 1
     told = ["expectations that failed: 2", *sentences]
-    assert "\n".join(told) in capsys.readouterr().out
+    assert "\n".join([*told, "1 of 2 turns failed"]) in capsys.readouterr().out
     assert main(["replay", str(trace)]) == 0
     assert capsys.readouterr().out.endswith("\n".join([*told, ""]))
     assert read_trace(trace).header.model.notice.startswith("scripted model: ")

@@ -112,6 +112,8 @@ def run(
         report = {**conversation_report([_report(each) for each in ended]), "notices": list(setup.notices)}
         print_json(report)
     _close(view, ended[-1])
+    if len(judged := [each for each in ended if each.has_expectations]) > 1:
+        view.sum_up(turns=len(judged), failed=sum(bool(each.failures) for each in judged))
     broken = hosting.strict and any(each.played.findings for each in ended)
     return int(broken or any(each.failures for each in ended))
 

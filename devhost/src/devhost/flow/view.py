@@ -196,6 +196,11 @@ class FlowView(View):
             return None
         return Text(_json(values), overflow="fold") if self._options.verbose else variables_list(values)
 
+    def sum_up(self, *, turns: int, failed: int) -> None:
+        """After all turns that have expectations: the failure of an earlier one has scrolled away."""
+        words = f"{failed} of {turns} turns failed" if failed else f"all {turns} turns passed"
+        self._console.print(Text(words, "red" if failed else "green"))
+
     def show_how_far(self) -> None:
         """After Ctrl-C: the nodes until then."""
         rows = node_rows(self._turn, whole=self._options.verbose) if self._turn.roots else None
