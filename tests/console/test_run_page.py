@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.console.browsing import OpenPage
 from tests.console.recording import write_traces
@@ -16,6 +16,14 @@ SELECT = """selector => {
   getSelection().addRange(range);
 }"""
 SELECTED = "getSelection().toString()"
+ANSWERED = """() => {
+  const send = XMLHttpRequest.prototype.send;
+  XMLHttpRequest.prototype.send = function (...given) {
+    const rows = () => this.responseURL.includes("/rows/") && document.body.classList.add("answered");
+    this.addEventListener("loadend", rows);
+    return send.apply(this, given);
+  };
+}"""
 
 
 @pytest.fixture
@@ -75,6 +83,32 @@ def test_an_open_row_that_goes_on_shows_what_comes(
     round_1 = page.locator(".span.group").filter(has=page.locator("summary", has_text="ROUND 1"))
     expect(round_1.locator("> .children > .span.model > summary")).to_be_visible()
     expect(last.locator(".inside")).to_contain_text("Two-factor login with an authenticator app")
+
+
+def test_what_a_group_held_before_it_had_rows_comes_into_no_row(
+    open_page: OpenPage, console: Served, growing: Path, lines: list[bytes]
+) -> None:
+    """The answer for the group arrives when its rows stand in its place."""
+    begun = next(number for number, line in enumerate(lines, start=1) if b"ROUND 1" in line)
+    growing.write_bytes(b"".join(lines[:begun]))
+    page, held = open_page(console, "/runs/growing"), list[Route]()
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.evaluate(ANSWERED)
+    page.route("**/rows/**", hold)
+    page.locator(".span > summary", has_text="ROUND 1").click()
+    growing.write_bytes(b"".join(lines))
+    round_1 = page.locator(".span.group").filter(has=page.locator("summary", has_text="ROUND 1"))
+    expect(round_1.locator("> .children > .span.model")).to_have_count(1)
+
+    for route in held:
+        route.continue_()
+    page.locator("body.answered").wait_for()
+
+    expect(round_1.locator("> .children > .asked")).to_have_count(0)
+    expect(round_1.locator("> .children > .span.model > summary")).to_be_visible()
 
 
 def test_all_that_a_run_or_a_flow_has_is_unfolded_and_folded(
