@@ -84,13 +84,14 @@ def test_a_changed_instruction_is_marked_in_the_prompt_and_the_rest_is_as_record
     (changed,) = [row for row in prompt["rows"] if row["kind"] == "changed"]
     assert (prompt["round"], changed["right"]) == (1, "Answer in one sentence.")
     assert (told["differences"]["answer"], differing(told), told["not_recorded"]) == ([], [], [])
+    assert fact(told, "prompt tokens")[1] == "as recorded", "the model did not read the changed prompt"
     assert {row["kind"] for row in told["differences"]["calls"]} == {"same"}
 
 
 def test_a_call_that_is_not_in_the_recording_says_so_and_the_run_goes_on(
     trace: Path, tmp_path: Path, fork: Fork
 ) -> None:
-    later = script(tmp_path / "later.yaml", query="any", turns=LATER)
+    later = script(tmp_path / "later.yaml", turns=LATER)
 
     told = fork(trace, "--at", "1", "--script", later)
 
@@ -105,7 +106,7 @@ def test_a_call_that_is_not_in_the_recording_says_so_and_the_run_goes_on(
 
 
 def test_live_tools_run_after_the_past_alone(trace: Path, tmp_path: Path, fork: Fork) -> None:
-    later = script(tmp_path / "later.yaml", query="any", turns=LATER)
+    later = script(tmp_path / "later.yaml", turns=LATER)
     kept = tmp_path / "new.jsonl"
 
     told = fork(trace, "--at", "1", "--script", later, "--live-tools", "--trace", kept)
@@ -128,6 +129,13 @@ def test_a_real_model_goes_on_with_what_was_recorded(trace: Path, fork: Fork, mo
     assert system["content"].startswith("Be brief.")
     assert [message["role"] for message in request["messages"]][-3:] == ["assistant", "tool", "tool"]
     assert "authenticator" in request["messages"][-2]["content"]
+
+
+def test_keeping_every_round_says_that_no_answer_changes(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sentence = "keeps every round. Another answer needs --at 1 or less"
+    for at, told in (("1", 0), ("2", 1)):
+        assert main(["fork", str(trace), "--at", at, "--no-color"]) == 0
+        assert capsys.readouterr().out.count(sentence) == told
 
 
 def test_a_model_that_asks_beyond_the_recording_fails_and_says_what_would_help(trace: Path, fork: Fork) -> None:
@@ -183,7 +191,7 @@ def test_the_page_and_the_terminal_show_both_runs(
     trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     vile = {"name": "search_manual", "id": "v", "arguments": {"terms": VILE, "language": "en"}}
-    later = script(tmp_path / "later.yaml", query="any", turns=[{"tool_calls": [vile]}, {"text": f"Say {VILE}"}])
+    later = script(tmp_path / "later.yaml", turns=[{"tool_calls": [vile]}, {"text": f"Say {VILE}"}])
     page = tmp_path / "fork.html"
     arguments = ["--at", "1", "--script", str(later), "--param", f"instruction={VILE}", "--report", str(page)]
     capsys.readouterr()

@@ -105,6 +105,7 @@ def test_an_agent_of_a_turn_is_forked(tmp_path: Path, play: Play, capsys: pytest
     assert main(["fork", trace, "--question", "2", "--node", "agent", "--at", "1", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["run"]["variables"]["stop_reason"] == "approval_required"
+    assert not told["differences"]["facts"]["model"]["differs"], "nobody changed it"
     assert main(["fork", trace, "--question", "1", "--node", "agent_again"]) == 2
     assert "has no such run of an agent; there are: agent in turn 1, " in capsys.readouterr().err
     assert main(["fork", trace, "--at", "0", "--live-tools"]) == 2

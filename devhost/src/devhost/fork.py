@@ -183,8 +183,10 @@ def find_in_flow(trace: Trace, file: Path, turn: int | None, node: str | None) -
 @dataclass(frozen=True)
 class Fork:
     origin: Origin
+    rounds: int
+    """How many the run has that were answered."""
     at: int
-    """How many rounds stay."""
+    """How many of them stay."""
     scenario: Scenario
     recorded: Recorded
     past_tools: int
@@ -237,6 +239,7 @@ def read_fork(origin: Origin, at: int, scenario: Scenario) -> Fork:
     )
     return Fork(
         origin,
+        answered,
         at,
         scenario,
         script.recorded or Recorded(),

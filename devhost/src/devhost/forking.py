@@ -103,7 +103,7 @@ class ForkOptions:
 
     def read_script(self, origin: Origin) -> Script | None:
         with about("script"):
-            return None if self.script is None else Script.read(self.script, origin.strategy)
+            return None if self.script is None else Script.read(self.script, origin.strategy, asks=False)
 
     def model(self, fork: Fork, options: ModelOptions) -> ForkedModel:
         """A script's model, or a real one, or else what was recorded to the end."""

@@ -96,7 +96,7 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
     if asked.at is None:
         for each in rounds(origin.run):
             click.echo(f"{each.number}  {gist(each)}")
-        click.echo("Say how many of these rounds stay: --at ROUND")
+        click.echo("Say how many of these rounds stay: --at ROUND; --at 0 asks the model from the beginning")
         return 0
     tools = asked.read_tools(origin, os.environ, validated=not models.unvalidated)
     made = asked.read(origin, asked.at, hosting.limits, tools)
@@ -111,8 +111,8 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
         view = RunView(console, shown)
         models.plugins.tell(view.screen)
         run = _played(made, model, hosting, view, own, asked.new_trace)
-        right = Side.of(FORKED, model.description.name, traced_runs(read_trace(own))[-1], origin.strategy)
-    left = Side.of(RECORDED, origin.trace.header.model.name, origin.run, origin.strategy)
+        right = Side.of(FORKED, traced_runs(read_trace(own))[-1], origin.strategy, repeats=model.is_recorded)
+    left = Side.of(RECORDED, origin.run, origin.strategy)
     found = ForkReport(Comparison(left, right), made, model)
     if asked.as_json:
         print_json({**found.as_json(), "run": report(run, model.description, model.spent())})

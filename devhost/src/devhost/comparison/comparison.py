@@ -11,7 +11,7 @@ from devhost.fork import Round, rounds
 from devhost.node.outputs.run import Run, plugin_error
 from devhost.page.calls import Said, offered_tools, prompt_of
 from devhost.protocol.wire import JsonObject
-from devhost.recording.turns import model_calls, tool_calls
+from devhost.recording.turns import model_calls, model_in, tool_calls
 from devhost.tools.recorded import NOT_RECORDED
 from devhost.trace.runs import Call, TracedRun, run_of
 
@@ -60,6 +60,7 @@ def _rows(code: tuple[str, int, int, int, int], left: Sequence[str], right: Sequ
 class Side:
     name: str
     model: str
+    """What the strategy was told; empty for one without a model."""
     run: Run
     prompts: tuple[tuple[str, ...], ...]
     """Of each round the lines that no earlier prompt of the run had; of the first one all, with the tools' names."""
@@ -68,14 +69,17 @@ class Side:
     not_recorded: tuple[str, ...]
     """Those of them that no recorded answer fitted."""
     model_calls: int
+    repeats: bool
+    """Whether its model says again what the other run's model said, whatever the prompt."""
 
     @classmethod
-    def of(cls, name: str, model: str, traced: TracedRun, strategy: str) -> "Side":
+    def of(cls, name: str, traced: TracedRun, strategy: str, *, repeats: bool = False) -> "Side":
         asked = tool_calls(traced.calls)
         missing = tuple(_called(call) for call in asked if _raised(call) == NOT_RECORDED)
         prompts = tuple(_prompts(rounds(traced)))
         run, models = run_of(traced, strategy), len(model_calls(traced.calls))
-        return cls(name, model, run, prompts, tuple(map(_called, asked)), missing, models)
+        model = str(model_in(traced.parameters).get("model", ""))
+        return cls(name, model, run, prompts, tuple(map(_called, asked)), missing, models, repeats)
 
     @property
     def answer(self) -> list[str]:
@@ -90,14 +94,17 @@ class Side:
     def facts(self) -> dict[str, str]:
         """By name; tokens and seconds as the model's answers reported them, also those of recorded turns."""
         spent = self.run.calls.spent
+        of_model = {
+            "prompt tokens": f"{spent['prompt_tokens']:,}",
+            "completion tokens": f"{spent['completion_tokens']:,}",
+            SECONDS: f"{spent['latency']:.2f}",
+        }
         return {
             "model": self.model,
             "ended": self.ending,
             "model calls": f"{self.model_calls:,}",
             "tool calls": f"{len(self.calls):,}",
-            "prompt tokens": f"{spent['prompt_tokens']:,}",
-            "completion tokens": f"{spent['completion_tokens']:,}",
-            SECONDS: f"{spent['latency']:.2f}",
+            **(dict.fromkeys(of_model, AS_RECORDED) if self.repeats else of_model),
         }
 
 
@@ -128,6 +135,8 @@ def _raised(call: Call) -> str:
 # Two runs and what is different between them.
 
 SECONDS = "seconds in models"
+AS_RECORDED = "as recorded"
+"""In place of what a model reports that did not read its prompts."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +148,7 @@ class Fact:
     @property
     def differs(self) -> bool:
         """No two runs take the same time."""
-        return self.left != self.right and self.name != SECONDS
+        return self.left != self.right and self.name != SECONDS and self.right != AS_RECORDED
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,10 @@ class ForkReport:
             counts = Counter(call.partition(" ")[0] for call in missing)
             counted = ", ".join(f"{count} × {name}" for name, count in sorted(counts.items()))
             yield f"Calls that are not in the recording: {counted}. --live-tools runs them."
+        at, comparison = self.fork.at, self.comparison
+        if 0 < at == self.fork.rounds and comparison.right.model_calls <= comparison.left.model_calls:
+            needs = f"--at {at - 1} or less, and --script FILE or a real model"
+            yield f"--at {at} keeps every round. Another answer needs {needs}."
         if self.model.afterwards:
             yield self.model.afterwards
 

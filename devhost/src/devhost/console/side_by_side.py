@@ -1,7 +1,7 @@
 """`/compare/A/B`: two runs beside each other."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import shorten
 from typing import Literal
@@ -47,12 +47,16 @@ def read_pair(folder: RunFolder, left: str, right: str) -> Pair:
     before = _origin(folder, left, None if fork is None else number_in(fork, "turn"))
     after = _origin(folder, right, None)
     names = ("before", "run again") if fork is not None else _names(before, after)
+    repeats = fork is not None and after.trace.header.model.scripted and not fork.get("script")
     return Pair(
-        Comparison(_side(names[0], before), _side(names[1], after)),
+        Comparison(
+            Side.of(names[0], before.run, before.strategy),
+            Side.of(names[1], after.run, after.strategy, repeats=repeats),
+        ),
         names,
         rows(list(_set(before)), list(_set(after))),
         None if fork is None else number_in(fork, "at") or 0,
-        _turns(before, after, fork),
+        _turns(before, after, repeats=repeats),
     )
 
 
@@ -74,15 +78,11 @@ def _origin(folder: RunFolder, name: str, turn: int | None) -> Origin:
     return find_origin(read_trace(file), file, turn)
 
 
-def _side(name: str, origin: Origin) -> Side:
-    return Side.of(name, origin.trace.header.model.name, origin.run, origin.strategy)
-
-
-def _turns(before: Origin, after: Origin, fork: Mapping[str, str] | None) -> Literal["recorded", "written", ""]:
+def _turns(before: Origin, after: Origin, *, repeats: bool) -> Literal["recorded", "written", ""]:
     told = [origin.run.parameters.get("instruction") for origin in (before, after)]
     if told[0] == told[1] or not after.trace.header.model.scripted:
         return ""
-    return "recorded" if fork is not None and not fork.get("script") else "written"
+    return "recorded" if repeats else "written"
 
 
 def _set(origin: Origin) -> Iterator[str]:

@@ -292,8 +292,11 @@ def checked(data: object, folder: Path | None = None) -> ScriptFile:
         raise ScriptError(describe(error)) from error
 
 
-def read_files(file: Path) -> tuple[ScriptFile, ...]:
-    """The script behind those that it extends, of which each goes before the one in front of it."""
+def read_files(file: Path, *, asks: bool) -> tuple[ScriptFile, ...]:
+    """The script behind those that it extends, of which each goes before the one in front of it.
+
+    `asks`: whether it needs a question.
+    """
     files: dict[Path, ScriptFile] = {}
     following: Path | None = file
     while following is not None:
@@ -302,7 +305,7 @@ def read_files(file: Path) -> tuple[ScriptFile, ...]:
         if following is not None and real_path(following) in files:
             raise ScriptError(f"{file}: extends: {following} leads back to itself")
     every = tuple(reversed(files.values()))
-    if not any("query" in each.model_fields_set for each in every):
+    if asks and not any("query" in each.model_fields_set for each in every):
         raise ScriptError(f"{file}: query: Field required")
     if not any(part.turns or each.model.plugin for each in every for part in each.parts):
         raise ScriptError(f"{file}: turns: Field required")
@@ -340,10 +343,10 @@ class Script(ScriptFile):
     """All strategies that there are turns for; empty for any."""
 
     @classmethod
-    def read(cls, file: Path, strategy: str | None = None) -> Self:
-        """The script for a strategy, by default for the first one that the file names."""
+    def read(cls, file: Path, strategy: str | None = None, *, asks: bool = True) -> Self:
+        """The script for a strategy, by default for the first one that the file names. `asks`: it needs a question."""
         with about("script"):
-            files = read_files(file)
+            files = read_files(file, asks=asks)
         return cls.model_construct(**chosen(files, strategy or _first_strategy(files)), place=_place(file))
 
     @classmethod
