@@ -118,6 +118,8 @@ class RejectedCall:
     """None when no tool has this name, or when the call was not looked at."""
     ends_tool_phase: bool = False
     """The model was told of the repetition already: the answer is due."""
+    by_user: bool = False
+    """The user did not approve it, which is not an error."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ class EndedCall:
     tool_response: str
     """Redacted, and cut to the limit."""
     error: str | None = None
-    """For the log: why it failed; None for a call that succeeded."""
+    """For the log: why it failed; None for a call that succeeded, and for one that the user did not approve."""
     elapsed_seconds: float = 0.0
     transient: bool = False
     """Whether the failure may not come again."""

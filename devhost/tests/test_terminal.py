@@ -158,6 +158,7 @@ CALLS: dict[str, dict[str, object]] = {
             "tool_response": "tool arguments validation error: parameter 'n' must be a number, got a string",
         },
     },
+    "rejected": {"data": {"arguments": {"n": 3}, "status": "refused", "tool_response": "The user did not approve."}},
 }
 FAILURE = "KeyError: 'word', tools/search.py:31"
 
@@ -166,6 +167,7 @@ FAILURE = "KeyError: 'word', tools/search.py:31"
     ("names", "lines"),
     [
         (("good",), ["✓ CALL good", "  n: 1", "  → one", "finished in 1.23 s"]),
+        (("rejected",), ["✓ CALL rejected", "  → The user did not approve.", "finished in 1.23 s"]),
         (
             ("good", "broken"),
             ["✗ CALL broken", "  n: 2", f"  {FAILURE}", "finished in 1.23 s; of 2 tool calls, 1 failed"],
@@ -186,7 +188,7 @@ def test_a_call_that_did_not_work_says_why_once_and_the_end_counts_it(names: tup
         {"id": name, "label": f"CALL {name}", "status": "error" if "error" in CALLS[name] else "success", **CALLS[name]}
         for name in names
     ]
-    sent = sum(name != "refused" for name in names)
+    sent = sum(name not in {"refused", "rejected"} for name in names)
     made = CallsMade({"tool": sent}, failures={"r2": FAILURE} if "broken" in names else {})
     text = shown(ended=run(*entries, calls=made))
     for line in lines:

@@ -322,11 +322,11 @@ class Resumption:
         if not call.is_asked:
             verdict = Verdict(all(self.decision.verdict(each.id).approved for each in waiting if each.is_asked))
             if not verdict.approved:
-                return RejectedCall(written, template.ANSWER_TOOL_NOT_RUN, tool)
+                return RejectedCall(written, template.ANSWER_TOOL_NOT_RUN, tool, by_user=True)
         if not verdict.approved:
             is_next = self.has_question and verdict.reason.strip() == self._query
             text = template.NOT_APPROVED_SEE_NEXT if is_next else not_approved_text(verdict.reason)
-            return RejectedCall(written, text, tool)
+            return RejectedCall(written, text, tool, by_user=True)
         try:
             arguments = validate_arguments(tool, written.parsed.args) if tool and written.parsed.ok else None
         except ArgumentsInvalid:

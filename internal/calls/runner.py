@@ -351,7 +351,8 @@ class ToolRounds:
         if isinstance(call, WaitingCall):
             return EndedCall(call, CallStatus.WAITING, template.WAITS_FOR_APPROVAL)
         if isinstance(call, RejectedCall):
-            return EndedCall(call, CallStatus.REFUSED, cut_to_size(call.text, limit), OurWords("not run"))
+            error = None if call.by_user else OurWords("not run")
+            return EndedCall(call, CallStatus.REFUSED, cut_to_size(call.text, limit), error)
         if call.tool.lookup is None:
             return EndedCall(call, CallStatus.OK, template.ACCEPTED)
         if not self._may_look_up:

@@ -20,7 +20,7 @@ from dify_plugin.entities.provider_config import LogMetadata
 
 from internal import events as e
 from internal.budget import Usage
-from internal.call import CallStatus, Reference, ToolCall, ValidCall, WaitingCall
+from internal.call import Reference, RejectedCall, ToolCall, ValidCall, WaitingCall
 from internal.errors import OurWords, Sentence
 from internal.host.failures import FailureKind, HostFailure
 from internal.host.session import MAX_EXACT_INTEGER, read_exactly
@@ -266,8 +266,12 @@ class LogTree:
             "tool_call_id": preview(call.id, redactor) if self._content.is_shown else "",
             "request_ids": [event.request_id] if event.request_id else [],
         }
-        waits = ", waits for approval" if isinstance(event.call, WaitingCall) else ""
-        return self._start(event.key, f"CALL {self._content.name(call.name)}{waits}", _said(data), is_call=True)
+        label = f"CALL {self._content.name(call.name)}"
+        if isinstance(event.call, WaitingCall):
+            label += ", waits for approval"
+        elif isinstance(event.call, RejectedCall) and event.call.by_user:
+            label += ", not approved"
+        return self._start(event.key, label, _said(data), is_call=True)
 
     def _tool_finished(self, event: e.ToolFinished) -> AgentInvokeMessage:
         call, given = event.call, self._open[event.key].data.get("arguments", {})
@@ -279,8 +283,7 @@ class LogTree:
                 "result": str(shown.get("tool_response", ""))[:_MAX_BEGINNING],
                 "status": call.status.value,
             }
-        failed = call.status in {CallStatus.ERROR, CallStatus.REFUSED}
-        error = (call.error or OurWords(call.status.value)) if failed else None
+        error = None if call.error is None else call.error or OurWords(call.status.value)
         icon = self._icon(call.judged.tool) if call.judged.tool else {}
         return self._finish(event.key, call.elapsed_seconds, shown, icon, error=error)
 

@@ -199,10 +199,12 @@ def test_what_the_user_says_is_read_once_as_a_result_or_as_a_message(
     check_prompt(prompt)
 
 
-def test_a_rejection_comes_with_the_context_of_its_turn_and_nothing_said_is_an_error() -> None:
+def test_a_rejection_is_not_an_error_and_comes_with_the_context_of_its_turn_but_nothing_said_is_one() -> None:
     outcome = answered(asked(), NO, context=[{"title": "t", "content": "prices"}])
 
     assert "prices" in outcome.model.prompts[0][-1]["content"]
+    row = outcome.logs["approval.call1"]
+    assert (row["label"], row["status"], row["error"]) == ("CALL order, not approved", "success", None)
     assert "parameter 'query'" in str(answered(asked(), "", [], query="").error)
 
 

@@ -220,7 +220,7 @@ def _counts(group: Span) -> str:
     """Such as "2 model calls, 3 tool calls, 1 failed, 1 refused"."""
     inner = list(every(group.children))
     kinds = [call.kind for span in inner for call in span.calls]
-    refused = sum(span.data.get("status") == REFUSED for span in inner)
+    refused = sum(span.data.get("status") == REFUSED and bool(span.error) for span in inner)
     failed = sum(span.status == "error" for span in inner) - refused
     named = ((kinds.count("llm"), "model call"), (kinds.count("tool") + refused, "tool call"))
     calls = [counted(count, name) for count, name in named if count]

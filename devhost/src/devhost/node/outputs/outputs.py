@@ -46,14 +46,14 @@ class LogEntry:
 
     @property
     def is_refused(self) -> bool:
-        """Whether it is a tool call that the strategy did not send."""
-        return self.data.get("status") == REFUSED
+        """Whether it is a tool call that the strategy did not send; what the user did not approve is not an error."""
+        return bool(self.error) and self.data.get("status") == REFUSED
 
     @property
     def reason(self) -> str:
         """Why it failed; of a refused call with what the model read of it."""
         told = self.data.get("tool_response")
-        if not self.error or not self.is_refused or not isinstance(told, str):
+        if not self.is_refused or not isinstance(told, str):
             return self.error or ""
         return f"{self.error}: {re.sub(r'^tool [a-z ]+ error: ', '', told)}"
 
