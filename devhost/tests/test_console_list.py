@@ -32,7 +32,7 @@ def end(
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """Four runs, and a file that is not a trace."""
+    """Five runs, and a file that is not a trace."""
     folder = tmp_path / "runs"
     folder.mkdir()
     with tracing(folder / "tea.jsonl", strategy="gpt5_react") as writer:
@@ -45,6 +45,9 @@ def runs(tmp_path: Path) -> Path:
         end(writer, "Break.", "", RunError("ValueError", "the kettle is empty"))
     with tracing(folder / "killed.jsonl") as writer:
         ask(writer, "Die.")
+    with tracing(folder / "mail.jsonl") as writer:
+        ask(writer, "Write to Ana.")
+        end(writer, "Write to Ana.", "May I?", reason="approval_required")
     Setup(kind="fork", of="tea", values={"p.query": "Again?"}).write(folder / "fork.setup.json")
     (folder / "notes.jsonl").write_text("shopping\n", encoding="utf-8")
     return folder
@@ -61,7 +64,8 @@ def test_what_is_said_of_runs(runs: Path) -> None:
     assert (tea.state, tea.badge[0], tea.title) == ("answered", "stopped at the limit of time", "What is tea?")
     assert (tea.strategy, tea.model, tea.answer) == ("gpt5_react", "scripted-gpt-5", "A grain.")
     assert (tea.seconds, tea.tokens, tea.rounds) == (5.0, 2400, 6)
-    assert [found[name].state for name in ("broken", "killed", "fork")] == ["failed", "killed", "killed"]
+    states = {"broken": "failed", "killed": "killed", "fork": "killed", "mail": "waiting"}
+    assert {name: found[name].state for name in states} == states
     assert found["broken"].error == "ValueError: the kettle is empty"
     assert found["fork"].of == "tea"
 
@@ -72,7 +76,7 @@ def test_the_list_is_searched_filtered_by_ending_and_names_other_files(runs: Pat
 
     assert 'href="/runs/broken"' in failed
     assert 'href="/runs/tea"' not in failed
-    assert "All 4 Answered 1 Failed 1 Running 0 Killed 2" in words(failed)
+    assert "All 5 Answered 1 Waiting 1 Failed 1 Running 0 Killed 2" in words(failed)
     assert "1 file not shown notes.jsonl : line 1: not a trace of devhost: not valid JSON" in words(failed)
     found = console.get("/?search=GRAIN+tea")
     assert ('href="/runs/tea"' in found, 'href="/runs/killed"' in found) == (True, False)

@@ -12,15 +12,15 @@ from devhost.console.folder import TRACE, RunFolder
 from devhost.console.setup import SETUP, Setup
 from devhost.errors import TraceError
 from devhost.expected import rounds_of
-from devhost.node.outputs.run import Run
+from devhost.node.outputs.run import Ending, Run
 from devhost.trace.flow import FlowEnded, FlowJudged, FlowLine, flow_ending
 from devhost.trace.lines import Trace, is_written, read_trace
 from devhost.trace.runs import TracedRun, run_of, traced_runs
 
 # A run in a line: what was asked, what came of it, what it cost.
 
-type State = Literal["answered", "failed", "running", "killed"]
-STATES: tuple[State, ...] = ("answered", "failed", "running", "killed")
+type State = Literal["answered", "waiting", "failed", "running", "killed"]
+STATES: tuple[State, ...] = ("answered", "waiting", "failed", "running", "killed")
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,8 @@ class Listed:
     words: str = ""
     """How the last turn ended, or that one is not as expected."""
     level: Literal["", "good", "limited", "bad"] = ""
+    waits: bool = False
+    """For what the user says of a call or a form."""
     is_unfinished: bool = False
     """The last turn has no end, or none has begun."""
     seconds: float = 0
@@ -55,11 +57,11 @@ class Listed:
     def state(self) -> State:
         if self.is_unfinished:
             return "running" if self.is_written else "killed"
-        return "failed" if self.level == "bad" else "answered"
+        return "failed" if self.level == "bad" else "waiting" if self.waits else "answered"
 
     @property
-    def waits(self) -> bool:
-        """For the next question."""
+    def can_go_on(self) -> bool:
+        """With the next question."""
         return self.is_written and not self.is_unfinished
 
     @property
@@ -121,8 +123,7 @@ def _of_runs(trace: Trace, traced: list[TracedRun], runs: list[Run], setup: Setu
         "questions": questions,
         "answer": last.outputs.text,
         "error": "" if last.error is None else f"{last.error.kind}: {last.error.message}",
-        "words": last.ending.words,
-        "level": last.ending.level,
+        **_ending(last.ending),
     }
 
 
@@ -142,9 +143,12 @@ def _of_flow(trace: Trace, traced: list[TracedRun], runs: list[Run]) -> dict[str
         **asked,
         "answer": str(ends[-1].outputs.get("answer", "")),
         "error": " ".join([ends[-1].error, *failures]).strip(),
-        "words": ending.words,
-        "level": ending.level,
+        **_ending(ending),
     }
+
+
+def _ending(ending: Ending) -> dict[str, Any]:
+    return {"words": ending.words, "level": ending.level, "waits": ending.waits}
 
 
 def _tokens(run: Run) -> int:
