@@ -14,7 +14,8 @@ def test_the_command_tells_every_fault_and_exits_with_1(tmp_path: Path, capsys: 
     (plugin / "tools" / "draw.yaml").write_text("identity: [")
     assert main(["check", str(plugin), "--no-color"]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("tools/draw.yaml: ")
+    assert lines[0] == f"plugin {plugin}"
+    assert lines[1].startswith("tools/draw.yaml: ")
     assert any(line.startswith("tools/repeat.yaml: parameters[1].type: Input should be") for line in lines)
     assert lines[-1] == "2 refusals in 4 declarations and 14 files"
 
@@ -27,8 +28,8 @@ def test_both_find_the_nearest_plugin_of_any_kind(
     assert main(["list", "--no-color"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "4 declarations and 14 files, as Dify takes them" in lines
-    assert lines[5].startswith("plugin devhost-tests/toolbox 0.0.1")
-    assert lines[6].startswith("tool toolbox/repeat  Says a word several times")
+    assert lines[6] == f"plugin devhost-tests/toolbox 0.0.1  {TOOLBOX}"
+    assert lines[7].startswith("tool toolbox/repeat  Says a word several times")
 
 
 @pytest.mark.parametrize("command", ["check", "list"])

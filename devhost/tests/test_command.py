@@ -56,7 +56,7 @@ def test_a_variable_names_the_plugin_in_place_of_the_folder(
     assert main(["run", "--script", str(SCRIPT)]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert f"no strategy plugin was found: neither {tmp_path} nor a folder above it has a manifest.yaml" in said
-    assert "Name the plugin's folder, set DEVHOST_PLUGIN" in said
+    assert "Name the plugin's folder (--plugin DIR), set DEVHOST_PLUGIN" in said
     assert "manifest.yaml is not valid YAML" in said
     monkeypatch.setenv("DEVHOST_PLUGIN", str(PUPPET))
     assert main(["check"]) == 0

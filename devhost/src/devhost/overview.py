@@ -32,6 +32,7 @@ HEADINGS: Mapping[Level, str] = {"marketplace": "for the marketplace: ", "notice
 
 def check_lines(checked: Checked, *, marketplace: bool = False) -> Iterator[Text]:
     """With `marketplace`, what only the marketplace refuses counts as refused."""
+    yield line(f"plugin {checked.contents.directory}")
     refused = checked.of("refused", *(("marketplace",) if marketplace else ()))
     for problem in checked.problems:
         where = f"{problem.file}: {problem.key}" if problem.key else problem.file
@@ -105,7 +106,8 @@ def _default(value: object) -> list[str]:
 
 def inventory(plugin: PluginDeclaration, examples: Path | None) -> Iterator[Text]:
     """`examples` is None for a plugin that has no strategies, and so nothing to show one with."""
-    yield line(f"plugin {plugin.manifest.author}/{plugin.manifest.name} {plugin.manifest.version}")
+    manifest = plugin.manifest
+    yield line(f"plugin {manifest.author}/{manifest.name} {manifest.version}", description=str(plugin.directory))
     for name, (_, strategy) in plugin.strategies.items():
         yield line(f"strategy {name}", description=strategy.description.en_US)
         yield from parameter_lines(strategy.parameters)

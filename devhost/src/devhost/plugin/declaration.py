@@ -420,11 +420,11 @@ def nearest_plugin(start: Path | None = None, kind: str = "") -> Path:
             try:
                 plugins = load_yaml(folder / MANIFEST).get("plugins")
             except DeclarationError as error:
-                invalid += f"; {error}"
-                continue
+                plugins, invalid = None, f"{invalid}; {error}"
             if isinstance(plugins, dict) and (not kind or plugins.get(kind)):
                 return folder
+    lacks, named = (f" with {kind}", "--plugin DIR") if kind else ("", "as in devhost check DIR")
     raise ParameterError(
-        f"no {'strategy ' if kind else ''}plugin was found: neither {start} nor a folder above it has a {MANIFEST}"
-        f"{f' with {kind}' if kind else ''}. Name the plugin's folder, set {FOLDER}, or run devhost in it{invalid}"
+        f"no {'strategy ' if kind else ''}plugin was found: neither {start} nor a folder above it has a "
+        f"{MANIFEST}{lacks}. Name the plugin's folder ({named}), set {FOLDER}, or run devhost in it{invalid}"
     )
