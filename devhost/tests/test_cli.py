@@ -113,6 +113,12 @@ def test_a_plugin_that_does_not_start_exits_with_1(capsys: pytest.CaptureFixture
     said = capsys.readouterr()
     assert "did not start: the plugin exited with code 1" in said.err
     assert json.loads(said.out)["error"]["kind"] == "PluginStartError"
+    (plugin / "main.py").write_text("x = unknown\n")
+    assert run("--plugin", str(plugin)) == 1
+    said = capsys.readouterr()
+    sentence = "the plugin exited with code 1: NameError: name 'unknown' is not defined, puppet/main.py:1\n"
+    assert said.err.endswith(sentence)
+    assert (said.out + said.err).count("Traceback") == 1
     (plugin / "main.py").write_text("def main(:\n")
     assert run("--plugin", str(plugin)) == 1
     assert "did not start: main.py: line 1: invalid syntax\nthe plugin exited with code 1" in capsys.readouterr().err

@@ -8,7 +8,7 @@ import pytest
 
 from devhost import Host, ScriptedModel
 from devhost.cli.commands import main
-from devhost.process.plugin_process import LONGEST, MOST, PrintedLines
+from devhost.process.plugin_process import BREAKPOINT, LONGEST, MOST, PrintedLines
 from devhost.process.program import LONGEST as LONGEST_READ
 from devhost.process.program import read_lines
 from devhost.process.session import Watcher
@@ -109,6 +109,11 @@ def test_a_long_line_is_cut_and_a_secret_at_the_cut_is_hidden() -> None:
     assert text == "x" * (LONGEST - 5) + "[secr…"
     lines = told("-----BEGIN", "abcdef123", "other", secrets=Secrets(["-----BEGIN\nabcdef123\n"]))
     assert lines == ["[secret]", "[secret]", "other"]
+
+
+def test_where_pdb_stands_still_a_line_says_once_what_to_do() -> None:
+    stops = "> /home/me/tools/search.py(13)_invoke()"
+    assert told(stops, "-> words = 1", stops) == [stops, BREAKPOINT, "-> words = 1", stops]
 
 
 def test_lines_of_a_pipe() -> None:

@@ -13,6 +13,7 @@ import yaml
 from devhost.cli.commands import main
 from devhost.direct import schema_findings
 from devhost.plugin.declaration import PluginDeclaration
+from support.breaches import RETURNS, written
 from support.charts import API_KEY
 from support.plugins import CHARTS, ODDMENTS, PUPPET, TOOLBOX
 
@@ -108,17 +109,26 @@ def test_a_schema_that_refers_elsewhere_is_not_fetched() -> None:
 
 
 def test_a_failure_is_shown_and_its_traceback_if_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    failing = steps(("say", "so far"), ("fail", "no such thing"))
+    failing = steps(("say", "so far"), ("fail", "no such thing."))
     report, read = called(capsys, *failing, code=1)
     assert "raise ValueError(text)" in report["error"]["traceback"]
     assert "raise ValueError(text)" not in read
     assert re.search(r"^ValueError: no such thing, tools/perform\.py:\d+$", read, re.MULTILINE)
     report, read = called(capsys, *failing, "--traceback", code=1)
-    assert (report["error"]["kind"], report["error"]["message"]) == ("ValueError", "no such thing")
+    assert (report["error"]["kind"], report["error"]["message"]) == ("ValueError", "no such thing.")
     assert [message["message"]["text"] for message in report["messages"]] == ["so far"]
     assert "raise ValueError(text)" in read
     _, read = called(capsys, *steps(("fail", "at once")), code=1)
     assert "(no message)" not in read
+
+
+def test_a_tool_that_returns_its_message_is_told_to_yield_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = shutil.copytree(ODDMENTS, tmp_path / "oddments") / "tools" / "perform.py"
+    written(f"tools/{file.name}", f"from dify_plugin import Tool\n\n\n{RETURNS}")(file.parents[1])
+    _, read = called(capsys, "--tools", str(file.parents[1]), "perform", "--arg", "steps=[]", code=1)
+    assert "oddments | devhost: tools/perform.py: line 5: _invoke has no yield, so its messages are lost: " in read
 
 
 def test_a_tool_that_sends_nothing_breaks_a_rule(capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,7 +28,8 @@ from devhost.plugin.contents import MAX_BYTES, Contents
 from devhost.plugin.declaration import PluginDeclaration, nearest_plugin, plugin_in
 from devhost.process.environment import make_environment
 from devhost.process.plugin_process import PluginProcess
-from devhost.terminal.screen import open_console
+from devhost.process.session import Watcher
+from devhost.terminal.screen import Screen, open_console
 from devhost.terminal.tables import printable
 from devhost.text import real_path
 from devhost.words import counted, examples
@@ -104,22 +105,19 @@ MARKETPLACE = HostLimits(launch_seconds=20)
 """How long the marketplace's pre-check waits."""
 
 
-def try_install(package: bytes, limits: HostLimits | None = None) -> tuple[float, float]:
-    """The seconds of the installation, and those until the plugin answered."""
+def try_install(
+    package: bytes, limits: HostLimits | None = None, watcher: Watcher | None = None
+) -> tuple[float, float]:
+    """The seconds of the installation, and those until the plugin answered; the watcher hears what it prints."""
     with tempfile.TemporaryDirectory(prefix="devhost-install-") as home:
         file, plugin = Path(home) / "plugin.difypkg", Path(home) / "plugin"
         file.write_bytes(package)
         unpack(file, plugin)
         began = time.monotonic()
-        python = make_environment(plugin)
-        return time.monotonic() - began, serve(plugin, python, limits or HostLimits())
-
-
-def serve(plugin: Path, python: Path, limits: HostLimits) -> float:
-    """The seconds until it answers; then it is stopped."""
-    begun = time.monotonic()
-    with PluginProcess.start(plugin, transport="http", python=str(python), limits=limits):
-        return time.monotonic() - begun
+        python, heard = str(make_environment(plugin)), watcher or Watcher()
+        installed = time.monotonic()
+        with PluginProcess.start(plugin, transport="http", python=python, limits=limits or HostLimits(), watcher=heard):
+            return installed - began, time.monotonic() - installed
 
 
 # `devhost package`: a plugin as the file that Dify installs.
@@ -171,7 +169,7 @@ def package(options: PackageOptions) -> int:
     content = packed(checked.contents)
     if options.install:
         console.print(Text("installing it into an environment of its own …", "dim"))
-        installing, starting = try_install(content, MARKETPLACE if options.marketplace else None)
+        installing, starting = try_install(content, MARKETPLACE if options.marketplace else None, Screen(console))
         seconds = f"installed in {installing:.0f} s, answered after {starting:.1f} s"
         console.print(Text(seconds, "green"), soft_wrap=True)
     try:

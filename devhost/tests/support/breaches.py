@@ -81,6 +81,8 @@ KEY = "9fQ2xL7vB4tR1zK8mN3pW6yH"
 """Made up, and put together here so that no scan takes this file for one that holds a secret."""
 HEADER = "-----BEGIN RSA PRIVATE " + "KEY-----"
 
+RETURNS = "class Draw(Tool):\n    def _invoke(self, values):\n        return self.create_text_message('drawn')\n"
+
 OF_DECLARATIONS = [
     Breach("declaration", written(DRAW, "identity: ["), DRAW, ""),
     Breach("declaration", added(".difyignore", "tools/*.yaml\n"), DRAW, ""),
@@ -98,6 +100,7 @@ OF_DECLARATIONS = [
     Breach("source", added(".difyignore", "tools/draw_chart.py\n"), DRAW, "extra.python.source"),
 ]
 OF_FILES = [
+    Breach("yield", written("tools/draw_chart.py", RETURNS), "tools/draw_chart.py", "line 2"),
     Breach("entrypoint", removed("main.py"), MANIFEST, "meta.runner.entrypoint"),
     Breach("ignore-file", written(".difyignore", "/*.yaml\n!/manifest.yaml\n"), ".difyignore", "line 2"),
     Breach("forbidden-file", written(".env", "A=1"), ".env", ""),

@@ -20,6 +20,7 @@ from devhost.plugin.contents import (
     readme_problems,
     secret_problems,
     size_problems,
+    yield_problems,
 )
 from devhost.plugin.declaration import MANIFEST, as_sent, plugin_in
 from devhost.plugin.dependencies import dependency_problems
@@ -175,12 +176,13 @@ class Declarations:
     def _source(self, file: str, data: dict[str, Any]) -> Iterator[Problem]:
         match data:
             case {"extra": {"python": {"source": str(source)}}}:
-                reason = self._contents.absent(source)
-                sentence = reason and f"{source} {reason}: the SDK cannot load it"
+                if not (reason := self._contents.absent(source)):
+                    yield from yield_problems(self._contents, source)
+                    return
+                sentence = f"{source} {reason}: the SDK cannot load it"
             case _:
                 sentence = "it is missing: the SDK does not know what to load"
-        if sentence:
-            yield Problem("source", file, "extra.python.source", sentence)
+        yield Problem("source", file, "extra.python.source", sentence)
 
 
 def kinds_of(manifest: dict[str, Any]) -> dict[str, Any]:

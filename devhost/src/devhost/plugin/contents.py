@@ -1,5 +1,6 @@
 """What a package of a plugin holds, and the rules for its files, rule by rule."""
 
+import ast
 import posixpath
 import re
 import stat
@@ -268,6 +269,41 @@ def compile_problems(contents: Contents) -> Iterator[Problem]:
             yield Problem("compile", path, f"line {error.lineno or 1}", f"{error.msg}")
         except ValueError as error:  # NUL bytes
             yield Problem("compile", path, "", str(error))
+
+
+def yield_problems(contents: Contents, path: str) -> Iterator[Problem]:
+    """For a tool or a strategy, whose `_invoke` is a generator, or hands on the messages of one."""
+    try:
+        parsed = ast.walk(ast.parse(contents.read(path)))
+    except (SyntaxError, ValueError):
+        return
+    for method in (node for node in parsed if isinstance(node, ast.FunctionDef) and node.name == "_invoke"):
+        inside = list(_own_nodes(method))
+        is_abstract = isinstance(method.body[-1], ast.Raise)
+        if is_abstract or any(isinstance(node, ast.Yield | ast.YieldFrom) for node in inside):
+            continue
+        if all(map(_is_no_generator, (node.value for node in inside if isinstance(node, ast.Return)))):
+            sentence = (
+                "_invoke has no yield, so its messages are lost: write yield self.create_text_message(…), not return"
+            )
+            yield Problem("yield", path, f"line {method.lineno}", sentence)
+
+
+def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """Those below it, without those of functions and classes inside."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            yield from _own_nodes(child)
+
+
+def _is_no_generator(returned: ast.expr | None) -> bool:
+    match returned:
+        case None | ast.Constant() | ast.JoinedStr() | ast.Dict():
+            return True
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name.startswith("create_")
+    return False
 
 
 def entrypoint_problems(contents: Contents, manifest: JsonObject) -> Iterator[Problem]:

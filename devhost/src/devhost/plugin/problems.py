@@ -13,6 +13,7 @@ RULES: Mapping[str, str] = {
     "kinds": "the plugin declares something, and strategies only apart from other kinds",
     "icon": "icons are packaged, and are not the template's",
     "source": "the Python files that declarations name are packaged",
+    "yield": "`_invoke` of a tool or a strategy yields its messages",
     "entrypoint": "the module that Dify starts is packaged",
     "ignore-file": "no line of `.difyignore` begins with `!`: Dify's packager has no exceptions",
     "size": "the files have at most 50 MB in all, and there are at most 5,000",

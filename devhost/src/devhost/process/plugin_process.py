@@ -8,22 +8,24 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import astuple
 from pathlib import Path
 from typing import Self, TypedDict, Unpack
 
 from rich.text import Text
 
-from devhost.errors import HostError, PluginLostError, PluginStartError, WireError
+from devhost.errors import HostError, InvocationError, PluginLostError, PluginStartError, WireError
 from devhost.golang import remarshalled
 from devhost.limits import HostLimits
+from devhost.node.outputs.run import RunError, printed_error
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.program import LONGEST as LONGEST_READ
 from devhost.process.program import PluginProgram
 from devhost.process.serverless import HttpTransport
 from devhost.process.session import Session, Stop, Watcher
 from devhost.process.transports import StdioTransport, TcpTransport, Transport, TransportName
-from devhost.protocol.wire import JsonObject, Lost, read_session_event, request_envelope
+from devhost.protocol.wire import Failed, JsonObject, Lost, read_session_event, request_envelope
 from devhost.text import Secrets
 
 # What a plugin prints, line by line: harmless, without secrets, and not more than a person can read.
@@ -40,6 +42,12 @@ _OF_THE_SDK = re.compile(
     r'|127\.0\.0\.1 - - \[[^\]]*\] "(?:GET /health|POST /invoke)\b'
 )
 """What the SDK itself prints when it starts and when it serves HTTP."""
+_OF_PDB = re.compile(r"> \S.*\(\d+\)\S+\(\)")
+"""Where pdb stands still; its prompt, which has no newline, does not come before the end."""
+BREAKPOINT = (
+    "devhost: breakpoint() waits for input that cannot come, because stdin carries the protocol. "
+    "End with Ctrl-C, and use remote-pdb or debugpy, as docs/debugging.md says"
+)
 
 
 class PrintedLines:
@@ -50,6 +58,7 @@ class PrintedLines:
         self._told = told
         self._secrets = Secrets()
         self._count = 0
+        self._told_of_pdb = False
         self._adding = threading.Lock()
 
     def hide(self, secrets: Secrets) -> None:
@@ -74,6 +83,9 @@ class PrintedLines:
                 return
             self.kept.append(shown)
             self._told(shown)
+            if not self._told_of_pdb and _OF_PDB.match(line):
+                self._told_of_pdb = True
+                self._told(BREAKPOINT)
 
     def renew(self) -> None:
         """A run begins or is over."""
@@ -113,14 +125,14 @@ class StartOptions(TypedDict, total=False):
     """Can end it while it starts."""
 
 
-def _faults_of_code(directory: Path) -> str:
-    """What `devhost check` says of its Python files, a line each: the SDK's traceback has it at its end."""
-    from devhost.plugin.check import check_plugin  # noqa: PLC0415 - with all rules, for a plugin that does not start
+def _faults_of_code(directory: Path, *rules: str) -> Iterator[str]:
+    """What `devhost check` says of its Python files by these rules, a sentence each."""
+    from devhost.plugin.check import check_plugin  # noqa: PLC0415 - with all rules, for a plugin that failed
 
     with contextlib.suppress(HostError):
-        found = [each for each in check_plugin(directory).refusals if each.rule in {"compile", "source", "entrypoint"}]
-        return "".join(": ".join(filter(None, (each.file, each.key, each.sentence))) + "\n" for each in found)
-    return ""
+        for each in check_plugin(directory).refusals:
+            if each.rule in rules:
+                yield ": ".join(filter(None, (each.file, each.key, each.sentence)))
 
 
 class PluginProcess:
@@ -136,6 +148,7 @@ class PluginProcess:
         self._routing = threading.Lock()
         self.lost: str | None = None
         """Why it has ended; None while it runs."""
+        self._ended_because = ""
         self._last_sign: float | None = None
         """Of life; None before the first heartbeat. A serverless plugin has none."""
         self._served_or_gone = threading.Event()
@@ -171,12 +184,22 @@ class PluginProcess:
             self._transport.stop()
             raise
         if self.lost is not None or not served:
-            silent = f"{self._transport.awaited} within {self.limits.launch_seconds:g} seconds"
-            reason = self.lost or self._with_last_words("\n".join([silent, *self.printed.kept]))
+            reason = self._ended_because or (f"{self._transport.awaited} within {self.limits.launch_seconds:g} seconds")
             self._transport.stop()
-            directory = self.declaration.directory
-            raise PluginStartError(f"{directory} did not start: {_faults_of_code(directory)}{reason}")
+            raise self._not_started(reason)
         threading.Thread(target=self._watch_heartbeat, daemon=True).start()
+
+    def _not_started(self, reason: str) -> PluginStartError:
+        """What it printed is a note: the watcher was told of it."""
+        directory, words = self.declaration.directory, "\n".join(self.printed.kept)
+        if faults := [*_faults_of_code(directory, "compile", "source", "entrypoint")]:
+            reason = "\n".join([*faults, reason])
+        elif raised := printed_error(words):
+            reason = f"{reason}: {raised.line}"
+        error = PluginStartError(f"{directory} did not start: {reason}")
+        if words:
+            error.add_note(words)
+        return error
 
     def open_session(self, request: JsonObject, conversation_id: str | None = None, *, serves: str = "") -> Session:
         """Sends the request; what comes back is in the session.
@@ -219,8 +242,9 @@ class PluginProcess:
         self.printed.add(line)
 
     def closed(self, reason: str, /) -> None:
+        words = self.printed.masked(self._transport.program.last_words())
         with self._routing:
-            self.lost = self._with_last_words(reason)
+            self._ended_because, self.lost = reason, f"{reason}\n{words}" if words else reason
             sessions = list(self._sessions.values())
         for session in sessions:
             session.deliver(Lost(self.lost))
@@ -238,9 +262,15 @@ class PluginProcess:
         if session is None:
             return  # the session is over: the daemon drops it too
         try:
-            session.deliver(read_session_event(data))
+            event = read_session_event(data)
         except WireError as error:
             self.printed.add(str(error))
+            return
+        if isinstance(event, Failed) and event.args and not RunError.of(InvocationError(*astuple(event))).place:
+            # The SDK failed with what the plugin's code returned.
+            for fault in _faults_of_code(self.declaration.directory, "yield"):
+                self.printed.add(f"devhost: {fault}")
+        session.deliver(event)
 
     def _tell(self, line: str) -> None:
         self._watcher.printed(self.declaration.manifest.name, line)
@@ -263,7 +293,3 @@ class PluginProcess:
         limit, last = self.limits.heartbeat_seconds, self._last_sign
         if last is not None and time.monotonic() - last > limit:
             self._transport.program.kill(f"no sign of life for {limit:g} seconds: the daemon kills the plugin for that")
-
-    def _with_last_words(self, reason: str) -> str:
-        words = self.printed.masked(self._transport.program.last_words())
-        return f"{reason}\n{words}" if words else reason

@@ -126,7 +126,7 @@ class RunError:
         if found := plugin_error(message):  # a strategy may pass on the error of a call as it got it
             before, raised = found
             message = f"{before}{raised.kind}: {raised.message}"
-        return f"{self.kind}: {message}{f', {self.place}' if self.place else ''}"
+        return f"{self.kind}: {message.rstrip('.')}, {self.place}" if self.place else f"{self.kind}: {message}"
 
     @classmethod
     def of(cls, failure: RunFailure) -> Self:
@@ -139,6 +139,15 @@ class RunError:
             case RunStoppedError():
                 return cls(kind, str(failure))
         return cls(kind, str(failure), node=node_error(marshalled(failed(failure))))
+
+
+_PRINTED = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)+(\w[\w.]*)(?:: (.*))?$", re.MULTILINE)
+
+
+def printed_error(words: str) -> RunError | None:
+    """The last exception whose traceback stands in what a plugin printed."""
+    found = [*_PRINTED.finditer(words)]
+    return RunError(found[-1][1], found[-1][2] or "", found[-1][0]) if found else None
 
 
 @dataclass(frozen=True)
