@@ -78,3 +78,13 @@ def test_refused_credentials_still_print_json_and_the_trace_says_why_there_is_no
         assert notice in page_of(trace).text
         assert notice in replayed
     assert "wrong_key_123" not in said.out + said.err + trace.read_text()
+
+
+def test_a_value_that_the_panel_would_not_hold_is_told_and_sent(capsys: pytest.CaptureFixture[str]) -> None:
+    odd = ["--param", "loud=maybe", "--param", "rounds=12", "--set", "repeat.times=0"]
+    assert main(["run", *PLUGIN, *odd, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["notices"] == [
+        "rounds is more than 9, its maximum in Dify's panel",
+        "loud is neither true nor false: Dify sends true",
+        "repeat.times is less than 1, its minimum in Dify's panel",
+    ]

@@ -12,6 +12,7 @@ from devhost.home import REPOSITORY
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import FollowUp, Script, gist
 from devhost.node.parameters import Constant, NodeVariables, files_among, node_parameters, read_setting, resolved
+from devhost.plugin.casting import doubts
 from devhost.plugin.credentials import environment_name
 from devhost.plugin.declaration import Parameter, PluginDeclaration, Strategy
 from devhost.protocol.failures import ApiFault
@@ -304,7 +305,8 @@ class Scenario:
         of_tools = (notice for setup in self.tools for notice in setup.notices)
         recorded = ", ".join(self.recorded_names)
         of_script = f"tools that answer from a recording: {recorded}" if recorded else ""
-        return tuple(filter(None, (self.notice, *of_tools, of_script)))
+        doubtful = doubts(self.strategy.parameters, {**self.written.params, **self.given})
+        return tuple(filter(None, (self.notice, *doubtful, *of_tools, of_script)))
 
     def question(self, query: str | None) -> str:
         if query is not None:

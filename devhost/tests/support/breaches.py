@@ -149,6 +149,7 @@ NOT_REFUSED = [
         "declaration", replaced(MANIFEST, "zh_Hans: 图表\n", "zh_Hant: 圖表\n"), MANIFEST, "label.zh_Hant", "notice"
     ),
     Breach("declaration", replaced(DRAW, "default: 40", "defualt: 40"), DRAW, "parameters[3].defualt", "notice"),
+    Breach("declaration", replaced(DRAW, "value: red", "value: no"), DRAW, "parameters[6].options[1].value", "notice"),
     Breach("dependency", written("requirements.txt", "dify_plugin==0.5.1\n"), "requirements.txt", "", "marketplace"),
     Breach("icon", written("_assets/icon.svg", ICON), MANIFEST, "icon", "marketplace"),
     Breach("marketplace", replaced(MANIFEST, "contact:", "contacts:"), MANIFEST, "contact", "marketplace"),

@@ -1,7 +1,8 @@
 """Parameter values as Dify casts them before it sends them to a plugin."""
 
+import contextlib
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeGuard
 
 from devhost.errors import NodeParameterError, about
@@ -52,6 +53,24 @@ def cast_value(parameter: Parameter, value: object) -> object:
     except ValueError as error:
         mistake = f"must be a number, got {reprlib.repr(value)}" if parameter.type == "number" else ""
         raise NodeParameterError(str(error), parameter.name, mistake) from error
+
+
+def doubts(declared: Iterable[Parameter], values: Mapping[str, object]) -> Iterator[str]:
+    """About values that the widgets of Dify's panel would not hold, and that Dify casts all the same.
+
+    None is quoted: it may be a secret.
+    """
+    for parameter in declared:
+        value, number = values.get(parameter.name), None
+        if parameter.type == "boolean" and value and isinstance(value, str) and not reads_as_switch(value):
+            yield f"{parameter.name} is neither true nor false: Dify sends true"
+        if parameter.type == "number":
+            with contextlib.suppress(ValueError):  # which the node refuses
+                number = _number(value)
+        if number is not None and parameter.min is not None and number < parameter.min:
+            yield f"{parameter.name} is less than {parameter.min}, its minimum in Dify's panel"
+        if number is not None and parameter.max is not None and number > parameter.max:
+            yield f"{parameter.name} is more than {parameter.max}, its maximum in Dify's panel"
 
 
 def _choices(value: object) -> list[str]:

@@ -102,10 +102,13 @@ class Declarations:
         self._contents = contents
         self.files = 0
         """How many were read."""
+        self._switches: list[tuple[str, str]] = []
 
     def read(self, path: str) -> dict[str, Any]:
         self.files += 1
-        read: dict[str, Any] = as_sent(load_yaml(self._contents.directory / path))
+        written = load_yaml(self._contents.directory / path)
+        self._switches += [(path, place_of(way)) for way in _switches(written)]
+        read: dict[str, Any] = as_sent(written)
         return read
 
     def problems(self, manifest: dict[str, Any]) -> Iterator[Problem]:
@@ -120,6 +123,9 @@ class Declarations:
         for kind in CHILDREN:
             for path in _paths(kinds.get(kind)):
                 yield from self._provider(kind, path)
+        for file, place in self._switches:
+            sentence = "YAML reads it as true or false, and Dify as the text True or False: write it in quotes"
+            yield Problem("declaration", file, place, sentence, "notice")
 
     def _provider(self, kind: str, path: str) -> Iterator[Problem]:
         """The provider and its parts are one declaration; a fault is told of the file that has it."""
@@ -188,6 +194,15 @@ class Declarations:
 def kinds_of(manifest: dict[str, Any]) -> dict[str, Any]:
     plugins = manifest.get("plugins")
     return plugins if isinstance(plugins, dict) else {}
+
+
+def _switches(value: object, way: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Where the value of an option is a yes or no without quotes."""
+    if isinstance(value, dict) and isinstance(value.get("value"), bool):
+        yield (*way, "value")
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in parts:
+        yield from _switches(part, (*way, key))
 
 
 def _name_at(path: tuple[str | int, ...], declared: object) -> str:

@@ -278,23 +278,14 @@ def yield_problems(contents: Contents, path: str) -> Iterator[Problem]:
     except (SyntaxError, ValueError):
         return
     for method in (node for node in parsed if isinstance(node, ast.FunctionDef) and node.name == "_invoke"):
-        inside = list(_own_nodes(method))
-        is_abstract = isinstance(method.body[-1], ast.Raise)
-        if is_abstract or any(isinstance(node, ast.Yield | ast.YieldFrom) for node in inside):
-            continue
-        if all(map(_is_no_generator, (node.value for node in inside if isinstance(node, ast.Return)))):
+        inside, is_abstract = list(ast.walk(method)), isinstance(method.body[-1], ast.Raise)
+        returned = [node.value for node in inside if isinstance(node, ast.Return)]
+        has_yield = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in inside)
+        if not has_yield and not is_abstract and all(map(_is_no_generator, returned)):
             sentence = (
                 "_invoke has no yield, so its messages are lost: write yield self.create_text_message(…), not return"
             )
             yield Problem("yield", path, f"line {method.lineno}", sentence)
-
-
-def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """Those below it, without those of functions and classes inside."""
-    for child in ast.iter_child_nodes(node):
-        yield child
-        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            yield from _own_nodes(child)
 
 
 def _is_no_generator(returned: ast.expr | None) -> bool:

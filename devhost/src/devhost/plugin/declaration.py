@@ -62,7 +62,7 @@ class I18n(Declared):
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, value: object) -> object:
-        if isinstance(value, dict) and (english := value.get("en_US")):
+        if isinstance(value, dict) and isinstance(english := value.get("en_US"), str):
             return {**dict.fromkeys(cls.model_fields, english), **{key: text for key, text in value.items() if text}}
         return value
 

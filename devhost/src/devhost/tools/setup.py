@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Self, Unpack
 
 from devhost.errors import ParameterError, RunFailure, SetupError, about
+from devhost.plugin.casting import doubts
 from devhost.plugin.credentials import filled_credentials
 from devhost.plugin.declaration import PluginDeclaration, Tool, ToolProvider
 from devhost.process.environment import start_in_own_python
@@ -93,7 +94,12 @@ class ToolSetup:
             for provider in self.declaration.tool_providers
             if provider.credentials and not self.is_validated
         )
-        return (*(f"left out: tool {sentence}" for sentence in self.left_out), *unasked)
+        doubtful = (
+            f"{offered.declared.identity.name}.{doubt}"
+            for offered in self.tools
+            for doubt in doubts(offered.declared.parameters, offered.fixed)
+        )
+        return (*(f"left out: tool {sentence}" for sentence in self.left_out), *doubtful, *unasked)
 
     @property
     def secrets(self) -> list[str]:
