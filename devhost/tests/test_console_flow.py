@@ -1,12 +1,14 @@
 """Flows in the console: what of a folder can be asked, the form of a flow, and the page of a flow's conversation."""
 
 import re
+import shutil
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from devhost.console.forms import in_words_of_the_page
 from devhost.console.found import Kind, find, shortened
 from devhost.console.new_run import form_of
 from devhost.console.readers import read_seen
@@ -21,6 +23,7 @@ from test_flow_view import START as BEGIN
 
 FILES: dict[str, tuple[Kind, str]] = {
     "mine.yaml": ("script", "query: Hi\nturns: [{text: Hello}]\n"),
+    "tools/scenarios/case.yaml": ("script", "query: Hi, you\nturns: [{text: Hello}]\nexpect: {rounds: {most: 1}}\n"),
     "cases/all.yaml": ("suite", "cases: [{name: a, query: Hi, turns: [{text: Hello}], expect: {}}]\n"),
     "cases/flow.yaml": ("flow script", "flow: ../flow.yml\nquery: What is there?\nthen: [{query: And now?}]\n"),
     "flow.yml": ("flow", "kind: app\n"),
@@ -49,10 +52,52 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_there_is_to_run_is_found(folder: Path) -> None:
     things = find(PUPPET, folder / "runs")
 
+    expected: dict[Kind, list[Path]] = {"suite": [Path("runs/kept.yaml")]}
     for name, (kind, _) in FILES.items():
-        found = [path for path in things.of(kind) if not path.is_absolute()]
-        suites = [Path("runs/kept.yaml")] if kind == "suite" else []
-        assert found == [Path(name).parent if kind == "tool plugin" else Path(name), *suites], kind
+        expected.setdefault(kind, []).append(Path(name).parent if kind == "tool plugin" else Path(name))
+    for kind, paths in expected.items():
+        assert [path for path in things.of(kind) if not path.is_absolute()] == sorted(paths), kind
+
+
+def test_suites_are_listed_by_what_they_are_about(folder: Path) -> None:
+    console = ConsoleClient(folder / "runs", PUPPET)
+
+    listed = words(console.get("/suites"))
+
+    assert "Files of cases all cases/all.yaml kept runs/kept.yaml" in listed
+    assert "each script that expects something is a case Hi, you tools/scenarios/case.yaml Flows" in listed
+    assert "Flows: each script is a case What is there? cases/flow.yaml" in listed
+    assert f"--tools {Path('tools')}" in words(console.get("/suite?file=tools/scenarios/case.yaml"))
+
+
+def test_the_form_asks_the_strategy_plugin_of_the_folder_and_names_files_by_name_and_place(folder: Path) -> None:
+    shutil.copytree(PUPPET, folder / "puppet")
+
+    form = form_of({}, None, folder / "runs")
+
+    assert (form.mistake, form.plugins) == (None, [Path("puppet")])
+    assert [label for _, label in dict(form.groups)["Scenarios of this folder"]] == ["mine", "case · tools/scenarios"]
+    assert form_of({"plugin": "gone"}, None).mistake is not None
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (
+            "no plugin has that. Give the folder of the tool plugin with --tools DIR",
+            "Tick its plugin at “Tool plugins”",
+        ),
+        ("sends HTTP requests: allow it with --allow-http", "allow it with “send HTTP requests”"),
+        ("choose one with --strategy, or set KEY", "choose one with “Strategy”, or set KEY"),
+        ("--input topic: 'x' is not one of the options: tea", "topic: 'x' is not one of the options: tea"),
+        (
+            "needs the field 'topic' (text): give it with --input topic=TEXT",
+            "needs the field 'topic' (text): fill it in",
+        ),
+    ],
+)
+def test_a_mistake_is_said_in_the_words_of_the_form(said: str, shown: str) -> None:
+    assert in_words_of_the_page(said).endswith(shown)
 
 
 def test_the_form_of_a_flow_has_the_inputs_of_its_start_node(folder: Path) -> None:

@@ -65,6 +65,7 @@ def test_files_that_have_no_end_are_refused(tmp_path: Path) -> None:
         os.mkfifo(file)
     Setup().write(tmp_path / f"begun{SETUP}")
 
+    assert "the address names no file of cases" in words(console.get("/suite?file=", 400))
     for path in (pipe, Path("/dev/zero")):
         assert "it is not a regular file" in words(console.get(f"/suite?file={path}", 400))
     console.get("/runs/run", 404)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Self
@@ -120,6 +121,38 @@ WRONG = (HostError, OSError, ValueError)
 """What reading what a form holds raises."""
 
 
+PAGE = {
+    "tools": "Tool plugins",
+    "plugin": "Strategy plugin",
+    "strategy": "Strategy",
+    "script": "Scenario",
+    "query": "Question",
+    "file": "Files",
+    "model": "Name of the real model",
+    "api": "API",
+    "completion": "Completion parameters",
+    "allow-http": "send HTTP requests",
+    "allow-code": "run its code nodes",
+    "live-tools": "Run the tools after these rounds",
+    "at": "Go on from",
+}
+"""What the forms call an option of the command line."""
+OF_A_COMMAND = (
+    (r"Name the plugin's folder, set \w+, or run devhost in it", "Start devhost ui in its folder"),
+    ("Give the folder of the tool plugin with --tools DIR", "Tick its plugin at “Tool plugins”"),
+    (r"--(?:input|param) (?=[^ =]+: )", ""),  # of "--input topic: …", in which the name is enough
+    (r"give it with --input \S+", "fill it in"),
+)
+OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)(?: [A-Z]{2,}\b)?")
+
+
+def in_words_of_the_page(sentence: str) -> str:
+    """An error of a command, with the form's fields in place of options."""
+    for said, words in OF_A_COMMAND:
+        sentence = re.sub(said, words, sentence)
+    return OPTION.sub(lambda found: f"“{PAGE[found[1]]}”" if found[1] in PAGE else found[0], sentence)
+
+
 @dataclass(frozen=True)
 class Mistake:
     target: str
@@ -152,7 +185,7 @@ class RunForm:
         if kind in {"param", QUESTION}:
             target = f"{TYPED}{name or kind}"
             label = next((each.label for each in self.fields if each.name == name), "Question")
-        return replace(self, mistake=Mistake(target, label, str(error)))
+        return replace(self, mistake=Mistake(target, label, in_words_of_the_page(str(error))))
 
 
 def can_be_real() -> bool:

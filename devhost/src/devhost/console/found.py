@@ -17,7 +17,7 @@ SIGNS: Mapping[Kind, re.Pattern[bytes]] = {
     "suite": re.compile(rb"^cases:", re.MULTILINE),
     "flow script": re.compile(rb"^flow:", re.MULTILINE),
     "flow": re.compile(rb"^kind: *app\b", re.MULTILINE),
-    "script": re.compile(rb"^(?:turns|recorded):", re.MULTILINE),
+    "script": re.compile(rb"^(?:turns|recorded|extends):", re.MULTILINE),
 }
 """Of YAML files, by a key at their beginning of a line; the first that fits."""
 PLUGINS: Mapping[Kind, re.Pattern[bytes]] = {
@@ -34,12 +34,13 @@ NOT_SEARCHED = frozenset({"node_modules", "tests", "site-packages"})
 
 @dataclass(frozen=True)
 class Things:
-    """All paths, in their order; those below the current folder as a person would type them."""
+    """All paths, those below the current folder first, and as a person would type them."""
 
     files: Mapping[Kind, list[Path]] = field(default_factory=dict)
 
     def of(self, *kinds: Kind) -> list[Path]:
-        return sorted(path for kind in kinds for path in self.files.get(kind, ()))
+        found = (path for kind in kinds for path in self.files.get(kind, ()))
+        return sorted(found, key=lambda path: (path.is_absolute(), path))
 
 
 def find(plugin: Path | None, runs: Path) -> Things:
@@ -85,6 +86,13 @@ def shortened(file: Path) -> Path:
     """From the current folder, if the file is in it: as a person would type it."""
     relative = os.path.relpath(file)
     return file if relative.startswith(os.pardir) else Path(relative)
+
+
+def label_of(path: Path) -> str:
+    """To choose the file or folder by: its name, then the folder that it is in, from the current one."""
+    place = os.path.relpath(path.parent)
+    name = path.stem or path.absolute().name
+    return name if place == os.curdir else f"{name} · {place}"
 
 
 def own_tools(script: Path) -> tuple[Path, ...]:

@@ -11,7 +11,7 @@ from starlette.status import HTTP_422_UNPROCESSABLE_CONTENT
 
 from devhost.console.conversation import said
 from devhost.console.forms import WRONG, Options, RunForm, fields_of, inputs_of, question_of
-from devhost.console.found import Things, find, shortened
+from devhost.console.found import Things, find, label_of, shortened
 from devhost.console.setup import (
     EXAMPLE,
     FLOW,
@@ -27,7 +27,7 @@ from devhost.console.setup import (
     scenario_options,
 )
 from devhost.console.web import Console, console_of, posted
-from devhost.errors import ConsoleError, about
+from devhost.errors import ConsoleError, HostError, about
 from devhost.hosting import strategy_plugin
 from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
 from devhost.scenario import SCENARIOS, examples_of
@@ -87,9 +87,9 @@ def form_of(values: Values, default: Path | None, runs: Path = Path()) -> NewRun
         tool_plugins=[*dict.fromkeys((*things.of("tool plugin"), *paths_in(values, "tools")))],
     )
     try:
-        with about("plugin"):
-            plugin = strategy_plugin(path_in(values, "plugin") or default or nearest_strategy_plugin())
-        form = replace(form, plugin=plugin)
+        plugin = _plugin(path_in(values, "plugin") or default, form.plugins)
+        plugins = dict.fromkeys((*form.plugins, shortened(plugin.directory)))
+        form = replace(form, plugin=plugin, plugins=list(plugins))
     except WRONG as error:
         plugin, form = None, form.refused(error, LABELS)
     form = replace(form, groups=list(_choices(things, plugin)))
@@ -105,11 +105,22 @@ def form_of(values: Values, default: Path | None, runs: Path = Path()) -> NewRun
     return form if plugin is None else _of_strategy(form, plugin)
 
 
+def _plugin(chosen: Path | None, found: Sequence[Path]) -> PluginDeclaration:
+    """If none is chosen, the nearest one, else the first of the folder."""
+    with about("plugin"):
+        try:
+            return strategy_plugin(chosen or nearest_strategy_plugin())
+        except HostError:
+            if chosen or not found:
+                raise
+            return strategy_plugin(found[0])
+
+
 def _choices(things: Things, declaration: PluginDeclaration | None) -> Iterator[tuple[str, Options]]:
     """The folder's own scenarios and flows, then the examples: one's own script has its name."""
     examples = None if declaration is None else shortened(examples_of(declaration.directory))
     own = [path for path in things.of("script") if examples is None or not path.is_relative_to(examples)]
-    yield "Scenarios of this folder", [(f"{SCRIPT}{path}", str(path.with_suffix(""))) for path in own]
+    yield "Scenarios of this folder", [(f"{SCRIPT}{path}", label_of(path)) for path in own]
     for folder in [] if examples is None else sorted(file.parent for file in examples.glob(f"*/{DEFAULT_SCRIPT}")):
         name, others = folder.name, sorted((folder / SCENARIOS).glob("*.yaml"))
         scenarios = [(f"{EXAMPLE}{name}/{file.stem}", f"{name} / {file.stem}") for file in others]
@@ -118,7 +129,7 @@ def _choices(things: Things, declaration: PluginDeclaration | None) -> Iterator[
         ("Flows, each with a script", things.of("flow script")),
         ("Flows without a script", things.of("flow")),
     ):
-        yield label, [(f"{FLOW}{path}", str(path.with_suffix(""))) for path in files]
+        yield label, [(f"{FLOW}{path}", label_of(path)) for path in files]
 
 
 def _of_strategy(form: NewRun, plugin: PluginDeclaration) -> NewRun:

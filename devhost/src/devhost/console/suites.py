@@ -1,9 +1,11 @@
 """`/suites`: the files of cases; `/suite?file=PATH`: one of them, its last evaluation, and the next one."""
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -14,13 +16,14 @@ from starlette.routing import Route
 from devhost.console.children import Child
 from devhost.console.folder import OUTPUT, last_printed
 from devhost.console.forms import can_be_real
-from devhost.console.found import find, shortened
+from devhost.console.found import find, own_tools, shortened
 from devhost.console.setup import INSTRUCTION, Values, typed
 from devhost.console.web import NOTHING_NEW, Console, changed_at, console_of, is_shown, posted, version_of
-from devhost.errors import SuiteError
+from devhost.errors import HostError, SuiteError
 from devhost.evaluation.results import Evaluation, Summary, compared, read_evaluation
 from devhost.evaluation.suite import Suite
-from devhost.text import real_path
+from devhost.text import load_yaml, real_path
+from devhost.words import in_a_line
 
 MISTAKE = 2
 """The exit code of a command that found a mistake before it began."""
@@ -40,6 +43,8 @@ def arguments(suite: Suite, asked: Values, plugin: Path | None) -> Iterator[str]
         yield from ("--param", f"{INSTRUCTION}={instruction}")
     if plugin is not None:
         yield from ("--plugin", str(plugin))
+    if not (suite.flows or suite.tools or suite.example):
+        yield from chain.from_iterable(("--tools", str(folder)) for folder in own_tools(suite.file))
     if asked.get("real") != "yes":
         yield "--scripted"
 
@@ -53,7 +58,9 @@ class _Evaluating:
 
     @classmethod
     def of(cls, console: Console, given: Mapping[str, str]) -> "_Evaluating":
-        return cls(console, shortened(Path(given.get("file", ""))))
+        if not given.get("file"):
+            raise SuiteError("the address names no file of cases: choose one of the list of suites")
+        return cls(console, shortened(Path(given["file"])))
 
     @cached_property
     def suite(self) -> Suite:
@@ -121,8 +128,26 @@ class _Evaluating:
 def suites(request: Request) -> Response:
     console = console_of(request)
     things = find(console.plugin, console.folder.path)
-    groups = (("Files of cases", things.of("suite")), ("Flows, each script a case", things.of("flow script")))
+    groups = (
+        ("Files of cases", _titled(things.of("suite"))),
+        ("Agents: each script that expects something is a case", _titled(things.of("script"), "expect")),
+        ("Flows: each script is a case", _titled(things.of("flow script"))),
+    )
     return console.page("suites.html.j2", groups=groups)
+
+
+def _titled(files: Sequence[Path], key: str = "") -> list[tuple[str, Path, str]]:
+    """What a person calls each of those that have the key, and its path from the current folder."""
+    found = []
+    for file in files:
+        try:
+            written = load_yaml(file)
+        except HostError:  # its page says why
+            written = {}
+        if not key or key in written:
+            title = written.get("description") or written.get("query") or file.stem
+            found.append((in_a_line(title), file, os.path.relpath(file)))
+    return found
 
 
 def one_suite(request: Request) -> Response:

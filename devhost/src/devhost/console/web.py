@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, Response
 from devhost.comparison import comparison
 from devhost.console.children import Children, start_run
 from devhost.console.folder import OUTPUT, RunFolder
+from devhost.console.found import label_of, shortened
 from devhost.console.listing import Index, read_run
 from devhost.console.readers import KEPT, Seen, read_seen
 from devhost.console.setup import Setup, Values, is_name
@@ -31,6 +32,7 @@ COMPARISON, EVALUATION, FLOW = (Path(str(each.__file__)).parent for each in (com
 
 def _environment() -> Environment:
     environment = page_environment(TEMPLATES, COMPARISON, EVALUATION, FLOW)
+    environment.filters.update(label=label_of, shortened=shortened)
     environment.globals.update(costs=report.costs, mark=report.mark, share=report.share, page_of=_page_of)
     return environment
 
