@@ -96,7 +96,7 @@ def anchors(console: ConsoleClient) -> dict[str, str]:
 def test_the_page_has_everything_but_what_rows_hold(console: ConsoleClient) -> None:
     page = console.get("/runs/first")
 
-    assert len(re.findall(r'<div class="inside" [^>]*></div>', page)) == page.count('<div class="inside"') > 3
+    assert len(re.findall(r'<section class="inside" [^>]*></section>', page)) == page.count('class="inside"') > 3
     assert "ROUND 3" in page
     assert HOSTILE not in page
     assert len(page) < 60_000

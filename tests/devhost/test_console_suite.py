@@ -1,5 +1,6 @@
 """The console's pages of suites: evaluating with a changed instruction, and what became better."""
 
+import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -69,8 +70,8 @@ def pages(console: ConsoleClient, file: Path) -> tuple[str, str]:
 def test_the_suites_of_the_examples_and_of_the_folder_are_listed(console: ConsoleClient, file: Path) -> None:
     page = console.get("/suites")
 
-    assert "examples/helpdesk/evaluation.yaml</a>" in page
-    assert f"{file}</a>" in page
+    assert "examples/helpdesk/evaluation.yaml</small>" in page
+    assert f"{os.path.relpath(file)}</small>" in page
 
 
 def test_a_path_that_leads_to_no_suite_is_a_page_that_says_so(console: ConsoleClient, tmp_path: Path) -> None:
