@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -30,16 +30,14 @@ from devhost.hosting import (
     credential_option,
     described,
     mcp_option,
-    plugin_option,
     secrets_of,
     started,
-    tools_option,
     trace_written,
 )
 from devhost.limits import HostLimits
 from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.script import gist
-from devhost.options import FILE, argument, option
+from devhost.options import PLUGIN, Declared, argument, option
 from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
 from devhost.process.session import Watcher
 from devhost.scenario import Example, examples_of, read_tool_setups
@@ -167,13 +165,13 @@ def asking(file: FlowFile) -> list[FlowNode]:
     return [node for node in file.nodes.values() if node.type in ASKING]
 
 
-def allow_http_option() -> Any:  # noqa: ANN401 - a field
-    return option("--allow-http", is_flag=True, help="Let HTTP request nodes of flows send requests.")
+def allow_http_option() -> Declared:
+    return option("--allow-http", "Let HTTP request nodes of flows send requests.")
 
 
-def allow_code_option() -> Any:  # noqa: ANN401 - a field
+def allow_code_option() -> Declared:
     words = "Let code nodes of flows run on this machine, which is not a sandbox."
-    return option("--allow-code", is_flag=True, help=words)
+    return option("--allow-code", words)
 
 
 # Which flow is played, with which tools, and what its user and its models say.
@@ -181,23 +179,19 @@ def allow_code_option() -> Any:  # noqa: ANN401 - a field
 
 @dataclass(frozen=True)
 class FlowOptions:
-    file: Path | None = argument(required=False, type=FILE)
+    file: Path | None = argument("[FILE]")
     """None for that of the script."""
-    inputs: tuple[str, ...] = option(
-        "--input", metavar="KEY=VALUE", multiple=True, help="A field of the Start node; repeatable."
-    )
+    inputs: tuple[str, ...] = option("--input KEY=VALUE...", "A field of the Start node; repeatable.")
     script: Path | None = option(
-        "--script",
-        type=FILE,
-        help="A flow's script: what the user says, and what the scripted models of the nodes answer.",
+        "--script FILE", "A flow's script: what the user says, and what the scripted models of the nodes answer."
     )
-    tools: tuple[Path, ...] = tools_option("A Dify tool plugin for the flow's agents and Tool nodes; repeatable.")
+    tools: tuple[Path, ...] = option(
+        "--tools DIR...", "A Dify tool plugin for the flow's agents and Tool nodes; repeatable."
+    )
     servers: tuple[str, ...] = mcp_option(", whose tools the nodes get as from Dify")
-    example: str | None = option(
-        "--example", metavar="NAME", help="An example, a folder of examples/, whose tools the flow gets."
-    )
+    example: str | None = option("--example NAME", "An example, a folder of examples/, whose tools the flow gets.")
     credentials: tuple[str, ...] = credential_option()
-    plugin: Path | None = plugin_option()
+    plugin: Path | None = option("--plugin DIR", PLUGIN)
     http: bool = allow_http_option()
     code: bool = allow_code_option()
 

@@ -8,10 +8,10 @@ import click
 
 from devhost.errors import ParameterError, about
 from devhost.fork import Fork, ForkedModel, Origin, find_in_flow, find_origin, forked_scenario, read_fork
-from devhost.hosting import ModelOptions, credential_option, file_option, plugin_option, set_option, tools_option
+from devhost.hosting import ModelOptions, credential_option
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import Script
-from devhost.options import FILE, PATH, json_option, option, trace_argument
+from devhost.options import FILE, PATH, argument, json_option, option
 from devhost.plugin.declaration import nearest_strategy_plugin
 from devhost.scenario import Example, examples_of, read_tool_setups
 from devhost.tools.setup import ToolSetup
@@ -20,44 +20,36 @@ from devhost.trace.lines import read_trace
 
 @dataclass(frozen=True)
 class ForkOptions:
-    trace: Path = trace_argument()
+    trace: Path = argument("TRACE", FILE)
     at: int | None = option(
-        "--at",
-        metavar="ROUND",
+        "--at ROUND",
+        "How many rounds stay as recorded; 0 is none. Without it, the rounds are listed.",
         type=click.IntRange(min=0),
-        help="How many rounds stay as recorded; 0 is none. Without it, the rounds are listed.",
     )
     question: int | None = option(
-        "--question", metavar="NUMBER", type=int, help="Which question of a conversation; by default its last one."
+        "--question NUMBER", "Which question of a conversation; by default its last one.", type=int
     )
-    node: str | None = option("--node", metavar="ID", help="Which agent of a flow; by default the last one that ran.")
-    instruction: str | None = option("--instruction", metavar="TEXT", help="Short for --param instruction=TEXT.")
+    node: str | None = option("--node ID", "Which agent of a flow; by default the last one that ran.")
+    instruction: str | None = option("--instruction TEXT", "Short for --param instruction=TEXT.")
     parameters: tuple[str, ...] = option(
-        "--param",
-        metavar="KEY=VALUE",
-        multiple=True,
-        help="Change a parameter, or the question (query=TEXT); repeatable.",
+        "--param KEY=VALUE...", "Change a parameter, or the question (query=TEXT); repeatable."
     )
-    files: tuple[Path, ...] = file_option(
-        "A file that goes with the question, instead of those of the trace. Repeatable."
+    files: tuple[Path, ...] = option(
+        "--file PATH...", "A file that goes with the question, instead of those of the trace. Repeatable."
     )
-    script: Path | None = option(
-        "--script", type=FILE, help="A script of the turns that the model says after these rounds."
-    )
+    script: Path | None = option("--script FILE", "A script of the turns that the model says after these rounds.")
     live_tools: bool = option(
-        "--live-tools",
-        is_flag=True,
-        help="Run the tools after these rounds. Without it they answer from the recording alone.",
+        "--live-tools", "Run the tools after these rounds. Without it they answer from the recording alone."
     )
-    tools: tuple[Path, ...] = tools_option("With --live-tools: a tool plugin, beside the trace's example.")
+    tools: tuple[Path, ...] = option("--tools DIR...", "With --live-tools: a tool plugin, beside the trace's example.")
     credentials: tuple[str, ...] = credential_option("With --live-tools: a credential, as for run. Repeatable.")
-    settings: tuple[str, ...] = set_option("With --live-tools: a parameter of the panel, as for run. Repeatable.")
-    plugin: Path | None = plugin_option("The strategy plugin; by default the nearest one.")
-    new_trace: Path | None = option("--trace", metavar="FILE", type=FILE, help="Write the trace of the new run, too.")
-    page: Path | None = option("--report", metavar="FILE", type=PATH, help="Write an HTML page, too.")
-    force: bool = option(
-        "--force", is_flag=True, help="With --report: overwrite a file that is not a page of devhost's."
+    settings: tuple[str, ...] = option(
+        "--set TOOL.PARAM=VALUE...", "With --live-tools: a parameter of the panel, as for run. Repeatable.", hidden=True
     )
+    plugin: Path | None = option("--plugin DIR", "The strategy plugin; by default the nearest one.")
+    new_trace: Path | None = option("--trace FILE", "Write the trace of the new run, too.")
+    page: Path | None = option("--report FILE", "Write an HTML page, too.", type=PATH)
+    force: bool = option("--force", "With --report: overwrite a file that is not a page of devhost's.")
     as_json: bool = json_option()
 
     def origin(self) -> Origin:

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Literal, Self
 
 import click
 from pydantic import ValidationError
@@ -21,7 +21,7 @@ from devhost.models.backend import ModelDescription
 from devhost.models.catalog import DEFAULT_MODEL
 from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.script import Script, ScriptedModelCard
-from devhost.options import DIRECTORY, FILE, PATH, option
+from devhost.options import PLUGIN, Declared, option
 from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
 from devhost.process.session import Watcher
 from devhost.process.transports import TransportName
@@ -49,63 +49,49 @@ if TYPE_CHECKING:
 # What is run: which strategy of which plugin, with which tools, by which script.
 
 CREDENTIAL = "A credential of a tool provider; else the variable PROVIDER_KEY, upper case, is read. Repeatable."
-PLUGIN = "The strategy plugin; by default the nearest one in or above the current folder."
 EXAMPLES = "The folder of the examples; by default the plugin's examples/, or else those of devhost."
 
 
-def tools_option(words: str) -> Any:  # noqa: ANN401 - a field
-    return option("--tools", metavar="DIR", type=DIRECTORY, multiple=True, help=words)
+def credential_option(words: str = CREDENTIAL) -> Declared:
+    return option("--credential PROVIDER.KEY=VALUE...", words, hidden=True)
 
 
-def credential_option(words: str = CREDENTIAL) -> Any:  # noqa: ANN401 - a field
-    return option("--credential", metavar="PROVIDER.KEY=VALUE", multiple=True, help=words, hidden=True)
-
-
-def mcp_option(use: str = ", whose tools the agent gets as from Dify") -> Any:  # noqa: ANN401 - a field
+def mcp_option(use: str = ", whose tools the agent gets as from Dify") -> Declared:
     words = (
         f"An MCP server{use}: a command that starts it, or its address. --credential NAME.KEY=VALUE gives the command "
         "a variable, or the address a header. Repeatable."
     )
-    return option("--mcp", metavar="[NAME=]COMMAND|URL", multiple=True, help=words)
+    return option("--mcp [NAME=]COMMAND|URL...", words)
 
 
-def uninstalled_option() -> Any:  # noqa: ANN401 - a field
-    words = "Make no .venv in the folder of a plugin that needs packages which devhost's Python lacks."
-    return option("--no-install", is_flag=True, help=words)
-
-
-def set_option(words: str) -> Any:  # noqa: ANN401 - a field
-    return option("--set", metavar="TOOL.PARAM=VALUE", multiple=True, help=words, hidden=True)
-
-
-def file_option(words: str) -> Any:  # noqa: ANN401 - a field
-    return option("--file", metavar="PATH", type=PATH, multiple=True, help=words)
-
-
-def plugin_option(words: str = PLUGIN) -> Any:  # noqa: ANN401 - a field
-    return option("--plugin", metavar="DIR", type=DIRECTORY, help=words)
+def uninstalled_option() -> Declared:
+    return option(
+        "--no-install", "Make no .venv in the folder of a plugin that needs packages which devhost's Python lacks."
+    )
 
 
 @dataclass(frozen=True)
 class ScenarioOptions:
-    example: str | None = option("--example", metavar="NAME", help="An example of examples/: its tools and its script.")
-    scenario: str | None = option("--scenario", metavar="NAME", help="Another script of the example's scenarios/.")
-    script: Path | None = option("--script", type=FILE, help="A script, instead of the example's.")
-    tools: tuple[Path, ...] = tools_option("A Dify tool plugin for the agent, beside the example's; repeatable.")
+    example: str | None = option("--example NAME", "An example of examples/: its tools and its script.")
+    scenario: str | None = option("--scenario NAME", "Another script of the example's scenarios/.")
+    script: Path | None = option("--script FILE", "A script, instead of the example's.")
+    tools: tuple[Path, ...] = option(
+        "--tools DIR...", "A Dify tool plugin for the agent, beside the example's; repeatable."
+    )
     servers: tuple[str, ...] = mcp_option()
     credentials: tuple[str, ...] = credential_option()
-    settings: tuple[str, ...] = set_option("Fix a tool's parameter, as the node's panel does. Repeatable.")
-    files: tuple[Path, ...] = file_option("A file for the first question, instead of the script's. Repeatable.")
-    strategy: str | None = option("--strategy", metavar="NAME", help="The strategy; the plugin's first one by default.")
-    parameters: tuple[str, ...] = option(
-        "--param", metavar="KEY=VALUE", multiple=True, help="Set a parameter of the strategy; repeatable."
+    settings: tuple[str, ...] = option(
+        "--set TOOL.PARAM=VALUE...", "Fix a tool's parameter, as the node's panel does. Repeatable.", hidden=True
     )
-    variables: tuple[str, ...] = option(
-        "--variable", metavar="NODE.NAME=VALUE", multiple=True, help="A variable of the workflow. Repeatable."
+    files: tuple[Path, ...] = option(
+        "--file PATH...", "A file for the first question, instead of the script's. Repeatable."
     )
-    plugin: Path | None = plugin_option()
-    package: Path | None = option("--package", metavar="FILE", type=FILE, help="The strategy plugin as a .difypkg.")
-    examples: Path | None = option("--examples", metavar="DIR", type=DIRECTORY, help=EXAMPLES)
+    strategy: str | None = option("--strategy NAME", "The strategy; the plugin's first one by default.")
+    parameters: tuple[str, ...] = option("--param KEY=VALUE...", "Set a parameter of the strategy; repeatable.")
+    variables: tuple[str, ...] = option("--variable NODE.NAME=VALUE...", "A variable of the workflow. Repeatable.")
+    plugin: Path | None = option("--plugin DIR", PLUGIN)
+    package: Path | None = option("--package FILE", "The strategy plugin as a .difypkg.")
+    examples: Path | None = option("--examples DIR", EXAMPLES)
 
     def read(
         self,
@@ -211,26 +197,21 @@ def _limits(assignments: tuple[str, ...]) -> HostLimits:
 @dataclass(frozen=True)
 class HostOptions:
     transport: TransportName = option(
-        "--transport",
-        type=click.Choice(get_args(TransportName.__value__)),
+        "--transport [stdio|tcp|http]",
+        "How the plugin is run: locally (stdio), as in remote debugging (tcp) or serverless (http).",
         default="stdio",
-        help="How the plugin is run: locally (stdio), as in remote debugging (tcp) or serverless (http).",
     )
     limits: HostLimits = option(
-        "--limit",
-        metavar="NAME=NUMBER",
-        multiple=True,
+        "--limit NAME=NUMBER...",
+        f"Change a limit of the host's; repeatable. There are: {LIMITS}.",
         callback=lambda _context, _option, given: _limits(given),
-        help=f"Change a limit of the host's; repeatable. There are: {LIMITS}.",
     )
     storage: Path | None = option(
-        "--storage",
-        metavar="FILE",
-        type=FILE,
-        help=f"Where plugins keep what they store; by default {STORAGE} beside the trace, else until the end.",
+        "--storage FILE",
+        f"Where plugins keep what they store; by default {STORAGE} beside the trace, else until the end.",
     )
     uninstalled: bool = uninstalled_option()
-    strict: bool = option("--strict", is_flag=True, help="Exit with 1 if the run breaks a rule of Dify.")
+    strict: bool = option("--strict", "Exit with 1 if the run breaks a rule of Dify.")
 
     def storage_beside(self, trace_file: Path | None) -> PluginStorage:
         """That of --storage, else one beside the trace, else one that ends with the command.
@@ -271,22 +252,14 @@ KEY, BASE_URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 
 @dataclass(frozen=True)
 class PluginModelOptions:
-    name: str | None = option(
-        "--model", metavar="NAME", help=f"The model; with OpenAI itself {DEFAULT_MODEL} by default."
-    )
-    completion: tuple[str, ...] = option(
-        "--completion", metavar="KEY=VALUE", multiple=True, help="A parameter of the model; repeatable."
-    )
+    name: str | None = option("--model NAME", f"The model; with OpenAI itself {DEFAULT_MODEL} by default.")
+    completion: tuple[str, ...] = option("--completion KEY=VALUE...", "A parameter of the model; repeatable.")
     model_credentials: tuple[str, ...] = option(
-        "--model-credential",
-        metavar="KEY=VALUE",
-        multiple=True,
+        "--model-credential KEY=VALUE...",
+        "A credential of the model plugin; else the variable PROVIDER_KEY, upper case, is read. Repeatable.",
         hidden=True,
-        help="A credential of the model plugin; else the variable PROVIDER_KEY, upper case, is read. Repeatable.",
     )
-    unvalidated: bool = option(
-        "--no-validate", is_flag=True, help="Do not ask plugins whether their credentials are right."
-    )
+    unvalidated: bool = option("--no-validate", "Do not ask plugins whether their credentials are right.")
     uninstalled: bool = uninstalled_option()
     plugins: ModelPlugins = field(default_factory=ModelPlugins, repr=False, compare=False)
 
@@ -305,18 +278,10 @@ class PluginModelOptions:
 
 @dataclass(frozen=True)
 class ModelOptions(PluginModelOptions):
-    model_plugin: Path | None = option(
-        "--model-plugin", metavar="DIR", type=DIRECTORY, help="A Dify model plugin, whose model --model names, answers."
-    )
-    api: "Api | None" = option(
-        "--api", type=click.Choice(["responses", "chat"]), help="Responses (default), or Chat Completions."
-    )
-    features: str | None = option(
-        "--features", metavar="A,B", help="What the model supports, in Dify's names: tool-call, vision, …"
-    )
-    scripted: bool = option(
-        "--scripted", is_flag=True, help=f"Answer from the script even if {KEY} or {BASE_URL} is set."
-    )
+    model_plugin: Path | None = option("--model-plugin DIR", "A Dify model plugin, whose model --model names, answers.")
+    api: "Api | None" = option("--api [responses|chat]", "Responses (default), or Chat Completions.")
+    features: str | None = option("--features A,B", "What the model supports, in Dify's names: tool-call, vision, …")
+    scripted: bool = option("--scripted", f"Answer from the script even if {KEY} or {BASE_URL} is set.")
 
     def choose(
         self,

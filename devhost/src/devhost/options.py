@@ -1,7 +1,9 @@
 """Options of a command, each declared once: as a field of a frozen value that the command gets."""
 
 import functools
+import inspect
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import Field, field, fields
 from pathlib import Path
@@ -9,23 +11,59 @@ from typing import Any
 
 import click
 
-DIRECTORY = click.Path(file_okay=False, path_type=Path)
+from devhost.words import examples
+
 FILE = click.Path(dir_okay=False, path_type=Path)
+DIRECTORY = click.Path(file_okay=False, path_type=Path)
 PATH = click.Path(path_type=Path)
+_BY_NAME = {"FILE": FILE, "DIR": DIRECTORY, "PATH": PATH}
+_CHOICE = re.compile(r"[\[{]([a-z]+(?:\|[a-z]+)+)[]}]")
 
 type Command = Callable[..., int]
+type Kind = click.ParamType[Any, Any]
+type Declared = Any
+"""A field of any type, for a dataclass."""
 
 
-def option(*names: str, hidden: bool = False, **settings: Any) -> Any:  # noqa: ANN401 - a field of any type
-    """A field that is an option, with the settings of `click.option`. `hidden`: its value may be secret."""
-    default = () if settings.get("multiple") else settings.get("default", False if settings.get("is_flag") else None)
-    declared = functools.partial(click.option, *names, **settings)
+def option(usage: str, words: str, *, hidden: bool = False, **settings: Any) -> Declared:  # noqa: ANN401 - click's
+    """A field that is an option, with `words` about it and further settings of `click.option`.
+
+    `usage` is as in a synopsis: `--force` is a flag, `--tools DIR...` may be repeated, and what stands for the value
+    says its type, if it is FILE, DIR, PATH or `[one|another]`. `hidden`: the value may be secret.
+    """
+    parts = usage.replace(", ", " ").split(" ")
+    names = [part for part in parts if part.startswith("-")]
+    taken, dots, _ = "".join(parts[len(names) :]).partition("...")
+    settings = {"type": _type(taken), "multiple": bool(dots), "is_flag": not taken, **settings}
+    default = () if dots else settings.get("default", None if taken else False)
+    declared = functools.partial(click.option, *names, metavar=taken or None, help=words, **settings)
     return field(default=default, repr=not hidden, metadata={"declared": declared})
 
 
-def argument(**settings: Any) -> Any:  # noqa: ANN401 - a field of any type
-    """A field that is an argument, with the settings of `click.argument`."""
-    return field(default=None, metadata={"declared": functools.partial(click.argument, **settings)})
+def argument(usage: str, kind: Kind | None = None) -> Declared:
+    """A field that is an argument; one in brackets may be left out. `kind`: else its name says it, as above."""
+    required = not usage.startswith("[")
+    declared = functools.partial(click.argument, type=kind or _type(usage), required=required, metavar=usage)
+    return field(default=None, metadata={"declared": declared})
+
+
+def _type(taken: str) -> Kind | None:
+    choice = _CHOICE.fullmatch(taken)
+    return click.Choice(choice[1].split("|")) if choice else _BY_NAME.get(taken.strip("[]"))
+
+
+def command(
+    *groups: type, name: str | None = None, of: click.Group | None = None, epilog: str = ""
+) -> Callable[[Command], click.Command]:
+    """A command that `takes` these groups; its help is the docstring, in which `For example:` begins the examples."""
+
+    def decorated(function: Command) -> click.Command:
+        words, _, lines = inspect.cleandoc(function.__doc__ or "").partition("\n\nFor example:\n")
+        shown = epilog + examples(*map(str.strip, lines.splitlines()))
+        make = click.command if of is None else of.command
+        return make(name, help=words, epilog=shown)(takes(*groups)(function))
+
+    return decorated
 
 
 def takes(*groups: type, **named: type) -> Callable[[Command], Command]:
@@ -69,20 +107,22 @@ def _declared(group: Any) -> list[Field[Any]]:  # noqa: ANN401 - a dataclass
 
 # Options that several commands have.
 
-
-def json_option() -> Any:  # noqa: ANN401 - a field
-    return option("--json", is_flag=True, help="Print one JSON object on stdout, and the rest on stderr.")
+PLUGIN = "The strategy plugin; by default the nearest one in or above the current folder."
 
 
-def json_lines_option() -> Any:  # noqa: ANN401 - a field
+def json_option() -> Declared:
+    return option("--json", "Print one JSON object on stdout, and the rest on stderr.")
+
+
+def json_lines_option() -> Declared:
     words = (
         "Read each question as a line of JSON, a text, so that it can have several lines; for other programs. "
         "Ctrl-C then ends a turn, and has no effect between two."
     )
-    return option("--json-lines", is_flag=True, help=words)
+    return option("--json-lines", words)
 
 
-def color_option() -> Any:  # noqa: ANN401 - a field
+def color_option() -> Declared:
     """True unless --no-color is given."""
     declared = functools.partial(
         click.option, "--no-color", is_flag=True, callback=lambda *given: not given[-1], help="Print without colours."
@@ -90,17 +130,13 @@ def color_option() -> Any:  # noqa: ANN401 - a field
     return field(default=True, metadata={"declared": declared})
 
 
-def traceback_option() -> Any:  # noqa: ANN401 - a field
-    return option("--traceback", is_flag=True, help="Show the tracebacks of the plugins' errors.")
+def traceback_option() -> Declared:
+    return option("--traceback", "Show the tracebacks of the plugins' errors.")
 
 
-def trace_argument() -> Any:  # noqa: ANN401 - a field
-    return argument(metavar="TRACE", type=FILE)
-
-
-def trace_option() -> Any:  # noqa: ANN401 - a field
+def trace_option() -> Declared:
     words = "Write every message both ways to a file of JSON lines, without credentials, for replay and report."
-    return option("--trace", metavar="FILE", type=FILE, help=words)
+    return option("--trace FILE", words)
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - JSON

@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import click
 from rich.text import Text
 
 from devhost.direct import Found, tools_of
@@ -13,7 +11,7 @@ from devhost.errors import HostError
 from devhost.flow.checks import seen_in_the_editor, wrong_in_file
 from devhost.flow.document import FlowFile
 from devhost.models.scripted.script import Script
-from devhost.options import DIRECTORY, PATH, argument, color_option, option, takes
+from devhost.options import DIRECTORY, PATH, Declared, argument, color_option, command, option
 from devhost.plugin.check import Checked, check_plugin
 from devhost.plugin.credentials import environment_name
 from devhost.plugin.declaration import Parameter, PluginDeclaration, nearest_plugin, nearest_strategy_plugin
@@ -23,7 +21,7 @@ from devhost.terminal.screen import open_console
 from devhost.terminal.tables import printable
 from devhost.text import real_path
 from devhost.tools.entity import refused_parameters
-from devhost.words import UNWRAPPED, counted, examples, preview
+from devhost.words import UNWRAPPED, counted, preview
 
 # What a static check found, in lines.
 
@@ -130,22 +128,20 @@ def _description(script: Path) -> str:
 # The commands `check` and `list`, which read a plugin's files and start nothing.
 
 
-def plugin_argument() -> Any:  # noqa: ANN401 - a field
-    return argument(metavar="[PLUGIN]", required=False, type=DIRECTORY)
+def plugin_argument() -> Declared:
+    return argument("[PLUGIN]", DIRECTORY)
 
 
-def accept_option() -> Any:  # noqa: ANN401 - a field
+def accept_option() -> Declared:
     return option(
-        "--accept",
-        metavar="RULE:FILE",
-        multiple=True,
-        help="A finding that is meant, such as secret:README.md; it becomes a notice. Can be repeated.",
+        "--accept RULE:FILE...",
+        "A finding that is meant, such as secret:README.md; it becomes a notice. Can be repeated.",
     )
 
 
 @dataclass(frozen=True)
 class CheckOptions:
-    plugin: Path | None = argument(metavar="[PLUGIN | APP]", required=False, type=PATH)
+    plugin: Path | None = argument("[PLUGIN | APP]", PATH)
     accept: tuple[str, ...] = accept_option()
     color: bool = color_option()
 
@@ -154,20 +150,17 @@ _LISTED = (f"  {name:<16} {rule}" for name, rule in RULES.items())
 RULES_IN_WORDS = "\n".join((f"{UNWRAPPED}The rules of a plugin:", *_LISTED))
 
 
-@click.command(
-    epilog=f"{RULES_IN_WORDS}\n\n"
-    + examples(
-        "devhost check",
-        "devhost check examples/helpdesk",
-        "devhost check examples/workflows/approval.yml",
-    )
-)
-@takes(CheckOptions)
+@command(CheckOptions, epilog=f"{RULES_IN_WORDS}\n\n")
 def check(options: CheckOptions) -> int:
     """Check a plugin by the daemon's rules, or an app by the editor's.
 
     Nothing is started. PLUGIN is a folder; by default the nearest plugin in or above the current one. APP is a file
     that Dify exports; its Agent nodes are checked against the nearest plugin with strategies.
+
+    For example:
+      devhost check
+      devhost check examples/helpdesk
+      devhost check examples/workflows/approval.yml
     """
     if options.plugin is not None and options.plugin.is_file():
         return _check_app(options.plugin, color=options.color)
@@ -197,12 +190,15 @@ class ListOptions:
     color: bool = color_option()
 
 
-@click.command("list", epilog=examples("devhost list", "devhost list examples/helpdesk"))
-@takes(ListOptions)
+@command(ListOptions, name="list")
 def list_(options: ListOptions) -> int:
     """List a plugin's strategies, tools, parameters and examples.
 
     PLUGIN is a folder; by default the nearest plugin in or above the current one.
+
+    For example:
+      devhost list
+      devhost list examples/helpdesk
     """
     declaration = PluginDeclaration.read(options.plugin or nearest_plugin())
     examples = examples_of(declaration.directory) if declaration.strategies else None

@@ -16,12 +16,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
 from rich.text import Text
 
 from devhost.errors import PackageError
 from devhost.limits import HostLimits
-from devhost.options import FILE, color_option, option, takes
+from devhost.options import color_option, command, option
 from devhost.overview import accept_option, check_lines, plugin_argument
 from devhost.plugin.check import check_plugin
 from devhost.plugin.contents import MAX_BYTES, Contents
@@ -32,7 +31,7 @@ from devhost.process.session import Watcher
 from devhost.terminal.screen import Screen, open_console
 from devhost.terminal.tables import printable
 from devhost.text import real_path
-from devhost.words import counted, examples
+from devhost.words import counted
 
 # A package holds nothing that a person or a program left in the folder.
 
@@ -128,29 +127,23 @@ FOLDER = Path("dist")
 @dataclass(frozen=True)
 class PackageOptions:
     plugin: Path | None = plugin_argument()
-    output: Path | None = option(
-        "-o", "--output", metavar="FILE", type=FILE, help=f"The package; by default {FOLDER}/NAME-VERSION.difypkg."
-    )
+    output: Path | None = option("-o, --output FILE", f"The package; by default {FOLDER}/NAME-VERSION.difypkg.")
     accept: tuple[str, ...] = accept_option()
-    marketplace: bool = option("--marketplace", is_flag=True, help="Also refuse what only the marketplace refuses.")
-    install: bool = option(
-        "--install/--no-install", default=True, help="Whether to install and start the package first."
-    )
+    marketplace: bool = option("--marketplace", "Also refuse what only the marketplace refuses.")
+    install: bool = option("--install/--no-install", "Whether to install and start the package first.", default=True)
     color: bool = color_option()
 
 
-@click.command(
-    epilog=examples(
-        "devhost package examples/helpdesk",
-        "devhost package examples/helpdesk --no-install -o helpdesk.difypkg",
-    )
-)
-@takes(PackageOptions)
+@command(PackageOptions)
 def package(options: PackageOptions) -> int:
     """Check a plugin, pack it, and try to install the package.
 
     It is installed in an environment of its own. PLUGIN is a folder; by default the nearest plugin in or above the
     current one. A refused package is not written.
+
+    For example:
+      devhost package examples/helpdesk
+      devhost package examples/helpdesk --no-install -o helpdesk.difypkg
     """
     directory = real_path(options.plugin or nearest_plugin())
     checked = check_plugin(directory, options.accept)

@@ -45,15 +45,12 @@ from devhost.hosting import (
     ModelOptions,
     credential_option,
     mcp_option,
-    plugin_option,
     secrets_of,
-    set_option,
     started_host,
     strategy_plugin,
-    tools_option,
 )
 from devhost.models.scripted.script import Script
-from devhost.options import DIRECTORY, FILE, argument, color_option, json_option, option, print_json, takes
+from devhost.options import FILE, argument, color_option, command, json_option, option, print_json
 from devhost.page.page import refuse_to_destroy
 from devhost.plugin.declaration import nearest_strategy_plugin
 from devhost.process.session import Watcher, Watchers
@@ -62,7 +59,7 @@ from devhost.terminal.screen import Screen, on_ctrl_c, open_console
 from devhost.text import Secrets
 from devhost.tools.mcp import read_servers
 from devhost.tools.mcp import secrets_of as mcp_secrets
-from devhost.words import counted, examples
+from devhost.words import counted
 
 # What is evaluated, with what, and where the results go: the options of `devhost eval` as two values.
 
@@ -72,38 +69,27 @@ JOBS = 4
 
 @dataclass(frozen=True)
 class EvalOptions:
-    file: Path = argument(metavar="CASES", type=FILE)
-    cases: tuple[str, ...] = option(
-        "--case", metavar="NAME", multiple=True, help="Only this case, or those of a pattern with *."
-    )
-    columns: tuple[str, ...] = option(
-        "--column", metavar="NAME", multiple=True, help="Only this column, or those of a pattern."
-    )
+    file: Path = argument("CASES", FILE)
+    cases: tuple[str, ...] = option("--case NAME...", "Only this case, or those of a pattern with *.")
+    columns: tuple[str, ...] = option("--column NAME...", "Only this column, or those of a pattern.")
     assignments: tuple[str, ...] = option(
-        "--param",
-        metavar="KEY=VALUE",
-        multiple=True,
-        help="A parameter of the strategy for every run, over the file's; repeatable.",
+        "--param KEY=VALUE...", "A parameter of the strategy for every run, over the file's; repeatable."
     )
     repeats: int | None = option(
-        "--repeats", type=click.IntRange(min=1), help="How often each case is run, instead of the file's."
+        "--repeats NUMBER", "How often each case is run, instead of the file's.", type=click.IntRange(min=1)
     )
-    tools: tuple[Path, ...] = tools_option("A further Dify tool plugin.")
+    tools: tuple[Path, ...] = option("--tools DIR...", "A further Dify tool plugin.")
     servers: tuple[str, ...] = mcp_option()
     credentials: tuple[str, ...] = credential_option("As for devhost run.")
-    settings: tuple[str, ...] = set_option("As for devhost run.")
-    plugin: Path | None = plugin_option("The strategy plugin; by default the nearest one.")
-    examples: Path | None = option(
-        "--examples", metavar="DIR", type=DIRECTORY, help="The folder of the examples, as for devhost run."
-    )
+    settings: tuple[str, ...] = option("--set TOOL.PARAM=VALUE...", "As for devhost run.", hidden=True)
+    plugin: Path | None = option("--plugin DIR", "The strategy plugin; by default the nearest one.")
+    examples: Path | None = option("--examples DIR", "The folder of the examples, as for devhost run.")
     http: bool = allow_http_option()
     code: bool = allow_code_option()
     jobs: int = option(
-        "--jobs", type=click.IntRange(1, 64), default=JOBS, help=f"How many runs go on at once; {JOBS} by default."
+        "--jobs NUMBER", f"How many runs go on at once; {JOBS} by default.", type=click.IntRange(1, 64), default=JOBS
     )
-    judge: str | None = option(
-        "--judge-model", metavar="NAME", help="The model that judges; by default that of --model."
-    )
+    judge: str | None = option("--judge-model NAME", "The model that judges; by default that of --model.")
 
     def suite(self) -> Suite:
         return Suite.read(self.file).only(self.cases, self.columns).repeated(self.repeats)
@@ -139,29 +125,19 @@ class EvalOptions:
 
 @dataclass(frozen=True)
 class ReportOptions:
-    results: Path | None = option(
-        "--results", metavar="FILE", type=FILE, help="Where the results are kept; by default CASES.results.jsonl."
-    )
-    show: bool = option("--show", is_flag=True, help="Run nothing: report on the results that are kept.")
+    results: Path | None = option("--results FILE", "Where the results are kept; by default CASES.results.jsonl.")
+    show: bool = option("--show", "Run nothing: report on the results that are kept.")
     against: str | None = option(
-        "--against",
-        metavar="OLD",
-        help=f"Compare with the evaluation in this file of results; {LAST} is the one before this one.",
+        "--against OLD", f"Compare with the evaluation in this file of results; {LAST} is the one before this one."
     )
     threshold: float | None = option(
-        "--threshold",
-        metavar="SHARE",
+        "--threshold SHARE",
+        "Exit with 1 if a column passes a smaller share of its cases, from 0 to 1; by default the file's, or 1.",
         type=click.FloatRange(0, 1),
-        help="Exit with 1 if a column passes a smaller share of its cases, from 0 to 1; by default the file's, or 1.",
     )
-    page: Path | None = option("--report", metavar="FILE", type=FILE, help="Write a self-contained HTML page.")
-    traces: Path | None = option(
-        "--traces",
-        metavar="DIR",
-        type=DIRECTORY,
-        help="Write a trace of each run that does not fit into this folder.",
-    )
-    junit: Path | None = option("--junit", metavar="FILE", type=FILE, help="Write JUnit's XML, for CI.")
+    page: Path | None = option("--report FILE", "Write a self-contained HTML page.")
+    traces: Path | None = option("--traces DIR", "Write a trace of each run that does not fit into this folder.")
+    junit: Path | None = option("--junit FILE", "Write JUnit's XML, for CI.")
     as_json: bool = json_option()
     color: bool = color_option()
 
@@ -172,16 +148,14 @@ class ReportOptions:
 # The command `eval`. Exit codes: 0 every column reaches the threshold, 1 one does not, 2 a mistake.
 
 
-@click.command(
-    "eval",
-    epilog=examples(
-        "devhost eval examples/helpdesk/evaluation.yaml",
-        "devhost eval examples/helpdesk/evaluation.yaml --report evaluation.html --against last",
-    ),
-)
-@takes(EvalOptions, ModelOptions, HostOptions, ReportOptions)
+@command(EvalOptions, ModelOptions, HostOptions, ReportOptions, name="eval")
 def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report: ReportOptions) -> int:
-    """Run the cases of a file, and say which fit what they expect. Results are kept beside the file."""
+    """Run the cases of a file, and say which fit what they expect. Results are kept beside the file.
+
+    For example:
+      devhost eval examples/helpdesk/evaluation.yaml
+      devhost eval examples/helpdesk/evaluation.yaml --report evaluation.html --against last
+    """
     suite = asked.suite()
     if report.page is not None:
         refuse_to_destroy(report.page, suite.file, force=False)

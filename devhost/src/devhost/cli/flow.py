@@ -17,7 +17,7 @@ from devhost.flow.turn import FlowTurn, load_engine
 from devhost.flow.view import FlowView, facts_of
 from devhost.flowing import FlowOptions, flow_traced
 from devhost.hosting import HostOptions, ModelOptions
-from devhost.options import PATH, json_lines_option, json_option, option, print_json, takes, trace_option
+from devhost.options import command, json_lines_option, json_option, option, print_json, trace_option
 from devhost.process.session import Watchers
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.chat_view import read_questions
@@ -26,7 +26,6 @@ from devhost.text import Secrets
 from devhost.words import examples
 
 RUN = "run"
-APPROVAL = "examples/workflows/approval.yml --example injection --script examples/workflows/cases/approval.yaml"
 
 
 class FlowGroup(click.Group):
@@ -42,7 +41,7 @@ class FlowGroup(click.Group):
     cls=FlowGroup,
     epilog=examples(
         "devhost flow --script examples/workflows/cases/approval.yaml",
-        f"devhost flow chat {APPROVAL}",
+        "devhost flow chat --script examples/workflows/cases/approval.yaml",
     ),
 )
 def flow() -> None:
@@ -51,29 +50,16 @@ def flow() -> None:
 
 @dataclass(frozen=True)
 class PlayOptions:
-    query: str | None = option(
-        "--query", metavar="TEXT", help="What the user of a chatflow says, instead of the script's question."
-    )
+    query: str | None = option("--query TEXT", "What the user of a chatflow says, instead of the script's question.")
     files: tuple[Path, ...] = option(
-        "--file",
-        metavar="PATH",
-        type=PATH,
-        multiple=True,
-        help="A file that the user sends with the question, instead of the script's; repeatable.",
+        "--file PATH...", "A file that the user sends with the question, instead of the script's; repeatable."
     )
-    alone: bool = option("--alone", is_flag=True, help="Leave out what the script's user says after the question.")
+    alone: bool = option("--alone", "Leave out what the script's user says after the question.")
     trace: Path | None = trace_option()
     as_json: bool = json_option()
 
 
-@flow.command(
-    RUN,
-    epilog=examples(
-        "devhost flow --script examples/workflows/cases/approval.yaml",
-        f"devhost flow {APPROVAL}",
-    ),
-)
-@takes(FlowOptions, PlayOptions, ModelOptions, HostOptions, ViewOptions)
+@command(FlowOptions, PlayOptions, ModelOptions, HostOptions, ViewOptions, of=flow)
 def run(
     asked: FlowOptions, options: PlayOptions, models: ModelOptions, hosting: HostOptions, shown: ViewOptions
 ) -> int:
@@ -81,6 +67,10 @@ def run(
 
     Of a chatflow, the script's whole conversation is played. A script that names its flow is a case and needs no FILE.
     The exit code is 1 if a turn is not as the script expects it; without expectations, a turn has to succeed.
+
+    For example:
+      devhost flow --script examples/workflows/cases/approval.yaml
+      devhost flow examples/workflows/approval.yml --example injection --script examples/workflows/cases/approval.yaml
     """
     setup = asked.read_here(hosting.limits, models)
     case, hidden = setup.case, Secrets(setup.secrets)
@@ -124,12 +114,15 @@ class TalkOptions:
     json_lines: bool = json_lines_option()
 
 
-@flow.command("chat", epilog=examples(f"devhost flow chat {APPROVAL}"))
-@takes(FlowOptions, TalkOptions, ModelOptions, HostOptions, ViewOptions)
+@command(FlowOptions, TalkOptions, ModelOptions, HostOptions, ViewOptions, of=flow)
 def chat(
     asked: FlowOptions, options: TalkOptions, models: ModelOptions, hosting: HostOptions, shown: ViewOptions
 ) -> int:
-    """Keep a conversation with a chatflow, one message a line."""
+    """Keep a conversation with a chatflow, one message a line.
+
+    For example:
+      devhost flow chat --script examples/workflows/cases/approval.yaml
+    """
     file = asked.read_file()
     if not file.is_chatflow:  # said before its inputs are asked for
         raise FlowFileError(f"{file.path} is a workflow and has no conversation: play it with devhost flow FILE")

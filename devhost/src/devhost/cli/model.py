@@ -5,7 +5,6 @@ import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-import click
 from rich.rule import Rule
 from rich.text import Text
 
@@ -23,14 +22,12 @@ from devhost.models.backend import (
 )
 from devhost.node.outputs.run import RunError
 from devhost.options import (
-    DIRECTORY,
-    PATH,
     argument,
     color_option,
+    command,
     json_option,
     option,
     print_json,
-    takes,
     traceback_option,
 )
 from devhost.overview import model_lines
@@ -38,17 +35,14 @@ from devhost.plugin.declaration import PluginDeclaration
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.screen import View, ViewOptions, open_console
 from devhost.terminal.tables import facts_table, usage_line
-from devhost.words import examples
 
 
 @dataclass(frozen=True)
 class CallOptions:
-    plugin: Path = argument(metavar="DIR", type=DIRECTORY)
-    prompt: str | None = argument(metavar="[PROMPT]", required=False)
-    files: tuple[Path, ...] = option(
-        "--file", metavar="PATH", type=PATH, multiple=True, help="A picture or another file for the model; repeatable."
-    )
-    blocking: bool = option("--blocking", is_flag=True, help="Ask for the whole answer at once, not for a stream.")
+    plugin: Path = argument("DIR")
+    prompt: str | None = argument("[PROMPT]")
+    files: tuple[Path, ...] = option("--file PATH...", "A picture or another file for the model; repeatable.")
+    blocking: bool = option("--blocking", "Ask for the whole answer at once, not for a stream.")
     as_json: bool = json_option()
     traceback: bool = traceback_option()
     color: bool = color_option()
@@ -136,18 +130,15 @@ def words_of(content: object) -> str:
     return str(content or "")
 
 
-@click.command(
-    "model",
-    epilog=examples(
-        "devhost model devhost/tests/fixtures/gateway",
-        'devhost model devhost/tests/fixtures/gateway "Say hello" --model gpt-4.1 --completion max_tokens=200',
-    ),
-)
-@takes(CallOptions, PluginModelOptions)
+@command(CallOptions, PluginModelOptions)
 def model(options: CallOptions, models: PluginModelOptions) -> int:
     """Call one model of a model plugin, or list its models.
 
     DIR is the plugin's folder. The answer is shown as it comes. Without PROMPT, the models and credentials are listed.
+
+    For example:
+      devhost model devhost/tests/fixtures/gateway
+      devhost model devhost/tests/fixtures/gateway "Say hello" --model gpt-4.1 --completion max_tokens=200
     """
     console = open_console(stderr=options.as_json, color=options.color)
     if options.prompt is None:

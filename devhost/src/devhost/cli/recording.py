@@ -14,7 +14,7 @@ from devhost.fork import Fork, ForkedModel, gist, rounds
 from devhost.forking import ForkOptions
 from devhost.hosting import HostOptions, ModelOptions, started_host, traced
 from devhost.node.outputs.run import Run, report
-from devhost.options import FILE, option, print_json, takes, trace_argument
+from devhost.options import FILE, argument, command, option, print_json
 from devhost.page.page import refuse_to_destroy, write_page
 from devhost.process.session import Watchers
 from devhost.recording.case import recorded_case, write_case
@@ -23,7 +23,6 @@ from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import ViewOptions, on_ctrl_c, open_console
 from devhost.trace.lines import read_trace
 from devhost.trace.runs import traced_runs
-from devhost.words import examples
 
 # The command `record`: makes a case of a trace.
 
@@ -33,30 +32,24 @@ CASE = ".case.yaml"
 
 @dataclass(frozen=True)
 class RecordOptions:
-    trace: Path = trace_argument()
+    trace: Path = argument("TRACE", FILE)
     output: Path | None = option(
-        "-o",
-        "--output",
-        metavar="FILE",
-        type=FILE,
-        help=f"Where the case goes; by default beside the trace, with {CASE} at its end.",
+        "-o, --output FILE", f"Where the case goes; by default beside the trace, with {CASE} at its end."
     )
-    force: bool = option("--force", is_flag=True, help="Overwrite a file that exists.")
+    force: bool = option("--force", "Overwrite a file that exists.")
 
 
-@click.command(
-    epilog=examples(
-        "devhost run --example helpdesk --trace run.jsonl",
-        "devhost record run.jsonl -o case.yaml",
-        "devhost run --script case.yaml",
-    )
-)
-@takes(RecordOptions)
+@command(RecordOptions)
 def record(options: RecordOptions) -> int:
     """Make a case of a traced run: a script that runs it again.
 
     It needs neither the tools nor a model: the model's turns become turns of the script, and each tool answers from the
     recording, by its name and arguments.
+
+    For example:
+      devhost run --example helpdesk --trace run.jsonl
+      devhost record run.jsonl -o case.yaml
+      devhost run --script case.yaml
     """
     output = options.output or options.trace.with_suffix(CASE)
     trace = read_trace(options.trace)
@@ -75,20 +68,18 @@ def record(options: RecordOptions) -> int:
 RECORDED, FORKED = "recorded", "fork"
 
 
-@click.command(
-    epilog=examples(
-        "devhost run --example helpdesk --trace run.jsonl",
-        "devhost fork run.jsonl",
-        'devhost fork run.jsonl --at 1 --instruction "Answer in one sentence." --report fork.html',
-    )
-)
-@takes(ForkOptions, ModelOptions, HostOptions, ViewOptions)
+@command(ForkOptions, ModelOptions, HostOptions, ViewOptions)
 def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: ViewOptions) -> int:
     """Run a traced run again from a round on, with a change.
 
     Both runs are shown side by side. The rounds until there are as recorded. After them the model is a real one, or
     that of --script, or else what was recorded. Tools answer from the recording, and a call that is not in it fails;
     --live-tools runs them.
+
+    For example:
+      devhost run --example helpdesk --trace run.jsonl
+      devhost fork run.jsonl
+      devhost fork run.jsonl --at 1 --instruction "Answer in one sentence." --report fork.html
     """
     origin = asked.origin()
     if origin.which:

@@ -22,7 +22,7 @@ from devhost.host.host import Host
 from devhost.hosting import HostOptions, ModelOptions, ScenarioOptions, started_host, traced
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import never_begun, report
-from devhost.options import json_lines_option, json_option, option, print_json, takes, trace_option
+from devhost.options import command, json_lines_option, json_option, option, print_json, trace_option
 from devhost.process.session import Watcher, Watchers
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import refuse_misfit
@@ -30,7 +30,7 @@ from devhost.terminal.chat_view import ChatView, read_questions
 from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import Interrupt, ViewOptions, on_ctrl_c, open_console
 from devhost.trace.lines import read_trace
-from devhost.words import counted, examples
+from devhost.words import counted
 
 # `--watch`: the command again whenever a person has edited a file.
 
@@ -77,14 +77,11 @@ def _endpoint(_context: click.Context, _option: click.Parameter, url: str | None
 @dataclass(frozen=True)
 class OtlpOptions:
     endpoint: str | None = option(
-        "--otlp",
-        metavar="URL",
+        "--otlp URL",
+        "Send the run as OpenTelemetry spans to an OTLP server, such as http://localhost:4318, when it is over.",
         callback=_endpoint,
-        help="Send the run as OpenTelemetry spans to an OTLP server, such as http://localhost:4318, when it is over.",
     )
-    contents: bool = option(
-        "--otlp-contents", is_flag=True, help="With --otlp: send prompts, answers and results, too."
-    )
+    contents: bool = option("--otlp-contents", "With --otlp: send prompts, answers and results, too.")
 
     def __post_init__(self) -> None:
         if self.contents and self.endpoint is None:
@@ -128,16 +125,10 @@ ANY_QUESTION = "?"
 class ChatOptions:
     trace: Path | None = trace_option()
     json_lines: bool = json_lines_option()
-    log: bool = option("--log", is_flag=True, help="Show the log tree after each answer.")
+    log: bool = option("--log", "Show the log tree after each answer.")
 
 
-@click.command(
-    epilog=examples(
-        "devhost chat --example helpdesk",
-        "devhost chat --example injection --scenario mail --log",
-    )
-)
-@takes(ScenarioOptions, ModelOptions, HostOptions, ChatOptions, OtlpOptions, ViewOptions)
+@command(ScenarioOptions, ModelOptions, HostOptions, ChatOptions, OtlpOptions, ViewOptions)
 def chat(  # noqa: PLR0913, PLR0917 - one argument per group of options
     asked: ScenarioOptions,
     models: ModelOptions,
@@ -146,7 +137,12 @@ def chat(  # noqa: PLR0913, PLR0917 - one argument per group of options
     otlp: OtlpOptions,
     shown: ViewOptions,
 ) -> int:
-    """Keep a conversation with a strategy, one question a line."""
+    """Keep a conversation with a strategy, one question a line.
+
+    For example:
+      devhost chat --example helpdesk
+      devhost chat --example injection --scenario mail --log
+    """
     scenario = asked.read(limits=node.limits, validated=not models.unvalidated)
     questions = read_questions(json_lines=options.json_lines)
     view = ChatView(open_console(stderr=False, color=shown.color), shown, show_log=options.log)
@@ -178,22 +174,14 @@ def chat(  # noqa: PLR0913, PLR0917 - one argument per group of options
 
 @dataclass(frozen=True)
 class RunOptions:
-    query: str | None = option("--query", metavar="TEXT", help="Ask this instead of the script's own question.")
-    alone: bool = option("--alone", is_flag=True, help="Leave out what the script's user says after the question.")
-    watch: bool = option(
-        WATCH, is_flag=True, help="Run again whenever a file of the plugin, its tools or the script changes."
-    )
+    query: str | None = option("--query TEXT", "Ask this instead of the script's own question.")
+    alone: bool = option("--alone", "Leave out what the script's user says after the question.")
+    watch: bool = option(WATCH, "Run again whenever a file of the plugin, its tools or the script changes.")
     trace: Path | None = trace_option()
     as_json: bool = json_option()
 
 
-@click.command(
-    epilog=examples(
-        "devhost run --example helpdesk",
-        "devhost run --example helpdesk --scenario two-topics --trace run.jsonl",
-    )
-)
-@takes(ScenarioOptions, RunOptions, ModelOptions, HostOptions, OtlpOptions, ViewOptions)
+@command(ScenarioOptions, RunOptions, ModelOptions, HostOptions, OtlpOptions, ViewOptions)
 def run(  # noqa: PLR0913, PLR0917 - one argument per group of options
     asked: ScenarioOptions,
     options: RunOptions,
@@ -202,7 +190,12 @@ def run(  # noqa: PLR0913, PLR0917 - one argument per group of options
     otlp: OtlpOptions,
     shown: ViewOptions,
 ) -> int:
-    """Run a strategy and show it."""
+    """Run a strategy and show it.
+
+    For example:
+      devhost run --example helpdesk
+      devhost run --example helpdesk --scenario two-topics --trace run.jsonl
+    """
     if options.watch:
         return run_again_on_changes(click.get_current_context().obj, asked.sources)
     scenario = asked.read(limits=node.limits, validated=not models.unvalidated)

@@ -5,17 +5,15 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-import click
-
 from devhost.direct import Found, ask, call_directly, find_tool, tools_of
 from devhost.errors import ParameterError
 from devhost.files import LocalFile
 from devhost.host.backwards import PluginStorage
 from devhost.host.host import start_tools
-from devhost.hosting import HostOptions, ModelOptions, credential_option, mcp_option, started, tools_option
+from devhost.hosting import HostOptions, ModelOptions, credential_option, mcp_option, started
 from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend, NoModel
-from devhost.options import argument, color_option, json_option, option, print_json, takes, traceback_option
+from devhost.options import argument, color_option, command, json_option, option, print_json, traceback_option
 from devhost.overview import tool_lines
 from devhost.plugin.declaration import PluginDeclaration, nearest_plugin
 from devhost.scenario import pairs, read_credentials
@@ -24,24 +22,19 @@ from devhost.terminal.screen import Screen, ViewOptions, open_console
 from devhost.text import Secrets, real_path
 from devhost.tools.mcp import McpTool, connected, read_servers
 from devhost.tools.setup import Texts
-from devhost.words import examples
 
 
 @dataclass(frozen=True)
 class ToolOptions:
-    tool: str | None = argument(metavar="[NAME]", required=False)
-    directories: tuple[Path, ...] = tools_option(
-        "A Dify tool plugin; by default the nearest plugin, if no --mcp is given. Repeatable."
+    tool: str | None = argument("[NAME]")
+    directories: tuple[Path, ...] = option(
+        "--tools DIR...", "A Dify tool plugin; by default the nearest plugin, if no --mcp is given. Repeatable."
     )
     servers: tuple[str, ...] = mcp_option("")
-    arguments: tuple[str, ...] = option(
-        "--arg", metavar="KEY=VALUE", multiple=True, help="A value for a parameter of the tool; repeatable."
-    )
+    arguments: tuple[str, ...] = option("--arg KEY=VALUE...", "A value for a parameter of the tool; repeatable.")
     files: tuple[str, ...] = option(
-        "--file",
-        metavar="[KEY=]PATH",
-        multiple=True,
-        help="A file for a parameter of the tool; its name may be left out if there is only one. Repeatable.",
+        "--file [KEY=]PATH...",
+        "A file for a parameter of the tool; its name may be left out if there is only one. Repeatable.",
     )
     credentials: tuple[str, ...] = credential_option()
     as_json: bool = json_option()
@@ -49,19 +42,16 @@ class ToolOptions:
     color: bool = color_option()
 
 
-@click.command(
-    "tool",
-    epilog=examples(
-        "devhost tool --tools examples/helpdesk",
-        'devhost tool --mcp "npx -y @modelcontextprotocol/server-everything"',
-        'devhost tool --tools examples/helpdesk search_manual --arg terms="deleted files"',
-    ),
-)
-@takes(ToolOptions, ModelOptions, HostOptions)
+@command(ToolOptions, ModelOptions, HostOptions)
 def tool(options: ToolOptions, models: ModelOptions, hosting: HostOptions) -> int:
     """Call one tool and show every message.
 
     Without NAME, list the tools with their parameters.
+
+    For example:
+      devhost tool --tools examples/helpdesk
+      devhost tool --mcp "npx -y @modelcontextprotocol/server-everything"
+      devhost tool --tools examples/helpdesk search_manual --arg terms="deleted files"
     """
     folders = options.directories or (() if options.servers else (nearest_plugin(),))
     plugins = [PluginDeclaration.read(folder) for folder in dict.fromkeys(map(real_path, folders))]

@@ -7,30 +7,28 @@ import click
 
 from devhost.flow.pages import render_flow_page
 from devhost.flow.traces import replay_flow
-from devhost.options import PATH, option, takes, trace_argument
+from devhost.options import FILE, PATH, argument, command, option
 from devhost.page.page import render_page, write_page
 from devhost.terminal.run_view import replay_trace
 from devhost.terminal.screen import ViewOptions, open_console
 from devhost.trace.lines import read_trace
-from devhost.words import examples
 
 STDOUT = Path("-")
 
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    trace: Path = trace_argument()
+    trace: Path = argument("TRACE", FILE)
 
 
-@click.command(
-    epilog=examples(
-        "devhost run --example helpdesk --trace run.jsonl",
-        "devhost replay run.jsonl",
-    )
-)
-@takes(ReplayOptions, ViewOptions)
+@command(ReplayOptions, ViewOptions)
 def replay(options: ReplayOptions, shown: ViewOptions) -> int:
-    """Show a traced run again, as it was shown."""
+    """Show a traced run again, as it was shown.
+
+    For example:
+      devhost run --example helpdesk --trace run.jsonl
+      devhost replay run.jsonl
+    """
     console, trace = open_console(stderr=False, color=shown.color), read_trace(options.trace)
     play = replay_flow if trace.header.command == "flow" else replay_trace
     play(trace, console, shown)
@@ -39,27 +37,23 @@ def replay(options: ReplayOptions, shown: ViewOptions) -> int:
 
 @dataclass(frozen=True)
 class ReportOptions:
-    trace: Path = trace_argument()
+    trace: Path = argument("TRACE", FILE)
     output: Path | None = option(
-        "-o",
-        "--output",
-        metavar="FILE",
+        "-o, --output FILE",
+        "Where the page goes, - for stdout; by default beside the trace, with .html at its end.",
         type=PATH,
-        help="Where the page goes, - for stdout; by default beside the trace, with .html at its end.",
     )
-    force: bool = option("--force", is_flag=True, help="Overwrite a file that is not a page of devhost's.")
+    force: bool = option("--force", "Overwrite a file that is not a page of devhost's.")
 
 
-@click.command(
-    "report",
-    epilog=examples(
-        "devhost run --example helpdesk --trace run.jsonl",
-        "devhost report run.jsonl",
-    ),
-)
-@takes(ReportOptions)
+@command(ReportOptions, name="report")
 def report_page(options: ReportOptions) -> int:
-    """Make a self-contained page of a traced run."""
+    """Make a self-contained page of a traced run.
+
+    For example:
+      devhost run --example helpdesk --trace run.jsonl
+      devhost report run.jsonl
+    """
     trace = read_trace(options.trace)
     render = render_flow_page if trace.header.command == "flow" else render_page
     if options.output == STDOUT:

@@ -7,37 +7,32 @@ from pathlib import Path
 import click
 
 from devhost.errors import ConsoleError
-from devhost.options import DIRECTORY, option, takes
+from devhost.options import PLUGIN, command, option
 from devhost.plugin.declaration import plugin_in
-from devhost.words import examples
 
 
 @dataclass(frozen=True)
 class UiOptions:
-    runs: str = option(
-        "--runs",
-        metavar="DIR",
-        type=click.Path(file_okay=False),
-        default="devhost-runs",
+    runs: Path = option(
+        "--runs DIR",
+        "The folder of the runs, which are traces; it is made if it is missing.",
+        default=Path("devhost-runs"),
         show_default=True,
-        help="The folder of the runs, which are traces; it is made if it is missing.",
     )
-    plugin: Path | None = option(
-        "--plugin",
-        metavar="DIR",
-        type=DIRECTORY,
-        help="The strategy plugin; by default the nearest one in or above the current folder.",
-    )
-    port: int = option("--port", type=click.IntRange(0, 65535), default=0, help="The port; any free one by default.")
-    opens: bool = option("--open/--no-open", default=True, help="Open the page in the browser; it does by default.")
+    plugin: Path | None = option("--plugin DIR", PLUGIN)
+    port: int = option("--port NUMBER", "The port; any free one by default.", type=click.IntRange(0, 65535), default=0)
+    opens: bool = option("--open/--no-open", "Open the page in the browser; it does by default.", default=True)
 
 
-@click.command(epilog=examples("devhost ui", "devhost ui --port 8765 --no-open"))
-@takes(UiOptions)
+@command(UiOptions)
 def ui(options: UiOptions) -> int:
     """Serve the console, a local page to run and compare agents.
 
     Only this machine can reach it, and only with the token in the address that is printed.
+
+    For example:
+      devhost ui
+      devhost ui --port 8765 --no-open
     """
     try:
         from devhost.console.app import serve  # noqa: PLC0415
@@ -48,7 +43,7 @@ def ui(options: UiOptions) -> int:
 
     if options.plugin is not None:
         plugin_in(options.plugin)
-    folder = RunFolder.opened(Path(options.runs))
+    folder = RunFolder.opened(options.runs)
 
     def opened(address: str) -> None:
         where = folder.path.resolve()

@@ -14,11 +14,10 @@ import click
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from devhost.errors import ParameterError
-from devhost.options import DIRECTORY, argument, option, takes
+from devhost.options import argument, command, option
 from devhost.plugin.declaration import Parameter, PluginDeclaration, nearest_strategy_plugin
 from devhost.protocol.wire import JsonObject
 from devhost.text import real_path
-from devhost.words import examples
 
 type Kind = Literal["strategy", "tool", "flow"]
 
@@ -156,34 +155,23 @@ def _in_panel(parameter: Parameter, provider: str) -> object:
 
 @dataclass(frozen=True)
 class InitOptions:
-    kind: Kind = argument(type=click.Choice(["strategy", "tool", "flow"]))
-    name: str = argument()
-    folder: Path | None = option(
-        "--folder",
-        metavar="DIR",
-        type=DIRECTORY,
-        help="Where it is written; by default a folder with its name.",
-    )
-    plugin: Path | None = option(
-        "--plugin", metavar="DIR", type=DIRECTORY, help="Of a flow, the strategy plugin of its agent; else the nearest."
-    )
-    author: str = option(
-        "--author", metavar="NAME", default="me", show_default=True, help="Your name in Dify's marketplace."
-    )
+    kind: Kind = argument("{strategy|tool|flow}")
+    name: str = argument("NAME")
+    folder: Path | None = option("--folder DIR", "Where it is written; by default a folder with its name.")
+    plugin: Path | None = option("--plugin DIR", "Of a flow, the strategy plugin of its agent; else the nearest.")
+    author: str = option("--author NAME", "Your name in Dify's marketplace.", default="me", show_default=True)
 
 
-@click.command(
-    epilog=examples(
-        "devhost init strategy my_strategy",
-        "devhost init tool my_tool --author my-name",
-        "devhost init flow my_flow --plugin my_strategy",
-    )
-)
-@takes(InitOptions)
+@command(InitOptions)
 def init(options: InitOptions) -> int:
     """Write a new plugin that runs, with a scenario and a test.
 
     Or a chatflow with an agent, a tool, an approval and a memory, with a script and a case that play.
+
+    For example:
+      devhost init strategy my_strategy
+      devhost init tool my_tool --author my-name
+      devhost init flow my_flow --plugin my_strategy
     """
     strategies = options.plugin
     if options.kind == "flow":

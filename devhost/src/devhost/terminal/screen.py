@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class ViewOptions:
     color: bool = color_option()
     traceback: bool = traceback_option()
-    verbose: bool = option("--verbose", is_flag=True, help="Show log entries whole, not the beginning of each.")
+    verbose: bool = option("--verbose", "Show log entries whole, not the beginning of each.")
 
 
 # The terminal while a run goes on: text that streams, lines that come in between, and what is awaited.
