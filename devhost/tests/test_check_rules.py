@@ -37,7 +37,7 @@ def test_a_rule_finds_what_breaks_it(breach: Breach, tmp_path: Path) -> None:
     ("file", "old", "new", "sentence"),
     [
         (MANIFEST, "version: 0.0.3\n", "version: 0.3\n", "Input should be a valid string: write it in quotes"),
-        (DRAW, "default: 40", "enum: [40]", "Dify drops it: it has no such key, and texts in "),
+        (DRAW, "default: 40", "enum: [40]", "Dify drops it: there is no key 'enum', and texts are in en_US, "),
         (DRAW, "default: blue", "default: [blue]", "['blue'] is not among the options: blue, red, in color"),
     ],
 )

@@ -8,8 +8,10 @@ from devhost.cli.commands import main
 from devhost.errors import HostError
 from devhost.models.scripted.script import Script
 from devhost.protocol.failures import KNOWN
+from devhost.text import QUOTES as HINT
 from support.plugins import CHARTS
 
+PLACE = "script.yaml, line 1, column 9"
 TURNS = "turns: [{text: hi}]"
 QUOTES = "should be a text: put yes, no and numbers in quotes"
 
@@ -27,10 +29,10 @@ def sentence(tmp_path: Path, text: str | bytes) -> str:
     [
         (
             "[{text: hi}, {tool_calls: [{nmae: x, name: x}]}]",
-            "turns[1].tool_calls[0]: unknown key 'nmae'; there are: name, id, arguments",
+            "turns[1].tool_calls[0]: unknown key 'nmae' (did you mean 'name'?); there are: name, id, arguments",
         ),
         ("[{api_fails: explodes}]", f"turns[0].api_fails: must be one of {KNOWN}"),
-        ("[{text: [a, 3]}]", "turns[0].text: should be a text, or a list of texts"),
+        ("[{text: [a, 3]}]", "turns[0].text: should be a text, with quotes, or a list of texts"),
         ("[{tool_calls: [{name: x, id: no}]}]", f"turns[0].tool_calls[0].id: {QUOTES}"),
         ("[{usage: {total_price: [1]}}]", "turns[0].usage.total_price: should be a number, or a text"),
     ],
@@ -55,7 +57,10 @@ def test_yaml_values_that_json_does_not_have(tmp_path: Path, value: str, said: s
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("query: q\nturn: []", "unknown key 'turn'; there are: strategy, params, turns, then, "),
+        (
+            "query: q\nturn: []",
+            "unknown key 'turn' (did you mean 'turns'?); there are: strategy, params, turns, then, ",
+        ),
         ("query: q", "turns: Field required"),
         (f"query: q\n{TURNS}\nstrategy: [1]", "strategy: should be a name, or a list of names"),
         (f"query: q\n{TURNS}\nvariants: [{{turns: [{{txt: b}}]}}]", "variants[0].turns[0]: unknown key 'txt'"),
@@ -74,6 +79,10 @@ def test_each_mistake_of_a_whole_script(tmp_path: Path, text: str, said: str) ->
         (
             "query: ]",
             " is not valid YAML: while parsing a block node\ndid not find expected node content\n  in script.yaml",
+        ),
+        (
+            "query: a: b",
+            f" is not valid YAML: mapping values are not allowed in this context\n  in {PLACE}{HINT}",
         ),
         ("query: 2020-13-45", " contains a value that YAML cannot convert: month must be in 1..12"),
     ],

@@ -20,6 +20,7 @@ from devhost.protocol.wire import JsonObject
 from devhost.text import real_path, typed_json
 from devhost.tools.mcp import McpServer
 from devhost.tools.setup import Texts, ToolSetup
+from devhost.words import misspelt
 
 FILES = "sys.files"
 """The variable that the files of a question are, as in a chatflow."""
@@ -252,7 +253,8 @@ class Example:
 
 def refuse_unknown(kind: str, name: str, names: Collection[str]) -> None:
     if name not in names:
-        raise ParameterError(f"there is no {kind} {name!r}; there are: {', '.join(names) or 'none'}")
+        there_are = ", ".join(names) or "none"
+        raise ParameterError(f"there is no {kind} {misspelt(name, names)}; there are: {there_are}")
 
 
 @dataclass(frozen=True)

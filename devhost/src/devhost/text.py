@@ -171,6 +171,11 @@ MOST_VALUES = 1_000_000
 """Ten lines of aliases of aliases can stand for thousands of millions of values."""
 
 
+IN_A_TEXT = re.compile("mapping|flow sequence|unhashable")
+"""In what PyYAML says where a text without quotes looks like a key or a list."""
+QUOTES = "\nPut a text that contains a colon with a space, or begins with {, [ or &, in quotes"
+
+
 def load_yaml(file: Path) -> dict[str, Any]:
     data = read_yaml(file)
     if not isinstance(data, dict):
@@ -192,7 +197,8 @@ def read_yaml(file: Path) -> object:
         raise DeclarationError(f"{file} is not UTF-8, as its byte {error.start + 1} shows: save it as UTF-8") from error
     except yaml.YAMLError as error:
         said = str(error).replace('"<unicode string>"', file.name)  # PyYAML knows no name of a text
-        raise DeclarationError(f"{file} is not valid YAML: {said}") from error
+        hint = QUOTES if IN_A_TEXT.search(said) else ""
+        raise DeclarationError(f"{file} is not valid YAML: {said}{hint}") from error
     except (ValueError, LookupError, AttributeError, RecursionError) as error:
         # What PyYAML's own readers of a date, a number or a tag let through: 2020-13-45, !!bool maybe.
         raise DeclarationError(f"{file} contains a value that YAML cannot convert: {error}") from error

@@ -1,8 +1,9 @@
 """Words that many commands and pages share: examples in a help, counts, prices."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
+from difflib import get_close_matches
 
 UNWRAPPED = "\b\n"
 """With this, click leaves the lines of a paragraph as they are."""
@@ -16,6 +17,12 @@ def examples(*lines: str) -> str:
 def counted(number: int, noun: str, plural: str = "") -> str:
     """`1 case`, `26 cases`. `plural`: of a noun that does not just get an s."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def misspelt(name: object, known: Iterable[str]) -> str:
+    """The name in quotes, and the one that it may mean: `'turn' (did you mean 'turns'?)`."""
+    meant = get_close_matches(str(name), list(known), 1)
+    return f"{name!r} (did you mean {meant[0]!r}?)" if meant else repr(name)
 
 
 def in_a_line(value: object) -> str:

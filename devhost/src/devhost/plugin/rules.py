@@ -33,6 +33,7 @@ from devhost.plugin.declaration import (
 )
 from devhost.plugin.problems import LANGUAGES, Level, Problem
 from devhost.protocol.wire import JsonObject
+from devhost.words import misspelt
 
 LOST = "lost"
 """The type of a fault that Dify does not refuse: it takes the value and does not use it."""
@@ -331,8 +332,14 @@ def faults(kind: str, value: JsonObject) -> list[Fault]:
             if path[-1] in {"str", "bool", "int", "float"}:  # pydantic names the types of a union behind the field
                 path = path[:-1]
             if each["type"] == "extra_forbidden":
-                sentence = f"Dify drops it: it has no such key, and texts in {', '.join(LANGUAGES)} only"
+                name = misspelt(path[-1], _keys(Declared))
+                sentence = f"Dify drops it: there is no key {name}, and texts are in {', '.join(LANGUAGES)} only"
             elif each["type"] == "string_type" and isinstance(each["input"], int | float):
                 sentence = f"{sentence}: write it in quotes"
             found.setdefault(path, Fault(path, level, sentence))
     return list(found.values())
+
+
+def _keys(kind: type[Declared]) -> set[str]:
+    """Of it, and of all that are derived from it."""
+    return set(kind.model_fields).union(*map(_keys, kind.__subclasses__()))

@@ -24,6 +24,7 @@ from devhost.errors import ScriptError, about
 from devhost.models.backend import DEFAULT_FEATURES
 from devhost.protocol.failures import Fault
 from devhost.text import describe, json_value, load_yaml, real_path
+from devhost.words import misspelt
 
 
 def one_sentence(sentence: str) -> WrapValidator:
@@ -57,9 +58,8 @@ class Scripted(BaseModel):
     @classmethod
     def _known_keys(cls, written: Any) -> Any:  # noqa: ANN401 - of any type
         known = [field.alias or name for name, field in cls.model_fields.items()]
-        unknown = [key for key in written if key not in known] if isinstance(written, dict) else []
-        if unknown:
-            said = {"unknown": ", ".join(map(repr, unknown)), "known": ", ".join(known)}
+        if unknown := [key for key in written if key not in known] if isinstance(written, dict) else []:
+            said = {"unknown": ", ".join(misspelt(key, known) for key in unknown), "known": ", ".join(known)}
             raise PydanticCustomError("unknown_key", "unknown key {unknown}; there are: {known}", said)
         return written
 
@@ -107,7 +107,7 @@ class ScriptedUsage(Scripted):
 
 class Turn(Scripted):
     thought: Words = ""
-    text: Annotated[str | tuple[str, ...], one_sentence("should be a text, or a list of texts")] = ""
+    text: Annotated[str | tuple[str, ...], one_sentence("should be a text, with quotes, or a list of texts")] = ""
     tool_calls: tuple[ScriptedCall, ...] = ()
     chunk_size: PositiveInt = 12
     delay: Annotated[float, Field(ge=0, le=3_600, allow_inf_nan=False)] = 0.0
