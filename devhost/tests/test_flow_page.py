@@ -28,7 +28,7 @@ def rows_of(page: str) -> list[tuple[str, str, str]]:
 def test_each_node_is_a_row_with_its_values(tmp_path: Path) -> None:
     page = page_of(tmp_path, [*ran("1", START), *ran("2", AGENT), END])
 
-    assert rows_of(page) == [("step", "Start", "start"), ("group", "Clerk", "agent")]
+    assert rows_of(page) == [("step", "Start", "start"), ("model", "Clerk", "agent")]
     assert page.count("&#34;asked&#34;: &#34;?&#34;") == 2
     assert '<dd class="good">finished</dd>' in page
     assert "What is there?" in page
@@ -42,7 +42,7 @@ def test_retries_errors_and_the_way_on_are_in_the_row(tmp_path: Path) -> None:
     end = FlowEnded("partial-succeeded", {"answer": "Sorry."})
     page = page_of(tmp_path, [*ran("1", START), *failed, end])
 
-    assert ("group error", "Clerk", "agent") in rows_of(page)
+    assert ("model error", "Clerk", "agent") in rows_of(page)
     assert "Attempt 1 failed" in page
     assert "slow down" in page
     assert "no such key" in page
@@ -77,10 +77,12 @@ def test_turns_stand_below_each_other_and_one_that_was_killed_says_so(tmp_path: 
 
 def test_sources_an_open_form_and_long_variables_are_shown(tmp_path: Path) -> None:
     segment = {"position": 1, "title": "Manual", "dataset_name": "Guides"}
-    end = FlowEnded("succeeded", {"answer": "Two."}, "", {"state": LONG * 10})
+    end = FlowEnded("succeeded", {"answer": "Two [1]."}, "", {"state": LONG * 10})
     events = [*ran("1", START), SourcesRead("1", START, (segment,)), NodeStarted("2", STEP), FlowPaused((STEP,)), end]
     page = page_of(tmp_path, events)
 
+    assert 'Two <a class="cite" href="#turn-1-source-1">1</a>.' in page
+    assert '<li id="turn-1-source-1"><span class="number">1</span>' in page
     assert "<b>Manual</b>" in page
     assert "<small>Guides</small>" in page
     assert "not ended" in page

@@ -13,6 +13,7 @@ from devhost.cli.commands import main
 from devhost.console.listing import NEEDED
 from devhost.models.backend import chunk, tool_call
 from devhost.node.outputs.run import ANSWERED, STOPPED
+from devhost.page.calls import retrieved
 from devhost.page.contents import passages, written
 from devhost.page.page import LONGEST, clip, render_page
 from devhost.protocol.wire import JsonObject
@@ -94,7 +95,7 @@ def test_a_refused_call_and_a_good_one_of_the_same_turn_are_told_apart(tmp_path:
     ):
         assert words in good
     assert '<dt>Tool calls</dt><dd>2 <small class="bad">1 refused</small></dd>' in html
-    assert "2 tool calls, 1 refused</small>" in html, "beside the round"
+    assert "2 tool calls (1 refused)</small>" in html, "beside the round"
     assert "found 2" not in refused
     (schema,) = re.findall(r"<summary>look</summary>.*?<pre[^>]*>(.*?)</pre>", html, re.DOTALL)
     assert json.loads(unescape(schema))["properties"] == {"number": {"type": "number"}}
@@ -162,7 +163,8 @@ def test_nothing_that_comes_from_outside_becomes_markup(tmp_path: Path) -> None:
 
 
 def test_the_answer_is_markdown() -> None:
-    thought, speech = passages("<think>a *b*</think>**c** [1], [2] and `[1]`\n\n|x|y|\n|-|-|\n|1|2|", {"1"}, "s-")
+    sources = retrieved([{"position": 1}, {"position": 2}, {"position": 2}])
+    thought, speech = passages("<think>a *b*</think>**c** [1], [2] and `[1]`\n\n|x|y|\n|-|-|\n|1|2|", sources, "s-")
     assert (thought.is_thought, thought.html) == (True, "<p>a <em>b</em></p>\n")
     assert '<p><strong>c</strong> <a class="cite" href="#s-1">1</a>, [2] and <code>[1]</code></p>' in speech.html
     assert "<td>2</td>" in speech.html

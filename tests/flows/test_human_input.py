@@ -1,5 +1,6 @@
 """A form pauses the flow, which is written down, read again, and goes on with the person's answer."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -79,8 +80,15 @@ def test_a_form_is_asked_with_the_values_of_its_variables(tmp_path: Path) -> Non
 
 def test_the_flow_goes_on_behind_the_button_with_what_came_before_the_pause(tmp_path: Path) -> None:
     file = chatflow(tmp_path, NODES, EDGES)
-    end = Played(tuple(played(file, lambda _: FormAnswer("ok", {"reason": "it is right", "when": "now"}))))
+    waited = 0.02
 
+    def answer_form(_: Form) -> FormAnswer:
+        time.sleep(waited)
+        return FormAnswer("ok", {"reason": "it is right", "when": "now"})
+
+    end = Played(tuple(played(file, answer_form)))
+
+    assert end.node("form").seconds >= waited, "the node waits as long as the person thinks"
     assert end.node("form").outputs == {
         "reason": "it is right",
         "when": "now",

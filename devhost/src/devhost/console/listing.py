@@ -13,7 +13,7 @@ from devhost.console.setup import SETUP, Setup
 from devhost.errors import TraceError
 from devhost.expected import rounds_of
 from devhost.node.outputs.run import Ending, Run
-from devhost.trace.flow import FlowEnded, FlowJudged, FlowLine, flow_ending
+from devhost.trace.flow import FlowEnded, FlowJudged, FlowLine, FlowPaused, flow_ending
 from devhost.trace.lines import Trace, is_written, read_trace
 from devhost.trace.runs import TracedRun, run_of, traced_runs
 
@@ -85,7 +85,7 @@ class Listed:
 
 # Reads what a run's files say. Of a trace, only the lines that it needs are parsed: the rest may be megabytes.
 
-NEEDED = re.compile(rb'"event"\s*:\s*"(?:end|flow|flow_end|flow_judged)"|"invoke_agent_strategy"')
+NEEDED = re.compile(rb'"event"\s*:\s*"(?:end|flow|flow_pause|flow_end|flow_judged)"|"invoke_agent_strategy"')
 
 
 def read_run(folder: RunFolder, name: str) -> Listed:
@@ -136,7 +136,8 @@ def _of_flow(trace: Trace, traced: list[TracedRun], runs: list[Run]) -> dict[str
     }
     if len(ends) < max(1, len(begins)):
         return {**asked, "is_unfinished": True}
-    of_last = [run for each, run in zip(traced, runs, strict=True) if begins and each.began >= begins[-1].at]
+    after_form = max((line.at for line in trace.lines if isinstance(line, FlowLine | FlowPaused)), default=0.0)
+    of_last = [run for each, run in zip(traced, runs, strict=True) if begins and each.began >= after_form]
     failures = [sentence for line in trace.lines if isinstance(line, FlowJudged) for sentence in line.failures]
     ending = flow_ending(ends[-1].status, of_last, failures)
     return {

@@ -1,28 +1,37 @@
 """Fills the page of a flow: for each turn its nodes on a time axis, what it answered, and the runs of its agents."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
 from devhost.flow.played import Row
 from devhost.flow.traces import TracedTurn, traced_turns
-from devhost.node.outputs.run import Ending
+from devhost.node.outputs.run import Ending, ToolCalls
 from devhost.page.calls import Source, retrieved
-from devhost.page.contents import Axis, Passage, passages
+from devhost.page.contents import Axis, Passage, counts, passages
 from devhost.page.page import page_environment
 from devhost.page.section import ShownRun, shown_run
 from devhost.trace.lines import PrintedLine, Trace
 
 HERE = Path(__file__).parent
 COLOURS = {
-    "agent": "group",
+    "agent": "model",
     "llm": "model",
     "question-classifier": "model",
     "parameter-extractor": "model",
     "tool": "tool",
+    "human-input": "person",
 }
 """By the type of a node, the kind of row that has its colour; every other node is a step."""
+LEGEND = {
+    "model": "agent or model",
+    "tool": "tool",
+    "person": "waiting for a person",
+    "step": "other node",
+    "error": "failed",
+}
+"""By the kind of row, what its colour means."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +45,18 @@ class ShownNode:
 
     @property
     def beside(self) -> str:
-        """A few words beside the name."""
-        number = self.row.round
-        return self.row.node.type if number is None else f"{self.row.node.type}, round {number}"
+        """A few words beside the name: its type, its round, and what an agent called."""
+        number = "" if self.row.round is None else f"round {self.row.round}"
+        called = counts(self.runs[-1].spans) if self.runs else ""
+        return ", ".join(filter(None, (self.row.node.type, number, called)))
 
     @property
     def kind(self) -> str:
         return COLOURS.get(self.row.node.type, "step")
+
+    @property
+    def has_failed(self) -> bool:
+        return self.row.status in {"failed", "exception"}
 
 
 @dataclass(frozen=True)
@@ -63,13 +77,34 @@ class ShownTurn:
 
     @property
     def sources(self) -> Sequence[Source]:
-        return retrieved(self.traced.sources)
+        """Those of its model nodes, and of its agents."""
+        of_agents = (source for node in self.nodes for run in node.runs[-1:] for source in run.sources)
+        return list(dict.fromkeys([*retrieved(self.traced.sources), *of_agents]))
+
+    @property
+    def source_anchor(self) -> str:
+        """The fragment of the page's address that leads to a source, without its number."""
+        return f"turn-{self.number}-source-"
 
     @property
     def answer(self) -> list[Passage]:
         """Before the end, as far as it was said."""
         ended = self.traced.ended
-        return passages(self.traced.said if ended is None else str(ended.outputs.get("answer") or ""), set(), "")
+        said = self.traced.said if ended is None else str(ended.outputs.get("answer") or "")
+        return passages(said, self.sources, self.source_anchor)
+
+    @property
+    def legend(self) -> Mapping[str, str]:
+        """By the kind of row, what its colour means; only of the rows that there are."""
+        kinds = {"error" if node.has_failed else node.kind for node in self.nodes}
+        return {kind: words for kind, words in LEGEND.items() if kind in kinds}
+
+    @property
+    def tool_calls(self) -> ToolCalls:
+        """Of its agents."""
+        calls = [run.tool_calls for run in self.traced.runs]
+        sent, failed, refused = (sum(getattr(each, name) for each in calls) for name in ("sent", "failed", "refused"))
+        return ToolCalls(sent, failed, refused)
 
 
 def render_flow_page(trace: Trace, folder: Path | None = None) -> str:

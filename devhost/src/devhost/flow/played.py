@@ -15,6 +15,7 @@ from devhost.trace.flow import (
     FlowEnded,
     FlowEvent,
     FlowNode,
+    FlowPaused,
     NodeEnded,
     NodeStarted,
     SourcesRead,
@@ -85,6 +86,8 @@ class PlayedTurn:
     """All, by the id of their execution."""
     nodes: list[NodeEnded] = field(default_factory=list)
     """In the order in which they ended."""
+    before_form: int = 0
+    """How many nodes had ended when the last form began to wait: what their agents asked for, it has answered."""
     said: str = ""
     sources: list[JsonObject] = field(default_factory=list)
     """That model nodes have read."""
@@ -107,6 +110,8 @@ class PlayedTurn:
                 self.rows[event.execution].log.add({"data": {}, **event.message["message"]})
             case SourcesRead():
                 self.sources += event.sources
+            case FlowPaused():
+                self.before_form = len(self.nodes)
             case AnswerText():
                 self.said += event.text
             case FlowEnded():
@@ -145,7 +150,8 @@ class PlayedTurn:
     def ending(self) -> Ending:
         if self.ended is None:
             return Ending("not ended", "bad")
-        return flow_ending(self.ended.status, self.runs, self.failures)
+        after_form = (node.run for node in self.nodes[self.before_form :] if node.run is not None)
+        return flow_ending(self.ended.status, after_form, self.failures)
 
     @property
     def tokens(self) -> int:

@@ -4,7 +4,8 @@ import base64
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -18,8 +19,9 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from devhost.node.outputs.outputs import REFUSED
+from devhost.node.outputs.run import ToolCalls
 from devhost.node.texts import ThoughtSpans
-from devhost.page.calls import given_to
+from devhost.page.calls import Source, given_to
 from devhost.protocol.wire import JsonObject
 from devhost.trace.timeline import Span
 from devhost.words import counted, in_a_line
@@ -37,9 +39,10 @@ class Passage:
     html: Markup
 
 
-def passages(text: str, sources: Collection[str], anchor: str) -> list[Passage]:
-    """`[3]` becomes a link to `#{anchor}3` where there is a source 3."""
-    spans, environment = ThoughtSpans(), {"sources": frozenset(sources), "anchor": anchor}
+def passages(text: str, sources: Iterable[Source], anchor: str) -> list[Passage]:
+    """`[3]` becomes a link to `#{anchor}3` where there is one source 3; of several agents there may be more."""
+    numbers = Counter(source.number for source in sources)
+    spans, environment = ThoughtSpans(), {"numbers": numbers, "anchor": anchor}
     grouped = groupby([*spans.feed(text), *spans.finish()], key=itemgetter(0))
     joined = [(is_thought, "".join(piece for _, piece in pieces)) for is_thought, pieces in grouped]
     # Markup, as every rule that writes HTML escapes what came from the text.
@@ -51,7 +54,7 @@ def _text(
 ) -> str:
     def cited(match: re.Match[str]) -> str:
         number = match.group(1)
-        if number not in environment["sources"]:
+        if environment["numbers"][number] != 1:
             return match.group()
         return f'<a class="cite" href="#{environment["anchor"]}{number}">{number}</a>'
 
@@ -129,7 +132,8 @@ def _picture(data: bytes) -> str:
 
 # Positions on the time axis, in percent, and durations as text.
 
-MOST_TICKS = 8
+MOST_TICKS = 5
+"""Their labels stand beside each other on a telephone, too."""
 STEPS = (1, 2, 5, 10, 20)
 SECOND, MINUTE = 1000, 60
 """In milliseconds, and in seconds."""
@@ -213,17 +217,17 @@ def hint(span: Span) -> str:
             tokens = [number(call.usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
             return f"{' → '.join(tokens)} tokens" if call.usage else ""
         return in_a_line(given_to(call))[:LONGEST_HINT]
-    return _counts(span) if span.children else in_a_line(written_values(span) or "")[:LONGEST_HINT]
+    return counts(span.children) if span.children else in_a_line(written_values(span) or "")[:LONGEST_HINT]
 
 
-def _counts(group: Span) -> str:
-    """Such as "2 model calls, 3 tool calls, 1 failed, 1 refused"."""
-    inner = list(every(group.children))
-    kinds = [call.kind for span in inner for call in span.calls]
-    refused = sum(span.data.get("status") == REFUSED and bool(span.error) for span in inner)
-    failed = sum(span.status == "error" for span in inner) - refused
-    named = ((kinds.count("llm"), "model call"), (kinds.count("tool") + refused, "tool call"))
-    calls = [counted(count, name) for count, name in named if count]
-    return ", ".join(
-        [*calls, *(f"{count} {word}" for count, word in ((failed, "failed"), (refused, "refused")) if count)]
-    )
+def counts(spans: Sequence[Span]) -> str:
+    """Such as "2 model calls, 3 tool calls (1 failed, 1 refused)"."""
+    inner = list(every(spans))
+    calls, said = [call for span in inner for call in span.calls], []
+    not_sent = sum(span.data.get("status") == REFUSED and bool(span.error) for span in inner)
+    for kind, name, refused in (("llm", "model call", 0), ("tool", "tool call", not_sent)):
+        failed = [bool(call.error) for call in calls if call.kind == kind]
+        ended = ToolCalls(len(failed), sum(failed), refused)
+        if ended.count:
+            said.append(f"{counted(ended.count, name)}{f' ({ended.trouble})' if ended.trouble else ''}")
+    return ", ".join(said)

@@ -30,13 +30,21 @@ class ShownRun:
     run: Run
     spans: list[Span]
     axis: Axis
-    answer: list[Passage]
     sources: list[Source]
     given: list[ShownFile]
     """The files of the question."""
     files: list[ShownFile]
     goes_on: bool = False
     """Whether a process still writes what follows."""
+
+    @property
+    def source_anchor(self) -> str:
+        """The fragment of the page's address that leads to a source, without its number."""
+        return f"source-{self.number}-"
+
+    @cached_property
+    def answer(self) -> list[Passage]:
+        return passages(self.outputs.text, self.sources, self.source_anchor)
 
     @property
     def outputs(self) -> NodeOutputs:
@@ -108,7 +116,6 @@ def shown_run(
         run=run,
         spans=timeline(traced),
         axis=Axis(traced.began, traced.finished),
-        answer=passages(run.outputs.text, {source.number for source in sources}, f"source-{number}-"),
         sources=sources,
         given=shown_files(files_among(traced.parameters), folder),
         files=shown_files(run.outputs.files, folder),

@@ -26,7 +26,7 @@ _ENDINGS: Mapping[FlowStatus, Ending] = {
 def flow_ending(status: FlowStatus, agents: Iterable[Run], failures: Sequence[str] = ()) -> Ending:
     """How a turn ended; one that succeeded, as the last of its agents that waits for the user or stopped early.
 
-    `failures`: expectations of its script that failed.
+    `agents`: the runs after its last form, if it had one. `failures`: expectations of its script that failed.
     """
     of_agents = [run.ending for run in agents if run.error is None]
     limited = [ending for ending in of_agents if ending.level != "good"]

@@ -173,7 +173,7 @@ class Teller:
             case NodeRunRetryEvent():
                 self._playing.retries.setdefault(event.id, []).append(event.error)
             case NodeRunStartedEvent() if event.id not in self._playing.started:
-                self._playing.started.add(event.id)
+                self._playing.started[event.id] = event.start_at
                 yield NodeStarted(event.id, self._playing.file.nodes[event.node_id], self._round(event))
             case NodeRunSucceededEvent() | NodeRunFailedEvent() | NodeRunExceptionEvent():
                 yield self._ended(event)
@@ -201,7 +201,8 @@ class Teller:
     def _ended(self, event: NodeRunSucceededEvent | NodeRunFailedEvent | NodeRunExceptionEvent) -> NodeEnded:
         result = event.node_run_result
         run, model = self._playing.runs.get(event.id, (None, None))
-        seconds = (event.finished_at - event.start_at).total_seconds() if event.finished_at else 0.0
+        began = self._playing.started.get(event.id, event.start_at)
+        seconds = (event.finished_at - began).total_seconds() if event.finished_at else 0.0
         return NodeEnded(
             event.id,
             self._playing.file.nodes[event.node_id],

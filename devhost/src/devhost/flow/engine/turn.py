@@ -8,6 +8,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from queue import SimpleQueue
 from threading import Thread
@@ -292,8 +293,8 @@ class Playing:
     turn: FlowTurn
     around: Surroundings
     forms: Forms
-    started: set[str] = field(default_factory=set)
-    """Executions of nodes: after a pause, the engine begins that of the form once more."""
+    started: dict[str, datetime] = field(default_factory=dict)
+    """When each execution of a node first began: after a pause, the engine begins that of the form once more."""
     runs: dict[str, tuple[Run, ModelDescription]] = field(default_factory=dict)
     """The runs of strategies with their models, by the id of the node's execution."""
     retries: dict[str, list[str]] = field(default_factory=dict)
