@@ -45,6 +45,7 @@ FACTS = FlowLine(
     files=("plan.pdf",),
 )
 START, AGENT = FlowNode("start", "start", "Start", {}), FlowNode("agent", "agent", "Clerk", {})
+FORM = FlowNode("form", "human-input", "Ask a person", {})
 LOOP = FlowNode("loop", "loop", "Again", {})
 STEP = FlowNode("step", "code", "Step", {}, container="loop")
 END = FlowEnded("succeeded", {"answer": "Two.", "files": []}, "", {"count": 2})
@@ -78,7 +79,7 @@ def told(
     view = FlowView(console, options)
     with nullcontext() if trace is None else tracing(trace, *filter(None, [secret]), command="flow") as writer:
         written = FlowTrace(writer)
-        view.open(FACTS, ["a notice"])
+        view.open(FACTS, ["a notice"], "scripted")
         reports = []
         for number, events in enumerate(turns, start=1):
             view.begin_answer() if number == 1 else view.go_on(FACTS.query)
@@ -102,7 +103,7 @@ def test_the_answer_streams_and_the_nodes_follow_in_the_order_in_which_they_ran(
     places = [lines.index(line) for line in rows]
     assert places == sorted(places)
     agents = lines[places[2] + 1 : places[2] + 4]
-    assert agents == ['  in  {"asked": "?"}', '  out {"text": "Two."}', "└── ✓ ROUND 1  0.500 s"]
+    assert agents == ["  in  asked: ?", "  out text: Two.", "└── ✓ ROUND 1  0.500 s"]
     for fact in (
         "Office (chatflow, 3 nodes)",
         "What is there?",
@@ -128,6 +129,12 @@ def test_a_turn_that_waits_has_not_finished(reason: str, status: FlowStatus, end
     run = replace(run, outputs=replace(run.outputs, variables={"stop_reason": reason}))
     shown = told([*ran("2", AGENT, run=run), FlowEnded(status, {"answer": "May I?"})]).shown
     assert re.fullmatch(rf"{re.escape(end)} \d+\.\d\d s", shown.splitlines()[-1].rstrip())
+
+
+def test_what_an_agent_asked_for_does_not_wait_any_more_once_a_form_has_asked() -> None:
+    run = strategy_run()
+    run = replace(run, outputs=replace(run.outputs, variables={"stop_reason": "approval_required"}))
+    assert "finished in" in told([*ran("2", AGENT, run=run), FlowPaused((FORM,)), *ran("3", FORM), END]).shown
 
 
 def test_a_retry_an_error_branch_and_a_default_value_are_visible_as_such() -> None:

@@ -63,6 +63,7 @@ def test_the_object_of_json_has_the_agents_run_and_the_trace_shows_the_flow_agai
 
     replay = [sys.executable, "-m", "devhost", "replay", str(trace)]
     shown = subprocess.run(replay, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "scripted model: the answers are written in" in ran.stderr
     *lines, seconds = [line for line in ran.stderr.splitlines() if not line.startswith("starting ")]
     assert shown.splitlines()[:-1] == lines
     assert seconds.startswith("finished in ")

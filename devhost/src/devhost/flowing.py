@@ -35,6 +35,7 @@ from devhost.hosting import (
     trace_written,
 )
 from devhost.limits import HostLimits
+from devhost.models.backend import ModelDescription
 from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.script import gist
 from devhost.options import PLUGIN, Declared, argument, option
@@ -67,6 +68,13 @@ class FlowSetup:
     @property
     def name(self) -> str:
         return self.case.file.name or self.case.file.path.stem
+
+    @property
+    def scripted(self) -> ModelDescription | None:
+        """The model whose answers are in the script; None if models are called, or none is asked."""
+        if self.case.models is not None or not asking(self.case.file):
+            return None
+        return ScriptedModel((), card=self.case.script.model, place=self.case.place).description
 
     def turns(self, query: str | None, files: Sequence[Path] = (), *, alone: bool = False) -> list[TurnScript]:
         """What the script's user says: its question or another one, and what follows its question.
@@ -267,14 +275,11 @@ class FlowOptions:
 @contextmanager
 def flow_traced(file: Path | None, setup: FlowSetup, turn: FlowTurn, options: HostOptions) -> Iterator[FlowTrace]:
     """Told of the notices; without a file it does nothing."""
-    case = setup.case
-    is_scripted = case.models is None and asking(case.file)
-    scripted = ScriptedModel((), card=case.script.model, place=case.place).description
     facts = {
         "command": "flow",
         "example": setup.name,
         "transport": options.transport,
-        "model": described(scripted) if is_scripted else {},
+        "model": {} if setup.scripted is None else described(setup.scripted),
         "query": turn.query,
     }
     secrets = secrets_of((), others=setup.secrets)

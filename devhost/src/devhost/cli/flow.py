@@ -81,7 +81,7 @@ def run(
     ended: list[CaseTurn] = []
     with flow_traced(options.trace, setup, turn, hosting) as trace:
         conversation = case.conversation(trace.written(load_engine()))
-        view.open(facts_of(case.file, turn), setup.notices)
+        view.open(facts_of(case.file, turn), setup.notices, setup.scripted.notice if setup.scripted else "")
         try:
             watchers = Watchers(trace.watcher, view.screen)
             models.plugins.tell(watchers)
@@ -135,7 +135,7 @@ def chat(
             setup.case,
             trace.written(load_engine()),
             view,
-            notices=setup.notices,
+            notices=[*([setup.scripted.notice] if setup.scripted else ()), *setup.notices],
             ask=ask_at_terminal(console, hidden),
             hidden=hidden,
             strict=hosting.strict,

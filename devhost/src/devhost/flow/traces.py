@@ -181,7 +181,7 @@ def replay_flow(trace: Trace, console: Console, options: ViewOptions) -> None:
     turns = traced_turns(trace)
     for number, turn in enumerate(turns):
         if number == 0:
-            view.open(turn.facts, trace.notices)
+            view.open(turn.facts, trace.notices, trace.header.model.notice)
             view.begin_answer()
         else:
             view.go_on(turn.facts.query)

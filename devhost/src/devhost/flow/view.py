@@ -39,7 +39,7 @@ from devhost.trace.flow import (
     NodeStarted,
     SourcesRead,
 )
-from devhost.words import counted, preview
+from devhost.words import counted, in_a_line, preview
 
 # What is known of a turn before it begins, as the line of a trace.
 
@@ -123,7 +123,7 @@ def _line(row: Row, *, whole: bool) -> Text:
 
 
 def _values(values: Mapping[str, object], *, whole: bool) -> str:
-    return indent(_json(values), "      ").lstrip() if whole else clipped(printable(preview(dict(values))), LONGEST)
+    return indent(_json(values), "      ").lstrip() if whole else clipped(printable(in_a_line(values)), LONGEST)
 
 
 def _json(values: Mapping[str, object]) -> str:
@@ -138,10 +138,13 @@ class FlowView(View):
         super()._begin()
         self._turn = PlayedTurn(began=time.monotonic())
 
-    def open(self, facts: FlowLine, notices: Iterable[str] = ()) -> None:
+    def open(self, facts: FlowLine, notices: Iterable[str] = (), model: str = "") -> None:
+        """`model`: what a person should know of it."""
         table = Table.grid(padding=(0, 2))
         table.add_column(style="bold")
         table.add_row("flow", Text(f"{printable(facts.name)} ({facts.kind}, {counted(facts.nodes, 'node')})"))
+        if model:
+            table.add_row("model", Text(printable(model), "yellow"))
         for notice in notices:
             table.add_row("notice", Text(printable(notice), "yellow"))
         if facts.inputs:
