@@ -1,6 +1,7 @@
 """`devhost eval`: matrix, repeats, threshold, reports, comparison, and what it says to mistakes."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from devhost.cli.commands import main
-from devhost.evaluation.results import previous_of
+from devhost.evaluation.results import INTERRUPTED, PREVIOUS, kept_beside
 from devhost.evaluation.runs import side_by_side
 from devhost.trace.lines import read_trace
 from devhost.trace.runs import traced_runs
@@ -43,11 +44,21 @@ MOODS = case(
 
 ACTS = """
     def _act(self, path: str) -> Messages:
-        with open(path, "r+") as orders:
+        with open(path) as orders:
             yield self.create_text_message(orders.read())
+        with open(path, "a") as orders:
             orders.write("x")
 """
 """A further step of the puppet."""
+
+
+@pytest.fixture
+def acting(tmp_path: Path) -> list[str]:
+    """The options that name a puppet with that step."""
+    shutil.copytree(PUPPET, tmp_path / "puppet")
+    with (tmp_path / "puppet" / "strategies" / "puppet.py").open("a") as code:
+        code.write(ACTS)
+    return ["--plugin", str(tmp_path / "puppet")]
 
 
 @pytest.fixture
@@ -182,7 +193,7 @@ def test_a_comparison_says_what_got_better_and_worse_and_what_was_changed(
     assert column["changed_settings"] == ['params.mood: "calm" → "wild"']
     sentence = "1 of 2 cases got better, 1 got worse"
     kept = results.read_bytes()
-    assert evaluate(file, "--show", "--against", str(previous_of(results))) == 1
+    assert evaluate(file, "--show", "--against", str(kept_beside(results, PREVIOUS))) == 1
     assert evaluate(file, "--against", str(tmp_path / "none.jsonl")) == 2
     assert results.read_bytes() == kept
     assert evaluate(file, "--against", str(results)) == 1
@@ -222,14 +233,15 @@ def test_real_models_answer_and_judge_and_the_key_is_in_no_result(
 
 
 @pytest.mark.processes
-def test_an_interrupted_evaluation_keeps_its_results_and_begins_again(
-    tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str]
+def test_an_interrupted_evaluation_goes_on_where_it_was(
+    tmp_path: Path, results: Path, acting: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The third case waits for ever, so the process is stopped on a state."""
-    assert evaluate(write(tmp_path, GREETS)) == 0
-    finished = results.read_bytes()
-    file = write(tmp_path, GREETS, MOODS, case("hangs", {"say": "begun"}, {"freeze": 3600}), DRAWS)
-    command = [sys.executable, "-m", "devhost", "eval", str(file), *WHERE, "--scripted", "--jobs", "1"]
+    """The third case reads a pipe that nobody writes to, so the process is stopped on a state."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    file = write(tmp_path, GREETS, MOODS, case("hangs", {"act": str(pipe)}), DRAWS)
+    options = [*acting, "--jobs", "1"]
+    command = [sys.executable, "-m", "devhost", "eval", str(file), *WHERE, "--scripted", *options]
     with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         wait_for(lambda: results.exists() and len(result_lines(results)) == 2, "two results")
         process.send_signal(signal.SIGINT)
@@ -237,13 +249,40 @@ def test_an_interrupted_evaluation_keeps_its_results_and_begins_again(
     assert process.returncode == 130
     assert "Traceback" not in stderr
     assert "2 passed, 0 failed of 4 runs" in stdout
-    capsys.readouterr()
+    interrupted = results.read_bytes()
     assert evaluate(file, "--show") == 1
     assert "interrupted: 2 of 4 runs have a result" in capsys.readouterr().out
 
-    assert evaluate(write(tmp_path, MOODS)) == 0
-    assert [line["case"] for line in result_lines(results)] == ["moods"]
-    assert previous_of(results).read_bytes() == finished
+    pipe.unlink()
+    pipe.write_text("no pipe any more")
+    results.write_bytes(interrupted + b'{"case": "cut o')
+    assert evaluate(file, *options) == 0
+    assert "goes on: 2 of 4 runs are there" in capsys.readouterr().out
+    assert results.read_bytes().startswith(interrupted)
+    assert [line["case"] for line in result_lines(results)] == ["greets", "moods", "hangs", "draws"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--fresh"], "begins again: 1 of 2 runs are kept in"),
+        (["--param", "mood=calm"], "begins again: cases, scripts or options are others than in the interrupted"),
+    ],
+)
+def test_an_evaluation_that_begins_again_keeps_the_one_before(
+    tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str], options: list[str], sentence: str
+) -> None:
+    file = write(tmp_path, GREETS, MOODS)
+    assert [evaluate(file), evaluate(file)] == [0, 0]
+    finished = kept_beside(results, PREVIOUS).read_bytes()
+    interrupted = b"".join(results.read_bytes().splitlines(keepends=True)[:2])
+    results.write_bytes(interrupted)
+    capsys.readouterr()
+    assert evaluate(file, *options) == 0
+    assert sentence in capsys.readouterr().out
+    assert len(result_lines(results)) == 2
+    kept = [kept_beside(results, which).read_bytes() for which in (INTERRUPTED, PREVIOUS)]
+    assert kept == [interrupted, finished]
 
 
 def test_a_plugin_that_ends_fails_its_run_and_those_after_it(tmp_path: Path, results: Path) -> None:
@@ -254,23 +293,21 @@ def test_a_plugin_that_ends_fails_its_run_and_those_after_it(tmp_path: Path, res
 
 
 @pytest.mark.processes
-def test_what_acts_finds_the_same_before_each_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plugin, orders = tmp_path / "puppet", tmp_path / "orders.txt"
-    shutil.copytree(PUPPET, plugin)
-    with (plugin / "strategies" / "puppet.py").open("a") as code:
-        code.write(ACTS)
+def test_what_acts_finds_the_same_before_each_run(
+    tmp_path: Path, acting: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    orders = tmp_path / "orders.txt"
     (tmp_path / "fresh.txt").write_text("fresh")
     steps = [{"copy": "fresh.txt", "to": orders.name}, f"printf er >> {orders.name}"]
     acts = case("acts", {"act": str(orders)}, expect={"text": {"equals": "fresher"}}, repeats=3)
-    where = ["--plugin", str(plugin)]
 
     file = write(tmp_path, acts, reset=steps)
     for _ in range(2):
-        assert evaluate(file, *where) == 0
+        assert evaluate(file, *acting) == 0
     assert orders.read_text() == "fresherx"
     assert "One run at a time: each begins with its reset." in capsys.readouterr().out
 
-    assert evaluate(write(tmp_path, {**acts, "reset": []}, reset=steps), *where) == 1, "it found its own order"
+    assert evaluate(write(tmp_path, {**acts, "reset": []}, reset=steps), *acting) == 1, "it found its own order"
 
 
 @pytest.mark.parametrize(

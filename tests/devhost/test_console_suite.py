@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import pytest
 import yaml
 
+from devhost.evaluation.results import INTERRUPTED, kept_beside
 from support.console import ConsoleClient, words
 from support.waiting import wait_for
 from tests.devhost import ROOT
@@ -54,9 +55,9 @@ def address(file: Path) -> str:
     return f"/suite?{urlencode({'file': str(file)})}"
 
 
-def evaluated(console: ConsoleClient, file: Path, **values: str) -> str:
+def evaluated(console: ConsoleClient, file: Path, do: str = "run", **values: str) -> str:
     """The page after an evaluation."""
-    console.post("/suite", 303, file=str(file), do="run", **values)
+    console.post("/suite", 303, file=str(file), do=do, **values)
     wait_for(lambda: "running" not in words(console.get(address(file))), "the end of the evaluation")
     return console.get(address(file))
 
@@ -92,6 +93,19 @@ def test_a_changed_instruction_makes_a_case_better(pages: tuple[str, str]) -> No
     assert "standard: 1 of 2 cases got better, 0 got worse" in second
     assert "+ in Japanese [1] : failed → passed" in second
     assert "params.instruction:" in second
+
+
+def test_an_interrupted_suite_can_begin_again(console: ConsoleClient, tmp_path: Path) -> None:
+    file = tmp_path / "cases.yaml"
+    file.write_text(yaml.safe_dump(SUITE, allow_unicode=True))
+    evaluated(console, file)
+    results = file.with_suffix(".results.jsonl")
+    interrupted = b"".join(results.read_bytes().splitlines(keepends=True)[:2])
+    results.write_bytes(interrupted)
+
+    assert "interrupted 1 of 2 runs, 0 passed; Run the suite goes on Begin again" in words(console.get(address(file)))
+    assert "1 of 2 runs passed" in words(evaluated(console, file, "fresh"))
+    assert kept_beside(results, INTERRUPTED).read_bytes() == interrupted
 
 
 def test_a_case_that_failed_is_open_and_leads_to_the_page_of_its_run(

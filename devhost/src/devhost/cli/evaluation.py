@@ -22,13 +22,16 @@ from devhost.evaluation.report import (
     render_evaluation,
 )
 from devhost.evaluation.results import (
+    INTERRUPTED,
+    PREVIOUS,
     Comparison,
     Evaluation,
+    Header,
+    Result,
     ResultsFile,
     Summary,
     compared,
-    finished_in,
-    previous_of,
+    kept_beside,
     read_evaluation,
 )
 from devhost.evaluation.runs import EvaluationModels, evaluate, one_at_a_time
@@ -126,6 +129,7 @@ class EvalOptions:
 @dataclass(frozen=True)
 class ReportOptions:
     results: Path | None = option("--results FILE", "Where the results are kept; by default CASES.results.jsonl.")
+    fresh: bool = option("--fresh", "Begin again, also where an interrupted evaluation could go on.")
     show: bool = option("--show", "Run nothing: report on the results that are kept.")
     against: str | None = option(
         "--against OLD", f"Compare with the evaluation in this file of results; {LAST} is the one before this one."
@@ -172,22 +176,22 @@ def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report:
         models.check(planned)
         if suite.flows and not has_engine():
             go_on_in_flow_environment(click.get_current_context().obj)
-        last = finished_in(file)
+        last = read_evaluation(file) if file.is_file() else None
         other = _other(report, file, last)
-        if last is not None:  # an interrupted one is not kept
-            file.replace(previous_of(file))
         _open(console, suite, planned, scripted=models.scripted)
-        secrets = _secrets(ground, planned)
-        results = ResultsFile(file, header_of(suite, ground, planned), secrets)
+        header, secrets = header_of(suite, ground, planned), _secrets(ground, planned)
+        results = ResultsFile(file, header, secrets, _done(console, file, last, header, fresh=report.fresh))
+        done = {result.key for result in results.evaluation.results}
+        missing = [each for each in planned if each.key not in done]
         traces = CaseTraces(report.traces, secrets)
         hosted = _hosted(planned[0], ground, hosting, console, traces)
 
         def show_how_far() -> None:
-            console.print(f"{_counts(results.evaluation)} of {counted(len(planned), 'run')}; --show reports them.")
+            console.print(f"{_counts(results.evaluation)} of {counted(len(planned), 'run')}; the same command goes on.")
 
         with on_ctrl_c(show_how_far), hosted as host, _progress(console) as progress:
-            bar = progress.add_task("", total=len(planned), words="")
-            for result in evaluate(host, planned, models, asked.jobs, traces):
+            bar = progress.add_task("", total=len(planned), completed=len(done), words="")
+            for result in evaluate(host, missing, models, asked.jobs, traces):
                 results.add(result)
                 progress.update(bar, advance=1, words=_counts(results.evaluation))
         evaluation = results.evaluation
@@ -195,8 +199,7 @@ def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report:
     threshold = suite.threshold if report.threshold is None else report.threshold
     _report(summary, threshold, None if other is None else compared(other, evaluation), console, report)
     if not evaluation.is_finished:
-        done, planned_runs = len(evaluation.results), counted(evaluation.header.runs, "run")
-        console.print(Text(f"interrupted: {done} of {planned_runs} have a result; a new evaluation runs all", "yellow"))
+        console.print(Text(f"interrupted: {_how_far(evaluation)} have a result; without --show it goes on", "yellow"))
     console.print(Text(f"results: {file}", "dim"), soft_wrap=True)
     return int(not evaluation.is_finished or not all(total.reaches(threshold) for total in summary.totals))
 
@@ -235,15 +238,37 @@ class _WhileStarting(Watcher):
 
 
 def _other(options: ReportOptions, results: Path, last: Evaluation | None) -> Evaluation | None:
-    """The evaluation to compare with; `last`: what the results hold, if a new evaluation is to replace it."""
+    """The evaluation to compare with; `last`: what the results hold before this one."""
     if options.against is None:
         return None
     if options.against != LAST:
         return read_evaluation(Path(options.against))
-    previous = previous_of(results)
-    if last is None and not previous.exists():
+    if last is not None and last.is_finished:
+        return last
+    previous = kept_beside(results, PREVIOUS)
+    if not previous.exists():
         raise SuiteError(f"--against {LAST}: there is no earlier evaluation in {previous}")
-    return last or read_evaluation(previous)
+    return read_evaluation(previous)
+
+
+def _done(console: Console, file: Path, last: Evaluation | None, header: Header, *, fresh: bool) -> tuple[Result, ...]:
+    """What an interrupted evaluation leaves to this one. Any other one is moved, so that it is not overwritten."""
+    if last is None or not last.results:
+        return ()
+    if last.is_finished:
+        file.replace(kept_beside(file, PREVIOUS))
+        return ()
+    if last.header.digest == header.digest and not fresh:
+        console.print(f"goes on: {_how_far(last)} are there; --fresh begins again")
+        return last.results
+    kept = file.replace(kept_beside(file, INTERRUPTED))
+    why = "" if fresh else "cases, scripts or options are others than in the interrupted evaluation; "
+    console.print(f"begins again: {why}{_how_far(last)} are kept in {kept}", soft_wrap=True)
+    return ()
+
+
+def _how_far(evaluation: Evaluation) -> str:
+    return f"{len(evaluation.results)} of {counted(evaluation.header.runs, 'run')}"
 
 
 def _open(console: Console, suite: Suite, planned: Sequence[Planned], *, scripted: bool) -> None:

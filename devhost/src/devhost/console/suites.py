@@ -47,6 +47,8 @@ def arguments(suite: Suite, asked: Values, plugin: Path | None) -> Iterator[str]
         yield from chain.from_iterable(("--tools", str(folder)) for folder in own_tools(suite.file))
     if asked.get("real") != "yes":
         yield "--scripted"
+    if asked.get("do") == "fresh":
+        yield "--fresh"
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,8 @@ class _Evaluating:
             evaluation = read_evaluation(self.results) if self.results.is_file() else None
         except SuiteError as error:
             problem = problem or str(error)
-        if goes_on and evaluation == before:  # it has not begun to write
+        earlier = before if before is not None and before.is_finished else None
+        if goes_on and evaluation == earlier:  # it has not begun to write
             evaluation = None
         return self.console.page(
             "suite.html.j2",
@@ -108,7 +111,7 @@ class _Evaluating:
             goes_on=goes_on,
             evaluation=evaluation,
             summary=None if evaluation is None else Summary.of(evaluation),
-            comparison=compared(before, evaluation) if before and evaluation and evaluation != before else None,
+            comparison=compared(earlier, evaluation) if earlier and evaluation and evaluation != earlier else None,
             problem=problem,
             command=typed(tuple(arguments(self.suite, asked, self.console.plugin))),
             version=version,
@@ -158,11 +161,11 @@ def one_suite(request: Request) -> Response:
 
 @posted
 def change(request: Request, given: Mapping[str, str]) -> Response:
-    """`do`: "stop", which keeps what has a result, as Ctrl-C does; or "run"."""
+    """`do`: "stop", which keeps what has a result, as Ctrl-C does; "run", which goes on; or "fresh"."""
     shown = _Evaluating.of(console_of(request), given)
     child = shown.child
-    if given.get("do") == "run":
-        shown.start({name: given[name] for name in (INSTRUCTION, "real") if name in given})
+    if given.get("do") in {"run", "fresh"}:
+        shown.start({name: given[name] for name in (INSTRUCTION, "real", "do") if name in given})
     elif child is not None and shown.goes_on:
         child.stop()
     return RedirectResponse(f"/suite?{urlencode({'file': str(shown.file)})}", 303)

@@ -18,7 +18,9 @@ from devhost.text import Secrets, describe, open_file
 # The results in a file of JSON lines, which grows while the cases run.
 
 PREVIOUS = ".previous"
-"""Before the suffix of the file in which the evaluation before the last one is kept, for `--against last`."""
+"""Before the suffix of the file in which the finished evaluation before is kept, for `--against last`."""
+INTERRUPTED = ".interrupted"
+"""The same for one that was interrupted, and did not go on."""
 
 
 class Line(BaseModel):
@@ -43,6 +45,8 @@ class Header(Line):
     cases: tuple[PlannedCase, ...]
     runs: int
     """How many are planned."""
+    digest: str = ""
+    """Of all that is written for the runs: one that was interrupted goes on only with the same."""
 
 
 class Result(Line):
@@ -53,6 +57,10 @@ class Result(Line):
     checks: tuple[Check, ...]
     trace: str = ""
     """The path of its trace; empty for a run that fits, and where none is written."""
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        return self.case, self.column, self.repeat
 
     @property
     def passed(self) -> bool:
@@ -94,38 +102,35 @@ def _read_line[L: Line](kind: type[L], file: Path, number: int, line: bytes) -> 
         ) from error
 
 
-def previous_of(file: Path) -> Path:
-    return file.with_name(f"{file.stem}{PREVIOUS}{file.suffix}")
-
-
-def finished_in(file: Path) -> Evaluation | None:
-    """The evaluation in it, if that came to its end; SuiteError for a file that has none."""
-    evaluation = read_evaluation(file) if file.is_file() else None
-    return evaluation if evaluation is not None and evaluation.is_finished else None
+def kept_beside(file: Path, which: str) -> Path:
+    """`which`: PREVIOUS or INTERRUPTED."""
+    return file.with_name(f"{file.stem}{which}{file.suffix}")
 
 
 class ResultsFile:
-    """Written line by line, so that an interrupted evaluation leaves what it has."""
+    """Written line by line, so that an interrupted evaluation can go on."""
 
-    def __init__(self, file: Path, header: Header, secrets: Secrets) -> None:
-        self.evaluation = Evaluation(header)
+    def __init__(self, file: Path, header: Header, secrets: Secrets, done: tuple[Result, ...] = ()) -> None:
+        """`done`: the results that the file has of this evaluation."""
+        self.evaluation = Evaluation(header, done)
         self._file = file
         self._secrets = secrets
+        begun = (Header.model_validate(secrets.masked(header.model_dump())), *done)
         try:
-            file.write_bytes(b"")
+            file.write_bytes(b"".join(map(_written, begun)))
         except OSError as error:
             raise SuiteError(f"{file} cannot be written: {error.strerror}") from error
-        self._append(Header.model_validate(secrets.masked(header.model_dump())))
 
     def add(self, result: Result) -> None:
         masked = Result.model_validate(self._secrets.masked(result.model_dump()))
         self.evaluation = Evaluation(self.evaluation.header, (*self.evaluation.results, masked))
-        self._append(masked)
-
-    def _append(self, line: Line) -> None:
-        text = json.dumps(line.model_dump(mode="json"), ensure_ascii=False)
         with self._file.open("ab") as file:
-            file.write(text.encode(errors="replace") + b"\n")
+            file.write(_written(masked))
+
+
+def _written(line: Line) -> bytes:
+    text = json.dumps(line.model_dump(mode="json"), ensure_ascii=False)
+    return text.encode(errors="replace") + b"\n"
 
 
 # An evaluation as a table.

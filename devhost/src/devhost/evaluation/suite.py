@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -222,6 +223,11 @@ class Planned:
     expected: Expected
     strict: bool = False
 
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """As that of its result."""
+        return self.case.name, self.column.name, self.repeat
+
 
 @contextmanager
 def telling_where(file: Path, case: Case, column: Column) -> Iterator[None]:
@@ -240,13 +246,16 @@ def plan(suite: Suite, ground: Ground) -> tuple[Planned, ...]:
 
 def header_of(suite: Suite, ground: Ground, planned: Sequence[Planned]) -> Header:
     cases = {each.case.name: PlannedCase(each.case.name, each.question, each.case.rate) for each in planned}
+    columns = {column.name: _settings(column, suite, ground) for column in suite.columns}
+    written = repr((planned, ground, [server.target for server in ground.servers], columns))
     return Header(
         file=str(suite.file),
         description=suite.description,
         scripted=ground.scripted,
-        columns={column.name: _settings(column, suite, ground) for column in suite.columns},
+        columns=columns,
         cases=tuple(cases.values()),
         runs=len(planned),
+        digest=sha256(written.encode(errors="replace")).hexdigest(),
     )
 
 

@@ -159,7 +159,7 @@ def missing_dependencies(file: FlowFile) -> Iterator[str]:
     providers = [tool.provider for tool in named_tools(file)]
     providers += [str(node.data.get("agent_strategy_provider_name", "")) for node in file.nodes.values()]
     used = {provider.rpartition("/")[0] for provider in providers if provider.count("/") == 2}  # noqa: PLR2004 - author/plugin/provider
-    if missing := sorted(used - file.dependencies):
+    if missing := sorted(used.difference(file.dependencies)):
         yield (
             f"dependencies does not name {', '.join(missing)}: when Dify imports the app, it does not offer a plugin "
             "that is not installed. (Dify's own export leaves out the plugins of Agent nodes)"

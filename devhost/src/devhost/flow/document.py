@@ -94,7 +94,7 @@ class FlowFile:
     edges: tuple[JsonObject, ...]
     conversation_variables: tuple[FlowVariable, ...]
     environment_variables: tuple[FlowVariable, ...]
-    dependencies: frozenset[str]
+    dependencies: tuple[str, ...]
     """The plugins that Dify offers to install when the app is imported, as author/name."""
 
     @classmethod
@@ -121,7 +121,7 @@ class FlowFile:
             workflow.graph.edges,
             workflow.conversation_variables,
             workflow.environment_variables,
-            frozenset(each.plugin for each in document.dependencies),
+            tuple(each.plugin for each in document.dependencies),
         )
 
     def node(self, name: str) -> FlowNode:
