@@ -20,7 +20,7 @@ def number(value: float) -> int | float:
     try:
         read = float(value)
     except OverflowError:
-        return value  # Go refuses it, which nobody has met
+        return value  # Go refuses such a message; no plugin is known to have sent one
     return int(read) if read.is_integer() and abs(read) < EXPONENT_FROM else read
 
 

@@ -11,6 +11,7 @@ from typing import Self
 from graphon.dsl.errors import DslError
 from graphon.dsl.importer import inspect
 from graphon.engine import Engine
+from graphon.engine.command.builtin.in_memory import InMemoryChannel
 from graphon.engine.command.entities import AbortCommand, Command
 from graphon.engine.filter import EngineEventFilterContext, ResponseStreamFilter, filter_engine_events
 from graphon.engine_events.agent import NodeRunAgentLogEvent
@@ -71,12 +72,14 @@ class StopChannel:
 
     def __init__(self, stop: Stop) -> None:
         self._stop = stop
+        self._sent = InMemoryChannel()
 
     def fetch_commands(self) -> list[Command]:
-        return [AbortCommand(reason="by the user")] if self._stop.requested else []
+        return [AbortCommand(reason="by the user")] if self._stop.requested else self._sent.fetch_commands()
 
     def send_command(self, command: Command) -> None:
-        raise NotImplementedError(f"{type(command).__name__}: only a Stop gives commands")
+        """The engine's own."""
+        self._sent.send_command(command)
 
 
 class Stretch:
