@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from typing import Self
 
+from graphon.dsl.entities import DslCredentials
 from graphon.dsl.errors import DslError
 from graphon.dsl.importer import inspect
 from graphon.engine import Engine
@@ -147,7 +148,8 @@ def _built(playing: Playing, state: RuntimeState, run_id: str) -> Graph:
     params = InitParams(
         workflow_id=file.path.stem, graph_config=config, run_context={"workflow_run_id": run_id}, call_depth=0
     )
-    return Graph.init(graph_config=config, node_factory=FlowNodeFactory.of(playing, params, state), root_node_id=start)
+    factory = FlowNodeFactory(config, params, state, DslCredentials(), [], playing)
+    return Graph.init(graph_config=config, node_factory=factory, root_node_id=start)
 
 
 # The engine's events as those of `devhost.flow.turn`.
