@@ -87,7 +87,7 @@ def test_a_killed_run_leaves_what_there_was(tmp_path: Path) -> None:
         meanwhile = read_trace(file)
         process.terminate()  # a plugin whose host is killed outright would stay behind
         process.communicate(timeout=PATIENCE)
-    assert traced_runs(meanwhile)[0].streamed[-1].message["message"] == {"text": "so far\n"}
+    assert traced_runs(meanwhile)[0].streamed[-1].data["message"] == {"text": "so far\n"}
     with file.open("a") as torn:
         torn.write('{"at": 1.5, "event": "mess')
 

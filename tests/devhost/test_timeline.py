@@ -69,8 +69,8 @@ PARENTS = (("a", ""), ("b", "a"), ("c", "b"))
 
 
 def test_what_tools_ask_for_stands_under_the_strategys_call() -> None:
-    calls = tuple(Call("p", "tool", {"tool": id_}, 1.0, 2.0, id=id_, parent=parent) for id_, parent in PARENTS)
-    (span,) = timeline(TracedRun("?", {}, 0.0, 3.0, (), calls, None))
+    calls = [Call("p", "tool", {"tool": id_}, 1.0, 2.0, id=id_, parent=parent) for id_, parent in PARENTS]
+    (span,) = timeline(TracedRun("?", {}, 0.0, 3.0, calls=calls))
     assert (span.id, [inner.id for inner in span.children]) == ("a", ["b", "c"])
 
 

@@ -135,7 +135,7 @@ class Source:
 
 def sources_of(variable: object, run: TracedRun) -> list[Source]:
     """Those of the variable `sources`; of a strategy without it, what it sent as retrieved."""
-    sent = [resource for arrival in run.streamed for resource in _resources(arrival.message)]
+    sent = [resource for piece in run.streamed for resource in _resources(piece.data)]
     if not isinstance(variable, list):
         return retrieved(sent)
     passages = {resource.get("position"): str(resource.get("content") or "") for resource in sent}

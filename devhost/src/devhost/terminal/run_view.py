@@ -33,7 +33,7 @@ from devhost.terminal.tables import (
     variables_list,
 )
 from devhost.trace.lines import PrintedLine, Trace
-from devhost.trace.runs import Arrival, TracedRun, run_of, traced_runs
+from devhost.trace.runs import Piece, TracedRun, run_of, traced_runs
 from devhost.words import counted, preview
 
 # A run: model and question, the answer while it streams, and at the end its outputs.
@@ -133,13 +133,13 @@ def replay_trace(trace: Trace, console: Console, options: ViewOptions | None = N
 
 def _stream(view: RunView, traced: TracedRun) -> None:
     text = NodeText()
-    lines: list[Arrival | PrintedLine] = [*traced.streamed, *traced.printed]
+    lines: list[Piece | PrintedLine] = [*traced.streamed, *traced.printed]
     for coming in sorted(lines, key=lambda line: line.at):
         if isinstance(coming, PrintedLine):
             view.screen.printed(coming.plugin, coming.text)
             continue
         with contextlib.suppress(NodeFailedError):  # what the host refused was never shown
-            _show(view, text.take(read_message(coming.message)))
+            _show(view, text.take(read_message(coming.data)))
     if traced.end is not None and traced.end.outcome.error is None:
         _show(view, text.finish())
 

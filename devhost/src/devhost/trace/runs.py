@@ -20,6 +20,8 @@ from devhost.trace.lines import EndLine, MessageLine, PrintedLine, RemarkLine, S
 
 @dataclass(frozen=True)
 class Piece:
+    """Of an answer: a message, and when it came."""
+
     at: float
     data: JsonObject
 
@@ -86,15 +88,7 @@ class Call:
         return next((str(delta["finish_reason"]) for delta in reversed(self.deltas) if delta.get("finish_reason")), "")
 
 
-@dataclass(frozen=True)
-class Arrival:
-    """One message of the strategy's answer, and when it came."""
-
-    at: float
-    message: JsonObject
-
-
-@dataclass(frozen=True)
+@dataclass
 class TracedRun:
     """One run in a trace. Times are seconds since the trace began. One without an end was killed, or goes on."""
 
@@ -103,62 +97,36 @@ class TracedRun:
     began: float
     finished: float
     """The time of its end, or of the last line of the trace."""
-    streamed: tuple[Arrival, ...]
-    calls: tuple[Call, ...]
+    streamed: list[Piece] = field(default_factory=list)
+    """The strategy's answer."""
+    calls: list[Call] = field(default_factory=list)
     """Of the strategy, and of the tools that it had called."""
-    end: EndLine | None
+    end: EndLine | None = None
     conversation_id: str | None = None
     """None outside a conversation."""
     remark: str = ""
-    printed: tuple[PrintedLine, ...] = ()
+    printed: list[PrintedLine] = field(default_factory=list)
     """By all plugins, from before it began (the first run: since the plugins started) until the next run."""
 
 
 def traced_runs(trace: Trace) -> list[TracedRun]:
     """The runs of the strategy, in the order in which they began."""
-    reader = _Reader()
+    reader = _Reader(trace)
     for line in trace.lines:
         reader.add(line)
-    last = trace.lines[-1].at if trace.lines else 0.0
-    return [begun.run(trace.header.query or "", last) for begun in reader.begun]
-
-
-@dataclass
-class _Begun:
-    """A run, as far as its lines are read."""
-
-    request: MessageLine
-    printed: list[PrintedLine]
-    streamed: list[Arrival] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
-    end: EndLine | None = None
-    remark: str = ""
-
-    def run(self, question: str, last: float) -> TracedRun:
-        """`question`: if its parameters have none. `last`: when the trace ends."""
-        given = self.request.message["data"].get("agent_strategy_params")
-        parameters = given if isinstance(given, dict) else {}
-        return TracedRun(
-            question=str(parameters.get("query") or question),
-            parameters=parameters,
-            began=self.request.at,
-            finished=last if self.end is None else self.end.at,
-            streamed=tuple(self.streamed),
-            calls=tuple(self.calls),
-            end=self.end,
-            conversation_id=self.request.message.get("conversation_id"),
-            remark=self.remark,
-            printed=tuple(self.printed),
-        )
+    return reader.runs
 
 
 class _Reader:
-    def __init__(self) -> None:
-        self.begun: list[_Begun] = []
+    def __init__(self, trace: Trace) -> None:
+        self.runs: list[TracedRun] = []
+        self._asked = trace.header.query or ""
+        """The question of a run whose parameters have none."""
+        self._last = trace.lines[-1].at if trace.lines else 0.0
         self._early: list[PrintedLine] = []
-        self._sessions: dict[str, tuple[_Begun, str]] = {}
+        self._sessions: dict[str, tuple[TracedRun, str]] = {}
         """The run that a session belongs to, and the id of the call that it answers; empty of the strategy's own."""
-        self._calls: dict[str, tuple[_Begun, Call]] = {}
+        self._calls: dict[str, tuple[TracedRun, Call]] = {}
 
     def add(self, line: TraceLine) -> None:
         match line:
@@ -167,41 +135,47 @@ class _Reader:
             case ServingLine() if line.request_id in self._calls:
                 self._sessions[line.session_id] = (self._calls[line.request_id][0], line.request_id)
             case EndLine() if line.session_id in self._sessions:
-                self._sessions[line.session_id][0].end = line
-            case RemarkLine() if self.begun:
-                self.begun[-1].remark = line.sentence
+                run, _ = self._sessions[line.session_id]
+                run.end, run.finished = line, line.at
+            case RemarkLine() if self.runs:
+                self.runs[-1].remark = line.sentence
             case PrintedLine():
-                (self.begun[-1].printed if self.begun else self._early).append(line)
+                (self.runs[-1].printed if self.runs else self._early).append(line)
 
     def _crossed(self, line: MessageLine, message: JsonObject) -> None:
         match message:
-            case {"event": "request", "session_id": str(session), "data": {"action": "invoke_agent_strategy"}}:
-                self.begun.append(_Begun(line, [] if self.begun else self._early))
-                self._sessions[session] = (self.begun[-1], "")
+            case {"event": "request", "session_id": str(session), "data": {"action": "invoke_agent_strategy"} as data}:
+                given = data.get("agent_strategy_params")
+                parameters = given if isinstance(given, dict) else {}
+                run = TracedRun(str(parameters.get("query") or self._asked), parameters, line.at, self._last)
+                run.conversation_id = message.get("conversation_id")
+                run.printed = [] if self.runs else self._early
+                self.runs.append(run)
+                self._sessions[session] = (run, "")
             case {"event": "session", "session_id": str(session), "data": data} if session in self._sessions:
                 self._came(line, data, *self._sessions[session])
             case {"event": "backwards_response", "data": {"backwards_request_id": str(request)} as data}:
                 if request in self._calls:
                     _answer(*self._calls[request], line.at, data)
 
-    def _came(self, line: MessageLine, data: object, begun: _Begun, parent: str) -> None:
+    def _came(self, line: MessageLine, data: object, run: TracedRun, parent: str) -> None:
         """What the host could not read, or got after the end, it passed to nobody."""
-        if begun.end is not None:
+        if run.end is not None:
             return
         with contextlib.suppress(WireError, InvocationError):
             match data:
                 case {"type": "stream", "data": dict(message)}:
                     if not parent:
-                        begun.streamed.append(Arrival(line.at, agent_message(message)))
+                        run.streamed.append(Piece(line.at, agent_message(message)))
                 case _:
                     if isinstance(event := read_session_event(data), Invoked):
                         call = Call(line.plugin, event.kind, event.request, line.at, id=event.request_id, parent=parent)
-                        begun.calls.append(call)
-                        self._calls[call.id] = (begun, call)
+                        run.calls.append(call)
+                        self._calls[call.id] = (run, call)
 
 
-def _answer(begun: _Begun, call: Call, at: float, data: JsonObject) -> None:
-    if begun.end is not None:
+def _answer(run: TracedRun, call: Call, at: float, data: JsonObject) -> None:
+    if run.end is not None:
         return
     if data.get("event") == "response":
         piece = data.get("data")
@@ -291,7 +265,7 @@ UNFINISHED = RunError("TraceEndsError", "the trace ends before the run does: it 
 
 def run_of(traced: TracedRun, strategy: str) -> Run:
     """The `Run` as the host returned it; for a run without an end, what came of it until then, and an error."""
-    messages = [arrival.message for arrival in traced.streamed]
+    messages = [piece.data for piece in traced.streamed]
     if traced.end is None:
         outputs = _so_far(traced)
         return Run(strategy, outputs, UNFINISHED, [], messages, traced.finished - traced.began, _calls_made(traced))
@@ -322,10 +296,10 @@ def _so_far(traced: TracedRun) -> NodeOutputs:
     store = ToolFileStore()
     try:
         fold = OutputsFold(store, HostLimits())
-        for arrival in traced.streamed:
-            if arrival.message.get("type") in HARMLESS:
+        for piece in traced.streamed:
+            if piece.data.get("type") in HARMLESS:
                 with contextlib.suppress(NodeFailedError):
-                    list(fold.add(arrival.message))
+                    list(fold.add(piece.data))
         return fold.outputs()
     finally:
         store.remove()

@@ -11,7 +11,7 @@ from typing import Literal
 
 from devhost.node.outputs.outputs import OPEN, AgentLog, LogEntry
 from devhost.protocol.wire import JsonObject
-from devhost.trace.runs import Arrival, Call, TracedRun
+from devhost.trace.runs import Call, TracedRun
 
 type SpanKind = Literal["model", "tool", "group", "step", "moment"]
 FAILED = "error"
@@ -45,11 +45,11 @@ class Span:
 def timeline(run: TracedRun) -> list[Span]:
     log = AgentLog()
     arrivals: dict[str, list[float]] = {}
-    for arrival in run.streamed:
-        body = _log_entry(arrival)
+    for piece in run.streamed:
+        body = _log_entry(piece.data)
         if body is not None:
             log.add(body)
-            arrivals.setdefault(body["id"], []).append(arrival.at)
+            arrivals.setdefault(body["id"], []).append(piece.at)
     spans = {entry.id: _span(entry, arrivals[entry.id], run.finished) for entry in log.entries.values()}
     roots = _tree(log.roots(), spans)
     named = {request_id: spans[entry.id] for entry in log.entries.values() for request_id in _request_ids(entry)}
@@ -61,9 +61,9 @@ def timeline(run: TracedRun) -> list[Span]:
     return roots
 
 
-def _log_entry(arrival: Arrival) -> JsonObject | None:
+def _log_entry(message: JsonObject) -> JsonObject | None:
     """None also for messages that the host refused as malformed."""
-    match arrival.message:
+    match message:
         case {
             "type": "log",
             "message": {"id": str(), "label": str(), "status": "start" | "success" | "error", "data": dict()} as body,
