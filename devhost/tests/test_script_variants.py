@@ -126,6 +126,4 @@ def test_a_strategy_without_turns_is_refused_before_the_start(shop: Path, capsys
     example = ("--examples", str(shop.parent), "--example", "shop")
 
     said = refusal(capsys, *example, "--scenario", "b", "--strategy", CALLING)
-    assert (
-        f"shop/scenarios/b.yaml has no turns for the strategy {CALLING}, only for {PLAN}: choose one of those" in said
-    )
+    assert f"shop/scenarios/b.yaml has no turns for the strategy {CALLING}, only for {PLAN}: run one of those" in said

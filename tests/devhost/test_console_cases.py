@@ -79,10 +79,10 @@ def test_kept_runs_are_cases_that_pass_and_the_rest_of_the_file_stays(
     file.write_text(written)
 
     assert kept(console, "second", "calls") == "/suite?file=cases.yaml"
-    kept(console, "third", "text", "stop_reason")
+    kept(console, " The third: ", "text", "stop_reason")
 
-    assert file.read_text() == f"{written}\n    - second.case.yaml\n    - third.case.yaml\n"
-    cases = [yaml.safe_load((in_a_folder / f"{name}.case.yaml").read_text()) for name in ("second", "third")]
+    assert file.read_text() == f"{written}\n    - second.case.yaml\n    - The-third.case.yaml\n"
+    cases = [yaml.safe_load((in_a_folder / f"{name}.case.yaml").read_text()) for name in ("second", "The-third")]
     assert [list(case["expect"]) for case in cases] == [["calls"], ["text", "stop_reason"]]
     capsys.readouterr()
     with lender.lends():
@@ -92,11 +92,16 @@ def test_kept_runs_are_cases_that_pass_and_the_rest_of_the_file_stays(
 @pytest.mark.parametrize(
     ("written", "name", "why"),
     [
-        ("cases:\n- {name: a, expect: {}}\nthreshold: 1\n", "b", "write the case at the end of its cases yourself"),
-        ("cases: [{name: a, expect: {}}]\n", "b", "write the case at the end of its cases yourself"),
-        ("cases:\n- {name: b, expect: {}}\n", "b", "write the case at the end of its cases yourself"),
+        ("cases:\n- {name: a, expect: {}}\nthreshold: 1\n", "b", "`cases` must be its last key, with a line for each"),
+        ("cases: [{name: a, expect: {}}]\n", "b", "`cases` must be its last key, with a line for each"),
+        ("cases:\n- {name: b, expect: {}}\n", "b", "cases.yaml has a case 'b': give this one another name"),
+        (
+            "columns: [{name: one}, {name: two, strategy: gpt5_react}]\ncases:\n- {name: a, expect: {}}\n",
+            "b",
+            "has columns for gpt5_react, and this run has turns for gpt5_function_calling alone",
+        ),
+        (f"cases:\n- {ROOT}/examples/workflows/cases/approval.yaml\n", "b", "cases.yaml plays flows alone"),
         ("cases:\n- {name: a, expects: {}}\n", "b", "unknown key"),
-        ("cases:\n- {name: a, expect: {}}\n", "../b", "a case needs a name of at most 60 letters"),
     ],
 )
 def test_a_case_that_cannot_be_kept_leaves_the_folder_as_it_was(

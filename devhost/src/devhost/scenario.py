@@ -377,8 +377,10 @@ def refuse_misfit(scenario: Scenario) -> None:
     script, strategy = scenario.script, scenario.strategy.identity.name
     if script is None or script.fits:
         return
+    both = ", ".join((*script.written_for, strategy))
     with about("script"):
         raise ParameterError(
             f"{script.place} has no turns for the strategy {strategy}, only for {' and '.join(script.written_for)}: "
-            "choose one of those with --strategy, or set OPENAI_API_KEY for a real model"
+            f"run one of those, or write `strategy: [{both}]` into the script if its turns fit both, "
+            "or set OPENAI_API_KEY for a real model"
         )

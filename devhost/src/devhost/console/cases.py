@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import indent, shorten
 
+import yaml
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -54,38 +55,52 @@ def keep(file_of_trace: Path, name: str, cases: Path, dropped: Sequence[str]) ->
     script = cases.parent / f"{name}{CASE}"
     if script.exists():
         raise SuiteError(f"{script} exists: give the case another name")
-    case = recorded_case(read_trace(file_of_trace), file_of_trace, KeptFiles(file_of_trace, script))
+    trace = read_trace(file_of_trace)
+    is_flow = trace.header.command == "flow"
+    strategy = None if is_flow else strategy_of(trace, runs_of(trace, file_of_trace)[0])
+    with_it = _appended(cases, name, strategy) if cases.exists() else f"cases:\n  - {script.name}\n"
+    case = recorded_case(trace, file_of_trace, KeptFiles(file_of_trace, script))
     expected = {key: value for key, value in case.script.get("expect", {}).items() if key not in dropped}
     write_case(replace(case, script={**case.script, "expect": expected}), script)
     try:
-        _append(cases, script.name)
-    except (HostError, OSError):
+        cases.write_text(with_it, encoding="utf-8")
+    except OSError:
         script.unlink()
         raise
 
 
-def _append(cases: Path, script: str) -> None:
-    """At the end of the list; what is there stays as it is. SuiteError if that cannot be."""
-    if not cases.exists():
-        cases.write_text(f"cases:\n  - {script}\n", encoding="utf-8")
-        return
-    text = cases.read_text(encoding="utf-8")
-    before = [case.name for case in Suite.read(cases).cases]
+def _appended(cases: Path, name: str, strategy: str | None) -> str:
+    """The file with the case at the end of its list, and as it is before; SuiteError if it could not be played then.
+
+    `strategy`: that of the run; None for one of a flow.
+    """
+    suite, text = Suite.read(cases), cases.read_text(encoding="utf-8")
+    if name in {case.name for case in suite.cases}:
+        raise SuiteError(f"{cases} has a case {name!r}: give this one another name")
+    if bool(suite.flows) != (strategy is None):
+        raise SuiteError(
+            f"{cases} plays {'flows' if suite.flows else 'a strategy'} alone: choose another file of cases"
+        )
+    others = dict.fromkeys(column.strategy for column in suite.columns if column.strategy not in {None, strategy})
+    if others:
+        raise SuiteError(
+            f"{cases} has columns for {', '.join(map(str, others))}, and this run has turns for {strategy} alone, so "
+            "that the file could not be played any more: choose another file of cases"
+        )
     first = re.search(r"^cases:.*?^( *)- ", text, re.MULTILINE | re.DOTALL)
-    entry = indent(f"- {script}\n", first[1] if first else "")
-    cases.write_text(f"{text.rstrip()}\n{entry}", encoding="utf-8")
+    with_it = f"{text.rstrip()}\n{indent(f'- {name}{CASE}\n', first[1] if first else '')}"
     try:
-        if [case.name for case in Suite.read(cases).cases][:-1] == before:
-            return
-    except HostError:
-        pass
-    cases.write_text(text, encoding="utf-8")
-    raise SuiteError(f"{cases}: write the case at the end of its cases yourself: - {script}")
+        is_added = yaml.safe_load(with_it).get("cases") == [*yaml.safe_load(text).get("cases", []), f"{name}{CASE}"]
+    except yaml.YAMLError:
+        is_added = False
+    if not is_added:
+        raise SuiteError(f"{cases}: `cases` must be its last key, with a line for each case that begins with -")
+    return with_it
 
 
-def name_of(question: str) -> str:
-    """A suggestion, which can be the name of a file."""
-    return re.sub(r"[^\w]+", "-", shorten(question, 60, placeholder="")).strip("-").lower() or "case"
+def name_of(words: str) -> str:
+    """What can be the name of a file."""
+    return re.sub(r"[^\w]+", "-", shorten(words, 60, placeholder="")).strip("-") or "case"
 
 
 # The pages.
@@ -107,7 +122,7 @@ def _page(request: Request, given: Mapping[str, str], mistake: str) -> Response:
         422 if mistake else 200,
         name=name,
         title=title,
-        case=given.get("name", name_of(title)),
+        case=given.get("name", name_of(title).lower()),
         files=_files(console),
         chosen=given.get("file", ""),
         expected=expected,
@@ -126,12 +141,10 @@ def _files(console: Console) -> list[str]:
 @posted
 def submit(request: Request, given: Mapping[str, str]) -> Response:
     console, name = console_of(request), request.path_params["name"]
-    file, case = given.get("file", ""), given.get("name", "").strip()
+    file, case = given.get("file", ""), name_of(given.get("name", ""))
     try:
         if file not in _files(console):
             raise SuiteError(f"{file} is not a file of cases in this folder")
-        if not re.fullmatch(r"[\w-]{1,60}", case):
-            raise SuiteError("a case needs a name of at most 60 letters, digits, - and _")
         trace = console.folder.trace(name)
         shown = [key.removeprefix("shown.") for key in given if key.startswith("shown.")]
         keep(trace, case, Path(file), [each for each in shown if TICK + each not in given])
