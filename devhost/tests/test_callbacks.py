@@ -1,6 +1,7 @@
 """What a tool asks its host for while it works: summaries, storage, uploads, apps, models."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,13 @@ from devhost.cli.commands import main
 from devhost.errors import ParameterError
 from devhost.files import FileServer
 from devhost.host.backwards import PluginStorage
+from devhost.models.backend import ModelDescription, ModelRequest, chunk, summary
 from devhost.node.messages import ToolFileStore
 from devhost.page.page import render_page
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.protocol.wire import JsonObject
 from devhost.trace.lines import read_trace
+from devhost.trace.runs import traced_runs
 from support.plugins import ODDMENTS, PUPPET
 from support.tracing import tracing
 
@@ -117,6 +120,36 @@ def test_a_text_of_less_than_60_percent_of_the_context_is_its_own_summary_and_a_
     assert cut == f"{LONG[:4915]}… (cut by devhost: {len(LONG) - 4915:,} more characters)"
 
 
+class Summarizer:
+    """Says the first characters of what it reads."""
+
+    description = ModelDescription("p", "m", "", scripted=False, context_size=2_500)
+
+    def __init__(self, length: int) -> None:
+        self.asked: list[tuple[str, ...]] = []
+        self._length = length
+
+    def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
+        self.asked.append(tuple(message.text for message in request.prompt_messages))
+        yield chunk("m", text="short ")
+        yield chunk("m", text=self.asked[-1][1][: self._length])
+
+
+def test_a_model_summarizes_a_longer_text_in_parts_and_what_is_still_too_long_is_cut() -> None:
+    model = Summarizer(length=6)
+    assert summary(model, LONG[:6_000], "Keep numbers.") == LONG[:6_000]
+    assert model.asked == []
+
+    said = summary(model, LONG, "Keep numbers.")
+    parts = [text for _, text in model.asked]
+    assert said == "\n".join(f"short {part[:6]}" for part in parts)
+    assert "".join(parts) == LONG
+    assert max(map(len, parts)) == 6_000
+    assert all("Keep numbers." in asked for asked, _ in model.asked)
+
+    assert summary(Summarizer(length=6_000), LONG, "").endswith("… (cut by devhost: 7,220 more characters)")
+
+
 # --- under the tool's call -------------------------------------------------------------------------------------------
 
 
@@ -130,6 +163,9 @@ def test_the_page_shows_what_a_tool_asked_for(tmp_path: Path) -> None:
     with tracing(file) as writer, Host.start(PUPPET, tools=[ODDMENTS], watcher=writer) as host:
         model = ScriptedModel.of([{"text": "thought by the tool"}])
         assert host.run("puppet", {"query": json.dumps(calls)}, model=model).error is None
-    page = render_page(read_trace(file))
+    trace = read_trace(file)
+    _, second, *inside = traced_runs(trace)[0].calls
+    assert [(call.kind, call.parent) for call in inside] == [("llm", second.id), ("system_summary", second.id)]
+    page = render_page(trace)
     assert "thought by the tool" in page
     assert "system_summary" in page

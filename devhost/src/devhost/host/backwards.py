@@ -29,8 +29,8 @@ from devhost.models.backend import (
     ModelCallError,
     OpaqueBodyPolicy,
     model_answer,
-    shortened,
     structured_answer,
+    summary,
 )
 from devhost.node.outputs.outputs import Finding, spent
 from devhost.node.outputs.run import CallsMade, error_line
@@ -327,7 +327,7 @@ class BackwardsCalls:
                 return self._call_tool(request, invoked.request_id)
             case "system_summary":
                 asked = structs.to_the_api(structs.SUMMARY, request)
-                return iter([{"summary": shortened(asked["text"], self.model.description.context_size)}])
+                return iter([{"summary": summary(self.model, asked["text"], asked["instruction"])}])
             case "storage":
                 return iter([self.storage.answer(session.declaration.manifest, request, self.limits)])
             case "upload_file":

@@ -303,7 +303,11 @@ def _structured(chunks: Iterator[JsonObject]) -> Iterator[JsonObject]:
 
 class NoModel:
     description = ModelDescription(
-        "", "none", "none: a tool that asks for a model is refused", scripted=True, context_size=None
+        "",
+        "none",
+        "none: a tool that asks for a model is refused, and a summary is cut",
+        scripted=True,
+        context_size=None,
     )
 
     def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
@@ -315,7 +319,8 @@ class NoModel:
         yield {}
 
 
-# In place of a summary, which Dify's system model writes for `system_summary`.
+# A long text as its summary, which Dify's system model makes of its parts for `system_summary`. A scripted model cannot
+# summarize, and its turns are for other calls.
 
 CHARACTERS_PER_TOKEN = 4
 UNKNOWN_WINDOW = 2048
@@ -324,8 +329,23 @@ SHORT_ENOUGH = 0.6
 """Part of the context up to which Dify leaves a text as it is."""
 
 
-def shortened(text: str, context_size: int | None) -> str:
-    """A longer text is cut, and says so: what a summary would say does not matter to the plugin that asks for it."""
-    most = int((context_size or UNKNOWN_WINDOW) * CHARACTERS_PER_TOKEN * SHORT_ENOUGH)
+def summary(model: ModelBackend, text: str, instruction: str) -> str:
+    """What is still too long is cut, and says so; ModelCallError as the model's other calls raise it."""
+    most = int((model.description.context_size or UNKNOWN_WINDOW) * CHARACTERS_PER_TOKEN * SHORT_ENOUGH)
+    if len(text) > most and not model.description.scripted:
+        parts = (text[start : start + most] for start in range(0, len(text), most))
+        text = "\n".join(_summarized(model, part, instruction) for part in parts)
     left = len(text) - most
     return f"{text[:most]}… (cut by devhost: {counted(left, 'more character')})" if left > 0 else text
+
+
+def _summarized(model: ModelBackend, part: str, instruction: str) -> str:
+    asked = f"Summarize the user's text, which may be a part of a longer one. Keep its main points. {instruction}"
+    request = ModelRequest(
+        provider=model.description.provider,
+        model=model.description.name,
+        mode="chat",
+        completion_params={},
+        prompt_messages=(SystemMessage(role="system", content=asked), UserMessage(role="user", content=part)),
+    )
+    return "".join(str(chunk["delta"]["message"]["content"] or "") for chunk in model.invoke(request))
