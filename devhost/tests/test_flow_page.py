@@ -73,6 +73,8 @@ def test_turns_stand_below_each_other_and_one_that_was_killed_says_so(tmp_path: 
     assert "A conversation of 2 turns" in page
     assert page.count('<dd class="good">finished</dd>') == 1
     assert page.count('<dd class="bad">not ended</dd>') == 1
+    assert page.count("<dd>at least ") == 1
+    assert "the trace ends before the flow does" in page
 
 
 def test_sources_an_open_form_and_long_variables_are_shown(tmp_path: Path) -> None:

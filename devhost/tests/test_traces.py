@@ -103,6 +103,7 @@ def test_a_killed_run_leaves_what_there_was(tmp_path: Path) -> None:
     page = file.with_suffix(".html").read_text()
     assert "The last line of the trace is cut off" in page
     assert "not ended" in page
+    assert "<dd>at least " in page
 
 
 # --- secrets ---------------------------------------------------------------------------------------------------------

@@ -181,7 +181,7 @@ def test_a_run_that_was_killed_can_be_forked_with_another_question(trace: Path, 
 
     told = fork(killed, "--at", "0", "--param", "query=Why?")
 
-    assert fact(told, "ended")[0].startswith("failed: TraceEndsError")
+    assert fact(told, "ended")[0].startswith("not ended: TraceEndsError")
     assert fact(told, "ended")[1] == "finished"
     assert told["changed"] == ["query=Why?"]
     assert "Why?" in [row["right"] for row in told["differences"]["prompts"][0]["rows"]]

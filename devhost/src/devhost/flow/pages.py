@@ -6,7 +6,7 @@ from itertools import count
 from pathlib import Path
 
 from devhost.flow.played import Row
-from devhost.flow.traces import TracedTurn, traced_turns
+from devhost.flow.traces import LOST, TracedTurn, traced_turns
 from devhost.node.outputs.run import Ending, ToolCalls
 from devhost.page.calls import Source, retrieved
 from devhost.page.contents import Axis, Passage, counts, passages
@@ -72,6 +72,10 @@ class ShownTurn:
         return self.traced.ending
 
     @property
+    def error(self) -> str:
+        return "" if self.goes_on else (self.traced.ended or LOST).error
+
+    @property
     def axis(self) -> Axis:
         return Axis(self.traced.began, self.traced.finished)
 
@@ -102,7 +106,7 @@ class ShownTurn:
     @property
     def tool_calls(self) -> ToolCalls:
         """Of its agents."""
-        calls = [run.tool_calls for run in self.traced.runs]
+        calls = [shown.run.tool_calls for node in self.nodes for shown in node.runs]
         sent, failed, refused = (sum(getattr(each, name) for each in calls) for name in ("sent", "failed", "refused"))
         return ToolCalls(sent, failed, refused)
 

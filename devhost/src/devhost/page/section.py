@@ -38,6 +38,10 @@ class ShownRun:
     """Whether a process still writes what follows."""
 
     @property
+    def ending(self) -> Ending:
+        return self.run.ending
+
+    @property
     def source_anchor(self) -> str:
         """The fragment of the page's address that leads to a source, without its number."""
         return f"source-{self.number}-"
@@ -63,10 +67,6 @@ class ShownRun:
     @property
     def usage(self) -> JsonObject:
         return self.run.usage if isinstance(self.run.usage, dict) else {}
-
-    @property
-    def ending(self) -> Ending:
-        return Ending("not ended", "bad") if self.traced.end is None else self.run.ending
 
     @cached_property
     def rows(self) -> list[Span]:

@@ -190,7 +190,7 @@ class View:
         if error is None:
             self._console.print(ended)
             return
-        self._console.print(Text(f"failed after {seconds:.2f} s", "red bold"))
+        self._console.print(Text(error.ending.after(seconds), STYLES["bad"]))
         self._console.print(failure_text(error, traceback=self._options.traceback))
 
 

@@ -12,7 +12,7 @@ from devhost.errors import InvocationError, NodeFailedError, WireError
 from devhost.limits import HostLimits
 from devhost.node.messages import ToolFileStore
 from devhost.node.outputs.outputs import NodeOutputs, OutputsFold, spent
-from devhost.node.outputs.run import CallsMade, Run, RunError, error_line
+from devhost.node.outputs.run import UNFINISHED, CallsMade, Run, error_line
 from devhost.protocol.structs import agent_message
 from devhost.protocol.wire import Invoked, JsonObject, read_session_event
 from devhost.trace.lines import EndLine, MessageLine, PrintedLine, RemarkLine, ServingLine, Trace, TraceLine
@@ -159,7 +159,7 @@ class _Reader:
                     _answer(*self._calls[request], line.at, data)
 
     def _came(self, line: MessageLine, data: object, run: TracedRun, parent: str) -> None:
-        """What the host could not read, or got after the end, it passed to nobody."""
+        """Left out, as by the host: what it could not read, and what came after the end."""
         if run.end is not None:
             return
         with contextlib.suppress(WireError, InvocationError):
@@ -260,7 +260,6 @@ def _entries(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 HARMLESS = frozenset({"text", "link", "json", "variable", "log", "retriever_resources"})
 """The messages that need neither a file nor the network."""
-UNFINISHED = RunError("TraceEndsError", "the trace ends before the run does: it was killed, or it is still going on")
 
 
 def run_of(traced: TracedRun, strategy: str) -> Run:

@@ -128,6 +128,10 @@ class RunError:
             message = f"{before}{raised.kind}: {raised.message}"
         return f"{self.kind}: {message.rstrip('.')}, {self.place}" if self.place else f"{self.kind}: {message}"
 
+    @property
+    def ending(self) -> "Ending":
+        return Ending("not ended" if self == UNFINISHED else "failed", "bad")
+
     @classmethod
     def of(cls, failure: RunFailure) -> Self:
         kind = type(failure).__name__
@@ -148,6 +152,10 @@ def printed_error(words: str) -> RunError | None:
     """The last exception whose traceback stands in what a plugin printed."""
     found = [*_PRINTED.finditer(words)]
     return RunError(found[-1][1], found[-1][2] or "", found[-1][0]) if found else None
+
+
+UNFINISHED = RunError("TraceEndsError", "the trace ends before the run does: it was killed, or it is still going on")
+"""Of a run whose trace has no end."""
 
 
 @dataclass(frozen=True)
@@ -256,7 +264,7 @@ class Run:
         reason = self.outputs.variables.get("stop_reason")
         code = reason if isinstance(reason, str) else ""
         if self.error is not None:
-            return Ending("failed", "bad")
+            return self.error.ending
         if code in ("", ANSWERED):
             calls = self.tool_calls
             if calls.count and calls.failed + calls.refused == calls.count:
