@@ -1,5 +1,6 @@
 """The page of a run: it grows while the run goes on, and keeps what the person has opened."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -125,7 +126,7 @@ def test_all_that_a_run_or_a_flow_has_is_unfolded_and_folded(
         expect(page.locator("#runs .span[open]")).to_have_count(0)
 
 
-def test_the_first_error_of_a_long_run_is_shown_with_its_focus(
+def test_a_long_run_leads_to_its_first_error_and_to_words_which_are_copied(
     open_page: OpenPage, console: Served, runs_folder: Path
 ) -> None:
     write_traces("long_run", runs_folder / "long.jsonl")
@@ -137,7 +138,21 @@ def test_the_first_error_of_a_long_run_is_shown_with_its_focus(
     expect(failed.locator("> summary")).to_be_focused()
     expect(failed.locator("> summary")).to_be_in_viewport()
     expect(failed.get_by_text("the price list is locked").first).to_be_visible()
-    for run in ("helpdesk",):
-        page.goto(console.url(f"/runs/{run}"))
-        expect(page.get_by_role("button", name="Fold all", exact=True)).to_be_visible()
-        expect(page.get_by_role("button", name="First error")).to_be_hidden()
+    search = page.get_by_role("searchbox")
+    for words, found in (
+        ("no such words", "in no row"),
+        ("LOCKED price", "row 1 of 3"),
+        ("LOCKED price", "row 2 of 3"),
+    ):
+        search.fill(words)
+        search.press("Enter")
+        expect(page.locator("#found")).to_have_text(found)
+    expect(page.locator(".span.model.hit pre").filter(has_text="the price list is locked").first).to_be_visible()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    failed.locator("pre").first.hover()
+    page.get_by_role("button", name="Copy").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    assert json.loads(page.evaluate("navigator.clipboard.readText()")) == {"topic": "what late orders cost, step 17"}
+    page.goto(console.url("/runs/helpdesk"))
+    expect(page.get_by_role("button", name="Fold all", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="First error")).to_be_hidden()

@@ -1,16 +1,17 @@
 """A run as the console's pages show it, as far as its trace is written."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from devhost.flow.pages import ShownTurn, shown_turns
 from devhost.node.outputs.outputs import OPEN
-from devhost.page.contents import Passage
+from devhost.page.calls import given_to, prompt_of, results_of, said_by, traceback_of
+from devhost.page.contents import Passage, pretty
 from devhost.page.section import ShownRun, shown_run
 from devhost.trace.lines import Trace, read_trace
-from devhost.trace.runs import traced_runs
+from devhost.trace.runs import traced_runs, written_calls
 from devhost.trace.timeline import Span
 
 KEPT = 8
@@ -62,6 +63,35 @@ class Seen:
     def row(self, anchor: str) -> tuple[ShownRun, Span] | None:
         rows = ((shown, span) for turn in self.turns for shown in turn.runs for span in shown.rows)
         return next(((shown, span) for shown, span in rows if shown.anchor(span) == anchor), None)
+
+    def matching(self, words: str) -> list[str]:
+        """The ids of the rows that hold all the words; none without words."""
+        wanted = words.casefold().split()
+        rows = ((anchor, "\n".join(texts).casefold()) for turn in self.turns for anchor, texts in _rows(turn))
+        return [anchor for anchor, text in rows if wanted and all(word in text for word in wanted)]
+
+
+def _rows(turn: Turn) -> Iterator[tuple[str, Iterable[str]]]:
+    """The id of each row, and what the row holds."""
+    if isinstance(turn.shown, ShownTurn):
+        for position, node in enumerate(turn.shown.nodes, start=1):
+            row, error = node.row, "" if node.row.ended is None else node.row.ended.error
+            yield f"node-{turn.shown.number}-{position}", (row.label, error, pretty(row.inputs), pretty(row.outputs))
+    yield from ((shown.anchor(span), _texts(shown, span)) for shown in turn.runs for span in shown.rows)
+
+
+def _texts(shown: ShownRun, span: Span) -> Iterator[str]:
+    """Of a prompt what is new in it: each repeats those before it."""
+    yield from (span.label, span.error, "" if span.calls or span.children else pretty(span.data))
+    for call in span.calls:
+        if call.kind == "llm":
+            changes = shown.prompt_changes.get(call.id)
+            parts = [(True, prompt_of(call))] if changes is None else changes.parts
+            yield from (said.text for is_new, part in parts if is_new for said in part)
+            yield from (*said_by(call), *(f"{wrote.name} {pretty(wrote.values)}" for wrote in written_calls(call)))
+        else:
+            yield from (pretty(given_to(call)), traceback_of(call))
+            yield from (pretty(result.value) for result in results_of(call))
 
 
 def read_seen(file: Path, changed: tuple[int, int], *, is_written: bool) -> Seen:

@@ -1,12 +1,12 @@
 """`/runs/NAME`: one run, or the turns of a conversation, while it goes on too.
 
-`rows/ROW` is what a row holds, and `steer` says something to the run.
+`rows/ROW` is what a row holds, `find` looks for words in all rows, and `steer` says something to the run.
 """
 
 from collections.abc import Mapping
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from devhost.console.conversation import obey, waiting_of
@@ -48,6 +48,12 @@ def row(request: Request) -> Response:
     return HTMLResponse(console.render("row_inside.html.j2", span=span, shown=shown))
 
 
+def find(request: Request) -> JSONResponse:
+    """The ids of the rows that hold all the `words`."""
+    seen = console_of(request).seen(request.path_params["name"])
+    return JSONResponse(seen.matching(request.query_params.get("words", "")))
+
+
 @posted
 def steer(request: Request, given: Mapping[str, str]) -> Response:
     console, name = console_of(request), request.path_params["name"]
@@ -61,5 +67,6 @@ def steer(request: Request, given: Mapping[str, str]) -> Response:
 ROUTES = (
     Route("/runs/{name}", one_run),
     Route("/runs/{name}/rows/{row}", row),
+    Route("/runs/{name}/find", find),
     Route("/runs/{name}/steer", steer, methods=["POST"]),
 )

@@ -11,6 +11,7 @@ const isGroup = (row) => row.querySelector(":scope > .children") !== null;
 const growing = new WeakSet(); // rows that had not ended before the change
 Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, element) => !isKept(name, element);
 Idiomorph.defaults.callbacks.beforeNodeMorphed = (old, fresh) => {
+  if (old.id === "row-tools") return false; // it is the same in every version, but for what was found
   if (old.matches?.(".inside[hx-get]") && !fresh.hasChildNodes()) {
     // What a row holds stays; of one that had not ended it may have changed.
     if (old.hasChildNodes() && growing.has(old.closest(".span"))) queueMicrotask(() => htmx.trigger(old, "reload"));

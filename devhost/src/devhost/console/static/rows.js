@@ -8,15 +8,52 @@ function fold(open) {
   for (const row of runs().querySelectorAll(".span, .own, .agent-run")) row.open = open;
 }
 
-// The innermost: a group that failed holds what failed in it.
-function goToFirstError() {
-  const row = runs().querySelector(".span.error:not(:has(.span.error))");
-  if (!row) return;
+// Opens a row and what is around it; its line.
+function reveal(row) {
   for (let around = row; around; around = around.parentElement.closest("details")) around.open = true;
   const line = row.querySelector(":scope > summary");
   line.scrollIntoView({ block: "center" });
-  line.focus();
+  return line;
 }
+
+// The innermost: a group that failed holds what failed in it.
+function goToFirstError() {
+  const row = runs().querySelector(".span.error:not(:has(.span.error))");
+  if (row) reveal(row).focus();
+}
+
+// Enter goes to the next row that holds the words. The console looks for them, because the page has only opened rows.
+const find = document.getElementById("find");
+let last = ""; // the id of the row that was found last
+find.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const answer = await fetch(`${find.action}?${new URLSearchParams(new FormData(find))}`).catch(() => null);
+  if (!answer?.ok) return;
+  const names = new Set(await answer.json());
+  const rows = [...runs().querySelectorAll(".span")].filter((row) => names.has(row.id));
+  const at = rows.length && (rows.findIndex((row) => row.id === last) + 1) % rows.length;
+  document.getElementById("found").textContent = rows.length ? `row ${at + 1} of ${rows.length}` : "in no row";
+  document.getElementById(last)?.classList.remove("hit");
+  last = rows[at]?.id ?? "";
+  if (last) reveal(rows[at]).parentElement.classList.add("hit");
+});
+
+// A button that copies the text on which the pointer or the focus is.
+const copy = Object.assign(document.createElement("button"), { type: "button", className: "small copy" });
+function offer({ target }) {
+  const text = target.closest?.("#runs pre, #said .answer");
+  if (!text || text.nextElementSibling === copy) return;
+  copy.textContent = "Copy";
+  copy.onclick = async () => {
+    await navigator.clipboard.writeText(text.innerText);
+    copy.textContent = "Copied";
+  };
+  text.after(copy);
+  const [place, around] = [text, copy.offsetParent].map((each) => each.getBoundingClientRect());
+  copy.style.top = `${place.top - around.top + copy.offsetParent.scrollTop + 4}px`;
+  copy.style.left = `${place.right - around.left - 4}px`;
+}
+for (const kind of ["pointerover", "focusin"]) document.addEventListener(kind, offer);
 
 const ACTIONS = { fold: () => fold(false), unfold: () => fold(true), firstError: goToFirstError };
 tools.addEventListener("click", ({ target }) => {
