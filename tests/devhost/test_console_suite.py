@@ -30,7 +30,7 @@ SUITE = {
         {
             "name": "greeting",
             "query": "Hi",
-            "turns": [{"text": "<b>Hello</b>"}],
+            "turns": [{"text": "**<b>Hello</b>**"}],
             "expect": {"text": {"contains": "Hello"}},
         },
     ],
@@ -92,6 +92,7 @@ def test_a_changed_instruction_makes_a_case_better(pages: tuple[str, str]) -> No
     assert "2 of 2 runs passed" in second
     assert "standard: 1 of 2 cases got better, 0 got worse" in second
     assert "+ in Japanese [1] : failed → passed" in second
+    assert "before: text matches: expected [\u3041-\u3093]; found Yes" in second
     assert "params.instruction:" in second
 
 
@@ -103,7 +104,9 @@ def test_an_interrupted_suite_can_begin_again(console: ConsoleClient, tmp_path: 
     interrupted = b"".join(results.read_bytes().splitlines(keepends=True)[:2])
     results.write_bytes(interrupted)
 
-    assert "interrupted 1 of 2 runs, 0 passed; Run the suite goes on Begin again" in words(console.get(address(file)))
+    shown = words(console.get(address(file)))
+    assert "interrupted 1 of 2 runs" in shown
+    assert "Run the suite goes on Begin again" in shown
     assert "1 of 2 runs passed" in words(evaluated(console, file, "fresh"))
     assert kept_beside(results, INTERRUPTED).read_bytes() == interrupted
 
@@ -118,8 +121,8 @@ def test_a_case_that_failed_is_open_and_leads_to_the_page_of_its_run(
     assert "what this run did" not in pages[1]
 
 
-def test_each_case_has_its_run_as_text(pages: tuple[str, str]) -> None:
-    assert ">&lt;b&gt;Hello&lt;/b&gt;</pre>" in pages[1]
+def test_each_case_has_its_answer_as_markdown_without_html_of_its_own(pages: tuple[str, str]) -> None:
+    assert "<p><strong>&lt;b&gt;Hello&lt;/b&gt;</strong></p>" in pages[1]
 
 
 def test_the_page_has_the_command_and_goes_on_from_the_last_instruction(pages: tuple[str, str]) -> None:

@@ -260,10 +260,11 @@ class Change:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """The checks that failed on the worse side, and not on the other."""
-        here, there = (self.before, self.after) if self.is_better else (self.after, self.before)
+        """The checks that failed on the worse side, which is named, and not on the other."""
+        sides = ("before", self.before), ("after", self.after)
+        (when, here), (_, there) = sides if self.is_better else reversed(sides)
         kept = {(check.name, check.expected) for check in there.failures}
-        return tuple(check.sentence for check in here.failures if (check.name, check.expected) not in kept)
+        return tuple(f"{when}: {check.sentence}" for check in here.failures if (check.name, check.expected) not in kept)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from devhost.errors import TraceError
 from devhost.node.outputs.run import ANSWERED, sent_otherwise
 from devhost.page.calls import given_to, offered_tools, prompt_of, results_of, said_by, traceback_of
-from devhost.page.contents import hint, number, pretty, written, written_values
+from devhost.page.contents import hint, number, passages, pretty, written, written_values
 from devhost.page.section import shown_run
 from devhost.trace.lines import PrintedLine, Trace
 from devhost.trace.runs import traced_runs, written_calls
@@ -81,6 +81,7 @@ def page_environment(*folders: Path) -> Environment:
         results_of=results_of,
         traceback_of=traceback_of,
         written_values=written_values,
+        passages=passages,
         sent_otherwise=sent_otherwise,
         counted=counted,
         LONGEST_HEADING=LONGEST_HEADING,
