@@ -63,7 +63,9 @@ def test_the_manifest_limits_what_is_kept(capsys: pytest.CaptureFixture[str]) ->
     assert "save data failed: allocated size is greater than max storage size" in refused
 
 
-def test_a_file_of_another_program_is_never_overwritten(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_kept_is_refused_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match=f"there is no folder {tmp_path}/nowhere"):
+        PluginStorage(tmp_path / "nowhere" / "kept.json")
     file = tmp_path / "kept.json"
     file.write_text('{"mine": 1}')
     with pytest.raises(ParameterError, match="exists and is not a storage of devhost"):

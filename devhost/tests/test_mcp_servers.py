@@ -77,7 +77,7 @@ def test_a_server_has_a_name(text: str, name: str, target: str | None) -> None:
     ("texts", "words"),
     [
         ([" "], "is not [NAME=]COMMAND or [NAME=]URL"),
-        (["a 'b"], "is not a command: No closing quotation"),
+        (["a 'b"], "--mcp: the command has a quote that is not closed"),
         (["one", "two"], "two servers are called 'mcp'; name them: --mcp NAME=COMMAND"),
     ],
 )

@@ -158,6 +158,8 @@ def _read(file: Path) -> _Stored:
         with open_file(file) as storage:
             return _Stored.model_validate_json(storage.read())
     except FileNotFoundError:
+        if not file.parent.is_dir():
+            raise ParameterError(f"the storage {file} cannot be written: there is no folder {file.parent}") from None
         return _Stored(storage="devhost", plugins={})
     except OSError as error:
         raise ParameterError(f"the storage {file} cannot be read: {error.strerror}") from error

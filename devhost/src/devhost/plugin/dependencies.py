@@ -77,7 +77,7 @@ def requirements_file(directory: Path) -> str:
     try:
         if "project" in tomllib.loads(read_file(directory / PYPROJECT).decode()):
             return PYPROJECT
-    except FileNotFoundError:
+    except FileNotFoundError:  # then requirements.txt counts, as for the daemon
         pass
     except (OSError, ValueError):  # uv will say what is wrong with it
         return PYPROJECT

@@ -1,8 +1,10 @@
 """`devhost init`: the folder of a new plugin or chatflow, from the templates beside this module."""
 
 import json
+import os
 import re
 import shlex
+import shutil
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -57,7 +59,6 @@ class NewPlugin:
         environment = Environment(  # noqa: S701 - nothing of it is HTML
             loader=FileSystemLoader(home), undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True
         )
-        environment.filters["quote"] = shlex.quote  # of a word in a command that a person pastes
         environment.filters["json"] = partial(json.dumps, ensure_ascii=False)
         values, written = self._values(), list[Path]()
         if self.strategy_plugin is not None:
@@ -74,7 +75,6 @@ class NewPlugin:
 
     def _values(self) -> dict[str, Any]:
         words = self.name.split("_")
-        python = Path(sys.executable)
         return {
             "name": self.name,
             "author": self.author,
@@ -82,9 +82,6 @@ class NewPlugin:
             "class_name": "".join(word.capitalize() for word in words),
             "today": datetime.now(UTC).date().isoformat(),
             "sdk": SDK,
-            "devhost": str(python.with_name("devhost")),
-            "python": str(python),
-            "folder": str(self.folder.resolve()),
         }
 
 
@@ -116,7 +113,7 @@ def _of_flow(plugin: Path, tools: NewPlugin) -> dict[str, Any]:
     return {
         "edges": EDGES,
         "tools": of_tools,
-        "plugin": f" --plugin {shlex.quote(str(real_path(plugin)))}",
+        "plugin": f" --plugin {shlex.quote(os.path.relpath(real_path(plugin), real_path(tools.folder.parent)))}",
         "strategy": {
             "plugin": f"{declared.manifest.author}/{declared.manifest.name}",
             "provider": f"{declared.manifest.author}/{declared.manifest.name}/{provider.identity.name}",
@@ -183,4 +180,6 @@ def init(options: InitOptions) -> int:
     for file in plugin.write():
         click.echo(file)
     click.echo(f"\nREADME.md in {plugin.folder} says how to run it.")
+    if shutil.which("devhost") is None:
+        click.echo(f'Its commands need devhost in your PATH: export PATH="{Path(sys.executable).parent}:$PATH"')
     return 0

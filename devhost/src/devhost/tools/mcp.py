@@ -58,8 +58,8 @@ class McpServer:
         target = target.strip()
         try:
             words = shlex.split(target)
-        except ValueError as error:
-            raise ParameterError(f"--mcp {text!r} is not a command: {error}") from error
+        except ValueError:  # its text may have a key
+            raise ParameterError("--mcp: the command has a quote that is not closed, or ends in \\") from None
         if not words:
             raise ParameterError(f"--mcp {text!r} is not [NAME=]COMMAND or [NAME=]URL")
         return cls(name or UNNAMED, target)
