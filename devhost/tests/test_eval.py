@@ -199,6 +199,7 @@ def test_a_comparison_says_what_got_better_and_worse_and_what_was_changed(
     assert evaluate(file, "--against", str(results)) == 1
     for told in (shown.err, page.read_text(encoding="utf-8"), capsys.readouterr().out):
         assert sentence in told
+    assert "<h3>Answer</h3><pre" in page.read_text(encoding="utf-8"), "JSON is no Markdown"
 
 
 def test_runs_go_on_side_by_side() -> None:

@@ -85,7 +85,7 @@ def _appended(cases: Path, name: str, strategy: str | None) -> str:
     if others:
         raise SuiteError(
             f"{cases} has columns for {', '.join(map(str, others))}, and this run has turns for {strategy} alone, so "
-            "that the file could not be played any more: choose another file of cases"
+            "that the file could not be played any more: choose another file, or take these columns out of it"
         )
     first = re.search(r"^cases:.*?^( *)- ", text, re.MULTILINE | re.DOTALL)
     with_it = f"{text.rstrip()}\n{indent(f'- {name}{CASE}\n', first[1] if first else '')}"
