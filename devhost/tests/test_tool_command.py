@@ -73,6 +73,13 @@ def test_every_message_is_shown_as_it_comes(capsys: pytest.CaptureFixture[str]) 
     assert API_KEY not in read + json.dumps(report)
 
 
+def test_of_sources_one_reads_their_titles_and_how_their_passages_begin(capsys: pytest.CaptureFixture[str]) -> None:
+    _, read = called(capsys, "--tools", str(TOOLBOX), "draw", "--arg", "size=3")
+    assert "retriever_resources  1 source\n" in read
+    assert "[1] Drawing for all\n" in read
+    assert "retriever_from" not in read
+
+
 def test_a_tool_that_no_agent_can_have_gets_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     table, picture = tmp_path / "table.csv", tmp_path / "a=b.png"
     table.write_text("a,b")

@@ -2,8 +2,9 @@
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import starmap
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.rule import Rule
 from rich.text import Text
 
@@ -34,7 +35,7 @@ from devhost.terminal.tables import (
 )
 from devhost.trace.lines import PrintedLine, Trace
 from devhost.trace.runs import Piece, TracedRun, run_of, traced_runs
-from devhost.words import counted, preview
+from devhost.words import counted, in_a_line, preview
 
 # A run: model and question, the answer while it streams, and at the end its outputs.
 
@@ -152,6 +153,13 @@ def _show(view: RunView, messages: Iterator[Message]) -> None:
 # One tool called directly: each message as it comes, then what came of the call.
 
 
+def _source_line(place: int, source: JsonObject) -> Text:
+    """Its number and title, and how its passage begins; the rest is for programs."""
+    title, passage = source.get("title") or source.get("document_name"), in_a_line(source.get("content") or "")
+    words = f"           [{source.get('position') or place}] {title}{f': {passage}' if passage else ''}"
+    return Text(printable(words), overflow="ellipsis", no_wrap=True)
+
+
 class ToolView(View):
     def open(
         self, tool: str, parameters: Mapping[str, object], model: ModelDescription, notices: Iterable[str] = ()
@@ -168,6 +176,10 @@ class ToolView(View):
                 line.append(printable(said))
             case {"variable_name": name, "variable_value": value}:
                 line.append(printable(f"{name} = {preview(value)}"))
+            case {"retriever_resources": list(sources)}:
+                self._console.print(line.append(counted(len(sources), "source")))
+                self._console.print(Group(*starmap(_source_line, enumerate(sources, start=1))))
+                return
             case {"json_object": said} | said:
                 line.append(printable(preview(said)))
         self._console.print(line.append(f"  meta {printable(preview(meta))}" if meta else ""))
