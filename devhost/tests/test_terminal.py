@@ -163,6 +163,11 @@ CALLS: dict[str, dict[str, object]] = {
 FAILURE = "KeyError: 'word', tools/search.py:31"
 
 
+def test_a_failed_call_that_succeeded_later_does_not_change_how_the_run_ended() -> None:
+    made = CallsMade({"tool": 2}, tools={"r1": "save", "r2": "save"}, failures={"r1": FAILURE})
+    assert "finished in 1.23 s; of 2 tool calls, 1 failed" in shown(ended=run(calls=made))
+
+
 @pytest.mark.parametrize(
     ("names", "lines"),
     [
@@ -170,7 +175,12 @@ FAILURE = "KeyError: 'word', tools/search.py:31"
         (("rejected",), ["✓ CALL rejected", "  → The user did not approve.", "finished in 1.23 s"]),
         (
             ("good", "broken"),
-            ["✗ CALL broken", "  n: 2", f"  {FAILURE}", "finished in 1.23 s; of 2 tool calls, 1 failed"],
+            [
+                "✗ CALL broken",
+                "  n: 2",
+                f"  {FAILURE}",
+                "finished with a failed call of broken after 1.23 s; of 2 tool calls, 1 failed",
+            ],
         ),
         (
             ("broken", "refused"),
@@ -189,7 +199,8 @@ def test_a_call_that_did_not_work_says_why_once_and_the_end_counts_it(names: tup
         for name in names
     ]
     sent = sum(name not in {"refused", "rejected"} for name in names)
-    made = CallsMade({"tool": sent}, failures={"r2": FAILURE} if "broken" in names else {})
+    tools = {request: name for request, name in (("r1", "good"), ("r2", "broken")) if name in names}
+    made = CallsMade({"tool": sent}, tools=tools, failures={"r2": FAILURE} if "broken" in names else {})
     text = shown(ended=run(*entries, calls=made))
     for line in lines:
         assert [each.rstrip() for each in text.splitlines()].count(line) == 1, line

@@ -96,8 +96,8 @@ class RunView(View):
             self.note(model_note)
         trouble = run.tool_calls.trouble
         of_calls = f"; of {counted(run.tool_calls.count, 'tool call')}, {trouble}" if trouble else ""
-        how = f"{run.ending.after(run.elapsed_seconds)}{of_calls}"
-        self._end(run.error, run.elapsed_seconds, Text(how, STYLES[run.ending.level]))
+        how = (run.ending.after(run.elapsed_seconds), STYLES[run.ending.level])
+        self._end(run.error, run.elapsed_seconds, Text.assemble(how, (of_calls, "yellow")))
 
     def show_how_far(self) -> None:
         """After Ctrl-C: the log until then."""

@@ -173,6 +173,12 @@ class CallsMade:
     failures: Mapping[str, str] = field(default_factory=dict)
     """By the id of the request, why a call of a tool failed, in a line."""
 
+    @property
+    def left_failed(self) -> list[str]:
+        """The tools of which the last call failed: nothing that came after it has made up for that."""
+        last = {name: request for request, name in self.tools.items()}
+        return [name for name, request in last.items() if request in self.failures]
+
 
 def sent_otherwise(written: JsonObject, sent: JsonObject) -> JsonObject:
     """What a tool got and the model did not write: values of another type, defaults, the panel's values."""
@@ -269,6 +275,8 @@ class Run:
             calls = self.tool_calls
             if calls.count and calls.failed + calls.refused == calls.count:
                 return Ending("finished without a successful tool call", "limited", code)
+            if failed := " and ".join(self.calls.left_failed):
+                return Ending(f"finished with a failed call of {failed}", "limited", code)
             return Ending("finished", "good", code)
         return Ending(STOPPED.get(code, "ended early"), "limited", code)
 
