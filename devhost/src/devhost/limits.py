@@ -30,6 +30,9 @@ class HostLimits(BaseModel):
     """The request that invokes a serverless plugin."""
     transaction_bytes: Count = 6 * 1024 * 1024
     """A serverless plugin's request for a backwards call."""
+    burst_messages: Annotated[int, Field(ge=0, le=2**40, strict=True)] = 0
+    """How many messages of a run may wait in the daemon, 128 in Dify; eight times as many of a backwards call's answer.
+    What comes while all places are taken is lost. 0 loses nothing."""
     storage_bytes: Count = 100 * 1024 * 1024
     """What one plugin may keep in storage, if its manifest does not say less."""
     stop_seconds: Seconds = 5

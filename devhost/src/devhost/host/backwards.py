@@ -5,6 +5,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -46,7 +47,7 @@ from devhost.protocol.failures import (
     ApiStalledError,
     plugin_failure,
 )
-from devhost.protocol.wire import Invoked, JsonObject
+from devhost.protocol.wire import ANSWER_PLACES_FOR_EACH_OF_A_RUN, Invoked, JsonObject, Places
 from devhost.text import open_file
 from devhost.tools.tool import Surroundings, Tool, ToolRequest, call_tool, decode_tool_request
 
@@ -174,8 +175,8 @@ def _read(file: Path) -> _Stored:
 
 
 class Reply:
-    def __init__(self, session: Session, request_id: str, limits: HostLimits, cut_words: str) -> None:
-        """`cut_words`: the error that the plugin reads when the time is up."""
+    def __init__(self, session: Session, request_id: str, seconds: float, cut_words: str, places: Places) -> None:
+        """`cut_words`: the error that the plugin reads when the time is up. `places`: for parts that wait."""
         self._session = session
         self._request_id = request_id
         self._ended = False
@@ -183,8 +184,11 @@ class Reply:
         self._sending = threading.RLock()
         self._cut_words = cut_words
         self._was_cut = threading.Event()
-        self._timer = threading.Timer(limits.call_seconds, self._cut)
+        self._timer = threading.Timer(seconds, self._cut)
         self._timer.daemon = True
+        # With a limit, what waits is written by a thread of its own.
+        self._places = places
+        self._writer = ThreadPoolExecutor(1) if places.count else None
         self.error = ""
         """What the plugin reads in place of the rest of the answer."""
 
@@ -195,12 +199,14 @@ class Reply:
     def __exit__(self, *_: object) -> None:
         self._timer.cancel()
         self._finish()
+        if self._writer is not None:
+            self._writer.shutdown(wait=False)
 
     def respond(self, data: JsonObject) -> bool:
         """False if the answer or the session has ended: nothing more is sent."""
         with self._sending:
             self._ended = self._ended or self._session.is_left
-            if not self._ended:
+            if not self._ended and self._places.take("a part of an answer"):
                 self._say("response", "stream", data)
             return not self._ended
 
@@ -228,7 +234,16 @@ class Reply:
         self._was_cut.set()
 
     def _say(self, event: str, message: str = "", data: JsonObject | None = None) -> None:
-        self._session.answer(self._request_id, event, message=message, data=data)
+        if self._writer is None:
+            self._session.answer(self._request_id, event, message=message, data=data)
+        else:
+            self._writer.submit(self._write, event, message, data)
+
+    def _write(self, event: str, message: str, data: JsonObject | None) -> None:
+        if event == "response":
+            self._places.leave()
+        if not self._session.is_left:
+            self._session.answer(self._request_id, event, message=message, data=data)
 
 
 # Answers a plugin's backwards calls, each in a thread of its own. A call goes through the daemon's decoding to what
@@ -278,7 +293,9 @@ class BackwardsCalls:
     def _serve(self, session: Session, invoked: Invoked) -> None:
         permission = session.declaration.manifest.resource.permission
         cut_words = worded(invoked.kind, ApiCallError("broken", CLOSED))
-        reply = Reply(session, invoked.request_id, self.limits, cut_words)
+        answer_places = self.limits.burst_messages * ANSWER_PLACES_FOR_EACH_OF_A_RUN
+        places = Places(answer_places, partial(self.found, "answer-lost"))
+        reply = Reply(session, invoked.request_id, self.limits.call_seconds, cut_words, places)
         if invoked.kind == "tool":
             self._replies[invoked.request_id] = reply
         # A plugin that has gone needs no answer, and its run already knows.
@@ -315,7 +332,7 @@ class BackwardsCalls:
         try:
             return _DECODED.get(kind, remarshalled)(said)
         except structs.GoDecodeError as error:
-            self.findings.append(Finding("answer-dropped", f"the daemon drops a part of an answer for {kind}: {error}"))
+            self.found("answer-dropped", f"the daemon drops a part of an answer for {kind}: {error}")
             return None
 
     def _responses(self, session: Session, invoked: Invoked) -> Iterator[JsonObject]:
@@ -351,7 +368,9 @@ class BackwardsCalls:
             there_are = ", ".join(sorted(f"{provider}/{name}" for provider, name in self._tools)) or "none"
             said = f"tool {call.tool} of provider {call.provider} not found; there are: {there_are}"
             raise ApiCallError.invalid(said)
-        surroundings = Surroundings(self.answer, self.server.store, self.limits, partial(self._found, call.tool))
+        surroundings = Surroundings(
+            self.answer, self.server.store, self.limits, partial(self._found_of_tool, call.tool)
+        )
         try:
             yield from call_tool(tool, call.tool_parameters, surroundings, request_id)
         except InvocationError as error:
@@ -359,8 +378,11 @@ class BackwardsCalls:
                 self.failed(call.tool, error)
             raise
 
-    def _found(self, tool: str, rule: str, sentence: str) -> None:
-        self.findings.append(Finding(rule, f"tool {tool}: {sentence}"))
+    def found(self, rule: str, sentence: str) -> None:
+        self.findings.append(Finding(rule, sentence))
+
+    def _found_of_tool(self, tool: str, rule: str, sentence: str) -> None:
+        self.found(rule, f"tool {tool}: {sentence}")
 
 
 _DECODED: Mapping[str, Callable[[JsonObject], JsonObject]] = {

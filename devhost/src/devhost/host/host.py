@@ -25,7 +25,7 @@ from devhost.process.plugin_process import PluginProcess, StartOptions
 from devhost.process.session import Session, Stop, Watcher
 from devhost.process.transports import TransportName
 from devhost.protocol.failures import ApiFault
-from devhost.protocol.wire import JsonObject
+from devhost.protocol.wire import JsonObject, Places
 from devhost.text import Secrets
 from devhost.tools.mcp import McpServer, connected, secrets_of
 from devhost.tools.setup import ToolSetup, start_tool_plugin
@@ -277,7 +277,8 @@ class Host(ToolHost):
         values = built_parameters(declared, picked, parameters, variables)
         request = node_request(provider, declared, values)
         calls = self.calls(model, tools, opaque_body=opaque_body, api_fails=api_fails or {}, failed=self._tool_failed)
-        opened = partial(self._open, request, conversation_id, stop)
+        places = Places(self.limits.burst_messages, partial(calls.found, "message-lost"))
+        opened = partial(self._open, request, conversation_id, stop, places)
         fold = OutputsFold(self.files, self.limits, declared_outputs(declared))
         self._renew_prints()
         run = self._converse(strategy, opened, calls, fold, on_message)
@@ -295,8 +296,8 @@ class Host(ToolHost):
     def _tool_failed(self, tool: str, error: InvocationError) -> None:
         self._watcher.failed(tool, self.secrets.masked(RunError.of(error)))
 
-    def _open(self, request: JsonObject, conversation_id: str | None, stop: Stop | None) -> Session:
-        session = self.plugin.open_session(request, conversation_id)
+    def _open(self, request: JsonObject, conversation_id: str | None, stop: Stop | None, places: Places) -> Session:
+        session = self.plugin.open_session(request, conversation_id, places=places)
         if stop is not None:
             stop.ends(session)
         return session

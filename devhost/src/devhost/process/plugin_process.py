@@ -25,7 +25,7 @@ from devhost.process.program import PluginProgram
 from devhost.process.serverless import HttpTransport
 from devhost.process.session import Session, Stop, Watcher
 from devhost.process.transports import StdioTransport, TcpTransport, Transport, TransportName
-from devhost.protocol.wire import Failed, JsonObject, Lost, read_session_event, request_envelope
+from devhost.protocol.wire import Failed, JsonObject, Lost, Places, read_session_event, request_envelope
 from devhost.text import Secrets
 
 # What a plugin prints, line by line: harmless, without secrets, and not more than a person can read.
@@ -201,12 +201,14 @@ class PluginProcess:
             error.add_note(words)
         return error
 
-    def open_session(self, request: JsonObject, conversation_id: str | None = None, *, serves: str = "") -> Session:
-        """Sends the request; what comes back is in the session.
+    def open_session(
+        self, request: JsonObject, conversation_id: str | None = None, *, serves: str = "", places: Places | None = None
+    ) -> Session:
+        """Sends the request; what comes back is in the session, which has `places` for it.
 
         `serves` is the id of the backwards call of another plugin that the session answers, if it does.
         """
-        session = Session(uuid.uuid4().hex, self.declaration, self._send, self._forget)
+        session = Session(uuid.uuid4().hex, self.declaration, self._send, self._forget, places)
         with self._routing:
             if self.lost is not None:
                 raise PluginLostError(self.lost)

@@ -11,7 +11,17 @@ from devhost.golang import remarshalled
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run, RunError
 from devhost.plugin.declaration import PluginDeclaration
-from devhost.protocol.wire import Ended, Failed, Invoked, JsonObject, Lost, SessionEvent, Streamed, answer_envelope
+from devhost.protocol.wire import (
+    Ended,
+    Failed,
+    Invoked,
+    JsonObject,
+    Lost,
+    Places,
+    SessionEvent,
+    Streamed,
+    answer_envelope,
+)
 
 type Send = Callable[[JsonObject], None]
 type Decoded = Callable[[Any], JsonObject]
@@ -22,13 +32,20 @@ class Session:
     """A context manager: once it is left, later messages for it are dropped, as the daemon drops them."""
 
     def __init__(
-        self, session_id: str, declaration: PluginDeclaration, send: Send, forget: Callable[[str], None]
+        self,
+        session_id: str,
+        declaration: PluginDeclaration,
+        send: Send,
+        forget: Callable[[str], None],
+        places: Places | None = None,
     ) -> None:
+        """`places`: for messages that wait to be read; without them none is lost."""
         self.id = session_id
         self.declaration = declaration
         self._send = send
         self._forget = forget
         self._events: queue.SimpleQueue[SessionEvent | None] = queue.SimpleQueue()
+        self._places = places or Places()
         self._stopped = False
         self.is_left = False
 
@@ -40,7 +57,9 @@ class Session:
         self._forget(self.id)
 
     def deliver(self, event: SessionEvent) -> None:
-        self._events.put(event)
+        is_lost = isinstance(event, Streamed) and event.waits and not self._places.take(f"a message ({event.kind})")
+        if not is_lost:
+            self._events.put(event)
 
     def stop(self) -> None:
         """End `messages` at once, even if messages are waiting in it; safe in a signal handler."""
@@ -59,7 +78,9 @@ class Session:
         deadline = time.monotonic() + seconds
         while True:
             match self._next(deadline, seconds):
-                case Streamed(data):
+                case Streamed(data) as streamed:
+                    if streamed.waits:
+                        self._places.leave()
                     yield decoded(data)
                 case Invoked() as invoked:
                     answer(self, invoked)
