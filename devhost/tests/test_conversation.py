@@ -103,7 +103,7 @@ def test_an_unknown_command_is_not_sent_and_the_calls_still_wait(chat: Chat) -> 
     _, helped, misspelt, bare, condition, answered = chat(leaving(SAY_PARAMETERS), *lines)
 
     assert helped.startswith("Commands:\n  /approve ")
-    assert all(command in helped for command in ("/reject REASON", "/log", "/sources", "/reset"))
+    assert all(command in helped for command in ("/reject REASON", "/log", "/sources", "/param KEY=VALUE", "/reset"))
     assert "To send the agent a text that begins with a slash, type a space before it." in helped
     assert misspelt == f"/aprove is not a command of the chat, and was not sent.\n{helped}"
     assert bare == f"/ is not a command of the chat, and was not sent.\n{helped}"
@@ -169,6 +169,19 @@ def test_reset_empties_memory_and_state(chat: Chat) -> None:
     said = parameters(answered)
     assert said["state"] == ""
     assert said["model"]["history_prompt_messages"] == []
+
+
+def test_a_parameter_is_set_for_the_next_runs_if_a_run_takes_it(chat: Chat) -> None:
+    asks = written({"say_parameters": ["rounds"]})
+    typed = ("/param rounds", "/param query=x", "/param nothing=1", '/param rounds={"variable": "no.such"}')
+    *refused, first, changed, second, _, third = chat(*typed, asks, "/param rounds=3", asks, "/reset", asks)
+
+    said = ("'rounds' is not KEY=VALUE", "a question is ", "there is no parameter 'nothing'", "does not exist")
+    for note, words in zip(refused, said, strict=True):
+        assert words in " ".join(note.split())
+    assert parameters(first) == {"rounds": 2}
+    assert changed == "rounds is set for the next messages.\n"
+    assert parameters(second) == parameters(third) == {"rounds": 3}
 
 
 # --- a script's conversation -----------------------------------------------------------------------------------------

@@ -123,6 +123,8 @@ class Talk[H: ToolHost](ABC):
 
 
 YES, NO = "yes", "no"
+ANY_QUESTION = "?"
+"""In place of a question that is not typed yet, while the other parameters are checked."""
 HINT = "Type /approve or /reject REASON, or your own answer to the agent."
 
 
@@ -142,6 +144,7 @@ class Chat(Talk[Host]):
         own = {
             "/approve": Command("", "approve the calls that wait", self._approve),
             "/reject": Command(" REASON", "reject them, for a reason or without one", self._reject),
+            "/param": Command(" KEY=VALUE", "set a parameter of the strategy for the next messages", self._set),
         }
         super().__init__(view, own, interrupt=interrupt)
         self._scenario = scenario
@@ -178,6 +181,17 @@ class Chat(Talk[Host]):
             return answer
         self._view.note("Nothing waits for an answer.")
         return None
+
+    def _set(self, assignment: str) -> None:
+        """As the command's last --param does; what a run would refuse is not set."""
+        try:
+            scenario = self._scenario.with_settings([assignment])
+            scenario.check(ANY_QUESTION)
+        except HostError as error:
+            self._view.note(str(error))
+            return
+        self._scenario = self._conversation.scenario = scenario
+        self._view.note(f"{assignment.partition('=')[0]} is set for the next messages.")
 
     def _ask(self, host: Host, question: str, stop: Stop) -> None:
         model = self._choose_model(question, asked=self._conversation.times_asked(question))

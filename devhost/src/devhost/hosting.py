@@ -35,7 +35,6 @@ from devhost.scenario import (
     pairs,
     parse_assignments,
     read_tool_setups,
-    typed_settings,
 )
 from devhost.text import Secrets, describe
 from devhost.tools import mcp
@@ -101,8 +100,6 @@ class ScenarioOptions:
         validated: bool = True,
     ) -> Scenario:
         """Credentials are removed from the environment. An error has the name of the field that it is about."""
-        if "query" in parse_assignments(self.parameters):
-            raise ParameterError("--param query: a question is given with --query, or typed in a chat")
         if self.scenario is not None and (self.example is None or self.script is not None):
             raise ParameterError("--scenario names a script of an --example, and goes without --script")
         with about("plugin"):
@@ -135,11 +132,11 @@ class ScenarioOptions:
             strategy=strategy,
             tools=tuple(tools),
             servers=servers,
-            given=typed_settings(strategy, self.parameters),
+            given={},
             given_variables=parse_assignments(self.variables, option="--variable"),
             attached=attached,
             notice=notice,
-        )
+        ).with_settings(self.parameters)
 
     def read_example(self) -> Example | None:
         if self.example is None:

@@ -317,6 +317,13 @@ class Scenario:
             raise ParameterError("there is no question: give --query TEXT, or a script that has a query")
         return self.script.query
 
+    def with_settings(self, assignments: Iterable[str]) -> Self:
+        """With `--param KEY=VALUE` pairs, the last of which counts."""
+        given = typed_settings(self.strategy, assignments)
+        if "query" in given:
+            raise ParameterError("--param query: a question is given with --query, or typed in a chat")
+        return replace(self, given={**self.given, **given})
+
     def sets(self, name: str) -> bool:
         """Whether the script or the command line sets the parameter."""
         return name in self.given or name in self.written.params

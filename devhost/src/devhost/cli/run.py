@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from devhost.chat import Chat
+from devhost.chat import ANY_QUESTION, Chat
 from devhost.conversation import Conversation, Ended, Turns, conversation_report, play
 from devhost.errors import HostError, ParameterError, TraceError
 from devhost.expected import Expected, Observed
@@ -116,9 +116,6 @@ class OtlpOptions:
 
 
 # `devhost chat`: a conversation with a strategy, one question a line.
-
-ANY_QUESTION = "?"
-"""In place of a question that is not typed yet, while the other parameters are checked."""
 
 
 @dataclass(frozen=True)
