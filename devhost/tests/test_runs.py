@@ -80,9 +80,9 @@ def test_function_tools(perform: Perform) -> None:
 
     tools = [FunctionTool("odd", {"n": "number"}, odd)]
     provider = "devhost/functions/functions"
-    assert perform(call("odd", provider=provider, n=1), tools=tools).outputs.variables["tool_messages"] == [
-        {"type": "json", "message": {"json_object": {"odd": 1}}, "meta": None}
-    ]
+    run = perform(call("odd", provider=provider, n=1), tools=tools)
+    said = {"type": "json", "message": {"json_object": {"odd": 1}}, "meta": None}
+    assert (run.called, run.outputs.variables["tool_messages"]) == ([("odd", {"n": 1})], [said])
     assert "two is not odd" in perform(call("odd", provider=provider, n=2), tools=tools).outputs.variables["tool_error"]
 
 

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
+from devhost import ParameterError, call_one_tool, start_tools
 from devhost.cli.commands import main
 from devhost.direct import schema_findings
+from devhost.files import LocalFile
 from devhost.plugin.declaration import PluginDeclaration
 from support.breaches import RETURNS, written
 from support.charts import API_KEY
@@ -187,3 +189,15 @@ def test_a_mistake_is_said_before_anything_starts(
 def test_without_a_model_a_call_for_one_is_refused_with_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
     report, _ = called(capsys, *steps(("llm", "think")), code=1)
     assert "model m is not configured: set OPENAI_API_KEY" in report["error"]["message"]
+
+
+def test_from_python_one_host_calls_tools_with_values_and_files(tmp_path: Path) -> None:
+    thing = tmp_path / "table.csv"
+    thing.write_text("a,b")
+    with start_tools([ODDMENTS]) as host:
+        uploaded = call_one_tool(host, "perform", {"steps": json.dumps([("upload", ["kept.csv", "1,2"])])})
+        weighed = call_one_tool(host, "oddments/weigh", {}, files={"thing": [LocalFile.read(thing, host.limits)]})
+        with pytest.raises(ParameterError, match=r"tool weigh has no parameter 'thong'; there are: thing, others"):
+            call_one_tool(host, "weigh", {"thong": 1})
+    assert ([file["filename"] for file in uploaded.files], weighed.files) == (["kept.csv"], [])
+    assert (weighed.error, weighed.variables["weight"]) == (None, 3)

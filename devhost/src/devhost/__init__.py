@@ -56,8 +56,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from devhost.direct import ToolOutcome, call_one_tool
     from devhost.errors import HostError, ParameterError, PluginLostError, PluginStartError, TraceError
-    from devhost.host.host import Host
+    from devhost.host.host import Host, start_tools
     from devhost.limits import HostLimits
     from devhost.model_plugin import ModelPlugin
     from devhost.models.backend import ModelBackend, ModelCallError, ModelDescription, ModelRequest, chunk, tool_call
@@ -76,11 +77,12 @@ __all__ = ["Connection", "Finding", "FunctionTool", "Host", "HostError", "HostLi
 __all__ += ["ModelCallError", "ModelDescription", "ModelRequest", "NodeOutputs", "OpenAIModel", "ParameterError"]
 __all__ += ["PluginLostError", "PluginStartError", "Run", "RunError", "ScriptedModel", "Stop", "ToolSetup"]
 __all__ += ["TraceError", "TraceWriter", "TracedRun", "Watcher", "chunk", "read_fault", "read_trace", "run_of"]
-__all__ += ["ModelPlugin", "tool_call", "traced_runs"]
+__all__ += ["ModelPlugin", "ToolOutcome", "call_one_tool", "start_tools", "tool_call", "traced_runs"]
 
 _PLACES = {
+    "direct": ("ToolOutcome", "call_one_tool"),
     "errors": ("HostError", "ParameterError", "PluginLostError", "PluginStartError", "TraceError"),
-    "host.host": ("Host",),
+    "host.host": ("Host", "start_tools"),
     "limits": ("HostLimits",),
     "model_plugin": ("ModelPlugin",),
     "models.backend": ("ModelBackend", "ModelCallError", "ModelDescription", "ModelRequest", "chunk", "tool_call"),

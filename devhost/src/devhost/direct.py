@@ -9,6 +9,7 @@ from devhost.errors import ParameterError, RunFailure
 from devhost.files import FileServer, LocalFile
 from devhost.host.backwards import BackwardsCalls
 from devhost.host.host import ToolHost
+from devhost.models.backend import ModelBackend, NoModel
 from devhost.node.messages import RESERVED_VARIABLES
 from devhost.node.outputs.outputs import Finding
 from devhost.node.outputs.run import RunError
@@ -17,7 +18,7 @@ from devhost.plugin.credentials import filled_credentials
 from devhost.plugin.declaration import FILES, Parameter, PluginDeclaration, Tool, ToolProvider
 from devhost.protocol.wire import FILE_LINKS, JsonObject
 from devhost.text import Secrets, place_of, validator_of
-from devhost.tools.entity import typed_values
+from devhost.tools.entity import parameter_of, typed_values
 from devhost.tools.mcp import McpTool
 from devhost.tools.setup import OfferedTool, Texts, ToolSetup
 from devhost.tools.tool import Surroundings, call_tool
@@ -190,6 +191,7 @@ def call_directly(
     tool: RunningTool, asked: AskedTool, host: ToolHost, calls: BackwardsCalls, on_message: OnMessage
 ) -> ToolOutcome:
     secrets, outcome, began = Secrets(asked.source.secrets), ToolOutcome(), time.monotonic()
+    earlier = len(host.files.all())
 
     def found(rule: str, sentence: str) -> None:
         outcome.findings.append(Finding(rule, sentence))
@@ -215,5 +217,28 @@ def call_directly(
         raise calls.fault
     outcome.elapsed_seconds = round(time.monotonic() - began, 3)
     outcome.findings += calls.findings
-    outcome.files += [file.output() for file in host.files.all()]
+    outcome.files += [file.output() for file in host.files.all()[earlier:]]
     return outcome
+
+
+def call_one_tool(
+    host: ToolHost,
+    name: str,
+    arguments: Mapping[str, object],
+    *,
+    files: Mapping[str, Sequence[LocalFile]] | None = None,
+    model: ModelBackend | None = None,
+) -> ToolOutcome:
+    """Calls a tool of the host's plugins as Dify's Tool node does, with the defaults of its YAML.
+
+    `files` are by parameter; `model` answers a tool that asks one. ParameterError for an argument that does not fit.
+    """
+    running = {f"{tool.provider}/{tool.name}": tool for tool in host.tools}
+    there_are = [(found, setup) for setup in host.setups for found in tools_of([setup.declaration])]
+    found = find_tool([found for found, _ in there_are if found.name in running], name)
+    (setup,) = (setup for each, setup in there_are if each is found)
+    given = files or {}
+    for key in (*arguments, *given):
+        parameter_of(found.tool, key)
+    asked = AskedTool(found, _parameters(found.tool, arguments, given), given, setup)
+    return call_directly(running[found.name], asked, host, host.calls(model or NoModel(), []), lambda *_: None)

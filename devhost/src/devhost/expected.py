@@ -290,7 +290,7 @@ class Observed:
         return cls(
             text=without_thoughts(last.outputs.text),
             error=None if last.error is None else f"{last.error.kind}: {last.error.message}",
-            calls=tuple(call for run in runs for call in _calls(run)),
+            calls=tuple(Call(*called) for run in runs for called in run.called),
             failed_calls=sum(run.tool_calls.failed for run in runs),
             stop_reason=last.ending.stop_reason,
             sources=tuple(_cited(last.outputs.variables.get("sources"))),
@@ -307,10 +307,6 @@ def without_thoughts(text: str) -> str:
     spans = ThoughtSpans()
     said = [*spans.feed(text), *spans.finish()]
     return "".join(part for is_thought, part in said if not is_thought).strip()
-
-
-def _calls(run: Run) -> list[Call]:
-    return [Call(name, run.calls.sent.get(request, {})) for request, name in run.calls.tools.items()]
 
 
 def _cited(sources: object) -> list[str]:

@@ -180,7 +180,7 @@ class ToolHost:
     def __init__(self, plugin: Path | None, tools: Sequence[Path | ToolSetup], **options: Unpack[HostSettings]) -> None:
         """Starts the strategy plugin, if any, and a process for each tool plugin."""
         self.limits, self._watcher = options.get("limits") or HostLimits(), options.get("watcher") or Watcher()
-        setups = [ToolSetup.read(tool) if isinstance(tool, Path) else tool for tool in tools]
+        self.setups = setups = [ToolSetup.read(tool) if isinstance(tool, Path) else tool for tool in tools]
         for notice in (notice for setup in setups for notice in setup.notices):
             self._watcher.notice(notice)
         servers = options.get("servers", ())
@@ -229,7 +229,9 @@ class ToolHost:
 
 
 def start_tools(tools: Sequence[Path | ToolSetup], **options: Unpack[HostSettings]) -> ToolHost:
-    return ToolHost(None, tools, **options)
+    """Of a folder, all tools can be called, also those that Dify offers to no agent."""
+    setups = [ToolSetup.read(tool).with_every_tool() if isinstance(tool, Path) else tool for tool in tools]
+    return ToolHost(None, setups, **options)
 
 
 type OnMessage = Callable[[JsonObject], None]

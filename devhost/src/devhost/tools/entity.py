@@ -112,15 +112,20 @@ AS_TYPED = frozenset({"string", "secret-input", "select", "dynamic-select", "num
 
 
 def typed_values(tool: Tool, texts: Mapping[str, str]) -> dict[str, object]:
-    parameters = {parameter.name: parameter for parameter in tool.parameters}
     values: dict[str, object] = {}
     for name, text in texts.items():
         with about(f"set.{tool.identity.name}.{name}"):
-            if name not in parameters:
-                there_are = ", ".join(parameters) or "none"
-                raise ParameterError(f"tool {tool.identity.name} has no parameter {name!r}; there are: {there_are}")
-            values[name] = _typed(tool, parameters[name], text)
+            values[name] = _typed(tool, parameter_of(tool, name), text)
     return values
+
+
+def parameter_of(tool: Tool, name: str) -> Parameter:
+    """ParameterError if the tool does not declare it."""
+    parameters = {parameter.name: parameter for parameter in tool.parameters}
+    if name not in parameters:
+        there_are = ", ".join(parameters) or "none"
+        raise ParameterError(f"tool {tool.identity.name} has no parameter {name!r}; there are: {there_are}")
+    return parameters[name]
 
 
 def _typed(tool: Tool, parameter: Parameter, text: str) -> object:

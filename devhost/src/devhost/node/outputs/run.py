@@ -255,6 +255,11 @@ class Run:
         return self.calls.counts
 
     @property
+    def called(self) -> list[tuple[str, JsonObject]]:
+        """The name of each tool that was called, with the arguments that it got, in the order of the calls."""
+        return [(name, self.calls.sent.get(request, {})) for request, name in self.calls.tools.items()]
+
+    @property
     def tool_calls(self) -> ToolCalls:
         refused = sum(entry.is_refused for root in self.outputs.logs for entry in root.every)
         return ToolCalls(self.asked.get("tool", 0), len(self.calls.failures), refused)
