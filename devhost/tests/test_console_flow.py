@@ -76,6 +76,7 @@ def test_the_form_asks_the_strategy_plugin_of_the_folder_and_names_files_by_name
     form = form_of({}, None, folder / "runs")
 
     assert (form.mistake, form.plugins) == (None, [Path("puppet")])
+    assert "cases/all.yaml --plugin puppet" in words(ConsoleClient(folder / "runs").get("/suite?file=cases/all.yaml"))
     assert [label for _, label in dict(form.groups)["Scenarios of this folder"]] == ["mine", "case · tools/scenarios"]
     assert form_of({"plugin": "gone"}, None).mistake is not None
 

@@ -10,12 +10,12 @@ from starlette.routing import Route
 from starlette.status import HTTP_422_UNPROCESSABLE_CONTENT
 
 from devhost.console.forms import WRONG, Options, RunForm, fields_of, question_of
-from devhost.console.found import find
+from devhost.console.found import find, usual_plugin
 from devhost.console.setup import QUESTION, TYPED, Setup, Values, number_in
 from devhost.console.web import Console, console_of, posted
 from devhost.fork import Origin, find_origin, gist, rounds
 from devhost.host.host import find_strategy
-from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
+from devhost.plugin.declaration import PluginDeclaration
 from devhost.recording.case import runs_of
 from devhost.trace.lines import read_trace
 
@@ -66,7 +66,8 @@ def form_of(console: Console, name: str, values: Values) -> ForkForm:
     questions = [run.question for run in runs_of(trace, file)]
     turn = number_in(values, "turn") or len(questions)
     origin = find_origin(trace, file, turn)
-    plugin = console.plugin or was.options.plugin or nearest_strategy_plugin()
+    things = find(console.plugin, console.folder.path)
+    plugin = console.plugin or was.options.plugin or usual_plugin(things.of("strategy plugin"))
     _, strategy = find_strategy(PluginDeclaration.read(plugin), origin.strategy)
     return ForkForm(
         values=values,
@@ -77,7 +78,7 @@ def form_of(console: Console, name: str, values: Values) -> ForkForm:
         questions=questions,
         turn=turn,
         rounds=[(str(each.number), gist(each)) for each in rounds(origin.run) if each.is_answered],
-        scripts=find(console.plugin, console.folder.path).of("script"),
+        scripts=things.of("script"),
         was=was,
         plugin=plugin,
     )

@@ -2,12 +2,12 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from devhost.errors import HostError
+from devhost.errors import HostError, ParameterError
 from devhost.plugin.declaration import MANIFEST, nearest_strategy_plugin
 from devhost.scenario import examples_of
 from devhost.text import open_file
@@ -69,6 +69,16 @@ def _below(folder: Path, besides: Path | None = None) -> Iterator[Path]:
         kept = [] if deep else sorted(each for each in folders if not each.startswith(".") and each not in NOT_SEARCHED)
         folders[:] = [each for each in kept if besides is None or (here / each).resolve() != besides.resolve()]
         yield from (here / name for name in sorted(names) if name.endswith((".yaml", ".yml")))
+
+
+def usual_plugin(found: Sequence[Path]) -> Path:
+    """The nearest strategy plugin, else the first of those that were found; ParameterError if there is none."""
+    try:
+        return nearest_strategy_plugin()
+    except ParameterError:
+        if not found:
+            raise
+        return found[0]
 
 
 def kind_of(file: Path) -> Kind | None:

@@ -11,7 +11,7 @@ from starlette.status import HTTP_422_UNPROCESSABLE_CONTENT
 
 from devhost.console.conversation import said
 from devhost.console.forms import WRONG, Options, RunForm, fields_of, inputs_of, question_of
-from devhost.console.found import Things, find, label_of, shortened
+from devhost.console.found import Things, find, label_of, shortened, usual_plugin
 from devhost.console.setup import (
     EXAMPLE,
     FLOW,
@@ -27,9 +27,9 @@ from devhost.console.setup import (
     scenario_options,
 )
 from devhost.console.web import Console, console_of, posted
-from devhost.errors import ConsoleError, HostError, about
+from devhost.errors import ConsoleError, about
 from devhost.hosting import strategy_plugin
-from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
+from devhost.plugin.declaration import PluginDeclaration
 from devhost.scenario import SCENARIOS, examples_of
 from devhost.scenario import SCRIPT as DEFAULT_SCRIPT
 
@@ -79,7 +79,7 @@ KEPT = ("source", "strategy", "tools", "files", "real", "model", "api", "complet
 
 
 def form_of(values: Values, default: Path | None, runs: Path = Path()) -> NewRun:
-    """`default`: the plugin if none is chosen; None for the nearest one. `runs`: the folder of runs."""
+    """`default`: the plugin if none is chosen; None for the usual one. `runs`: the folder of runs."""
     things = find(default, runs)
     form = NewRun(
         values={"source": "", **values},
@@ -87,7 +87,8 @@ def form_of(values: Values, default: Path | None, runs: Path = Path()) -> NewRun
         tool_plugins=[*dict.fromkeys((*things.of("tool plugin"), *paths_in(values, "tools")))],
     )
     try:
-        plugin = _plugin(path_in(values, "plugin") or default, form.plugins)
+        with about("plugin"):
+            plugin = strategy_plugin(path_in(values, "plugin") or default or usual_plugin(form.plugins))
         plugins = dict.fromkeys((*form.plugins, shortened(plugin.directory)))
         form = replace(form, plugin=plugin, plugins=list(plugins))
     except WRONG as error:
@@ -103,17 +104,6 @@ def form_of(values: Values, default: Path | None, runs: Path = Path()) -> NewRun
     if form.is_flow:
         return _of_flow(replace(form, mistake=None))
     return form if plugin is None else _of_strategy(form, plugin)
-
-
-def _plugin(chosen: Path | None, found: Sequence[Path]) -> PluginDeclaration:
-    """If none is chosen, the nearest one, else the first of the folder."""
-    with about("plugin"):
-        try:
-            return strategy_plugin(chosen or nearest_strategy_plugin())
-        except HostError:
-            if chosen or not found:
-                raise
-            return strategy_plugin(found[0])
 
 
 def _choices(things: Things, declaration: PluginDeclaration | None) -> Iterator[tuple[str, Options]]:

@@ -16,10 +16,10 @@ from starlette.routing import Route
 from devhost.console.children import Child
 from devhost.console.folder import OUTPUT, last_printed
 from devhost.console.forms import can_be_real
-from devhost.console.found import find, own_tools, shortened
-from devhost.console.setup import INSTRUCTION, Values, typed
+from devhost.console.found import find, own_tools, shortened, usual_plugin
+from devhost.console.setup import INSTRUCTION, Values, path_in, typed
 from devhost.console.web import NOTHING_NEW, Console, changed_at, console_of, is_shown, posted, version_of
-from devhost.errors import HostError, SuiteError
+from devhost.errors import HostError, ParameterError, SuiteError
 from devhost.evaluation.results import Evaluation, Summary, compared, read_evaluation
 from devhost.evaluation.suite import Suite
 from devhost.text import load_yaml, real_path
@@ -86,6 +86,20 @@ class _Evaluating:
     def goes_on(self) -> bool:
         return self.console.children.is_running(self.key)
 
+    @cached_property
+    def plugins(self) -> Sequence[Path]:
+        """Strategy plugins to choose from; the first one unless another is chosen."""
+        found = find(self.console.plugin, self.console.folder.path).of("strategy plugin")
+        try:
+            usual = [self.console.plugin or usual_plugin(found)]
+        except ParameterError:  # flows may need none
+            usual = []
+        return list(dict.fromkeys(map(shortened, (*usual, *found))))
+
+    def arguments(self, asked: Values) -> tuple[str, ...]:
+        plugin = path_in(asked, "plugin") or next(iter(self.plugins), None)
+        return tuple(arguments(self.suite, asked, plugin))
+
     def version(self) -> str:
         child = self.child
         return version_of(child and child.exit_code, changed_at(self.results))
@@ -106,6 +120,8 @@ class _Evaluating:
             "suite.html.j2",
             suite=self.suite,
             instruction=asked.get(INSTRUCTION, instruction_of(self.suite)),
+            plugins=self.plugins,
+            plugin=asked.get("plugin", ""),
             is_real=asked.get("real") == "yes",
             can_be_real=can_be_real(),
             goes_on=goes_on,
@@ -113,14 +129,14 @@ class _Evaluating:
             summary=None if evaluation is None else Summary.of(evaluation),
             comparison=compared(earlier, evaluation) if earlier and evaluation and evaluation != earlier else None,
             problem=problem,
-            command=typed(tuple(arguments(self.suite, asked, self.console.plugin))),
+            command=typed(self.arguments(asked)),
             version=version,
         )
 
     def start(self, asked: Values) -> None:
         folder = self.console.folder.path
         before = read_evaluation(self.results) if self.results.is_file() else None
-        command = (*arguments(self.suite, asked, self.console.plugin), "--traces", str(folder))
+        command = (*self.arguments(asked), "--traces", str(folder))
         self.console.children.start(self.key, command, folder / f"{self.key}{OUTPUT}")
         self.console.evaluations[self.key] = asked, before
 
@@ -165,7 +181,7 @@ def change(request: Request, given: Mapping[str, str]) -> Response:
     shown = _Evaluating.of(console_of(request), given)
     child = shown.child
     if given.get("do") in {"run", "fresh"}:
-        shown.start({name: given[name] for name in (INSTRUCTION, "real", "do") if name in given})
+        shown.start({name: given[name] for name in (INSTRUCTION, "plugin", "real", "do") if name in given})
     elif child is not None and shown.goes_on:
         child.stop()
     return RedirectResponse(f"/suite?{urlencode({'file': str(shown.file)})}", 303)
