@@ -7,7 +7,7 @@ import pytest
 
 from devhost.errors import NodeParameterError
 from devhost.flow.document import FlowFile
-from devhost.flow.tools import Panel, missing_tools, tools_of
+from devhost.flow.tools import missing_tools, panel_settings, tools_of
 from devhost.models.backend import ModelDescription
 from devhost.node.parameters import Picked
 from devhost.plugin.declaration import PluginDeclaration
@@ -43,7 +43,7 @@ def picked(*entries: object, model: object = None, given: ModelDescription = SCR
         "tools": {"type": "constant", "value": list(entries)},
         "model": {"type": "constant", "value": model},
     }
-    settings = Panel(given, (), ENTITIES).settings(STRATEGY, parameters, VARIABLES)
+    settings = panel_settings(STRATEGY, parameters, VARIABLES, given, (), ENTITIES)
     tools, selector = settings["tools"], settings["model"]
     assert isinstance(tools, Picked)
     assert isinstance(selector, Picked)

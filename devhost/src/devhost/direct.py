@@ -15,7 +15,7 @@ from devhost.node.outputs.outputs import Finding
 from devhost.node.outputs.run import RunError
 from devhost.plugin.casting import cast_parameter
 from devhost.plugin.credentials import filled_credentials
-from devhost.plugin.declaration import FILES, Parameter, PluginDeclaration, Tool, ToolProvider
+from devhost.plugin.declaration import FILES, Parameter, PluginDeclaration, ProvidedTool, Tool
 from devhost.protocol.wire import FILE_LINKS, JsonObject
 from devhost.text import Secrets, place_of, validator_of
 from devhost.tools.entity import parameter_of, typed_values
@@ -30,22 +30,13 @@ from devhost.tools.tool import Tool as RunningTool
 
 
 @dataclass(frozen=True)
-class Found:
-    provider: ToolProvider
-    provider_id: str
-    tool: Tool
+class Found(ProvidedTool):
     source: PluginDeclaration | McpTool
     """The plugin that has it, or the tool of a server that is connected."""
 
     @property
-    def name(self) -> str:
-        return f"{self.provider_id}/{self.tool.identity.name}"
-
-    @property
-    def names(self) -> set[str]:
-        """By which it can be asked for."""
-        name = self.tool.identity.name
-        return {name, f"{self.provider.identity.name}/{name}", self.name}
+    def whole_name(self) -> str:
+        return self.names[-1]
 
 
 @dataclass(frozen=True)
@@ -59,7 +50,7 @@ class AskedTool:
 
     def sent(self, server: FileServer) -> JsonObject:
         """What Dify's Tool node sends; a parameter for one file gets the first."""
-        kinds = {parameter.name: parameter for parameter in self.found.tool.parameters}
+        kinds = {parameter.name: parameter for parameter in self.found.declared.parameters}
         files = {
             name: cast_parameter(kinds[name], [server.offer(file) for file in given])
             for name, given in self.files.items()
@@ -69,21 +60,19 @@ class AskedTool:
 
 def tools_of(plugins: Iterable[PluginDeclaration], of_servers: Iterable[McpTool] = ()) -> Iterator[Found]:
     for plugin in plugins:
-        for provider in plugin.tool_providers:
-            for tool in provider.tools:
-                yield Found(provider, plugin.provider_id(provider), tool, plugin)
+        yield from (Found(**vars(tool), source=plugin) for tool in plugin.tools)
     for each in of_servers:
-        yield Found(each.declared_by, each.provider, each.declared, each)
+        yield Found(**vars(each.provided), source=each)
 
 
 def find_tool(there_are: Sequence[Found], name: str) -> Found:
     """By its name, provider/name, or that with the whole id of the provider."""
     named = [found for found in there_are if name in found.names]
     if not named:
-        names = ", ".join(found.tool.identity.name for found in there_are) or "none"
+        names = ", ".join(found.name for found in there_are) or "none"
         raise ParameterError(f"there is no tool {name!r}; there are: {names}")
     if len(named) > 1:
-        names = ", ".join(found.name for found in named)
+        names = ", ".join(found.whole_name for found in named)
         raise ParameterError(f"{name!r} is the name of several tools; say which: {names}")
     return named[0]
 
@@ -97,13 +86,14 @@ def ask(
     is_validated: bool,
 ) -> AskedTool:
     """`texts` by parameter; `files` each with a parameter's name, or '' for the tool's only one."""
-    given, by_parameter = typed_values(found.tool, texts), _given_files(found.tool, files)
-    parameters = _parameters(found.tool, given, by_parameter)
+    given, by_parameter = typed_values(found.declared, texts), _given_files(found.declared, files)
+    parameters = _parameters(found.declared, given, by_parameter)
     if isinstance(found.source, McpTool):
         return AskedTool(found, parameters, by_parameter, found.source)
     provider = found.provider.identity.name
     filled = filled_credentials(provider, found.provider.credentials, credentials.get(found.provider_id, {}))
-    offered = OfferedTool(found.provider, found.tool, entity={}, fixed=given)  # no agent sees an entity
+    # No agent sees an entity.
+    offered = OfferedTool(found.provider, found.provider_id, found.declared, entity={}, fixed=given)
     alone = found.source.model_copy(update={"tool_providers": (found.provider,)})
     setup = ToolSetup(alone, (offered,), {provider: filled}, is_validated=is_validated)
     return AskedTool(found, parameters, by_parameter, setup)
@@ -210,7 +200,7 @@ def call_directly(
             ):
                 found("file-link-without-tool-file", f"{body.get('text')!r} has no tool file: Dify's Tool node fails")
             on_message(message, time.monotonic() - began)
-        outcome.findings += schema_findings(asked.found.tool.output_schema, outcome.variables)
+        outcome.findings += schema_findings(asked.found.declared.output_schema, outcome.variables)
     except RunFailure as failure:
         outcome.error = replace(secrets.masked(RunError.of(failure)), node=None)  # that is the Agent node's
     if calls.fault is not None:

@@ -61,11 +61,10 @@ def line(name: str, facts: Iterable[str] = (), description: str = "") -> Text:
 
 def tool_lines(tools: Iterable[Found]) -> Iterator[Text]:
     for found in tools:
-        name = f"{found.provider.identity.name}/{found.tool.identity.name}"
-        files = refused_parameters(found.tool)
+        files = refused_parameters(found.declared)
         note = [f"no agent can have it, since it needs a file: {', '.join(files)}"] if files else []
-        yield line(f"tool {name}", note, found.tool.description.human.en_US)
-        yield from parameter_lines(found.tool.parameters)
+        yield line(f"tool {found.names[1]}", note, found.declared.description.human.en_US)
+        yield from parameter_lines(found.declared.parameters)
 
 
 def model_lines(plugin: PluginDeclaration) -> Iterator[Text]:

@@ -159,7 +159,7 @@ def read_tool_setups(  # noqa: PLR0913 - what a command says of tools
     """
     plugins = [PluginDeclaration.read(directory) for directory in dict.fromkeys(map(real_path, directories))]
     credential_texts = read_credentials(plugins, credentials, environment)
-    names = {full: name for plugin in plugins for full, name in _tools(plugin).items()}
+    names = {full: name for plugin in plugins for _, name, full in (tool.names for tool in plugin.tools)}
     scripted = [f"{tool}.{name}={text}" for tool, texts in (panel or {}).items() for name, text in texts.items()]
     of_script, given = _by_owner(scripted, "panel", "tool", names), _by_owner(settings, "--set", "tool", names)
     setups = []
@@ -167,7 +167,10 @@ def read_tool_setups(  # noqa: PLR0913 - what a command says of tools
         of_providers = {
             each.identity.name: credential_texts[plugin.provider_id(each)] for each in plugin.tool_providers
         }
-        of_tools = {name: {**of_script.get(full, {}), **given.get(full, {})} for full, name in _tools(plugin).items()}
+        of_tools = {
+            name: {**of_script.get(full, {}), **given.get(full, {})}
+            for _, name, full in (tool.names for tool in plugin.tools)
+        }
         setups.append(replace(ToolSetup.of(plugin, of_providers, of_tools), is_validated=validated))
     return setups
 
@@ -189,15 +192,6 @@ def read_credentials(
     for name in (name for by_key in variables.values() for name in by_key.values()):
         environment.pop(name, None)  # two providers of one name read the same variable
     return texts
-
-
-def _tools(plugin: PluginDeclaration) -> dict[str, str]:
-    """The provider's and the tool's name, by the tool's whole id."""
-    return {
-        f"{plugin.provider_id(provider)}/{tool.identity.name}": f"{provider.identity.name}/{tool.identity.name}"
-        for provider in plugin.tool_providers
-        for tool in provider.tools
-    }
 
 
 def _by_owner(
@@ -290,7 +284,7 @@ class Scenario:
     def api_fails(self) -> Mapping[str, ApiFault]:
         """By tool; ParameterError for a tool that is not offered."""
         faults = self.written.api_fails
-        names = {offered.declared.identity.name for setup in self.tools for offered in setup.tools}
+        names = {offered.name for setup in self.tools for offered in setup.tools}
         names |= set(self.recorded_names)
         for name in () if self.servers else faults:  # servers say what they have when they are asked
             refuse_unknown("tool for api_fails", name, sorted(names))

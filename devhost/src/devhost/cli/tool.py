@@ -84,7 +84,7 @@ def _called(  # noqa: PLR0913, PLR0917 - what a call is made of
     source = asked.source
     given = {name: [file.path.name for file in named] for name, named in asked.files.items()}
     shown = Secrets(source.secrets).masked({**asked.parameters, **given})
-    view.open(found.name, shown, model.description, source.notices)
+    view.open(found.whole_name, shown, model.description, source.notices)
     models.plugins.tell(view.screen)
     plugins = () if isinstance(source, McpTool) else (source,)
     begin = partial(start_tools, plugins, transport=hosting.transport, watcher=view.screen)
@@ -94,7 +94,7 @@ def _called(  # noqa: PLR0913, PLR0917 - what a call is made of
         outcome = call_directly(running, asked, host, host.calls(model, []), view.show)
     view.close(outcome)
     if options.as_json:
-        print_json({"tool": found.name, "sent": shown, "notices": list(source.notices), **asdict(outcome)})
+        print_json({"tool": found.whole_name, "sent": shown, "notices": list(source.notices), **asdict(outcome)})
     return int(bool(outcome.error or (hosting.strict and outcome.findings)))
 
 

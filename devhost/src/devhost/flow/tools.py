@@ -56,12 +56,7 @@ def missing_tools(file: FlowFile, there_are: Iterable[ToolName], servers: Collec
 
 
 def tools_of(plugins: Iterable[PluginDeclaration]) -> dict[ToolName, Tool]:
-    return {
-        (plugin.provider_id(provider), tool.identity.name): tool
-        for plugin in plugins
-        for provider in plugin.tool_providers
-        for tool in provider.tools
-    }
+    return {(tool.provider_id, tool.name): tool.declared for plugin in plugins for tool in plugin.tools}
 
 
 def unknown_parameters(file: FlowFile, tools: Mapping[ToolName, Tool]) -> Iterator[str]:
@@ -109,42 +104,40 @@ def wrong_strategies(file: FlowFile, plugin: PluginDeclaration) -> Iterator[str]
 # The panel of an Agent node: its parameters as settings for a run.
 
 
-@dataclass(frozen=True)
-class Panel:
-    model: ModelDescription
-    """Of the model that answers here."""
-    history: Sequence[JsonObject]
-    """The node's memory."""
-    tools: Sequence[JsonObject]
-    """All that there are, each as a ToolEntity's JSON."""
+def panel_settings(  # noqa: PLR0913, PLR0917 - what fills a panel
+    strategy: Strategy,
+    parameters: Mapping[str, Mapping[str, Any]],
+    variables: Mapping[str, object],
+    model: ModelDescription,
+    history: Sequence[JsonObject],
+    tools: Sequence[JsonObject],
+) -> dict[str, object]:
+    """NodeParameterError in the words of Dify's node; `variables` by `node.name`.
 
-    def settings(
-        self, strategy: Strategy, parameters: Mapping[str, Mapping[str, Any]], variables: Mapping[str, object]
-    ) -> dict[str, object]:
-        """NodeParameterError in the words of Dify's node; `variables` by `node.name`."""
-        known = NodeVariables(variables)
-        settings: dict[str, object] = {name: _setting(parameter) for name, parameter in parameters.items()}
-        for parameter in strategy.parameters:
-            if parameter.type in {"model-selector", "array[tools]"}:
-                value = parameters.get(parameter.name, {}).get("value")
-                settings[parameter.name] = Picked(self._picked(parameter, value, known))
-        return settings
-
-    def _picked(self, parameter: Parameter, value: object, variables: NodeVariables) -> object:
+    `model`: of the one that answers here. `history`: the node's memory. `tools`: all that there are, each as a
+    ToolEntity's JSON.
+    """
+    known = NodeVariables(variables)
+    settings: dict[str, object] = {name: _setting(parameter) for name, parameter in parameters.items()}
+    for parameter in strategy.parameters:
+        value = parameters.get(parameter.name, {}).get("value")
         if parameter.type == "array[tools]":
-            return agent_tools(value, self.tools, variables)
-        return self._selector(resolved(Constant(value or {}), variables))
+            settings[parameter.name] = Picked(agent_tools(value, tools, known))
+        elif parameter.type == "model-selector":
+            settings[parameter.name] = Picked(_selector(resolved(Constant(value or {}), known), model, history))
+    return settings
 
-    def _selector(self, chosen: object) -> JsonObject:
-        """A scripted model answers under any name: then it is the node's. Parameters of the command come first."""
-        given = chosen if isinstance(chosen, dict) else {}
-        answers = self.model.selector(self.history)
-        completion = {**(given.get("completion_params") or {}), **answers["completion_params"]}
-        selector = {**given, **answers, "completion_params": completion}
-        if self.model.scripted and given.get("model"):
-            named = {key: given[key] for key in ("provider", "model") if key in given}
-            selector |= {**named, "entity": {**answers["entity"], "model": given["model"]}}
-        return selector
+
+def _selector(chosen: object, model: ModelDescription, history: Sequence[JsonObject]) -> JsonObject:
+    """A scripted model answers under any name: then it is the node's. Parameters of the command come first."""
+    given = chosen if isinstance(chosen, dict) else {}
+    answers = model.selector(history)
+    completion = {**(given.get("completion_params") or {}), **answers["completion_params"]}
+    selector = {**given, **answers, "completion_params": completion}
+    if model.scripted and given.get("model"):
+        named = {key: given[key] for key in ("provider", "model") if key in given}
+        selector |= {**named, "entity": {**answers["entity"], "model": given["model"]}}
+    return selector
 
 
 def _setting(parameter: Mapping[str, Any]) -> object:

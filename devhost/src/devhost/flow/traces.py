@@ -1,6 +1,6 @@
 """A flow in a trace."""
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -22,6 +22,7 @@ from devhost.trace.flow import (
     FlowJudged,
     FlowLine,
     FlowNode,
+    FlowTraceLine,
     NodeCalled,
     NodeEnded,
     NodeStarted,
@@ -120,12 +121,9 @@ class FlowTrace:
     """Writes each turn into a trace; without a writer it does nothing."""
 
     def __init__(self, writer: TraceWriter | None = None) -> None:
-        self._writer = writer
-
-    @property
-    def watcher(self) -> Watcher:
+        self.watcher: Watcher = writer or Watcher()
         """For the host."""
-        return self._writer or Watcher()
+        self._write: Callable[[FlowTraceLine], None] = _nowhere if writer is None else writer.flow
 
     def written(self, engine: FlowEngine) -> FlowEngine:
         """An engine whose turns are written."""
@@ -133,7 +131,7 @@ class FlowTrace:
         def play(file: FlowFile, turn: FlowTurn, around: Surroundings, /) -> Iterator[FlowEvent]:
             return self.of_turn(facts_of(file, turn), engine(file, turn, replace(around, heard=self._heard)))
 
-        return play if self._writer is not None else engine
+        return play
 
     def _heard(
         self, node: FlowNode, kind: Literal["llm", "tool"], request: JsonObject, answer: Iterator[JsonObject], /
@@ -150,25 +148,24 @@ class FlowTrace:
             error = str(failure)
             raise
         finally:
-            line = NodeCalled(node, kind, request, tuple(pieces), error)
-            if self._writer is not None:
-                self._writer.flow(line)
+            self._write(NodeCalled(node, kind, request, tuple(pieces), error))
 
     def judged(self, failures: Sequence[str]) -> None:
         """After a turn; `failures`: a sentence for each of its expectations that failed."""
-        if self._writer is not None and failures:
-            self._writer.flow(FlowJudged(tuple(failures)))
+        if failures:
+            self._write(FlowJudged(tuple(failures)))
 
     def of_turn(self, facts: FlowLine, events: Iterable[FlowEvent]) -> Generator[FlowEvent]:
         """The events, each once it is written."""
-        if self._writer is None:
-            yield from events
-            return
-        self._writer.flow(facts)
+        self._write(facts)
         for event in events:
             if not isinstance(event, AgentLog):
-                self._writer.flow(event)
+                self._write(event)
             yield event
+
+
+def _nowhere(_line: FlowTraceLine) -> None:
+    """Without a trace."""
 
 
 # Shows the trace of a flow in the terminal as the flow was shown.

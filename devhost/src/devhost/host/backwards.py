@@ -30,7 +30,6 @@ from devhost.models.backend import (
     ModelCallError,
     OpaqueBodyPolicy,
     model_answer,
-    structured_answer,
     summary,
 )
 from devhost.node.outputs.outputs import Finding, spent
@@ -341,7 +340,7 @@ class BackwardsCalls:
             case "llm":
                 return model_answer(self.model, structs.LLM, request, self.opaque_body)
             case "llm_structured_output":
-                return structured_answer(self.model, request, self.opaque_body)
+                return model_answer(self.model, structs.STRUCTURED, request, self.opaque_body)
             case "tool":
                 return self._call_tool(request, invoked.request_id)
             case "system_summary":

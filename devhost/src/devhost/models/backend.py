@@ -266,13 +266,9 @@ def tool_call(call_id: str, name: str, arguments: str) -> JsonObject:
 def model_answer(
     model: ModelBackend, struct: structs.Struct, request: JsonObject, opaque_body: OpaqueBodyPolicy
 ) -> Iterator[JsonObject]:
-    return _chunks(model, decode_model_request(request, opaque_body, struct), opaque_body)
-
-
-def structured_answer(model: ModelBackend, request: JsonObject, opaque_body: OpaqueBodyPolicy) -> Iterator[JsonObject]:
-    """The model's chunks, and a last one with the JSON object in their joined texts."""
-    decoded = decode_model_request(request, opaque_body, structs.STRUCTURED)
-    return _structured(_chunks(model, decoded, opaque_body))
+    """The model's chunks; for structured output also a last one with the JSON object in their joined texts."""
+    chunks = _chunks(model, decode_model_request(request, opaque_body, struct), opaque_body)
+    return _structured(chunks) if struct is structs.STRUCTURED else chunks
 
 
 def _chunks(model: ModelBackend, request: ModelRequest, opaque_body: OpaqueBodyPolicy) -> Iterator[JsonObject]:

@@ -7,6 +7,7 @@ ignored, as Dify ignores keys that it does not know.
 import datetime as dt
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
@@ -323,6 +324,25 @@ class ToolProvider(Declared):
         return "oauth2" if self.credentials and not self.credentials_for_provider else "api-key"
 
 
+@dataclass(frozen=True)
+class ProvidedTool:
+    """A tool with its provider."""
+
+    provider: ToolProvider
+    provider_id: str
+    """How Dify names it."""
+    declared: Tool
+
+    @property
+    def name(self) -> str:
+        return self.declared.identity.name
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """By which people can name it: its name, with the provider's before it, and with the provider's whole id."""
+        return self.name, f"{self.provider.identity.name}/{self.name}", f"{self.provider_id}/{self.name}"
+
+
 class PluginDeclaration(Declared):
     directory: Path
     manifest: Manifest
@@ -354,6 +374,14 @@ class PluginDeclaration(Declared):
             for provider in self.strategy_providers
             for strategy in provider.strategies
         }
+
+    @property
+    def tools(self) -> tuple[ProvidedTool, ...]:
+        return tuple(
+            ProvidedTool(provider, self.provider_id(provider), tool)
+            for provider in self.tool_providers
+            for tool in provider.tools
+        )
 
     def provider_id(self, provider: ToolProvider | ModelProvider) -> str:
         """How Dify names a plugin's provider of tools or models: author/plugin/provider."""

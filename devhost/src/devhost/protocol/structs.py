@@ -117,7 +117,7 @@ _AGENT_MESSAGE = Struct("agent_entities.AgentStrategyResponseChunk", ("ToolRespo
 def to_the_api(struct: Struct, request: JsonObject) -> JsonObject:
     """The body that Dify's API gets of a backwards call, or RefusedCallError in the daemon's words."""
     try:
-        return from_map(struct, request)
+        return _Pass(is_map=True).over(struct, remarshalled(request))
     except GoDecodeError as error:
         raise RefusedCallError(f"unmarshal backwards invoke request failed: {error}") from error
 
@@ -183,10 +183,6 @@ class GoDecodeError(Exception):
 
 def from_json(struct: Struct, value: Json) -> JsonObject:
     return _Pass(is_map=False).over(struct, value)
-
-
-def from_map(struct: Struct, value: JsonObject) -> JsonObject:
-    return _Pass(is_map=True).over(struct, remarshalled(value))
 
 
 _ZERO: dict[str, Json] = {"string": "", "bool": False, "int": 0, "price": "0"}

@@ -6,7 +6,7 @@ from typing import Any
 
 from devhost.errors import ParameterError, about
 from devhost.plugin.casting import cast_parameter
-from devhost.plugin.declaration import FILES, Parameter, Tool, ToolProvider
+from devhost.plugin.declaration import FILES, Parameter, ProvidedTool, Tool
 from devhost.protocol.wire import JsonObject
 
 EMPTY_TOOL: JsonObject = {
@@ -24,21 +24,19 @@ EMPTY_PARAMETER: JsonObject = {
 }
 
 
-def tool_entity(
-    provider_id: str, provider: ToolProvider, tool: Tool, fixed: Mapping[str, object] | None = None
-) -> JsonObject:
+def tool_entity(provided: ProvidedTool, fixed: Mapping[str, object]) -> JsonObject:
     """`ParameterError` for what Dify does not offer to an agent.
 
     That is a tool that requires a file, and one whose panel lacks a value that is required, or has an invalid one.
     """
-    fixed = fixed or {}
+    tool = provided.declared
     if files := refused_parameters(tool):
         raise ParameterError(
             f"{tool.identity.name} needs a file ({', '.join(files)}), so Dify does not offer it to an agent"
         )
     parameters = [_in_panel(parameter, fixed) for parameter in tool.parameters]
     return {
-        **declared_entity(provider_id, provider, tool),
+        **declared_entity(provided),
         "parameters": [_described(parameter) for parameter in parameters],
         "runtime_parameters": {
             parameter.name: _value(tool, parameter, fixed) for parameter in parameters if parameter.form == "form"
@@ -46,14 +44,15 @@ def tool_entity(
     }
 
 
-def declared_entity(provider_id: str, provider: ToolProvider, tool: Tool) -> JsonObject:
+def declared_entity(provided: ProvidedTool) -> JsonObject:
     """Without a value in the panel."""
+    tool = provided.declared
     return {
         **EMPTY_TOOL,
         "identity": {
             **tool.identity.model_dump(mode="json", exclude={"icon"}),
-            "provider": provider_id,
-            "icon": provider.identity.icon,
+            "provider": provided.provider_id,
+            "icon": provided.provider.identity.icon,
         },
         "parameters": [_described(parameter) for parameter in tool.parameters],
         "description": tool.description.model_dump(mode="json"),

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from devhost.errors import InvocationError, ParameterError, SetupError
 from devhost.limits import HostLimits
 from devhost.plugin.casting import cast_value
-from devhost.plugin.declaration import I18n, Identity, ToolDescription, ToolParameter, ToolProvider
+from devhost.plugin.declaration import I18n, Identity, ProvidedTool, ToolDescription, ToolParameter, ToolProvider
 from devhost.plugin.declaration import Tool as DeclaredTool
 from devhost.process.session import Answer, Watcher
 from devhost.protocol.wire import JsonObject
@@ -135,14 +135,13 @@ def _parameter(server: str, tool: "mcp_types.Tool", name: str, schema: object) -
         ) from error
 
 
-def mcp_entity(provider: ToolProvider, declared: DeclaredTool, properties: Mapping[str, Any]) -> JsonObject:
+def mcp_entity(tool: ProvidedTool, properties: Mapping[str, Any]) -> JsonObject:
     """As Dify sends it to a strategy: of a list or an object with its schema, of all others with the type alone."""
-    name = provider.identity.name
-    entity = declared_entity(name, provider, declared)
+    entity = declared_entity(tool)
     for parameter in entity["parameters"]:
         if parameter["type"] in {"array", "object"}:
             parameter["input_schema"] = properties[parameter["name"]]
-    return {**entity, "credential_id": name, "provider_type": "mcp"}
+    return {**entity, "credential_id": tool.provider_id, "provider_type": "mcp"}
 
 
 def _properties(tool: "mcp_types.Tool") -> Mapping[str, Any]:
@@ -187,8 +186,9 @@ class McpTool:
         self.provider = server.name
         self.name = tool.name
         self.declared = declared_tool(server.name, tool)
-        self.declared_by = ToolProvider(identity=_identity(server.name), tools=(self.declared,))
-        self.entity = mcp_entity(self.declared_by, self.declared, _properties(tool))
+        provider = ToolProvider(identity=_identity(server.name), tools=(self.declared,))
+        self.provided = ProvidedTool(provider, server.name, self.declared)
+        self.entity = mcp_entity(self.provided, _properties(tool))
         losses = lost(tool)
         self.notices = (f"{tool.name}: Dify does not hand on {losses}",) if losses else ()
         """What a person should know before a run with it."""

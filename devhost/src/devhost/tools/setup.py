@@ -8,7 +8,7 @@ from typing import Self, Unpack
 from devhost.errors import ParameterError, RunFailure, SetupError, about
 from devhost.plugin.casting import doubts
 from devhost.plugin.credentials import filled_credentials
-from devhost.plugin.declaration import PluginDeclaration, Tool, ToolProvider
+from devhost.plugin.declaration import PluginDeclaration, ProvidedTool
 from devhost.process.environment import start_in_own_python
 from devhost.process.plugin_process import PluginProcess, StartOptions
 from devhost.process.session import Session
@@ -21,9 +21,7 @@ type Texts = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True)
-class OfferedTool:
-    provider: ToolProvider
-    declared: Tool
+class OfferedTool(ProvidedTool):
     entity: JsonObject = field(repr=False)
     fixed: Mapping[str, object] = field(repr=False)
 
@@ -52,38 +50,26 @@ class ToolSetup:
         if not declaration.tool_providers:
             raise ParameterError(f"{declaration.directory} is not a tool plugin: its manifest names no tools")
         offered, left_out = [], []
-        for provider in declaration.tool_providers:
-            for tool in provider.tools:
-                name = tool.identity.name
-                texts = {**fixed.get(name, {}), **fixed.get(f"{provider.identity.name}/{name}", {})}
-                values = typed_values(tool, texts)
-                try:
-                    entity = tool_entity(declaration.provider_id(provider), provider, tool, values)
-                except ParameterError as error:
-                    if values:
-                        raise
-                    left_out.append(str(error))
-                else:
-                    offered.append(OfferedTool(provider, tool, entity, values))
+        for tool in declaration.tools:
+            name, with_provider, _ = tool.names
+            values = typed_values(tool.declared, {**fixed.get(name, {}), **fixed.get(with_provider, {})})
+            try:
+                offered.append(OfferedTool(**vars(tool), entity=tool_entity(tool, values), fixed=values))
+            except ParameterError as error:
+                if values:
+                    raise
+                left_out.append(str(error))
+        providers = {provider.identity.name: provider for provider in declaration.tool_providers}
         filled = {
-            provider.identity.name: filled_credentials(
-                provider.identity.name,
-                provider.credentials,
-                credentials.get(provider.identity.name, {}),
-            )
-            for provider in declaration.tool_providers
+            name: filled_credentials(name, provider.credentials, credentials.get(name, {}))
+            for name, provider in providers.items()
         }
         return cls(declaration, tuple(offered), filled, tuple(left_out))
 
     def with_every_tool(self) -> Self:
         """For a flow: its nodes hold the panel's values, and a Tool node may have what an agent may not."""
-        tools = tuple(
-            OfferedTool(
-                provider, tool, declared_entity(self.declaration.provider_id(provider), provider, tool), fixed={}
-            )
-            for provider in self.declaration.tool_providers
-            for tool in provider.tools
-        )
+        every = self.declaration.tools
+        tools = tuple(OfferedTool(**vars(tool), entity=declared_entity(tool), fixed={}) for tool in every)
         return replace(self, tools=tools, left_out=())
 
     @property
@@ -95,7 +81,7 @@ class ToolSetup:
             if provider.credentials and not self.is_validated
         )
         doubtful = (
-            f"{offered.declared.identity.name}.{doubt}"
+            f"{offered.name}.{doubt}"
             for offered in self.tools
             for doubt in doubts(offered.declared.parameters, offered.fixed)
         )
@@ -169,13 +155,13 @@ def ask_about_credentials(plugin: PluginProcess, provider: str, request: JsonObj
 
 def _check_option(plugin: PluginProcess, setup: ToolSetup, offered: OfferedTool, parameter: str) -> None:
     provider = offered.provider.identity.name
-    where = f"{offered.declared.identity.name}.{parameter}"
+    where = f"{offered.name}.{parameter}"
     request = {
         "type": "dynamic_parameter",
         "action": "fetch_parameter_options",
         "user_id": "devhost",
         "provider": provider,
-        "provider_action": offered.declared.identity.name,
+        "provider_action": offered.name,
         "credentials": setup.credentials[provider],
         "credential_type": offered.provider.credential_type,
         "parameter": parameter,

@@ -47,8 +47,8 @@ class PluginTool:
     """A tool of a tool plugin. Its secret credentials are replaced in everything that it sends."""
 
     def __init__(self, plugin: PluginProcess, offered: OfferedTool, setup: ToolSetup, limits: HostLimits) -> None:
-        self.provider = plugin.declaration.provider_id(offered.provider)
-        self.name = offered.declared.identity.name
+        self.provider = offered.provider_id
+        self.name = offered.name
         self.entity = offered.entity
         self._plugin = plugin
         self._provider_name = offered.provider.identity.name

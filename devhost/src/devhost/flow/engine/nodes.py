@@ -42,7 +42,7 @@ from devhost.flow.engine.models import AskedModel
 from devhost.flow.engine.turn import Driven, Playing, plain_variables
 from devhost.flow.outside import CodeError, run_program
 from devhost.flow.script import retrieved
-from devhost.flow.tools import Panel
+from devhost.flow.tools import panel_settings
 from devhost.host.host import Host, ToolHost, find_strategy
 from devhost.limits import HostLimits
 from devhost.node.outputs.run import Run
@@ -117,8 +117,8 @@ class AgentNode(_Playing, Node[AgentNodeData]):
             raise HostError(f"{self._node} needs a strategy plugin, and none was started")
         model = around.model(self._node, turn.query)
         _, strategy = find_strategy(host.plugin.declaration, self.node_data.agent_strategy_name)
-        panel = Panel(model.description, self._memory(), [tool.entity for tool in around.tools])
-        settings = panel.settings(strategy, self.node_data.agent_parameters, variables)
+        parameters, entities = self.node_data.agent_parameters, [tool.entity for tool in around.tools]
+        settings = panel_settings(strategy, parameters, variables, model.description, self._memory(), entities)
         self._inputs = host.secrets.masked(_shown_inputs(settings, variables))
         run = host.run(
             strategy.identity.name,
