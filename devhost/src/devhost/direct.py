@@ -17,7 +17,7 @@ from devhost.plugin.casting import cast_parameter
 from devhost.plugin.credentials import filled_credentials
 from devhost.plugin.declaration import FILES, Parameter, PluginDeclaration, ProvidedTool, Tool
 from devhost.protocol.wire import FILE_LINKS, JsonObject
-from devhost.text import Secrets, place_of, validator_of
+from devhost.text import Secrets, place_of, properties_of, validator_of
 from devhost.tools.entity import parameter_of, typed_values
 from devhost.tools.mcp import McpTool
 from devhost.tools.setup import OfferedTool, Texts, ToolSetup
@@ -143,8 +143,7 @@ def _option(parameter: Parameter) -> str:
 
 
 def schema_findings(schema: Mapping[str, Any] | None, variables: Mapping[str, object]) -> Iterator[Finding]:
-    declared = (schema or {}).get("properties")
-    properties = declared if isinstance(declared, dict) else {}
+    properties = properties_of(schema)
     try:
         whole = validator_of({"type": "object", "properties": properties, "additionalProperties": False})
     except ValueError as error:

@@ -13,7 +13,6 @@ from pydantic import (
     BeforeValidator,
     Field,
     NonNegativeFloat,
-    ValidationError,
 )
 from pydantic_core import PydanticCustomError
 
@@ -22,7 +21,7 @@ from devhost.models.scripted.script import Script, Scripted, SomeTurns, Texts, l
 from devhost.node.outputs.run import Run
 from devhost.node.texts import ThoughtSpans
 from devhost.protocol.wire import JsonObject
-from devhost.text import describe, json_value, validator_of
+from devhost.text import json_value, validator_of, worded
 
 # One expectation and what came of it.
 
@@ -349,10 +348,8 @@ class Expected(Scripted):
     @classmethod
     def of(cls, script: Script) -> Self | None:
         """What a script expects; ScriptError if that cannot be read."""
-        try:
+        with worded(lambda why: ScriptError(f"{script.place}: expect: {why}")):
             return None if script.expect is None else cls.model_validate(script.expect)
-        except ValidationError as error:
-            raise ScriptError(f"{script.place}: expect: {describe(error)}") from error
 
     def checks(self, observed: Observed) -> Iterator[Check]:
         """All but the judge's. A run that failed fits no case."""

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 import click
-from pydantic import ValidationError
 
 from devhost.errors import ParameterError, about
 from devhost.files import SENT, run_folder
@@ -36,7 +35,7 @@ from devhost.scenario import (
     parse_assignments,
     read_tool_setups,
 )
-from devhost.text import Secrets, describe
+from devhost.text import Secrets, worded
 from devhost.tools import mcp
 from devhost.tools.setup import ToolSetup
 from devhost.trace.lines import TraceWriter
@@ -185,10 +184,8 @@ LIMITS = ", ".join(f"{name.replace('_', '-')}={value}" for name, value in HostLi
 
 def _limits(assignments: tuple[str, ...]) -> HostLimits:
     given = parse_assignments(assignments, option="--limit")
-    try:
+    with worded(lambda why: ParameterError(f"--limit: {why}. There are: {LIMITS}")):
         return HostLimits.model_validate({name.replace("-", "_"): value for name, value in given.items()})
-    except ValidationError as error:
-        raise ParameterError(f"--limit: {describe(error)}. There are: {LIMITS}") from error
 
 
 @dataclass(frozen=True)

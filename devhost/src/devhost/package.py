@@ -30,7 +30,7 @@ from devhost.process.plugin_process import PluginProcess
 from devhost.process.session import Watcher
 from devhost.terminal.screen import Screen, open_console
 from devhost.terminal.tables import printable
-from devhost.text import real_path
+from devhost.text import real_path, worded
 from devhost.words import counted
 
 # A package holds nothing that a person or a program left in the folder.
@@ -84,12 +84,13 @@ def opened_package(file: Path) -> Iterator[Path]:
 def unpack(file: Path, folder: Path) -> None:
     """`folder` is made. The library makes a link a file, and leaves nothing outside of the folder."""
     try:
-        with zipfile.ZipFile(file) as package:
+        with (
+            worded(lambda why: PackageError(f"{file} cannot be opened: {why}")),
+            zipfile.ZipFile(file) as package,
+        ):
             if (size := sum(entry.file_size for entry in package.infolist())) > MAX_BYTES:
                 raise PackageError(f"{file} holds {size:,} bytes; Dify takes {MAX_BYTES:,}")
             package.extractall(folder)
-    except OSError as error:
-        raise PackageError(f"{file} cannot be opened: {error.strerror or error}") from error
     except UNREADABLE as error:
         raise PackageError(f"{file} is not a package, or is damaged: {error}. Make it again") from error
     plugin_in(folder)
@@ -165,11 +166,9 @@ def package(options: PackageOptions) -> int:
         installing, starting = try_install(content, MARKETPLACE if options.marketplace else None, Screen(console))
         seconds = f"installed in {installing:.0f} s, answered after {starting:.1f} s"
         console.print(Text(seconds, "green"), soft_wrap=True)
-    try:
+    with worded(lambda why: PackageError(f"{target} cannot be written: {why}")):
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
-    except OSError as error:
-        raise PackageError(f"{target} cannot be written: {error.strerror}") from error
     digest = hashlib.sha256(content).hexdigest()
     files = f"{counted(len(checked.contents.paths), 'file')}, {counted(len(content), 'byte')}, sha256 {digest}"
     console.print(Text(f"{target}: {files}"), soft_wrap=True)

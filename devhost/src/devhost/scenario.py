@@ -17,7 +17,7 @@ from devhost.plugin.credentials import environment_name
 from devhost.plugin.declaration import Parameter, PluginDeclaration, Strategy
 from devhost.protocol.failures import ApiFault
 from devhost.protocol.wire import JsonObject
-from devhost.text import real_path, typed_json
+from devhost.text import json_or, real_path
 from devhost.tools.mcp import McpServer
 from devhost.tools.setup import Texts, ToolSetup
 from devhost.words import misspelt
@@ -80,7 +80,7 @@ TEXT_FIELDS = frozenset({"string", "secret-input", "select"})
 
 def parse_assignments(assignments: Iterable[str], *, option: str = "--param") -> JsonObject:
     """KEY=VALUE pairs; a value that is JSON is parsed, any other is a text."""
-    return {key: json_or_text(text) for key, text in pairs(assignments, option)}
+    return {key: json_or(text, text) for key, text in pairs(assignments, option)}
 
 
 def typed_settings(strategy: Strategy, assignments: Iterable[str]) -> JsonObject:
@@ -88,7 +88,7 @@ def typed_settings(strategy: Strategy, assignments: Iterable[str]) -> JsonObject
     declared = {parameter.name: parameter for parameter in strategy.parameters}
     settings: JsonObject = {}
     for name, text in pairs(assignments, "--param"):
-        value = json_or_text(text)
+        value = json_or(text, text)
         is_text = name in declared and _is_text_field(declared[name]) and read_setting(value) == Constant(value)
         settings[name] = text if is_text else value
     return settings
@@ -118,13 +118,6 @@ def pairs(assignments: Iterable[str], option: str, *, hidden: bool = False) -> I
         if not equals or not key or is_secret:
             raise ParameterError(f"{option}{'' if hidden else f' {key!r}'} is not KEY=VALUE")
         yield key, text
-
-
-def json_or_text(text: str) -> object:
-    try:
-        return typed_json(text)
-    except ValueError:
-        return text
 
 
 def _is_text_field(parameter: Parameter) -> bool:

@@ -6,7 +6,8 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import quote
@@ -38,6 +39,34 @@ def _other_document(address: str) -> bool:
     if address.startswith(DIFYS_OWN):
         return True
     raise ValueError(f"{address} is another document; devhost fetches none")
+
+
+# Values that may be wrong, and the errors of those who read them.
+
+
+@contextmanager
+def worded(error: Callable[[str], Exception]) -> Iterator[None]:
+    """In place of an error of pydantic's or of the system inside: an `error` made of its words."""
+    try:
+        yield
+    except ValidationError as found:
+        raise error(describe(found)) from found
+    except OSError as found:
+        raise error(found.strerror or str(found)) from found
+
+
+def json_or[T](text: str | bytes, otherwise: T) -> Any | T:  # noqa: ANN401 - JSON
+    """`otherwise` in place of what is not JSON, or nested too deeply."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return otherwise
+
+
+def properties_of(schema: object) -> dict[str, Any]:
+    """Of a JSON Schema; empty for what is not one."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    return properties if isinstance(properties, dict) else {}
 
 
 # JSON that a person typed, and whether a value from YAML is JSON: for fields of a script that are sent unchanged.

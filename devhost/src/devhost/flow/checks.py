@@ -13,6 +13,7 @@ from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.tools import missing_tools, named_tools, tools_of, unknown_parameters, wrong_strategies
 from devhost.node.parameters import ToolName
 from devhost.plugin.declaration import PluginDeclaration, Strategy
+from devhost.text import properties_of
 from devhost.trace.flow import FlowNode
 
 PLAYED = frozenset(
@@ -118,12 +119,7 @@ def _known(file: FlowFile, strategies: Mapping[str, Strategy], source: str) -> C
     strategy = strategies.get(str(node.data.get("agent_strategy_name"))) if node.type == "agent" else None
     if strategy is None or strategy.output_schema is None:
         return None
-    return OF_AN_AGENT | _properties(strategy.output_schema) | _of_a_failure(node)
-
-
-def _properties(schema: object) -> frozenset[str]:
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    return frozenset(properties if isinstance(properties, dict) else ())
+    return OF_AN_AGENT | properties_of(strategy.output_schema).keys() | _of_a_failure(node)
 
 
 def _of_a_failure(node: FlowNode) -> frozenset[str]:
@@ -147,7 +143,7 @@ def not_published(file: FlowFile) -> Iterator[str]:
             agent = file.nodes.get(name)
             if agent is None or agent.type != "agent":
                 continue
-            if output not in OF_AN_AGENT | _properties(agent.data.get("output_schema")) | _of_a_failure(agent):
+            if output not in OF_AN_AGENT | properties_of(agent.data.get("output_schema")).keys() | _of_a_failure(agent):
                 yield (
                     f"{INVALID.format(title=node.title or node.id)} ({name}.{output}: the output_schema of {agent} in "
                     "this file does not have it; begin with an app that has it, or read it from json in a Code node)"

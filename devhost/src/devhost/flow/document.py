@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from devhost.errors import DeclarationError, FlowFileError, ParameterError
 from devhost.files import LocalFile
 from devhost.limits import HostLimits
 from devhost.protocol.wire import JsonObject
-from devhost.scenario import json_or_text, pairs
-from devhost.text import describe, load_yaml, read_file
+from devhost.scenario import pairs
+from devhost.text import json_or, load_yaml, read_file, worded
 from devhost.trace.flow import FlowNode
 
 type Mode = Literal["workflow", "advanced-chat"]
@@ -100,13 +100,11 @@ class FlowFile:
     @classmethod
     def read(cls, path: Path) -> Self:
         try:
-            document = _Document.model_validate(load_yaml(path))
+            data = load_yaml(path)
         except DeclarationError as error:
             raise FlowFileError(str(error)) from error
-        except ValidationError as error:
-            raise FlowFileError(
-                f"{path} is not a workflow or chatflow as Dify exports it: {describe(error)}"
-            ) from error
+        with worded(lambda why: FlowFileError(f"{path} is not a workflow or chatflow as Dify exports it: {why}")):
+            document = _Document.model_validate(data)
         workflow = document.workflow
         entries = [entry for entry in workflow.graph.nodes if not entry.is_note]
         ids = Counter(entry.id for entry in entries)
@@ -191,7 +189,7 @@ def typed_inputs(file: FlowFile, assignments: Iterable[str]) -> JsonObject:
         if kind in FILES:
             inputs[name] = [*inputs.get(name, ()), text]
         else:
-            inputs[name] = text if kind in TYPED else json_or_text(text)
+            inputs[name] = text if kind in TYPED else json_or(text, text)
     return inputs
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field
 
 from devhost.errors import DeclarationError, ParameterError, ScriptError
 from devhost.expected import CallsExpected, ValueOrEqual
@@ -21,7 +21,7 @@ from devhost.models.scripted.script import (
     listed,
 )
 from devhost.protocol.wire import JsonObject
-from devhost.text import describe, load_yaml
+from devhost.text import load_yaml, worded
 from devhost.trace.flow import FlowNode, FlowStatus, NodeStatus
 
 NODE_TYPE = "knowledge-retrieval"
@@ -205,11 +205,11 @@ class FlowScript(TurnScript):
     @classmethod
     def read(cls, file: Path) -> Self:
         try:
-            return cls.model_validate(load_yaml(file), context=file.parent)
+            data = load_yaml(file)
         except DeclarationError as error:
             raise ScriptError(str(error)) from error
-        except ValidationError as error:
-            raise ScriptError(f"{file}: {describe(error)}") from error
+        with worded(lambda why: ScriptError(f"{file}: {why}")):
+            return cls.model_validate(data, context=file.parent)
 
 
 def names_flow(file: Path) -> bool:

@@ -26,7 +26,7 @@ from devhost.process.session import Session, Stop, Watcher
 from devhost.process.transports import TransportName
 from devhost.protocol.failures import ApiFault
 from devhost.protocol.wire import JsonObject, Places
-from devhost.text import Secrets
+from devhost.text import Secrets, properties_of
 from devhost.tools.mcp import McpServer, connected, secrets_of
 from devhost.tools.setup import ToolSetup, start_tool_plugin
 from devhost.tools.tool import Tool, plugin_tools
@@ -41,8 +41,7 @@ def find_strategy(plugin: PluginDeclaration, name: str) -> tuple[StrategyProvide
 
 
 def declared_outputs(strategy: Strategy) -> frozenset[str]:
-    properties = (strategy.output_schema or {}).get("properties")
-    return frozenset(properties if isinstance(properties, dict) else ())
+    return frozenset(properties_of(strategy.output_schema))
 
 
 def picked_values(strategy: Strategy, model: JsonObject, tools: Sequence[Tool]) -> JsonObject:

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StrictStr, Tag, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StrictStr, Tag
 
 from devhost.protocol import structs
 from devhost.protocol.failures import ApiCallError
 from devhost.protocol.wire import JsonObject
-from devhost.text import describe
+from devhost.text import json_or, worded
 from devhost.words import counted
 
 # A plugin's request for a model call, decoded as the daemon and then Dify's API decode it. What neither of them knows
@@ -123,10 +123,8 @@ def decode_model_request(
     body = structs.to_the_api(struct, request)
     for message, carried in zip(body["prompt_messages"] or (), bodies, strict=False):
         message["opaque_body"] = carried
-    try:
+    with worded(ApiCallError.invalid_payload):
         return ModelRequest.model_validate(body)
-    except ValidationError as error:
-        raise ApiCallError.invalid(f"invalid payload: {describe(error)}") from error
 
 
 def _without_opaque_bodies(request: JsonObject) -> tuple[JsonObject, list[object]]:
@@ -284,10 +282,7 @@ def _structured(chunks: Iterator[JsonObject]) -> Iterator[JsonObject]:
     for last in chunks:
         text += str(last["delta"]["message"]["content"])
         yield {**last, "structured_output": None}
-    try:
-        read = json.loads(text)
-    except ValueError:
-        read = None
+    read = json_or(text, None)
     if not isinstance(read, dict):
         raise ApiCallError.stream_error("Failed to parse structured output: the answer is not a JSON object")
     message = {**last["delta"]["message"], "content": "", "tool_calls": []}

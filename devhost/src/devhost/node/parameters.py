@@ -10,7 +10,7 @@ from devhost.errors import NodeParameterError, ParameterError, about
 from devhost.plugin.casting import FILE_IDENTITY, PLUGIN_FILE, cast_parameter, cast_parameters, is_file
 from devhost.plugin.declaration import FILES, Parameter
 from devhost.protocol.wire import JsonObject
-from devhost.text import typed_json
+from devhost.text import json_or
 
 type ToolName = tuple[str, str]
 """The whole id of the provider, author/plugin/provider, and the tool's own name."""
@@ -245,10 +245,7 @@ def _filled(value: object, variables: NodeVariables) -> object:
         filled = variables.filled(json.dumps(value, ensure_ascii=False))
     except TypeError:
         return variables.filled(str(value))
-    try:
-        return typed_json(filled)
-    except ValueError:
-        return filled
+    return json_or(filled, filled)
 
 
 # The tools of an Agent node, as Dify sends them to a strategy (dify-api, Agent node's runtime support, 1.17.0).

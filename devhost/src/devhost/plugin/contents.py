@@ -15,6 +15,7 @@ from typing import Self
 from devhost.errors import DeclarationError
 from devhost.plugin.problems import Level, Problem
 from devhost.protocol.wire import JsonObject
+from devhost.text import worded
 
 # The lines of an ignore file as Dify's packager reads them. It is not git's reading: each line is one pattern, matched
 # alone, and the first that matches a path leaves it out, so that a line with `!` changes nothing (docs/host-facts.md,
@@ -160,10 +161,8 @@ class Contents:
 
     def read(self, path: str) -> bytes:
         """What is not a regular file reads as empty: it is refused by the rule `forbidden-file`."""
-        try:
+        with worded(lambda why: DeclarationError(f"{self.directory / path} cannot be read: {why}")):
             return (self.directory / path).read_bytes() if self.is_regular(path) else b""
-        except OSError as error:
-            raise DeclarationError(f"{self.directory / path} cannot be read: {error.strerror}") from error
 
     def text(self, path: str) -> str:
         """With replacement characters for what is not UTF-8."""

@@ -12,10 +12,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from devhost.errors import DeclarationError, ParameterError
-from devhost.text import describe, load_yaml, real_path
+from devhost.text import load_yaml, real_path, worded
 
 type CredentialType = Literal[
     "secret-input", "text-input", "select", "boolean", "model-selector", "app-selector", "array[tools]"
@@ -412,10 +412,8 @@ def _read[T: BaseModel](
         if not isinstance(paths, list) or not all(isinstance(item, str) for item in paths):
             raise DeclarationError(f"{file}: {key} must be a list of paths to YAML files")
         data = {**data, key: [_read(directory, item, child) for item in paths]}
-    try:
+    with worded(lambda why: DeclarationError(f"{file}: {why}")):
         return kind.model_validate(data)
-    except ValidationError as error:
-        raise DeclarationError(f"{file}: {describe(error)}") from error
 
 
 # The plugin that a person works on: in the folder that was named, or the nearest one above a folder.

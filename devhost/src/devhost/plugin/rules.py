@@ -33,6 +33,7 @@ from devhost.plugin.declaration import (
 )
 from devhost.plugin.problems import LANGUAGES, Level, Problem
 from devhost.protocol.wire import JsonObject
+from devhost.text import properties_of
 from devhost.words import misspelt
 
 LOST = "lost"
@@ -216,8 +217,7 @@ class _StrategyParameter(Parameter):
 
 def _node_outputs(schema: dict[str, Any]) -> dict[str, Any]:
     """The daemon takes any object, and Dify lists its properties as the node's variables."""
-    properties = schema.get("properties")
-    if taken := sorted(RESERVED & set(properties if isinstance(properties, dict) else ())):
+    if taken := sorted(RESERVED & set(properties_of(schema))):
         raise _wrong(f"Dify uses these names itself, and fails the node: {', '.join(taken)}")
     return schema
 

@@ -1,7 +1,6 @@
 """A running plugin that serves many sessions at once, over any of the transports."""
 
 import contextlib
-import json
 import re
 import sys
 import threading
@@ -26,7 +25,7 @@ from devhost.process.serverless import HttpTransport
 from devhost.process.session import Session, Stop, Watcher
 from devhost.process.transports import StdioTransport, TcpTransport, Transport, TransportName
 from devhost.protocol.wire import Failed, JsonObject, Lost, Places, read_session_event, request_envelope
-from devhost.text import Secrets
+from devhost.text import Secrets, json_or
 
 # What a plugin prints, line by line: harmless, without secrets, and not more than a person can read.
 
@@ -97,11 +96,10 @@ def record_text(line: str) -> str:
     """The text of a record of the SDK's logger, which writes JSON; any other line as it is."""
     if not line.startswith("{") or len(line) > LONGEST_READ:
         return line
-    with contextlib.suppress(ValueError, RecursionError):  # printed by the plugin itself
-        match json.loads(line):
-            case {"event": "log", "data": {"message": str(message), **record}}:
-                level = str(record.get("level") or "INFO")
-                return message if level == "INFO" else f"{level}: {message}"
+    match json_or(line, None):
+        case {"event": "log", "data": {"message": str(message), **record}}:
+            level = str(record.get("level") or "INFO")
+            return message if level == "INFO" else f"{level}: {message}"
     return line
 
 

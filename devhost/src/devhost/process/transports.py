@@ -5,7 +5,6 @@ When the plugin's process ends, which a lost connection ends too, the listener h
 """
 
 import contextlib
-import json
 import secrets
 import socket
 import sys
@@ -18,6 +17,7 @@ from devhost.errors import PluginLostError, WireError
 from devhost.limits import HostLimits
 from devhost.process.program import LOOPBACK, PluginProgram, read_lines
 from devhost.protocol.wire import JsonObject, encoded
+from devhost.text import json_or
 
 type TransportName = Literal["stdio", "tcp", "http"]
 
@@ -90,7 +90,7 @@ def read_messages(stream: IO[bytes], longest: int, listener: TransportListener) 
 def deliver(line: bytes, listener: TransportListener) -> JsonObject | None:
     """One line from the plugin: a message, which is returned, something printed, or nothing at all."""
     text = line.decode(errors="replace").rstrip()
-    message = _message(text)
+    message = json_or(text, None)
     said: JsonObject = message if isinstance(message, dict) else {}
     if said.get("event") in ("heartbeat", "session"):
         listener.received(said)
@@ -98,15 +98,8 @@ def deliver(line: bytes, listener: TransportListener) -> JsonObject | None:
     if text and (said.get("type"), type(said.get("plugins"))) != ("plugin", dict):  # how the SDK introduces a plugin
         listener.noted(text)
         start = text.rfind(_MESSAGE)
-        if start > 0 and _message(text[start:]) is not None:
+        if start > 0 and json_or(text[start:], None) is not None:
             listener.noted(LOST)
-    return None
-
-
-def _message(line: bytes | str) -> object:
-    """None for what is not JSON."""
-    with contextlib.suppress(ValueError, RecursionError):
-        return json.loads(line)
     return None
 
 
@@ -183,7 +176,7 @@ class TcpTransport(Transport):
 
     def _registers(self, lines: IO[bytes]) -> bool:
         """Whether its first line has the key, and its declaration an end."""
-        said = filter(None, map(_message, lines))
+        said = filter(None, (json_or(line, None) for line in lines))
         match next(said, None):
             case {"type": "handshake", "data": {"key": self._key}}:
                 return any(isinstance(each, dict) and each.get("type") == "end" for each in said)

@@ -43,6 +43,11 @@ class ApiCallError(HostError):
         return cls.http(400, json.dumps(said, separators=(",", ":")) + "\n")
 
     @classmethod
+    def invalid_payload(cls, why: str) -> Self:
+        """The API cannot read the request."""
+        return cls.invalid(f"invalid payload: {why}")
+
+    @classmethod
     def stream_error(cls, message: str) -> Self:
         """The stream contains an error of Dify, for a model or a tool."""
         return cls("broken", f"request failed: {message}")

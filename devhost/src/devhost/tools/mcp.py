@@ -4,7 +4,6 @@ Dify reaches servers over HTTP only. devhost also starts one that is a command, 
 and output.
 """
 
-import json
 import re
 import shlex
 import shutil
@@ -26,7 +25,7 @@ from devhost.plugin.declaration import I18n, Identity, ProvidedTool, ToolDescrip
 from devhost.plugin.declaration import Tool as DeclaredTool
 from devhost.process.session import Answer, Watcher
 from devhost.protocol.wire import JsonObject
-from devhost.text import Secrets
+from devhost.text import Secrets, json_or, properties_of
 from devhost.tools.entity import declared_entity
 from devhost.tools.tool import json_message, text_message
 
@@ -145,9 +144,7 @@ def mcp_entity(tool: ProvidedTool, properties: Mapping[str, Any]) -> JsonObject:
 
 
 def _properties(tool: "mcp_types.Tool") -> Mapping[str, Any]:
-    schema = tool.input_schema
-    properties = schema.get("properties") if schema.get("type") == "object" else None
-    return properties if isinstance(properties, dict) else {}
+    return properties_of(tool.input_schema) if tool.input_schema.get("type") == "object" else {}
 
 
 def _kind(schema: JsonObject) -> object:
@@ -232,16 +229,12 @@ def messages(result: "mcp_types.CallToolResult", *, has_schema: bool) -> Iterato
 
 def _of_text(text: str) -> Iterator[JsonObject]:
     """JSON in a text becomes JSON messages: an object one, a list of objects one each."""
-    try:
-        value: object = json.loads(text)
-    except (ValueError, RecursionError):
-        value = None
-    match value:
-        case dict():
+    match json_or(text, None):
+        case dict() as value:
             yield json_message(value)
-        case list() if all(isinstance(item, dict) for item in value):
+        case list() as value if all(isinstance(item, dict) for item in value):
             yield from map(json_message, value)
-        case list():
+        case list() as value:
             yield text_message(str(value))  # as Python writes it
         case _:
             yield text_message(text)

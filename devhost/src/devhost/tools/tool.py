@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError
+from pydantic import BaseModel, ConfigDict, StrictStr
 
 from devhost.errors import InvocationError, PluginLostError
 from devhost.limits import HostLimits
@@ -16,7 +16,7 @@ from devhost.protocol import structs
 from devhost.protocol.failures import ApiCallError
 from devhost.protocol.structs import tool_message
 from devhost.protocol.wire import MESSAGE_TYPES, JsonObject
-from devhost.text import Secrets, describe
+from devhost.text import Secrets, worded
 from devhost.tools.entity import filled
 from devhost.tools.setup import OfferedTool, ToolSetup
 
@@ -128,10 +128,8 @@ class ToolRequest(BaseModel):
 
 def decode_tool_request(request: JsonObject) -> ToolRequest:
     """RefusedCallError in the daemon's words, or ApiCallError in those of the API."""
-    try:
+    with worded(ApiCallError.invalid_payload):
         return ToolRequest.model_validate(structs.to_the_api(structs.TOOL, request))
-    except ValidationError as error:
-        raise ApiCallError.invalid(f"invalid payload: {describe(error)}") from error
 
 
 # Messages as a tool plugin writes them.

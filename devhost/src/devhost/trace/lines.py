@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TextIO
 
-from pydantic import AwareDatetime, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, ConfigDict, Field, TypeAdapter
 
 from devhost.errors import TraceError
 from devhost.models.backend import ModelDescription
@@ -20,7 +20,7 @@ from devhost.node.outputs.outputs import Finding, LogEntry, NodeOutputs
 from devhost.node.outputs.run import Run, RunError, report
 from devhost.process.session import Side, Watcher
 from devhost.protocol.wire import JsonObject
-from devhost.text import MASK, Secrets, describe, open_file
+from devhost.text import MASK, Secrets, open_file, worded
 from devhost.trace.flow import FlowTraceLine, Line, Timed
 
 # The lines of a trace. The first is a `Header`; each of the others has the seconds since then as `at`.
@@ -146,11 +146,8 @@ def read_trace(file: Path, only: re.Pattern[bytes] | None = None) -> Trace:
 
     `only`: lines after the header in which it is not found are left out, unread.
     """
-    try:
-        with open_file(file) as trace:
-            *written, rest = trace.read().split(b"\n")
-    except OSError as error:
-        raise TraceError(f"{file} cannot be read: {error.strerror}") from error
+    with worded(lambda why: TraceError(f"{file} cannot be read: {why}")), open_file(file) as trace:
+        *written, rest = trace.read().split(b"\n")
     (first, *others), cut_off = [*written, b""], bool(rest.strip())
     header = _read(_HEADER, first, f"{file}, line 1: not a trace of devhost")
     numbered = [(number, text) for number, text in enumerate(others, start=2) if text.strip()]
@@ -162,11 +159,11 @@ def read_trace(file: Path, only: re.Pattern[bytes] | None = None) -> Trace:
 
 def _read[T](adapter: TypeAdapter[T], text: bytes, problem: str) -> T:
     try:
-        return adapter.validate_python(json.loads(text))  # json also reads half a surrogate pair
-    except ValidationError as error:
-        raise TraceError(f"{problem}: {describe(error)}") from error
+        value = json.loads(text)  # which also reads half a surrogate pair
     except (ValueError, RecursionError) as error:
         raise TraceError(f"{problem}: not valid JSON: {error}") from error
+    with worded(lambda why: TraceError(f"{problem}: {why}")):
+        return adapter.validate_python(value)
 
 
 # Writes a trace during the run, each line at once, so that a killed run leaves all messages until then.
@@ -193,12 +190,10 @@ class TraceWriter(Watcher):
         self._secrets = secrets
         self._writing = threading.Lock()
         self._failure: OSError | None = None
-        _refuse_to_destroy(file)
-        try:
+        with worded(lambda why: TraceError(f"--trace {file} cannot be written: {why}")):
+            _refuse_to_destroy(file)
             # Half a surrogate pair, which UTF-8 cannot hold, is written as the escape that JSON has for it.
             self._file: TextIO | None = file.open("w", encoding="utf-8", errors="backslashreplace")
-        except OSError as error:
-            raise TraceError(f"--trace {file} cannot be written: {error.strerror}") from error
         with contextlib.suppress(OSError):  # a device, or a file system without locks
             fcntl.flock(self._file, fcntl.LOCK_SH)  # for `is_written`; it ends with this process, however that ends
         self._began = time.monotonic()
@@ -277,13 +272,10 @@ def is_written(file: Path) -> bool:
 
 def _refuse_to_destroy(file: Path) -> None:
     """A trace replaces an older trace, but no other file, such as the script of the run."""
-    try:
-        if not file.is_file():
-            return  # nothing yet, or a device, which keeps nothing
-        with file.open("rb") as existing:
-            beginning = existing.read(BEGINNING_BYTES)
-    except OSError as error:
-        raise TraceError(f"--trace {file} cannot be written: {error.strerror}") from error
+    if not file.is_file():
+        return  # nothing yet, or a device, which keeps nothing
+    with file.open("rb") as existing:
+        beginning = existing.read(BEGINNING_BYTES)
     if beginning and not TRACE_BEGINS.match(beginning):
         raise TraceError(f"--trace {file} exists and is not a trace of devhost: name a new file, or an older trace")
 

@@ -1,7 +1,6 @@
 """The runs in a trace: what was asked, which calls were made, and what came of it."""
 
 import contextlib
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,7 @@ from devhost.node.outputs.outputs import NodeOutputs, OutputsFold, spent
 from devhost.node.outputs.run import UNFINISHED, CallsMade, Run, error_line
 from devhost.protocol.structs import agent_message
 from devhost.protocol.wire import Invoked, JsonObject, read_session_event
+from devhost.text import json_or
 from devhost.trace.lines import EndLine, MessageLine, PrintedLine, RemarkLine, ServingLine, Trace, TraceLine
 
 
@@ -202,10 +202,7 @@ class WrittenCall:
     @property
     def values(self) -> object:
         """The arguments as JSON, or the text where it is not JSON."""
-        try:
-            return json.loads(self.arguments)
-        except (ValueError, RecursionError):
-            return self.arguments
+        return json_or(self.arguments, self.arguments)
 
 
 @dataclass

@@ -23,7 +23,7 @@ from pydantic_core import PydanticCustomError
 from devhost.errors import ScriptError, about
 from devhost.models.backend import DEFAULT_FEATURES
 from devhost.protocol.failures import Fault
-from devhost.text import describe, json_value, load_yaml, real_path
+from devhost.text import json_value, load_yaml, real_path, worded
 from devhost.words import misspelt
 
 
@@ -286,10 +286,8 @@ class ScriptFile(Part):
 
 def checked(data: object, folder: Path | None = None) -> ScriptFile:
     """A script as plain data; `folder` is where its files are, by default the current one."""
-    try:
+    with worded(ScriptError):
         return ScriptFile.model_validate(data, context=folder)
-    except ValidationError as error:
-        raise ScriptError(describe(error)) from error
 
 
 def read_files(file: Path, *, asks: bool) -> tuple[ScriptFile, ...]:

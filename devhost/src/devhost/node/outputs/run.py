@@ -13,6 +13,7 @@ from devhost.models.backend import ModelDescription
 from devhost.node.outputs.outputs import Finding, NodeOutputs, no_usage, spent
 from devhost.protocol.structs import FAILED, failed
 from devhost.protocol.wire import JsonObject
+from devhost.text import json_or
 
 REQUEST_ID = "0123456789"
 """In place of the id that Dify gives each request."""
@@ -62,10 +63,7 @@ def error_line(text: str) -> str:
 
 def node_error(line: str) -> NodeError:
     """For a line that is an error, or that the node cannot read as a message."""
-    try:
-        envelope = json.loads(line)
-    except ValueError:
-        return NodeError(line)
+    envelope = json_or(line, None)
     if not isinstance(envelope, dict):
         return NodeError(line)
     if envelope.get("code") == FAILED:
