@@ -224,10 +224,10 @@ def call_one_tool(
     """
     running = {f"{tool.provider}/{tool.name}": tool for tool in host.tools}
     there_are = [(found, setup) for setup in host.setups for found in tools_of([setup.declaration])]
-    found = find_tool([found for found, _ in there_are if found.name in running], name)
+    found = find_tool([found for found, _ in there_are if found.whole_name in running], name)
     (setup,) = (setup for each, setup in there_are if each is found)
     given = files or {}
     for key in (*arguments, *given):
-        parameter_of(found.tool, key)
-    asked = AskedTool(found, _parameters(found.tool, arguments, given), given, setup)
-    return call_directly(running[found.name], asked, host, host.calls(model or NoModel(), []), lambda *_: None)
+        parameter_of(found.declared, key)
+    asked = AskedTool(found, _parameters(found.declared, arguments, given), given, setup)
+    return call_directly(running[found.whole_name], asked, host, host.calls(model or NoModel(), []), lambda *_: None)
