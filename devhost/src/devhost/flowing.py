@@ -28,7 +28,6 @@ from devhost.hosting import (
     HostOptions,
     ModelOptions,
     credential_option,
-    described,
     mcp_option,
     secrets_of,
     started,
@@ -279,7 +278,7 @@ def flow_traced(file: Path | None, setup: FlowSetup, turn: FlowTurn, options: Ho
         "command": "flow",
         "example": setup.name,
         "transport": options.transport,
-        "model": {} if setup.scripted is None else described(setup.scripted),
+        "model": {} if setup.scripted is None else setup.scripted.facts,
         "query": turn.query,
     }
     secrets = secrets_of((), others=setup.secrets)

@@ -24,7 +24,6 @@ from devhost.options import PLUGIN, Declared, option
 from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
 from devhost.process.session import Watcher
 from devhost.process.transports import TransportName
-from devhost.protocol.wire import JsonObject
 from devhost.scenario import (
     AttachedFiles,
     Example,
@@ -359,7 +358,7 @@ def traced(  # noqa: PLR0913 - the facts of a trace's first line
         "description": scenario.description,
         "strategy": scenario.strategy.identity.name,
         "transport": transport,
-        "model": described(model),
+        "model": model.facts,
         "query": query,
     }
     return trace_written(file, secrets_of(scenario.tools, others=mcp.secrets_of(scenario.servers)), facts)
@@ -376,10 +375,6 @@ def trace_written(
         for notice in notices:
             writer.notice(notice)
         yield writer
-
-
-def described(model: ModelDescription) -> JsonObject:
-    return {"name": model.name, "provider": model.provider, "scripted": model.scripted, "notice": model.notice}
 
 
 def secrets_of(setups: Iterable[ToolSetup], others: Iterable[str] = ()) -> Secrets:

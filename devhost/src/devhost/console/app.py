@@ -19,6 +19,7 @@ from starlette.staticfiles import StaticFiles
 from devhost.console import again, cases, new_run, run_page, runs_page, side_by_side, suites
 from devhost.console.web import STATIC, TEMPLATES, Console, console_of, style_sheet
 from devhost.errors import BusyError, ConsoleError, HostError, UnknownRunError
+from devhost.text import worded
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -158,11 +159,9 @@ def serve(console: Console, port: int, opened: Callable[[str], None]) -> None:
     """Ends at Ctrl-C, with all children; ConsoleError for a port that is taken."""
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
+        with worded(lambda why: ConsoleError(f"--port {port} cannot be opened on {LOCAL}: {why}")):
             listener.bind((LOCAL, port))
             listener.listen()  # a browser that is told of the address may ask at once
-        except OSError as error:
-            raise ConsoleError(f"--port {port} cannot be opened on {LOCAL}: {error.strerror}") from error
         port = listener.getsockname()[1]
         token = secrets.token_urlsafe(24)
         config = uvicorn.Config(

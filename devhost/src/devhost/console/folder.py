@@ -13,7 +13,7 @@ from devhost.console.setup import SETUP, Setup, is_name
 from devhost.errors import ConsoleError, UnknownRunError
 from devhost.files import BESIDE_A_TRACE
 from devhost.terminal.tables import printable
-from devhost.text import open_file
+from devhost.text import open_file, worded
 from devhost.trace.lines import is_written
 
 TRACE, OUTPUT = ".jsonl", ".output.txt"
@@ -29,10 +29,8 @@ class RunFolder:
     @classmethod
     def opened(cls, path: Path) -> Self:
         """The folder, made if it is missing; ConsoleError if it cannot be."""
-        try:
+        with worded(lambda why: ConsoleError(f"--runs {path}: no run can be written there: {why}")):
             path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ConsoleError(f"--runs {path}: no run can be written there: {error.strerror}") from error
         return cls(path)
 
     def names(self) -> Sequence[str]:

@@ -17,7 +17,7 @@ from devhost.hosting import ModelOptions, ScenarioOptions
 from devhost.limits import HostLimits
 from devhost.options import arguments
 from devhost.scenario import refuse_misfit
-from devhost.text import read_file
+from devhost.text import read_file, worded
 
 if TYPE_CHECKING:
     from devhost.models.openai_api.provider import Api
@@ -116,10 +116,8 @@ class Setup(BaseModel):
                 models.choose(None, self.question, environment)
 
     def write(self, file: Path) -> None:
-        try:
+        with worded(lambda why: ConsoleError(f"{file} cannot be written: {why}")):
             file.write_text(self.model_dump_json(indent=2, exclude_defaults=True) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise ConsoleError(f"{file} cannot be written: {error.strerror}") from error
 
     @classmethod
     def known(cls, file: Path) -> "Setup | None":

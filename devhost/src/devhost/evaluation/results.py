@@ -9,11 +9,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from devhost.errors import SuiteError
 from devhost.expected import Check, Observed
-from devhost.text import Secrets, describe, open_file
+from devhost.text import Secrets, open_file, worded
 
 # The results in a file of JSON lines, which grows while the cases run.
 
@@ -80,11 +80,8 @@ class Evaluation:
 
 def read_evaluation(file: Path) -> Evaluation:
     """As far as it came."""
-    try:
-        with open_file(file) as results:
-            *lines, _ = results.read().split(b"\n")
-    except OSError as error:
-        raise SuiteError(f"{file} cannot be read: {error.strerror}") from error
+    with worded(lambda why: SuiteError(f"{file} cannot be read: {why}")), open_file(file) as results:
+        *lines, _ = results.read().split(b"\n")
     if not lines:
         raise SuiteError(f"{file} has no evaluation: its first line must be a header")
     header = _read_line(Header, file, 1, lines[0])
@@ -94,12 +91,9 @@ def read_evaluation(file: Path) -> Evaluation:
 
 
 def _read_line[L: Line](kind: type[L], file: Path, number: int, line: bytes) -> L:
-    try:
+    begins = f"{file}, line {number}: not a line of an evaluation"
+    with worded(lambda why: SuiteError(f"{begins} ({why}): delete the file")):
         return kind.model_validate_json(line)
-    except ValidationError as error:
-        raise SuiteError(
-            f"{file}, line {number}: not a line of an evaluation ({describe(error)}): delete the file"
-        ) from error
 
 
 def kept_beside(file: Path, which: str) -> Path:
@@ -116,10 +110,8 @@ class ResultsFile:
         self._file = file
         self._secrets = secrets
         begun = (Header.model_validate(secrets.masked(header.model_dump())), *done)
-        try:
+        with worded(lambda why: SuiteError(f"{file} cannot be written: {why}")):
             file.write_bytes(b"".join(map(_written, begun)))
-        except OSError as error:
-            raise SuiteError(f"{file} cannot be written: {error.strerror}") from error
 
     def add(self, result: Result) -> None:
         masked = Result.model_validate(self._secrets.masked(result.model_dump()))

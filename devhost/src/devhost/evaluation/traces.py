@@ -13,7 +13,7 @@ from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
 from devhost.process.session import Side, Watcher
 from devhost.protocol.wire import JsonObject
-from devhost.text import Secrets
+from devhost.text import Secrets, worded
 from devhost.trace.lines import TraceWriter
 
 
@@ -48,10 +48,8 @@ class CaseTraces(Watcher):
             return
         words = re.sub(r"[^A-Za-z0-9]+", "-", about).strip("-")[:60] or "case"
         file = self._folder / f"{words}-{random.token_hex(3)}.jsonl"
-        try:
+        with worded(lambda why: SuiteError(f"--traces {self._folder} cannot be made: {why}")):
             self._folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise SuiteError(f"--traces {self._folder} cannot be made: {error.strerror}") from error
         with TraceWriter(file, self._secrets, facts) as writer:
             trace = CaseTrace(file, writer)
             with self._changing:

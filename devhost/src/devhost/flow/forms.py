@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from rich.console import Console
 from rich.text import Text
 
 from devhost.errors import FlowFileError, ParameterError, UnansweredFormError
 from devhost.flow.document import FlowFile
 from devhost.terminal.tables import printable
-from devhost.text import Secrets, describe
+from devhost.text import Secrets, worded
 from devhost.trace.flow import FlowNode
 
 # A form as the DSL declares it (graphon 0.5.0, `nodes/human_input/entities.py`; 0.8.0 leaves these fields to Dify).
@@ -84,10 +84,8 @@ class Form(_Data):
     @classmethod
     def of(cls, file: FlowFile, node: FlowNode) -> Self:
         """Variables have no values yet."""
-        try:
+        with worded(lambda why: FlowFileError(f"{node} is not a form that devhost plays: {why}")):
             form = cls.model_validate({**node.data, "node": node})
-        except ValidationError as error:
-            raise FlowFileError(f"{node} is not a form that devhost plays: {describe(error)}") from error
         if not any(edge.get("source") == node.id and edge.get("sourceHandle") == TIMEOUT for edge in file.edges):
             return form
         return form.model_copy(update={"buttons": (*form.buttons, Button(id=TIMEOUT, title=LATE))})

@@ -179,6 +179,11 @@ class ModelDescription:
     entity: JsonObject | None = None
     """Of a model plugin's model, what the plugin says of it."""
 
+    @property
+    def facts(self) -> JsonObject:
+        """As a trace and a report have them."""
+        return {"name": self.name, "provider": self.provider, "scripted": self.scripted, "notice": self.notice}
+
     def selector(self, history: Sequence[JsonObject]) -> JsonObject:
         """The value of a model-selector parameter, as the server sends it."""
         entity = self._own_entity() if self.entity is None else self.entity

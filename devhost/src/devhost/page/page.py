@@ -10,6 +10,7 @@ from devhost.node.outputs.run import ANSWERED, sent_otherwise
 from devhost.page.calls import given_to, offered_tools, prompt_of, results_of, said_by, traceback_of
 from devhost.page.contents import hint, number, passages, pretty, written, written_values
 from devhost.page.section import shown_run
+from devhost.text import worded
 from devhost.trace.lines import PrintedLine, Trace
 from devhost.trace.runs import traced_runs, written_calls
 from devhost.words import counted, price_text
@@ -23,10 +24,8 @@ HEAD_BYTES = 1_000
 def write_page(page: str, file: Path, trace: Path, *, force: bool) -> None:
     """`force` overwrites any other file, but never the trace."""
     refuse_to_destroy(file, trace, force=force)
-    try:
+    with worded(lambda why: TraceError(f"{file} cannot be written: {why}")):
         file.write_text(page, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise TraceError(f"{file} cannot be written: {error.strerror}") from error
 
 
 def refuse_to_destroy(file: Path, trace: Path, *, force: bool) -> None:

@@ -34,7 +34,7 @@ from devhost.recording.turns import (
     tool_calls,
     tools_in,
 )
-from devhost.text import MASK
+from devhost.text import MASK, worded
 from devhost.tools.entity import shortened
 from devhost.trace.flow import NodeEnded
 from devhost.trace.lines import Trace
@@ -366,7 +366,5 @@ def readable(data: object) -> str:
 
 def write_case(case: Case, file: Path) -> None:
     lacks = "".join(f"# Not recorded: {' '.join(sentence.split())}\n" for sentence in case.lacks)
-    try:
+    with worded(lambda why: TraceError(f"{file} cannot be written: {why}")):
         file.write_text(f"{lacks}{readable(case.script)}", encoding="utf-8")
-    except OSError as error:
-        raise TraceError(f"{file} cannot be written: {error.strerror}") from error

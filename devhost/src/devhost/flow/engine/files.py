@@ -13,6 +13,7 @@ from graphon.variables.segments import ArrayFileSegment
 from devhost.errors import HostError
 from devhost.files import FileServer, LocalFile
 from devhost.node.messages import ToolFile
+from devhost.protocol.wire import JsonObject
 
 NO_SERVICE = "the flow has files, and no file service was started"
 
@@ -20,27 +21,16 @@ NO_SERVICE = "the flow has files, and no file service was started"
 def uploaded(file: LocalFile, server: FileServer) -> File:
     """A file that a person gives."""
     described = server.offer(file)
-    return File(
-        file_type=FileType(described["type"]),
-        transfer_method=FileTransferMethod.LOCAL_FILE,
-        related_id=server.id_of(described["url"]),
-        filename=described["filename"],
-        extension=described["extension"],
-        mime_type=described["mime_type"],
-        size=described["size"],
-    )
+    return _file(described, FileTransferMethod.LOCAL_FILE, server.id_of(described["url"]))
 
 
 def made_by_tool(file: ToolFile) -> File:
-    return File(
-        file_type=FileType(file.kind),
-        transfer_method=FileTransferMethod.TOOL_FILE,
-        related_id=file.id,
-        filename=file.filename,
-        extension=file.extension,
-        mime_type=file.mime_type,
-        size=file.size,
-    )
+    return _file(file.output(), FileTransferMethod.TOOL_FILE, file.id)
+
+
+def _file(described: JsonObject, method: FileTransferMethod, file_id: str) -> File:
+    facts = {name: described[name] for name in ("filename", "extension", "mime_type", "size")}
+    return File(file_type=FileType(described["type"]), transfer_method=method, related_id=file_id, **facts)
 
 
 def list_of(files: Sequence[File]) -> ArrayFileSegment:

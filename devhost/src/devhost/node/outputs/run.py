@@ -308,11 +308,5 @@ def report(run: Run, model: ModelDescription, spending: JsonObject | None = None
         "error": None if run.error is None else asdict(run.error),
         "strategy": run.strategy,
         "elapsed_seconds": run.elapsed_seconds,
-        "model": {
-            "name": model.name,
-            "provider": model.provider,
-            "scripted": model.scripted,
-            "notice": model.notice,
-            **({} if spending is None else {"spending": spending}),
-        },
+        "model": {**model.facts, **({} if spending is None else {"spending": spending})},
     }
