@@ -163,7 +163,7 @@ def test_notes_on_the_canvas_are_no_nodes(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("a: [", "is not valid YAML"),
-        ("kind: app", "app: Field required"),
+        ("kind: app", "app.mode: Field required"),
         ("kind: rag_pipeline\napp: {mode: workflow}\nworkflow: {graph: {nodes: []}}", "kind: Input should be 'app'"),
         (
             "kind: app\napp: {mode: workflow}\nworkflow: {graph: {nodes: [{id: a, data: {}}, {id: a, data: {}}]}}",

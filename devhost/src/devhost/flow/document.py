@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AliasPath, BaseModel, ConfigDict, Field
 
 from devhost.errors import DeclarationError, FlowFileError, ParameterError
 from devhost.files import LocalFile
@@ -36,11 +36,6 @@ class FlowVariable(_Given):
     value: Any = None
 
 
-class _App(_Given):
-    name: str = ""
-    mode: Mode
-
-
 class _NodeEntry(_Given):
     id: str
     type: str = ""
@@ -52,16 +47,10 @@ class _NodeEntry(_Given):
         """A note on the canvas, which is not part of the flow."""
         return self.type == "custom-note"
 
-
-class _Graph(_Given):
-    nodes: tuple[_NodeEntry, ...]
-    edges: tuple[dict[str, Any], ...] = ()
-
-
-class _Workflow(_Given):
-    graph: _Graph
-    conversation_variables: tuple[FlowVariable, ...] = ()
-    environment_variables: tuple[FlowVariable, ...] = ()
+    @property
+    def node(self) -> FlowNode:
+        kind, title = str(self.data.get("type", "")), str(self.data.get("title", ""))
+        return FlowNode(self.id, kind, title, self.data, self.parentId)
 
 
 class _Dependency(_Given):
@@ -74,28 +63,22 @@ class _Dependency(_Given):
         return str(next(identifiers, "")).partition(":")[0]
 
 
-class _Document(_Given):
-    kind: Literal["app"]
-    app: _App
-    dependencies: tuple[_Dependency, ...] = ()
-    workflow: _Workflow
+_WORKFLOW = partial(AliasPath, "workflow")
 
 
-@dataclass(frozen=True)
-class FlowFile:
+class FlowFile(_Given):
+    document: Literal["app"] = Field(alias="kind")
     path: Path
     text: str
     """The file's content."""
-    name: str
+    name: str = Field("", validation_alias=AliasPath("app", "name"))
     """The app's name."""
-    mode: Mode
-    nodes: Mapping[str, FlowNode]
-    """By id."""
-    edges: tuple[JsonObject, ...]
-    conversation_variables: tuple[FlowVariable, ...]
-    environment_variables: tuple[FlowVariable, ...]
-    dependencies: tuple[str, ...]
-    """The plugins that Dify offers to install when the app is imported, as author/name."""
+    mode: Mode = Field(validation_alias=AliasPath("app", "mode"))
+    entries: tuple[_NodeEntry, ...] = Field(validation_alias=_WORKFLOW("graph", "nodes"))
+    edges: tuple[JsonObject, ...] = Field((), validation_alias=_WORKFLOW("graph", "edges"))
+    conversation_variables: tuple[FlowVariable, ...] = Field((), validation_alias=_WORKFLOW("conversation_variables"))
+    environment_variables: tuple[FlowVariable, ...] = Field((), validation_alias=_WORKFLOW("environment_variables"))
+    imported: tuple[_Dependency, ...] = Field((), alias="dependencies")
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -104,23 +87,21 @@ class FlowFile:
         except DeclarationError as error:
             raise FlowFileError(str(error)) from error
         with worded(lambda why: FlowFileError(f"{path} is not a workflow or chatflow as Dify exports it: {why}")):
-            document = _Document.model_validate(data)
-        workflow = document.workflow
-        entries = [entry for entry in workflow.graph.nodes if not entry.is_note]
-        ids = Counter(entry.id for entry in entries)
+            file = cls.model_validate({**data, "path": path, "text": read_file(path).decode()})
+        ids = Counter(entry.id for entry in file.entries if not entry.is_note)
         if twice := [name for name, count in ids.items() if count > 1]:
             raise FlowFileError(f"{path} has several nodes with the id {', '.join(twice)}: each needs an id of its own")
-        return cls(
-            path,
-            read_file(path).decode(),
-            document.app.name,
-            document.app.mode,
-            {entry.id: _node(entry) for entry in entries},
-            workflow.graph.edges,
-            workflow.conversation_variables,
-            workflow.environment_variables,
-            tuple(each.plugin for each in document.dependencies),
-        )
+        return file
+
+    @cached_property
+    def nodes(self) -> Mapping[str, FlowNode]:
+        """By id."""
+        return {entry.id: entry.node for entry in self.entries if not entry.is_note}
+
+    @property
+    def dependencies(self) -> tuple[str, ...]:
+        """The plugins that Dify offers to install when the app is imported, as author/name."""
+        return tuple(each.plugin for each in self.imported)
 
     def node(self, name: str) -> FlowNode:
         """By id, or by the title if one node alone has it; FlowFileError otherwise."""
@@ -149,11 +130,6 @@ class FlowFile:
     def kind(self) -> str:
         """As Dify's users call it."""
         return "chatflow" if self.is_chatflow else "workflow"
-
-
-def _node(entry: _NodeEntry) -> FlowNode:
-    kind, title = str(entry.data.get("type", "")), str(entry.data.get("title", ""))
-    return FlowNode(entry.id, kind, title, entry.data, entry.parentId)
 
 
 # The fields of a flow's Start node: what the command line and the script give, as Dify's form would take it.
