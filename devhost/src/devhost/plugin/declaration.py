@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AliasPath, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from devhost.errors import DeclarationError, ParameterError
 from devhost.text import load_yaml, real_path, worded
@@ -50,6 +50,11 @@ def as_sent(value: Any) -> Any:  # noqa: ANN401 - YAML of any shape
 
 class Declared(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+
+
+def _inside(*keys: str) -> Any:  # noqa: ANN401 - a field
+    """A field at this place in the YAML; empty without it."""
+    return Field((), validation_alias=AliasPath(*keys))
 
 
 class I18n(Declared):
@@ -213,15 +218,6 @@ class ModelCredential(CredentialField):
         return {"radio": "select", "switch": "boolean"}.get(str(kind), kind)
 
 
-class _CredentialForm(Declared):
-    credential_form_schemas: tuple[ModelCredential, ...] = ()
-
-
-class _Predefined(Declared):
-    predefined: tuple[str, ...] = ()
-    """Patterns of paths."""
-
-
 class LanguageModel(Declared):
     model: str
     model_type: str
@@ -235,9 +231,12 @@ class ModelProvider(Declared):
     label: I18n
     supported_model_types: tuple[str, ...] = ()
     configurate_methods: tuple[Literal["predefined-model", "customizable-model"], ...] = ()
-    provider_credential_schema: _CredentialForm = _CredentialForm()
-    model_credential_schema: _CredentialForm = _CredentialForm()
-    models: dict[str, _Predefined] = Field(default_factory=dict)
+    of_provider: tuple[ModelCredential, ...] = _inside("provider_credential_schema", "credential_form_schemas")
+    """One form of credentials."""
+    of_model: tuple[ModelCredential, ...] = _inside("model_credential_schema", "credential_form_schemas")
+    """The other one."""
+    predefined: tuple[str, ...] = _inside("models", "llm", "predefined")
+    """Patterns of paths to language models."""
 
     @property
     def takes_any_model(self) -> bool:
@@ -246,9 +245,8 @@ class ModelProvider(Declared):
 
     def credentials(self, values: Mapping[str, object], *, of_provider: bool) -> Mapping[str, ModelCredential]:
         """Of one of the forms, the fields for a language model that these values show."""
-        form = self.provider_credential_schema if of_provider else self.model_credential_schema
         shown, known = dict[str, ModelCredential](), {"__model_type": "llm", **values}
-        for field in form.credential_form_schemas:
+        for field in self.of_provider if of_provider else self.of_model:
             if all(known.get(each.variable) == each.value for each in field.show_on):
                 shown[field.variable] = field
                 known.setdefault(field.variable, field.default)
@@ -257,8 +255,7 @@ class ModelProvider(Declared):
     @property
     def every_credential(self) -> Mapping[str, ModelCredential]:
         """Of both forms, the fields that a language model can have."""
-        forms = (self.model_credential_schema, self.provider_credential_schema)
-        fields = [field for form in forms for field in form.credential_form_schemas]
+        fields = (*self.of_model, *self.of_provider)
         return {field.variable: field for field in fields if field.is_for_language_models}
 
 
@@ -301,22 +298,16 @@ class OAuthCredential(CredentialField):
     name: str
 
 
-class OAuth(Declared):
-    credentials_schema: tuple[OAuthCredential, ...] = ()
-
-
 class ToolProvider(Declared):
     identity: Identity
     tools: tuple[Tool, ...]
     credentials_for_provider: dict[str, CredentialField] = Field(default_factory=dict)
-    oauth_schema: OAuth | None = None
+    oauth_credentials: tuple[OAuthCredential, ...] = _inside("oauth_schema", "credentials_schema")
 
     @property
     def credentials(self) -> Mapping[str, CredentialField]:
         """Those of its form, or, without a form, those that Dify keeps after a login with OAuth."""
-        if self.credentials_for_provider or self.oauth_schema is None:
-            return self.credentials_for_provider
-        return {each.name: each for each in self.oauth_schema.credentials_schema}
+        return self.credentials_for_provider or {each.name: each for each in self.oauth_credentials}
 
     @property
     def credential_type(self) -> str:
@@ -390,8 +381,7 @@ class PluginDeclaration(Declared):
 
     def language_models(self, provider: ModelProvider) -> Mapping[str, LanguageModel]:
         """Those that its YAML files predefine."""
-        listed = provider.models.get("llm", _Predefined())
-        files = {file for pattern in listed.predefined for file in self.directory.glob(pattern)}
+        files = {file for pattern in provider.predefined for file in self.directory.glob(pattern)}
         read = [
             _read(self.directory, str(file.relative_to(self.directory)), LanguageModel)
             for file in sorted(files)
