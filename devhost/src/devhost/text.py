@@ -69,15 +69,7 @@ def properties_of(schema: object) -> dict[str, Any]:
     return properties if isinstance(properties, dict) else {}
 
 
-# JSON that a person typed, and whether a value from YAML is JSON: for fields of a script that are sent unchanged.
-
-
-def typed_json(text: str) -> Any:  # noqa: ANN401 - JSON
-    """ValueError for what is not JSON."""
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+# Whether a value from YAML is JSON: for fields of a script that are sent unchanged.
 
 
 def json_value(value: object) -> object:
@@ -144,14 +136,9 @@ def _rewritten(value: Any, pattern: re.Pattern[str]) -> Any:  # noqa: ANN401 - d
             return value
 
 
-# The words that Dify reads as true and as false, in any letter case.
+# The words that Dify reads as true and as false, in any letter case; here in small letters.
 
-TRUE = frozenset({"true", "yes", "y", "1"})
-FALSE = frozenset({"false", "no", "n", "0"})
-
-
-def reads_as_switch(text: str) -> bool:
-    return text.lower() in TRUE | FALSE
+SWITCHES = {**dict.fromkeys(("true", "yes", "y", "1"), True), **dict.fromkeys(("false", "no", "n", "0"), False)}
 
 
 # The files that a person names, or that lie in a folder that may come from somebody else: the one way to open them.

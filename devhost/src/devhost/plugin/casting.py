@@ -8,7 +8,7 @@ from typing import TypeGuard
 from devhost.errors import NodeParameterError, about
 from devhost.plugin.declaration import Parameter
 from devhost.protocol.wire import JsonObject
-from devhost.text import TRUE, reads_as_switch
+from devhost.text import SWITCHES
 
 FILE_IDENTITY = "__dify__file__"
 PLUGIN_FILE = ("dify_model_identity", "mime_type", "filename", "extension", "size", "type", "url")
@@ -62,7 +62,7 @@ def doubts(declared: Iterable[Parameter], values: Mapping[str, object]) -> Itera
     """
     for parameter in declared:
         value, number = values.get(parameter.name), None
-        if parameter.type == "boolean" and value and isinstance(value, str) and not reads_as_switch(value):
+        if parameter.type == "boolean" and value and isinstance(value, str) and value.lower() not in SWITCHES:
             yield f"{parameter.name} is neither true nor false: Dify sends true"
         if parameter.type == "number":
             with contextlib.suppress(ValueError):  # which the node refuses
@@ -109,9 +109,7 @@ def _cast(kind: str, value: object) -> object:  # noqa: C901 - one case per type
 
 
 def _boolean(value: object) -> bool:
-    if isinstance(value, str) and reads_as_switch(value):
-        return value.lower() in TRUE
-    return bool(value)
+    return bool(SWITCHES.get(value.lower(), value) if isinstance(value, str) else value)
 
 
 def _number(value: object) -> int | float | None:

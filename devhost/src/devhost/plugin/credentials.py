@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from devhost.errors import ParameterError, about
 from devhost.plugin.declaration import CredentialField
 from devhost.protocol.wire import JsonObject
-from devhost.text import TRUE, reads_as_switch, typed_json
+from devhost.text import SWITCHES, json_or
 
 TEXTS = frozenset({"secret-input", "text-input", "select"})
 type CredentialFields = Mapping[str, CredentialField]
@@ -64,34 +64,22 @@ def _there_are(fields: CredentialFields) -> str:
     return f"there are: {names or 'none'}"
 
 
-def _cast(provider: str, key: str, field: CredentialField, value: object) -> object:
+def _cast(provider: str, key: str, field: CredentialField, text: str) -> object:
     """A form's widgets give the right type of themselves; here it is read from a text."""
     where = f"credential {provider}.{key}"
     match field.type:
         case "secret-input" | "text-input":
-            return str(value)
+            return text
         case "select":
             options = [option.value for option in field.options or ()]
-            if str(value) not in options:
+            if text not in options:
                 raise ParameterError(f"{where} must be one of: {', '.join(options)}")
-            return str(value)
-        case "boolean":
-            return _switch(where, value)
-        case _:
-            return _from_json(where, field, value)
-
-
-def _switch(where: str, value: object) -> bool:
-    """Only the words that mean true or false; Dify's form has no others."""
-    if not reads_as_switch(str(value)):
-        raise ParameterError(f"{where} must be true or false")
-    return str(value).lower() in TRUE
-
-
-def _from_json(where: str, field: CredentialField, value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    try:
-        return typed_json(value)
-    except ValueError as error:
-        raise ParameterError(f"{where} is of type {field.type}: write its value as JSON") from error
+            return text
+        case "boolean":  # Dify's form has no other words
+            if text.lower() not in SWITCHES:
+                raise ParameterError(f"{where} must be true or false")
+            return SWITCHES[text.lower()]
+    value = json_or(text, ...)
+    if value is ...:
+        raise ParameterError(f"{where} is of type {field.type}: write its value as JSON")
+    return value
