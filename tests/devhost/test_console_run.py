@@ -156,7 +156,8 @@ def test_no_words_are_a_command_of_the_chat() -> None:
     assert json.loads(said("/reset now")) == " /reset now"
     assert json.loads(said("two\nlines")) == "two\nlines"
     assert "\n" not in said("two\nlines")
-    assert [json.loads(line) for line in (approved(), rejected("ok"), rejected(""))] == ["yes", "no: ok", "no"]
+    lines = (approved(), rejected("ok"), rejected(""), rejected("No, later"), rejected("nothing wrong"))
+    assert [json.loads(line) for line in lines] == ["yes", "no: ok", "no", "No, later", "no: nothing wrong"]
 
 
 def test_a_run_of_another_console_is_over_and_says_what_it_printed_without_colours(tmp_path: Path) -> None:

@@ -26,8 +26,9 @@ def approved() -> str:
 
 
 def rejected(reason: str) -> str:
-    """The reason alone could be an approval, such as "ok"."""
-    return json.dumps(f"{NO}: {reason}" if reason else NO)
+    """The reason alone could be an approval, such as "ok", unless it begins with a no."""
+    says_no = reason.casefold().partition(",")[0] in {"", NO}
+    return json.dumps((reason or NO) if says_no else f"{NO}: {reason}")
 
 
 def said(words: str) -> str:

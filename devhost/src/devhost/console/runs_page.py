@@ -6,6 +6,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from devhost.console.found import shortened
 from devhost.console.listing import find
 from devhost.console.setup import lines_in
 from devhost.console.web import console_of, posted
@@ -16,7 +17,7 @@ def list_of_runs(request: Request) -> Response:
     """The page asks for itself again and again, and takes what changes as runs begin and end."""
     console, query = console_of(request), request.query_params
     found = find(console.index.runs(), query.get("search", "").strip(), query.get("ending", ""))
-    return console.page("runs.html.j2", found=found, folder=console.folder.path.resolve())
+    return console.page("runs.html.j2", found=found, folder=shortened(console.folder.path.resolve()))
 
 
 @posted
