@@ -12,9 +12,10 @@ PRICES_AS_OF = "November 2026"
 
 
 @dataclass(frozen=True)
-class Prices:
-    """Dollars per million tokens."""
+class ModelFacts:
+    """Prices are in dollars per million tokens."""
 
+    context_size: int
     prompt: Decimal
     cached: Decimal
     """Prompt tokens that the provider had in its cache."""
@@ -23,15 +24,8 @@ class Prices:
     completion: Decimal
 
 
-@dataclass(frozen=True)
-class ModelFacts:
-    context_size: int
-    prices: Prices
-
-
 def _facts(window: int, prompt: str, cached: str, completion: str, *, written: str | None = None) -> ModelFacts:
-    prices = Prices(Decimal(prompt), Decimal(cached), Decimal(written or prompt), Decimal(completion))
-    return ModelFacts(window, prices)
+    return ModelFacts(window, Decimal(prompt), Decimal(cached), Decimal(written or prompt), Decimal(completion))
 
 
 _SHORT, _WINDOW, _LONG = 128_000, 400_000, 1_050_000

@@ -6,14 +6,14 @@ from dataclasses import astuple, dataclass
 from decimal import Decimal
 from typing import Any, Self
 
-from devhost.models.catalog import PRICES_AS_OF, Prices, facts_of
+from devhost.models.catalog import PRICES_AS_OF, ModelFacts, facts_of
 from devhost.protocol.wire import JsonObject
 from devhost.words import price_text
 
 _MILLIONTH = Decimal("0.000001")
 _SMALLEST = Decimal("0.0000001")
 """Model plugins round prices to seven digits."""
-_FREE = Prices(Decimal(0), Decimal(0), Decimal(0), Decimal(0))
+_FREE = ModelFacts(0, Decimal(0), Decimal(0), Decimal(0), Decimal(0))
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,7 @@ class TokenCounts:
 
     def usage(self, model: str, seconds: float) -> JsonObject:
         """Dify's usage at the model's prices; an unlisted model costs nothing here."""
-        facts = facts_of(model)
-        prices = _FREE if facts is None else facts.prices
+        prices = facts_of(model) or _FREE
         fresh = max(0, self.prompt - self.cached - self.written)
         asked = _dollars(fresh * prices.prompt + self.cached * prices.cached + self.written * prices.written)
         answered = _dollars(self.completion * prices.completion)

@@ -192,12 +192,20 @@ def _answer(run: TracedRun, call: Call, at: float, data: JsonObject) -> None:
 # name. Entries of one chunk with the same id are different calls.
 
 
-@dataclass(frozen=True)
+@dataclass
 class WrittenCall:
     id: str
-    name: str
-    arguments: str
-    """As the model wrote them: JSON, or what should have been JSON."""
+    name: str = ""
+    pieces: list[str] = field(default_factory=list)
+
+    @property
+    def arguments(self) -> str:
+        """As the model wrote them: JSON, or what should have been JSON.
+
+        Pieces are snapshots if each begins with the one before.
+        """
+        are_snapshots = all(after.startswith(before) for before, after in pairwise(self.pieces))
+        return self.pieces[-1] if are_snapshots and self.pieces else "".join(self.pieces)
 
     @property
     def values(self) -> object:
@@ -205,44 +213,29 @@ class WrittenCall:
         return json_or(self.arguments, self.arguments)
 
 
-@dataclass
-class _Draft:
-    id: str
-    name: str = ""
-    pieces: list[str] = field(default_factory=list)
-
-    def written(self) -> WrittenCall:
-        """Pieces are snapshots if each begins with the one before."""
-        are_snapshots = all(after.startswith(before) for before, after in pairwise(self.pieces))
-        return WrittenCall(
-            self.id, self.name, self.pieces[-1] if are_snapshots and self.pieces else "".join(self.pieces)
-        )
-
-
 def written_calls(call: Call) -> list[WrittenCall]:
     """In the order in which they began; empty for a call of a tool."""
-    drafts: list[_Draft] = []
+    begun: list[WrittenCall] = []
     for piece in call.pieces:
         seen = Counter[str]()
         for entry in _entries(piece.data):
             call_id, function = str(entry.get("id") or ""), entry.get("function")
             said = function if isinstance(function, dict) else {}
-            draft = _draft(drafts, call_id, str(said.get("name") or ""), seen[call_id])
+            written = _written(begun, call_id, str(said.get("name") or ""), seen[call_id])
             seen[call_id] += 1
             if said.get("arguments"):
-                draft.pieces.append(str(said["arguments"]))
-    return [draft.written() for draft in drafts]
+                written.pieces.append(str(said["arguments"]))
+    return begun
 
 
-def _draft(drafts: list[_Draft], call_id: str, name: str, before: int) -> _Draft:
+def _written(begun: list[WrittenCall], call_id: str, name: str, before: int) -> WrittenCall:
     """The call that an entry continues, or a new one; `before` entries of the same chunk have the same id."""
-    known = [draft for draft in drafts if draft.id == call_id] if call_id else []
+    known = [each for each in begun if each.id == call_id] if call_id else []
     if before < len(known):
         return known[before]
-    if not call_id and not name and drafts:
-        return drafts[-1]
-    drafts.append(_Draft(call_id, name))
-    return drafts[-1]
+    if call_id or name or not begun:
+        begun.append(WrittenCall(call_id, name))
+    return begun[-1]
 
 
 def _entries(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
