@@ -27,7 +27,7 @@ ANY_FOLDERS = "**"
 
 @dataclass(frozen=True)
 class Ignored:
-    patterns: tuple["_Pattern", ...]
+    patterns: tuple[str, ...]
     negations: tuple[tuple[int, str], ...]
     """Lines that begin with `!`, with their numbers from 1."""
 
@@ -35,51 +35,46 @@ class Ignored:
     def of(cls, text: str) -> Self:
         lines = [(number, line.strip()) for number, line in enumerate(text.split("\n"), start=1)]
         counted = [(number, line) for number, line in lines if line and not line.startswith("#")]
-        patterns = (_Pattern.of(line) for _, line in counted if not line.startswith(NEGATION))
+        patterns = (line for _, line in counted if not line.startswith(NEGATION))
         return cls(tuple(patterns), tuple((number, line) for number, line in counted if line.startswith(NEGATION)))
 
     def leaves_out(self, path: str, *, is_folder: bool) -> bool:
-        names = path.split("/")
-        return any(pattern.matches(names, is_folder=is_folder) for pattern in self.patterns)
+        return any(_matches(pattern, path.split("/"), is_folder=is_folder) for pattern in self.patterns)
 
 
-@dataclass(frozen=True)
-class _Pattern:
-    names: tuple[str, ...]
-    folders_only: bool
+def _matches(pattern: str, path: list[str], *, is_folder: bool) -> bool:
+    """A pattern with a slash at its end matches folders, and what is in them."""
+    names = pattern.removesuffix("/").split("/")
+    if len(names) == 1:
+        place = next((place for place, name in enumerate(path) if _fits(names[0], name)), None)
+        rest = None if place is None else path[place + 1 :]
+    else:
+        rest = _rest(names, path)
+    return rest is not None and (bool(rest) or is_folder or not pattern.endswith("/"))
 
-    @classmethod
-    def of(cls, line: str) -> Self:
-        return cls(tuple(line.removesuffix("/").split("/")), line.endswith("/"))
 
-    def matches(self, path: list[str], *, is_folder: bool) -> bool:
-        if len(self.names) > 1:
-            return self._matches_from_the_root(path, is_folder=is_folder)
-        place = next((place for place, name in enumerate(path) if _fits(self.names[0], name)), None)
-        return place is not None and not (self.folders_only and not is_folder and place == len(path) - 1)
-
-    def _matches_from_the_root(self, path: list[str], *, is_folder: bool) -> bool:
-        """What remains of the path when the pattern is used up does not matter: it is inside of what matched."""
-        matched = skips = False
-        for position, name in enumerate(self.names):
-            if name == "":
-                skips = False
-            elif name == ANY_FOLDERS:
-                if position == len(self.names) - 1:
-                    break
-                skips = True
-            elif ANY_FOLDERS in name or not path:
-                return False
-            elif skips:
-                skips = False
-                place = next((place for place, part in enumerate(path) if _fits(name, part)), None)
-                matched = place is not None
-                path = path[place + 1 :] if place is not None else []
-            elif _fits(name, path[0]):
-                matched, path = True, path[1:]
-            else:
-                return False
-        return matched and not (self.folders_only and not is_folder and not path)
+def _rest(names: list[str], path: list[str]) -> list[str] | None:
+    """What remains of a path that matches from the root: it is inside of what matched. None if it does not match."""
+    matched = skips = False
+    for position, name in enumerate(names):
+        if name == "":
+            skips = False
+        elif name == ANY_FOLDERS:
+            if position == len(names) - 1:
+                break
+            skips = True
+        elif ANY_FOLDERS in name or not path:
+            return None
+        elif skips:
+            skips = False
+            place = next((place for place, part in enumerate(path) if _fits(name, part)), None)
+            matched = place is not None
+            path = path[place + 1 :] if place is not None else []
+        elif _fits(name, path[0]):
+            matched, path = True, path[1:]
+        else:
+            return None
+    return path if matched else None
 
 
 def _fits(pattern: str, name: str) -> bool:

@@ -76,19 +76,15 @@ def read_session_event(data: object) -> SessionEvent:
             # An odd request is the caller's fault and is answered as such, so that the call does not hang.
             return Invoked(request_id, kind, request if isinstance(request, dict) else {})
         case {"type": "error", "data": dict(error)}:
-            return _read_failure(error)
+            args = error.get("args")
+            kind, message = str(error.get("error_type", "Exception")), str(error.get("message", ""))
+            return Failed(kind, message, args if isinstance(args, dict) else {})
         case {"type": "end"}:
             return Ended()
         case {"type": str(kind)} if kind not in KINDS:
             return Failed("unknown_stream_message_type", f"unknown stream message type: {kind}")
         case _:
             raise WireError(f"not a session message: {str(data)[:200]}")
-
-
-def _read_failure(error: JsonObject) -> Failed:
-    args = error.get("args")
-    kind, message = str(error.get("error_type", "Exception")), str(error.get("message", ""))
-    return Failed(kind, message, args if isinstance(args, dict) else {})
 
 
 def request_envelope(session_id: str, data: JsonObject, conversation_id: str | None = None) -> JsonObject:
