@@ -8,12 +8,7 @@ from decimal import Decimal
 from typing import Annotated, Any, Self
 
 import jsonschema_rs
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    NonNegativeFloat,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, NonNegativeFloat
 from pydantic_core import PydanticCustomError
 
 from devhost.errors import ScriptError

@@ -13,7 +13,7 @@ import click
 from devhost.errors import InvocationError, ParameterError, RunFailure, about
 from devhost.models.backend import ModelCallError, ModelDescription, ModelRequest
 from devhost.models.usage import CountsSpending
-from devhost.node.outputs.run import RunError
+from devhost.node.outputs.run import MODEL_ERRORS, RunError
 from devhost.plugin.credentials import environment_name, filled_credentials, refuse_unknown
 from devhost.plugin.declaration import LanguageModel, ModelCredential, PluginDeclaration
 from devhost.process.environment import start_in_own_python
@@ -30,10 +30,6 @@ OPTION = "--model-credential "
 type AskFor = Callable[[str, ModelCredential], str]
 """A value for a provider's credential."""
 
-KNOWN_TO_DIFY = frozenset(
-    f"Invoke{kind}Error" for kind in ("Authorization", "BadRequest", "Connection", "RateLimit", "ServerUnavailable")
-)
-
 
 class PluginModelError(ModelCallError):
     """A model plugin's failure. Dify passes on the message alone of the errors that it knows."""
@@ -43,7 +39,7 @@ class PluginModelError(ModelCallError):
         self.failed = failed
 
     def as_dify_words_it(self) -> str:
-        if self.error_type in KNOWN_TO_DIFY:
+        if self.error_type in MODEL_ERRORS:
             return self.message
         return plugin_failure(InvocationError(self.error_type, self.message, {"traceback": self.failed.traceback}))
 

@@ -84,10 +84,7 @@ def opened_package(file: Path) -> Iterator[Path]:
 def unpack(file: Path, folder: Path) -> None:
     """`folder` is made. The library makes a link a file, and leaves nothing outside of the folder."""
     try:
-        with (
-            worded(lambda why: PackageError(f"{file} cannot be opened: {why}")),
-            zipfile.ZipFile(file) as package,
-        ):
+        with worded(lambda why: PackageError(f"{file} cannot be opened: {why}")), zipfile.ZipFile(file) as package:
             if (size := sum(entry.file_size for entry in package.infolist())) > MAX_BYTES:
                 raise PackageError(f"{file} holds {size:,} bytes; Dify takes {MAX_BYTES:,}")
             package.extractall(folder)

@@ -20,10 +20,7 @@ RUN_FAILED, ASKED_WRONGLY, INTERRUPTED = 1, 2, 130
 DISK_FAULTS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 COMMANDS = {
     "chat": ("run.chat", "Keep a conversation with a strategy, one question a line."),
-    "check": (
-        "devhost.overview.check",
-        "Check a plugin by the daemon's rules, or an app by the editor's.",
-    ),
+    "check": ("devhost.overview.check", "Check a plugin by the daemon's rules, or an app by the editor's."),
     "eval": ("evaluation.eval_", "Run the cases of a file, and say which fit what they expect."),
     "flow": ("flow.flow", "Play a chatflow or workflow on Dify's own engine, without Dify."),
     "fork": ("recording.fork", "Run a traced run again from a round on, with a change."),

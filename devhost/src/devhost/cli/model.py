@@ -12,24 +12,9 @@ from devhost.files import LocalFile
 from devhost.hosting import PluginModelOptions
 from devhost.limits import HostLimits
 from devhost.model_plugin import PluginModel, PluginModelError
-from devhost.models.backend import (
-    Content,
-    MediaPart,
-    ModelDescription,
-    ModelRequest,
-    TextPart,
-    UserMessage,
-)
+from devhost.models.backend import Content, MediaPart, ModelDescription, ModelRequest, TextPart, UserMessage
 from devhost.node.outputs.run import RunError
-from devhost.options import (
-    argument,
-    color_option,
-    command,
-    json_option,
-    option,
-    print_json,
-    traceback_option,
-)
+from devhost.options import argument, color_option, command, json_option, option, print_json, traceback_option
 from devhost.overview import model_lines
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.protocol.wire import JsonObject

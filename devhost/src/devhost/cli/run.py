@@ -154,10 +154,7 @@ def chat(  # noqa: PLR0913, PLR0917 - one argument per group of options
         strict=node.strict,
         interrupt=Interrupt(only_turns=options.json_lines),
     )
-    with (
-        otlp.sending(options.trace) as kept,
-        traced(kept, scenario, model, node.transport, command="chat") as watcher,
-    ):
+    with otlp.sending(options.trace) as kept, traced(kept, scenario, model, node.transport, command="chat") as watcher:
         storage = node.storage_beside(options.trace)
         view.open_chat(scenario, model, scenario.notices)
         watchers = Watchers(watcher, view.screen)

@@ -25,13 +25,7 @@ from devhost.errors import (
 from devhost.files import FileServer
 from devhost.golang import remarshalled
 from devhost.limits import HostLimits
-from devhost.models.backend import (
-    ModelBackend,
-    ModelCallError,
-    OpaqueBodyPolicy,
-    model_answer,
-    summary,
-)
+from devhost.models.backend import ModelBackend, ModelCallError, OpaqueBodyPolicy, model_answer, summary
 from devhost.node.outputs.outputs import Finding, spent
 from devhost.node.outputs.run import CallsMade, error_line
 from devhost.plugin.declaration import Manifest, Permission

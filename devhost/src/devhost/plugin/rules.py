@@ -43,15 +43,8 @@ TAGS += "|entertainment|utilities|agent|rag|other|trigger"
 SCOPES = {
     "app-selector": ["all", "chat", "workflow", "completion"],
     "model-selector": [
-        "llm",
-        "text-embedding",
-        "rerank",
-        "tts",
-        "speech2text",
-        "moderation",
-        "vision",
-        "document",
-        "tool-call",
+        *("llm", "text-embedding", "rerank", "tts", "speech2text", "moderation"),
+        *("vision", "document", "tool-call"),
     ],
     "any": ["string", "number", "object", "array[number]", "array[string]", "array[object]", "array[file]"],
 }

@@ -29,14 +29,7 @@ from jinja2.sandbox import SandboxedEnvironment
 from pydantic import Field
 
 from devhost.conversation import was_stopped
-from devhost.errors import (
-    HostError,
-    InvocationError,
-    NodeFailedError,
-    NodeParameterError,
-    RefusedCallError,
-    RunFailure,
-)
+from devhost.errors import HostError, InvocationError, NodeFailedError, NodeParameterError, RefusedCallError, RunFailure
 from devhost.flow.engine.files import list_of, made_by_tool
 from devhost.flow.engine.models import AskedModel
 from devhost.flow.engine.turn import Driven, Playing, plain_variables

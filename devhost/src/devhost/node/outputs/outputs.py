@@ -234,12 +234,7 @@ LEFT_OPEN = frozenset({"log-left-open", "think-left-open"})
 
 
 class OutputsFold:
-    def __init__(
-        self,
-        files: ToolFileStore,
-        limits: HostLimits,
-        declared: frozenset[str] = frozenset(),
-    ) -> None:
+    def __init__(self, files: ToolFileStore, limits: HostLimits, declared: frozenset[str] = frozenset()) -> None:
         """`declared`: the variables in the strategy's output_schema."""
         self._declared = declared
         self._store = files

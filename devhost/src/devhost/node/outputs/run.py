@@ -20,13 +20,7 @@ REQUEST_ID = "0123456789"
 INVOKE_ERROR = "PluginInvokeError"
 """With which the daemon wraps what a plugin raises."""
 MODEL_ERRORS = frozenset(
-    {
-        "InvokeRateLimitError",
-        "InvokeAuthorizationError",
-        "InvokeBadRequestError",
-        "InvokeConnectionError",
-        "InvokeServerUnavailableError",
-    }
+    f"Invoke{kind}Error" for kind in ("Authorization", "BadRequest", "Connection", "RateLimit", "ServerUnavailable")
 )
 """Dify recognises these by the names of their classes and shows only their sentence."""
 
