@@ -10,7 +10,7 @@ import pytest
 
 from devhost.console.forms import in_words_of_the_page
 from devhost.console.found import Kind, find, shortened
-from devhost.console.new_run import form_of
+from devhost.console.new_run import LABELS, form_of
 from devhost.console.readers import read_seen
 from devhost.flow.traces import FlowTrace
 from devhost.trace.flow import NodeStarted
@@ -98,7 +98,7 @@ def test_the_form_asks_the_strategy_plugin_of_the_folder_and_names_files_by_name
     ],
 )
 def test_a_mistake_is_said_in_the_words_of_the_form(said: str, shown: str) -> None:
-    assert in_words_of_the_page(said).endswith(shown)
+    assert in_words_of_the_page(said, LABELS).endswith(shown)
 
 
 def test_the_form_of_a_flow_has_the_inputs_of_its_start_node(folder: Path) -> None:

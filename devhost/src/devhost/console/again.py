@@ -10,7 +10,7 @@ from starlette.routing import Route
 from starlette.status import HTTP_422_UNPROCESSABLE_CONTENT
 
 from devhost.console.forms import WRONG, Options, RunForm, fields_of, question_of
-from devhost.console.found import find, usual_plugin
+from devhost.console.found import find
 from devhost.console.setup import QUESTION, TYPED, Setup, Values, number_in
 from devhost.console.web import Console, console_of, posted
 from devhost.fork import Origin, find_origin, gist, rounds
@@ -22,7 +22,7 @@ from devhost.trace.lines import read_trace
 LABELS = {
     "script": ("script", "Script"),
     **dict.fromkeys(("model", "completion", "api"), ("answers-real", "Model")),
-    **dict.fromkeys(("live", "tools", "credential", "set"), ("live", "Tools")),
+    **dict.fromkeys(("live", "live-tools", "tools", "credential", "set"), ("live", "Tools")),
 }
 ANSWERS: Mapping[str, Sequence[str]] = {"script": ("script",), "real": ("model", "completion")}
 """What else the form holds of each kind of answers."""
@@ -67,7 +67,7 @@ def form_of(console: Console, name: str, values: Values) -> ForkForm:
     turn = number_in(values, "turn") or len(questions)
     origin = find_origin(trace, file, turn)
     things = find(console.plugin, console.folder.path)
-    plugin = console.plugin or was.options.plugin or usual_plugin(things.of("strategy plugin"))
+    plugin = console.plugin or was.options.plugin or things.plugin
     _, strategy = find_strategy(PluginDeclaration.read(plugin), origin.strategy)
     return ForkForm(
         values=values,

@@ -121,36 +121,23 @@ WRONG = (HostError, OSError, ValueError)
 """What reading what a form holds raises."""
 
 
-PAGE = {
-    "tools": "Tool plugins",
-    "plugin": "Strategy plugin",
-    "strategy": "Strategy",
-    "script": "Scenario",
-    "query": "Question",
-    "file": "Files",
-    "model": "Name of the real model",
-    "api": "API",
-    "completion": "Completion parameters",
-    "allow-http": "send HTTP requests",
-    "allow-code": "run its code nodes",
-    "live-tools": "Run the tools after these rounds",
-    "at": "Go on from",
-}
-"""What the forms call an option of the command line."""
+type Labels = Mapping[str, tuple[str, str]]
+"""By the name of an option or of an error's field: id and label of the form's field."""
 OF_A_COMMAND = (
-    (r"Name the plugin's folder, set \w+, or run devhost in it", "Start devhost ui in its folder"),
+    (r"Name the plugin's folder.*?, set \w+, or run devhost in it", "Start devhost ui in its folder"),
     ("Give the folder of the tool plugin with --tools DIR", "Tick its plugin at “Tool plugins”"),
+    ("so say which tools: --tools DIR", "so give them to devhost fork in a terminal"),
     (r"--(?:input|param) (?=[^ =]+: )", ""),  # of "--input topic: …", in which the name is enough
     (r"give it with --input \S+", "fill it in"),
 )
 OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)(?: [A-Z]{2,}\b)?")
 
 
-def in_words_of_the_page(sentence: str) -> str:
+def in_words_of_the_page(sentence: str, labels: Labels) -> str:
     """An error of a command, with the form's fields in place of options."""
     for said, words in OF_A_COMMAND:
         sentence = re.sub(said, words, sentence)
-    return OPTION.sub(lambda found: f"“{PAGE[found[1]]}”" if found[1] in PAGE else found[0], sentence)
+    return OPTION.sub(lambda found: f"“{labels[found[1]][1]}”" if found[1] in labels else found[0], sentence)
 
 
 @dataclass(frozen=True)
@@ -178,14 +165,14 @@ class RunForm:
         """The texts of changed parameters, by their names in the form."""
         return {TYPED + each.name: each.text for each in self.fields if each.text != each.base}
 
-    def refused(self, error: Exception, labels: Mapping[str, tuple[str, str]]) -> Self:
-        """With the mistake that an error is. `labels`: by the name of the error's field, id and label of a field."""
+    def refused(self, error: Exception, labels: Labels) -> Self:
+        """With the mistake that an error is."""
         kind, _, name = error.field.partition(".") if isinstance(error, HostError) else ("", "", "")
         target, label = labels.get(kind, ("", ""))
         if kind in {"param", QUESTION}:
             target = f"{TYPED}{name or kind}"
             label = next((each.label for each in self.fields if each.name == name), "Question")
-        return replace(self, mistake=Mistake(target, label, in_words_of_the_page(str(error))))
+        return replace(self, mistake=Mistake(target, label, in_words_of_the_page(str(error), labels)))
 
 
 def can_be_real() -> bool:

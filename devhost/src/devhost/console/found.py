@@ -3,11 +3,11 @@
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from devhost.errors import HostError, ParameterError
+from devhost.errors import HostError
 from devhost.plugin.declaration import MANIFEST, nearest_strategy_plugin
 from devhost.scenario import examples_of
 from devhost.text import open_file
@@ -36,7 +36,14 @@ NOT_SEARCHED = frozenset({"node_modules", "tests", "site-packages"})
 class Things:
     """All paths, those below the current folder first, and as a person would type them."""
 
-    files: Mapping[Kind, list[Path]] = field(default_factory=dict)
+    files: Mapping[Kind, list[Path]]
+    plugins: Sequence[Path]
+    """Strategy plugins, the one to use unless another is chosen first."""
+
+    @property
+    def plugin(self) -> Path:
+        """The first; ParameterError if there is none."""
+        return self.plugins[0] if self.plugins else nearest_strategy_plugin()
 
     def of(self, *kinds: Kind) -> list[Path]:
         found = (path for kind in kinds for path in self.files.get(kind, ()))
@@ -44,22 +51,23 @@ class Things:
 
 
 def find(plugin: Path | None, runs: Path) -> Things:
-    """In the current folder and among the plugin's examples, and the suites in the folder of runs."""
+    """In the current folder and among the plugin's examples, and the suites in the folder of runs.
+
+    `plugin`: None for the nearest strategy plugin.
+    """
+    try:
+        usual = [plugin or nearest_strategy_plugin()]
+    except HostError:
+        usual = []
     found: dict[Kind, list[Path]] = {}
     kept = (file for file in runs.glob("*.yaml") if not file.name.endswith(CASE))
-    for file in dict.fromkeys(map(shortened, [*_below(Path.cwd(), runs), *_examples(plugin), *kept])):
+    examples = (file for each in usual for file in _below(examples_of(each)))
+    for file in dict.fromkeys(map(shortened, [*_below(Path.cwd(), runs), *examples, *kept])):
         kind = kind_of(file)
         if kind is not None:
             found.setdefault(kind, []).append(file.parent if file.name == MANIFEST else file)
-    return Things(found)
-
-
-def _examples(plugin: Path | None) -> Iterator[Path]:
-    try:
-        folder = nearest_strategy_plugin() if plugin is None else plugin
-    except HostError:
-        return
-    yield from _below(examples_of(folder))
+    plugins = dict.fromkeys((*map(shortened, usual), *found.get("strategy plugin", ())))
+    return Things(found, list(plugins))
 
 
 def _below(folder: Path, besides: Path | None = None) -> Iterator[Path]:
@@ -69,16 +77,6 @@ def _below(folder: Path, besides: Path | None = None) -> Iterator[Path]:
         kept = [] if deep else sorted(each for each in folders if not each.startswith(".") and each not in NOT_SEARCHED)
         folders[:] = [each for each in kept if besides is None or (here / each).resolve() != besides.resolve()]
         yield from (here / name for name in sorted(names) if name.endswith((".yaml", ".yml")))
-
-
-def usual_plugin(found: Sequence[Path]) -> Path:
-    """The nearest strategy plugin, else the first of those that were found; ParameterError if there is none."""
-    try:
-        return nearest_strategy_plugin()
-    except ParameterError:
-        if not found:
-            raise
-        return found[0]
 
 
 def kind_of(file: Path) -> Kind | None:

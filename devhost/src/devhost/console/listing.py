@@ -12,7 +12,7 @@ from devhost.console.folder import TRACE, RunFolder
 from devhost.console.setup import SETUP, Setup
 from devhost.errors import TraceError
 from devhost.expected import rounds_of
-from devhost.node.outputs.run import Ending, Run
+from devhost.node.outputs.run import Run
 from devhost.trace.flow import FlowEnded, FlowJudged, FlowLine, FlowPaused, flow_ending
 from devhost.trace.lines import Trace, is_written, read_trace
 from devhost.trace.runs import TracedRun, run_of, traced_runs
@@ -41,8 +41,6 @@ class Listed:
     words: str = ""
     """How the last turn ended, or that one is not as expected."""
     level: Literal["", "good", "limited", "bad"] = ""
-    waits: bool = False
-    """For what the user says of a call or a form."""
     is_unfinished: bool = False
     """The last turn has no end, or none has begun."""
     seconds: float = 0
@@ -57,7 +55,9 @@ class Listed:
     def state(self) -> State:
         if self.is_unfinished:
             return "running" if self.is_written else "killed"
-        return "failed" if self.level == "bad" else "waiting" if self.waits else "answered"
+        if self.level == "bad":
+            return "failed"
+        return "waiting" if self.words.startswith("waits for") else "answered"
 
     @property
     def can_go_on(self) -> bool:
@@ -123,7 +123,8 @@ def _of_runs(trace: Trace, traced: list[TracedRun], runs: list[Run], setup: Setu
         "questions": questions,
         "answer": last.outputs.text,
         "error": "" if last.error is None else f"{last.error.kind}: {last.error.message}",
-        **_ending(last.ending),
+        "words": last.ending.words,
+        "level": last.ending.level,
     }
 
 
@@ -144,12 +145,9 @@ def _of_flow(trace: Trace, traced: list[TracedRun], runs: list[Run]) -> dict[str
         **asked,
         "answer": str(ends[-1].outputs.get("answer", "")),
         "error": " ".join([ends[-1].error, *failures]).strip(),
-        **_ending(ending),
+        "words": ending.words,
+        "level": ending.level,
     }
-
-
-def _ending(ending: Ending) -> dict[str, Any]:
-    return {"words": ending.words, "level": ending.level, "waits": ending.waits}
 
 
 def _tokens(run: Run) -> int:

@@ -11,7 +11,7 @@ from starlette.status import HTTP_422_UNPROCESSABLE_CONTENT
 
 from devhost.console.conversation import said
 from devhost.console.forms import WRONG, Options, RunForm, fields_of, inputs_of, question_of
-from devhost.console.found import Things, find, label_of, shortened, usual_plugin
+from devhost.console.found import Things, find, label_of, shortened
 from devhost.console.setup import (
     EXAMPLE,
     FLOW,
@@ -38,8 +38,11 @@ LABELS = {
     "strategy": ("strategy", "Strategy"),
     "script": ("source", "Scenario"),
     **dict.fromkeys(("tools", "credential", "set"), ("tools", "Tool plugins")),
-    "files": ("files", "Files"),
+    **dict.fromkeys(("files", "file"), ("files", "Files")),
     **dict.fromkeys(("model", "completion", "api"), ("real", "Model")),
+    "allow-http": ("http", "send HTTP requests"),
+    "allow-code": ("code", "run its code nodes"),
+    QUESTION: ("p.query", "Question"),
 }
 
 
@@ -83,13 +86,13 @@ def form_of(values: Values, default: Path | None, runs: Path = Path()) -> NewRun
     things = find(default, runs)
     form = NewRun(
         values={"source": "", **values},
-        plugins=things.of("strategy plugin"),
+        plugins=things.plugins,
         tool_plugins=[*dict.fromkeys((*things.of("tool plugin"), *paths_in(values, "tools")))],
     )
     try:
         with about("plugin"):
-            plugin = strategy_plugin(path_in(values, "plugin") or default or usual_plugin(form.plugins))
-        plugins = dict.fromkeys((*form.plugins, shortened(plugin.directory)))
+            plugin = strategy_plugin(path_in(values, "plugin") or things.plugin)
+        plugins = dict.fromkeys((*things.plugins, shortened(plugin.directory)))
         form = replace(form, plugin=plugin, plugins=list(plugins))
     except WRONG as error:
         plugin, form = None, form.refused(error, LABELS)

@@ -16,10 +16,10 @@ from starlette.routing import Route
 from devhost.console.children import Child
 from devhost.console.folder import OUTPUT, last_printed
 from devhost.console.forms import can_be_real
-from devhost.console.found import find, own_tools, shortened, usual_plugin
+from devhost.console.found import find, own_tools, shortened
 from devhost.console.setup import INSTRUCTION, Values, path_in, typed
 from devhost.console.web import NOTHING_NEW, Console, changed_at, console_of, is_shown, posted, version_of
-from devhost.errors import HostError, ParameterError, SuiteError
+from devhost.errors import HostError, SuiteError
 from devhost.evaluation.results import Evaluation, Summary, compared, read_evaluation
 from devhost.evaluation.suite import Suite
 from devhost.text import load_yaml, real_path
@@ -88,16 +88,10 @@ class _Evaluating:
 
     @cached_property
     def plugins(self) -> Sequence[Path]:
-        """Strategy plugins to choose from; the first one unless another is chosen."""
-        found = find(self.console.plugin, self.console.folder.path).of("strategy plugin")
-        try:
-            usual = [self.console.plugin or usual_plugin(found)]
-        except ParameterError:  # flows may need none
-            usual = []
-        return list(dict.fromkeys(map(shortened, (*usual, *found))))
+        return find(self.console.plugin, self.console.folder.path).plugins
 
     def arguments(self, asked: Values) -> tuple[str, ...]:
-        plugin = path_in(asked, "plugin") or next(iter(self.plugins), None)
+        plugin = path_in(asked, "plugin") or next(iter(self.plugins), None)  # flows may need none
         return tuple(arguments(self.suite, asked, plugin))
 
     def version(self) -> str:

@@ -190,11 +190,6 @@ class Ending:
     stop_reason: str = ""
     """As the strategy wrote it; empty if it wrote none."""
 
-    @property
-    def waits(self) -> bool:
-        """Whether the run goes on once the user has answered."""
-        return self.words.startswith("waits for")
-
     def __str__(self) -> str:
         return f"{self.words} ({self.stop_reason})" if self.stop_reason not in ("", ANSWERED) else self.words
 
