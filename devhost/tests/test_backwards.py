@@ -9,9 +9,9 @@ import pytest
 from devhost import HostLimits, ScriptedModel
 from devhost.models.backend import ModelDescription, ModelRequest, chunk
 from devhost.plugin.declaration import PluginDeclaration
-from devhost.process.session import Session
+from devhost.process.session import Places, Session
 from devhost.protocol.failures import read_fault
-from devhost.protocol.wire import Invoked, JsonObject, Places, Streamed
+from devhost.protocol.wire import Invoked, JsonObject, Streamed
 from support.daemon_golden import Caller, backwards_calls
 from support.plugins import PUPPET
 from support.waiting import PATIENCE

@@ -29,7 +29,7 @@ from devhost.models.backend import ModelBackend, ModelCallError, OpaqueBodyPolic
 from devhost.node.outputs.outputs import Finding, spent
 from devhost.node.outputs.run import CallsMade, error_line
 from devhost.plugin.declaration import Manifest, Permission
-from devhost.process.session import Session
+from devhost.process.session import Places, Session
 from devhost.protocol import structs
 from devhost.protocol.failures import (
     API,
@@ -40,7 +40,7 @@ from devhost.protocol.failures import (
     ApiStalledError,
     plugin_failure,
 )
-from devhost.protocol.wire import ANSWER_PLACES_FOR_EACH_OF_A_RUN, Invoked, JsonObject, Places
+from devhost.protocol.wire import Invoked, JsonObject
 from devhost.text import open_file
 from devhost.tools.tool import Surroundings, Tool, ToolRequest, call_tool, decode_tool_request
 
@@ -55,6 +55,8 @@ ACCESS: Mapping[str, str] = {
 """By kind of call, what the manifest must permit (see `Permission.allows`)."""
 RECORDED_WORDS = {"llm": ("invoke llm model", "read llm model"), "tool": ("invoke tool", "read tool response")}
 """For a call that does not begin, and for one that breaks off."""
+PLACES_OF_AN_ANSWER = 8
+"""For each place of a run."""
 
 
 def worded(kind: str, error: ApiCallError) -> str:
@@ -286,8 +288,7 @@ class BackwardsCalls:
     def _serve(self, session: Session, invoked: Invoked) -> None:
         permission = session.declaration.manifest.resource.permission
         cut_words = worded(invoked.kind, ApiCallError("broken", CLOSED))
-        answer_places = self.limits.burst_messages * ANSWER_PLACES_FOR_EACH_OF_A_RUN
-        places = Places(answer_places, partial(self.found, "answer-lost"))
+        places = Places(self.limits.burst_messages * PLACES_OF_AN_ANSWER, partial(self.found, "answer-lost"))
         reply = Reply(session, invoked.request_id, self.limits.call_seconds, cut_words, places)
         if invoked.kind == "tool":
             self._replies[invoked.request_id] = reply

@@ -22,10 +22,10 @@ from devhost.node.parameters import Constant, NodeVariables, Picked, Setting, no
 from devhost.plugin.declaration import PluginDeclaration, Strategy, StrategyProvider
 from devhost.process.environment import start_in_own_python
 from devhost.process.plugin_process import PluginProcess, StartOptions
-from devhost.process.session import Session, Stop, Watcher
+from devhost.process.session import Places, Session, Stop, Watcher
 from devhost.process.transports import TransportName
 from devhost.protocol.failures import ApiFault
-from devhost.protocol.wire import JsonObject, Places
+from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets, properties_of
 from devhost.tools.mcp import McpServer, connected, secrets_of
 from devhost.tools.setup import ToolSetup, start_tool_plugin

@@ -22,9 +22,9 @@ from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.program import LONGEST as LONGEST_READ
 from devhost.process.program import PluginProgram
 from devhost.process.serverless import HttpTransport
-from devhost.process.session import Session, Stop, Watcher
+from devhost.process.session import Places, Session, Stop, Watcher
 from devhost.process.transports import StdioTransport, TcpTransport, Transport, TransportName
-from devhost.protocol.wire import Failed, JsonObject, Lost, Places, read_session_event, request_envelope
+from devhost.protocol.wire import Failed, JsonObject, Lost, read_session_event, request_envelope
 from devhost.text import Secrets, json_or
 
 # What a plugin prints, line by line: harmless, without secrets, and not more than a person can read.

@@ -2,6 +2,7 @@
 
 import contextlib
 import queue
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, Protocol, Self
@@ -11,21 +12,37 @@ from devhost.golang import remarshalled
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run, RunError
 from devhost.plugin.declaration import PluginDeclaration
-from devhost.protocol.wire import (
-    Ended,
-    Failed,
-    Invoked,
-    JsonObject,
-    Lost,
-    Places,
-    SessionEvent,
-    Streamed,
-    answer_envelope,
-)
+from devhost.protocol.wire import Ended, Failed, Invoked, JsonObject, Lost, SessionEvent, Streamed, answer_envelope
 
 type Send = Callable[[JsonObject], None]
 type Decoded = Callable[[Any], JsonObject]
 """How the daemon decodes a message; InvocationError in its words."""
+
+
+class Places:
+    """Of the daemon's queue between a plugin and Dify's API: what comes while all are taken is lost. Thread-safe."""
+
+    def __init__(self, count: int = 0, lost: Callable[[str], None] = lambda _: None) -> None:
+        """With 0 nothing is lost. `lost` is told of each loss."""
+        self.count = count
+        self._lost = lost
+        self._free = threading.Semaphore(count)
+
+    def take(self, what: str) -> bool:
+        """False if `what` is lost."""
+        if not self.count or self._free.acquire(blocking=False):
+            return True
+        self._lost(f"{what} was lost: {self.count:,} waited before it")
+        return False
+
+    def leave(self) -> None:
+        self._free.release()
+
+
+def _waiting(data: object) -> str:
+    """The type of a message that waits; empty of a file's chunks, which the daemon puts together before."""
+    kind = str(data.get("type")) if isinstance(data, dict) else "?"
+    return "" if kind == "blob_chunk" else kind
 
 
 class Session:
@@ -57,8 +74,8 @@ class Session:
         self._forget(self.id)
 
     def deliver(self, event: SessionEvent) -> None:
-        is_lost = isinstance(event, Streamed) and event.waits and not self._places.take(f"a message ({event.kind})")
-        if not is_lost:
+        waiting = _waiting(event.data) if isinstance(event, Streamed) else ""
+        if not waiting or self._places.take(f"a message ({waiting})"):
             self._events.put(event)
 
     def stop(self) -> None:
@@ -78,8 +95,8 @@ class Session:
         deadline = time.monotonic() + seconds
         while True:
             match self._next(deadline, seconds):
-                case Streamed(data) as streamed:
-                    if streamed.waits:
+                case Streamed(data):
+                    if _waiting(data):
                         self._places.leave()
                     yield decoded(data)
                 case Invoked() as invoked:

@@ -4,8 +4,6 @@ All transports carry these same objects; each transport frames them in its own w
 """
 
 import json
-import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,15 +20,6 @@ class Streamed:
     """One message of the answer, of any shape."""
 
     data: Any
-
-    @property
-    def kind(self) -> str:
-        return str(self.data.get("type")) if isinstance(self.data, dict) else ""
-
-    @property
-    def waits(self) -> bool:
-        """The daemon puts the chunks of a file together before it passes messages on."""
-        return self.kind != "blob_chunk"
 
 
 @dataclass(frozen=True)
@@ -127,29 +116,3 @@ MESSAGE_TYPES = FILE_LINKS | {
     *("text", "link", "image", "blob", "blob_chunk", "file"),
     *("json", "variable", "log", "retriever_resources"),
 }
-
-
-# The daemon's queues between a plugin and Dify's API: one for a run's messages, and a longer one for the answer to a
-# backwards call.
-
-ANSWER_PLACES_FOR_EACH_OF_A_RUN = 8
-
-
-class Places:
-    """What comes while all are taken is lost; of 0 places, which are no limit, nothing. Thread-safe."""
-
-    def __init__(self, count: int = 0, lost: Callable[[str], None] = lambda _: None) -> None:
-        """`lost` is told of each loss."""
-        self.count = count
-        self._lost = lost
-        self._free = threading.Semaphore(count)
-
-    def take(self, what: str) -> bool:
-        """False if `what` is lost."""
-        if not self.count or self._free.acquire(blocking=False):
-            return True
-        self._lost(f"{what} was lost: {self.count:,} waited before it")
-        return False
-
-    def leave(self) -> None:
-        self._free.release()
