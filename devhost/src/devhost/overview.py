@@ -127,10 +127,6 @@ def _description(script: Path) -> str:
 # The commands `check` and `list`, which read a plugin's files and start nothing.
 
 
-def plugin_argument() -> Declared:
-    return argument("[PLUGIN]", DIRECTORY)
-
-
 def accept_option() -> Declared:
     return option(
         "--accept RULE:FILE...",
@@ -185,7 +181,7 @@ def _check_app(path: Path, *, color: bool) -> int:
 
 @dataclass(frozen=True)
 class ListOptions:
-    plugin: Path | None = plugin_argument()
+    plugin: Path | None = argument("[PLUGIN]", DIRECTORY)
     color: bool = color_option()
 
 

@@ -20,8 +20,8 @@ from rich.text import Text
 
 from devhost.errors import PackageError
 from devhost.limits import HostLimits
-from devhost.options import color_option, command, option
-from devhost.overview import accept_option, check_lines, plugin_argument
+from devhost.options import DIRECTORY, argument, color_option, command, option
+from devhost.overview import accept_option, check_lines
 from devhost.plugin.check import check_plugin
 from devhost.plugin.contents import MAX_BYTES, Contents
 from devhost.plugin.declaration import PluginDeclaration, nearest_plugin, plugin_in
@@ -124,7 +124,7 @@ FOLDER = Path("dist")
 
 @dataclass(frozen=True)
 class PackageOptions:
-    plugin: Path | None = plugin_argument()
+    plugin: Path | None = argument("[PLUGIN]", DIRECTORY)
     output: Path | None = option("-o, --output FILE", f"The package; by default {FOLDER}/NAME-VERSION.difypkg.")
     accept: tuple[str, ...] = accept_option()
     marketplace: bool = option("--marketplace", "Also refuse what only the marketplace refuses.")

@@ -3,7 +3,6 @@
 Nothing here needs the engine, so that a mistake is told before anything is installed. Edges are the engine's to check.
 """
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from devhost.errors import FlowFileError
@@ -11,7 +10,7 @@ from devhost.flow.document import FlowFile, start_fields, wrong_inputs
 from devhost.flow.forms import wrong_forms
 from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.tools import missing_tools, named_tools, tools_of, unknown_parameters, wrong_strategies
-from devhost.node.parameters import ToolName
+from devhost.node.parameters import REFERENCE, ToolName
 from devhost.plugin.declaration import PluginDeclaration, Strategy
 from devhost.text import properties_of
 from devhost.trace.flow import FlowNode
@@ -47,7 +46,6 @@ def not_allowed(file: FlowFile, allowed: Allowed) -> Iterator[str]:
 
 type Selector = tuple[str, ...]
 
-_IN_A_TEXT = re.compile(r"\{\{#([a-zA-Z0-9_]{1,50}(?:\.[a-zA-Z_][a-zA-Z0-9_]{0,29}){1,10})#\}\}")
 _SELECTOR_KEYS = frozenset({"query", "variable", "iterator_selector", "output_selector"})
 """Keys that hold a selector if they hold a list; so does every key that ends so."""
 _ENDING = "selector"
@@ -62,7 +60,7 @@ def selectors_of(node: FlowNode) -> frozenset[Selector]:
 def _found(value: object, key: str = "") -> Iterator[Selector]:
     match value:
         case str():
-            yield from (tuple(name.split(".")) for name in _IN_A_TEXT.findall(value))
+            yield from (tuple(name.split(".")) for name in REFERENCE.findall(value))
         case dict():
             if any(value.get(source) == "variable" for source in _SOURCES):
                 yield from _selector(value.get("value"))

@@ -31,8 +31,9 @@ def _last(provider: str) -> str:
 
 # The variables of the workflow around an Agent node, and what text they become in a template (as in graphon 0.7).
 
-_REFERENCE = re.compile(r"\{\{#([a-zA-Z0-9_]{1,50}(?:\.[a-zA-Z_][a-zA-Z0-9_]{0,29}){1,10})#\}\}")
-_NAME = re.compile(r"[a-zA-Z0-9_]{1,50}\.[a-zA-Z_][a-zA-Z0-9_]{0,29}")
+REFERENCE = re.compile(r"\{\{#([a-zA-Z0-9_]{1,50}(?:\.[a-zA-Z_][a-zA-Z0-9_]{0,29}){1,10})#\}\}")
+NAME = re.compile(r"[a-zA-Z0-9_]{1,50}\.[a-zA-Z_][a-zA-Z0-9_]{0,29}")
+"""What a template can name; of the rest no node can ask."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class NodeVariables:
     def __init__(self, values: Mapping[str, object]) -> None:
         """`values`: by `node.name`; ParameterError for a name that no selector could name."""
         for name in values:
-            if not _NAME.fullmatch(name):
+            if not NAME.fullmatch(name):
                 raise ParameterError(
                     f"variable {name!r}: the name must be NODE.NAME, such as start.items (letters, digits and _)"
                 )
@@ -84,7 +85,7 @@ class NodeVariables:
 
     def filled(self, template: str) -> str:
         """References to what does not exist leave their bare selector; text between them that is one is resolved."""
-        return "".join(self._part(part) for part in _REFERENCE.split(template) if part)
+        return "".join(self._part(part) for part in REFERENCE.split(template) if part)
 
     def _part(self, part: str) -> str:
         variable = self.get(part.split(".")) if "." in part else None

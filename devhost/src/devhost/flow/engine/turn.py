@@ -1,6 +1,5 @@
 """What the nodes of one turn share."""
 
-import re
 import threading
 import time
 import uuid
@@ -36,6 +35,7 @@ from devhost.flow.forms import TIMEOUT, Form, FormAnswer
 from devhost.flow.turn import FlowTurn, Surroundings
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
+from devhost.node.parameters import NAME
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
 
@@ -212,8 +212,6 @@ class Mistakes:
 # The engine's variable pool: filled before a turn, and read by devhost's nodes as plain JSON.
 
 USER = "devhost"
-REFERABLE = re.compile(r"[a-zA-Z0-9_]{1,50}\.[a-zA-Z_][a-zA-Z0-9_]{0,29}")
-"""What a template can name; of the rest no node can ask."""
 
 
 def filled_pool(file: FlowFile, turn: FlowTurn, run_id: str, server: FileServer | None) -> VariablePool:
@@ -246,7 +244,7 @@ def _typed(file: FlowFile, variable: FlowVariable, value: object) -> Segment:
 
 def plain_variables(pool: VariablePool) -> JsonObject:
     """By `node.name`."""
-    known = {name: value for name, value in pool.flatten().items() if REFERABLE.fullmatch(name)}
+    known = {name: value for name, value in pool.flatten().items() if NAME.fullmatch(name)}
     return dict(_ForPlugins().to_json_encodable(known))
 
 

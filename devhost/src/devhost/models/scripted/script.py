@@ -211,11 +211,7 @@ class Recorded(Scripted):
         return tuple((str(each["provider"]), str(each["name"])) for each in identities)
 
 
-type _Names = Annotated[
-    tuple[str, ...],
-    one_sentence("should be a name, or a list of names"),
-    BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
-]
+type _Names = Annotated[tuple[str, ...], one_sentence("should be a name, or a list of names"), BeforeValidator(listed)]
 
 
 type _Files = tuple[BesideTheScript, ...]

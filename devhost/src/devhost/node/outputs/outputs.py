@@ -330,11 +330,12 @@ class OutputsFold:
     def _add_file(self, message: Message) -> None:
         file = self._store.find(message.text, message.meta)
         if file is None:
+            sought = message.meta.get("tool_file_id") or message.text.rpartition("/")[2].partition(".")[0]
             raise NodeFailedError(
                 "file-link-without-tool-file",
                 f"{message.type} {message.text!r} has no tool file; "
                 "send a file of your own as a blob, and an image from elsewhere as an image message",
-                shows=f"Tool file '{_sought(message)}' does not exist",
+                shows=f"Tool file '{sought}' does not exist",
             )
         self._files.append(file.output())
 
@@ -376,8 +377,3 @@ class OutputsFold:
 
     def _found(self, rule: str, sentence: str) -> None:
         self._findings.append(Finding(rule, sentence))
-
-
-def _sought(link: Message) -> str:
-    """The id by which Dify looks for a link's file."""
-    return str(link.meta.get("tool_file_id") or link.text.rpartition("/")[2].partition(".")[0])
