@@ -36,7 +36,17 @@ find.addEventListener("submit", async (event) => {
   document.getElementById(last)?.classList.remove("hit");
   last = rows[at]?.id ?? "";
   if (last) reveal(rows[at]).parentElement.classList.add("hit");
+  unfoldHit();
 });
+
+// Of the row that was found, opens what holds the words, such as the prompt; its content may come later.
+function unfoldHit() {
+  const words = find.elements.words.value.toLowerCase().split(/\s+/);
+  for (const fold of runs().querySelectorAll(".hit > .inside details")) {
+    if (words.every((word) => fold.textContent.toLowerCase().includes(word))) fold.open = true;
+  }
+}
+document.addEventListener("htmx:afterSwap", ({ target }) => target.matches(".hit > .inside") && unfoldHit());
 
 // A button that copies the text on which the pointer or the focus is.
 const copy = Object.assign(document.createElement("button"), { type: "button", className: "small copy" });
