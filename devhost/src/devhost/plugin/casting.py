@@ -44,6 +44,12 @@ def cast_parameter(parameter: Parameter, value: object) -> object:
     return cast_value(parameter, value)
 
 
+def cast_given(declared: Iterable[Parameter], values: Mapping[str, object]) -> JsonObject:
+    """As Dify casts values when a tool is called; one that is not declared stays as it is."""
+    known = {parameter.name: parameter for parameter in declared}
+    return {name: cast_value(known[name], value) if name in known else value for name, value in values.items()}
+
+
 def cast_value(parameter: Parameter, value: object) -> object:
     """The second half of the rule, and the whole rule for a tool's parameters."""
     if parameter.multiple and parameter.type in SELECTS:

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from devhost.errors import InvocationError, ParameterError, SetupError
 from devhost.limits import HostLimits
-from devhost.plugin.casting import cast_value
+from devhost.plugin.casting import cast_given
 from devhost.plugin.declaration import I18n, Identity, ProvidedTool, ToolDescription, ToolParameter, ToolProvider
 from devhost.plugin.declaration import Tool as DeclaredTool
 from devhost.process.session import Answer, Watcher
@@ -190,15 +190,11 @@ class McpTool:
         self.notices = (f"{tool.name}: Dify does not hand on {losses}",) if losses else ()
         """What a person should know before a run with it."""
         self.secrets = tuple(server.secrets.values())
-        self._parameters = {parameter.name: parameter for parameter in self.declared.parameters}
         self._call = call
         self._masked = Secrets(self.secrets).masked
 
     def invoke(self, parameters: JsonObject, _answer: Answer, _request_id: str, /) -> Iterator[JsonObject]:
-        cast = {
-            name: cast_value(self._parameters[name], value) if name in self._parameters else value
-            for name, value in parameters.items()
-        }
+        cast = cast_given(self.declared.parameters, parameters)
         # As Dify, without blank values.
         sent = {name: value for name, value in cast.items() if value is not None and str(value).strip()}
         try:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, StrictStr
 from devhost.errors import InvocationError, PluginLostError
 from devhost.limits import HostLimits
 from devhost.node.messages import FileMessages, Found, ToolFileStore, read_message
-from devhost.plugin.casting import cast_value
+from devhost.plugin.casting import cast_given
 from devhost.process.plugin_process import PluginProcess
 from devhost.process.session import Answer
 from devhost.protocol import structs
@@ -53,16 +53,12 @@ class PluginTool:
         self._plugin = plugin
         self._provider_name = offered.provider.identity.name
         self._credential_type = offered.provider.credential_type
-        self._declared = {parameter.name: parameter for parameter in offered.declared.parameters}
+        self._declared = offered.declared.parameters
         self._limits = limits
         self._credentials = setup.credentials[self._provider_name]
         self._secrets = Secrets(setup.secret_credentials)
 
     def invoke(self, parameters: JsonObject, answer: Answer, request_id: str, /) -> Iterator[JsonObject]:
-        cast = {
-            name: cast_value(self._declared[name], value) if name in self._declared else value
-            for name, value in parameters.items()
-        }
         request = {
             "type": "tool",
             "action": "invoke_tool",
@@ -71,7 +67,7 @@ class PluginTool:
             "tool": self.name,
             "credentials": self._credentials,
             "credential_type": self._credential_type,
-            "tool_parameters": cast,
+            "tool_parameters": cast_given(self._declared, parameters),
         }
         masked = self._secrets.masked
         try:

@@ -184,7 +184,7 @@ class TraceWriter(Watcher):
 
         Raises TraceError when the file cannot be written, or exists and is not a trace.
         """
-        self._hides = _any if secrets is None else secrets.is_secret
+        self._hides: Callable[[object], bool] = (lambda _value: True) if secrets is None else secrets.is_secret
         secrets = secrets or Secrets()
         self._path = file
         self._secrets = secrets
@@ -278,10 +278,6 @@ def _refuse_to_destroy(file: Path) -> None:
         beginning = existing.read(BEGINNING_BYTES)
     if beginning and not TRACE_BEGINS.match(beginning):
         raise TraceError(f"--trace {file} exists and is not a trace of devhost: name a new file, or an older trace")
-
-
-def _any(_value: object) -> bool:
-    return True
 
 
 def _without_credentials(message: JsonObject, hides: Callable[[object], bool]) -> JsonObject:
