@@ -121,7 +121,7 @@ class PluginStorage:
                 case "del":
                     kept.pop(key, None)
                 case _:
-                    declared = manifest.resource.permission.storage.size
+                    declared = manifest.permission.storage.size
                     most = limits.storage_bytes if declared is None else min(declared, limits.storage_bytes)
                     _check(kept, key, str(asked["value"]), most)
                     kept[key] = str(asked["value"])
@@ -286,7 +286,7 @@ class BackwardsCalls:
         threading.Thread(target=self._serve, args=(session, invoked), daemon=True).start()
 
     def _serve(self, session: Session, invoked: Invoked) -> None:
-        permission = session.declaration.manifest.resource.permission
+        permission = session.declaration.manifest.permission
         cut_words = worded(invoked.kind, ApiCallError("broken", CLOSED))
         places = Places(self.limits.burst_messages * PLACES_OF_AN_ANSWER, partial(self.found, "answer-lost"))
         reply = Reply(session, invoked.request_id, self.limits.call_seconds, cut_words, places)

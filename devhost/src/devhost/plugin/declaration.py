@@ -111,19 +111,6 @@ class Permission(Declared):
         return not access or bool(getattr(self, access).enabled)
 
 
-class Resource(Declared):
-    permission: Permission = Permission()
-
-
-class Runner(Declared):
-    entrypoint: str
-
-
-class Meta(Declared):
-    version: str
-    runner: Runner
-
-
 class Plugins(Declared):
     agent_strategies: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
@@ -134,9 +121,10 @@ class Manifest(Declared):
     author: str
     name: str
     version: str
-    resource: Resource = Resource()
+    permission: Permission = Field(Permission(), validation_alias=AliasPath("resource", "permission"))
     plugins: Plugins
-    meta: Meta
+    meta_version: str = Field(validation_alias=AliasPath("meta", "version"))
+    entrypoint: str = Field(validation_alias=AliasPath("meta", "runner", "entrypoint"))
 
 
 # The parameters of strategies and tools.
@@ -144,11 +132,10 @@ class Manifest(Declared):
 
 class CredentialOption(Declared):
     value: str
+    """YAML reads an unquoted number or yes as another type; Dify turns it into a text."""
 
 
 class Option(CredentialOption):
-    value: str
-    """YAML reads an unquoted number or yes as another type; Dify turns it into a text."""
     label: I18n
 
 
@@ -382,11 +369,8 @@ class PluginDeclaration(Declared):
     def language_models(self, provider: ModelProvider) -> Mapping[str, LanguageModel]:
         """Those that its YAML files predefine."""
         files = {file for pattern in provider.predefined for file in self.directory.glob(pattern)}
-        read = [
-            _read(self.directory, str(file.relative_to(self.directory)), LanguageModel)
-            for file in sorted(files)
-            if file.name != "_position.yaml"
-        ]
+        paths = sorted(str(file.relative_to(self.directory)) for file in files if file.name != "_position.yaml")
+        read = [_read(self.directory, path, LanguageModel) for path in paths]
         return {model.model: model for model in read}
 
 

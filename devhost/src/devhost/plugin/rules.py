@@ -19,13 +19,10 @@ from devhost.plugin.declaration import (
     Declared,
     I18n,
     Identity,
-    Manifest,
-    Meta,
     Option,
     Parameter,
+    Permission,
     Plugins,
-    Resource,
-    Runner,
     Strategy,
     Tool,
     ToolDescription,
@@ -69,7 +66,8 @@ type Time = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\
 # Manifests.
 
 
-class _Resource(Resource):
+class _Resource(Declared):
+    permission: Permission = Permission()
     memory: Annotated[int, Field(gt=0)]
 
 
@@ -79,19 +77,20 @@ class _Plugins(Plugins):
     triggers: tuple[Path, ...] = ()
 
 
-class _Runner(Runner):
+class _Runner(Declared):
+    entrypoint: str
     language: Literal["python"]
     version: Path
 
 
-class _Meta(Meta):
+class _Meta(Declared):
     version: Version
     arch: Annotated[list[Literal["amd64", "arm64"]], Field(min_length=1)]
     runner: _Runner
     minimum_dify_version: str | None = None
 
 
-class _Manifest(Manifest):
+class _Manifest(Declared):
     version: Version
     type: Literal["plugin"]
     author: Annotated[str, Field(pattern=r"^[a-z0-9_-]{1,64}$")]

@@ -157,7 +157,7 @@ class PluginProcess:
         """Returns when the plugin serves."""
         limits = options.get("limits", HostLimits())
         declaration = PluginDeclaration.read(plugin) if isinstance(plugin, Path) else plugin
-        entrypoint = declaration.manifest.meta.runner.entrypoint
+        entrypoint = declaration.manifest.entrypoint
         python = options.get("python", sys.executable)
         program = PluginProgram(declaration.directory, entrypoint, python, limits.stop_seconds)
         transport = TRANSPORTS[options.get("transport", "stdio")](program, limits)
