@@ -89,7 +89,7 @@ def test_a_refused_call_and_a_good_one_of_the_same_turn_are_told_apart(tmp_path:
         assert words in refused
     for words in (
         "&#34;number&#34;: &#34;2&#34;",
-        "<h3>Sent to the tool otherwise</h3>",
+        "<h3>Added or changed on the way to the tool</h3>",
         "&#34;number&#34;: 2",
         "found 2",
     ):
@@ -168,6 +168,11 @@ def test_the_answer_is_markdown() -> None:
     assert (thought.is_thought, thought.html) == (True, "<p>a <em>b</em></p>\n")
     assert '<p><strong>c</strong> <a class="cite" href="#s-1">1</a>, [2] and <code>[1]</code></p>' in speech.html
     assert "<td>2</td>" in speech.html
+
+
+def test_an_answer_in_json_is_code() -> None:
+    (speech,) = passages('{"a": [1, 2]}', [], "s-")
+    assert speech.html.startswith("<pre><code>{\n  &quot;a&quot;: [")
 
 
 def test_long_texts_and_control_characters_are_cut() -> None:

@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -45,8 +46,19 @@ def passages(text: str, sources: Iterable[Source], anchor: str) -> list[Passage]
     spans, environment = ThoughtSpans(), {"numbers": numbers, "anchor": anchor}
     grouped = groupby([*spans.feed(text), *spans.finish()], key=itemgetter(0))
     joined = [(is_thought, "".join(piece for _, piece in pieces)) for is_thought, pieces in grouped]
-    # Markup, as every rule that writes HTML escapes what came from the text.
-    return [Passage(kind, Markup(_MARKDOWN.render(words, environment))) for kind, words in joined if words.strip()]  # noqa: S704
+    return [
+        # Markup, as every rule that writes HTML escapes what came from the text.
+        Passage(is_thought, Markup(_MARKDOWN.render(_json_as_code(words), environment)))  # noqa: S704
+        for is_thought, words in joined
+        if words.strip()
+    ]
+
+
+def _json_as_code(text: str) -> str:
+    with suppress(ValueError, RecursionError):
+        if isinstance(value := json.loads(text), dict | list):
+            return f"```\n{pretty(value)}\n```"
+    return text
 
 
 def _text(
