@@ -32,7 +32,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @EACH
 def test_the_daemon_would_take_a_new_plugin(home: Path, kind: str) -> None:
-    assert [problem.key for problem in check_plugin(home / kind).problems] == ["repo, contact"]
+    assert [problem.key for problem in check_plugin(home / kind).problems] == ["repo", "contact"]
 
 
 def test_a_new_strategy_has_the_parameters_of_its_class(home: Path) -> None:

@@ -121,10 +121,9 @@ def marketplace_problems(manifest: JsonObject) -> Iterator[Problem]:
         "contact": (r"[^@\s]+@[^@\s]+", "give an e-mail address"),
         "privacy": (r".+", "name the privacy policy, such as PRIVACY.md"),
     }
-    lacking = [key for key, (pattern, _) in wanted.items() if not re.fullmatch(pattern, str(manifest.get(key) or ""))]
-    if lacking:
-        sentence = "; ".join(wanted[key][1] for key in lacking)
-        yield Problem("marketplace", "manifest.yaml", ", ".join(lacking), sentence, level="marketplace")
+    for key, (pattern, sentence) in wanted.items():
+        if not re.fullmatch(pattern, str(manifest.get(key) or "")):
+            yield Problem("marketplace", "manifest.yaml", key, sentence, level="marketplace")
     if taken := TAKEN.search(str(manifest.get("author"))):
         sentence = f"it contains {taken[0]!r}, which stands for Dify's own plugins"
         yield Problem("marketplace", "manifest.yaml", "author", sentence, level="marketplace")
