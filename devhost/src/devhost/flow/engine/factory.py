@@ -78,7 +78,8 @@ class FlowNodeFactory(SlimDslNodeFactory):
         made: Any = _class_of(kind)
         data = made.validate_node_data(node_config["data"])
         given = {"init_params": self.init_params, "runtime_state": self.runtime_state}
-        return made(node.id, data, **given, **self._parts(kind, node, data))
+        created: Node[Any] = made(node.id, data, **given, **self._parts(kind, node, data))
+        return created
 
     def _node(self, node_config: NodeConfigDict) -> FlowNode:
         return self.playing.file.nodes[str(node_config["id"])]
