@@ -2,7 +2,6 @@
 
 import base64
 import json
-import threading
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 from devhost import FunctionTool, Host, HostLimits, Run
 from devhost.models.openai_api.backend import Connection, OpenAIModel
 from devhost.models.openai_api.provider import Api
-from devhost.protocol.wire import JsonObject
 from fake_openai import (
     KEY,
     Call,
@@ -22,7 +20,7 @@ from fake_openai import (
     context_too_long,
     rate_limited,
 )
-from tests.support.clock import PATIENCE
+from tests.e2e.test_plugin_process import meeting_tool
 
 pytestmark = pytest.mark.e2e
 
@@ -47,17 +45,6 @@ def answered(run: Run, text: str) -> bool:
     assert run.outputs.text == text
     assert run.outputs.variables["stop_reason"] == "answered"
     return True
-
-
-def meeting_tool() -> FunctionTool:
-    """Answers only when two calls of it are under way at once."""
-    meet = threading.Barrier(2, timeout=PATIENCE)
-
-    def look_up(arguments: JsonObject) -> str:
-        meet.wait()
-        return f"found {arguments['q']}"
-
-    return FunctionTool("search", {"q": "string"}, look_up)
 
 
 def search_tool(result: str = "found") -> FunctionTool:
@@ -207,7 +194,7 @@ def test_history_and_images_arrive(host: Host, fake: FakeOpenAI, api: Api) -> No
         "mime_type": "image/png",
         "base64_data": base64.b64encode(b"picture").decode(),
     }
-    history: list[JsonObject] = [
+    history: list[dict[str, object]] = [
         {"role": "user", "content": [{"type": "text", "data": "This:"}, image]},
         {"role": "assistant", "content": "<think>\nHm.\n</think>\nI see."},
     ]

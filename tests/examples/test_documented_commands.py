@@ -1,17 +1,13 @@
 """Commands of the pages, run one after another as a reader types them, in a copy of the repository."""
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from devhost.cli.commands import main
-from devhost.plugin.contents import Contents
-from support.lending import Lender
-from tests.support.documented_commands import Command, shown_commands, shown_files
+from tests.support.documented_commands import Command, reader_in, shown_commands, shown_files
 from tests.support.pages import ROOT
 
 PAGES = (
@@ -31,40 +27,17 @@ PAGES = (
 COMMANDS = {"run", "tool", "init", "check", "list", "report", "replay", "record", "fork", "eval"}
 NOT_RUN = ("--watch", "--otlp", "--package", "FILE", "$state", "tone=", "flow.jsonl")
 """In commands that do not end, need something outside, or run in a test of their own."""
+CHARTS = "devhost/tests/fixtures/charts"
 BREAKS_RULES = "--plugin devhost/tests/fixtures/bad_strategy"
 """The page says that its run exits with 1."""
 
 
 @pytest.fixture
-def copy(tmp_path: Path) -> Path:
-    """The plugin, the examples without their databases, and what else the pages name."""
-    for path in Contents.of(ROOT).paths:
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / path, tmp_path / path)
-    for folder in ("examples", "tests/fixtures", "devhost/tests/fixtures", "docs/images", "devhost/docs/images"):
-        ignored = shutil.ignore_patterns("data", "__pycache__", "*.jsonl")
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
-    return tmp_path
-
-
-@pytest.fixture
-def reader(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A person in the copy, without a key; plugins are started once, and the scripted model does not pause."""
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("CHARTS_API_KEY", "ck_1234567890")
-    monkeypatch.setattr("devhost.models.scripted.model.time", SimpleNamespace(sleep=lambda _seconds: None))
-    monkeypatch.chdir(copy)
-    plugins = (
-        copy,
-        copy / "examples" / "helpdesk",
-        copy / "examples" / "injection",
-        copy / "devhost/tests/fixtures/charts",
-    )
-    lender = Lender(frozenset(plugins))
-    with lender.lends():
+def reader(tmp_path: Path) -> Iterator[None]:
+    folders = ("examples", "tests/fixtures", CHARTS.partition("/charts")[0], "docs/images", "devhost/docs/images")
+    with reader_in(tmp_path, "examples/helpdesk", "examples/injection", CHARTS, folders=folders) as reader:
+        reader.setenv("CHARTS_API_KEY", "ck_1234567890")
         yield
-    lender.close()
 
 
 def text(page: str) -> str:

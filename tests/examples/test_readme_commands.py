@@ -1,24 +1,20 @@
 """The commands of the examples' READMEs, and all scenarios with their checks, on each database an example takes."""
 
 import runpy
-import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from order_desk.order_system_server import OrderSystemServer
 from sqlalchemy import URL
 
 from devhost.cli.commands import main
-from devhost.plugin.contents import Contents
 from examples.runner.playing import played_rows
 from examples.runner.scenarios import ROOT, example_names
-from support.lending import Lender
-from tests.support.documented_commands import Command, shown_commands
+from tests.support.documented_commands import Command, reader_in, shown_commands
 
 from .postgres import Postgres
 
@@ -39,27 +35,9 @@ def shown(example: str) -> list[Command]:
 
 
 @pytest.fixture
-def copy(tmp_path: Path) -> Path:
-    """Of the repository, as a reader has it: without what examples have left."""
-    folder = tmp_path / "repository"
-    for path in Contents.of(ROOT).paths:
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / path, folder / path)
-    shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("data", "__pycache__"))
-    return folder
-
-
-@pytest.fixture
-def reader(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    """A person in the copy, without a key; plugins are started once, and the scripted model does not pause."""
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("devhost.models.scripted.model.time", SimpleNamespace(sleep=lambda _seconds: None))
-    monkeypatch.chdir(copy)
-    lender = Lender(frozenset({copy, *(copy / "examples" / name for name in example_names())}))
-    with lender.lends(), ExitStack() as opened:
-        opened.callback(lender.close)
-        yield monkeypatch
+def reader(tmp_path: Path) -> Iterator[pytest.MonkeyPatch]:
+    with reader_in(tmp_path / "repository", *(f"examples/{name}" for name in example_names())) as reader:
+        yield reader
 
 
 def typed(command: Command, reader: pytest.MonkeyPatch, *more: str) -> str:

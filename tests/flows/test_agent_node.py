@@ -27,16 +27,6 @@ def test_an_agents_text_streams_through_the_answer_node(office: Host) -> None:
     assert played.end.status == "succeeded"
 
 
-def test_an_agents_variable_reaches_the_conversation_through_the_engines_assigner(office: Host) -> None:
-    send = {"id": "c1", "name": "send_mail", "arguments": {"to": "a@b.example", "subject": "s", "body": "b"}}
-    played = Played.of(APPROVAL, TURN, office, {"agent": [{"tool_calls": [send]}]})
-
-    outputs = played.node("agent").outputs
-    assert [call["tool"] for call in outputs["pending_calls"]] == ["send_mail"]
-    assert outputs["state"]
-    assert played.end.conversation == {"state": outputs["state"]}
-
-
 def test_a_failed_run_takes_the_error_branch(office: Host) -> None:
     error = {"type": "InvokeAuthorizationError", "message": "no such key"}
     played = Played.of(APPROVAL, TURN, office, {"agent": [{"error": error}]})

@@ -11,17 +11,13 @@ import yaml
 
 from devhost.cli.commands import main
 from devhost.errors import FlowFileError
-from devhost.flow.document import FlowFile
-from devhost.flow.engine.play import play
-from devhost.flow.turn import FlowConversation, FlowTurn
-from devhost.host.host import Host
+from devhost.flow.turn import FlowTurn
 from devhost.protocol.wire import JsonObject
 from support.flow_documents import START, answer, chain, chatflow, mixed, node, tool, workflow
 from support.terminal_session import CTRL_C, CTRL_D, on_a_terminal
 from tests.flows.conftest import FIXTURES
-from tests.flows.playing import ROOT, WORKFLOWS, Played, surroundings
+from tests.flows.playing import ROOT, Played
 
-SEND = {"id": "c1", "name": "send_mail", "arguments": {"to": "a@b.example", "subject": "s", "body": "b"}}
 KEEP = {"variable_selector": ["conversation", "seen"], "input_type": "variable", "operation": "append"}
 SEEN = {"id": "1", "name": "seen", "value_type": "array[string]", "value": []}
 FORM = node(
@@ -142,18 +138,6 @@ def test_a_script_plays_its_whole_conversation(
     for alone in (["--alone"], ["--query", "three"]):
         main(["flow", str(counting), "--script", script, "--json", *alone])
         assert "earlier_turns" not in json.loads(capsys.readouterr().out)
-
-
-def test_the_state_of_a_call_that_waits_reaches_the_next_turn(office: Host) -> None:
-    conversation = FlowConversation(FlowFile.read(WORKFLOWS / "approval.yml"), play, {})
-    asked = Played(tuple(conversation.play("Send it.", surroundings(office, {"agent": [{"tool_calls": [SEND]}]}))))
-    assert conversation.variables["state"] == asked.node("agent").outputs["state"]
-
-    yes = Played(tuple(conversation.play("yes", surroundings(office, {"agent": [{"text": "Sent."}]}))))
-    run = yes.node("agent").run
-    assert run is not None
-    assert run.asked["tool"] == 1
-    assert yes.end.outputs["answer"] == "Sent."
 
 
 def test_a_form_is_answered_by_each_turn_of_a_script(

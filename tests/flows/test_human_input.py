@@ -59,14 +59,15 @@ def played(file: Path, answer_form: AnswerForm) -> list[FlowEvent]:
     return list(play(FlowFile.read(file), turn, replace(surroundings(None, {}), answer_form=answer_form)))
 
 
-def test_a_form_is_asked_with_the_values_of_its_variables(tmp_path: Path) -> None:
-    asked: list[Form] = []
+def test_the_flow_goes_on_behind_the_button_with_what_came_before_the_pause(tmp_path: Path) -> None:
+    asked, waited = list[Form](), 0.02
 
     def answer_form(form: Form) -> FormAnswer:
         asked.append(form)
+        time.sleep(waited)
         return FormAnswer("ok", {"reason": "it is right", "when": "now"})
 
-    events = played(chatflow(tmp_path, NODES, EDGES), answer_form)
+    end = Played(tuple(played(chatflow(tmp_path, NODES, EDGES), answer_form)))
 
     (form,) = asked
     assert form.content == "Send it?\n\n{{#$output.reason#}}"
@@ -75,19 +76,7 @@ def test_a_form_is_asked_with_the_values_of_its_variables(tmp_path: Path) -> Non
         ("when", "", ["now", "later"]),
     ]
     assert [button.id for button in form.buttons] == ["ok", "no", TIMEOUT]
-    assert [event.nodes for event in events if isinstance(event, FlowPaused)] == [(form.node,)]
-
-
-def test_the_flow_goes_on_behind_the_button_with_what_came_before_the_pause(tmp_path: Path) -> None:
-    file = chatflow(tmp_path, NODES, EDGES)
-    waited = 0.02
-
-    def answer_form(_: Form) -> FormAnswer:
-        time.sleep(waited)
-        return FormAnswer("ok", {"reason": "it is right", "when": "now"})
-
-    end = Played(tuple(played(file, answer_form)))
-
+    assert [event.nodes for event in end.events if isinstance(event, FlowPaused)] == [(form.node,)]
     assert end.node("form").seconds >= waited, "the node waits as long as the person thinks"
     assert end.node("form").outputs == {
         "reason": "it is right",

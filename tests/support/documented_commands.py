@@ -1,13 +1,23 @@
 """The commands that a page shows, as the words that a shell would pass on.
 
 In: a page's text. Out: a `Command` for each line of its shell and text blocks that calls make, devhost, Python or a
-script, and the files that the page shows whole.
+script, and the files that the page shows whole; and the place where a reader types them.
 """
 
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from devhost.plugin.contents import Contents
+from support.lending import Lender
+from tests.support.pages import ROOT
 
 _BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 _OF_COMMANDS = frozenset({"", "sh", "bash", "text"})
@@ -74,3 +84,26 @@ def _split(line: str, variables: str) -> Iterator[Command]:
                 taker = words
             case _:
                 taker.append(word)
+
+
+@contextmanager
+def reader_in(copy: Path, *plugins: str, folders: tuple[str, ...] = ("examples",)) -> Iterator[pytest.MonkeyPatch]:
+    """A person in a new copy of the plugin and these folders, without databases, traces and a key.
+
+    These plugins of the copy are started once, and the scripted model does not pause.
+    """
+    for path in Contents.of(ROOT).paths:
+        (copy / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / path, copy / path)
+    for folder in folders:
+        shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("data", "__pycache__", "*.jsonl"))
+    lender = Lender(frozenset({copy, *(copy / plugin for plugin in plugins)}))
+    with pytest.MonkeyPatch.context() as patch, lender.lends():
+        for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+            patch.delenv(name, raising=False)
+        patch.setattr("devhost.models.scripted.model.time", SimpleNamespace(sleep=lambda _seconds: None))
+        patch.chdir(copy)
+        try:
+            yield patch
+        finally:
+            lender.close()
