@@ -75,7 +75,7 @@ def test_piped_it_is_plain_and_complete() -> None:
         "json ─",
         '[1, {"a": "b"}]',
         '\n{"summary": {"rounds": 2}}\n',  # what repeats a variable is left out
-        "In Dify: all versions today drop retriever resources; this run sent 2.",
+        "Dify's Agent node drops retriever resources (seen up to 1.17.0); this run sent 2.",
         "finished in 1.23 s",
     ):
         assert part in text

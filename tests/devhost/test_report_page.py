@@ -50,7 +50,7 @@ def test_the_page_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         "image/png · 9,000 bytes",
         "→ 5 tokens",
         "finished with stop",
-        "In Dify: all versions today drop retriever resources; this run sent 1.",
+        "Dify's Agent node drops retriever resources (seen up to 1.17.0); this run sent 1.",
     ):
         assert words in page.text, words
 

@@ -91,7 +91,7 @@ class RunView(View):
         self._section("violations of Dify's rules", findings_list(run.findings))
         self._console.print(Rule(style="dim"))
         if dropped := outputs.dropped_retriever_resources:
-            self.note(f"In Dify: all versions today drop retriever resources; this run sent {dropped:,}.")
+            self.note(f"Dify's Agent node drops retriever resources (seen up to 1.17.0); this run sent {dropped:,}.")
         if model_note:
             self.note(model_note)
         trouble = run.tool_calls.trouble
