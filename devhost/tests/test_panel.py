@@ -1,6 +1,5 @@
 """What a command line and a script give for the parameters, as the node's panel would hold it."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from devhost.errors import ParameterError
 from devhost.models.scripted.script import Script
 from devhost.node.parameters import NodeVariables, node_parameters, read_setting
-from devhost.plugin.declaration import Strategy
+from devhost.plugin.declaration import PluginDeclaration, Strategy
 from devhost.scenario import Scenario, typed_settings
 
 pytestmark = pytest.mark.usefixtures("lent_plugins")
@@ -36,7 +35,7 @@ def scenario(*assignments: str, params: object = None, variables: object = None,
     script = Script.of({"query": "?", "params": params or {}, "variables": variables or {}, "turns": [{"text": "hi"}]})
     settings = typed_settings(STRATEGY, assignments)
     given_variables = given if isinstance(given, dict) else {}
-    return Scenario("", script, Path(), STRATEGY, (), settings, given_variables)
+    return Scenario("", script, PluginDeclaration.model_construct(), STRATEGY, (), settings, given_variables)
 
 
 def sent(asked: Scenario, question: str = "?") -> dict[str, Any]:

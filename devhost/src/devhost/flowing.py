@@ -57,7 +57,7 @@ class FlowSetup:
     """What a flow is played with, read and checked."""
 
     case: FlowCase
-    plugin: Path | None
+    plugin: PluginDeclaration | None
     """That of the flow's agents."""
     tools: tuple[ToolSetup, ...]
     notices: tuple[str, ...] = ()
@@ -238,7 +238,7 @@ class FlowOptions:
                     f"no model is configured for {nodes}: give --script FILE with what it answers, or set {KEY}"
                 )
         case = FlowCase(file, script, place, filled_inputs(file, inputs), limits, behind_an_api, allowed)
-        return FlowSetup(case, plugin, tuple(setup.with_every_tool() for setup in setups), notices, servers)
+        return FlowSetup(case, declared, tuple(setup.with_every_tool() for setup in setups), notices, servers)
 
     def read_here(self, limits: HostLimits, models: ModelOptions) -> FlowSetup:
         """In the environment of the engine; mistakes are told before anything is installed."""

@@ -260,7 +260,8 @@ def forked_scenario(  # noqa: PLR0913, PLR0917 - what a person changes
 ) -> Scenario:
     """`params`: KEY=VALUE; `query` is another question. `files`: in place of the question's. `live`: tools that run."""
     run = origin.run
-    _, strategy = find_strategy(PluginDeclaration.read(plugin), origin.strategy)
+    declared = PluginDeclaration.read(plugin)
+    _, strategy = find_strategy(declared, origin.strategy)
     known, given = settings(run.parameters), dict(typed_settings(strategy, params))
     question = str(given.pop("query", run.question))
     script = Script.model_construct(  # what was sent is not checked again
@@ -273,7 +274,7 @@ def forked_scenario(  # noqa: PLR0913, PLR0917 - what a person changes
     )
     attached = AttachedFiles.of(script, files, limits)
     name = origin.trace.header.example
-    scenario = Scenario(name, script, plugin, strategy, live, given, attached=attached)
+    scenario = Scenario(name, script, declared, strategy, live, given, attached=attached)
     scenario.check(question)
     return scenario
 

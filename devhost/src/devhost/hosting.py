@@ -37,7 +37,6 @@ from devhost.scenario import (
 from devhost.text import Secrets, worded
 from devhost.tools import mcp
 from devhost.tools.setup import ToolSetup
-from devhost.trace.lines import TraceWriter
 
 if TYPE_CHECKING:
     from devhost.models.openai_api.backend import OpenAIModel
@@ -126,7 +125,7 @@ class ScenarioOptions:
         return Scenario(
             name="" if example is None else example.name,
             script=script,
-            plugin=self.folder,
+            plugin=declaration,
             strategy=strategy,
             tools=tuple(tools),
             servers=servers,
@@ -371,6 +370,8 @@ def trace_written(
     if file is None:
         yield Watcher()
         return
+    from devhost.trace.lines import TraceWriter  # noqa: PLC0415 - many classes, for a run that is traced
+
     with TraceWriter(file, secrets, facts) as writer:
         for notice in notices:
             writer.notice(notice)

@@ -252,7 +252,7 @@ class Scenario:
     """The example's; empty without one."""
     script: Script | None
     """Without one, only a real model can answer."""
-    plugin: Path
+    plugin: PluginDeclaration
     strategy: Strategy
     tools: tuple[ToolSetup, ...]
     given: JsonObject

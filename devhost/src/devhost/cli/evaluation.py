@@ -214,11 +214,11 @@ def _hosted(
     first: Planned, ground: Ground, options: HostOptions, console: Console, traces: CaseTraces
 ) -> Iterator[ToolHost]:
     """For all runs."""
-    watcher, plugin = _WhileStarting(Screen(console)), None if ground.plugin is None else ground.plugin.directory
+    watcher = _WhileStarting(Screen(console))
     watchers = Watchers(watcher, traces)
     starting: AbstractContextManager[ToolHost]
     if isinstance(first.played, FlowCase):
-        starting = FlowSetup(first.played, plugin, ground.tools, servers=ground.servers).host(options, watchers)
+        starting = FlowSetup(first.played, ground.plugin, ground.tools, servers=ground.servers).host(options, watchers)
     else:
         starting = started_host(first.played, options, watchers, options.storage_beside(None), None)
     with starting as host:

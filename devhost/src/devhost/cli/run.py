@@ -29,7 +29,6 @@ from devhost.scenario import refuse_misfit
 from devhost.terminal.chat_view import ChatView, read_questions
 from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import Interrupt, ViewOptions, on_ctrl_c, open_console
-from devhost.trace.lines import read_trace
 from devhost.words import counted
 
 # `--watch`: the command again whenever a person has edited a file.
@@ -109,6 +108,7 @@ class OtlpOptions:
 
     def _send(self, file: Path, address: str) -> None:
         from devhost.telemetry import agent_spans, send, shown  # noqa: PLC0415 - as above
+        from devhost.trace.lines import read_trace  # noqa: PLC0415 - as above
 
         spans = agent_spans(read_trace(file), contents=self.contents)
         send(spans, address)

@@ -318,7 +318,7 @@ def _scenario(suite: Suite, case: Case, column: Column, ground: Ground) -> Scena
     return Scenario(
         name=suite.example or "",
         script=script,
-        plugin=ground.plugin.directory,
+        plugin=ground.plugin,
         strategy=strategy,
         tools=ground.tools,
         servers=ground.servers,

@@ -93,7 +93,7 @@ def node_request(provider: StrategyProvider, strategy: Strategy, parameters: Jso
 
 
 def start_plugins(
-    strategies: Path | None, tools: Sequence[ToolSetup], **options: Unpack[StartOptions]
+    strategies: Path | PluginDeclaration | None, tools: Sequence[ToolSetup], **options: Unpack[StartOptions]
 ) -> list[PluginProcess]:
     """The strategy plugin, if any, then those of the tools, which run locally beside one, whatever the transport is."""
 
@@ -107,7 +107,7 @@ def start_plugins(
 
     starts = [(setup.declaration.manifest.name, partial(begin, setup)) for setup in tools]
     if strategies is not None:
-        declared = PluginDeclaration.read(strategies)
+        declared = PluginDeclaration.read(strategies) if isinstance(strategies, Path) else strategies
         starts = [(declared.manifest.name, partial(begin, declared)), *starts]
     return started_side_by_side(starts, options.get("watcher", Watcher())) if starts else []
 
@@ -176,7 +176,12 @@ class CallOptions(TypedDict, total=False):
 class ToolHost:
     """Tool plugins that run, with the file service and the storage around them. A context manager."""
 
-    def __init__(self, plugin: Path | None, tools: Sequence[Path | ToolSetup], **options: Unpack[HostSettings]) -> None:
+    def __init__(
+        self,
+        plugin: Path | PluginDeclaration | None,
+        tools: Sequence[Path | ToolSetup],
+        **options: Unpack[HostSettings],
+    ) -> None:
         """Starts the strategy plugin, if any, and a process for each tool plugin."""
         self.limits, self._watcher = options.get("limits") or HostLimits(), options.get("watcher") or Watcher()
         self.setups = setups = [ToolSetup.read(tool) if isinstance(tool, Path) else tool for tool in tools]
@@ -243,7 +248,13 @@ class Host(ToolHost):
     """
 
     @classmethod
-    def start(cls, plugin: Path, *, tools: Sequence[Path | ToolSetup] = (), **options: Unpack[HostSettings]) -> Self:
+    def start(
+        cls,
+        plugin: Path | PluginDeclaration,
+        *,
+        tools: Sequence[Path | ToolSetup] = (),
+        **options: Unpack[HostSettings],
+    ) -> Self:
         """Starts the strategy plugin and a process for each tool plugin; leaving the host ends them all."""
         return cls(plugin, tools, **options)
 

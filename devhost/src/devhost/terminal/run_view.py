@@ -1,23 +1,19 @@
 """The views of a run and of a tool's call in a terminal: what is asked, what comes while it runs, its outputs."""
 
-import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import starmap
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.rule import Rule
 from rich.text import Text
 
 from devhost.direct import ToolOutcome
-from devhost.errors import NodeFailedError
 from devhost.models.backend import ModelDescription
-from devhost.node.messages import Message, read_message
 from devhost.node.outputs.outputs import OPEN, AgentLog
 from devhost.node.outputs.run import Run
-from devhost.node.parameters import files_among
-from devhost.node.texts import NodeText, Span, ThoughtSpans
+from devhost.node.texts import Span, ThoughtSpans
 from devhost.protocol.wire import JsonObject
-from devhost.terminal.screen import STYLES, View, ViewOptions
+from devhost.terminal.screen import STYLES, View
 from devhost.terminal.tables import (
     fact_rows,
     facts_table,
@@ -33,8 +29,6 @@ from devhost.terminal.tables import (
     usage_line,
     variables_list,
 )
-from devhost.trace.lines import PrintedLine, Trace
-from devhost.trace.runs import Piece, TracedRun, run_of, traced_runs
 from devhost.words import counted, in_a_line, preview
 
 # A run: model and question, the answer while it streams, and at the end its outputs.
@@ -107,47 +101,6 @@ class RunView(View):
     def _write(self, spans: list[Span]) -> None:
         for thinking, text in spans:
             self._say(text, "dim italic" if thinking else None)
-
-
-# A trace, shown as its runs were.
-
-
-def replay_trace(trace: Trace, console: Console, options: ViewOptions | None = None) -> None:
-    header, told = trace.header, trace.header.model
-    model = ModelDescription(told.provider, told.name, told.notice, told.scripted)
-    facts = (header.example, header.description, header.strategy, model)
-    view, runs = RunView(console, options), traced_runs(trace)
-    for number, traced in enumerate(runs):
-        if number == 0:
-            view.open(*facts, traced.question, notices=trace.notices, files=files_among(traced.parameters))
-            view.begin_answer()
-        else:
-            view.go_on(traced.question, files_among(traced.parameters))
-        _stream(view, traced)
-        view.close(run_of(traced, header.strategy), traced.remark)
-    if not runs:
-        console.print(facts_table(*facts, trace.notices))
-        console.print(Text("The trace ends before the strategy was asked.", "yellow"))
-    if trace.cut_off:
-        console.print(Text("The last line of the trace is cut off: the run was killed.", "yellow"))
-
-
-def _stream(view: RunView, traced: TracedRun) -> None:
-    text = NodeText()
-    lines: list[Piece | PrintedLine] = [*traced.streamed, *traced.printed]
-    for coming in sorted(lines, key=lambda line: line.at):
-        if isinstance(coming, PrintedLine):
-            view.screen.printed(coming.plugin, coming.text)
-            continue
-        with contextlib.suppress(NodeFailedError):  # what the host refused was never shown
-            _show(view, text.take(read_message(coming.data)))
-    if traced.end is not None and traced.end.outcome.error is None:
-        _show(view, text.finish())
-
-
-def _show(view: RunView, messages: Iterator[Message]) -> None:
-    for message in messages:
-        view.show(message.on_the_wire())
 
 
 # One tool called directly: each message as it comes, then what came of the call.
