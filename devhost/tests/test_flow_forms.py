@@ -1,7 +1,9 @@
 """Forms of Human Input nodes, and the answers to them from scripts and people."""
 
 import io
-from collections.abc import Sequence
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,10 @@ from rich.console import Console
 from devhost.errors import FlowFileError, ParameterError, UnansweredFormError
 from devhost.flow.checks import check_flow
 from devhost.flow.document import FlowFile
-from devhost.flow.forms import TIMEOUT, Answers, AskAtTerminal, Form, FormAnswer, scripted_answers
+from devhost.flow.forms import AskAtTerminal, Form, FormAnswer, answer_of, ask_by_line, scripted_answers
+from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets
+from devhost.trace.flow import TIMEOUT, AskedField, FormAsked
 from support.flow_documents import START, Edge, chain, chatflow, node
 
 ACTIONS = [{"id": "ok", "title": "Approve"}, {"id": "no", "title": "Reject"}]
@@ -39,9 +43,21 @@ def file(tmp_path: Path) -> FlowFile:
     return FlowFile.read(chatflow(tmp_path, [START, form, other], edges))
 
 
+class NoVariables:
+    def rendered(self, template: str) -> str:
+        return template
+
+    def value(self, selector: Sequence[str]) -> object:
+        raise AssertionError(selector)
+
+
+type Asked = Callable[[Mapping[str, str]], FormAsked]
+
+
 @pytest.fixture
-def form(file: FlowFile) -> Form:
-    return Form.of(file, file.nodes["form"])
+def form(file: FlowFile) -> Asked:
+    """The form, of which a script fills in some fields."""
+    return lambda values: Form.of(file, file.nodes["form"]).asked("f1", NoVariables(), values)
 
 
 @pytest.mark.parametrize(
@@ -86,11 +102,12 @@ def test_an_answer_that_no_form_takes_is_refused(file: FlowFile, target: str, va
     assert str(error.value) == f"s.yaml: answers: {sentence}"
 
 
-def test_a_paragraph_that_is_not_given_has_its_default_and_a_timeout_no_fields(form: Form) -> None:
+def test_a_paragraph_that_is_not_given_has_its_default_and_a_timeout_no_fields(form: Asked) -> None:
     given = FormAnswer("ok", {"when": "now"})
+    whole = FormAnswer("ok", {"reason": "none of tk-12345", "when": "now"})
 
-    assert Answers({"form": given})(form) == FormAnswer("ok", {"reason": "none of tk-12345", "when": "now"})
-    assert Answers({"form": FormAnswer(TIMEOUT)})(form) == FormAnswer(TIMEOUT)
+    assert answer_of(form(given.values), given, None) == whole
+    assert answer_of(form({}), FormAnswer(TIMEOUT), None) == FormAnswer(TIMEOUT)
 
 
 @pytest.mark.parametrize(
@@ -101,14 +118,14 @@ def test_a_paragraph_that_is_not_given_has_its_default_and_a_timeout_no_fields(f
         (FormAnswer("ok", {"when": "soon"}), "'soon' is not an option of when; there are: now, later"),
     ],
 )
-def test_without_a_terminal_what_is_missing_is_said(form: Form, given: FormAnswer, sentence: str) -> None:
+def test_without_a_terminal_what_is_missing_is_said(form: Asked, given: FormAnswer, sentence: str) -> None:
     with pytest.raises(UnansweredFormError) as error:
-        Answers({"form": given})(form)
+        answer_of(form(given.values), given, None)
     assert str(error.value).startswith("node 'Form' (form)")
     assert sentence in str(error.value)
 
 
-def asked(form: Form, given: FormAnswer, typed: Sequence[str | BaseException]) -> tuple[FormAnswer, list[str]]:
+def asked(form: Asked, given: FormAnswer, typed: Sequence[str | BaseException]) -> tuple[FormAnswer, list[str]]:
     """The answer, and all lines that the person read; what is hidden begins with tk-."""
     shown, keys = io.StringIO(), iter(typed)
 
@@ -121,15 +138,21 @@ def asked(form: Form, given: FormAnswer, typed: Sequence[str | BaseException]) -
                 return words
 
     ask = AskAtTerminal(Console(file=shown, width=100), prompt, Secrets(["tk-12345"]))
-    return Answers({"form": given}, ask)(form), shown.getvalue().splitlines()
+    return answer_of(form(given.values), given, ask), shown.getvalue().splitlines()
 
 
-def test_a_person_fills_in_the_form(form: Form) -> None:
+def test_a_person_fills_in_the_form(form: Asked) -> None:
     answer, shown = asked(form, FormAnswer(), ["", "3", "LATER", "Approve"])
 
-    assert answer == FormAnswer("ok", {"reason": "none of tk-12345", "when": "later"})
+    assert answer == FormAnswer("ok", {"reason": "none of tk-12345", "when": "later"}, "terminal")
     assert shown == [
-        *("Form:", "Send it with [secret]?", "", "[reason]", "reason (Enter takes: none of [secret])> "),
+        *(
+            "Form waits for an answer:",
+            "Send it with [secret]?",
+            "",
+            "[reason]",
+            "reason (Enter takes: none of [secret])> ",
+        ),
         *("  1  now", "  2  later", "when> ", "Type a number from 1 to 2, or one of the words.", "when> "),
         *("  1  Approve", "  2  Reject", "  3  timeout", "button> "),
     ]
@@ -137,6 +160,35 @@ def test_a_person_fills_in_the_form(form: Form) -> None:
 
 
 @pytest.mark.parametrize("leaving", [KeyboardInterrupt(), EOFError()])
-def test_a_person_may_leave_the_form(form: Form, leaving: BaseException) -> None:
+def test_a_person_may_leave_the_form(form: Asked, leaving: BaseException) -> None:
     with pytest.raises(UnansweredFormError, match="was left without an answer: the flow stays paused"):
         asked(form, FormAnswer(), ["x", leaving])
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (("ok", {"when": "now"}), FormAnswer("ok", {"reason": "none of tk-12345", "when": "now"}, "console")),
+        (("ok", {"reason": "", "when": "now"}), FormAnswer("ok", {"reason": "", "when": "now"}, "console")),
+        ((TIMEOUT, {}), FormAnswer(TIMEOUT, {}, "console")),
+    ],
+)
+def test_a_program_answers_the_form_in_a_line_of_json(
+    form: Asked, answer: tuple[str, JsonObject], expected: FormAnswer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines that do not answer it are passed over: of another form, with a value that Dify refuses, no JSON."""
+    button, values = answer
+    lines = [{"form": "f0", "button": "ok", "values": {"when": "now"}}, {"form": "f1", "button": "ok", "values": {}}]
+    given = [json.dumps(line) for line in (*lines, {"form": "f1", "button": button, "values": values})]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(["?", *given, "null"])))
+
+    assert answer_of(form({}), FormAnswer(), ask_by_line) == expected
+    with pytest.raises(UnansweredFormError, match="was left without an answer"):
+        answer_of(form({}), FormAnswer(), ask_by_line)
+
+
+def test_a_form_has_its_fields_in_their_places_and_the_others_at_the_end(form: Asked) -> None:
+    before, reason, when = form({}).parts
+
+    assert before == "Send it with tk-12345?\n\n"
+    assert [each.name for each in (reason, when) if isinstance(each, AskedField)] == ["reason", "when"]

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from devhost.flow.pages import render_flow_page
-from devhost.trace.flow import FlowEnded, FlowEvent, FlowPaused, NodeStarted, SourcesRead
+from devhost.trace.flow import FlowEnded, FlowEvent, NodeStarted, SourcesRead
 from devhost.trace.lines import read_trace
-from test_flow_view import AGENT, END, LONG, LOOP, START, STEP, ran, told
+from test_flow_view import AGENT, ASKED, END, FORM, LONG, LOOP, START, STEP, ran, told
 
 HOSTILE = "</pre><script>alert(1)</script><style>*{display:none}</style>"
 
@@ -80,14 +80,14 @@ def test_turns_stand_below_each_other_and_one_that_was_killed_says_so(tmp_path: 
 def test_sources_an_open_form_and_long_variables_are_shown(tmp_path: Path) -> None:
     segment = {"position": 1, "title": "Manual", "dataset_name": "Guides"}
     end = FlowEnded("succeeded", {"answer": "Two [1]."}, "", {"state": LONG * 10})
-    events = [*ran("1", START), SourcesRead("1", START, (segment,)), NodeStarted("2", STEP), FlowPaused((STEP,)), end]
+    events = [*ran("1", START), SourcesRead("1", START, (segment,)), NodeStarted("2", FORM), ASKED, end]
     page = page_of(tmp_path, events)
 
     assert 'Two <a class="cite" href="#turn-1-source-1">1</a>.' in page
     assert '<li id="turn-1-source-1"><span class="number">1</span>' in page
     assert "<b>Manual</b>" in page
     assert "<small>Guides</small>" in page
-    assert "not ended" in page
+    assert ">waits<" in page
     assert f"<summary>{len(LONG * 10):,} characters</summary>" in page
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from devhost.flow.pages import render_flow_page
 from devhost.flow.played import flow_report, watched
 from devhost.flow.traces import FlowTrace, replay_flow
 from devhost.flow.view import FlowView
@@ -20,13 +21,16 @@ from devhost.terminal.screen import ViewOptions
 from devhost.text import Secrets
 from devhost.trace.flow import (
     UNTIMED,
+    AnsweredBy,
     AnswerText,
+    Button,
     FlowEnded,
     FlowEvent,
     FlowLine,
     FlowNode,
-    FlowPaused,
     FlowStatus,
+    FormAnswered,
+    FormAsked,
     NodeEnded,
     NodeStarted,
 )
@@ -46,6 +50,7 @@ FACTS = FlowLine(
 )
 START, AGENT = FlowNode("start", "start", "Start", {}), FlowNode("agent", "agent", "Clerk", {})
 FORM = FlowNode("form", "human-input", "Ask a person", {})
+ASKED = FormAsked("f1", FORM, "Send?", (), (Button("ok", "Approve"),))
 LOOP = FlowNode("loop", "loop", "Again", {})
 STEP = FlowNode("step", "code", "Step", {}, container="loop")
 END = FlowEnded("succeeded", {"answer": "Two.", "files": []}, "", {"count": 2})
@@ -134,7 +139,7 @@ def test_a_turn_that_waits_has_not_finished(reason: str, status: FlowStatus, end
 def test_what_an_agent_asked_for_does_not_wait_any_more_once_a_form_has_asked() -> None:
     run = strategy_run()
     run = replace(run, outputs=replace(run.outputs, variables={"stop_reason": "approval_required"}))
-    assert "finished in" in told([*ran("2", AGENT, run=run), FlowPaused((FORM,)), *ran("3", FORM), END]).shown
+    assert "finished in" in told([*ran("2", AGENT, run=run), ASKED, *ran("3", FORM), END]).shown
 
 
 def test_a_retry_an_error_branch_and_a_default_value_are_visible_as_such() -> None:
@@ -176,10 +181,27 @@ def test_rounds_are_folded_unless_something_went_wrong_in_them() -> None:
 
 
 def test_a_node_that_waits_for_a_person_says_so_and_the_flow_can_stay_paused() -> None:
-    both = told([NodeStarted("1", STEP), FlowPaused((STEP,)), FlowEnded("paused", {}, "no answer")])
+    both = told([NodeStarted("1", FORM), ASKED, FlowEnded("paused", {}, "no answer")])
 
-    assert "… Step  code  not finished" in both.shown
+    assert "… Ask a person  human-input  waits for an answer" in both.shown
     assert both.reports[0]["status"] == "paused"
+
+
+@pytest.mark.parametrize(
+    ("by", "words"),
+    [
+        ("script", "answered by the script: Approve"),
+        ("console", r"answered by a person in the console after \d+\.\d s: Approve"),
+        ("timeout", "not answered in time"),
+    ],
+)
+def test_a_row_says_who_answered_its_form(by: AnsweredBy, words: str, tmp_path: Path) -> None:
+    begin, end = ran("1", FORM)
+    file = tmp_path / "trace.jsonl"
+    shown = told([begin, ASKED, FormAnswered("f1", "ok", {}, by), end, END], trace=file).shown
+
+    for text in (shown, replayed(file), render_flow_page(read_trace(file))):
+        assert re.search(words, text)
 
 
 def test_broken_rules_and_a_traceback_are_shown() -> None:
@@ -209,7 +231,7 @@ def test_a_trace_shows_each_turn_again(tmp_path: Path) -> None:
     start, end = ran("1", branch, status="exception", error="no", retries=("busy",))
     loop = ran("3", LOOP)
     first = [start, end, AnswerText(AGENT, "Hello"), END]
-    second = [loop[0], *ran("4", STEP, 1), loop[1], FlowPaused((STEP,)), END]
+    second = [loop[0], *ran("4", STEP, 1), loop[1], ASKED, END]
     shown = told(first, second, trace=tmp_path / "trace.jsonl").shown
 
     assert without_seconds(replayed(tmp_path / "trace.jsonl")) == without_seconds(shown)

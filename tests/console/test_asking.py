@@ -8,10 +8,11 @@ import pytest
 import yaml
 from playwright.sync_api import Page, Request, expect
 
+from support.flow_documents import START, answer, chatflow, node
 from support.waiting import PATIENCE
 from tests.console.accessibility import looks_well
 from tests.console.browsing import OpenPage
-from tests.console.serving import Served
+from tests.console.serving import ROOT, Served
 
 INSTRUCTION = re.compile("^Instruction")
 SIZES = ((360, 740), (768, 900), (1280, 720), (1920, 1080))
@@ -75,6 +76,48 @@ def test_a_scenario_is_chosen_edited_asked_rejected_and_approved(open_page: Open
     status(page, "The conversation has ended.")
     page.get_by_role("link", name="Start the same again").click()
     expect(page.get_by_label(INSTRUCTION)).to_have_value("Work in the office.\nBe brief.")
+
+
+FORM = node(
+    "human-input",
+    "form",
+    form_content="## Send it?\n\n{{#$output.reason#}}\n\n{{#$output.when#}}",
+    inputs=[
+        {"type": "paragraph", "output_variable_name": "reason"},
+        {"type": "select", "output_variable_name": "when", "option_source": {"value": ["now", "later"]}},
+    ],
+    user_actions=[{"id": "ok", "title": "Send", "button_style": "primary"}],
+)
+
+
+@pytest.mark.skipif(not (ROOT / ".venv-flow").exists(), reason="flows run in .venv-flow: scripts/setup flow makes it")
+def test_a_form_of_a_flow_keeps_what_is_typed_until_it_is_answered(
+    open_page: OpenPage, console: Served, tmp_path: Path
+) -> None:
+    chatflow(
+        tmp_path,
+        [START, FORM, answer("{{#form.when#}}: {{#form.reason#}}")],
+        [("start", "form"), ("form", "answer", "ok")],
+    )
+    (tmp_path / "script.yaml").write_text("flow: flow.yml\nquery: The mail\n")
+    page = open_page(console, f"/new?{urlencode({'source': f'flow:{tmp_path}/script.yaml'})}")
+    page.get_by_role("button", name="Start", exact=True).click()
+    status(page, "Waits for an answer.")
+    expect(page.get_by_role("heading", name="Send it?")).to_be_visible()
+
+    page.get_by_label("reason").fill("It is right.\nSo I say.")
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_label("when")).to_have_accessible_description("choose an option")
+    looks_well(page)
+    page.get_by_label("when").select_option("later")
+    version = str(page.locator("#look").get_attribute("hx-get"))
+    (printed,) = console.runs.glob("*-script-*.output.txt")
+    printed.write_text("a plugin prints\n")  # the page has another version
+    expect(page.locator("#look")).not_to_have_attribute("hx-get", version)
+    page.get_by_role("button", name="Send").click()
+
+    status(page, "Waits for a question.")
+    expect(page.locator(".answer")).to_have_text(re.compile(r"later: It is right\.\s+So I say\."))
 
 
 def test_an_answer_that_streams_is_stopped_and_the_conversation_goes_on(

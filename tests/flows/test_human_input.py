@@ -10,9 +10,19 @@ from devhost.errors import UnansweredFormError
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import Stretch, play
 from devhost.flow.engine.turn import Forms, Playing
-from devhost.flow.forms import TIMEOUT, AnswerForm, Form, FormAnswer
+from devhost.flow.forms import Ask, FormAnswer
 from devhost.flow.turn import FlowTurn
-from devhost.trace.flow import AnswerText, FlowEnded, FlowEvent, FlowPaused, NodeEnded, NodeStarted
+from devhost.trace.flow import (
+    TIMEOUT,
+    AnswerText,
+    AskedField,
+    FlowEnded,
+    FlowEvent,
+    FormAnswered,
+    FormAsked,
+    NodeEnded,
+    NodeStarted,
+)
 from support.flow_documents import START, Edge, answer, chatflow, iteration, node
 from tests.flows.playing import Played, surroundings
 
@@ -54,29 +64,32 @@ NODES = [
 ]
 
 
-def played(file: Path, answer_form: AnswerForm) -> list[FlowEvent]:
+SENT = FormAnswer("ok", {"reason": "it is right", "when": "now"}, "terminal")
+
+
+def played(file: Path, ask: Ask) -> list[FlowEvent]:
     turn = FlowTurn("it", conversation_id="c1")
-    return list(play(FlowFile.read(file), turn, replace(surroundings(None, {}), answer_form=answer_form)))
+    return list(play(FlowFile.read(file), turn, replace(surroundings(None, {}), ask=ask)))
 
 
 def test_the_flow_goes_on_behind_the_button_with_what_came_before_the_pause(tmp_path: Path) -> None:
-    asked, waited = list[Form](), 0.02
+    waited = 0.02
 
-    def answer_form(form: Form) -> FormAnswer:
-        asked.append(form)
+    def ask(_form: FormAsked, _given: FormAnswer) -> FormAnswer:
         time.sleep(waited)
-        return FormAnswer("ok", {"reason": "it is right", "when": "now"})
+        return SENT
 
-    end = Played(tuple(played(chatflow(tmp_path, NODES, EDGES), answer_form)))
+    end = Played(tuple(played(chatflow(tmp_path, NODES, EDGES), ask)))
 
-    (form,) = asked
+    (form,) = [event for event in end.events if isinstance(event, FormAsked)]
     assert form.content == "Send it?\n\n{{#$output.reason#}}"
-    assert [(each.name, each.text, each.options) for each in form.inputs] == [
-        ("reason", "it", []),
-        ("when", "", ["now", "later"]),
-    ]
+    assert form.fields == (
+        AskedField("reason", "paragraph", "it"),
+        AskedField("when", "select", options=("now", "later")),
+    )
     assert [button.id for button in form.buttons] == ["ok", "no", TIMEOUT]
-    assert [event.nodes for event in end.events if isinstance(event, FlowPaused)] == [(form.node,)]
+    answered = [event for event in end.events if isinstance(event, FormAnswered)]
+    assert answered == [FormAnswered(form.form, "ok", SENT.values, "terminal")]
     assert end.node("form").seconds >= waited, "the node waits as long as the person thinks"
     assert end.node("form").outputs == {
         "reason": "it is right",
@@ -112,8 +125,8 @@ def test_a_paused_flow_needs_nothing_but_what_it_wrote(tmp_path: Path) -> None:
 
 def test_another_button_and_the_timeout_have_ways_of_their_own(tmp_path: Path) -> None:
     file = chatflow(tmp_path, NODES, EDGES)
-    rejected = Played(tuple(played(file, lambda _: FormAnswer("no", {"reason": "wrong", "when": "later"}))))
-    late = Played(tuple(played(file, lambda _: FormAnswer(TIMEOUT))))
+    rejected = Played(tuple(played(file, lambda _, __: FormAnswer("no", {"reason": "wrong", "when": "later"}))))
+    late = Played(tuple(played(file, lambda _, __: FormAnswer(TIMEOUT))))
 
     assert rejected.end.outputs["answer"] == "One moment. No: wrong"
     assert late.end.outputs["answer"] == "One moment. Too late."
@@ -121,7 +134,7 @@ def test_another_button_and_the_timeout_have_ways_of_their_own(tmp_path: Path) -
 
 
 def test_a_form_that_stays_open_leaves_the_flow_paused(tmp_path: Path) -> None:
-    def nobody(form: Form) -> FormAnswer:
+    def nobody(form: FormAsked, _given: FormAnswer) -> FormAnswer:
         raise UnansweredFormError(f"{form.node} waits")
 
     end = played(chatflow(tmp_path, NODES, EDGES), nobody)[-1]
@@ -153,7 +166,7 @@ def test_a_form_in_an_iteration_is_asked_for_each_item(tmp_path: Path) -> None:
         conversation_variables=[{"name": "items", "value_type": "array[string]", "value": ["a", "b"], "id": "1"}],
     )
 
-    events = played(file, lambda form: FormAnswer("ok" if form.content == "a?" else "no"))
+    events = played(file, lambda form, _: FormAnswer("ok" if form.content == "a?" else "no"))
 
     (ended,) = [event for event in events if isinstance(event, NodeEnded) and event.node.id == "each"]
     assert ended.outputs["output"] == ["a ok", "b no"]

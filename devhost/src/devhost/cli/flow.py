@@ -11,7 +11,7 @@ from devhost.errors import FlowFileError
 from devhost.files import local_files
 from devhost.flow.cases import CaseTurn, case_turns
 from devhost.flow.chat import FlowChat, FlowChatView
-from devhost.flow.forms import ask_at_terminal
+from devhost.flow.forms import ask_at_terminal, ask_by_line
 from devhost.flow.played import flow_report
 from devhost.flow.turn import FlowTurn, load_engine
 from devhost.flow.view import FlowView, facts_of
@@ -57,6 +57,9 @@ class PlayOptions:
     alone: bool = option("--alone", "Leave out what the script's user says after the question.")
     trace: Path | None = trace_option()
     as_json: bool = json_option()
+    json_lines: bool = option(
+        "--json-lines", "Read answers to forms from standard input, each a line of JSON; for other programs."
+    )
 
 
 @command(FlowOptions, PlayOptions, ModelOptions, HostOptions, ViewOptions, of=flow)
@@ -76,7 +79,7 @@ def run(
     case, hidden = setup.case, Secrets(setup.secrets)
     turns = setup.turns(options.query, options.files, alone=options.alone)
     console = open_console(stderr=options.as_json, color=shown.color)
-    view, ask = FlowView(console, shown), ask_at_terminal(console, hidden)
+    view, ask = FlowView(console, shown), ask_by_line if options.json_lines else ask_at_terminal(console, hidden)
     turn = FlowTurn(turns[0].query, case.inputs, local_files(turns[0].files, hosting.limits))
     ended: list[CaseTurn] = []
     with flow_traced(options.trace, setup, turn, hosting) as trace:
@@ -136,7 +139,7 @@ def chat(
             trace.written(load_engine()),
             view,
             notices=[*([setup.scripted.notice] if setup.scripted else ()), *setup.notices],
-            ask=ask_at_terminal(console, hidden),
+            ask=ask_by_line if options.json_lines else ask_at_terminal(console, hidden),
             hidden=hidden,
             strict=hosting.strict,
             interrupt=Interrupt(only_turns=options.json_lines),

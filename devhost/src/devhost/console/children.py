@@ -25,6 +25,8 @@ class Child:
         self.output = output
         self.told = 0
         """How many lines it got."""
+        self.asked, self.answered = 0, ""
+        """How many of them were questions; the id of the form that the last answer was for."""
         self.began = time.time()
         self._process = _started(arguments, output)
         self._telling = threading.Lock()
@@ -34,16 +36,18 @@ class Child:
         """None while it goes on; below 0 for a signal."""
         return self._process.poll()
 
-    def tell(self, line: str, after: int | None = None) -> bool:
+    def tell(self, line: str, after: int | None = None, form: str = "") -> bool:
         """Sends a line to its input; whether it was sent.
 
-        `after`: how many lines it must have got, because what is told answers the last one's turn.
+        `after`: how many lines it must have got, because what is told answers the last one's turn. `form`: the id of
+        the form that it answers; without one it is a question.
         """
         with self._telling:
             pipe = self._process.stdin
             if pipe is None or self.exit_code is not None or after not in {None, self.told}:
                 return False
             self.told += 1
+            self.asked, self.answered = self.asked + (not form), form
             try:
                 pipe.write(line.encode() + b"\n")
                 pipe.flush()
@@ -127,7 +131,7 @@ def start_run(folder: RunFolder, children: Children, setup: Setup, *lines: str) 
     """Starts a run, with its setup beside its trace; its name. `lines`: what its process is told at once."""
     name = folder.new_name(setup.about)
     setup.write(folder.beside(name, SETUP))
-    options = ("--trace", str(folder.trace(name)), "--no-color", *(["--json-lines"] if setup.converses else []))
+    options = ("--trace", str(folder.trace(name)), "--no-color", *(["--json-lines"] if setup.kind != "fork" else []))
     try:
         child = children.start(name, (*setup.arguments(folder.trace), *options), folder.beside(name, OUTPUT))
     except ConsoleError:

@@ -16,6 +16,7 @@ from devhost.conversation import KeptState
 from devhost.errors import ConsoleError, HostError
 from devhost.models.scripted.script import gist
 from devhost.node.outputs.run import Run
+from devhost.trace.flow import TIMEOUT, FormAsked
 from devhost.trace.lines import is_written
 
 # The lines that a chat reads.
@@ -36,21 +37,44 @@ def said(words: str) -> str:
     return json.dumps(f" {words}" if words.startswith("/") else words)
 
 
-def obey(child: Child | None, name: str, given: Mapping[str, str]) -> None:
-    """Does what a form asks; ConsoleError if that cannot be. `told`: how many lines the child had got by then."""
+FIELD = "f."
+"""Before the name of a field of a flow's form."""
+
+
+def values_in(form: FormAsked, given: Mapping[str, str]) -> dict[str, str]:
+    return {each.name: given.get(f"{FIELD}{each.name}", each.text) for each in form.fields}
+
+
+def answered(form: FormAsked | None, given: Mapping[str, str]) -> str:
+    """A field that is as it is shown is not sent: its secrets are not shown."""
+    if form is None or form.form != given.get("form"):
+        raise ConsoleError("this form is answered already: the flow has gone on since the page was loaded")
+    if (button := given.get("press")) is None:
+        return "null"
+    values = values_in(form, given)
+    if button != TIMEOUT and form.refused(values):
+        raise ConsoleError("the form was not sent, because Dify would refuse it")
+    changed = {name: text for name, text in values.items() if text != form.values[name]}
+    return json.dumps({"form": form.form, "button": button, "values": changed})
+
+
+def obey(child: Child | None, name: str, given: Mapping[str, str], form: FormAsked | None = None) -> None:
+    """Does what a page asks; ConsoleError if that cannot be. `told`: the child's lines by then; `form`: what waits."""
     if child is None or child.exit_code is not None:
         raise ConsoleError(f"the conversation {name} is over: start it again")
     words, told = given.get("words", "").strip(), given.get("told", "")
-    match given.get("do"):
+    match "press" if "press" in given else given.get("do"):
         case "stop":
             child.stop()
         case "end":
             child.end()
-        case "approve" | "reject" | "say" as do:
+        case "press" | "leave" | "approve" | "reject" | "say" as do:
             if do == "say" and not words:
                 raise ConsoleError("a question needs words")
-            line = {"approve": approved(), "reject": rejected(words), "say": said(words)}[do]
-            if not child.tell(line, int(told) if told.isdecimal() else -1):
+            is_form = do in {"press", "leave"}
+            line = answered(form, given) if is_form else {"approve": approved(), "reject": rejected(words)}.get(do)
+            after, of = int(told) if told.isdecimal() else -1, given["form"] if is_form else ""
+            if not child.tell(line or said(words), after, of):
                 raise ConsoleError("this was not sent: the conversation has gone on or ended since the page was loaded")
         case other:
             raise ConsoleError(f"a run cannot be told to {other!r}")
@@ -58,14 +82,14 @@ def obey(child: Child | None, name: str, given: Mapping[str, str]) -> None:
 
 # What a conversation waits for: a pure function over the turns of its trace and what is known of its child.
 
-type Word = Literal["running", "question", "approval", "elsewhere", "over"]
+type Word = Literal["running", "question", "approval", "form", "elsewhere", "over"]
 """`elsewhere`: a process that is not this console's writes its trace. `over`: none does."""
 
 
 @dataclass(frozen=True)
 class ChildFacts:
     told: int
-    """How many lines it got: each is a turn."""
+    """How many questions it got: each is a turn."""
     exit_code: int | None
     """None while it goes on."""
     converses: bool = True
@@ -77,12 +101,20 @@ class State:
     word: Word
     calls: tuple[object, ...] = ()
     """Those that wait for approval, as the run put them out."""
+    form: FormAsked | None = None
 
 
-def state_of(ended: Sequence[Sequence[Run]], child: ChildFacts | None, *, is_written: bool = False) -> State:
-    """`ended`: of each turn that has an end, in order, the runs of strategies; `is_written`: by any process."""
+def state_of(
+    ended: Sequence[Sequence[Run]], child: ChildFacts | None, form: FormAsked | None = None, *, is_written: bool = False
+) -> State:
+    """`ended`: of each turn that has an end, in order, the runs of strategies; `is_written`: by any process.
+
+    `form`: that of a flow, which waits.
+    """
     if child is None or child.exit_code is not None:
-        return State("elsewhere" if child is None and is_written else "over")
+        return State("elsewhere", form=form) if child is None and is_written else State("over")
+    if form is not None:
+        return State("form", form=form)
     if not child.converses or child.told > len(ended):
         return State("running")
     kept = KeptState()
@@ -124,13 +156,20 @@ class Waiting:
         ]
 
 
+def form_of(child: Child | None, seen: Seen) -> FormAsked | None:
+    """The flow's that waits; it takes a moment until the flow goes on after an answer."""
+    is_answered = child is not None and seen.form is not None and seen.form.form == child.answered
+    return None if is_answered else seen.form
+
+
 def waiting_of(folder: RunFolder, name: str, child: Child | None, seen: Seen) -> Waiting:
     setup = folder.setup(name)
-    facts = None if child is None else ChildFacts(child.told, child.exit_code, setup is None or setup.converses)
+    facts = None if child is None else ChildFacts(child.asked, child.exit_code, setup is None or setup.converses)
     ended = [[run.run for run in turn.runs] for turn in seen.turns if turn.ended]
-    state = state_of(ended, facts, is_written=is_written(folder.beside(name, TRACE)))
+    state = state_of(ended, facts, form_of(child, seen), is_written=is_written(folder.beside(name, TRACE)))
     starts = child is not None and not seen.turns and state.word == "running"
-    failed = child is not None and child.exit_code not in {None, 0, ENDED}
+    waits = bool(seen.turns) and seen.turns[-1].shown.ending.level == "limited"
+    failed = child is not None and child.exit_code not in {None, 0, ENDED} and not waits
     printed = (
         last_printed(folder.beside(name, OUTPUT))
         if failed or starts or (state.word == "over" and not seen.turns)

@@ -13,7 +13,7 @@ from devhost.console.setup import SETUP, Setup
 from devhost.errors import TraceError
 from devhost.expected import rounds_of
 from devhost.node.outputs.run import Run
-from devhost.trace.flow import FlowEnded, FlowJudged, FlowLine, FlowPaused, flow_ending
+from devhost.trace.flow import FlowEnded, FlowJudged, FlowLine, FormAnswered, FormAsked, flow_ending
 from devhost.trace.lines import Trace, is_written, read_trace
 from devhost.trace.runs import TracedRun, run_of, traced_runs
 
@@ -54,7 +54,7 @@ class Listed:
     @property
     def state(self) -> State:
         if self.is_unfinished:
-            return "running" if self.is_written else "killed"
+            return ("waiting" if self.words else "running") if self.is_written else "killed"
         if self.level == "bad":
             return "failed"
         return "waiting" if self.words.startswith("waits for") else "answered"
@@ -67,7 +67,7 @@ class Listed:
     @property
     def badge(self) -> tuple[str, str]:
         """Words and level."""
-        if self.is_unfinished:
+        if self.state in {"running", "killed"}:
             return self.state, "live" if self.is_written else "bad"
         return self.words, self.level
 
@@ -85,7 +85,7 @@ class Listed:
 
 # Reads what a run's files say. Of a trace, only the lines that it needs are parsed: the rest may be megabytes.
 
-NEEDED = re.compile(rb'"event"\s*:\s*"(?:end|flow|flow_pause|flow_end|flow_judged)"|"invoke_agent_strategy"')
+NEEDED = re.compile(rb'"event"\s*:\s*"(?:end|flow|form_\w+|flow_end|flow_judged)"|"invoke_agent_strategy"')
 
 
 def read_run(folder: RunFolder, name: str) -> Listed:
@@ -136,15 +136,17 @@ def _of_flow(trace: Trace, traced: list[TracedRun], runs: list[Run]) -> dict[str
         "questions": tuple(line.query for line in begins),
     }
     if len(ends) < max(1, len(begins)):
-        return {**asked, "is_unfinished": True}
-    after_form = max((line.at for line in trace.lines if isinstance(line, FlowLine | FlowPaused)), default=0.0)
+        last = [line for line in trace.lines if isinstance(line, FlowLine | FormAsked | FormAnswered)][-1:]
+        waits = {"words": flow_ending("paused", ()).words, "level": "limited"}
+        return {**asked, "is_unfinished": True, **(waits if last and isinstance(last[0], FormAsked) else {})}
+    after_form = max((line.at for line in trace.lines if isinstance(line, FlowLine | FormAsked)), default=0.0)
     of_last = [run for each, run in zip(traced, runs, strict=True) if begins and each.began >= after_form]
     failures = [sentence for line in trace.lines if isinstance(line, FlowJudged) for sentence in line.failures]
     ending = flow_ending(ends[-1].status, of_last, failures)
     return {
         **asked,
         "answer": str(ends[-1].outputs.get("answer", "")),
-        "error": " ".join([ends[-1].error, *failures]).strip(),
+        "error": " ".join([ends[-1].error if ends[-1].status != "paused" else "", *failures]).strip(),
         "words": ending.words,
         "level": ending.level,
     }

@@ -10,6 +10,7 @@ from devhost.node.outputs.outputs import OPEN
 from devhost.page.calls import given_to, prompt_of, results_of, said_by, traceback_of
 from devhost.page.contents import Passage, pretty
 from devhost.page.section import ShownRun, shown_run
+from devhost.trace.flow import FormAsked
 from devhost.trace.lines import Trace, read_trace
 from devhost.trace.runs import traced_runs, written_calls
 from devhost.trace.timeline import Span
@@ -59,6 +60,13 @@ class Seen:
             return None
         name, began = max(self.turns[-1].open, key=lambda each: each[1], default=("", self.turns[-1].shown.axis.began))
         return name, self.trace.header.started.timestamp() + began
+
+    @property
+    def form(self) -> FormAsked | None:
+        """Of a flow, that of the last turn which waits."""
+        last = self.turns[-1].shown if self.turns else None
+        row = last.traced.form if isinstance(last, ShownTurn) and last.traced.ended is None else None
+        return None if row is None else row.form
 
     def row(self, anchor: str) -> tuple[ShownRun, Span] | None:
         rows = ((shown, span) for turn in self.turns for shown in turn.runs for span in shown.rows)

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from devhost.console.conversation import obey, waiting_of
+from devhost.console.conversation import form_of, obey, values_in, waiting_of
 from devhost.console.web import NOTHING_NEW, console_of, is_shown, posted
 from devhost.errors import ConsoleError, UnknownRunError
 
@@ -20,11 +20,15 @@ def one_run(request: Request) -> Response:
     return Response(status_code=NOTHING_NEW) if is_shown(request, version) else _page(request, version)
 
 
-def _page(request: Request, version: str, refused: str = "") -> Response:
-    """`refused`: why what was sent last had no effect."""
+def _page(request: Request, version: str, refused: str = "", given: Mapping[str, str] | None = None) -> Response:
+    """`refused`: why what was `given` last had no effect."""
     console, name = console_of(request), request.path_params["name"]
     seen = console.seen(name)
     setup = console.folder.setup(name)
+    waiting = waiting_of(console.folder, name, console.children.of(name), seen)
+    form = waiting.state.form
+    given = given if given and form and form.form == given.get("form") else {}
+    typed = values_in(form, given) if form else {}
     questions = [turn.question for turn in seen.turns] or ([] if setup is None else [setup.question])
     return console.page(
         "one_run.html.j2",
@@ -33,7 +37,9 @@ def _page(request: Request, version: str, refused: str = "") -> Response:
         trace=seen.trace,
         turns=seen.turns,
         before="" if setup is None else setup.of,
-        waiting=waiting_of(console.folder, name, console.children.of(name), seen),
+        waiting=waiting,
+        typed=typed,
+        wrong=form.refused(typed) if form and given else {},
         refused=refused,
         version=version,
     )
@@ -58,9 +64,10 @@ def find(request: Request) -> JSONResponse:
 def steer(request: Request, given: Mapping[str, str]) -> Response:
     console, name = console_of(request), request.path_params["name"]
     try:
-        obey(console.children.of(name), name, given)
+        child = console.children.of(name)
+        obey(child, name, given, form_of(child, console.seen(name)))
     except ConsoleError as error:
-        return _page(request, console.version(name), str(error))
+        return _page(request, console.version(name), str(error), given)
     return RedirectResponse(f"/runs/{name}", 303)
 
 

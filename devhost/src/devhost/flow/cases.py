@@ -12,7 +12,7 @@ from devhost.errors import FlowFileError, ScriptError
 from devhost.expected import Check, Observed, ValueExpected, found_at, without_thoughts
 from devhost.files import local_files
 from devhost.flow.document import FlowFile, filled_inputs, with_read_files
-from devhost.flow.forms import Answers, Ask, scripted_answers
+from devhost.flow.forms import Ask, scripted_answers
 from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.played import PlayedTurn, watched
 from devhost.flow.script import FlowExpected, FlowScript, NodeExpected, ScriptedModels, TurnScript
@@ -66,11 +66,11 @@ class FlowCase:
     ) -> Surroundings:
         """What stands in the place of Dify's services in this turn; `ask` is for forms without a given answer."""
         models = self.models or ScriptedModels(said, self.script.model, self.place)
-        answer = Answers(scripted_answers(self.file, said.answers, self.place), ask)
+        answers = scripted_answers(self.file, said.answers, self.place)
         knowledge = {**self.script.knowledge, **said.knowledge}
         running = set() if host is None else {(tool.provider, tool.name) for tool in host.tools}
         tools = [tool for tool in self._recorded if (tool.provider, tool.name) not in running]
-        return Surroundings(host, models, tools, answer, knowledge, stop, self.allowed)
+        return Surroundings(host, models, tools, answers, ask, knowledge, stop, self.allowed)
 
 
 def refuse_misfit(file: FlowFile, script: FlowScript, place: str) -> None:

@@ -17,7 +17,7 @@ from devhost.host.host import ToolHost
 from devhost.models.scripted.script import gist
 from devhost.process.session import Stop
 from devhost.terminal.screen import STYLES, Interrupt
-from devhost.terminal.tables import findings_list, printable, sources_table, variables_list
+from devhost.terminal.tables import findings_list, sources_table, variables_list
 from devhost.text import Secrets
 from devhost.words import counted
 
@@ -32,8 +32,7 @@ class FlowChatView(FlowView):
 
     def close_turn(self, turn: PlayedTurn, *, show_findings: bool) -> None:
         self._end_answer(str(turn.end.outputs.get("answer") or ""))
-        if turn.end.error:
-            self._console.print(Text(printable(turn.end.error), "red"), soft_wrap=True)
+        self._say_why(turn)
         if show_findings and turn.findings:
             self._console.print(findings_list(turn.findings))
         style = "dim" if turn.ending.level == "good" else STYLES[turn.ending.level]

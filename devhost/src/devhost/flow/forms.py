@@ -1,8 +1,9 @@
-"""Forms of Human Input nodes: read from the DSL, and answered by a script or by a person at the terminal."""
+"""Forms of Human Input nodes: read from the DSL, and answered by a script, at the terminal, or in the console."""
 
-import re
+import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, Self
 
@@ -14,15 +15,13 @@ from devhost.errors import FlowFileError, ParameterError, UnansweredFormError
 from devhost.flow.document import FlowFile
 from devhost.terminal.tables import printable
 from devhost.text import Secrets, worded
-from devhost.trace.flow import FlowNode
+from devhost.trace.flow import FIELD, TIMEOUT, AnsweredBy, AskedField, Button, FlowNode, FormAsked
 
 # A form as the DSL declares it (graphon 0.5.0, `nodes/human_input/entities.py`; 0.8.0 leaves these fields to Dify).
 
 HUMAN_INPUT = "human-input"
-FIELD = re.compile(r"\{\{#\$output\.([a-zA-Z_][a-zA-Z0-9_]{0,29})#\}\}")
-"""Where the content of a form has a field."""
-TIMEOUT, LATE = "__timeout", "timeout"
-"""A form that is not answered in time: the handle of the edge that the flow takes, and what a person calls it."""
+LATE = "timeout"
+"""What a person calls `TIMEOUT`."""
 
 
 class _Data(BaseModel):
@@ -38,6 +37,9 @@ class Source(_Data):
     selector: tuple[str, ...] = ()
     value: Any = None
 
+    def read(self, variables: "Variables") -> object:
+        return self.value if self.type == "constant" else variables.value(self.selector)
+
 
 class FormField(_Data):
     """A field for files is not played."""
@@ -47,22 +49,11 @@ class FormField(_Data):
     default: Source | None = None
     option_source: Source | None = None
 
-    @property
-    def text(self) -> str:
-        """What it holds before a person types."""
-        given = None if self.default is None else self.default.value
-        return "" if given is None else str(given)
-
-    @property
-    def options(self) -> list[str]:
-        """Of a select; before the flow starts, those of a variable are not known."""
-        given = None if self.option_source is None else self.option_source.value
-        return list(map(str, given)) if isinstance(given, list | tuple) else []
-
-
-class Button(_Data):
-    id: str
-    title: str
+    def asked(self, variables: "Variables", given: str | None) -> AskedField:
+        sources = (self.default, self.option_source)
+        text, options = (None if source is None else source.read(variables) for source in sources)
+        text, options = text if given is None else given, options if isinstance(options, list | tuple) else ()
+        return AskedField(self.name, self.type, "" if text is None else str(text), tuple(map(str, options)))
 
 
 class Variables(Protocol):
@@ -90,30 +81,15 @@ class Form(_Data):
             return form
         return form.model_copy(update={"buttons": (*form.buttons, Button(id=TIMEOUT, title=LATE))})
 
-    def asked(self, variables: Variables) -> Self:
-        """With the values of its variables."""
-        inputs = [
-            each.model_copy(
-                update={"default": _set(each.default, variables), "option_source": _set(each.option_source, variables)}
-            )
-            for each in self.inputs
-        ]
-        return self.model_copy(update={"content": variables.rendered(self.content), "inputs": tuple(inputs)})
-
-    def filled(self, values: Mapping[str, str]) -> str:
-        """The content with the person's values in the place of the fields."""
-        return FIELD.sub(lambda found: values.get(found[1], found[0]), self.content)
-
-    @property
-    def choices(self) -> list[str]:
-        """What a script may give for a button."""
-        return [LATE if button.id == TIMEOUT else button.id for button in self.buttons]
+    def asked(self, form: str, variables: Variables, given: Mapping[str, str]) -> FormAsked:
+        """With the values of its variables; `form`: its id, `given`: what a script fills in."""
+        fields = tuple(each.asked(variables, given.get(each.name)) for each in self.inputs)
+        return FormAsked(form, self.node, variables.rendered(self.content), fields, self.buttons)
 
 
-def _set(source: Source | None, variables: Variables) -> Source | None:
-    if source is None or source.type == "constant":
-        return source
-    return Source(value=variables.value(source.selector))
+def choices_of(buttons: Sequence[Button]) -> Sequence[str]:
+    """What a script may give for a button."""
+    return [LATE if button.id == TIMEOUT else button.id for button in buttons]
 
 
 def forms_of(file: FlowFile) -> Iterator[FlowNode]:
@@ -137,50 +113,36 @@ class FormAnswer:
     """Its id, or TIMEOUT; empty in an answer of a script that has only fields."""
     values: Mapping[str, str] = field(default_factory=dict)
     """By the field's name."""
+    by: AnsweredBy = "script"
 
 
 type GivenAnswers = Mapping[str, FormAnswer]
 """By the node's id."""
 
 
-class AnswerForm(Protocol):
-    def __call__(self, form: Form, /) -> FormAnswer:
-        """UnansweredFormError if the form stays open: the flow then stays paused."""
-
-
 class Ask(Protocol):
-    def __call__(self, form: Form, given: FormAnswer, /) -> FormAnswer:
+    def __call__(self, form: FormAsked, given: FormAnswer, /) -> FormAnswer:
         """Asks a person for what is not given; UnansweredFormError if the person leaves the form."""
 
 
-@dataclass(frozen=True)
-class Answers:
-    """Answers the forms of a turn."""
-
-    given: GivenAnswers
-    ask: Ask | None = None
-    """None if there is no terminal."""
-
-    def __call__(self, form: Form) -> FormAnswer:
-        given = self.given.get(form.node.id, FormAnswer())
-        if given.button == TIMEOUT:
-            return given
-        selects = [each for each in form.inputs if each.type == "select"]
-        for each in selects:
-            if given.values.get(each.name, "") not in ("", *each.options):
-                there_are = f"of {each.name}; there are: {', '.join(each.options) or 'none'}"
-                raise UnansweredFormError(f"{form.node}: {given.values[each.name]!r} is not an option {there_are}")
-        missing = [each for each in selects if not given.values.get(each.name)]
-        if given.button and not missing:
-            defaults = {each.name: each.text for each in form.inputs}
-            return FormAnswer(given.button, {**defaults, **given.values})
-        if self.ask is None:
-            raise UnansweredFormError(_how_to_answer(form, given, missing))
-        return self.ask(form, given)
+def answer_of(form: FormAsked, given: FormAnswer, ask: Ask | None) -> FormAnswer:
+    """UnansweredFormError if the form stays open: the flow then stays paused. `ask`: None if there is no person."""
+    if given.button == TIMEOUT:
+        return given
+    missing = [each for each in form.fields if each.name in form.refused(form.values)]
+    for each in missing:
+        if each.text:
+            there_are = f"of {each.name}; there are: {', '.join(each.options) or 'none'}"
+            raise UnansweredFormError(f"{form.node}: {each.text!r} is not an option {there_are}")
+    if given.button and not missing:
+        return FormAnswer(given.button, form.values)
+    if ask is None:
+        raise UnansweredFormError(_how_to_answer(form, given, missing))
+    return ask(form, given)
 
 
-def _how_to_answer(form: Form, given: FormAnswer, missing: Iterable[FormField]) -> str:
-    choices = {} if given.button else {form.node.id: form.choices}
+def _how_to_answer(form: FormAsked, given: FormAnswer, missing: Sequence[AskedField]) -> str:
+    choices = {} if given.button else {form.node.id: choices_of(form.buttons)}
     choices |= {f"{form.node.id}.{each.name}": each.options or ["VALUE"] for each in missing}
     there_are = "; ".join(f"{name}: {' or '.join(values)}" for name, values in choices.items())
     return f"{form.node} asks a person. Write into the script, beside the question of this turn, answers: {there_are}"
@@ -217,8 +179,29 @@ def _button(form: Form, value: str, place: str) -> str:
     for button in form.buttons:
         if value in {button.id, button.title}:
             return button.id
-    there_are = ", ".join(form.choices)
+    there_are = ", ".join(choices_of(form.buttons))
     raise ParameterError(f"{place}: answers: {form.node} has no button {value!r}; there are: {there_are}")
+
+
+def _left(form: FormAsked) -> UnansweredFormError:
+    return UnansweredFormError(f"{form.node} was left without an answer: the flow stays paused")
+
+
+def ask_by_line(form: FormAsked, _given: FormAnswer) -> FormAnswer:
+    """Reads lines of standard input until one answers the form; `null`, and the end of the input, leave it open.
+
+    An answer is {"form": its id, "button": an id, "values": {name: text}}, the values those that are not as shown.
+    """
+    while line := sys.stdin.readline():
+        with suppress(ValueError):
+            match json.loads(line):
+                case {"form": form.form, "button": str(button), "values": dict(given)}:
+                    values = {name: str(given.get(name, text)) for name, text in form.values.items()}
+                    if button == TIMEOUT or not form.refused(values):
+                        return FormAnswer(button, {} if button == TIMEOUT else values, "console")
+                case None:
+                    break
+    raise _left(form)
 
 
 # Asks a person at the terminal: the form's content, its fields one by one, its buttons.
@@ -233,20 +216,20 @@ class AskAtTerminal:
         self._console = console
         self._prompt = prompt
 
-    def __call__(self, form: Form, given: FormAnswer) -> FormAnswer:
-        self._say(f"{form.node.title or form.node.id}:", "bold")
+    def __call__(self, form: FormAsked, given: FormAnswer) -> FormAnswer:
+        self._say(f"{form.node.title or form.node.id} waits for an answer:", "bold")
         self._say(FIELD.sub(lambda found: f"[{found[1]}]", form.content))
         values = dict(given.values)
         try:
-            for each in form.inputs:
+            for each in form.fields:
                 if each.name not in values:
                     values[each.name] = self._field(each)
             button = given.button or self._choice("button", [(each.id, each.title) for each in form.buttons])
         except (KeyboardInterrupt, EOFError):
-            raise UnansweredFormError(f"{form.node} was left without an answer: the flow stays paused") from None
-        return FormAnswer(button) if button == TIMEOUT else FormAnswer(button, values)
+            raise _left(form) from None
+        return FormAnswer(button, {} if button == TIMEOUT else values, "terminal")
 
-    def _field(self, asked: FormField) -> str:
+    def _field(self, asked: AskedField) -> str:
         if asked.type == "select":
             return self._choice(asked.name, [(option, option) for option in asked.options])
         default = f" (Enter takes: {self._shown(asked.text)})" if asked.text else ""

@@ -12,6 +12,7 @@ from devhost.page.calls import Source, retrieved
 from devhost.page.contents import Axis, Passage, counts, passages
 from devhost.page.page import page_environment
 from devhost.page.section import ShownRun, shown_run
+from devhost.trace.flow import flow_ending
 from devhost.trace.lines import PrintedLine, Trace
 
 HERE = Path(__file__).parent
@@ -69,7 +70,7 @@ class ShownTurn:
 
     @property
     def ending(self) -> Ending:
-        return self.traced.ending
+        return flow_ending("paused", ()) if self.goes_on and self.traced.form else self.traced.ending
 
     @property
     def error(self) -> str:

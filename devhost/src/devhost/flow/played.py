@@ -15,7 +15,8 @@ from devhost.trace.flow import (
     FlowEnded,
     FlowEvent,
     FlowNode,
-    FlowPaused,
+    FormAnswered,
+    FormAsked,
     NodeEnded,
     NodeStarted,
     SourcesRead,
@@ -39,6 +40,12 @@ class Row:
     ended: NodeEnded | None = None
     """None while it runs, and if it never ended."""
     finished: float | None = None
+    form: FormAsked | None = None
+    """Of a Human Input node."""
+    asked: float = 0.0
+    """When, on the same clock."""
+    answered: str = ""
+    """By whom its form was answered, with what, and how long a person took."""
     log: AgentLog = field(default_factory=AgentLog)
     """What the strategy of an Agent node has logged."""
     rounds: dict[int, list["Row"]] = field(default_factory=dict)
@@ -86,6 +93,8 @@ class PlayedTurn:
     """All, by the id of their execution."""
     nodes: list[NodeEnded] = field(default_factory=list)
     """In the order in which they ended."""
+    form: Row | None = None
+    """The node whose form waits for an answer, or is left open."""
     before_form: int = 0
     """How many nodes had ended when the last form began to wait: what their agents asked for, it has answered."""
     said: str = ""
@@ -110,8 +119,15 @@ class PlayedTurn:
                 self.rows[event.execution].log.add({"data": {}, **event.message["message"]})
             case SourcesRead():
                 self.sources += event.sources
-            case FlowPaused():
+            case FormAsked():
                 self.before_form = len(self.nodes)
+                waits = (row for row in self.rows.values() if row.node.id == event.node.id and row.form is None)
+                self.form = next(waits, None)
+                if self.form is not None:
+                    self.form.form, self.form.asked = event, at
+            case FormAnswered() if self.form is not None:
+                self.form.answered = _answered(event, self.form, at)
+                self.form = None
             case AnswerText():
                 self.said += event.text
             case FlowEnded():
@@ -163,6 +179,13 @@ class PlayedTurn:
         """Those of a workflow."""
         outputs = {} if self.ended is None else self.ended.outputs
         return {name: value for name, value in outputs.items() if name not in {"answer", "files"}}
+
+
+def _answered(event: FormAnswered, row: Row, at: float) -> str:
+    buttons = () if row.form is None else row.form.buttons
+    pressed = next((button.title for button in buttons if button.id == event.button), event.button)
+    words = {"timeout": "not answered in time", "script": f"answered by the script: {pressed}"}
+    return words.get(event.by, f"answered by a person in the {event.by} after {at - row.asked:.1f} s: {pressed}")
 
 
 def watched(events: Generator[FlowEvent], show: Callable[[FlowEvent, PlayedTurn], None], hidden: Secrets) -> PlayedTurn:

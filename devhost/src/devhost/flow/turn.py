@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NoReturn, Protocol, cast
 
-from devhost.errors import FlowEnvironmentError, UnansweredFormError
+from devhost.errors import FlowEnvironmentError
 from devhost.files import LocalFile
 from devhost.flow.document import FlowFile
-from devhost.flow.forms import AnswerForm, Form, FormAnswer
+from devhost.flow.forms import Ask, GivenAnswers
 from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.script import Knowledge
 from devhost.home import REPOSITORY, devhost_command
@@ -52,10 +52,6 @@ class ModelOfNode(Protocol):
         """The model that answers this run of the node."""
 
 
-def leave_open(form: Form) -> FormAnswer:
-    raise UnansweredFormError(f"the form of {form.node} has no answer")
-
-
 class Heard(Protocol):
     def __call__(
         self, node: FlowNode, kind: Literal["llm", "tool"], request: JsonObject, answer: Iterator[JsonObject], /
@@ -74,7 +70,10 @@ class Surroundings:
     model: ModelOfNode
     recorded: Sequence[Tool] = ()
     """Tools that answer from a recording, beside those of the host."""
-    answer_form: AnswerForm = leave_open
+    answers: GivenAnswers = field(default_factory=dict)
+    """To the forms of the flow."""
+    ask: Ask | None = None
+    """For forms without a given answer."""
     knowledge: Knowledge = field(default_factory=dict)
     stop: Stop | None = None
     """Ends the turn from outside."""

@@ -34,7 +34,8 @@ from devhost.trace.flow import (
     FlowEnded,
     FlowEvent,
     FlowLine,
-    FlowPaused,
+    FormAnswered,
+    FormAsked,
     NodeEnded,
     NodeStarted,
     SourcesRead,
@@ -105,10 +106,12 @@ def _line(row: Row, *, whole: bool) -> Text:
     fit: dict[str, Any] = {"overflow": "fold"} if whole else {"overflow": "ellipsis", "no_wrap": True}
     line = Text.assemble((f"{mark} ", style), (printable(row.label), "bold"), f"  {printable(row.node.type)}", **fit)
     if row.ended is None:
-        return line.append("  not finished", "yellow")
+        return line.append("  waits for an answer" if row.form and not row.answered else "  not finished", "yellow")
     line.append(f"  {row.ended.seconds:.3f} s", "cyan")
     if tokens := row.ended.metadata.get("total_tokens"):
         line.append(f"  {counted(tokens, 'token')}", "yellow")
+    if row.answered:
+        line.append(f"\n  {printable(row.answered)}")
     for attempt, error in enumerate(row.ended.retries, start=1):
         line.append(f"\n  attempt {attempt} failed: {printable(error)}", "yellow")
     if row.ended.error:
@@ -167,10 +170,10 @@ class FlowView(View):
                 entry = event.message["message"]
                 if entry.get("status") == "start":
                     self.screen.show_status(printable(f"{event.node.title or event.node.id}: {entry.get('label')}"))
-            case FlowPaused():
+            case FormAsked():
                 self.screen.end_status()
                 self.screen.end_line()
-            case NodeEnded() | SourcesRead():
+            case NodeEnded() | SourcesRead() | FormAnswered():
                 pass
             case FlowEnded():
                 self.screen.end_status()
@@ -187,12 +190,16 @@ class FlowView(View):
         self._section("violations of Dify's rules", findings_list(turn.findings) if turn.findings else None)
         self._console.print(Rule(style="dim"))
         self._console.print(Text(turn.ending.after(turn.seconds), STYLES[turn.ending.level]))
-        if turn.end.error:
-            self._console.print(Text(printable(turn.end.error), "red"), soft_wrap=True)
+        self._say_why(turn)
         for row in turn.rows.values():
             if row.run is not None and row.run.error is not None and row.run.error.traceback:
                 self._console.print(Text(f"{printable(row.label)}:", "bold"))
                 self._console.print(failure_text(row.run.error, traceback=self._options.traceback))
+
+    def _say_why(self, turn: PlayedTurn) -> None:
+        if turn.end.error:
+            style = "yellow" if turn.end.status == "paused" else "red"
+            self._console.print(Text(printable(turn.end.error), style), soft_wrap=True)
 
     def _values(self, values: JsonObject) -> RenderableType | None:
         if not values:

@@ -303,7 +303,7 @@ def _expected_of_turn(turn: TracedTurn, ends: Sequence[NodeEnded], flow: FlowFil
     outputs = turn.ended.outputs
     expected = {
         "status": None if turn.ended.status == "succeeded" else turn.ended.status,
-        "error": _again(turn.ended.error),
+        "error": None if turn.ended.status == "paused" else _again(turn.ended.error),
         "answer": _again(outputs.get("answer")),
         "outputs": {} if flow.is_chatflow else _filled({name: _again(value) for name, value in outputs.items()}),
         "nodes": {end.node.id: _expected_of_agent(turn, end) for end in ends if end.run is not None},

@@ -1,5 +1,6 @@
 """What happens in a flow, as its view and its trace have it."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
@@ -175,12 +176,76 @@ class AnswerText(Told):
     event: Literal["flow_text"] = "flow_text"
 
 
-@dataclass(frozen=True)
-class FlowPaused(Told):
-    """Forms of these nodes wait for a person. The nodes have started, and end when the flow goes on."""
+FIELD = re.compile(r"\{\{#\$output\.([a-zA-Z_][a-zA-Z0-9_]{0,29})#\}\}")
+"""Where the content of a form has a field."""
+TIMEOUT = "__timeout"
+"""A form that is not answered in time: its button, and the handle of the edge that the flow takes."""
 
-    nodes: tuple[FlowNode, ...]
-    event: Literal["flow_pause"] = "flow_pause"
+
+@dataclass(frozen=True)
+class AskedField:
+    name: str
+    type: Literal["paragraph", "select"]
+    text: str = ""
+    """What it holds before a person types."""
+    options: tuple[str, ...] = ()
+    """Of a select."""
+
+
+@dataclass(frozen=True)
+class Button:
+    id: str
+    title: str
+    button_style: str = "default"
+    """`primary`, or one that looks the same here."""
+
+
+@dataclass(frozen=True)
+class FormAsked(Told):
+    """A form of a Human Input node waits for an answer. The node has started, and ends when the flow goes on."""
+
+    form: str
+    """The id of this question: in an iteration a node asks several times."""
+    node: FlowNode
+    content: str
+    """Markdown; `{{#$output.NAME#}}` stands where a field is."""
+    fields: tuple[AskedField, ...]
+    buttons: tuple[Button, ...]
+    """The last is the timeout, if an edge leads on from it."""
+    event: Literal["form_asked"] = "form_asked"
+
+    @property
+    def values(self) -> dict[str, str]:
+        return {each.name: each.text for each in self.fields}
+
+    @property
+    def parts(self) -> list[str | AskedField]:
+        """The content with the fields in their places; those without a place follow."""
+        left = {each.name: each for each in self.fields}
+        split = enumerate(FIELD.split(self.content))
+        return [*filter(None, [left.pop(part, part) if at % 2 else part for at, part in split]), *left.values()]
+
+    def refused(self, values: Mapping[str, str]) -> dict[str, str]:
+        """By field, why Dify does not take its value: a paragraph may be empty, and a select has one of its options."""
+        return {
+            each.name: f"{values.get(each.name)!r} is not an option" if values.get(each.name) else "choose an option"
+            for each in self.fields
+            if each.type == "select" and values.get(each.name) not in {*each.options} - {""}
+        }
+
+
+type AnsweredBy = Literal["script", "terminal", "console", "timeout"]
+"""The script, a person, or nobody in time."""
+
+
+@dataclass(frozen=True)
+class FormAnswered(Told):
+    form: str
+    button: str
+    """Its id, or `TIMEOUT`."""
+    values: Mapping[str, str]
+    by: AnsweredBy
+    event: Literal["form_answered"] = "form_answered"
 
 
 @dataclass(frozen=True)
@@ -203,6 +268,6 @@ class FlowJudged(Told):
     event: Literal["flow_judged"] = "flow_judged"
 
 
-type FlowTold = NodeStarted | NodeEnded | SourcesRead | AnswerText | FlowPaused | FlowEnded
+type FlowTold = NodeStarted | NodeEnded | SourcesRead | AnswerText | FormAsked | FormAnswered | FlowEnded
 type FlowEvent = FlowTold | AgentLog
 type FlowTraceLine = FlowLine | NodeCalled | FlowJudged | FlowTold

@@ -6,7 +6,7 @@ const OUTDATED = "This page cannot be kept up to date: reload it to see why.";
 
 // What only the person changes: what is open, ticked or typed.
 const TYPED = "textarea, select, input:not([type=hidden], [type=checkbox], [type=radio])";
-const isKept = (name, element) => name === "open" || name === "checked" || (name === "value" && element.matches(TYPED));
+const isKept = (name, element) => ["open", "checked", "selected"].includes(name) || (name === "value" && element.matches(TYPED));
 const isGroup = (row) => row.querySelector(":scope > .children") !== null;
 const growing = new WeakSet(); // rows that had not ended before the change
 Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, element) => !isKept(name, element);

@@ -45,17 +45,19 @@ from devhost.errors import FlowFileError, UnansweredFormError
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.factory import FlowNodeFactory
 from devhost.flow.engine.turn import Forms, Playing, conversation_of, filled_pool, plain
+from devhost.flow.forms import FormAnswer, answer_of
 from devhost.flow.turn import FlowTurn, Surroundings
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
 from devhost.text import describe
 from devhost.trace.flow import (
+    TIMEOUT,
     AgentLog,
     AnswerText,
     FlowEnded,
     FlowEvent,
-    FlowPaused,
     FlowStatus,
+    FormAnswered,
     NodeEnded,
     NodeStarted,
     NodeStatus,
@@ -260,7 +262,7 @@ logging.getLogger("graphon").addHandler(logging.NullHandler())
 
 def play(file: FlowFile, turn: FlowTurn, around: Surroundings) -> Iterator[FlowEvent]:
     """A mistake of the command, or in devhost, is raised: see `Mistakes`."""
-    playing = Playing(file, turn, around, Forms(file))
+    playing = Playing(file, turn, around, Forms(file, around.answers))
     stretch = Stretch.first(playing)
     while True:
         paused = None
@@ -278,11 +280,13 @@ def play(file: FlowFile, turn: FlowTurn, around: Surroundings) -> Iterator[FlowE
                     playing.ending.end()
         if paused is None:
             return
-        forms = playing.forms.open(paused)
-        yield FlowPaused(tuple(form.node for form in forms))
         try:
-            for form in forms:
-                playing.forms.answer(form, around.answer_form(form))
+            for form in playing.forms.open(paused):
+                yield form
+                answer = answer_of(form, around.answers.get(form.node.id, FormAnswer()), around.ask)
+                playing.forms.answer(form, answer)
+                by = "timeout" if answer.button == TIMEOUT else answer.by
+                yield FormAnswered(form.form, answer.button, answer.values, by)
         except UnansweredFormError as error:
             yield teller.paused(paused.outputs, str(error))
             return

@@ -31,13 +31,14 @@ from devhost.errors import FlowFileError, RunFailure, RunStoppedError
 from devhost.files import FileServer
 from devhost.flow.document import FlowFile, FlowVariable
 from devhost.flow.engine.files import FileService, all_uploaded, with_files
-from devhost.flow.forms import TIMEOUT, Form, FormAnswer
+from devhost.flow.forms import Form, FormAnswer, GivenAnswers
 from devhost.flow.turn import FlowTurn, Surroundings
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
 from devhost.node.parameters import NAME
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
+from devhost.trace.flow import FIELD, TIMEOUT, FormAsked
 
 # How a turn ends before its nodes do: a person stops it, or a branch fails while others still work.
 #
@@ -144,33 +145,36 @@ class _Variables:
 class Forms:
     """Of one turn. In an iteration a node asks several times: its answers are taken in the order of its questions."""
 
-    def __init__(self, file: FlowFile) -> None:
+    def __init__(self, file: FlowFile, given: GivenAnswers | None = None) -> None:
+        """`given`: by a script, which may only fill in fields."""
         self._file = file
-        self._asked: dict[str, Form] = {}
-        self._answers: defaultdict[str, deque[tuple[Form, FormAnswer]]] = defaultdict(deque)
+        self._given = given or {}
+        self._asked: dict[str, FormAsked] = {}
+        self._answers: defaultdict[str, deque[tuple[FormAsked, FormAnswer]]] = defaultdict(deque)
 
     def decide(self, context: HITLContext) -> HITLDecision:
         if answers := self._answers[context.node_id]:
             return _decided(*answers.popleft())
         node = self._file.nodes[context.node_id]
-        session = str(uuid.uuid4())
-        self._asked[session] = Form.of(self._file, node).asked(_Variables(context.variable_pool))
+        session, given = str(uuid.uuid4()), self._given.get(node.id, FormAnswer()).values
+        self._asked[session] = Form.of(self._file, node).asked(session, _Variables(context.variable_pool), given)
         return PauseRequested(session)
 
-    def open(self, event: GraphRunPausedEvent) -> tuple[Form, ...]:
+    def open(self, event: GraphRunPausedEvent) -> tuple[FormAsked, ...]:
         """Those that the flow is paused for."""
         return tuple(self._asked[reason.session_id] for reason in event.reasons if isinstance(reason, HitlRequired))
 
-    def answer(self, form: Form, answer: FormAnswer) -> None:
+    def answer(self, form: FormAsked, answer: FormAnswer) -> None:
         self._answers[form.node.id].append((form, answer))
 
 
-def _decided(form: Form, answer: FormAnswer) -> HITLDecision:
+def _decided(form: FormAsked, answer: FormAnswer) -> HITLDecision:
     """Handles and outputs as of graphon 0.5.0, whose node had them in itself."""
     if answer.button == TIMEOUT:
         return Expired(TIMEOUT, {ACTION: build_segment("")})
-    values = {each.name: build_segment(answer.values[each.name]) for each in form.inputs}
-    own = {ACTION: build_segment(answer.button), CONTENT: build_segment(form.filled(answer.values))}
+    values = {each.name: build_segment(answer.values[each.name]) for each in form.fields}
+    content = FIELD.sub(lambda found: answer.values.get(found[1], found[0]), form.content)
+    own = {ACTION: build_segment(answer.button), CONTENT: build_segment(content)}
     return Completed(answer.button, values, {**values, **own})
 
 

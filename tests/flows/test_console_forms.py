@@ -1,0 +1,69 @@
+"""A form of a flow is answered on the page of its run in the console."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from devhost.cli.commands import main
+from devhost.trace.flow import FormAnswered
+from devhost.trace.lines import read_trace
+from support.console import ConsoleClient, words
+from support.flow_documents import START, chatflow, end, workflow
+from support.waiting import wait_for
+from tests.flows.test_human_input import EDGES, FORM, NODES
+
+
+@pytest.fixture
+def console(tmp_path: Path) -> Iterator[ConsoleClient]:
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "script.yaml").write_text("flow: flow.yml\nquery: it\n")
+    client = ConsoleClient(tmp_path / "runs")
+    yield client
+    client.close()
+
+
+def test_a_form_is_refused_answered_once_and_recorded(console: ConsoleClient, tmp_path: Path) -> None:
+    chatflow(tmp_path, NODES, EDGES)
+    name = console.start("form", source=f"flow:{tmp_path / 'script.yaml'}")
+    page = console.get(f"/runs/{name}")
+    assert "Waits for an answer. Form" in words(page)
+    assert "Outcome waits for an answer" in words(page)
+    assert "waits for an answer" in words(console.get("/?ending=waiting"))
+    form = re.findall(r'name="form" value="([^"]+)"', page)[0]
+    given = {"form": form, "told": "1", "press": "ok", "f.reason": "a < b"}
+
+    refused = console.post(f"/runs/{name}/steer", 200, **given)
+    assert "a < b when choose … now later choose an option" in words(refused)
+    console.post(f"/runs/{name}/steer", **given, **{"f.when": "now"})
+    second = console.post(f"/runs/{name}/steer", 200, **given, **{"f.when": "later"})
+    assert "this form is answered already" in words(second)
+
+    wait_for(lambda: console.state(name) == "question", "the answer of the flow")
+    page = words(console.get(f"/runs/{name}"))
+    assert "One moment. ok now: Send it? a < b" in page
+    assert re.search(r"answered by a person in the console after \d+\.\d s: Approve", page)
+    trace, case = tmp_path / "runs" / f"{name}.jsonl", tmp_path / "case.yaml"
+    answers = [line for line in read_trace(trace).lines if isinstance(line, FormAnswered)]
+    assert [(each.form, each.button, each.values, each.by) for each in answers] == [
+        (form, "ok", {"reason": "a < b", "when": "now"}, "console")
+    ]
+    assert main(["record", str(trace), "-o", str(case)]) == 0
+    assert main(["flow", "--script", str(case)]) == 0, "the recorded answer is given again"
+
+
+def test_a_form_of_a_single_run_is_left_open(console: ConsoleClient, tmp_path: Path) -> None:
+    form = {**FORM, "data": {**FORM["data"], "form_content": "Send?", "inputs": []}}
+    workflow(tmp_path, [START, form, end(action="form.__action_id")], [("start", "form"), ("form", "end", "ok")])
+    name = console.start("form", source=f"flow:{tmp_path / 'script.yaml'}")
+    form_id = re.findall(r'name="form" value="([^"]+)"', console.get(f"/runs/{name}"))[0]
+
+    console.post(f"/runs/{name}/steer", form=form_id, told="0", do="leave")
+
+    wait_for(lambda: console.state(name) == "over", "the end of the run")
+    page = console.get(f"/runs/{name}")
+    assert "Waits node 'Form' (form) was left without an answer" in words(page)
+    assert "Error" not in words(page)
+    assert 'class="problem"' not in page
+    assert "waits for an answer" in words(console.get("/?ending=waiting"))
