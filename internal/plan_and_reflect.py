@@ -134,7 +134,7 @@ def _plan(run: PlanRun) -> Generator[Event, None, list[SubtaskRecord]]:
     named = (reply or {}).get("subtasks", [])
     names = list(dict.fromkeys(" ".join(name.split()) for name in named if name.strip()))
     if not names:
-        yield Noted(OurWords("no plan came; the question is worked on as one subtask"), "plan")
+        yield Noted(OurWords("the model gave no plan; the question is worked on as one subtask"), "plan")
         names = [task]
     if run.params.emit_intermediate_thoughts and len(names) > 1:
         numbered = (f"{number}. {name}" for number, name in enumerate(names, start=1))
@@ -322,7 +322,7 @@ class SubtaskWorker:
         )
         models = self.run.models.offering(Toolbox().with_tool(reflection_tool()))
         asking = ask_for_call(models, self.run.transcript(request), key, self.run.deadline(SUBTASKS_SHARE))
-        otherwise = OurWords("no judgement came; the subtask counts as not completed")
+        otherwise = OurWords("there was no judgement; the subtask counts as not completed")
         row, shown = SpanStarted(key, "REFLECTION"), {"is_completed": False, "advice": ""}
         return (yield from judge(asking, row, self.run.clock, otherwise, shown))
 

@@ -136,7 +136,7 @@ class SecondLook:
         models = self._run.models.offering(Toolbox().with_tool(review_tool()))
         results = loop.rounds.transcript.results_since(0) if findings is None else findings
         deadline = min(loop.tool_deadline, self._run.deadline(TOOL_PHASE_SHARE))
-        otherwise = OurWords("no judgement came; the draft is the answer")
+        otherwise = OurWords("there was no judgement; the draft is the answer")
         quoted = list(map(quoted_result, results))
         most = min(_JUDGED_TOKENS, models.window.room(self._request(draft, [""] * len(quoted))))
         request = self._request(draft, cut_evenly(quoted, most, estimate_tokens))

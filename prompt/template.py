@@ -466,7 +466,7 @@ NO_ANSWER = {
         "zh": "模型出错，未能作答。",
     },
     "repeated_calls": {
-        "en": "I stopped because the same tool call kept giving the same result, and no answer came of it.",
+        "en": "I stopped because the same tool call kept giving the same result and led to no answer.",
         "ja": "同じツール呼び出しが同じ結果を繰り返したため停止しましたが、回答には至りませんでした。",
         "zh": "同一个工具调用反复得到相同的结果，因此我停止了运行，未能得出答案。",
     },

@@ -267,7 +267,7 @@ def test_an_interrupted_evaluation_goes_on_where_it_was(
     ("options", "sentence"),
     [
         (["--fresh"], "begins again: 1 of 2 runs are kept in"),
-        (["--param", "mood=calm"], "begins again: cases, scripts or options are others than in the interrupted"),
+        (["--param", "mood=calm"], "begins again: cases, scripts or options changed since the interrupted"),
     ],
 )
 def test_an_evaluation_that_begins_again_keeps_the_one_before(

@@ -51,7 +51,7 @@ def test_without_a_name_the_tools_are_listed_with_their_parameters(capsys: pytes
     assert "number, at least 1, default 2" in lines[2]
     assert "set in the panel" in lines[3]
     (weigh,) = [line for line in lines if line.startswith("tool oddments/weigh")]
-    assert "no agent can have it, since it needs a file: thing" in weigh
+    assert "Dify does not offer it to agents, because it needs a file: thing" in weigh
 
 
 def test_the_nearest_plugin_is_the_default(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -229,7 +229,7 @@ class ToolOutput:
             name, stream = str(message.get("variable_name"))[:MAX_NAME_LENGTH], bool(message.get("stream"))
             self._take_variable(name, message.get("variable_value"), stream=stream)
         elif kind != "log":
-            note = Quoting(f"a message of the unknown type {kind!r} was passed over")
+            note = Quoting(f"a message of the unknown type {kind!r} was skipped")
             self.notes += [] if note in self.notes else [note]
         return None
 

@@ -28,7 +28,7 @@ _REMEDY_SHARE = 0.75
 """Of a prompt that the provider says is too long."""
 RETRY_WAITS = (1.0, 4.0)
 """Seconds before the second and the third try of a call that failed for a temporary reason."""
-_TIME_WAS_UP = OurWords("the time was up before the answer had ended; what had come of it is kept")
+_TIME_WAS_UP = OurWords("the time was up before the answer was complete; the part that came is kept")
 # Each provider refuses a body in its own words; some of those words are not known here.
 _MAY_REFUSE_A_BODY = frozenset({FailureKind.INVALID_REQUEST, FailureKind.UNKNOWN})
 
@@ -137,7 +137,9 @@ class ModelCaller:
         said = turn.text if isinstance(turn, ModelTurn) and turn.cut in (None, StopReason.LENGTH) else ""
         summary = self.summaries.take(older, said)
         if summary is None:
-            yield Noted(OurWords("no summary came, so what is too long is cut; no more are asked for"), key)
+            yield Noted(
+                OurWords("there was no summary: what is too long is left out, and none is asked for again"), key
+            )
         data = {"messages": len(older.messages), "summary": said[:MAX_SUMMARY_LENGTH]}
         yield SpanFinished(key, self.clock.now() - started, data)
         return summary
@@ -207,7 +209,7 @@ class _Asked:
                 return None
             if failure.kind is not FailureKind.TIMEOUT or not (reading.is_answering or reading.words):
                 return failure
-            why = f"{failure.kind}: {failure.reason}; what had come of the answer is kept"
+            why = f"{failure.kind}: {failure.reason}; the part of the answer that came is kept"
             return (yield from self._kept(Quoting(why)))
         return (yield from self._ended(request))
 
@@ -223,7 +225,7 @@ class _Asked:
         if reading.was_cut_off:
             is_tried = self._has_repeated or self.has_one_try or self.span.deadline.has_passed()
             is_lost = not (is_tried or reading.calls or reading.has_shown)
-            consequence = "it is asked for once more" if is_lost else "what came last may be missing"
+            consequence = "it is asked for once more" if is_lost else "its end may be missing"
             yield self._note(f"the stream ended with neither finish reason nor usage, so it was cut: {consequence}")
             if is_lost:
                 self._has_repeated = True

@@ -360,7 +360,7 @@ def build_toolbox(
     unmet = [entry for entry in dict.fromkeys(allowed) if entry not in met]
     for entry in unmet[:_MAX_NAMED]:
         hint = f"; {missing_variable(entry)}" if looks_like_selector(entry) else ""
-        notes.append(Quoting(f"allowed_tools: no tool is called {entry!r}{hint}"))
+        notes.append(Quoting(f"allowed_tools: no tool has the name {entry!r}{hint}"))
     if len(unmet) > _MAX_NAMED:
         notes.append(OurWords(f"allowed_tools: {len(unmet) - _MAX_NAMED:,} more names match no tool"))
     return Toolbox(tools, files or {}, tuple(notes))

@@ -139,7 +139,7 @@ def test_an_answer_that_stalls_keeps_its_text(steps: list[Any], handlers: dict[s
 
     assert outcome.error is None
     assert (outcome.text, outcome.stop_reason) == (cut_off("The answer is"), "time_limit")
-    assert len([note for note in outcome.notes if note.endswith("what had come of the answer is kept")]) == 1
+    assert len([note for note in outcome.notes if note.endswith("the part of the answer that came is kept")]) == 1
 
 
 def test_text_before_a_call_is_not_the_answer() -> None:

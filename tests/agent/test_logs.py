@@ -328,5 +328,5 @@ def test_a_note_about_a_tools_output_stays_unless_it_quotes() -> None:
 
     length = f"{len(WORD) * 300_000:,}"
     assert f"search: of its {length} characters of text only the beginning and the end were kept" in outcome.notes
-    assert f"{len(f'look: a message of the unknown type {WORD!r} was passed over')} characters" in outcome.notes
+    assert f"{len(f'look: a message of the unknown type {WORD!r} was skipped')} characters" in outcome.notes
     assert WORD not in all_logs(outcome)

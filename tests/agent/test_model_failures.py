@@ -144,9 +144,9 @@ CUT: dict[str, tuple[list[Any], str, str]] = {
     "text": ([[text("The answer is")], ANSWER], "Done.", "it is asked for once more"),
     "nothing": ([[text("")], ANSWER], "Done.", "it is asked for once more"),
     "a thought": ([[text("<think>hm"), text("</think>")], ANSWER], "Done.", "it is asked for once more"),
-    "cut twice": ([[text("The")], [text("The answer")]], "The answer", "what came last may be missing"),
-    "with a call": ([[asks(entry("c1", "search", '{"q": "x"}'))], ANSWER], "Done.", "what came last may be missing"),
-    "shown": ([[text("x" * 400)]], "x" * 400, "what came last may be missing"),
+    "cut twice": ([[text("The")], [text("The answer")]], "The answer", "its end may be missing"),
+    "with a call": ([[asks(entry("c1", "search", '{"q": "x"}'))], ANSWER], "Done.", "its end may be missing"),
+    "shown": ([[text("x" * 400)]], "x" * 400, "its end may be missing"),
 }
 
 

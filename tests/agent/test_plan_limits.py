@@ -69,7 +69,7 @@ def test_a_plan_that_takes_too_long_leaves_time_to_work_and_is_not_asked_for_aga
     assert outcome.variables["plan"] == [QUERY]
     assert subtask(outcome, QUERY)["completed"] is True
     assert (outcome.error, outcome.text, outcome.stop_reason) == (None, ANSWER, "answered")
-    assert any("no plan came" in note for note in outcome.notes)
+    assert any("the model gave no plan" in note for note in outcome.notes)
     assert all_finished(outcome)
 
 
@@ -283,7 +283,7 @@ def test_an_invalid_plan_is_sent_back_twice_and_then_the_question_is_the_only_su
     assert outcome.last_json["execution_metadata"]["total_tokens"] == 5 * USAGE["total_tokens"]
     assert (without.error, without.text, without.variables["plan"]) == (None, ANSWER, [QUERY])
     assert len(of_plan(without)) == 3
-    assert any("no plan came" in note for note in without.notes)
+    assert any("the model gave no plan" in note for note in without.notes)
 
 
 @pytest.mark.parametrize("reason", ["length", "content_filter"])
@@ -328,7 +328,7 @@ def test_an_invalid_judgement_is_sent_back_twice_and_then_means_not_completed(tu
     assert (outcome.error, len(of_reflection(outcome, "alpha"))) == (None, len(turns))
     assert subtask(outcome, "alpha")["completed"] is False
     assert "It is so." in opening(of_answer(outcome)[0])
-    assert any("no judgement came" in note for note in outcome.notes)
+    assert any("there was no judgement" in note for note in outcome.notes)
 
 
 def test_without_judgements_a_subtask_still_has_all_its_attempts() -> None:

@@ -362,7 +362,7 @@ def test_a_judge_that_fails_lets_the_draft_through_and_the_log_says_so(strategy:
     assert outcome.error is None
     assert (outcome.text, outcome.stop_reason) == ("The draft.", "answered")
     assert review(outcome) == (None, [], 0)
-    assert "no judgement came; the draft is the answer" in outcome.notes
+    assert "there was no judgement; the draft is the answer" in outcome.notes
     row = log_of(outcome, "REVIEW 1")
     assert ("wrong key" in (row["error"] or ""), row["status"] == "error") == (judge == [WRONG_KEY],) * 2
 

@@ -185,7 +185,7 @@ def test_after_a_summary_that_fails_the_run_continues_without_any(turn: Sequence
     assert (outcome.error, outcome.stop_reason, outcome.text) == (None, "answered", "Done.")
     assert len(requests_of(outcome, summaries=True)) == 1
     assert results_in(outcome.model.prompts[-1])[0] == template.ELIDED_TOOL_RESULT
-    assert any("no summary came" in note for note in outcome.notes)
+    assert any("there was no summary" in note for note in outcome.notes)
 
 
 def test_a_summary_that_stalls_takes_half_of_the_time_at_most(time: FakeTime) -> None:

@@ -74,7 +74,7 @@ def test_entries_that_mean_no_tool_are_named_and_of_many_the_first() -> None:
     notes = build_toolbox([tool("search")], allowed=[*allowed, "search"]).notes
 
     assert len(notes) == 21
-    assert notes[0] == "allowed_tools: no tool is called 'nope'"
+    assert notes[0] == "allowed_tools: no tool has the name 'nope'"
     assert notes[-1] == "allowed_tools: 31 more names match no tool"
 
 

@@ -107,7 +107,7 @@ def _declared(group: Any) -> list[Field[Any]]:  # noqa: ANN401 - a dataclass
 
 # Options that several commands have.
 
-PLUGIN = "The strategy plugin; by default the nearest one in or above the current folder."
+PLUGIN = "The strategy plugin; by default DEVHOST_PLUGIN, else the nearest in or above the folder."
 
 
 def json_option() -> Declared:

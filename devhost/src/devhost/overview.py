@@ -62,7 +62,7 @@ def line(name: str, facts: Iterable[str] = (), description: str = "") -> Text:
 def tool_lines(tools: Iterable[Found]) -> Iterator[Text]:
     for found in tools:
         files = refused_parameters(found.declared)
-        note = [f"no agent can have it, since it needs a file: {', '.join(files)}"] if files else []
+        note = [f"Dify does not offer it to agents, because it needs a file: {', '.join(files)}"] if files else []
         yield line(f"tool {found.names[1]}", note, found.declared.description.human.en_US)
         yield from parameter_lines(found.declared.parameters)
 
@@ -130,7 +130,7 @@ def _description(script: Path) -> str:
 def accept_option() -> Declared:
     return option(
         "--accept RULE:FILE...",
-        "A finding that is meant, such as secret:README.md; it becomes a notice. Can be repeated.",
+        "An intended finding, such as secret:README.md; it becomes a notice. Can be repeated.",
     )
 
 

@@ -21,7 +21,7 @@ DISK_FAULTS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 COMMANDS = {
     "chat": ("run.chat", "Keep a conversation with a strategy, one question a line."),
     "check": ("devhost.overview.check", "Check a plugin by the daemon's rules, or an app by the editor's."),
-    "eval": ("evaluation.eval_", "Run the cases of a file, and say which fit what they expect."),
+    "eval": ("evaluation.eval_", "Run the cases of a file, and say which ones pass."),
     "flow": ("flow.flow", "Play a chatflow or workflow on Dify's own engine, without Dify."),
     "fork": ("recording.fork", "Run a traced run again from a round on, with a change."),
     "init": ("devhost.scaffold.plugin_folder.init", "Write a new plugin that runs, with a scenario and a test."),
@@ -29,10 +29,10 @@ COMMANDS = {
     "model": ("model.model", "Call one model of a model plugin, or list its models."),
     "package": ("devhost.package.package", "Check a plugin, pack it, and try to install the package."),
     "record": ("recording.record", "Make a case of a traced run: a script that runs it again."),
-    "replay": ("trace.replay", "Show a traced run again, as it was shown."),
+    "replay": ("trace.replay", "Show a traced run again, as it was printed."),
     "report": ("trace.report_page", "Make a self-contained page of a traced run."),
-    "run": ("run.run", "Run a strategy and show it."),
-    "tool": ("tool.tool", "Call one tool and show every message."),
+    "run": ("run.run", "Run a strategy, and show what happens."),
+    "tool": ("tool.tool", "Call one tool, and show every message."),
     "ui": ("ui.ui", "Serve the console, a local page to run and compare agents."),
 }
 """Where each command is, and what `devhost --help` says of it."""
@@ -97,4 +97,4 @@ def _discard_stdout() -> None:
 )
 @click.version_option(package_name="dify-devhost")
 def commands() -> None:
-    """Run agent strategies, tools and whole flows without a Dify. Each command has help of its own."""
+    """Run agent strategies, tools and whole flows without Dify. Each command has help of its own."""

@@ -76,7 +76,7 @@ class EvalOptions:
     cases: tuple[str, ...] = option("--case NAME...", "Only this case, or those of a pattern with *.")
     columns: tuple[str, ...] = option("--column NAME...", "Only this column, or those of a pattern.")
     assignments: tuple[str, ...] = option(
-        "--param KEY=VALUE...", "A parameter of the strategy for every run, over the file's; repeatable."
+        "--param KEY=VALUE...", "A parameter of the strategy for every run, in place of the file's; repeatable."
     )
     repeats: int | None = option(
         "--repeats NUMBER", "How often each case is run, instead of the file's.", type=click.IntRange(min=1)
@@ -129,8 +129,8 @@ class EvalOptions:
 @dataclass(frozen=True)
 class ReportOptions:
     results: Path | None = option("--results FILE", "Where the results are kept; by default CASES.results.jsonl.")
-    fresh: bool = option("--fresh", "Begin again, also where an interrupted evaluation could go on.")
-    show: bool = option("--show", "Run nothing: report on the results that are kept.")
+    fresh: bool = option("--fresh", "Start over, even if an interrupted evaluation could continue.")
+    show: bool = option("--show", "Run nothing: show the kept results.")
     against: str | None = option(
         "--against OLD", f"Compare with the evaluation in this file of results; {LAST} is the one before this one."
     )
@@ -140,7 +140,7 @@ class ReportOptions:
         type=click.FloatRange(0, 1),
     )
     page: Path | None = option("--report FILE", "Write a self-contained HTML page.")
-    traces: Path | None = option("--traces DIR", "Write a trace of each run that does not fit into this folder.")
+    traces: Path | None = option("--traces DIR", "Write a trace of each failed run into this folder.")
     junit: Path | None = option("--junit FILE", "Write JUnit's XML, for CI.")
     as_json: bool = json_option()
     color: bool = color_option()
@@ -154,7 +154,7 @@ class ReportOptions:
 
 @command(EvalOptions, ModelOptions, HostOptions, ReportOptions, name="eval")
 def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report: ReportOptions) -> int:
-    """Run the cases of a file, and say which fit what they expect. Results are kept beside the file.
+    """Run the cases of a file, and say which ones pass. Results are kept beside the file.
 
     For example:
       devhost eval examples/helpdesk/evaluation.yaml
@@ -262,7 +262,7 @@ def _done(console: Console, file: Path, last: Evaluation | None, header: Header,
         console.print(f"goes on: {_how_far(last)} are there; --fresh begins again")
         return last.results
     kept = file.replace(kept_beside(file, INTERRUPTED))
-    why = "" if fresh else "cases, scripts or options are others than in the interrupted evaluation; "
+    why = "" if fresh else "cases, scripts or options changed since the interrupted evaluation; "
     console.print(f"begins again: {why}{_how_far(last)} are kept in {kept}", soft_wrap=True)
     return ()
 

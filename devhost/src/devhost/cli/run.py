@@ -184,7 +184,7 @@ def run(  # noqa: PLR0913, PLR0917 - one argument per group of options
     otlp: OtlpOptions,
     shown: ViewOptions,
 ) -> int:
-    """Run a strategy and show it.
+    """Run a strategy, and show what happens.
 
     For example:
       devhost run --example helpdesk

@@ -44,7 +44,7 @@ class ToolOptions:
 
 @command(ToolOptions, ModelOptions, HostOptions)
 def tool(options: ToolOptions, models: ModelOptions, hosting: HostOptions) -> int:
-    """Call one tool and show every message.
+    """Call one tool, and show every message.
 
     Without NAME, list the tools with their parameters.
 

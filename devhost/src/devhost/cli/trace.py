@@ -75,7 +75,7 @@ class ReplayOptions:
 
 @command(ReplayOptions, ViewOptions)
 def replay(options: ReplayOptions, shown: ViewOptions) -> int:
-    """Show a traced run again, as it was shown.
+    """Show a traced run again, as it was printed.
 
     For example:
       devhost run --example helpdesk --trace run.jsonl

@@ -301,7 +301,7 @@ class NoModel:
     description = ModelDescription(
         "",
         "none",
-        "none: a tool that asks for a model is refused, and a summary is cut",
+        "none: a tool's call of a model is refused, a summary is the beginning of the text",
         scripted=True,
         context_size=None,
     )

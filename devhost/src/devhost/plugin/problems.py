@@ -20,7 +20,7 @@ RULES: Mapping[str, str] = {
     "forbidden-file": "no environments, caches, logs, keys, binaries, links or files of an editor",
     "secret": "no file contains a private key, or a key of a known service",
     "readme": "README.md is there, and has no Chinese characters outside code",
-    "privacy": "the privacy policy is packaged, and says something",
+    "privacy": "the privacy policy is packaged and not empty",
     "dependency": "dependencies have versions, come from a registry, and include dify-plugin 0.9.0 or newer",
     "compile": "every Python file compiles",
     "marketplace": "the manifest names the repository, the contact and the privacy policy; the author is not Dify",
