@@ -105,9 +105,10 @@ def test_a_failure_is_shown_last(error: RunError, *, traceback: bool, words: str
 
 
 def test_log_entries_are_cut_to_a_line_unless_they_are_asked_for_whole() -> None:
-    ended = run({"id": "r", "label": "CALL x", "status": "error", "error": "e" * 300, "data": {"text": "d" * 300}})
+    note = {"id": "n", "label": "NOTE of x", "status": "success", "data": {"note": "of x"}}
+    ended = run({"id": "r", "label": "CALL x", "status": "error", "error": "e" * 300, "data": {"text": "d" * 300}}, note)
     cut, whole = (shown(ended=ended, options=ViewOptions(verbose=verbose)) for verbose in (False, True))
-    assert (cut.count("e" * 60), cut.count("d" * 60)) == (1, 1)
+    assert (cut.count("e" * 60), cut.count("d" * 60), cut.count("of x")) == (1, 1, 1), "a note is said once"
     assert "".join(whole.split()).count('{"text":"' + "d" * 300 + '"}' + "e" * 300) == 1
 
 
@@ -115,13 +116,13 @@ def test_calls_that_wait_are_shown_with_their_arguments_and_a_state_is_shortened
     long = {"id": "call_2", "tool": "mail\x1b", "arguments": {"n": "z" * 600}}
     pending = [{"id": "call_1", "tool": "order", "arguments": {"n": 1}}, long, "odd"]
 
-    text = shown(ended=run(variables={"pending_calls": pending, "a": "b", "state": "s" * 131_072}))
+    text = shown(ended=run(variables={"pending_calls": pending, "a": "b\n\nc", "state": "s\n" * 65_536}))
 
     waiting = text[text.index("calls that wait for an answer ─") : text.index("variables ─")]
     assert re.search(r"^order +\{\"n\": 1\} +call_1 *$", waiting, re.MULTILINE)
     assert "mail\N{REPLACEMENT CHARACTER}" in waiting
     assert "… (109 more" in waiting
-    assert f"state  {'s' * 40}… (131,072 characters)" in text
+    assert f"a      b c\nstate  {'s ' * 20}… (131,072 characters)\n" in text
     assert "pending_calls" not in text
 
 

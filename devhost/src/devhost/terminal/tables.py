@@ -34,7 +34,7 @@ def printable(value: object) -> str:
 
 
 def on_a_line(text: str) -> str:
-    return text if len(text) <= LONGEST_VALUE else f"{text[:BEGINNING]}… ({len(text):,} characters)"
+    return in_a_line(text if len(text) <= LONGEST_VALUE else f"{text[:BEGINNING]}… ({len(text):,} characters)")
 
 
 def clipped(text: str, longest: int) -> str:
@@ -114,7 +114,7 @@ def _values(entry: LogEntry, *, whole: bool) -> Iterator[str]:
         if entry.data:
             yield json.dumps(entry.data, ensure_ascii=False, indent=2, default=str)
         return
-    shown = {name: value for name, value in entry.data.items() if name not in FOR_PROGRAMS}
+    shown = {name: value for name, value in entry.unsaid.items() if name not in FOR_PROGRAMS}
     if isinstance(arguments := shown.pop("arguments", None), dict):
         result = shown.pop("tool_response", "")
         shown = {**arguments, **shown}

@@ -88,7 +88,7 @@ def _span(entry: LogEntry, times: list[float], finished: float) -> Span:
         began=times[0],
         ended=finished if is_open else times[-1],
         error=entry.reason,
-        data=entry.data,
+        data=entry.unsaid,
         is_moment=not is_open and len(times) == 1,
     )
 

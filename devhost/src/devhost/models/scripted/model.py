@@ -21,8 +21,11 @@ from devhost.models.backend import (
 )
 from devhost.models.scripted.script import WRITTEN_HERE, Script, ScriptedCall, ScriptedModelCard, Turn, read_turns
 from devhost.protocol.wire import JsonObject
+from devhost.words import in_a_line
 
 CHARACTERS_PER_TOKEN = 4
+LONGEST_CONDITION = 200
+"""Characters of what a turn waits for in the error of a call that no turn fits."""
 
 
 def turn_chunks(turn: Turn, request: ModelRequest) -> Iterator[JsonObject]:
@@ -151,7 +154,7 @@ class ScriptedModel:
     def unwritten(self, _request: ModelRequest, /) -> Iterator[JsonObject]:
         """The answer to a call that no turn fits."""
         waiting = "1 turn waits" if self.remaining == 1 else f"{self.remaining} turns wait"
-        left = f"; {waiting} for another prompt" if self._unused else ""
+        left = f"; {waiting} for another prompt (the next: {_awaited(self._unused[0])})" if self._unused else ""
         raise ModelCallError(
             "InvokeBadRequestError",
             f"the script has no turn for model call {len(self.requests)}{left}. Add one to its turns: they are "
@@ -189,6 +192,12 @@ def _fits(turn: Turn, request: ModelRequest, results: str) -> bool:
         (turn.when_result, results),
     )
     return all(condition is None or condition in said for condition, said in conditions)
+
+
+def _awaited(turn: Turn) -> str:
+    """Its conditions, as they are written."""
+    names = ("when", "when_asked", "when_system", "when_result")
+    return in_a_line({name: words for name in names if (words := getattr(turn, name)) is not None})[:LONGEST_CONDITION]
 
 
 def tool_results(request: ModelRequest) -> str:

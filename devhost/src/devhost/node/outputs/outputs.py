@@ -45,6 +45,11 @@ class LogEntry:
             yield from child.every
 
     @property
+    def unsaid(self) -> JsonObject:
+        """Its data without what its label says: an entry `NOTE x` may have `note: x`."""
+        return {name: value for name, value in self.data.items() if self.label != f"{name.upper()} {value}"}
+
+    @property
     def is_refused(self) -> bool:
         """Whether it is a tool call that the strategy did not send; what the user did not approve is not an error."""
         return bool(self.error) and self.data.get("status") == REFUSED
