@@ -367,6 +367,7 @@ def test_a_mistake_in_a_case_is_one_sentence_that_says_where(
     ("keys", "options", "sentence"),
     [
         ({"cases": [GREETS, GREETS]}, [], "2 cases are named 'greets': give each a name of its own"),
+        ({"cases": []}, [], "cases.yaml: cases: Input should have an entry"),
         ({"columns": [{"strategy": "nobody"}]}, [], "there is no strategy 'nobody'"),
         ({}, ["--case", "nothing*"], "--case 'nothing*' fits none in"),
         ({}, ["--against", "last"], "--against last: there is no earlier evaluation"),

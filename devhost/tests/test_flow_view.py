@@ -252,4 +252,4 @@ def test_a_trace_of_a_killed_flow_shows_the_nodes_until_then(tmp_path: Path) -> 
 
     shown = replayed(file)
     assert "… Clerk  agent  not finished" in shown
-    assert "the trace ends before the flow does" in shown
+    assert "not ended after 0.00 s\nthe trace ends before the flow does" in shown

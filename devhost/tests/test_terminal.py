@@ -106,7 +106,9 @@ def test_a_failure_is_shown_last(error: RunError, *, traceback: bool, words: str
 
 def test_log_entries_are_cut_to_a_line_unless_they_are_asked_for_whole() -> None:
     note = {"id": "n", "label": "NOTE of x", "status": "success", "data": {"note": "of x"}}
-    ended = run({"id": "r", "label": "CALL x", "status": "error", "error": "e" * 300, "data": {"text": "d" * 300}}, note)
+    ended = run(
+        {"id": "r", "label": "CALL x", "status": "error", "error": "e" * 300, "data": {"text": "d" * 300}}, note
+    )
     cut, whole = (shown(ended=ended, options=ViewOptions(verbose=verbose)) for verbose in (False, True))
     assert (cut.count("e" * 60), cut.count("d" * 60), cut.count("of x")) == (1, 1, 1), "a note is said once"
     assert "".join(whole.split()).count('{"text":"' + "d" * 300 + '"}' + "e" * 300) == 1

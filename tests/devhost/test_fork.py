@@ -174,7 +174,9 @@ def test_files_go_with_the_question_again(tmp_path: Path, fork: Fork) -> None:
     assert (file["filename"], file["size"]) == ("letter.txt", 8)
 
 
-def test_a_run_that_was_killed_can_be_forked_with_another_question(trace: Path, tmp_path: Path, fork: Fork) -> None:
+def test_a_run_that_was_killed_can_be_forked_with_another_question(
+    trace: Path, tmp_path: Path, fork: Fork, capsys: pytest.CaptureFixture[str]
+) -> None:
     killed = tmp_path / "killed.jsonl"
     lines = trace.read_text().splitlines(keepends=True)
     killed.write_text("".join(line for line in lines if '"event": "end", "session_id"' not in line))
@@ -185,6 +187,12 @@ def test_a_run_that_was_killed_can_be_forked_with_another_question(trace: Path, 
     assert fact(told, "ended")[1] == "finished"
     assert told["changed"] == ["query=Why?"]
     assert "Why?" in [row["right"] for row in told["differences"]["prompts"][0]["rows"]]
+
+    killed.write_text("".join(lines[:2]))
+    assert main(["fork", str(killed)]) == 0
+    assert "No model call is recorded; --at 0 asks the model from the beginning" in capsys.readouterr().out
+    asks = "the model answered 0 times; --at 0 asks it from the beginning"
+    assert asks in refusal(["fork", killed, "--at", "1"], capsys)
 
 
 def test_the_page_and_the_terminal_show_both_runs(
@@ -209,7 +217,7 @@ def test_the_page_and_the_terminal_show_both_runs(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--at", "7"], "the model answered 2 times"),
+        (["--at", "7"], "the model answered 2 times; --at 2 keeps all of it"),
         (["--at", "0", "--question", "3"], "there is no such question in"),
         (["--at", "1", "--param", "nope=1"], "there is no parameter 'nope'"),
         (["--at", "1", "--tools", str(PUPPET)], "--tools is for tools that run"),

@@ -34,6 +34,7 @@ from devhost.tools.setup import ToolSetup
 from devhost.tools.tool import Tool
 from devhost.trace.lines import Trace
 from devhost.trace.runs import Call, TracedRun, written_calls
+from devhost.words import counted
 
 # The tools of a fork: they answer from the recording, or run.
 #
@@ -221,7 +222,9 @@ def read_fork(origin: Origin, at: int, scenario: Scenario) -> Fork:
     run, made = origin.run, rounds(origin.run)
     answered = sum(each.is_answered for each in made)
     if at > answered:
-        raise TraceError(f"--at {at}: in this run of {origin.file}, the model answered {answered} times")
+        most = f"--at {answered} keeps all of it" if answered else "--at 0 asks it from the beginning"
+        said = f"the model answered {counted(answered, 'time')}; {most}"
+        raise TraceError(f"--at {at}: in this run of {origin.file}, {said}")
     until = made[at].calls[0].began if at < len(made) else float("inf")
     files = KeptFiles(origin.file, None)
     asked = tool_calls(run.calls)

@@ -250,6 +250,7 @@ def _values(value: object, known: dict[int, int]) -> int:
 _IN_YAML = {
     **dict.fromkeys(("tuple_type", "list_type"), "Input should be a list"),
     **dict.fromkeys(("dict_type", "model_type", "dataclass_type"), "Input should be keys with values"),
+    "too_short": "Input should have an entry",  # no list of ours needs two
 }
 """In place of pydantic's words, which name Python's types."""
 

@@ -87,7 +87,8 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
     if asked.at is None:
         for each in rounds(origin.run):
             click.echo(f"{each.number}  {gist(each)}")
-        click.echo("Say how many of these rounds stay: --at ROUND; --at 0 asks the model from the beginning")
+        stay = "Say how many of these rounds stay: --at ROUND" if rounds(origin.run) else "No model call is recorded"
+        click.echo(f"{stay}; --at 0 asks the model from the beginning")
         return 0
     tools = asked.read_tools(origin, os.environ, validated=not models.unvalidated)
     made = asked.read(origin, asked.at, hosting.limits, tools)

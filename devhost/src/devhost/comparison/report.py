@@ -38,7 +38,7 @@ class ForkReport:
     def same_answer(self) -> str:
         if self.changed and self.model.is_recorded:
             return "the same: the model's turns are recorded. A real model shows what a change leads to."
-        return "the same"
+        return "the same" if self.comparison.left.answer else "none on either side"
 
     def sentences(self) -> Iterator[str]:
         """For people, after the tables."""

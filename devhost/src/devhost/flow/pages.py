@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from devhost.flow.played import Row
-from devhost.flow.traces import LOST, TracedTurn, traced_turns
+from devhost.flow.played import LOST, Row
+from devhost.flow.traces import TracedTurn, traced_turns
 from devhost.node.outputs.run import Ending, ToolCalls
 from devhost.page.calls import Source, retrieved
 from devhost.page.contents import Axis, Passage, counts, passages

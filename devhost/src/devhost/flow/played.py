@@ -25,6 +25,8 @@ from devhost.trace.flow import (
 
 SYSTEM = ("sys.", "conversation.", "env.")
 """A Start node puts these out beside its fields."""
+LOST = FlowEnded("failed", {}, "the trace ends before the flow does: it was killed, or it is still going on")
+"""The end of a turn whose trace has none."""
 
 
 @dataclass
@@ -164,7 +166,7 @@ class PlayedTurn:
 
     @property
     def ending(self) -> Ending:
-        if self.ended is None:
+        if self.ended is None or self.ended == LOST:
             return Ending("not ended", "bad")
         after_form = (node.run for node in self.nodes[self.before_form :] if node.run is not None)
         return flow_ending(self.ended.status, after_form, self.failures)

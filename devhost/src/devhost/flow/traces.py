@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from devhost.flow.document import FlowFile
-from devhost.flow.played import PlayedTurn
+from devhost.flow.played import LOST, PlayedTurn
 from devhost.flow.turn import FlowEngine, FlowTurn, Surroundings
 from devhost.flow.view import FlowView, facts_of
 from devhost.models.backend import ModelCallError
@@ -17,7 +17,6 @@ from devhost.protocol.wire import JsonObject
 from devhost.terminal.screen import ViewOptions
 from devhost.trace.flow import (
     AgentLog,
-    FlowEnded,
     FlowEvent,
     FlowJudged,
     FlowLine,
@@ -169,8 +168,6 @@ def _nowhere(_line: FlowTraceLine) -> None:
 
 
 # Shows the trace of a flow in the terminal as the flow was shown.
-
-LOST = FlowEnded("failed", {}, "the trace ends before the flow does: it was killed, or it is still going on")
 
 
 def replay_flow(trace: Trace, console: Console, options: ViewOptions) -> None:

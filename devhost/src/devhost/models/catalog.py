@@ -1,7 +1,7 @@
-"""Facts about OpenAI's models, all in this place: context size and price.
+"""Context sizes and prices of OpenAI's models.
 
-Read on 2026-11-21 from the package genai-prices 0.2.3 (November 2026), standard tier, dollars per million tokens. A
-model that is not listed has neither price nor window here. The higher rates of prompts above 272,000 tokens are not.
+Read on 2026-11-21 from the package genai-prices 0.2.3 (November 2026): standard tier, dollars per million tokens. A
+model that is not listed has no price and no context size. Prompts above 272,000 tokens cost more, which is left out.
 """
 
 import re
