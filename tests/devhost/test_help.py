@@ -12,6 +12,7 @@ from devhost.cli.commands import COMMANDS as SUMMARIES
 from devhost.cli.commands import commands
 from devhost.plugin.problems import RULES
 from tests.support.command_checks import check_page
+from tests.support.pages import PAGES
 
 
 def of_group(group: click.Group, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -72,3 +73,10 @@ def test_the_list_says_of_a_command_what_its_own_help_says_first(name: str) -> N
 def test_the_help_of_check_lists_the_rules() -> None:
     shown = help_of(("check",))
     assert [rule for rule in RULES if f"\n    {rule} " not in shown] == []
+
+
+def test_each_option_is_on_a_page() -> None:
+    said = "".join(page.read_text(encoding="utf-8") for page in PAGES if page.stem != "CHANGELOG")
+    options = {each for _, command in of_group(commands, ()) for option in command.params for each in option.opts}
+    missing = {each for each in options if each.startswith("--") and not re.search(rf"{each}(?![\w-])", said)}
+    assert missing == {"--install", "--open", "--output"}, "two defaults, and one that the pages write as -o"
