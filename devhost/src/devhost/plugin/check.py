@@ -13,6 +13,7 @@ from devhost.errors import DeclarationError, ParameterError
 from devhost.plugin.contents import (
     Contents,
     compile_problems,
+    dependency_problems,
     entrypoint_problems,
     forbidden_problems,
     ignore_problems,
@@ -23,7 +24,6 @@ from devhost.plugin.contents import (
     yield_problems,
 )
 from devhost.plugin.declaration import MANIFEST, as_sent, plugin_in
-from devhost.plugin.dependencies import dependency_problems
 from devhost.plugin.problems import Level, Problem
 from devhost.plugin.rules import faults, marketplace_problems
 from devhost.text import load_yaml, place_of

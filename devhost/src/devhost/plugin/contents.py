@@ -4,6 +4,7 @@ import ast
 import posixpath
 import re
 import stat
+import tomllib
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +13,12 @@ from functools import cache
 from pathlib import Path
 from typing import Self
 
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
 from devhost.errors import DeclarationError
+from devhost.plugin.dependencies import PYPROJECT, REQUIREMENTS, requirement_lines
 from devhost.plugin.problems import Level, Problem
 from devhost.protocol.wire import JsonObject
 from devhost.text import worded
@@ -297,6 +303,41 @@ def entrypoint_problems(contents: Contents, manifest: JsonObject) -> Iterator[Pr
             path = f"{module.replace('.', '/')}.py"
             if (reason := contents.absent(path)) and f"{module.replace('.', '/')}/__main__.py" not in contents:
                 yield Problem("entrypoint", "manifest.yaml", "meta.runner.entrypoint", f"{path} {reason}")
+
+
+# The packages that it needs, as the file says that the daemon reads.
+
+SDK = "dify-plugin"
+OLDEST_SDK = Version("0.9.0")
+"""That the marketplace takes."""
+
+
+def dependency_problems(contents: Contents) -> Iterator[Problem]:
+    file = PYPROJECT if PYPROJECT in contents else REQUIREMENTS
+    if file not in contents:
+        yield Problem("dependency", file, "", f"it {contents.absent(file)}: Dify cannot install the plugin")
+        return
+    try:
+        lines = list(requirement_lines(file, contents.text(file)))
+    except tomllib.TOMLDecodeError as error:
+        yield Problem("dependency", file, "", f"not valid TOML: {error}")
+        return
+    sdk: Requirement | None = None
+    for key, line in lines:
+        try:
+            requirement = Requirement(line)
+        except InvalidRequirement:
+            requirement = None
+        if requirement is None or requirement.url or not requirement.specifier:
+            sentence = f"{line!r} is not a name with a version from the registry, such as httpx==0.28.1"
+            yield Problem("dependency", file, key, sentence)
+        elif canonicalize_name(requirement.name) == SDK:
+            sdk = requirement
+    if sdk is None:
+        yield Problem("dependency", file, "", f"{SDK} is missing: without the SDK the plugin does not start")
+    elif all(Version(each.version.removesuffix(".*")) < OLDEST_SDK for each in sdk.specifier):
+        sentence = f"{sdk} is older than {OLDEST_SDK}, the oldest SDK that the marketplace takes"
+        yield Problem("dependency", file, "", sentence, level="marketplace")
 
 
 # Keys and tokens in the files of a package, by how known services write them. The value itself is not quoted.

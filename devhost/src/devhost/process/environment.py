@@ -13,6 +13,7 @@ from typing import Unpack
 
 from devhost.errors import PluginStartError
 from devhost.plugin.declaration import PluginDeclaration
+from devhost.plugin.dependencies import PYPROJECT, REQUIREMENTS, missing, requirements, requirements_file
 from devhost.process.command import run_command
 from devhost.process.plugin_process import PluginProcess, StartOptions
 from devhost.process.program import inherited_environment
@@ -35,8 +36,6 @@ def own_python(directory: Path) -> Path | None:
 
 def by_hand(directory: Path) -> str:
     """How a person makes it, by what the plugin ships."""
-    from devhost.plugin.dependencies import PYPROJECT, requirements_file  # noqa: PLC0415 - slow to import
-
     how = OF_PROJECT if requirements_file(directory) == PYPROJECT else OF_REQUIREMENTS
     return f"cd {shlex.quote(str(directory))} && {how}"
 
@@ -78,8 +77,6 @@ def start_in_own_python(plugin: PluginDeclaration, **options: Unpack[StartOption
 
 
 def _missing(directory: Path) -> str:
-    from devhost.plugin.dependencies import missing  # noqa: PLC0415 - as above
-
     try:
         return ", ".join(missing(directory))
     except (OSError, ValueError) as error:
@@ -109,8 +106,6 @@ def make_environment(directory: Path, stop: Stop | None = None) -> Path:
 
 def commands(directory: Path, uv: str | None) -> Iterator[list[str]]:
     """They are run in the plugin's folder, one after the other. OSError or ValueError for a list that is not valid."""
-    from devhost.plugin.dependencies import REQUIREMENTS, requirements, requirements_file  # noqa: PLC0415 - as above
-
     python, lock = f"{ENVIRONMENT}/bin/python", directory / LOCK
     if uv is None:
         yield [sys.executable, "-m", "venv", ENVIRONMENT]
