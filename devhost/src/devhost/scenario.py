@@ -25,7 +25,7 @@ from devhost.words import misspelt
 FILES = "sys.files"
 """The variable that the files of a question are, as in a chatflow."""
 LIST_OF_FILES = "array[file]"
-UNWRITTEN = Script(place="")
+UNWRITTEN = Script.model_construct(place="")
 """In place of a script where there is none."""
 
 
