@@ -206,33 +206,30 @@ _CONTEXT_LENGTH = re.compile(
     re.IGNORECASE,
 )
 # The first match names the kind.
-_WORDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = tuple(
-    (kind, re.compile(words, re.IGNORECASE))
-    for kind, words in (
-        # The daemon closes a connection on which the API says nothing for its read timeout (240 s).
-        (
-            FailureKind.TIMEOUT,
-            r"exited without response|timed? ?-?out|deadline exceeded|use of closed network connection",
-        ),
-        (FailureKind.RATE_LIMITED, r"rate.?limit|too many requests|quota exceeded|exceeded your current quota"),
-        (
-            FailureKind.CUT_STREAM,
-            r"failed to read (?:data|system header|response)|unexpected eof|incomplete chunked|stream ended",
-        ),
-        (FailureKind.CONNECTION, r"connection refused|no such host|(?:^|: )EOF$"),
-        (FailureKind.TOO_LARGE, r"data length is too long"),
-        (
-            FailureKind.UNAUTHORIZED,
-            r"unauthorized|forbidden|permission.?denied|(?:invalid|incorrect)[ _]api[ _]key|api key not valid",
-        ),
-        (FailureKind.NOT_FOUND, r"not[ _]found|does not exist|no such"),
-        (
-            FailureKind.UNAVAILABLE,
-            r"overloaded|unavailable|internal server error|bad gateway|data is nil|magic number mismatch",
-        ),
-        (FailureKind.CONNECTION, r"connection|disconnected|network|reset by peer|broken pipe|name resolution"),
-        (FailureKind.INVALID_REQUEST, r"bad request|invalid|validation error|unmarshal|unsupported"),
-    )
+_WORDS: tuple[tuple[FailureKind, str], ...] = (
+    # The daemon closes a connection on which the API says nothing for its read timeout (240 s).
+    (
+        FailureKind.TIMEOUT,
+        r"exited without response|timed? ?-?out|deadline exceeded|use of closed network connection",
+    ),
+    (FailureKind.RATE_LIMITED, r"rate.?limit|too many requests|quota exceeded|exceeded your current quota"),
+    (
+        FailureKind.CUT_STREAM,
+        r"failed to read (?:data|system header|response)|unexpected eof|incomplete chunked|stream ended",
+    ),
+    (FailureKind.CONNECTION, r"connection refused|no such host|(?:^|: )EOF$"),
+    (FailureKind.TOO_LARGE, r"data length is too long"),
+    (
+        FailureKind.UNAUTHORIZED,
+        r"unauthorized|forbidden|permission.?denied|(?:invalid|incorrect)[ _]api[ _]key|api key not valid",
+    ),
+    (FailureKind.NOT_FOUND, r"not[ _]found|does not exist|no such"),
+    (
+        FailureKind.UNAVAILABLE,
+        r"overloaded|unavailable|internal server error|bad gateway|data is nil|magic number mismatch",
+    ),
+    (FailureKind.CONNECTION, r"connection|disconnected|network|reset by peer|broken pipe|name resolution"),
+    (FailureKind.INVALID_REQUEST, r"bad request|invalid|validation error|unmarshal|unsupported"),
 )
 
 
@@ -254,4 +251,6 @@ def _kind(reason: str, error_types: list[str], status: int | None) -> FailureKin
         kind = _STATUSES.get(status, other)
     if kind in is_open and _CONTEXT_LENGTH.search(words):
         return FailureKind.CONTEXT_LENGTH
-    return kind or next((kind for kind, pattern in _WORDS if pattern.search(words)), FailureKind.UNKNOWN)
+    return kind or next(
+        (kind for kind, pattern in _WORDS if re.search(pattern, words, re.IGNORECASE)), FailureKind.UNKNOWN
+    )

@@ -39,7 +39,7 @@ type Count = Annotated[int, Field(ge=0, le=MAX_EXACT_INTEGER)]
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
 
 
 class FileRecord(_Record):

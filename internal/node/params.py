@@ -134,7 +134,7 @@ class StrategyParams(BaseModel):
     The type of a field names its reader; a value without one is taken as it came. Only a missing model is an error.
     """
 
-    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True, hide_input_in_errors=True)
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True, hide_input_in_errors=True, defer_build=True)
 
     model: ModelSelection
     tools: Annotated[tuple[Mapping[str, Any], ...], Items(dict)] = ()

@@ -33,7 +33,8 @@ _UNSPACED = (
 """Scripts without spaces between words: Thai, Lao, Burmese, Khmer, Chinese, Japanese; and Korean, whose words grow."""
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff"
 """Vowel signs and accents, which belong to the word around them."""
-_WORDS = re.compile(rf"([{_UNSPACED}]+)|((?:[^\W_{_UNSPACED}]|[{_MARKS}])+)")
+_WORDS = rf"([{_UNSPACED}]+)|((?:[^\W_{_UNSPACED}]|[{_MARKS}])+)"
+"""Compiled at the first search, since a plugin that starts has none."""
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _ASCII_WORDS = str.maketrans({chr(each): " " for each in range(128) if not chr(each).isalnum()})
 
@@ -42,13 +43,13 @@ def _comparable(text: str) -> str:
     """The words of a text in lower case, with a space before and behind each."""
     if text.isascii():
         return f" {text.lower().translate(_ASCII_WORDS)} "
-    words = _WORDS.findall(unicodedata.normalize("NFKC", text).casefold())
+    words = re.findall(_WORDS, unicodedata.normalize("NFKC", text).casefold())
     return f" {' '.join(unspaced or word for unspaced, word in words)} "
 
 
 def _terms(query: str) -> Iterator[str]:
     """What comparable texts are searched for: words by how they begin; each two neighbours where there are no words."""
-    for unspaced, word in _WORDS.findall(_comparable(query)):
+    for unspaced, word in re.findall(_WORDS, _comparable(query)):
         if unspaced:
             yield from map("".join, pairwise(unspaced)) if len(unspaced) > 1 else unspaced
         else:
