@@ -6,7 +6,7 @@ import pytest
 
 from devhost.flow.checks import PLAYED
 from devhost.flow.document import FlowFile
-from devhost.flow.engine.factory import FlowNodeFactory
+from devhost.flow.engine.factory import NODES, FlowNodeFactory
 from devhost.flow.engine.play import Stretch
 from devhost.flow.engine.turn import Forms, Playing
 from devhost.flow.outside import Allowed
@@ -28,4 +28,4 @@ def test_the_engine_takes_every_node(file: Path) -> None:
 
 
 def test_the_checks_know_the_types_that_are_played() -> None:
-    assert set(map(str, FlowNodeFactory.NODE_BUILDERS)) == PLAYED
+    assert {*NODES, *map(str, FlowNodeFactory.NODE_BUILDERS)} == PLAYED
