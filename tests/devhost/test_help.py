@@ -27,8 +27,6 @@ def of_group(group: click.Group, path: tuple[str, ...]) -> Iterator[tuple[tuple[
 
 
 COMMANDS = {" ".join(path): path for path, _ in of_group(commands, ())}
-
-
 GROUPS: tuple[tuple[str, ...], ...] = ((), ("flow",))
 
 
@@ -38,9 +36,7 @@ def help_of(path: tuple[str, ...]) -> str:
 
 
 def examples_of(path: tuple[str, ...]) -> list[str]:
-    shown = help_of(path)
-    _, found, after = shown.partition("For example:\n")
-    assert found, shown
+    _, after = help_of(path).split("For example:\n")
     return [line.strip() for line in after.splitlines() if line.strip()]
 
 

@@ -75,9 +75,7 @@ class EvalOptions:
     file: Path = argument("CASES", FILE)
     cases: tuple[str, ...] = option("--case NAME...", "Only this case, or those of a pattern with *.")
     columns: tuple[str, ...] = option("--column NAME...", "Only this column, or those of a pattern.")
-    assignments: tuple[str, ...] = option(
-        "--param KEY=VALUE...", "A parameter of the strategy for every run, in place of the file's; repeatable."
-    )
+    assignments: tuple[str, ...] = option("--param KEY=VALUE...", "A parameter of each run, in place of the file's.")
     repeats: int | None = option(
         "--repeats NUMBER", "How often each case is run, instead of the file's.", type=click.IntRange(min=1)
     )
