@@ -3,7 +3,8 @@
 import io
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,51 +14,33 @@ from rich.console import Console
 from devhost.errors import FlowFileError, ParameterError, UnansweredFormError
 from devhost.flow.checks import check_flow
 from devhost.flow.document import FlowFile
-from devhost.flow.forms import AskAtTerminal, Form, FormAnswer, answer_of, ask_by_line, scripted_answers
-from devhost.protocol.wire import JsonObject
+from devhost.flow.forms import AskAtTerminal, FormAnswer, answer_of, ask_by_line, scripted_answers
 from devhost.text import Secrets
-from devhost.trace.flow import TIMEOUT, AskedField, FormAsked
-from support.flow_documents import START, Edge, chain, chatflow, node
+from devhost.trace.flow import TIMEOUT, AskedField, Button, FlowNode, FormAsked
+from support.flow_documents import START, chain, chatflow, node
 
 ACTIONS = [{"id": "ok", "title": "Approve"}, {"id": "no", "title": "Reject"}]
-INPUTS = [
-    {
-        "type": "paragraph",
-        "output_variable_name": "reason",
-        "default": {"type": "constant", "value": "none of tk-12345"},
-    },
-    {
-        "type": "select",
-        "output_variable_name": "when",
-        "option_source": {"type": "constant", "value": ["now", "later"]},
-    },
-]
+DEFAULT = "none of tk-12345"
+FORM = FormAsked(
+    "f1",
+    FlowNode("form", "human-input", "Form", {}),
+    "Send it with tk-12345?\n\n{{#$output.reason#}}",
+    (AskedField("reason", "paragraph", DEFAULT), AskedField("when", "select", options=("now", "later"))),
+    (Button("ok", "Approve"), Button("no", "Reject"), Button(TIMEOUT, "timeout")),
+)
+
+
+def form(when: str = "") -> FormAsked:
+    """`when`: what the script fills in."""
+    return replace(FORM, fields=(FORM.fields[0], replace(FORM.fields[1], text=when)))
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> FlowFile:
-    content = "Send it with tk-12345?\n\n{{#$output.reason#}}"
-    form = node("human-input", "form", inputs=INPUTS, user_actions=ACTIONS, form_content=content)
+    inputs = [{"output_variable_name": name} for name in ("reason", "when")]
+    form = node("human-input", "form", inputs=inputs, user_actions=ACTIONS)
     other = node("human-input", "other", user_actions=ACTIONS)
-    edges: list[Edge] = [("start", "form"), ("form", "other", TIMEOUT)]
-    return FlowFile.read(chatflow(tmp_path, [START, form, other], edges))
-
-
-class NoVariables:
-    def rendered(self, template: str) -> str:
-        return template
-
-    def value(self, selector: Sequence[str]) -> object:
-        raise AssertionError(selector)
-
-
-type Asked = Callable[[Mapping[str, str]], FormAsked]
-
-
-@pytest.fixture
-def form(file: FlowFile) -> Asked:
-    """The form, of which a script fills in some fields."""
-    return lambda values: Form.of(file, file.nodes["form"]).asked("f1", NoVariables(), values)
+    return FlowFile.read(chatflow(tmp_path, [START, form, other], [("start", "form"), ("form", "other", TIMEOUT)]))
 
 
 @pytest.mark.parametrize(
@@ -102,30 +85,20 @@ def test_an_answer_that_no_form_takes_is_refused(file: FlowFile, target: str, va
     assert str(error.value) == f"s.yaml: answers: {sentence}"
 
 
-def test_a_paragraph_that_is_not_given_has_its_default_and_a_timeout_no_fields(form: Asked) -> None:
-    given = FormAnswer("ok", {"when": "now"})
-    whole = FormAnswer("ok", {"reason": "none of tk-12345", "when": "now"})
-
-    assert answer_of(form(given.values), given, None) == whole
-    assert answer_of(form({}), FormAnswer(TIMEOUT), None) == FormAnswer(TIMEOUT)
-
-
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("when", "button", "sentence"),
     [
-        (FormAnswer(), "answers: form: ok or no or timeout; form.when: now or later"),
-        (FormAnswer("ok"), "answers: form.when: now or later"),
-        (FormAnswer("ok", {"when": "soon"}), "'soon' is not an option of when; there are: now, later"),
+        ("", "", "answers: form: ok or no or timeout; form.when: now or later"),
+        ("", "ok", "answers: form.when: now or later"),
+        ("soon", "ok", "'soon' is not an option of when; there are: now, later"),
     ],
 )
-def test_without_a_terminal_what_is_missing_is_said(form: Asked, given: FormAnswer, sentence: str) -> None:
-    with pytest.raises(UnansweredFormError) as error:
-        answer_of(form(given.values), given, None)
-    assert str(error.value).startswith("node 'Form' (form)")
-    assert sentence in str(error.value)
+def test_without_a_terminal_what_is_missing_is_said(when: str, button: str, sentence: str) -> None:
+    with pytest.raises(UnansweredFormError, match=rf"node 'Form' \(form\).*{sentence}"):
+        answer_of(form(when), FormAnswer(button), None)
 
 
-def asked(form: Asked, given: FormAnswer, typed: Sequence[str | BaseException]) -> tuple[FormAnswer, list[str]]:
+def asked(given: FormAnswer, typed: Sequence[str | BaseException], when: str = "") -> tuple[FormAnswer, list[str]]:
     """The answer, and all lines that the person read; what is hidden begins with tk-."""
     shown, keys = io.StringIO(), iter(typed)
 
@@ -138,57 +111,36 @@ def asked(form: Asked, given: FormAnswer, typed: Sequence[str | BaseException]) 
                 return words
 
     ask = AskAtTerminal(Console(file=shown, width=100), prompt, Secrets(["tk-12345"]))
-    return answer_of(form(given.values), given, ask), shown.getvalue().splitlines()
+    return answer_of(form(when), given, ask), shown.getvalue().splitlines()
 
 
-def test_a_person_fills_in_the_form(form: Asked) -> None:
-    answer, shown = asked(form, FormAnswer(), ["", "3", "LATER", "Approve"])
+def test_a_person_fills_in_what_the_script_does_not() -> None:
+    answer, shown = asked(FormAnswer(), ["", "3", "LATER", "Approve"])
 
-    assert answer == FormAnswer("ok", {"reason": "none of tk-12345", "when": "later"}, "terminal")
+    assert answer == FormAnswer("ok", {"reason": DEFAULT, "when": "later"}, "terminal")
     assert shown == [
-        *(
-            "Form waits for an answer:",
-            "Send it with [secret]?",
-            "",
-            "[reason]",
-            "reason (Enter takes: none of [secret])> ",
-        ),
-        *("  1  now", "  2  later", "when> ", "Type a number from 1 to 2, or one of the words.", "when> "),
+        *("Form waits for an answer:", "Send it with [secret]?", "", "[reason]"),
+        *("reason (Enter takes: none of [secret])> ", "  1  now", "  2  later", "when> "),
+        *("Type a number from 1 to 2, or one of the words.", "when> "),
         *("  1  Approve", "  2  Reject", "  3  timeout", "button> "),
     ]
-    assert asked(form, FormAnswer("ok", {"when": "now"}), [])[1] == []
+    assert asked(FormAnswer("ok"), [], "now") == (FormAnswer("ok", {"reason": DEFAULT, "when": "now"}), [])
+    assert asked(FormAnswer(TIMEOUT), []) == (FormAnswer(TIMEOUT), [])
+    for leaving in (KeyboardInterrupt(), EOFError()):
+        with pytest.raises(UnansweredFormError, match="was left without an answer: the flow stays paused"):
+            asked(FormAnswer(), ["x", leaving])
 
 
-@pytest.mark.parametrize("leaving", [KeyboardInterrupt(), EOFError()])
-def test_a_person_may_leave_the_form(form: Asked, leaving: BaseException) -> None:
-    with pytest.raises(UnansweredFormError, match="was left without an answer: the flow stays paused"):
-        asked(form, FormAnswer(), ["x", leaving])
+def test_a_program_answers_the_form_in_a_line_of_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines that do not answer it are passed over: no JSON, of another form, with a value that Dify refuses."""
+    lines = [{"form": "f0", "button": "ok", "values": {}}, {"form": "f1", "button": "ok", "values": {"reason": ""}}]
+    given = [json.dumps(each) for each in (*lines, {**lines[1], "values": {"when": "now"}}, None)]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(["?", *given])))
 
-
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [
-        (("ok", {"when": "now"}), FormAnswer("ok", {"reason": "none of tk-12345", "when": "now"}, "console")),
-        (("ok", {"reason": "", "when": "now"}), FormAnswer("ok", {"reason": "", "when": "now"}, "console")),
-        ((TIMEOUT, {}), FormAnswer(TIMEOUT, {}, "console")),
-    ],
-)
-def test_a_program_answers_the_form_in_a_line_of_json(
-    form: Asked, answer: tuple[str, JsonObject], expected: FormAnswer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Lines that do not answer it are passed over: of another form, with a value that Dify refuses, no JSON."""
-    button, values = answer
-    lines = [{"form": "f0", "button": "ok", "values": {"when": "now"}}, {"form": "f1", "button": "ok", "values": {}}]
-    given = [json.dumps(line) for line in (*lines, {"form": "f1", "button": button, "values": values})]
-    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(["?", *given, "null"])))
-
-    assert answer_of(form({}), FormAnswer(), ask_by_line) == expected
+    assert ask_by_line(FORM, FormAnswer()) == FormAnswer("ok", {"reason": DEFAULT, "when": "now"}, "console")
     with pytest.raises(UnansweredFormError, match="was left without an answer"):
-        answer_of(form({}), FormAnswer(), ask_by_line)
+        ask_by_line(FORM, FormAnswer())
 
 
-def test_a_form_has_its_fields_in_their_places_and_the_others_at_the_end(form: Asked) -> None:
-    before, reason, when = form({}).parts
-
-    assert before == "Send it with tk-12345?\n\n"
-    assert [each.name for each in (reason, when) if isinstance(each, AskedField)] == ["reason", "when"]
+def test_a_form_has_its_fields_in_their_places_and_the_others_at_the_end() -> None:
+    assert FORM.parts == ["Send it with tk-12345?\n\n", *FORM.fields]

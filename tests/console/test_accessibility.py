@@ -79,23 +79,6 @@ def test_a_suite_before_during_and_after_its_evaluation(open_page: OpenPage, con
     looks_well(page)
 
 
-def test_the_waiting_approval_and_a_form_with_a_mistake(open_page: OpenPage, console: Served) -> None:
-    page = open_page(console, "/new?source=example:injection/mail")
-    page.locator("#settings > summary").click()
-    page.get_by_label("Files that go with the question, a path a line").fill("/nowhere.png")
-    page.get_by_role("button", name="Start", exact=True).click()
-    expect(page.locator("#mistakes")).to_be_visible()
-    open_all(page)
-    looks_well(page)
-
-    page.goto(console.url("/new?source=example:injection/mail"))
-    page.get_by_role("button", name="Start", exact=True).click()
-    page.wait_for_url("**/runs/*")
-    expect(page.get_by_role("button", name="Approve")).to_be_visible()
-    open_all(page)
-    looks_well(page)
-
-
 PAGES = (
     *("/", "/?search=nothing-has-this", "/new", "/suites", "/gone"),
     *("/runs/helpdesk/again", "/runs/helpdesk/keep", "/compare/helpdesk/injection"),

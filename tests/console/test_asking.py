@@ -10,7 +10,7 @@ from playwright.sync_api import Page, Request, expect
 
 from support.flow_documents import START, answer, chatflow, node
 from support.waiting import PATIENCE
-from tests.console.accessibility import looks_well
+from tests.console.accessibility import looks_well, open_all
 from tests.console.browsing import OpenPage
 from tests.console.serving import ROOT, Served
 
@@ -36,14 +36,6 @@ def begin_mail(page: Page) -> None:
     expect(page.get_by_label("Question", exact=True)).to_have_value("Confirm the choir's booking.")
 
 
-def sent_by(page: Page, path: str) -> list[Request]:
-    requests: list[Request] = []
-    page.on(
-        "request", lambda each: requests.append(each) if each.method == "POST" and each.url.endswith(path) else None
-    )
-    return requests
-
-
 def test_a_scenario_is_chosen_edited_asked_rejected_and_approved(open_page: OpenPage, console: Served) -> None:
     page = open_page(console, "/new")
     begin_mail(page)
@@ -58,6 +50,7 @@ def test_a_scenario_is_chosen_edited_asked_rejected_and_approved(open_page: Open
     page.wait_for_url("**/runs/*")
     status(page, "Waits for your approval.")
     expect(page.locator(".call h3")).to_have_text("send_mail")
+    looks_well(page)
     for width, height in SIZES:
         page.set_viewport_size({"width": width, "height": height})
         page.get_by_role("button", name="Approve").scroll_into_view_if_needed()
@@ -78,32 +71,18 @@ def test_a_scenario_is_chosen_edited_asked_rejected_and_approved(open_page: Open
     expect(page.get_by_label(INSTRUCTION)).to_have_value("Work in the office.\nBe brief.")
 
 
-FORM = node(
-    "human-input",
-    "form",
-    form_content="## Send it?\n\n{{#$output.reason#}}\n\n{{#$output.when#}}",
-    inputs=[
-        {"type": "paragraph", "output_variable_name": "reason"},
-        {"type": "select", "output_variable_name": "when", "option_source": {"value": ["now", "later"]}},
-    ],
-    user_actions=[{"id": "ok", "title": "Send", "button_style": "primary"}],
-)
-
-
 @pytest.mark.skipif(not (ROOT / ".venv-flow").exists(), reason="flows run in .venv-flow: scripts/setup flow makes it")
-def test_a_form_of_a_flow_keeps_what_is_typed_until_it_is_answered(
-    open_page: OpenPage, console: Served, tmp_path: Path
-) -> None:
-    chatflow(
-        tmp_path,
-        [START, FORM, answer("{{#form.when#}}: {{#form.reason#}}")],
-        [("start", "form"), ("form", "answer", "ok")],
-    )
+def test_a_form_keeps_what_is_typed_until_it_is_answered(open_page: OpenPage, console: Served, tmp_path: Path) -> None:
+    reason: dict[str, object] = {"type": "paragraph", "output_variable_name": "reason"}
+    when = {"type": "select", "output_variable_name": "when", "option_source": {"value": ["now", "later"]}}
+    actions = [{"id": "ok", "title": "Send", "button_style": "primary"}]
+    form = node("human-input", "form", form_content="## Send it?", inputs=[reason, when], user_actions=actions)
+    nodes = [START, form, answer("{{#form.when#}}: {{#form.reason#}}")]
+    chatflow(tmp_path, nodes, [("start", "form"), ("form", "answer", "ok")])
     (tmp_path / "script.yaml").write_text("flow: flow.yml\nquery: The mail\n")
     page = open_page(console, f"/new?{urlencode({'source': f'flow:{tmp_path}/script.yaml'})}")
     page.get_by_role("button", name="Start", exact=True).click()
     status(page, "Waits for an answer.")
-    expect(page.get_by_role("heading", name="Send it?")).to_be_visible()
 
     page.get_by_label("reason").fill("It is right.\nSo I say.")
     page.get_by_role("button", name="Send").click()
@@ -145,11 +124,12 @@ def test_an_answer_that_streams_is_stopped_and_the_conversation_goes_on(
 def test_a_double_click_starts_approves_and_asks_once(open_page: OpenPage, console: Served) -> None:
     page = open_page(console, "/new")
     begin_mail(page)
-    started = sent_by(page, "/new")
+    sent = list[Request]()
+    page.on("request", lambda each: sent.append(each) if each.method == "POST" else None)
     page.get_by_role("button", name="Start", exact=True).dblclick()
     page.wait_for_url("**/runs/*")
     status(page, "Waits for your approval.")
-    assert (len(started), len(list(console.runs.glob("*.setup.json")))) == (1, 1)
+    assert (len(sent), len(list(console.runs.glob("*.setup.json")))) == (1, 1)
 
     page.get_by_role("button", name="Approve").dblclick(delay=120)
     status(page, "Waits for a question.")
@@ -168,6 +148,8 @@ def test_a_mistake_leads_to_its_field_and_back_leads_to_what_was_typed(open_page
     page.get_by_role("button", name="Start", exact=True).click()
 
     expect(page.locator("#mistakes")).to_be_focused()
+    open_all(page)
+    looks_well(page)
     page.get_by_role("link", name="Files", exact=True).click()
     files = page.get_by_label("Files that go with the question, a path a line")
     expect(files).to_be_in_viewport()

@@ -17,16 +17,10 @@ from support.flow_documents import START, answer, chain, chatflow, mixed, node, 
 from support.terminal_session import CTRL_C, CTRL_D, on_a_terminal
 from tests.flows.conftest import FIXTURES
 from tests.flows.playing import ROOT, Played
+from tests.flows.test_human_input import EDGES, NODES
 
 KEEP = {"variable_selector": ["conversation", "seen"], "input_type": "variable", "operation": "append"}
 SEEN = {"id": "1", "name": "seen", "value_type": "array[string]", "value": []}
-FORM = node(
-    "human-input",
-    "form",
-    form_content="Send {{#sys.query#}}? {{#$output.reason#}}",
-    inputs=[{"type": "paragraph", "output_variable_name": "reason"}],
-    user_actions=[{"id": "ok", "title": "Approve"}, {"id": "no", "title": "Reject"}],
-)
 
 
 @pytest.fixture
@@ -35,13 +29,6 @@ def counting(tmp_path: Path) -> Path:
     keep = node("assigner", "keep", version="2", items=[{**KEEP, "value": ["sys", "query"]}])
     says = answer("{{#sys.dialogue_count#}} in {{#sys.conversation_id#}}")
     return chatflow(tmp_path, [START, keep, says], chain("start", "keep", "answer"), conversation_variables=[SEEN])
-
-
-@pytest.fixture
-def asking(tmp_path: Path) -> Path:
-    """A chatflow with a form."""
-    nodes = [START, FORM, answer("Sent: {{#form.reason#}}", "sent"), answer("Kept.", "kept")]
-    return chatflow(tmp_path, nodes, [("start", "form"), ("form", "sent", "ok"), ("form", "kept", "no")])
 
 
 @pytest.fixture
@@ -140,27 +127,15 @@ def test_a_script_plays_its_whole_conversation(
         assert "earlier_turns" not in json.loads(capsys.readouterr().out)
 
 
-def test_a_form_is_answered_by_each_turn_of_a_script(
-    asking: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    turns = [{"query": "b", "answers": {"form": "ok", "form.reason": "of b"}}]
-    script = written(tmp_path, {"query": "a", "answers": {"form": "no"}, "then": turns})
-
-    assert main(["flow", str(asking), "--script", script, "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert report["earlier_turns"][0]["outputs"]["answer"] == "Kept."
-    assert report["outputs"]["answer"] == "Sent: of b"
-
-
 def test_a_form_without_an_answer_stays_open(
-    asking: Path, pipe: io.BytesIO, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, pipe: io.BytesIO, capsys: pytest.CaptureFixture[str]
 ) -> None:
     del pipe
-    assert main(["flow", str(asking), "--query", "it"]) == 1
-    assert (
-        "node 'Form' (form) asks a person. Write into the script, beside the question of this turn, answers: form: "
-        "ok or no"
-    ) in capsys.readouterr().out
+    assert main(["flow", str(chatflow(tmp_path, NODES, EDGES)), "--query", "it"]) == 1
+    shown = capsys.readouterr().out
+    assert "One moment. \n" in shown
+    assert "… Form  human-input  waits for an answer\n" in shown
+    assert "answers: form: ok or no or timeout; form.when: now or later" in shown
 
 
 def test_a_workflow_has_no_chat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -172,19 +147,19 @@ def test_a_workflow_has_no_chat(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert f"{file} is a workflow and has no conversation: play it with devhost flow FILE" in capsys.readouterr().err
 
 
-def test_a_person_answers_the_form_at_the_terminal(asking: Path) -> None:
-    with on_a_terminal(["-m", "devhost", "flow", "chat", str(asking)], ROOT) as terminal:
+def test_a_person_answers_the_form_at_the_terminal(tmp_path: Path) -> None:
+    file = chatflow(tmp_path, NODES, EDGES)
+    with on_a_terminal(["-m", "devhost", "flow", "chat", str(file)], ROOT) as terminal:
         terminal.wait_for("you>")
         terminal.press("the mail\n")
-        assert "Send the mail? [reason]" in terminal.wait_for("reason>")
-        terminal.press("it is right\n")
-        terminal.wait_for("button>")
-        terminal.press("1\n")
-        terminal.wait_for("Sent: it is right")
+        assert "Form waits for an answer:\nSend the mail?\n" in terminal.wait_for("takes: the mail)>")
+        for typed, asked in (("it is right\n", "when>"), ("1\n", "button>"), ("1\n", "ok now: Send the mail?")):
+            terminal.press(typed)
+            terminal.wait_for(asked)
 
         terminal.wait_for("you>")
         terminal.press("another\n")
-        terminal.wait_for("reason>")
+        terminal.wait_for("takes: another)>")
         terminal.press(CTRL_C)
         terminal.wait_for("node 'Form' (form) was left without an answer")
         terminal.wait_for("you>")

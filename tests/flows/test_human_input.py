@@ -6,7 +6,6 @@ from pathlib import Path
 
 from graphon.engine_events.graph import GraphRunPausedEvent, GraphRunSucceededEvent
 
-from devhost.errors import UnansweredFormError
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import Stretch, play
 from devhost.flow.engine.turn import Forms, Playing
@@ -16,7 +15,6 @@ from devhost.trace.flow import (
     TIMEOUT,
     AnswerText,
     AskedField,
-    FlowEnded,
     FlowEvent,
     FormAnswered,
     FormAsked,
@@ -131,17 +129,6 @@ def test_another_button_and_the_timeout_have_ways_of_their_own(tmp_path: Path) -
     assert rejected.end.outputs["answer"] == "One moment. No: wrong"
     assert late.end.outputs["answer"] == "One moment. Too late."
     assert late.node("form").outputs == {"__action_id": ""}
-
-
-def test_a_form_that_stays_open_leaves_the_flow_paused(tmp_path: Path) -> None:
-    def nobody(form: FormAsked, _given: FormAnswer) -> FormAnswer:
-        raise UnansweredFormError(f"{form.node} waits")
-
-    end = played(chatflow(tmp_path, NODES, EDGES), nobody)[-1]
-
-    assert isinstance(end, FlowEnded)
-    assert (end.status, end.error) == ("paused", "node 'Form' (form) waits")
-    assert end.outputs["answer"] == "One moment. "
 
 
 def test_a_form_in_an_iteration_is_asked_for_each_item(tmp_path: Path) -> None:
