@@ -116,7 +116,7 @@ def test_a_turn_waits_for_its_prompt() -> None:
         )
 
     assert [ask("first"), ask("the second")] == ["a", "b"]
-    with pytest.raises(ModelCallError, match=r"call 3; 1 turn waits for another prompt \(the next: when: third\)"):
+    with pytest.raises(ModelCallError, match=r"no turn for model call 3; its next turn waits for when: third"):
         ask("fourth")
     assert model.remaining == 1
     assert [message.prompt_messages[0].text for message in model.requests] == ["first", "the second", "fourth"]

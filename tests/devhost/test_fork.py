@@ -191,8 +191,7 @@ def test_a_run_that_was_killed_can_be_forked_with_another_question(
     killed.write_text("".join(lines[:2]))
     assert main(["fork", str(killed)]) == 0
     assert "No model call is recorded; --at 0 asks the model from the beginning" in capsys.readouterr().out
-    asks = "the model answered 0 times; --at 0 asks it from the beginning"
-    assert asks in refusal(["fork", killed, "--at", "1"], capsys)
+    assert "the model answered 0 times: --at 0" in refusal(["fork", killed, "--at", "1"], capsys)
 
 
 def test_the_page_and_the_terminal_show_both_runs(
@@ -217,7 +216,7 @@ def test_the_page_and_the_terminal_show_both_runs(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--at", "7"], "the model answered 2 times; --at 2 keeps all of it"),
+        (["--at", "7"], "the model answered 2 times: --at 0 asks it from the beginning"),
         (["--at", "0", "--question", "3"], "there is no such question in"),
         (["--at", "1", "--param", "nope=1"], "there is no parameter 'nope'"),
         (["--at", "1", "--tools", str(PUPPET)], "--tools is for tools that run"),

@@ -222,8 +222,7 @@ def read_fork(origin: Origin, at: int, scenario: Scenario) -> Fork:
     run, made = origin.run, rounds(origin.run)
     answered = sum(each.is_answered for each in made)
     if at > answered:
-        most = f"--at {answered} keeps all of it" if answered else "--at 0 asks it from the beginning"
-        said = f"the model answered {counted(answered, 'time')}; {most}"
+        said = f"the model answered {counted(answered, 'time')}: --at 0 asks it from the beginning"
         raise TraceError(f"--at {at}: in this run of {origin.file}, {said}")
     until = made[at].calls[0].began if at < len(made) else float("inf")
     files = KeptFiles(origin.file, None)

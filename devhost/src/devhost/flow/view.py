@@ -8,7 +8,6 @@ from typing import Any, assert_never
 
 from rich.console import Group, RenderableType
 from rich.rule import Rule
-from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
@@ -20,6 +19,7 @@ from devhost.protocol.wire import JsonObject
 from devhost.terminal.screen import STYLES, View
 from devhost.terminal.tables import (
     clipped,
+    fact_rows,
     failure_text,
     findings_list,
     log_tree,
@@ -143,20 +143,14 @@ class FlowView(View):
 
     def open(self, facts: FlowLine, notices: Iterable[str] = (), model: str = "") -> None:
         """`model`: what a person should know of it."""
-        table = Table.grid(padding=(0, 2))
-        table.add_column(style="bold")
-        table.add_row("flow", Text(f"{printable(facts.name)} ({facts.kind}, {counted(facts.nodes, 'node')})"))
-        if model:
-            table.add_row("model", Text(printable(model), "yellow"))
-        for notice in notices:
-            table.add_row("notice", Text(printable(notice), "yellow"))
-        if facts.inputs:
-            table.add_row("inputs", Text(printable(preview(facts.inputs))))
-        if facts.query:
-            table.add_row("question", Text(printable(facts.query)))
-        for name in facts.files:
-            table.add_row("file", Text(printable(name)))
-        self._console.print(table)
+        rows = [
+            ("flow", Text(f"{printable(facts.name)} ({facts.kind}, {counted(facts.nodes, 'node')})")),
+            ("model", Text(printable(model), "yellow")),
+            ("inputs", Text(printable(preview(facts.inputs) if facts.inputs else ""))),
+            ("question", Text(printable(facts.query))),
+            *(("file", Text(printable(name))) for name in facts.files),
+        ]
+        self._console.print(fact_rows([row for row in rows if row[1]], notices))
 
     def show(self, event: FlowEvent, turn: PlayedTurn) -> None:
         """`turn`: with the event."""

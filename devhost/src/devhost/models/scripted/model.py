@@ -24,8 +24,6 @@ from devhost.protocol.wire import JsonObject
 from devhost.words import in_a_line
 
 CHARACTERS_PER_TOKEN = 4
-LONGEST_CONDITION = 200
-"""Characters of what a turn waits for in the error of a call that no turn fits."""
 
 
 def turn_chunks(turn: Turn, request: ModelRequest) -> Iterator[JsonObject]:
@@ -153,8 +151,7 @@ class ScriptedModel:
 
     def unwritten(self, _request: ModelRequest, /) -> Iterator[JsonObject]:
         """The answer to a call that no turn fits."""
-        waiting = "1 turn waits" if self.remaining == 1 else f"{self.remaining} turns wait"
-        left = f"; {waiting} for another prompt (the next: {_awaited(self._unused[0])})" if self._unused else ""
+        left = f"; its next turn waits for {in_a_line(_conditions(self._unused[0]))}" if self._unused else ""
         raise ModelCallError(
             "InvokeBadRequestError",
             f"the script has no turn for model call {len(self.requests)}{left}. Add one to its turns: they are "
@@ -185,19 +182,17 @@ class ScriptedModel:
 
 def _fits(turn: Turn, request: ModelRequest, results: str) -> bool:
     messages = request.prompt_messages
-    conditions = (
-        (turn.when, messages[-1].text if messages else ""),
-        (turn.when_asked, "\n".join(message.text for message in messages if isinstance(message, UserMessage))),
-        (turn.when_system, "\n".join(message.text for message in messages if isinstance(message, SystemMessage))),
-        (turn.when_result, results),
-    )
-    return all(condition is None or condition in said for condition, said in conditions)
+    said = {
+        "when": messages[-1].text if messages else "",
+        "when_asked": "\n".join(message.text for message in messages if isinstance(message, UserMessage)),
+        "when_system": "\n".join(message.text for message in messages if isinstance(message, SystemMessage)),
+        "when_result": results,
+    }
+    return all(words in said[name] for name, words in _conditions(turn).items())
 
 
-def _awaited(turn: Turn) -> str:
-    """Its conditions, as they are written."""
-    names = ("when", "when_asked", "when_system", "when_result")
-    return in_a_line({name: words for name in names if (words := getattr(turn, name)) is not None})[:LONGEST_CONDITION]
+def _conditions(turn: Turn) -> dict[str, str]:
+    return turn.model_dump(include={"when", "when_asked", "when_system", "when_result"}, exclude_none=True)
 
 
 def tool_results(request: ModelRequest) -> str:
