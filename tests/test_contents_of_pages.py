@@ -1,4 +1,4 @@
-"""What single pages promise: their examples work, and they name all that there is."""
+"""What single pages promise: their examples and commands work, and they name all that there is."""
 
 import dataclasses
 import json
@@ -12,6 +12,7 @@ from internal.errors import StopReason
 from internal.node.virtual_tools import answer_tool
 from internal.policy import PolicyTexts, build_system_instruction, read_policy
 from scripts import docs
+from tests.support.command_checks import check_page
 from tests.support.pages import PAGES, README, ROOT, TRANSLATIONS
 
 
@@ -65,3 +66,24 @@ def test_one_page_says_which_models_reason_by_themselves() -> None:
     told = [name for name, text in texts.items() if "`reasoning_effort` in the model's settings" in text]
     assert len(told) == 3
     assert [name for name in told if "(model-facts.md#reasoning-effort)" not in texts[name]] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_commands_of_a_page_can_run(page: Path) -> None:
+    assert check_page(page.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("make tset", "make has no target tset"),
+        ("devhost run --exmaple helpdesk", "No such option"),
+        ("devhost run --example helpdsek", "there is no example helpdsek"),
+        ("devhost report tests/none.jsonl", "the repository has no tests/none.jsonl"),
+        (".venv/bin/python -m exmaples", "there is no module exmaples"),
+        ("scripts/none", "there is no scripts/none"),
+    ],
+)
+def test_a_mistake_is_found(line: str, problem: str) -> None:
+    (found,) = check_page(f"```sh\n{line}  # a comment\n```\n")
+    assert problem in found

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devhost.cli.commands import commands
+from devhost.cli.commands import commands, main
 from devhost.console.setup import Setup, Values, typed
 
 RUN = Path("/run.jsonl")
@@ -119,3 +120,19 @@ def test_a_flow_is_played_by_its_script_or_alone(tmp_path: Path) -> None:
         *("flow", "chat", "--input", "topic=tea", "--script", str(script), "--scripted"),
     ]
     assert arguments(flow, play="run", http="yes") == ["flow", "run", str(flow), "--allow-http", "--scripted"]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (["--plugin", "/nowhere"], "/nowhere is not a plugin: manifest.yaml is missing"),
+        (["--runs", "/dev/null/runs"], "--runs /dev/null/runs: no run can be written there: Not a directory"),
+    ],
+)
+def test_a_folder_that_cannot_be_used(
+    given: list[str], sentence: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["ui", "--no-open", *given]) == 2
+    assert sentence in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

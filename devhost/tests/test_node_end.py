@@ -9,16 +9,19 @@ No line is left out. What is compared in part, and why:
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from devhost.errors import InvocationError, NodeFailedError, RunTimeoutError
 from devhost.limits import HostLimits
 from devhost.node.messages import Message, ToolFileStore
 from devhost.node.outputs.outputs import OutputsFold
 from devhost.node.outputs.run import RunError, node_error
-from devhost.node.texts import NodeText
+from devhost.node.texts import NodeText, ThoughtSpans
 from support.node_golden import Line, of_kind
 
 SIX_OF_USAGE = frozenset({"prompt_tokens", "completion_tokens", "total_tokens", "total_price", "currency", "latency"})
@@ -111,3 +114,39 @@ def test_a_tag_is_counted_wherever_messages_cut_it(cut: int) -> None:
     ] + [event.text for event in text.finish()]
     assert "".join(events) == text.passed == "<think>a</think><think>b</think>"
     assert text.repairs == ["another <think>"]
+
+
+TEXT = "Well <think>\na < b </thin\n</think>\n\nso <b>it</b> is <thi"
+
+
+def spans(pieces: list[str]) -> list[tuple[bool, str]]:
+    splitter = ThoughtSpans()
+    found = [span for piece in pieces for span in splitter.feed(piece)]
+    return [*found, *splitter.finish()]
+
+
+def merged(pieces: list[str]) -> tuple[str, str]:
+    found = spans(pieces)
+    return "".join(text for thinking, text in found if thinking), "".join(
+        text for thinking, text in found if not thinking
+    )
+
+
+def test_thought_and_speech() -> None:
+    assert merged([TEXT]) == ("\na < b </thin\n", "Well \n\nso <b>it</b> is <thi")
+
+
+def test_the_tags_may_be_kept_among_the_thoughts() -> None:
+    assert list(ThoughtSpans(keep_tags=True).feed("<think>a</think>b")) == [
+        (True, "<think>"),
+        (True, "a"),
+        (True, "</think>"),
+        (False, "b"),
+    ]
+
+
+@given(st.lists(st.integers(0, len(TEXT)), max_size=12))
+def test_any_split_shows_the_same(cuts: list[int]) -> None:
+    borders = [0, *sorted(cuts), len(TEXT)]
+    pieces = [TEXT[start:end] for start, end in pairwise(borders)]
+    assert merged(pieces) == merged([TEXT])

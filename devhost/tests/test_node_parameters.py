@@ -6,6 +6,7 @@ import pytest
 
 from devhost.errors import NodeParameterError, ParameterError
 from devhost.node.parameters import Constant, NodeVariables, Selector, Setting, node_parameters, resolved
+from devhost.plugin.casting import cast_parameter
 from devhost.plugin.declaration import Parameter
 from support.node_golden import LINES, Line, of_kind, variables
 
@@ -56,3 +57,33 @@ def test_references_within_other_constants_are_filled_and_what_is_broken_by_it_i
 def test_a_variable_has_a_name_that_a_template_can_name(name: str) -> None:
     with pytest.raises(ParameterError, match=r"the name must be NODE.NAME"):
         NodeVariables({name: 1})
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "value", "expected"),
+    [
+        ("select", {"options": ["a", "b"], "multiple": True}, ["b", "a"], ["b", "a"]),
+        ("select", {"options": ["a", "b"], "multiple": True, "default": ["b"]}, [], ["b"]),
+        ("select", {"options": ["a", "b"], "multiple": True}, None, []),
+        ("dynamic-select", {"multiple": True}, "c", ["c"]),
+        ("files", {}, FILE, [FILE]),
+        ("file", {}, FILE, FILE),
+        ("file", {}, [FILE], FILE),
+    ],
+)
+def test_values_that_no_recording_has(kind: str, more: dict[str, Any], value: object, expected: object) -> None:
+    assert cast_parameter(declared({"type": kind, **more}), value) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "value", "words"),
+    [
+        ("select", {"options": ["a", "b"], "required": True}, "", "p is empty: it needs a value"),  # before the options
+        ("select", {"options": ["1"]}, 1, "value 1 not in options"),
+        ("model-selector", {}, "gpt-5", "The selector must be a dictionary"),
+        ("file", {}, [FILE, FILE], "only accepts one file"),
+    ],
+)
+def test_refusals_that_no_recording_has(kind: str, more: dict[str, Any], value: object, words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        cast_parameter(declared({"type": kind, **more}), value)

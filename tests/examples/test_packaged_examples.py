@@ -1,8 +1,9 @@
-"""The package of an example is complete, and holds nothing that a run of it leaves in its folder."""
+"""The package of an example is complete, holds nothing that a run leaves, and has its texts in every language."""
 
 from pathlib import Path
 
 import pytest
+import yaml
 
 from devhost.package import packed, unpack
 from devhost.plugin.contents import Contents, Ignored
@@ -10,6 +11,7 @@ from devhost.plugin.declaration import PluginDeclaration
 from scripts.stage import stage_example
 from tests.support.pages import ROOT
 
+from .conftest import EXAMPLES
 from .stdio_plugin import StdioPlugin
 
 PLUGINS = sorted(file.parent for file in (ROOT / "examples").glob("*/.difyignore"))
@@ -44,3 +46,27 @@ def test_what_examples_share_stands_once_and_a_package_has_only_what_it_uses(tmp
     assert [layer.parent.name for layer in (ROOT / "examples").glob("*/tool_layer")] == ["shared"]
     stage_example("helpdesk", tmp_path)
     assert [(tmp_path / name).is_dir() for name in ("meaning", "tool_layer")] == [True, False]
+
+
+FILES = sorted(file for part in ("manifest", "provider/*", "tools/*") for file in EXAMPLES.glob(f"*/{part}.yaml"))
+
+LANGUAGES = {"en_US", "ja_JP", "zh_Hans", "pt_BR"}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(EXAMPLES)))
+def test_every_visible_text_is_there_in_every_language(file: Path) -> None:
+    fields = _fields(yaml.safe_load(file.read_text(encoding="utf-8")))
+    assert fields
+    for path, texts in fields.items():
+        assert set(texts) == LANGUAGES, path
+        assert all(text.strip() for text in texts.values()), path
+
+
+def _fields(value: object, path: str = "") -> dict[str, dict[str, str]]:
+    if isinstance(value, dict):
+        if "en_US" in value:
+            return {path: value}
+        return {at: field for key, item in value.items() for at, field in _fields(item, f"{path}.{key}").items()}
+    if isinstance(value, list):
+        return {at: field for n, item in enumerate(value) for at, field in _fields(item, f"{path}[{n}]").items()}
+    return {}

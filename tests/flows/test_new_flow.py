@@ -1,12 +1,14 @@
-"""`devhost init flow` writes a chatflow, a script and a case that play at once, with any strategy that calls tools."""
+"""The flows that `devhost init flow` writes and that devhost/docs/flows.md shows play at once."""
 
+import re
 from pathlib import Path
 
 import pytest
 import yaml
 
 from devhost.cli.commands import main
-from tests.flows.playing import ROOT
+from tests.support.documented_commands import shown_commands
+from tests.support.pages import ROOT
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["a new strategy", "this repository's strategy"])
@@ -26,3 +28,21 @@ def test_a_new_flow_plays(*, own: bool, tmp_path: Path, capsys: pytest.CaptureFi
     said["answers"] = {"form": "no", "form.reason": "dull"}
     case.write_text(yaml.safe_dump(said), "utf-8")
     assert main(["eval", str(case), *plugin]) == 1
+
+
+PAGE = (ROOT / "devhost" / "docs" / "flows.md").read_text(encoding="utf-8")
+SCRIPTS = re.findall(r"^```yaml\n# answers\.yaml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+PLAYED = next(command for command in shown_commands(PAGE) if "--script answers.yaml" in command.line)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=["a question", "a conversation"])
+def test_the_flow_of_the_page_plays(
+    script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "answers.yaml").write_text(script, encoding="utf-8")
+    monkeypatch.chdir(ROOT)
+    given = [str(tmp_path / word) if word == "answers.yaml" else word for word in PLAYED.devhost or ()]
+
+    assert main(given) == 0
+    last = re.findall(r"- text: (.*)", script)[-1]
+    assert last in capsys.readouterr().out

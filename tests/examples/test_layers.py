@@ -1,5 +1,6 @@
-"""The layers of order entry: tools → services → repositories, and never back or past one."""
+"""The layers of order entry and answers: tools → services → repositories, and never back or past one."""
 
+from pathlib import Path
 from types import ModuleType
 
 import order_desk
@@ -10,7 +11,7 @@ import pytest
 from support.imports import imported
 
 from .conftest import ORDER_ENTRY
-from .layers import misplaced, used_by
+from .layers import misplaced, used_by, wrong_directions
 
 REPOSITORY = {"order_desk", "devhost", "examples", "checks"}
 """What is not packaged."""
@@ -46,3 +47,33 @@ def test_what_is_packaged_imports_nothing_of_the_repositorys_own(folder: str) ->
 
     assert {"order_desk", "checks.py", "__main__.py", "workflow.yml", ".venv", ".env"} <= ignored
     assert {name.split(".")[0] for name in used_by(ORDER_ENTRY / folder)} & REPOSITORY == set()
+
+
+ORDER = ["domain", "index", "application", "storage", "services"]
+
+
+def used_of(folder: Path, prefix: str) -> set[str]:
+    return {name for name in used_by(folder) if name == prefix or name.startswith(f"{prefix}.")}
+
+
+def test_a_layer_imports_only_those_before_it(answers: Path) -> None:
+    folder = answers / "answering"
+
+    assert {path.stem for path in folder.iterdir()} - {"__init__", "__pycache__"} == set(ORDER)
+    assert list(wrong_directions(folder, ORDER)) == []
+    assert used_of(folder / "index", "answering.domain") == set()
+
+
+@pytest.mark.parametrize("outer", ["tools", "provider"])
+def test_a_tool_knows_no_repository_and_no_session(answers: Path, outer: str) -> None:
+    assert used_of(answers / outer, "answering.services")
+    assert used_of(answers / outer, "answering.storage") == set()
+    assert used_of(answers / outer, "sqlalchemy") == set()
+
+
+def test_only_the_storage_knows_the_database_and_only_the_tools_know_dify(answers: Path) -> None:
+    folder = answers / "answering"
+
+    assert used_of(folder, "dify_plugin") == set()
+    for layer in ("domain", "index", "application"):
+        assert used_of(folder / layer, "sqlalchemy") == used_of(folder / layer, "tool_layer") == set()
