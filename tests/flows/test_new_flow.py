@@ -31,18 +31,18 @@ def test_a_new_flow_plays(*, own: bool, tmp_path: Path, capsys: pytest.CaptureFi
 
 
 PAGE = (ROOT / "devhost" / "docs" / "flows.md").read_text(encoding="utf-8")
-SCRIPTS = re.findall(r"^```yaml\n# answers\.yaml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+SCRIPT, CASE = re.findall(r"^```yaml\n(?=# answers\.yaml|flow:)(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 PLAYED = next(command for command in shown_commands(PAGE) if "--script answers.yaml" in command.line)
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=["a question", "a conversation"])
+@pytest.mark.parametrize("script", [SCRIPT, CASE], ids=["a question", "a case"])
 def test_the_flow_of_the_page_plays(
     script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "answers.yaml").write_text(script, encoding="utf-8")
+    file = tmp_path / "answers.yaml"
+    file.write_text(script.replace("../", f"{ROOT}/examples/workflows/"), encoding="utf-8")
     monkeypatch.chdir(ROOT)
-    given = [str(tmp_path / word) if word == "answers.yaml" else word for word in PLAYED.devhost or ()]
+    given = [str(file) if word == "answers.yaml" else word for word in PLAYED.devhost or ()]
 
-    assert main(given) == 0
-    last = re.findall(r"- text: (.*)", script)[-1]
-    assert last in capsys.readouterr().out
+    assert main(["flow", "--script", str(file)] if script is CASE else given) == 0
+    assert re.findall(r"\btext: ([\w ]+)", script)[-1] in capsys.readouterr().out
