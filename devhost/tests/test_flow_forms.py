@@ -90,7 +90,7 @@ def test_an_answer_that_no_form_takes_is_refused(file: FlowFile, target: str, va
     [
         ("", "", "answers: form: ok or no or timeout; form.when: now or later"),
         ("", "ok", "answers: form.when: now or later"),
-        ("soon", "ok", "'soon' is not an option of when; there are: now, later"),
+        ("soon", "ok", "when: 'soon' is not one of: now, later"),
     ],
 )
 def test_without_a_terminal_what_is_missing_is_said(when: str, button: str, sentence: str) -> None:

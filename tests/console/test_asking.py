@@ -86,7 +86,7 @@ def test_a_form_keeps_what_is_typed_until_it_is_answered(open_page: OpenPage, co
 
     page.get_by_label("reason").fill("It is right.\nSo I say.")
     page.get_by_role("button", name="Send").click()
-    expect(page.get_by_label("when")).to_have_accessible_description("choose an option")
+    expect(page.get_by_label("when")).to_have_accessible_description("choose one of: now, later")
     looks_well(page)
     page.get_by_label("when").select_option("later")
     version = str(page.locator("#look").get_attribute("hx-get"))

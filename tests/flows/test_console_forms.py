@@ -32,7 +32,7 @@ def test_a_form_is_refused_answered_once_and_recorded(console: ConsoleClient, tm
     given = {"form": form, "told": "1", "press": "ok", "f.reason": "a < b"}
 
     refused = console.post(f"/runs/{name}/steer", 200, **given)
-    assert "a < b when choose … now later choose an option" in words(refused)
+    assert "a < b when choose … now later choose one of: now, later" in words(refused)
     console.post(f"/runs/{name}/steer", **given, **{"f.when": "now"})
     second = console.post(f"/runs/{name}/steer", 200, **given, **{"f.when": "later"})
     assert "this form is answered already" in words(second)

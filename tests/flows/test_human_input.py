@@ -10,7 +10,11 @@ from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import Stretch, play
 from devhost.flow.engine.turn import Forms, Playing
 from devhost.flow.forms import Ask, FormAnswer
+from devhost.flow.traces import FlowTrace
 from devhost.flow.turn import FlowTurn
+from devhost.flow.view import facts_of
+from devhost.recording.case import recorded_case
+from devhost.recording.files import KeptFiles
 from devhost.trace.flow import (
     TIMEOUT,
     AnswerText,
@@ -18,10 +22,11 @@ from devhost.trace.flow import (
     FlowEvent,
     FormAnswered,
     FormAsked,
-    NodeEnded,
     NodeStarted,
 )
+from devhost.trace.lines import read_trace
 from support.flow_documents import START, Edge, answer, chatflow, iteration, node
+from support.tracing import tracing
 from tests.flows.playing import Played, surroundings
 
 BUTTONS = [{"id": "ok", "title": "Approve"}, {"id": "no", "title": "Reject", "button_style": "default"}]
@@ -121,12 +126,9 @@ def test_a_paused_flow_needs_nothing_but_what_it_wrote(tmp_path: Path) -> None:
     assert last.outputs["answer"] == "One moment. No: wrong"
 
 
-def test_another_button_and_the_timeout_have_ways_of_their_own(tmp_path: Path) -> None:
-    file = chatflow(tmp_path, NODES, EDGES)
-    rejected = Played(tuple(played(file, lambda _, __: FormAnswer("no", {"reason": "wrong", "when": "later"}))))
-    late = Played(tuple(played(file, lambda _, __: FormAnswer(TIMEOUT))))
+def test_the_timeout_has_a_way_of_its_own(tmp_path: Path) -> None:
+    late = Played(tuple(played(chatflow(tmp_path, NODES, EDGES), lambda _, __: FormAnswer(TIMEOUT))))
 
-    assert rejected.end.outputs["answer"] == "One moment. No: wrong"
     assert late.end.outputs["answer"] == "One moment. Too late."
     assert late.node("form").outputs == {"__action_id": ""}
 
@@ -153,7 +155,10 @@ def test_a_form_in_an_iteration_is_asked_for_each_item(tmp_path: Path) -> None:
         conversation_variables=[{"name": "items", "value_type": "array[string]", "value": ["a", "b"], "id": "1"}],
     )
 
-    events = played(file, lambda form, _: FormAnswer("ok" if form.content == "a?" else "no"))
+    events, trace = played(file, lambda form, _: FormAnswer("ok" if form.content == "a?" else "no")), tmp_path / "t"
 
-    (ended,) = [event for event in events if isinstance(event, NodeEnded) and event.node.id == "each"]
-    assert ended.outputs["output"] == ["a ok", "b no"]
+    assert Played(tuple(events)).node("each").outputs["output"] == ["a ok", "b no"]
+    with tracing(trace, command="flow") as writer:
+        list(FlowTrace(writer).of_turn(facts_of(FlowFile.read(file), FlowTurn("it")), events))
+    case = recorded_case(read_trace(trace), trace, KeptFiles(trace, None))
+    assert case.lacks == ("other answers to node 'Form' (form): a turn of a script has one for each form",)

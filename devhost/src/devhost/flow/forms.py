@@ -37,9 +37,6 @@ class Source(_Data):
     selector: tuple[str, ...] = ()
     value: Any = None
 
-    def read(self, variables: "Variables") -> object:
-        return self.value if self.type == "constant" else variables.value(self.selector)
-
 
 class FormField(_Data):
     """A field for files is not played."""
@@ -48,20 +45,6 @@ class FormField(_Data):
     type: Literal["paragraph", "select"] = "paragraph"
     default: Source | None = None
     option_source: Source | None = None
-
-    def asked(self, variables: "Variables", given: str | None) -> AskedField:
-        sources = (self.default, self.option_source)
-        text, options = (None if source is None else source.read(variables) for source in sources)
-        text, options = text if given is None else given, options if isinstance(options, list | tuple) else ()
-        return AskedField(self.name, self.type, "" if text is None else str(text), tuple(map(str, options)))
-
-
-class Variables(Protocol):
-    def rendered(self, template: str) -> str:
-        """A text with the values of its variables."""
-
-    def value(self, selector: Sequence[str]) -> object:
-        """None for a variable that is not set."""
 
 
 class Form(_Data):
@@ -74,17 +57,11 @@ class Form(_Data):
 
     @classmethod
     def of(cls, file: FlowFile, node: FlowNode) -> Self:
-        """Variables have no values yet."""
         with worded(lambda why: FlowFileError(f"{node} is not a form that devhost plays: {why}")):
             form = cls.model_validate({**node.data, "node": node})
         if not any(edge.get("source") == node.id and edge.get("sourceHandle") == TIMEOUT for edge in file.edges):
             return form
         return form.model_copy(update={"buttons": (*form.buttons, Button(id=TIMEOUT, title=LATE))})
-
-    def asked(self, form: str, variables: Variables, given: Mapping[str, str]) -> FormAsked:
-        """With the values of its variables; `form`: its id, `given`: what a script fills in."""
-        fields = tuple(each.asked(variables, given.get(each.name)) for each in self.inputs)
-        return FormAsked(form, self.node, variables.rendered(self.content), fields, self.buttons)
 
 
 def choices_of(buttons: Sequence[Button]) -> Sequence[str]:
@@ -129,11 +106,10 @@ def answer_of(form: FormAsked, given: FormAnswer, ask: Ask | None) -> FormAnswer
     """UnansweredFormError if the form stays open: the flow then stays paused. `ask`: None if there is no person."""
     if given.button == TIMEOUT:
         return given
-    missing = [each for each in form.fields if each.name in form.refused(form.values)]
-    for each in missing:
-        if each.text:
-            there_are = f"of {each.name}; there are: {', '.join(each.options) or 'none'}"
-            raise UnansweredFormError(f"{form.node}: {each.text!r} is not an option {there_are}")
+    refused = form.refused(form.values)
+    missing = [each for each in form.fields if each.name in refused]
+    if wrong := [f"{each.name}: {refused[each.name]}" for each in missing if each.text]:
+        raise UnansweredFormError(f"{form.node}: {'; '.join(wrong)}")
     if given.button and not missing:
         return FormAnswer(given.button, form.values)
     if ask is None:

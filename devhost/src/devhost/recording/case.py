@@ -268,9 +268,12 @@ class _FlowRecorder:
         """By node the button, by node and field what was filled in; what was given first in the turn."""
         found: JsonObject = {}
         for end in ends:
-            if end.node.type == HUMAN_INPUT and end.node.id not in found:
+            if end.node.type == HUMAN_INPUT:
                 button = end.outputs.get("__action_id") or LATE
-                found |= {end.node.id: button, **({} if button == LATE else self._fields(end))}
+                given = {end.node.id: button, **({} if button == LATE else self._fields(end))}
+                if end.node.id in found and not given.items() <= found.items():
+                    self.files.lacking.append(f"other answers to {end.node}: a turn of a script has one for each form")
+                found = {**given, **found}
         return found
 
     def _fields(self, end: NodeEnded) -> JsonObject:

@@ -227,10 +227,11 @@ class FormAsked(Told):
 
     def refused(self, values: Mapping[str, str]) -> dict[str, str]:
         """By field, why Dify does not take its value: a paragraph may be empty, and a select has one of its options."""
+        given = [(each, values.get(each.name)) for each in self.fields if each.type == "select"]
         return {
-            each.name: f"{values.get(each.name)!r} is not an option" if values.get(each.name) else "choose an option"
-            for each in self.fields
-            if each.type == "select" and values.get(each.name) not in {*each.options} - {""}
+            each.name: f"{f'{value!r} is not' if value else 'choose'} one of: {', '.join(each.options) or 'no options'}"
+            for each, value in given
+            if not value or value not in each.options
         }
 
 

@@ -4,7 +4,7 @@ import threading
 import time
 import uuid
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -31,14 +31,14 @@ from devhost.errors import FlowFileError, RunFailure, RunStoppedError
 from devhost.files import FileServer
 from devhost.flow.document import FlowFile, FlowVariable
 from devhost.flow.engine.files import FileService, all_uploaded, with_files
-from devhost.flow.forms import Form, FormAnswer, GivenAnswers
+from devhost.flow.forms import Form, FormAnswer, GivenAnswers, Source
 from devhost.flow.turn import FlowTurn, Surroundings
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
 from devhost.node.parameters import NAME
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
-from devhost.trace.flow import FIELD, TIMEOUT, FormAsked
+from devhost.trace.flow import FIELD, TIMEOUT, AskedField, FormAsked
 
 # How a turn ends before its nodes do: a person stops it, or a branch fails while others still work.
 #
@@ -130,16 +130,21 @@ ACTION, CONTENT = "__action_id", "__rendered_content"
 """Outputs that a form has besides its fields."""
 
 
-class _Variables:
-    def __init__(self, pool: ReadOnlyVariablePool) -> None:
-        self._pool = pool
+def _asked(form: Form, session: str, pool: ReadOnlyVariablePool, given: Mapping[str, str]) -> FormAsked:
+    """With the values of its variables, and what a script fills in."""
 
-    def rendered(self, template: str) -> str:
-        return convert_template(self._pool, template).markdown
-
-    def value(self, selector: Sequence[str]) -> object:
-        found = self._pool.get(selector)
+    def read(source: Source | None) -> object:
+        if source is None or source.type == "constant":
+            return None if source is None else source.value
+        found = pool.get(source.selector)
         return None if found is None else found.to_object()
+
+    fields = []
+    for each in form.inputs:
+        text, options = given.get(each.name, read(each.default)), read(each.option_source)
+        listed = tuple(map(str, options)) if isinstance(options, list | tuple) else ()
+        fields.append(AskedField(each.name, each.type, "" if text is None else str(text), listed))
+    return FormAsked(session, form.node, convert_template(pool, form.content).markdown, tuple(fields), form.buttons)
 
 
 class Forms:
@@ -157,7 +162,7 @@ class Forms:
             return _decided(*answers.popleft())
         node = self._file.nodes[context.node_id]
         session, given = str(uuid.uuid4()), self._given.get(node.id, FormAnswer()).values
-        self._asked[session] = Form.of(self._file, node).asked(session, _Variables(context.variable_pool), given)
+        self._asked[session] = _asked(Form.of(self._file, node), session, context.variable_pool, given)
         return PauseRequested(session)
 
     def open(self, event: GraphRunPausedEvent) -> tuple[FormAsked, ...]:
