@@ -94,7 +94,7 @@ def test_a_dynamic_select(agent: Host, sdk: str, environment: Path, tmp_path: Pa
     fixed = {"draw_chart": {"palette": "nordic"}}
     if sdk == "0.7.4":
         with (
-            pytest.raises(SetupError, match=r"the options of draw_chart\.palette cannot be had: Trigger provider"),
+            pytest.raises(SetupError, match=r"the options of draw_chart\.palette cannot be read: Trigger provider"),
             tools_of(CHARTS, environment, tmp_path, credentials=KEY, fixed=fixed),
         ):
             pass

@@ -107,7 +107,7 @@ def test_an_interrupted_suite_can_begin_again(console: ConsoleClient, tmp_path: 
 
     shown = words(console.get(address(file)))
     assert "interrupted 1 of 2 runs" in shown
-    assert "Run the suite goes on Begin again" in shown
+    assert "Run the suite continues it Start over" in shown
     assert "1 of 2 runs passed" in words(evaluated(console, file, "fresh"))
     assert kept_beside(results, INTERRUPTED).read_bytes() == interrupted
 

@@ -167,7 +167,7 @@ def _check_option(plugin: PluginProcess, setup: ToolSetup, offered: OfferedTool,
         "parameter": parameter,
     }
     secrets = Secrets(setup.secret_credentials)
-    answers = ask_plugin(plugin, request, f"the options of {where} cannot be had", secrets)
+    answers = ask_plugin(plugin, request, f"the options of {where} cannot be read", secrets)
     options = [str(option.get("value")) for answer in answers for option in answer.get("options") or ()]
     fixed = offered.fixed[parameter]
     if any(str(chosen) not in options for chosen in (fixed if isinstance(fixed, list) else [fixed])):
