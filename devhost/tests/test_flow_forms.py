@@ -96,6 +96,9 @@ def test_an_answer_that_no_form_takes_is_refused(file: FlowFile, target: str, va
 def test_without_a_terminal_what_is_missing_is_said(when: str, button: str, sentence: str) -> None:
     with pytest.raises(UnansweredFormError, match=rf"node 'Form' \(form\).*{sentence}"):
         answer_of(form(when), FormAnswer(button), None)
+    none = replace(FORM, fields=(AskedField("when", "select"),))
+    with pytest.raises(UnansweredFormError, match="when: choose one of: no options"):
+        answer_of(none, FormAnswer(), ask_by_line)
 
 
 def asked(given: FormAnswer, typed: Sequence[str | BaseException], when: str = "") -> tuple[FormAnswer, list[str]]:

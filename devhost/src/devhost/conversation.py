@@ -190,10 +190,7 @@ type Turns = Callable[[Host, OnMessage], Iterator[Ended]]
 
 
 def play(
-    conversation: Conversation,
-    question: str,
-    follow_ups: Sequence[FollowUp],
-    choose_model: ChooseModel[CountingModel],
+    conversation: Conversation, question: str, follow_ups: Sequence[FollowUp], choose_model: ChooseModel[CountingModel]
 ) -> Turns:
     """A function, because the models are chosen, and mistakes found, before a host starts."""
     asked: Counter[str] = Counter()

@@ -90,11 +90,7 @@ class ScenarioOptions:
     examples: Path | None = option("--examples DIR", EXAMPLES)
 
     def read(
-        self,
-        *,
-        limits: HostLimits,
-        environment: MutableMapping[str, str] = os.environ,
-        validated: bool = True,
+        self, *, limits: HostLimits, environment: MutableMapping[str, str] = os.environ, validated: bool = True
     ) -> Scenario:
         """Credentials are removed from the environment. An error has the name of the field that it is about."""
         if self.scenario is not None and (self.example is None or self.script is not None):

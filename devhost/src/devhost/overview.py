@@ -129,8 +129,7 @@ def _description(script: Path) -> str:
 
 def accept_option() -> Declared:
     return option(
-        "--accept RULE:FILE...",
-        "An intended finding, such as secret:README.md; it becomes a notice. Can be repeated.",
+        "--accept RULE:FILE...", "An intended finding, such as secret:README.md; it becomes a notice. Can be repeated."
     )
 
 

@@ -181,8 +181,4 @@ def change(request: Request, given: Mapping[str, str]) -> Response:
     return RedirectResponse(f"/suite?{urlencode({'file': str(shown.file)})}", 303)
 
 
-ROUTES = (
-    Route("/suites", suites),
-    Route("/suite", one_suite),
-    Route("/suite", change, methods=["POST"]),
-)
+ROUTES = (Route("/suites", suites), Route("/suite", one_suite), Route("/suite", change, methods=["POST"]))

@@ -108,7 +108,7 @@ def answer_of(form: FormAsked, given: FormAnswer, ask: Ask | None) -> FormAnswer
         return given
     refused = form.refused(form.values)
     missing = [each for each in form.fields if each.name in refused]
-    if wrong := [f"{each.name}: {refused[each.name]}" for each in missing if each.text]:
+    if wrong := [f"{each.name}: {refused[each.name]}" for each in missing if each.text or not each.options]:
         raise UnansweredFormError(f"{form.node}: {'; '.join(wrong)}")
     if given.button and not missing:
         return FormAnswer(given.button, form.values)

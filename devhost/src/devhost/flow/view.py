@@ -68,12 +68,7 @@ def _given(value: object) -> object:
 
 LONGEST = 200
 """Characters of a row's inputs or outputs, unless all of it is asked for."""
-MARKS = {
-    "succeeded": ("✓", "green"),
-    "failed": ("✗", "red"),
-    "exception": ("!", "yellow"),
-    "": ("…", "yellow"),
-}
+MARKS = {"succeeded": ("✓", "green"), "failed": ("✗", "red"), "exception": ("!", "yellow"), "": ("…", "yellow")}
 HIDDEN = frozenset({"usage", "json", "files"})
 """Outputs that a row leaves out; `--verbose` and `--json` have them."""
 

@@ -87,8 +87,7 @@ class ToolMessage(_Message):
 
 
 type PromptMessage = Annotated[
-    SystemMessage | UserMessage | AssistantMessage | ToolMessage,
-    Field(discriminator="role"),
+    SystemMessage | UserMessage | AssistantMessage | ToolMessage, Field(discriminator="role")
 ]
 
 

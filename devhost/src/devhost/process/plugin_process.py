@@ -17,7 +17,7 @@ from rich.text import Text
 from devhost.errors import HostError, InvocationError, PluginLostError, PluginStartError, WireError
 from devhost.golang import remarshalled
 from devhost.limits import HostLimits
-from devhost.node.outputs.run import RunError, printed_error
+from devhost.node.outputs.run import CRASHED, RunError, printed_error
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.program import LONGEST as LONGEST_READ
 from devhost.process.program import PluginProgram
@@ -243,8 +243,11 @@ class PluginProcess:
 
     def closed(self, reason: str, /) -> None:
         words = self.printed.masked(self._transport.program.last_words())
+        told = f"{reason}\n{words}".rstrip("\n")
+        if (raised := printed_error(words)) and ("exited with" in reason or raised.kind == CRASHED):
+            told = f"{reason}: {raised.line}"  # the traceback was printed as it came
         with self._routing:
-            self._ended_because, self.lost = reason, f"{reason}\n{words}" if words else reason
+            self._ended_because, self.lost = reason, told
             sessions = list(self._sessions.values())
         for session in sessions:
             session.deliver(Lost(self.lost))

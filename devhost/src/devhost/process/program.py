@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from signal import Signals
 from typing import IO
 
 from devhost.errors import PluginLostError, PluginStartError
@@ -78,7 +79,8 @@ class PluginProgram:
             self.process = subprocess.Popen(
                 [self._python, "-c", STARTER, self._entrypoint],
                 cwd=self.directory,
-                env={**inherited_environment(), "PYTHONUTF8": "1", **environment},  # as in Dify's containers
+                # UTF-8 as in Dify's containers; an interpreter that crashes says where.
+                env={**inherited_environment(), "PYTHONUTF8": "1", "PYTHONFAULTHANDLER": "1", **environment},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -154,7 +156,7 @@ class PluginProgram:
         elif code == 0:
             ended("the plugin exited with code 0: its main.py came to its end")
         else:
-            ended(f"the plugin exited with code {code}" if code > 0 else f"the plugin was killed by signal {-code}")
+            ended(f"the plugin {f'exited with code {code}' if code > 0 else f'was killed by {Signals(-code).name}'}")
 
     def _read_stderr(self, stderr: IO[bytes], printed: Told) -> None:
         for line in read_lines(stderr):

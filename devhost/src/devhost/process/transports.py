@@ -137,8 +137,7 @@ class TcpTransport(Transport):
         self._port = socket.create_server((LOOPBACK, 0))
         address = f"{LOOPBACK}:{self._port.getsockname()[1]}"
         self._run(
-            listener,
-            {"INSTALL_METHOD": "remote", "REMOTE_INSTALL_URL": address, "REMOTE_INSTALL_KEY": self._key},
+            listener, {"INSTALL_METHOD": "remote", "REMOTE_INSTALL_URL": address, "REMOTE_INSTALL_KEY": self._key}
         )
         threading.Thread(target=self._serve, args=(listener,), daemon=True).start()
 

@@ -211,9 +211,7 @@ class KnowledgeNode(_Playing, Node[KnowledgeNodeData]):
         with self._playing.mistakes.watched():
             found = retrieved(self._playing.around.knowledge, self._node)
         return NodeRunResult(
-            status=WorkflowNodeExecutionStatus.SUCCEEDED,
-            inputs={"query": query.value},
-            outputs={"result": found},
+            status=WorkflowNodeExecutionStatus.SUCCEEDED, inputs={"query": query.value}, outputs={"result": found}
         )
 
 

@@ -137,11 +137,15 @@ class RunError:
         return cls(kind, str(failure), node=node_error(marshalled(failed(failure))))
 
 
+CRASHED = "Fatal Python error"
+_CRASH = re.compile(rf"^{CRASHED}: (.*)\n(?:.*\n)*?Current thread .*\n((?:  File .*\n?)+)", re.MULTILINE)
 _PRINTED = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)+(\w[\w.]*)(?:: (.*))?$", re.MULTILINE)
 
 
 def printed_error(words: str) -> RunError | None:
-    """The last exception whose traceback stands in what a plugin printed."""
+    """The last exception whose traceback stands in what a plugin printed, or where its interpreter crashed."""
+    if crash := _CRASH.search(words):
+        return RunError(CRASHED, crash[1], "\n".join(reversed(crash[2].splitlines())))
     found = [*_PRINTED.finditer(words)]
     return RunError(found[-1][1], found[-1][2] or "", found[-1][0]) if found else None
 
