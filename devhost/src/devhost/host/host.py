@@ -31,6 +31,9 @@ from devhost.tools.mcp import McpServer, connected, secrets_of
 from devhost.tools.setup import ToolSetup, start_tool_plugin
 from devhost.tools.tool import Tool, plugin_tools
 
+type Plugin = Path | PluginDeclaration
+"""Its folder, or what is declared there."""
+
 
 def find_strategy(plugin: PluginDeclaration, name: str) -> tuple[StrategyProvider, Strategy]:
     with contextlib.suppress(KeyError):
@@ -93,7 +96,7 @@ def node_request(provider: StrategyProvider, strategy: Strategy, parameters: Jso
 
 
 def start_plugins(
-    strategies: Path | PluginDeclaration | None, tools: Sequence[ToolSetup], **options: Unpack[StartOptions]
+    strategies: Plugin | None, tools: Sequence[ToolSetup], **options: Unpack[StartOptions]
 ) -> list[PluginProcess]:
     """The strategy plugin, if any, then those of the tools, which run locally beside one, whatever the transport is."""
 
@@ -177,10 +180,7 @@ class ToolHost:
     """Tool plugins that run, with the file service and the storage around them. A context manager."""
 
     def __init__(
-        self,
-        plugin: Path | PluginDeclaration | None,
-        tools: Sequence[Path | ToolSetup],
-        **options: Unpack[HostSettings],
+        self, plugin: Plugin | None, tools: Sequence[Path | ToolSetup], **options: Unpack[HostSettings]
     ) -> None:
         """Starts the strategy plugin, if any, and a process for each tool plugin."""
         self.limits, self._watcher = options.get("limits") or HostLimits(), options.get("watcher") or Watcher()
@@ -248,13 +248,7 @@ class Host(ToolHost):
     """
 
     @classmethod
-    def start(
-        cls,
-        plugin: Path | PluginDeclaration,
-        *,
-        tools: Sequence[Path | ToolSetup] = (),
-        **options: Unpack[HostSettings],
-    ) -> Self:
+    def start(cls, plugin: Plugin, *, tools: Sequence[Path | ToolSetup] = (), **options: Unpack[HostSettings]) -> Self:
         """Starts the strategy plugin and a process for each tool plugin; leaving the host ends them all."""
         return cls(plugin, tools, **options)
 
