@@ -30,6 +30,8 @@ class Choice:
 
 @dataclass(frozen=True)
 class Field:
+    name: str
+    """As Go writes it."""
     kind: Kind
     within: str
     """The embedded struct that has it, for messages."""
@@ -48,10 +50,14 @@ class Struct:
         self.short_name = name.rpartition(".")[2]
         named = [part if isinstance(part, tuple) else ("", part) for part in parts]
         self.fields = {
-            key.lstrip("!?"): Field(kind, within, key.startswith("!"), key.startswith("?"))
+            key.lstrip("!?"): Field(_go_name(key), kind, within, key.startswith("!"), key.startswith("?"))
             for within, keys in named
             for key, kind in keys.items()
         }
+
+
+def _go_name(key: str) -> str:
+    return "".join(part.capitalize() for part in key.lstrip("!?").split("_"))
 
 
 _FUNCTION = Struct("", {"name": "string", "arguments": "string"})
@@ -250,8 +256,7 @@ class _Pass:
         """Without a value, that of a field that is missing."""
         written: JsonObject = {}
         for key, field in struct.fields.items():
-            name = "".join(part.capitalize() for part in key.split("_"))
-            here = ".".join(filter(None, [where, field.within, name]))
+            here = ".".join(filter(None, [where, field.within, field.name]))
             inner = ".".join(filter(None, [path, "" if self._is_map else field.within, key]))
             item = None
             if value is not None or field.kind != "content":
@@ -262,7 +267,9 @@ class _Pass:
             elif isinstance(field.kind, Choice) and item not in field.kind.allowed:
                 tag = field.kind.tag
             if tag:
-                self._violations.append(f"Key: '{here}' Error:Field validation for '{name}' failed on the '{tag}' tag")
+                self._violations.append(
+                    f"Key: '{here}' Error:Field validation for '{field.name}' failed on the '{tag}' tag"
+                )
             if item is not None or not field.unwritten:
                 written[key] = item
         return written
