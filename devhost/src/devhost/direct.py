@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from devhost.errors import ParameterError, RunFailure
+from devhost.errors import ParameterError, RunFailure, naming
 from devhost.files import FileServer, LocalFile
 from devhost.host.backwards import BackwardsCalls
 from devhost.host.host import ToolHost
@@ -69,8 +69,7 @@ def find_tool(there_are: Sequence[Found], name: str) -> Found:
     """By its name, provider/name, or that with the whole id of the provider."""
     named = [found for found in there_are if name in found.names]
     if not named:
-        names = ", ".join(found.name for found in there_are) or "none"
-        raise ParameterError(f"there is no tool {name!r}; there are: {names}")
+        raise ParameterError(f"there is no tool {name!r}; {naming(found.name for found in there_are)}")
     if len(named) > 1:
         names = ", ".join(found.whole_name for found in named)
         raise ParameterError(f"{name!r} is the name of several tools; say which: {names}")

@@ -1,6 +1,6 @@
-"""The exceptions of devhost: one tree, whose root is `HostError`."""
+"""The exceptions of devhost: one tree, whose root is `HostError`; and words that their sentences share."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,6 +11,11 @@ class HostError(Exception):
     field = ""
     """What a person gave that it is about, if one thing: `plugin`, `tools`, `script`, `strategy`, `model`, `storage`,
     `param.NAME`, `completion.NAME`, `credential.PROVIDER.KEY`, `set.TOOL.PARAMETER` and other options' names."""
+
+
+def naming(names: Iterable[object]) -> str:
+    """What there is, at the end of a sentence about what there is not: `there are: a, b`."""
+    return f"there are: {', '.join(map(str, names)) or 'none'}"
 
 
 @contextmanager

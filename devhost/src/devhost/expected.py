@@ -11,7 +11,7 @@ import jsonschema_rs
 from pydantic import AfterValidator, BeforeValidator, Field, NonNegativeFloat
 from pydantic_core import PydanticCustomError
 
-from devhost.errors import ScriptError
+from devhost.errors import ScriptError, naming
 from devhost.models.scripted.script import Script, Scripted, SomeTurns, Texts, listed
 from devhost.node.outputs.run import Run
 from devhost.node.texts import ThoughtSpans
@@ -150,8 +150,7 @@ def found_at(values: object, path: str) -> object:
     for name in path.split("."):
         inside = {str(number): value for number, value in enumerate(values)} if isinstance(values, list) else values
         if not isinstance(inside, Mapping) or name not in inside:
-            there_are = ", ".join(inside) if isinstance(inside, Mapping) else ""
-            raise LookupError(f"nothing; there are: {there_are or 'none'}")
+            raise LookupError(f"nothing; {naming(inside if isinstance(inside, Mapping) else ())}")
         values = inside[name]
     return values
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from devhost.conversation import CountingModel
-from devhost.errors import TraceError
+from devhost.errors import TraceError, naming
 from devhost.host.host import Host, OnMessage, find_strategy
 from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend, ModelCallError, ModelRequest
@@ -173,8 +173,8 @@ def find_in_flow(trace: Trace, file: Path, turn: int | None, node: str | None) -
     }
     fitting = [(number, of) for number, of in runs if turn in {None, number} and node in {None, of}]
     if not fitting:
-        there_are = ", ".join(f"{of} in turn {number}" for number, of in runs) or "none"
-        raise TraceError(f"{file} has no such run of an agent; there are: {there_are}")
+        there_are = naming(f"{of} in turn {number}" for number, of in runs)
+        raise TraceError(f"{file} has no such run of an agent; {there_are}")
     number, of = fitting[-1]
     which = f"forking the agent {of} in turn {number}, without the flow around it"
     others = "; --question NUMBER and --node ID name another one" if len(fitting) > 1 else ""

@@ -10,7 +10,7 @@ from typing import Self, Unpack
 
 import click
 
-from devhost.errors import InvocationError, ParameterError, RunFailure, about
+from devhost.errors import InvocationError, ParameterError, RunFailure, about, naming
 from devhost.models.backend import ModelCallError, ModelDescription, ModelRequest
 from devhost.models.usage import CountsSpending
 from devhost.node.outputs.run import MODEL_ERRORS, RunError
@@ -198,8 +198,7 @@ def _parameters(model: str, completion: Mapping[str, object], entity: JsonObject
     for name in completion:
         if name not in kinds:
             with about(f"completion.{name}"):
-                there_are = ", ".join(kinds) or "none"
-                raise ParameterError(f"--completion {name}: {model} takes no such parameter; there are: {there_are}")
+                raise ParameterError(f"--completion {name}: {model} takes no such parameter; {naming(kinds)}")
     # What the command line reads as JSON is text to Dify where the parameter is a text.
     return {
         name: json.dumps(value) if kinds[name] == "text" and not isinstance(value, str) else value

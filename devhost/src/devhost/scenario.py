@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-from devhost.errors import ParameterError, about
+from devhost.errors import ParameterError, about, naming
 from devhost.files import LocalFile, local_files
 from devhost.home import REPOSITORY
 from devhost.limits import HostLimits
@@ -196,8 +196,7 @@ def _by_owner(
         owner, _, key = target.rpartition(".")
         owners = [full for full, name in names.items() if owner in {full, name, name.rpartition("/")[2]}]
         if len(owners) != 1:
-            there_are = ", ".join(names) or "none"
-            raise ParameterError(f"{option} {target}: {owner!r} is not the name of one {kind}; there are: {there_are}")
+            raise ParameterError(f"{option} {target}: {owner!r} is not the name of one {kind}; {naming(names)}")
         found.setdefault(owners[0], {})[key] = value
     return found
 
@@ -240,8 +239,7 @@ class Example:
 
 def refuse_unknown(kind: str, name: str, names: Collection[str]) -> None:
     if name not in names:
-        there_are = ", ".join(names) or "none"
-        raise ParameterError(f"there is no {kind} {misspelt(name, names)}; there are: {there_are}")
+        raise ParameterError(f"there is no {kind} {misspelt(name, names)}; {naming(names)}")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, PositiveInt, ValidationError
 
-from devhost.errors import HostError, SuiteError
+from devhost.errors import HostError, SuiteError, naming
 from devhost.evaluation.reset import Reset
 from devhost.evaluation.results import Header, PlannedCase
 from devhost.expected import Expected
@@ -178,8 +178,8 @@ def _fitting[N: (Case, Column)](
 ) -> tuple[N, ...]:
     for pattern in patterns:
         if not any(fnmatchcase(each.name, pattern) for each in named):
-            there_are = ", ".join(each.name for each in named)
-            raise SuiteError(f"{option} {pattern!r} fits none in {file}; there are: {there_are}")
+            there_are = naming(each.name for each in named)
+            raise SuiteError(f"{option} {pattern!r} fits none in {file}; {there_are}")
     return tuple(each for each in named if any(fnmatchcase(each.name, pattern) for pattern in patterns or ("*",)))
 
 
@@ -387,5 +387,4 @@ def refuse_unknown_calls(planned: Planned, offered: Iterable[str]) -> None:
     with telling_where(planned.file, planned.case, planned.column):
         for call in planned.expected.calls.every:
             if call.name not in tools:
-                there_are = ", ".join(tools) or "none"
-                raise SuiteError(f"expect, calls: there is no tool {call.name!r}; there are: {there_are}")
+                raise SuiteError(f"expect, calls: there is no tool {call.name!r}; {naming(tools)}")

@@ -5,7 +5,7 @@ Nothing here needs the engine, so that a mistake is told before anything is inst
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from devhost.errors import FlowFileError
+from devhost.errors import FlowFileError, naming
 from devhost.flow.document import FlowFile, start_fields, wrong_inputs
 from devhost.flow.forms import wrong_forms
 from devhost.flow.outside import NOTHING, Allowed
@@ -96,8 +96,7 @@ def unset_variables(file: FlowFile, strategies: Mapping[str, Strategy]) -> Itera
             known = _known(file, strategies, source)
             if known is not None and name not in known:
                 what = file.nodes.get(source, source)
-                there_are = ", ".join(sorted(known)) or "none"
-                yield f"{node} refers to {source}.{name}: {what} has no {name!r}; there are: {there_are}"
+                yield f"{node} refers to {source}.{name}: {what} has no {name!r}; {naming(sorted(known))}"
 
 
 def _known(file: FlowFile, strategies: Mapping[str, Strategy], source: str) -> Collection[str] | None:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from rich.console import Console
 from rich.text import Text
 
-from devhost.errors import FlowFileError, ParameterError, UnansweredFormError
+from devhost.errors import FlowFileError, ParameterError, UnansweredFormError, naming
 from devhost.flow.document import FlowFile
 from devhost.terminal.tables import printable
 from devhost.text import Secrets, worded
@@ -136,8 +136,7 @@ def scripted_answers(file: FlowFile, answers: Mapping[str, str], place: str) -> 
         elif name in (names := [each.name for each in form.inputs]):
             given[form.node.id] = FormAnswer(before.button, {**before.values, name: value})
         else:
-            there_are = ", ".join(names) or "none"
-            raise ParameterError(f"{place}: answers: {form.node} has no field {name!r}; there are: {there_are}")
+            raise ParameterError(f"{place}: answers: {form.node} has no field {name!r}; {naming(names)}")
     return given
 
 
@@ -155,8 +154,8 @@ def _button(form: Form, value: str, place: str) -> str:
     for button in form.buttons:
         if value in {button.id, button.title}:
             return button.id
-    there_are = ", ".join(choices_of(form.buttons))
-    raise ParameterError(f"{place}: answers: {form.node} has no button {value!r}; there are: {there_are}")
+    there_are = naming(choices_of(form.buttons))
+    raise ParameterError(f"{place}: answers: {form.node} has no button {value!r}; {there_are}")
 
 
 def _left(form: FormAsked) -> UnansweredFormError:

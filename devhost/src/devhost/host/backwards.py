@@ -21,6 +21,7 @@ from devhost.errors import (
     PluginLostError,
     RefusedCallError,
     about,
+    naming,
 )
 from devhost.files import FileServer
 from devhost.golang import remarshalled
@@ -359,9 +360,8 @@ class BackwardsCalls:
     def _asked_tool(self, call: ToolRequest, request_id: str) -> Iterator[JsonObject]:
         tool = self._tools.get((call.provider, call.tool))
         if tool is None:
-            there_are = ", ".join(sorted(f"{provider}/{name}" for provider, name in self._tools)) or "none"
-            said = f"tool {call.tool} of provider {call.provider} not found; there are: {there_are}"
-            raise ApiCallError.invalid(said)
+            there_are = naming(sorted(f"{provider}/{name}" for provider, name in self._tools))
+            raise ApiCallError.invalid(f"tool {call.tool} of provider {call.provider} not found; {there_are}")
         surroundings = Surroundings(
             self.answer, self.server.store, self.limits, partial(self._found_of_tool, call.tool)
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from devhost.errors import DeclarationError, ParameterError
+from devhost.errors import DeclarationError, ParameterError, naming
 from devhost.plugin.contents import (
     Contents,
     compile_problems,
@@ -76,8 +76,7 @@ def check_plugin(directory: Path, accepted: Collection[str] = ()) -> Checked:
 def _with_accepted(problems: tuple[Problem, ...], accepted: Collection[str]) -> tuple[Problem, ...]:
     names = {f"{problem.rule}:{problem.file}" for problem in problems if problem.rule in ACCEPTABLE}
     if unknown := sorted(set(accepted) - names):
-        there_are = ", ".join(sorted(names)) or "none"
-        raise ParameterError(f"--accept {unknown[0]}: there is no such finding; there are: {there_are}")
+        raise ParameterError(f"--accept {unknown[0]}: there is no such finding; {naming(sorted(names))}")
     return tuple(
         replace(problem, level="notice", sentence=f"accepted: {problem.sentence}")
         if f"{problem.rule}:{problem.file}" in accepted

@@ -7,7 +7,7 @@ In: the fields of a tool's or a model's provider, and values by key. Out: the cr
 import re
 from collections.abc import Mapping
 
-from devhost.errors import ParameterError, about
+from devhost.errors import ParameterError, about, naming
 from devhost.plugin.declaration import CredentialField
 from devhost.protocol.wire import JsonObject
 from devhost.text import SWITCHES, json_or
@@ -40,10 +40,8 @@ def filled_credentials(
             elif field.default is not None and field.default != "":
                 credentials[key] = str(field.default) if field.type in TEXTS else field.default
             elif field.required:
-                there_are = _there_are(fields)
-                raise ParameterError(
-                    f"provider {provider} needs its credential {key}: {_how_to_set(provider, key, option)}; {there_are}"
-                )
+                how = _how_to_set(provider, key, option)
+                raise ParameterError(f"provider {provider} needs its credential {key}: {how}; {_there_are(fields)}")
     return credentials
 
 
@@ -60,8 +58,7 @@ def _how_to_set(provider: str, key: str, option: str = "") -> str:
 
 
 def _there_are(fields: CredentialFields) -> str:
-    names = ", ".join(f"{key} (required)" if field.required else key for key, field in fields.items())
-    return f"there are: {names or 'none'}"
+    return naming(f"{key} (required)" if field.required else key for key, field in fields.items())
 
 
 def _cast(provider: str, key: str, field: CredentialField, text: str) -> object:

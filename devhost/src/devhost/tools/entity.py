@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from devhost.errors import ParameterError, about
+from devhost.errors import ParameterError, about, naming
 from devhost.plugin.casting import cast_parameter
 from devhost.plugin.declaration import FILES, Parameter, ProvidedTool, Tool
 from devhost.protocol.wire import JsonObject
@@ -122,8 +122,7 @@ def parameter_of(tool: Tool, name: str) -> Parameter:
     """ParameterError if the tool does not declare it."""
     parameters = {parameter.name: parameter for parameter in tool.parameters}
     if name not in parameters:
-        there_are = ", ".join(parameters) or "none"
-        raise ParameterError(f"tool {tool.identity.name} has no parameter {name!r}; there are: {there_are}")
+        raise ParameterError(f"tool {tool.identity.name} has no parameter {name!r}; {naming(parameters)}")
     return parameters[name]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self, Unpack
 
-from devhost.errors import ParameterError, RunFailure, SetupError, about
+from devhost.errors import ParameterError, RunFailure, SetupError, about, naming
 from devhost.plugin.casting import doubts
 from devhost.plugin.credentials import filled_credentials
 from devhost.plugin.declaration import PluginDeclaration, ProvidedTool
@@ -171,7 +171,7 @@ def _check_option(plugin: PluginProcess, setup: ToolSetup, offered: OfferedTool,
     options = [str(option.get("value")) for answer in answers for option in answer.get("options") or ()]
     fixed = offered.fixed[parameter]
     if any(str(chosen) not in options for chosen in (fixed if isinstance(fixed, list) else [fixed])):
-        raise SetupError(f"{where} has no such option; there are: {', '.join(options) or 'none'}")
+        raise SetupError(f"{where} has no such option; {naming(options)}")
 
 
 def ask_plugin(plugin: PluginProcess, request: JsonObject, otherwise: str, secrets: Secrets) -> list[JsonObject]:

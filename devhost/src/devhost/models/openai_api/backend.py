@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import httpx
 import openai
 
-from devhost.errors import ParameterError, about
+from devhost.errors import ParameterError, about, naming
 from devhost.models.backend import FORWARDED_FEATURES, Features, ModelDescription, ModelRequest, chunk
 from devhost.models.catalog import DEFAULT_MODEL, facts_of, is_openais, reasons
 from devhost.models.openai_api.provider import (
@@ -151,8 +151,8 @@ def open_model(  # noqa: PLR0913 - one value of the command line each
     for feature in features or ():
         if feature not in FORWARDED_FEATURES:
             with about("features"):
-                there_are = ", ".join(sorted(FORWARDED_FEATURES))
-                raise ParameterError(f"--features: unknown feature {feature!r}; there are: {there_are}")
+                there_are = naming(sorted(FORWARDED_FEATURES))
+                raise ParameterError(f"--features: unknown feature {feature!r}; {there_are}")
     return OpenAIModel(
         connection, api, name or DEFAULT_MODEL, completion_params=dict(completion_params), features=features
     )
