@@ -155,7 +155,7 @@ def test_the_last_runs_log_and_sources_are_shown(chat: Chat) -> None:
 
     before, _, tree, cited = chat("/log", written({"emit": log}, left), "/LOG", "/sources")
 
-    assert before == "There was no run yet.\n"
+    assert before == "There was no turn yet.\n"
     assert "✓ ROUND 1" in tree
     assert "Manual" in cited
 

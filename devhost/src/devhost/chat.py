@@ -6,20 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from devhost.conversation import ChooseModel, Conversation
 from devhost.errors import HostError
 from devhost.files import LocalFile
 from devhost.host.host import STARTED_AGAIN, Host, ToolHost
 from devhost.models.backend import ModelBackend
+from devhost.node.outputs.run import Run
 from devhost.process.session import Stop
 from devhost.scenario import Scenario
 from devhost.terminal.chat_view import ChatView
 from devhost.terminal.screen import Interrupt, View
-
-if TYPE_CHECKING:
-    from devhost.node.outputs.run import Run
 
 # What every chat does: it reads lines, obeys those that begin with a slash, and asks the others.
 
@@ -36,25 +33,27 @@ class Command:
 RESET = "/reset"
 
 
-class Talk[H: ToolHost](ABC):
+class Talk[H: ToolHost, T](ABC):
     """One conversation after another, with a host that is started again when a plugin is lost."""
 
     addressee: str
     """Who gets the lines that are not commands."""
 
-    def __init__(self, view: View, own: Mapping[str, Command], *, interrupt: Interrupt | None = None) -> None:
-        """`own`: the commands that other chats do not have."""
+    def __init__(
+        self, view: View, own: Mapping[str, Command], shows: Mapping[str, Callable[[T], None]], interrupt: Interrupt
+    ) -> None:
+        """`own`: the commands that other chats do not have; `shows`: what is shown of a turn, and how."""
         self.broke_rules = False
+        self._last: T | None = None
         self._commands = {
             **own,
-            "/log": Command("", "show the log of the last turn", self._show_log),
-            "/sources": Command("", "show the sources of the last turn", self._show_sources),
+            **{f"/{part}": self._showing(part, show) for part, show in shows.items()},
             "/file": Command(" PATH", "send a file with the next message", self._attach),
             RESET: Command("", "begin a new conversation, with empty memory and state", self._reset),
             "/help": Command("", "show this list", lambda _: self._shown.note(self.help)),
         }
         self._shown = view
-        self._interrupt = interrupt or Interrupt()
+        self._interrupt = interrupt
 
     def converse(self, lines: Iterable[str], start_host: Callable[[], AbstractContextManager[H]]) -> None:
         with ExitStack() as hosts:
@@ -92,18 +91,18 @@ class Talk[H: ToolHost](ABC):
     def _ask(self, host: H, question: str, stop: Stop) -> None: ...
 
     @abstractmethod
-    def _show_log(self, _: str) -> None: ...
-
-    @abstractmethod
-    def _show_sources(self, _: str) -> None: ...
-
-    @abstractmethod
     def _begin(self) -> None:
         """Begins a conversation: its memory and its state are empty."""
 
     @abstractmethod
     def _add(self, path: Path) -> LocalFile:
         """To what goes with the next message."""
+
+    def _showing(self, part: str, show: Callable[[T], None]) -> Command:
+        def obey(_: str) -> None:
+            self._shown.note("There was no turn yet.") if self._last is None else show(self._last)
+
+        return Command("", f"show the {part} of the last turn", obey)
 
     def _reset(self, _: str) -> None:
         self._begin()
@@ -128,7 +127,7 @@ ANY_QUESTION = "?"
 HINT = "Type /approve or /reject REASON, or your own answer to the agent."
 
 
-class Chat(Talk[Host]):
+class Chat(Talk[Host, Run]):
     addressee = "the agent"
 
     def __init__(
@@ -146,22 +145,16 @@ class Chat(Talk[Host]):
             "/reject": Command(" REASON", "reject them, for a reason or without one", self._reject),
             "/param": Command(" KEY=VALUE", "set a parameter of the strategy for the next messages", self._set),
         }
-        super().__init__(view, own, interrupt=interrupt)
+        shows = {"log": view.show_log, "sources": view.show_sources}
+        super().__init__(view, own, shows, interrupt or Interrupt())
         self._scenario = scenario
         self._strict = strict
         self._choose_model = choose_model
         self._view = view
-        self._last: Run | None = None
         self._begin()
 
     def _begin(self) -> None:
         self._conversation = Conversation(self._scenario, conversation_id=str(uuid.uuid4()))
-
-    def _show_log(self, _: str) -> None:
-        self._view.show_log(self._last)
-
-    def _show_sources(self, _: str) -> None:
-        self._view.show_sources(self._last)
 
     def _add(self, path: Path) -> LocalFile:
         return self._conversation.attach(path)

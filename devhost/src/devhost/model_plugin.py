@@ -18,7 +18,7 @@ from devhost.plugin.credentials import environment_name, filled_credentials, ref
 from devhost.plugin.declaration import LanguageModel, ModelCredential, PluginDeclaration
 from devhost.process.environment import start_in_own_python
 from devhost.process.plugin_process import PluginProcess, StartOptions
-from devhost.process.session import Watcher
+from devhost.process.session import Watcher, Watchers
 from devhost.protocol import structs
 from devhost.protocol.failures import plugin_failure
 from devhost.protocol.wire import JsonObject
@@ -278,9 +278,10 @@ class ModelPlugins:
                 )
             return self._started[directory]
 
-    def tell(self, watcher: Watcher) -> None:
-        """What the plugins print from now on."""
-        self._relay.to = watcher
+    def tell(self, *watchers: Watcher) -> Watcher:
+        """What the plugins print from now on; returns the watchers as one."""
+        self._relay.to = Watchers(*watchers)
+        return self._relay.to
 
     def end(self) -> None:
         for plugin in self._started.values():

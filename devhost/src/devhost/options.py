@@ -114,14 +114,6 @@ def json_option() -> Declared:
     return option("--json", "Print one JSON object on stdout, and the rest on stderr.")
 
 
-def json_lines_option() -> Declared:
-    words = (
-        "Read each question as a line of JSON, a text, so that it can have several lines; for other programs. "
-        "Ctrl-C then ends a turn, and has no effect between two."
-    )
-    return option("--json-lines", words)
-
-
 def color_option() -> Declared:
     """True unless --no-color is given."""
     declared = functools.partial(

@@ -12,15 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from devhost.errors import SuiteError
-from devhost.evaluation.report import (
-    cases_table,
-    columns_table,
-    comparison_view,
-    failures,
-    json_report,
-    junit_xml,
-    render_evaluation,
-)
+from devhost.evaluation.report import json_report, junit_xml, render_evaluation, show_evaluation
 from devhost.evaluation.results import (
     INTERRUPTED,
     PREVIOUS,
@@ -292,12 +284,7 @@ def _counts(evaluation: Evaluation) -> str:
 def _report(
     summary: Summary, threshold: float, comparison: Comparison | None, console: Console, options: ReportOptions
 ) -> None:
-    parts = [cases_table(summary), failures(summary), columns_table(summary)]
-    for part in (*parts, None if comparison is None else comparison_view(comparison)):
-        if part is not None:
-            console.line()
-            console.print(part)
-    console.line()
+    show_evaluation(summary, comparison, console)
     if options.as_json:
         print_json(json_report(summary, threshold, comparison))
     if options.page is not None:

@@ -17,10 +17,9 @@ from devhost.flow.turn import FlowTurn, load_engine
 from devhost.flow.view import FlowView, facts_of
 from devhost.flowing import FlowOptions, flow_traced
 from devhost.hosting import HostOptions, ModelOptions
-from devhost.options import command, json_lines_option, json_option, option, print_json, trace_option
-from devhost.process.session import Watchers
+from devhost.options import command, json_option, option, print_json, trace_option
 from devhost.protocol.wire import JsonObject
-from devhost.terminal.chat_view import read_questions
+from devhost.terminal.chat_view import TalkOptions, read_questions
 from devhost.terminal.screen import Interrupt, ViewOptions, on_ctrl_c, open_console
 from devhost.text import Secrets
 from devhost.words import examples
@@ -86,10 +85,8 @@ def run(
         conversation = case.conversation(trace.written(load_engine()))
         view.open(facts_of(case.file, turn), setup.notices, setup.scripted.notice if setup.scripted else "")
         try:
-            watchers = Watchers(trace.watcher, view.screen)
-            models.plugins.tell(watchers)
-            started = setup.host(hosting, watchers, options.trace)
-            with started as host, on_ctrl_c(view.show_how_far):
+            watchers = models.plugins.tell(trace.watcher, view.screen)
+            with setup.host(hosting, watchers, options.trace) as host, on_ctrl_c(view.show_how_far):
                 view.begin_answer()
                 play = partial(case_turns, conversation=conversation, turns=turns, show=view.show)
                 for each in play(case, host, hidden=hidden, ask=ask):
@@ -109,12 +106,6 @@ def run(
         view.sum_up(turns=len(judged), failed=sum(bool(each.failures) for each in judged))
     broken = hosting.strict and any(each.played.findings for each in ended)
     return int(broken or any(each.failures for each in ended))
-
-
-@dataclass(frozen=True)
-class TalkOptions:
-    trace: Path | None = trace_option()
-    json_lines: bool = json_lines_option()
 
 
 @command(FlowOptions, TalkOptions, ModelOptions, HostOptions, ViewOptions, of=flow)
@@ -144,8 +135,7 @@ def chat(
             strict=hosting.strict,
             interrupt=Interrupt(only_turns=options.json_lines),
         )
-        watchers = Watchers(trace.watcher, view.screen)
-        models.plugins.tell(watchers)
+        watchers = models.plugins.tell(trace.watcher, view.screen)
         conversation.converse(questions, partial(setup.host, hosting, watchers, options.trace))
     return int(hosting.strict and conversation.broke_rules)
 

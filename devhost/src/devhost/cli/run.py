@@ -22,11 +22,11 @@ from devhost.host.host import Host
 from devhost.hosting import HostOptions, ModelOptions, ScenarioOptions, started_host, traced
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import never_begun, report
-from devhost.options import command, json_lines_option, json_option, option, print_json, trace_option
-from devhost.process.session import Watcher, Watchers
+from devhost.options import command, json_option, option, print_json, trace_option
+from devhost.process.session import Watcher
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import refuse_misfit
-from devhost.terminal.chat_view import ChatView, read_questions
+from devhost.terminal.chat_view import ChatView, TalkOptions, read_questions
 from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import Interrupt, ViewOptions, on_ctrl_c, open_console
 from devhost.words import counted
@@ -119,9 +119,7 @@ class OtlpOptions:
 
 
 @dataclass(frozen=True)
-class ChatOptions:
-    trace: Path | None = trace_option()
-    json_lines: bool = json_lines_option()
+class ChatOptions(TalkOptions):
     log: bool = option("--log", "Show the log tree after each answer.")
 
 
@@ -157,8 +155,7 @@ def chat(  # noqa: PLR0913, PLR0917 - one argument per group of options
     with otlp.sending(options.trace) as kept, traced(kept, scenario, model, node.transport, command="chat") as watcher:
         storage = node.storage_beside(options.trace)
         view.open_chat(scenario, model, scenario.notices)
-        watchers = Watchers(watcher, view.screen)
-        models.plugins.tell(watchers)
+        watchers = models.plugins.tell(watcher, view.screen)
         conversation.converse(questions, partial(started_host, scenario, node, watchers, storage, options.trace))
     return int(node.strict and conversation.broke_rules)
 
@@ -212,8 +209,7 @@ def run(  # noqa: PLR0913, PLR0917 - one argument per group of options
         traced(kept, scenario, model, node.transport, command="run", query=question) as watcher,
     ):
         shown_turns.open(question)
-        storage, watchers = node.storage_beside(options.trace), Watchers(watcher, view.screen)
-        models.plugins.tell(watchers)
+        storage, watchers = node.storage_beside(options.trace), models.plugins.tell(watcher, view.screen)
         shown_turns.play(turns, started_host(scenario, node, watchers, storage, options.trace), watcher)
     broken = node.strict and any(turn.run.findings for turn in shown_turns.ended)
     return int(broken or bool(shown_turns.failures))

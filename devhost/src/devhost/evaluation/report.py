@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -134,7 +134,17 @@ LONGEST = 300
 """Characters of an answer or an expectation."""
 
 
-def cases_table(summary: Summary) -> Table:
+def show_evaluation(summary: Summary, comparison: Comparison | None, console: Console) -> None:
+    failed = [part for cell in summary.cells if not cell.passed for part in _failed(cell)]
+    changed = [part for column in comparison or () for part in _compared(column)]
+    for parts in ([_cases_table(summary)], failed, [_columns_table(summary)], changed):
+        if parts:
+            console.line()
+            console.print(Group(*parts))
+    console.line()
+
+
+def _cases_table(summary: Summary) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("case", overflow="fold")
     for column in summary.columns:
@@ -152,11 +162,6 @@ def _marked(cell: Cell | None) -> Text:
     return Text(f"✓ {mark(cell)}", "green") if cell.passed else Text(f"✗ {mark(cell)}", "red")
 
 
-def failures(summary: Summary) -> RenderableType | None:
-    parts = [part for cell in summary.cells if not cell.passed for part in _failed(cell)]
-    return Group(*parts) if parts else None
-
-
 def _failed(cell: Cell) -> Iterator[RenderableType]:
     yield Text(f"✗ {printable(cell.case.name)} · {printable(cell.column)}", "red")
     for check in cell.failures:
@@ -170,15 +175,11 @@ def _words(check: Check) -> str:
     return f"{check.name}: expected {expected}\n  found {found}"
 
 
-def columns_table(summary: Summary) -> Table:
+def _columns_table(summary: Summary) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False)
     for total in summary.totals:
         table.add_row(Text(printable(total.column), "bold"), share(total.passed, total.cases), costs(total))
     return table
-
-
-def comparison_view(comparison: Comparison) -> RenderableType:
-    return Group(*(part for column in comparison for part in _compared(column)))
 
 
 def _compared(column: ColumnChange) -> Iterator[RenderableType]:

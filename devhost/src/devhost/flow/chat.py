@@ -21,8 +21,6 @@ from devhost.terminal.tables import findings_list, sources_table, variables_list
 from devhost.text import Secrets
 from devhost.words import counted
 
-NOTHING_YET = "There was no turn yet."
-
 
 class FlowChatView(FlowView):
     """Answers as they stream, a line about each turn, and what commands show."""
@@ -56,7 +54,7 @@ class FlowChatView(FlowView):
             self.note("The flow has no conversation variables.")
 
 
-class FlowChat(Talk[ToolHost]):
+class FlowChat(Talk[ToolHost, PlayedTurn]):
     addressee = "the flow"
 
     def __init__(  # noqa: PLR0913 - what it is made of
@@ -73,7 +71,7 @@ class FlowChat(Talk[ToolHost]):
     ) -> None:
         """`hidden` is never shown. `strict`: broken rules of Dify are shown."""
         own = {"/variables": Command("", "show the conversation variables", self._show_variables)}
-        super().__init__(view, own, interrupt=interrupt)
+        super().__init__(view, own, {"log": view.show_log, "sources": view.show_sources}, interrupt)
         self._case = case
         self._engine = engine
         self._view = view
@@ -81,7 +79,6 @@ class FlowChat(Talk[ToolHost]):
         self._strict = strict
         self._hidden = hidden
         self._added: tuple[LocalFile, ...] = ()
-        self._last: PlayedTurn | None = None
         self._begin()
         nodes = counted(len(case.file.nodes), "node")
         title = f"{case.file.name or case.file.path.stem} ({case.file.kind}, {nodes})"
@@ -94,12 +91,6 @@ class FlowChat(Talk[ToolHost]):
 
     def _show_variables(self, _: str) -> None:
         self._view.show_variables(self._hidden.masked(self._conversation.variables))
-
-    def _show_log(self, _: str) -> None:
-        self._view.note(NOTHING_YET) if self._last is None else self._view.show_log(self._last)
-
-    def _show_sources(self, _: str) -> None:
-        self._view.note(NOTHING_YET) if self._last is None else self._view.show_sources(self._last)
 
     def _add(self, path: Path) -> LocalFile:
         self._added = local_files([*(file.path for file in self._added), path], self._case.limits)

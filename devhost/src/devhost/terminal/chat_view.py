@@ -6,6 +6,8 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
 from rich.console import Console, RenderableType
 from rich.text import Text
@@ -14,6 +16,7 @@ from devhost.conversation import was_stopped
 from devhost.errors import ParameterError
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
+from devhost.options import option, trace_option
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import Scenario
 from devhost.terminal.run_view import RunView
@@ -29,8 +32,6 @@ from devhost.terminal.tables import (
     sources_table,
 )
 from devhost.words import counted
-
-NOTHING_YET = "There was no run yet."
 
 
 class ChatView(RunView):
@@ -81,17 +82,12 @@ class ChatView(RunView):
     def _log_of(self, run: Run) -> RenderableType | None:
         return log_tree(run.outputs.logs, run.calls, whole=self._options.verbose)
 
-    def show_log(self, run: Run | None) -> None:
-        self._show_last(None if run is None else self._log_of(run), "log", run)
+    def show_log(self, run: Run) -> None:
+        self._print(self._log_of(run) or Text("The last run has no log.", "dim"))
 
-    def show_sources(self, run: Run | None) -> None:
-        sources = None if run is None else sources_table(run.outputs.variables.get("sources"))
-        self._show_last(sources, "sources", run)
-
-    def _show_last(self, content: RenderableType | None, name: str, run: Run | None) -> None:
-        self._print(content)
-        if content is None:
-            self.note(NOTHING_YET if run is None else f"The last run has no {name}.")
+    def show_sources(self, run: Run) -> None:
+        sources = sources_table(run.outputs.variables.get("sources"))
+        self._print(sources or Text("The last run has no sources.", "dim"))
 
 
 def summary(run: Run) -> str:
@@ -114,6 +110,16 @@ def summary(run: Run) -> str:
 # prompt Ctrl-C discards the line and Ctrl-D ends the chat; a text pasted over several lines is one question.
 
 PROMPT = "you> "
+
+
+@dataclass(frozen=True)
+class TalkOptions:
+    trace: Path | None = trace_option()
+    json_lines: bool = option(
+        "--json-lines",
+        "Read each question as a line of JSON, a text, so that it can have several lines; for other programs. "
+        "Ctrl-C then ends a turn, and has no effect between two.",
+    )
 
 
 def read_questions(*, json_lines: bool = False) -> Iterator[str]:
