@@ -84,7 +84,7 @@ def test_a_signal_ends_the_command_and_its_plugins(sent: signal.Signals, code: i
     ("arguments", "words"),
     [
         (["--example", "nope"], "there is no example 'nope'; there are: bad_strategy, toolbox"),
-        (["--strategy", "nope"], "there is no strategy 'nope'; puppet has: puppet"),
+        (["--strategy", "nope"], "there is no strategy 'nope'; there are: puppet"),
         (
             ["--param", "nope=1"],
             "there is no parameter 'nope'; there are: query, rounds, loud, mood, files, approval, state",

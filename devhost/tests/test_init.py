@@ -66,6 +66,8 @@ def test_a_flow_has_the_strategy_at_hand_for_its_agent(
     readme = (folder / "README.md").read_text(encoding="utf-8")
     assert f"flow --plugin '{os.path.relpath(strategy, folder)}' --script case.yaml\n" in readme
     assert main(["check", str(folder / "my_flow.yml")]) == 0
+    monkeypatch.setenv("DEVHOST_PLUGIN", str(tmp_path))
+    assert main(["check", str(folder / "my_flow.yml"), "--plugin", str(strategy)]) == 0
     assert main(["check", str(folder / "tools")]) == 0
 
 

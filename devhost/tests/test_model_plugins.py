@@ -173,6 +173,8 @@ def test_without_a_prompt_the_models_and_credentials_are_listed(capsys: pytest.C
     lines = model.splitlines()
     assert lines[1] == "    api_key  secret-input, required  GATEWAY_API_KEY"
     assert lines[-2:] == ["model llama3.2  tool-call, 8,000 tokens", "any other model, by its name"]
+    assert main(["model", str(TOOLBOX)]) == 2
+    assert "is not a model plugin" in capsys.readouterr().err
 
 
 def test_one_call_shows_text_usage_and_what_the_plugin_prints(

@@ -32,8 +32,10 @@ def test_what_dify_refuses_is_raised_before_the_plugin_is_asked(host: Host) -> N
     model = ScriptedModel.of([{}])
     with pytest.raises(ParameterError, match="query is empty: it needs a value"):
         host.run("puppet", {}, model=model)
-    with pytest.raises(ParameterError, match="no strategy 'other'; puppet has: puppet"):
+    with pytest.raises(ParameterError, match="no strategy 'other'; there are: puppet"):
         host.run("other", {}, model=model)
+    with pytest.raises(ParameterError, match=r"no parameter 'mod' \(did you mean 'mood'\?\)"):
+        host.run("puppet", {"query": "[]", "mod": "calm"}, model=model)
 
 
 def test_an_answer_streams_and_is_watched(any_host: Host) -> None:

@@ -52,6 +52,9 @@ def test_without_a_name_the_tools_are_listed_with_their_parameters(capsys: pytes
     assert "set in the panel" in lines[3]
     (weigh,) = [line for line in lines if line.startswith("tool oddments/weigh")]
     assert "Dify does not offer it to agents, because it needs a file: thing" in weigh
+    assert main(["tool", "--tools", str(CHARTS), "--no-color"]) == 0
+    provider, key, *_ = capsys.readouterr().out.splitlines()
+    assert (provider, key) == ("provider charts  Charts", "    api_key  secret-input, required  CHARTS_API_KEY")
 
 
 def test_the_nearest_plugin_is_the_default(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

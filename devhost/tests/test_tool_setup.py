@@ -105,12 +105,16 @@ def test_a_tool_that_cannot_start_is_left_out_until_its_value_is_set(
 # --- credentials -----------------------------------------------------------------------------------------------------
 
 
-def test_credentials_come_from_the_command_line_the_environment_and_the_defaults() -> None:
+def test_credentials_come_from_the_command_line_the_environment_and_the_defaults(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     environment = {"CHARTS_API_KEY": "ck_environment", "CHARTS_REGION": "us", "PATH": "/bin"}
     (setup,) = read_tool_setups([CHARTS], ["charts.api_key=ck_line=with=signs"], [], environment)
     assert setup.credentials == {"charts": {"api_key": "ck_line=with=signs", "region": "us"}}
     assert environment == {"PATH": "/bin"}, "no other plugin inherits them"
     assert charts().credentials == {"charts": {"api_key": API_KEY, "region": "eu"}}
+    monkeypatch.setenv("CHARTS_API_KEY", API_KEY)
+    assert ToolSetup.read(CHARTS).credentials == charts().credentials
 
 
 def test_secrets_are_known_and_never_in_a_repr() -> None:

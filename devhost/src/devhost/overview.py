@@ -13,7 +13,7 @@ from devhost.flow.document import FlowFile
 from devhost.models.scripted.script import Script
 from devhost.options import DIRECTORY, PATH, Declared, argument, color_option, command, option
 from devhost.plugin.check import Checked, check_plugin
-from devhost.plugin.credentials import environment_name
+from devhost.plugin.credentials import CredentialFields, environment_name
 from devhost.plugin.declaration import Parameter, PluginDeclaration, nearest_plugin, nearest_strategy_plugin
 from devhost.plugin.problems import RULES, Level
 from devhost.scenario import SCENARIOS, SCRIPT, examples_of
@@ -59,7 +59,10 @@ def line(name: str, facts: Iterable[str] = (), description: str = "") -> Text:
     return Text("  ").join(Text(printable(words), look) for words, look in parts if words)
 
 
-def tool_lines(tools: Iterable[Found]) -> Iterator[Text]:
+def tool_lines(tools: Sequence[Found]) -> Iterator[Text]:
+    """With the credentials that their providers take."""
+    for provider in {found.provider_id: found.provider for found in tools}.values():
+        yield from credential_lines(provider.identity.name, provider.identity.label.en_US, provider.credentials)
     for found in tools:
         files = refused_parameters(found.declared)
         note = [f"Dify does not offer it to agents, because it needs a file: {', '.join(files)}"] if files else []
@@ -70,16 +73,22 @@ def tool_lines(tools: Iterable[Found]) -> Iterator[Text]:
 def model_lines(plugin: PluginDeclaration) -> Iterator[Text]:
     """The language models of a model plugin, and the credentials that it takes."""
     for provider in plugin.model_providers:
-        yield line(f"provider {provider.provider}", description=provider.label.en_US)
-        for field in provider.every_credential.values():
-            facts = [field.type, *(["required"] if field.required else []), *_default(field.default)]
-            yield line(f"{INDENT}{field.variable}", facts, environment_name(provider.provider, field.variable))
+        yield from credential_lines(provider.provider, provider.label.en_US, provider.every_credential)
         for model in plugin.language_models(provider).values():
             window = model.model_properties.get("context_size")
             facts = [*model.features, *([f"{window:,} tokens"] if isinstance(window, int) else [])]
             yield line(f"model {model.model}", facts, "deprecated" if model.deprecated else "")
         if provider.takes_any_model:
             yield line("any other model, by its name")
+
+
+def credential_lines(provider: str, label: str, fields: CredentialFields) -> Iterator[Text]:
+    """With the variable of the environment that is read for each."""
+    if fields:
+        yield line(f"provider {provider}", description=label)
+    for key, field in fields.items():
+        facts = [field.type, *(["required"] if field.required else []), *_default(field.default)]
+        yield line(f"{INDENT}{key}", facts, environment_name(provider, key))
 
 
 def parameter_lines(parameters: Sequence[Parameter]) -> Iterator[Text]:
@@ -108,7 +117,7 @@ def inventory(plugin: PluginDeclaration, examples: Path | None) -> Iterator[Text
     for name, (_, strategy) in plugin.strategies.items():
         yield line(f"strategy {name}", description=strategy.description.en_US)
         yield from parameter_lines(strategy.parameters)
-    yield from tool_lines(tools_of([plugin]))
+    yield from tool_lines([*tools_of([plugin])])
     yield from model_lines(plugin)
     for script in sorted(examples.glob(f"*/{SCRIPT}")) if examples is not None else ():
         folder = script.parent
@@ -136,6 +145,7 @@ def accept_option() -> Declared:
 @dataclass(frozen=True)
 class CheckOptions:
     plugin: Path | None = argument("[PLUGIN | APP]", PATH)
+    of_app: Path | None = option("--plugin DIR", "Of an app's Agent nodes, the strategy plugin; else the nearest.")
     accept: tuple[str, ...] = accept_option()
     color: bool = color_option()
 
@@ -149,7 +159,7 @@ def check(options: CheckOptions) -> int:
     """Check a plugin by the daemon's rules, or an app by the editor's.
 
     Nothing is started. PLUGIN is a folder; by default the nearest plugin in or above the current one. APP is a file
-    that Dify exports; its Agent nodes are checked against the nearest plugin with strategies.
+    that Dify exports; its Agent nodes are checked against a plugin with strategies.
 
     For example:
       devhost check
@@ -157,18 +167,18 @@ def check(options: CheckOptions) -> int:
       devhost check examples/workflows/approval.yml
     """
     if options.plugin is not None and options.plugin.is_file():
-        return _check_app(options.plugin, color=options.color)
-    checked = check_plugin(real_path(options.plugin or nearest_plugin()), options.accept)
+        return _check_app(options.plugin, options.of_app, color=options.color)
+    checked = check_plugin(real_path(options.plugin or options.of_app or nearest_plugin()), options.accept)
     console = open_console(stderr=False, color=options.color)
     for text in check_lines(checked):
         console.print(text, soft_wrap=True)
     return int(bool(checked.refusals))
 
 
-def _check_app(path: Path, *, color: bool) -> int:
+def _check_app(path: Path, plugin: Path | None, *, color: bool) -> int:
     file = FlowFile.read(path)
     has_agent = any(node.type == "agent" for node in file.nodes.values())
-    declared = PluginDeclaration.read(nearest_strategy_plugin()) if has_agent else None
+    declared = PluginDeclaration.read(plugin or nearest_strategy_plugin()) if has_agent else None
     found = wrong_in_file(file, declared) or seen_in_the_editor(file)
     console = open_console(stderr=False, color=color)
     for sentence in found:

@@ -1,7 +1,7 @@
 """What a command runs: an example's script, a strategy, the values of its parameters, its tools."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
@@ -13,14 +13,14 @@ from devhost.limits import HostLimits
 from devhost.models.scripted.script import FollowUp, Script, gist
 from devhost.node.parameters import Constant, NodeVariables, files_among, node_parameters, read_setting, resolved
 from devhost.plugin.casting import doubts
-from devhost.plugin.credentials import environment_name
+from devhost.plugin.credentials import credentials_in, environment_name
 from devhost.plugin.declaration import Parameter, PluginDeclaration, Strategy
 from devhost.protocol.failures import ApiFault
 from devhost.protocol.wire import JsonObject
 from devhost.text import json_or, real_path
 from devhost.tools.mcp import McpServer
 from devhost.tools.setup import Texts, ToolSetup
-from devhost.words import misspelt
+from devhost.words import refuse_unknown
 
 FILES = "sys.files"
 """The variable that the files of a question are, as in a chatflow."""
@@ -175,14 +175,11 @@ def read_credentials(
     providers = {plugin.provider_id(each): each for plugin in plugins for each in plugin.tool_providers}
     names = {full: each.identity.name for full, each in providers.items()}
     given = _by_owner(credentials, "--credential", "tool provider", names)
-    variables = {
-        full: {key: environment_name(names[full], key) for key in providers[full].credentials} for full in names
-    }
     texts = {
-        full: {key: environment[name] for key, name in by_key.items() if name in environment} | given.get(full, {})
-        for full, by_key in variables.items()
+        full: {**credentials_in(environment, names[full], providers[full].credentials), **given.get(full, {})}
+        for full in names
     }
-    for name in (name for by_key in variables.values() for name in by_key.values()):
+    for name in (environment_name(names[full], key) for full in names for key in providers[full].credentials):
         environment.pop(name, None)  # two providers of one name read the same variable
     return texts
 
@@ -235,11 +232,6 @@ class Example:
         files = {file.stem: file for file in sorted((folder / SCENARIOS).glob("*.yaml"))}
         refuse_unknown(f"scenario of {name}", scenario, files)
         return cls(name, folder, files[scenario])
-
-
-def refuse_unknown(kind: str, name: str, names: Collection[str]) -> None:
-    if name not in names:
-        raise ParameterError(f"there is no {kind} {misspelt(name, names)}; {naming(names)}")
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,11 @@
 """Words that many commands and pages share: examples in a help, counts, prices."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
 from difflib import get_close_matches
+
+from devhost.errors import ParameterError, naming
 
 UNWRAPPED = "\b\n"
 """With this, click leaves the lines of a paragraph as they are."""
@@ -23,6 +25,11 @@ def misspelt(name: object, known: Iterable[str]) -> str:
     """The name in quotes, and the one that it may mean: `'turn' (did you mean 'turns'?)`."""
     meant = get_close_matches(str(name), list(known), 1)
     return f"{name!r} (did you mean {meant[0]!r}?)" if meant else repr(name)
+
+
+def refuse_unknown(kind: str, name: str, names: Collection[str]) -> None:
+    if name not in names:
+        raise ParameterError(f"there is no {kind} {misspelt(name, names)}; {naming(names)}")
 
 
 def in_a_line(value: object) -> str:

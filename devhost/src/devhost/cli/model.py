@@ -11,12 +11,11 @@ from rich.text import Text
 from devhost.files import LocalFile
 from devhost.hosting import PluginModelOptions
 from devhost.limits import HostLimits
-from devhost.model_plugin import PluginModel, PluginModelError
+from devhost.model_plugin import ModelPlugin, PluginModel, PluginModelError
 from devhost.models.backend import Content, MediaPart, ModelDescription, ModelRequest, TextPart, UserMessage
 from devhost.node.outputs.run import RunError
 from devhost.options import argument, color_option, command, json_option, option, print_json, traceback_option
 from devhost.overview import model_lines
-from devhost.plugin.declaration import PluginDeclaration
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.screen import View, ViewOptions, open_console
 from devhost.terminal.tables import facts_table, usage_line
@@ -127,7 +126,7 @@ def model(options: CallOptions, models: PluginModelOptions) -> int:
     """
     console = open_console(stderr=options.as_json, color=options.color)
     if options.prompt is None:
-        for line in model_lines(PluginDeclaration.read(options.plugin)):
+        for line in model_lines(ModelPlugin(options.plugin).declaration):
             console.print(line, soft_wrap=True)
         return 0
     request, view = options.request(), ModelView(console, ViewOptions(traceback=options.traceback))

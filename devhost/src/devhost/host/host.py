@@ -1,6 +1,5 @@
 """The Agent node and the daemon around one strategy plugin."""
 
-import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Self, TypedDict, Unpack
 
-from devhost.errors import HostError, InvocationError, ParameterError, RunFailure, RunStoppedError, about
+from devhost.errors import HostError, InvocationError, RunFailure, RunStoppedError, about
 from devhost.files import FileServer
 from devhost.host.backwards import BackwardsCalls, PluginStorage
 from devhost.limits import HostLimits
@@ -30,17 +29,16 @@ from devhost.text import Secrets, properties_of
 from devhost.tools.mcp import McpServer, connected, secrets_of
 from devhost.tools.setup import ToolSetup, start_tool_plugin
 from devhost.tools.tool import Tool, plugin_tools
+from devhost.words import refuse_unknown
 
 type Plugin = Path | PluginDeclaration
 """Its folder, or what is declared there."""
 
 
 def find_strategy(plugin: PluginDeclaration, name: str) -> tuple[StrategyProvider, Strategy]:
-    with contextlib.suppress(KeyError):
-        return plugin.strategies[name]
     with about("strategy"):
-        there_are = ", ".join(plugin.strategies)
-        raise ParameterError(f"there is no strategy {name!r}; {plugin.manifest.name} has: {there_are}")
+        refuse_unknown("strategy", name, plugin.strategies)
+    return plugin.strategies[name]
 
 
 def declared_outputs(strategy: Strategy) -> frozenset[str]:
@@ -279,6 +277,9 @@ class Host(ToolHost):
         """
         tools = self.tools if tools is None else tools
         provider, declared = find_strategy(self.plugin.declaration, strategy)
+        for name in parameters:
+            with about(f"param.{name}"):
+                refuse_unknown("parameter", name, [parameter.name for parameter in declared.parameters])
         picked = picked_values(declared, model.description.selector(history), tools)
         values = built_parameters(declared, picked, parameters, variables)
         request = node_request(provider, declared, values)

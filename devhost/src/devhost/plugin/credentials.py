@@ -22,6 +22,11 @@ def environment_name(provider: str, key: str) -> str:
     return re.sub(r"[^A-Z0-9]", "_", name.upper())
 
 
+def credentials_in(environment: Mapping[str, str], provider: str, fields: CredentialFields) -> dict[str, str]:
+    names = {key: environment_name(provider, key) for key in fields}
+    return {key: environment[name] for key, name in names.items() if name in environment}
+
+
 def filled_credentials(
     provider: str, fields: CredentialFields, given: Mapping[str, str], option: str = ""
 ) -> JsonObject:

@@ -1,5 +1,6 @@
 """A tool plugin made ready for an agent: credentials, the values in its panel."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Self, Unpack
 
 from devhost.errors import ParameterError, RunFailure, SetupError, about, naming
 from devhost.plugin.casting import doubts
-from devhost.plugin.credentials import filled_credentials
+from devhost.plugin.credentials import credentials_in, filled_credentials
 from devhost.plugin.declaration import PluginDeclaration, ProvidedTool
 from devhost.process.environment import start_in_own_python
 from devhost.process.plugin_process import PluginProcess, StartOptions
@@ -41,9 +42,12 @@ class ToolSetup:
 
     @classmethod
     def read(cls, directory: Path, *, credentials: Texts | None = None, fixed: Texts | None = None) -> Self:
-        """`fixed` is by tool: its name, or provider/name."""
+        """`fixed` is by tool: its name, or provider/name. Without `credentials` those in the environment count."""
         with about("tools"):
-            return cls.of(PluginDeclaration.read(directory), credentials or {}, fixed or {})
+            declared = PluginDeclaration.read(directory)
+            providers = {each.identity.name: each.credentials for each in declared.tool_providers}
+            of_environment = {name: credentials_in(os.environ, name, fields) for name, fields in providers.items()}
+            return cls.of(declared, of_environment if credentials is None else credentials, fixed or {})
 
     @classmethod
     def of(cls, declaration: PluginDeclaration, credentials: Texts, fixed: Texts) -> Self:
