@@ -133,11 +133,12 @@ def test_the_environment_of_a_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_the_error_of_a_crash_names_its_line_and_not_the_traceback_that_was_printed(tmp_path: Path) -> None:
     printed = "Traceback (most recent call last):\n  File \"/x/strategies/odd.py\", line 7, in f\nKeyError: 'cheese'\n"
-    with Host.start(PUPPET) as host:
+    limits = HostLimits(stop_seconds=PATIENCE)
+    with Host.start(PUPPET, limits=limits) as host:
         said = failure(perform(host, {"crash": printed}))
     assert said == "PluginLostError: the plugin exited with code 3: KeyError: 'cheese', strategies/odd.py:7"
     with pytest.raises(PluginStartError, match=r"SIGSEGV: Fatal Python error: Segmentation fault, plugin/main.py:3\n"):
-        PluginProcess.start(plugin_with_main(tmp_path, "import ctypes\n\nctypes.string_at(0)\n"))
+        PluginProcess.start(plugin_with_main(tmp_path, "import ctypes\n\nctypes.string_at(0)\n"), limits=limits)
 
 
 def test_a_plugin_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:

@@ -65,11 +65,11 @@ def test_a_stored_file_is_forwarded_and_no_name_is_made_up(name: str) -> None:
     assert outcome.bodies("blob_chunk") == []
 
 
-@pytest.mark.parametrize(("provider_type", "expected"), [("mcp", "[10,\n20]"), ("builtin", "[10,20]")])
+@pytest.mark.parametrize(("provider_type", "expected"), [("mcp", "[10,\n20,\n3]"), ("builtin", "[10,20,\n3]")])
 def test_only_text_blocks_of_an_mcp_server_have_lines_of_their_own(provider_type: str, expected: str) -> None:
     offered = tool("search", parameter("q"), provider_type=provider_type)
 
-    outcome = run([search(), ANSWER], {"search": replies("[10,", "20]")}, {"tools": [offered]})
+    outcome = run([search(), ANSWER], {"search": replies("", "[10,", "20,\n", "", "3]", "")}, {"tools": [offered]})
 
     assert outcome.tool_results() == [expected]
 

@@ -81,3 +81,8 @@ class StdioPlugin:
                 message: dict[str, Any] = json.loads(line)
                 return message
         raise AssertionError("the plugin closed its stdout")
+
+
+def messages(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    assert {event["type"] for event in events} == {"stream"}, events
+    return [event["data"] for event in events]

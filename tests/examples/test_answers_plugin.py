@@ -10,7 +10,7 @@ from sqlalchemy import URL
 from tool_layer.database import Database
 from tool_layer.run_steps import steps_of
 
-from .stdio_plugin import StdioPlugin
+from .stdio_plugin import StdioPlugin, messages
 
 
 def search(question: str, url: URL, conversation: str = "") -> dict[str, Any]:
@@ -22,11 +22,6 @@ def search(question: str, url: URL, conversation: str = "") -> dict[str, Any]:
         "credentials": {"database_url": url.render_as_string(hide_password=False)},
         "tool_parameters": {"question": question, "conversation": conversation},
     }
-
-
-def messages(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    assert {event["type"] for event in events} == {"stream"}, events
-    return [event["data"] for event in events]
 
 
 def text_of(events: list[dict[str, Any]]) -> str:

@@ -5,17 +5,12 @@ from typing import Any
 import pytest
 
 from .conftest import HELPDESK
-from .stdio_plugin import StdioPlugin
+from .stdio_plugin import StdioPlugin, messages
 
 
 def search(tool: str, **parameters: object) -> dict[str, Any]:
     call = {"type": "tool", "action": "invoke_tool", "provider": "helpdesk", "credentials": {}}
     return {**call, "tool": tool, "tool_parameters": parameters}
-
-
-def messages(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    assert {event["type"] for event in events} == {"stream"}, events
-    return [event["data"] for event in events]
 
 
 @pytest.mark.e2e

@@ -36,7 +36,9 @@ def with_a_token(tmp_path: Path) -> Path:
     )
 
 
-def test_a_secret_environment_variable_is_not_shown(with_a_token: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_secret_environment_variable_is_not_shown(
+    with_a_token: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["flow", str(with_a_token), "--query", "go", "--json", "--verbose"]) == 0
     said = capsys.readouterr()
 
@@ -44,12 +46,7 @@ def test_a_secret_environment_variable_is_not_shown(with_a_token: Path, capsys: 
     assert json.loads(said.out)["outputs"]["answer"] == "The key=[secret]."
     assert "The key=[secret]." in said.err
 
-
-def test_a_chat_does_not_show_a_secret_environment_variable(
-    with_a_token: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"go\n/variables\n/log\n")))
-
     assert main(["flow", "chat", str(with_a_token)]) == 0
     shown = capsys.readouterr().out
 

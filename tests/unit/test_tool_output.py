@@ -127,14 +127,6 @@ def test_the_last_value_of_a_variable_counts_and_pieces_of_a_streamed_text_follo
     assert json.loads(said) == {"chunks": ["é", {"a": None}], "n": 2, "s": 'a\nb"', "again": "b", "t": "y"}
 
 
-@pytest.mark.parametrize(
-    ("blocks", "expected"),
-    [(["10", "20", "3"], "10\n20\n3"), (["a\n", "b"], "a\nb"), (["", "a", "", "b", ""], "a\nb"), ([], "")],
-)
-def test_a_line_break_separates_the_text_blocks_of_an_mcp_server(blocks: list[str], expected: str) -> None:
-    assert output_of(*map(text, blocks), between_texts="\n")[0].rendered() == expected
-
-
 WEB, PDF, ENDLESS = "https://host.test/a", "/files/tools/f1.pdf?sign=x", "https://host.test/" + "x" * 5000
 REMOTE = {"filename": "a.png", "mime_type": "image/png", "remote_url": WEB}
 REPORT = {"tool_file_id": "f", "filename": "report"}
