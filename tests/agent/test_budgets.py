@@ -193,9 +193,3 @@ def test_an_answer_is_handed_over_at_a_limit_too(steps: list[Any], params: Json,
     outcome = run(steps, FOUND, {"answer_schema": CITY, **params})
 
     assert (outcome.stop_reason, outcome.variables["structured_output"]) == (stop_reason, {"city": "Bonn"})
-
-
-def test_without_a_closing_text_the_user_reads_which_limit_it_was() -> None:
-    outcome = run([search("a"), search("b")], FOUND, {"maximum_tool_calls": 1})
-
-    assert outcome.text == template.NO_ANSWER["call_limit"]["en"]
