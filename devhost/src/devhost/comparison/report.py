@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from rich.console import Console, RenderableType
 from rich.rule import Rule
@@ -72,11 +71,9 @@ def _plain(value: object) -> str:
 
 # A fork beside its origin as a self-contained HTML page, with the colours and fonts of a trace's page.
 
-HERE = Path(__file__).parent
-
 
 def render_fork(fork: ForkReport) -> str:
-    template = page_environment(HERE).get_template("fork.html.j2")
+    template = page_environment().get_template("fork.html.j2")
     return template.render(fork=fork, comparison=fork.comparison, origin=fork.fork.origin)
 
 

@@ -11,7 +11,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from devhost.comparison import comparison
 from devhost.console.children import Children, start_run
 from devhost.console.folder import OUTPUT, RunFolder
 from devhost.console.found import label_of, shortened
@@ -20,18 +19,16 @@ from devhost.console.readers import KEPT, Seen, read_seen
 from devhost.console.setup import Setup, Values, is_name
 from devhost.evaluation import report
 from devhost.evaluation.results import Evaluation
-from devhost.flow import pages
 from devhost.golang import well_formed
 from devhost.page.page import page_environment
 from devhost.trace.lines import is_written
 
 HERE = Path(__file__).parent
 TEMPLATES, STATIC = HERE / "templates", HERE / "static"
-COMPARISON, EVALUATION, FLOW = (Path(str(each.__file__)).parent for each in (comparison, report, pages))
 
 
 def _environment() -> Environment:
-    environment = page_environment(TEMPLATES, COMPARISON, EVALUATION, FLOW)
+    environment = page_environment()
     environment.filters.update(label=label_of, shortened=shortened)
     environment.globals.update(costs=report.costs, mark=report.mark, share=report.share, page_of=_page_of)
     return environment
@@ -45,11 +42,10 @@ def _page_of(trace: str) -> str:
 
 def style_sheet() -> str:
     """What the console shares with reports, then its frame, then every other style sheet of its own."""
-    shared = page_environment().get_template("shared.css.j2").render()
-    frame = STATIC / "console.css"
+    environment, frame = page_environment(), STATIC / "console.css"
+    shared = [environment.get_template(name).render() for name in ("shared.css.j2", "versus.css", "evaluation.css")]
     others = sorted(file for file in STATIC.glob("*.css") if file != frame)
-    files = (COMPARISON / "versus.css", EVALUATION / "evaluation.css", frame, *others)
-    return "\n".join([shared, *(file.read_text(encoding="utf-8") for file in files)])
+    return "\n".join([*shared, *(file.read_text(encoding="utf-8") for file in (frame, *others))])
 
 
 @dataclass(frozen=True)

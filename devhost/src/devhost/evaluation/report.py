@@ -4,7 +4,6 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -95,11 +94,9 @@ def costs(total: Total) -> str:
 
 # An evaluation as one self-contained page, with the look of a run's report.
 
-HERE = Path(__file__).parent
-
 
 def render_evaluation(summary: Summary, threshold: float, comparison: Comparison | None = None) -> str:
-    environment = page_environment(HERE)
+    environment = page_environment()
     environment.globals.update(costs=costs, mark=mark, share=share)
     return environment.get_template("evaluation.html.j2").render(
         summary=summary, header=summary.evaluation.header, threshold=threshold, comparison=comparison

@@ -10,12 +10,11 @@ from devhost.flow.traces import TracedTurn, traced_turns
 from devhost.node.outputs.run import Ending, ToolCalls
 from devhost.page.calls import Source, retrieved
 from devhost.page.contents import Axis, Passage, counts, passages
-from devhost.page.page import page_environment
+from devhost.page.page import render_trace
 from devhost.page.section import ShownRun, shown_run
 from devhost.trace.flow import flow_ending
-from devhost.trace.lines import PrintedLine, Trace
+from devhost.trace.lines import Trace
 
-HERE = Path(__file__).parent
 COLOURS = {
     "agent": "model",
     "llm": "model",
@@ -114,17 +113,7 @@ class ShownTurn:
 
 def render_flow_page(trace: Trace, folder: Path | None = None) -> str:
     """`folder`: where the page will be, if that is known."""
-    return (
-        page_environment(HERE)
-        .get_template("flow.html.j2")
-        .render(
-            header=trace.header,
-            notices=trace.notices,
-            cut_off=trace.cut_off,
-            printed=[line for line in trace.lines if isinstance(line, PrintedLine)],
-            turns=shown_turns(trace, folder),
-        )
-    )
+    return render_trace("flow.html.j2", trace, turns=shown_turns(trace, folder))
 
 
 def shown_turns(trace: Trace, folder: Path | None = None, *, is_written: bool = False) -> list[ShownTurn]:

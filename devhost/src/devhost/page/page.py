@@ -1,6 +1,7 @@
 """Writes the page of a trace: one section for each run in it."""
 
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -49,7 +50,8 @@ def may_be_replaced(file: Path) -> bool:
 
 # The templates, and the words that they make of values.
 
-HERE = Path(__file__).parent
+DEVHOST = Path(__file__).parent.parent
+TEMPLATES = [DEVHOST / folder for folder in ("page", "flow", "evaluation", "comparison", "console/templates")]
 LONGEST = 20_000
 """Characters of one text; the trace has the rest."""
 LONGEST_HEADING = 1_000
@@ -60,10 +62,16 @@ LONGEST_PASSAGE = 240
 """Characters of the passage of a source; a longer one is folded, and that of a source that is not cited."""
 
 
-def page_environment(*folders: Path) -> Environment:
-    """`folders`: those of templates besides the ones here."""
+FUNCTIONS: tuple[Callable[..., object], ...] = (
+    *(said_by, written_calls, prompt_of, offered_tools, given_to, results_of, traceback_of),
+    *(written_values, passages, sent_otherwise, counted),
+)
+"""Templates call them by their names."""
+
+
+def page_environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader([HERE, *folders]),
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -72,17 +80,7 @@ def page_environment(*folders: Path) -> Environment:
     filters = {"clip": clip, "pretty": pretty, "written": written, "hint": hint, "number": number, "price": price_text}
     environment.filters.update(filters)
     environment.globals.update(
-        said_by=said_by,
-        written_calls=written_calls,
-        prompt_of=prompt_of,
-        offered_tools=offered_tools,
-        given_to=given_to,
-        results_of=results_of,
-        traceback_of=traceback_of,
-        written_values=written_values,
-        passages=passages,
-        sent_otherwise=sent_otherwise,
-        counted=counted,
+        {each.__name__: each for each in FUNCTIONS},
         LONGEST_HEADING=LONGEST_HEADING,
         LONGEST_OPEN=LONGEST_OPEN,
         LONGEST_PASSAGE=LONGEST_PASSAGE,
@@ -104,8 +102,11 @@ def clip(text: str) -> str:
 def render_page(trace: Trace, folder: Path | None = None) -> str:
     """`folder`: where the page will be, if that is known."""
     runs = [shown_run(number, traced, trace, folder) for number, traced in enumerate(traced_runs(trace), start=1)]
+    return render_trace("page.html.j2", trace, runs=runs)
+
+
+def render_trace(template: str, trace: Trace, **sections: object) -> str:
+    """A page with what that of every trace has, and its own `sections`."""
     printed = [line for line in trace.lines if isinstance(line, PrintedLine)]
-    template = page_environment().get_template("page.html.j2")
-    return template.render(
-        header=trace.header, notices=trace.notices, cut_off=trace.cut_off, printed=printed, runs=runs
-    )
+    facts = {"header": trace.header, "notices": trace.notices, "cut_off": trace.cut_off, "printed": printed}
+    return page_environment().get_template(template).render(**facts, **sections)
