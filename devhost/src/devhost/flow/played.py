@@ -9,23 +9,11 @@ from devhost.node.outputs.outputs import AgentLog, Finding, LogEntry
 from devhost.node.outputs.run import Ending, Run, report
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets
-from devhost.trace.flow import AgentLog as AgentLogged
-from devhost.trace.flow import (
-    AnswerText,
-    FlowEnded,
-    FlowEvent,
-    FlowNode,
-    FormAnswered,
-    FormAsked,
-    NodeEnded,
-    NodeStarted,
-    SourcesRead,
-    flow_ending,
-)
+from devhost.trace import flow
 
 SYSTEM = ("sys.", "conversation.", "env.")
 """A Start node puts these out beside its fields."""
-LOST = FlowEnded("failed", {}, "the trace ends before the flow does: it was killed, or it is still going on")
+LOST = flow.FlowEnded("failed", {}, "the trace ends before the flow does: it was killed, or it is still going on")
 """The end of a turn whose trace has none."""
 
 
@@ -34,15 +22,15 @@ class Row:
     """A run of a node."""
 
     execution: str
-    node: FlowNode
+    node: flow.FlowNode
     began: float
     """In seconds, on the clock of whatever adds the events; so is `finished`."""
     round: int | None = None
     """Of its container, from 1."""
-    ended: NodeEnded | None = None
+    ended: flow.NodeEnded | None = None
     """None while it runs, and if it never ended."""
     finished: float | None = None
-    form: FormAsked | None = None
+    form: flow.FormAsked | None = None
     """Of a Human Input node."""
     asked: float = 0.0
     """When, on the same clock."""
@@ -93,7 +81,7 @@ class PlayedTurn:
     """In the order in which they began; rounds stand in the row of their container."""
     rows: dict[str, Row] = field(default_factory=dict)
     """All, by the id of their execution."""
-    nodes: list[NodeEnded] = field(default_factory=list)
+    nodes: list[flow.NodeEnded] = field(default_factory=list)
     """In the order in which they ended."""
     form: Row | None = None
     """The node whose form waits for an answer, or is left open."""
@@ -102,37 +90,37 @@ class PlayedTurn:
     said: str = ""
     sources: list[JsonObject] = field(default_factory=list)
     """That model nodes have read."""
-    ended: FlowEnded | None = None
+    ended: flow.FlowEnded | None = None
     """None while it goes on, and if it never ended."""
     failures: list[str] = field(default_factory=list)
     """A sentence for each expectation of its script that failed, where a trace has them."""
 
-    def add(self, event: FlowEvent, at: float) -> None:
+    def add(self, event: flow.FlowEvent, at: float) -> None:
         self.finished = max(self.finished, at)
         match event:
-            case NodeStarted():
+            case flow.NodeStarted():
                 self._start(Row(event.execution, event.node, at, event.round))
-            case NodeEnded():
+            case flow.NodeEnded():
                 self.nodes.append(event)
                 row = self.rows.get(event.execution)
                 row = row or self._start(Row(event.execution, event.node, at, event.round))
                 row.ended, row.finished = event, at
-            case AgentLogged() if event.execution in self.rows:
+            case flow.AgentLog() if event.execution in self.rows:
                 self.rows[event.execution].log.add({"data": {}, **event.message["message"]})
-            case SourcesRead():
+            case flow.SourcesRead():
                 self.sources += event.sources
-            case FormAsked():
+            case flow.FormAsked():
                 self.before_form = len(self.nodes)
                 waits = (row for row in self.rows.values() if row.node.id == event.node.id and row.form is None)
                 self.form = next(waits, None)
                 if self.form is not None:
                     self.form.form, self.form.asked = event, at
-            case FormAnswered() if self.form is not None:
+            case flow.FormAnswered() if self.form is not None:
                 self.form.answered = _answered(event, self.form, at)
                 self.form = None
-            case AnswerText():
+            case flow.AnswerText():
                 self.said += event.text
-            case FlowEnded():
+            case flow.FlowEnded():
                 self.ended = event
 
     def _start(self, row: Row) -> Row:
@@ -144,7 +132,7 @@ class PlayedTurn:
         return row
 
     @property
-    def end(self) -> FlowEnded:
+    def end(self) -> flow.FlowEnded:
         """Of a turn that has ended."""
         if self.ended is None:
             raise AssertionError("a turn ended without an end")
@@ -169,7 +157,7 @@ class PlayedTurn:
         if self.ended is None or self.ended == LOST:
             return Ending("not ended", "bad")
         after_form = (node.run for node in self.nodes[self.before_form :] if node.run is not None)
-        return flow_ending(self.ended.status, after_form, self.failures)
+        return flow.flow_ending(self.ended.status, after_form, self.failures)
 
     @property
     def tokens(self) -> int:
@@ -183,14 +171,16 @@ class PlayedTurn:
         return {name: value for name, value in outputs.items() if name not in {"answer", "files"}}
 
 
-def _answered(event: FormAnswered, row: Row, at: float) -> str:
+def _answered(event: flow.FormAnswered, row: Row, at: float) -> str:
     buttons = () if row.form is None else row.form.buttons
     pressed = next((button.title for button in buttons if button.id == event.button), event.button)
     words = {"timeout": "not answered in time", "script": f"answered by the script: {pressed}"}
     return words.get(event.by, f"answered by a person in the {event.by} after {at - row.asked:.1f} s: {pressed}")
 
 
-def watched(events: Generator[FlowEvent], show: Callable[[FlowEvent, PlayedTurn], None], hidden: Secrets) -> PlayedTurn:
+def watched(
+    events: Generator[flow.FlowEvent], show: Callable[[flow.FlowEvent, PlayedTurn], None], hidden: Secrets
+) -> PlayedTurn:
     """The last event of a turn is a `FlowEnded`. `hidden`: what is replaced in all that is shown and kept.
 
     The turn ends with this call, also where `show` raises: the engine waits forever if it is stopped as Python exits.
@@ -216,7 +206,7 @@ def flow_report(turn: PlayedTurn) -> JsonObject:
     }
 
 
-def _node_report(ended: NodeEnded) -> JsonObject:
+def _node_report(ended: flow.NodeEnded) -> JsonObject:
     node = ended.node
     return {
         "id": node.id,

@@ -15,18 +15,7 @@ from devhost.models.backend import ModelCallError
 from devhost.process.session import Watcher
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.screen import ViewOptions
-from devhost.trace.flow import (
-    AgentLog,
-    FlowEvent,
-    FlowJudged,
-    FlowLine,
-    FlowNode,
-    FlowTraceLine,
-    NodeCalled,
-    NodeEnded,
-    NodeStarted,
-    Told,
-)
+from devhost.trace import flow
 from devhost.trace.lines import Trace, TraceWriter
 from devhost.trace.runs import Call, Piece, TracedRun, run_of, traced_runs
 
@@ -39,8 +28,8 @@ AGENT = "agent"
 class TracedTurn(PlayedTurn):
     """Times are seconds since the trace began."""
 
-    facts: FlowLine
-    events: list[tuple[float, FlowEvent]] = field(default_factory=list)
+    facts: flow.FlowLine
+    events: list[tuple[float, flow.FlowEvent]] = field(default_factory=list)
     agents: dict[str, list[TracedRun]] = field(default_factory=dict)
     """Runs of strategies, by the execution of the Agent node; several where the engine tried again."""
     calls: dict[str, list[Call]] = field(default_factory=dict)
@@ -50,15 +39,15 @@ class TracedTurn(PlayedTurn):
 def traced_turns(trace: Trace) -> list[TracedTurn]:
     turns: list[TracedTurn] = []
     for line in trace.lines:
-        if isinstance(line, FlowLine):
+        if isinstance(line, flow.FlowLine):
             turns.append(TracedTurn(line, began=line.at))
         elif not turns:
             continue
-        elif isinstance(line, NodeCalled):
+        elif isinstance(line, flow.NodeCalled):
             turns[-1].calls.setdefault(line.node.id, []).append(_call(line))
-        elif isinstance(line, FlowJudged):
+        elif isinstance(line, flow.FlowJudged):
             turns[-1].failures.extend(line.failures)
-        elif isinstance(line, Told):
+        elif isinstance(line, flow.Told):
             turns[-1].events.append((line.at, line))
     _place_runs(turns, trace)
     for turn in turns:
@@ -78,7 +67,7 @@ def _place_runs(turns: Sequence[TracedTurn], trace: Trace) -> None:
     unplaced = list(traced_runs(trace))
     for turn in turns:
         for number, (at, event) in enumerate(turn.events):
-            if isinstance(event, NodeEnded):
+            if isinstance(event, flow.NodeEnded):
                 sessions = (run for run in unplaced if run.end is not None and run.end.session_id == str(event.run))
                 found = next(sessions, None)
                 run = None if found is None else run_of(found, trace.header.strategy)
@@ -92,7 +81,7 @@ def _place_runs(turns: Sequence[TracedTurn], trace: Trace) -> None:
                 turn.agents.setdefault(execution, []).insert(0, traced)
 
 
-def _call(line: NodeCalled) -> Call:
+def _call(line: flow.NodeCalled) -> Call:
     pieces = [Piece(line.at, piece) for piece in line.pieces]
     return Call("", line.kind, line.request, line.at, line.at, line.error, pieces)
 
@@ -104,9 +93,9 @@ def _agent_at(turn: TracedTurn, at: float) -> str | None:
         if told > at:
             break
         match event:
-            case NodeStarted() if event.node.type == AGENT:
+            case flow.NodeStarted() if event.node.type == AGENT:
                 running[event.execution] = None
-            case NodeEnded():
+            case flow.NodeEnded():
                 running.pop(event.execution, None)
     return next(iter(running), None)
 
@@ -122,18 +111,18 @@ class FlowTrace:
     def __init__(self, writer: TraceWriter | None = None) -> None:
         self.watcher: Watcher = writer or Watcher()
         """For the host."""
-        self._write: Callable[[FlowTraceLine], None] = _nowhere if writer is None else writer.flow
+        self._write: Callable[[flow.FlowTraceLine], None] = _nowhere if writer is None else writer.flow
 
     def written(self, engine: FlowEngine) -> FlowEngine:
         """An engine whose turns are written."""
 
-        def play(file: FlowFile, turn: FlowTurn, around: Surroundings, /) -> Iterator[FlowEvent]:
+        def play(file: FlowFile, turn: FlowTurn, around: Surroundings, /) -> Iterator[flow.FlowEvent]:
             return self.of_turn(facts_of(file, turn), engine(file, turn, replace(around, heard=self._heard)))
 
         return play
 
     def _heard(
-        self, node: FlowNode, kind: Literal["llm", "tool"], request: JsonObject, answer: Iterator[JsonObject], /
+        self, node: flow.FlowNode, kind: Literal["llm", "tool"], request: JsonObject, answer: Iterator[JsonObject], /
     ) -> Iterator[JsonObject]:
         pieces, error = list[JsonObject](), ""
         try:
@@ -147,23 +136,23 @@ class FlowTrace:
             error = str(failure)
             raise
         finally:
-            self._write(NodeCalled(node, kind, request, tuple(pieces), error))
+            self._write(flow.NodeCalled(node, kind, request, tuple(pieces), error))
 
     def judged(self, failures: Sequence[str]) -> None:
         """After a turn; `failures`: a sentence for each of its expectations that failed."""
         if failures:
-            self._write(FlowJudged(tuple(failures)))
+            self._write(flow.FlowJudged(tuple(failures)))
 
-    def of_turn(self, facts: FlowLine, events: Iterable[FlowEvent]) -> Generator[FlowEvent]:
+    def of_turn(self, facts: flow.FlowLine, events: Iterable[flow.FlowEvent]) -> Generator[flow.FlowEvent]:
         """The events, each once it is written."""
         self._write(facts)
         for event in events:
-            if not isinstance(event, AgentLog):
+            if not isinstance(event, flow.AgentLog):
                 self._write(event)
             yield event
 
 
-def _nowhere(_line: FlowTraceLine) -> None:
+def _nowhere(_line: flow.FlowTraceLine) -> None:
     """Without a trace."""
 
 

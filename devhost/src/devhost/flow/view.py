@@ -16,38 +16,18 @@ from devhost.flow.document import FlowFile
 from devhost.flow.played import PlayedTurn, Row
 from devhost.flow.turn import FlowTurn
 from devhost.protocol.wire import JsonObject
+from devhost.terminal import tables
 from devhost.terminal.screen import STYLES, View
-from devhost.terminal.tables import (
-    clipped,
-    fact_rows,
-    failure_text,
-    findings_list,
-    log_tree,
-    printable,
-    sources_table,
-    variables_list,
-)
-from devhost.trace.flow import (
-    UNTIMED,
-    AgentLog,
-    AnswerText,
-    FlowEnded,
-    FlowEvent,
-    FlowLine,
-    FormAnswered,
-    FormAsked,
-    NodeEnded,
-    NodeStarted,
-    SourcesRead,
-)
+from devhost.terminal.tables import printable
+from devhost.trace import flow
 from devhost.words import counted, in_a_line, preview
 
 # What is known of a turn before it begins, as the line of a trace.
 
 
-def facts_of(file: FlowFile, turn: FlowTurn) -> FlowLine:
-    return FlowLine(
-        at=UNTIMED,
+def facts_of(file: FlowFile, turn: FlowTurn) -> flow.FlowLine:
+    return flow.FlowLine(
+        at=flow.UNTIMED,
         file=str(file.path.absolute()),
         name=file.name or file.path.stem,
         kind=file.kind,
@@ -80,7 +60,7 @@ def node_rows(turn: PlayedTurn, *, whole: bool) -> RenderableType:
 
 def _tree(row: Row, *, whole: bool) -> Tree:
     tree = Tree(_line(row, whole=whole), guide_style="dim")
-    if (log := log_tree(row.logs, None if row.run is None else row.run.calls, whole=whole)) is not None:
+    if (log := tables.log_tree(row.logs, None if row.run is None else row.run.calls, whole=whole)) is not None:
         tree.add(log)
     for number, rows in sorted(row.rounds.items()):
         is_open = whole or any(map(_must_be_seen, rows))
@@ -121,7 +101,7 @@ def _line(row: Row, *, whole: bool) -> Text:
 
 
 def _values(values: Mapping[str, object], *, whole: bool) -> str:
-    return indent(_json(values), "      ").lstrip() if whole else clipped(printable(in_a_line(values)), LONGEST)
+    return indent(_json(values), "      ").lstrip() if whole else tables.clipped(printable(in_a_line(values)), LONGEST)
 
 
 def _json(values: Mapping[str, object]) -> str:
@@ -136,7 +116,7 @@ class FlowView(View):
         super()._begin()
         self._turn = PlayedTurn(began=time.monotonic())
 
-    def open(self, facts: FlowLine, notices: Iterable[str] = (), model: str = "") -> None:
+    def open(self, facts: flow.FlowLine, notices: Iterable[str] = (), model: str = "") -> None:
         """`model`: what a person should know of it."""
         rows = [
             ("flow", Text(f"{printable(facts.name)} ({facts.kind}, {counted(facts.nodes, 'node')})")),
@@ -145,26 +125,26 @@ class FlowView(View):
             ("question", Text(printable(facts.query))),
             *(("file", Text(printable(name))) for name in facts.files),
         ]
-        self._console.print(fact_rows([row for row in rows if row[1]], notices))
+        self._console.print(tables.fact_rows([row for row in rows if row[1]], notices))
 
-    def show(self, event: FlowEvent, turn: PlayedTurn) -> None:
+    def show(self, event: flow.FlowEvent, turn: PlayedTurn) -> None:
         """`turn`: with the event."""
         self._turn = turn
         match event:
-            case AnswerText():
+            case flow.AnswerText():
                 self._say(event.text)
-            case NodeStarted():
+            case flow.NodeStarted():
                 self.screen.show_status(printable(event.node.title or event.node.id))
-            case AgentLog():
+            case flow.AgentLog():
                 entry = event.message["message"]
                 if entry.get("status") == "start":
                     self.screen.show_status(printable(f"{event.node.title or event.node.id}: {entry.get('label')}"))
-            case FormAsked():
+            case flow.FormAsked():
                 self.screen.end_status()
                 self.screen.end_line()
-            case NodeEnded() | SourcesRead() | FormAnswered():
+            case flow.NodeEnded() | flow.SourcesRead() | flow.FormAnswered():
                 pass
-            case FlowEnded():
+            case flow.FlowEnded():
                 self.screen.end_status()
             case _:
                 assert_never(event)
@@ -173,17 +153,17 @@ class FlowView(View):
         self._end_answer(str(turn.end.outputs.get("answer") or ""))
         self._section("nodes", node_rows(turn, whole=self._options.verbose))
         sources = sources_of(turn)
-        self._section("sources", sources_table(sources) if sources else None)
+        self._section("sources", tables.sources_table(sources) if sources else None)
         self._section("outputs", self._values(turn.outputs))
         self._section("conversation variables", self._values(dict(turn.end.conversation)))
-        self._section("violations of Dify's rules", findings_list(turn.findings) if turn.findings else None)
+        self._section("violations of Dify's rules", tables.findings_list(turn.findings) if turn.findings else None)
         self._console.print(Rule(style="dim"))
         self._console.print(Text(turn.ending.after(turn.seconds), STYLES[turn.ending.level]))
         self._say_why(turn)
         for row in turn.rows.values():
             if row.run is not None and row.run.error is not None and row.run.error.traceback:
                 self._console.print(Text(f"{printable(row.label)}:", "bold"))
-                self._console.print(failure_text(row.run.error, traceback=self._options.traceback))
+                self._console.print(tables.failure_text(row.run.error, traceback=self._options.traceback))
 
     def _say_why(self, turn: PlayedTurn) -> None:
         if turn.end.error:
@@ -193,7 +173,7 @@ class FlowView(View):
     def _values(self, values: JsonObject) -> RenderableType | None:
         if not values:
             return None
-        return Text(_json(values), overflow="fold") if self._options.verbose else variables_list(values)
+        return Text(_json(values), overflow="fold") if self._options.verbose else tables.variables_list(values)
 
     def sum_up(self, *, turns: int, failed: int) -> None:
         """After all turns that have expectations: the failure of an earlier one has scrolled away."""

@@ -13,21 +13,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from devhost.plugin.declaration import (
-    FILES,
-    CredentialField,
-    Declared,
-    I18n,
-    Identity,
-    Option,
-    Parameter,
-    Permission,
-    Plugins,
-    Strategy,
-    Tool,
-    ToolDescription,
-    ToolParameter,
-)
+from devhost.plugin import declaration
+from devhost.plugin.declaration import Declared, I18n
 from devhost.plugin.problems import LANGUAGES, Level, Problem
 from devhost.protocol.wire import JsonObject
 from devhost.text import properties_of
@@ -67,11 +54,11 @@ type Time = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\
 
 
 class _Resource(Declared):
-    permission: Permission = Permission()
+    permission: declaration.Permission = declaration.Permission()
     memory: Annotated[int, Field(gt=0)]
 
 
-class _Plugins(Plugins):
+class _Plugins(declaration.Plugins):
     endpoints: tuple[Path, ...] = ()
     datasources: tuple[Path, ...] = ()
     triggers: tuple[Path, ...] = ()
@@ -132,7 +119,7 @@ def marketplace_problems(manifest: JsonObject) -> Iterator[Problem]:
 # Parameters, which strategies and tools share.
 
 
-class _Option(Option):
+class _Option(declaration.Option):
     value: Text
     icon: str = ""
     show_on: Any = None
@@ -172,7 +159,7 @@ def _fitting[T](default: T, checked: ValidationInfo) -> T:
     return default
 
 
-class _Identity(Identity):
+class _Identity(declaration.Identity):
     author: Text
     name: Name
 
@@ -191,7 +178,7 @@ type _Typed = Literal["string", "number", "boolean", "select", "secret-input", "
 type _StrategyParameterType = Literal[_Typed, "app-selector", "model-selector", "array[tools]", "any"]
 
 
-class _StrategyParameter(Parameter):
+class _StrategyParameter(declaration.Parameter):
     name: Text
     type: _StrategyParameterType
     options: tuple[_Option, ...] = ()
@@ -213,7 +200,7 @@ def _node_outputs(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-class _Strategy(Strategy):
+class _Strategy(declaration.Strategy):
     identity: _Identity
     parameters: tuple[_StrategyParameter, ...] = ()
     output_schema: Annotated[dict[str, Any], AfterValidator(_node_outputs)] = Field(default_factory=dict)
@@ -232,7 +219,7 @@ class _StrategyProvider(Declared):
 # Tools.
 
 
-class _ToolParameter(ToolParameter):
+class _ToolParameter(declaration.ToolParameter):
     name: Text
     options: tuple[_Option, ...] = ()
     llm_description: str = Field(default="", validate_default=True)
@@ -243,7 +230,7 @@ class _ToolParameter(ToolParameter):
     @classmethod
     def _told(cls, description: str, checked: ValidationInfo) -> str:
         """Dify shows no model a parameter for files."""
-        is_told = checked.data.get("form") == "llm" and checked.data.get("type") not in FILES
+        is_told = checked.data.get("form") == "llm" and checked.data.get("type") not in declaration.FILES
         if is_told and not description.strip():
             raise _wrong("it is missing: the model reads the parameter's name alone", LOST)
         return description
@@ -255,18 +242,18 @@ class _ToolParameter(ToolParameter):
         return _fitting(default, checked) if checked.data.get("form") == "form" else default
 
 
-class _Description(ToolDescription):
+class _Description(declaration.ToolDescription):
     llm: Annotated[str, Field(min_length=1)]
 
 
-class _Tool(Tool):
+class _Tool(declaration.Tool):
     identity: _Identity
     description: _Description
     parameters: tuple[_ToolParameter, ...] = ()
     extra: Any = None
 
 
-class _Credential(CredentialField):
+class _Credential(declaration.CredentialField):
     name: str = ""
     scope: str | None = None
     label: I18n

@@ -19,18 +19,10 @@ from devhost.node.outputs.run import Run
 from devhost.options import option, trace_option
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import Scenario
+from devhost.terminal import tables
 from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import ViewOptions
-from devhost.terminal.tables import (
-    facts_table,
-    failure_text,
-    files_list,
-    findings_list,
-    log_tree,
-    pending_table,
-    printable,
-    sources_table,
-)
+from devhost.terminal.tables import printable
 from devhost.words import counted
 
 
@@ -40,7 +32,7 @@ class ChatView(RunView):
         self._show_log = show_log or self._options.verbose
 
     def open_chat(self, scenario: Scenario, model: ModelDescription, notices: Sequence[str] = ()) -> None:
-        facts = facts_table(scenario.name, scenario.description, scenario.strategy.identity.name, model, notices)
+        facts = tables.facts_table(scenario.name, scenario.description, scenario.strategy.identity.name, model, notices)
         if model.scripted and scenario.script is not None:
             facts.add_row("try", Text(scenario.script.query))
         self._console.print(facts)
@@ -62,31 +54,31 @@ class ChatView(RunView):
         stopped = was_stopped(run)
         if stopped:
             self.show_how_far()
-        self._print(files_list(run.outputs.files), soft_wrap=True)
+        self._print(tables.files_list(run.outputs.files), soft_wrap=True)
         if self._show_log and not stopped:
             self._print(self._log_of(run))
         if show_findings:
-            self._print(findings_list(run.findings))
+            self._print(tables.findings_list(run.findings))
         if run.error is not None and not stopped:
-            self._console.print(failure_text(run.error, traceback=self._options.traceback))
+            self._console.print(tables.failure_text(run.error, traceback=self._options.traceback))
         if run.ending.level == "limited" and not run.outputs.pending_calls:
             self._console.print(Text(str(run.ending), "yellow"))
         self._console.print(Text(f"{'stopped: ' if stopped else ''}{summary(run)}", "dim"))
         if run.error is None and run.outputs.pending_calls:
             self._console.print(Text("waiting for your answer:", "yellow"))
-            self._console.print(pending_table(run.outputs.pending_calls))
+            self._console.print(tables.pending_table(run.outputs.pending_calls))
         for hint in hints:
             self.note(hint)
         self._console.line()
 
     def _log_of(self, run: Run) -> RenderableType | None:
-        return log_tree(run.outputs.logs, run.calls, whole=self._options.verbose)
+        return tables.log_tree(run.outputs.logs, run.calls, whole=self._options.verbose)
 
     def show_log(self, run: Run) -> None:
         self._print(self._log_of(run) or Text("The last run has no log.", "dim"))
 
     def show_sources(self, run: Run) -> None:
-        sources = sources_table(run.outputs.variables.get("sources"))
+        sources = tables.sources_table(run.outputs.variables.get("sources"))
         self._print(sources or Text("The last run has no sources.", "dim"))
 
 

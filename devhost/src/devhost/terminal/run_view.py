@@ -13,22 +13,9 @@ from devhost.node.outputs.outputs import OPEN, AgentLog
 from devhost.node.outputs.run import Run
 from devhost.node.texts import Span, ThoughtSpans
 from devhost.protocol.wire import JsonObject
+from devhost.terminal import tables
 from devhost.terminal.screen import STYLES, View
-from devhost.terminal.tables import (
-    fact_rows,
-    facts_table,
-    files_list,
-    findings_list,
-    given_file,
-    heading,
-    json_list,
-    log_tree,
-    pending_table,
-    printable,
-    sources_table,
-    usage_line,
-    variables_list,
-)
+from devhost.terminal.tables import printable
 from devhost.words import counted, in_a_line, preview
 
 # A run: model and question, the answer while it streams, and at the end its outputs.
@@ -52,10 +39,10 @@ class RunView(View):
         files: Iterable[JsonObject] = (),
     ) -> None:
         """`files` go with the question."""
-        facts = facts_table(example, description, strategy, model, notices)
+        facts = tables.facts_table(example, description, strategy, model, notices)
         facts.add_row("question", Text(printable(question)))
         for file in files:
-            facts.add_row("file", Text(given_file(file)))
+            facts.add_row("file", Text(tables.given_file(file)))
         self._console.print(facts)
 
     def show(self, message: JsonObject) -> None:
@@ -75,14 +62,16 @@ class RunView(View):
         self.finish_answer()
         outputs = run.outputs
         hidden = {"sources", "pending_calls" if outputs.pending_calls else ""}
-        self._section("log", log_tree(outputs.logs, run.calls, whole=self._options.verbose))
-        self._section("sources", sources_table(outputs.variables.get("sources")))
-        self._section("files", files_list(outputs.files), soft_wrap=True)
-        self._section("calls that wait for an answer", pending_table(outputs.pending_calls))
-        self._section("variables", variables_list({k: v for k, v in outputs.variables.items() if k not in hidden}))
-        self._section("json", json_list(outputs.json_of_strategy()))
-        self._section("usage", usage_line(run.usage))
-        self._section("violations of Dify's rules", findings_list(run.findings))
+        self._section("log", tables.log_tree(outputs.logs, run.calls, whole=self._options.verbose))
+        self._section("sources", tables.sources_table(outputs.variables.get("sources")))
+        self._section("files", tables.files_list(outputs.files), soft_wrap=True)
+        self._section("calls that wait for an answer", tables.pending_table(outputs.pending_calls))
+        self._section(
+            "variables", tables.variables_list({k: v for k, v in outputs.variables.items() if k not in hidden})
+        )
+        self._section("json", tables.json_list(outputs.json_of_strategy()))
+        self._section("usage", tables.usage_line(run.usage))
+        self._section("violations of Dify's rules", tables.findings_list(run.findings))
         self._console.print(Rule(style="dim"))
         if dropped := outputs.dropped_retriever_resources:
             self.note(f"Dify's Agent node drops retriever resources (seen up to 1.17.0); this run sent {dropped:,}.")
@@ -96,7 +85,7 @@ class RunView(View):
     def show_how_far(self) -> None:
         """After Ctrl-C: the log until then."""
         roots = self._log.roots()
-        self._show_how_far("log until Ctrl-C", log_tree(roots, whole=self._options.verbose))
+        self._show_how_far("log until Ctrl-C", tables.log_tree(roots, whole=self._options.verbose))
 
     def _write(self, spans: list[Span]) -> None:
         for thinking, text in spans:
@@ -118,8 +107,8 @@ class ToolView(View):
         self, tool: str, parameters: Mapping[str, object], model: ModelDescription, notices: Iterable[str] = ()
     ) -> None:
         given = (("tool", tool), ("sent", preview(parameters)), ("model", model.notice))
-        self._console.print(fact_rows([(name, Text(printable(fact))) for name, fact in given], notices))
-        self._console.print(heading("messages"))
+        self._console.print(tables.fact_rows([(name, Text(printable(fact))) for name, fact in given], notices))
+        self._console.print(tables.heading("messages"))
 
     def show(self, message: JsonObject, seconds: float) -> None:
         kind, meta = printable(message.get("type")), message.get("meta")
@@ -140,9 +129,9 @@ class ToolView(View):
     def close(self, outcome: ToolOutcome) -> None:
         if not outcome.messages and outcome.error is None:
             self._console.print(Text("(no message)", "dim"))
-        self._section("files", files_list(outcome.files), soft_wrap=True)
-        self._section("variables", variables_list(outcome.variables))
-        self._section("violations of Dify's rules", findings_list(outcome.findings))
+        self._section("files", tables.files_list(outcome.files), soft_wrap=True)
+        self._section("variables", tables.variables_list(outcome.variables))
+        self._section("violations of Dify's rules", tables.findings_list(outcome.findings))
         self._console.print(Rule(style="dim"))
         seconds = outcome.elapsed_seconds
         self._end(outcome.error, seconds, Text(f"finished in {seconds:.2f} s", "green"))

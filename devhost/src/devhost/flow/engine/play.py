@@ -50,19 +50,7 @@ from devhost.flow.turn import FlowTurn, Surroundings
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
 from devhost.text import describe
-from devhost.trace.flow import (
-    TIMEOUT,
-    AgentLog,
-    AnswerText,
-    FlowEnded,
-    FlowEvent,
-    FlowStatus,
-    FormAnswered,
-    NodeEnded,
-    NodeStarted,
-    NodeStatus,
-    SourcesRead,
-)
+from devhost.trace import flow
 
 # A stretch of a turn: from its beginning, or from a pause, to the next pause or the end.
 #
@@ -157,7 +145,7 @@ def _built(playing: Playing, state: RuntimeState, run_id: str) -> Graph:
 # The engine's events as those of `devhost.flow.turn`.
 
 
-STATUSES: Mapping[type[NodeEvent], NodeStatus] = {
+STATUSES: Mapping[type[NodeEvent], flow.NodeStatus] = {
     NodeRunSucceededEvent: "succeeded",
     NodeRunFailedEvent: "failed",
     NodeRunExceptionEvent: "exception",
@@ -169,28 +157,28 @@ class Teller:
         self._playing = playing
         self._state = state
 
-    def told(self, event: EngineEvent) -> list[FlowEvent]:
+    def told(self, event: EngineEvent) -> list[flow.FlowEvent]:
         """While it writes an event down, the engine asks for the addresses of files."""
         with use_workflow_file_runtime(self._playing.files):
             return list(self._told(event))
 
-    def _told(self, event: EngineEvent) -> Iterator[FlowEvent]:  # noqa: C901 - one case per event
+    def _told(self, event: EngineEvent) -> Iterator[flow.FlowEvent]:  # noqa: C901 - one case per event
         """Events without a use here, such as the engine's own beginning, become none."""
         match event:
             case NodeRunRetryEvent():
                 self._playing.retries.setdefault(event.id, []).append(event.error)
             case NodeRunStartedEvent() if event.id not in self._playing.started:
                 self._playing.started[event.id] = event.start_at
-                yield NodeStarted(event.id, self._playing.file.nodes[event.node_id], self._round(event))
+                yield flow.NodeStarted(event.id, self._playing.file.nodes[event.node_id], self._round(event))
             case NodeRunSucceededEvent() | NodeRunFailedEvent() | NodeRunExceptionEvent():
                 yield self._ended(event)
             case NodeRunAgentLogEvent():
-                yield AgentLog(event.id, self._playing.file.nodes[event.node_id], _log_message(event))
+                yield flow.AgentLog(event.id, self._playing.file.nodes[event.node_id], _log_message(event))
             case NodeRunRetrieverResourceEvent() if event.retriever_resources:
                 sources = tuple(map(plain, event.retriever_resources))
-                yield SourcesRead(event.id, self._playing.file.nodes[event.node_id], sources)
+                yield flow.SourcesRead(event.id, self._playing.file.nodes[event.node_id], sources)
             case NodeRunStreamChunkEvent() if event.chunk:
-                yield AnswerText(self._playing.file.nodes[event.node_id], event.chunk)
+                yield flow.AnswerText(self._playing.file.nodes[event.node_id], event.chunk)
             case GraphRunSucceededEvent():
                 yield self._flow_ended("succeeded", event.outputs)
             case GraphRunPartialSucceededEvent():
@@ -200,17 +188,17 @@ class Teller:
             case GraphRunFailedEvent():
                 yield self._flow_ended("failed", self._state.outputs, event.error)
 
-    def paused(self, outputs: Mapping[str, object], error: str) -> FlowEnded:
+    def paused(self, outputs: Mapping[str, object], error: str) -> flow.FlowEnded:
         """The turn ends there, because a form stays open."""
         with use_workflow_file_runtime(self._playing.files):
             return self._flow_ended("paused", outputs, error)
 
-    def _ended(self, event: NodeRunSucceededEvent | NodeRunFailedEvent | NodeRunExceptionEvent) -> NodeEnded:
+    def _ended(self, event: NodeRunSucceededEvent | NodeRunFailedEvent | NodeRunExceptionEvent) -> flow.NodeEnded:
         result = event.node_run_result
         run, model = self._playing.runs.get(event.id, (None, None))
         began = self._playing.started.get(event.id, event.start_at)
         seconds = (event.finished_at - began).total_seconds() if event.finished_at else 0.0
-        return NodeEnded(
+        return flow.NodeEnded(
             event.id,
             self._playing.file.nodes[event.node_id],
             STATUSES[type(event)],
@@ -237,8 +225,8 @@ class Teller:
         index = event.node_run_result.metadata.get(key)
         return index + 1 if isinstance(index, int) else None
 
-    def _flow_ended(self, status: FlowStatus, outputs: Mapping[str, object], error: str = "") -> FlowEnded:
-        return FlowEnded(status, plain(outputs), error, conversation_of(self._state.variable_pool))
+    def _flow_ended(self, status: flow.FlowStatus, outputs: Mapping[str, object], error: str = "") -> flow.FlowEnded:
+        return flow.FlowEnded(status, plain(outputs), error, conversation_of(self._state.variable_pool))
 
 
 def _log_message(event: NodeRunAgentLogEvent) -> JsonObject:
@@ -260,7 +248,7 @@ def _log_message(event: NodeRunAgentLogEvent) -> JsonObject:
 logging.getLogger("graphon").addHandler(logging.NullHandler())
 
 
-def play(file: FlowFile, turn: FlowTurn, around: Surroundings) -> Iterator[FlowEvent]:
+def play(file: FlowFile, turn: FlowTurn, around: Surroundings) -> Iterator[flow.FlowEvent]:
     """A mistake of the command, or in devhost, is raised: see `Mistakes`."""
     playing = Playing(file, turn, around, Forms(file, around.answers))
     stretch = Stretch.first(playing)
@@ -285,8 +273,8 @@ def play(file: FlowFile, turn: FlowTurn, around: Surroundings) -> Iterator[FlowE
                 yield form
                 answer = answer_of(form, around.answers.get(form.node.id, FormAnswer()), around.ask)
                 playing.forms.answer(form, answer)
-                by = "timeout" if answer.button == TIMEOUT else answer.by
-                yield FormAnswered(form.form, answer.button, answer.values, by)
+                by = "timeout" if answer.button == flow.TIMEOUT else answer.by
+                yield flow.FormAnswered(form.form, answer.button, answer.values, by)
         except UnansweredFormError as error:
             yield teller.paused(paused.outputs, str(error))
             return

@@ -10,16 +10,7 @@ import openai
 from devhost.errors import ParameterError, about, naming
 from devhost.models.backend import FORWARDED_FEATURES, Features, ModelDescription, ModelRequest, chunk
 from devhost.models.catalog import DEFAULT_MODEL, facts_of, is_openais, reasons
-from devhost.models.openai_api.provider import (
-    Api,
-    Finished,
-    TurnEvent,
-    chat_request,
-    chat_turn,
-    provider_failures,
-    responses_request,
-    responses_turn,
-)
+from devhost.models.openai_api import provider
 from devhost.models.usage import CountsSpending, price_notice
 from devhost.protocol.wire import JsonObject
 
@@ -29,7 +20,7 @@ _NO_KEY = "none"
 _SILENCE_SECONDS = 600.0
 """Longer than the host allows a call, so that the host ends it first."""
 _CONNECT_SECONDS = 10.0
-_TITLES: dict[Api, str] = {"responses": "Responses API", "chat": "Chat Completions"}
+_TITLES: dict[provider.Api, str] = {"responses": "Responses API", "chat": "Chat Completions"}
 _OPENAIS_FEATURES: Features = ("multi-tool-call", "agent-thought", "stream-tool-call", "vision")
 _OTHERS_FEATURES: Features = ("tool-call", "multi-tool-call", "stream-tool-call")
 _SAMPLING = frozenset({"temperature", "top_p", "presence_penalty", "frequency_penalty"})
@@ -81,7 +72,7 @@ class OpenAIModel(CountsSpending):
     def __init__(
         self,
         connection: Connection,
-        api: Api,
+        api: provider.Api,
         name: str,
         *,
         completion_params: JsonObject | None = None,
@@ -104,12 +95,12 @@ class OpenAIModel(CountsSpending):
 
     def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
         began = time.monotonic()
-        with provider_failures(self._key, self._url):
+        with provider.provider_failures(self._key, self._url):
             for event in self._turn(request):
                 match event:
                     case str(text) if text:
                         yield chunk(request.model, text=text)
-                    case Finished(tokens=tokens):
+                    case provider.Finished(tokens=tokens):
                         usage = None if tokens is None else tokens.usage(request.model, time.monotonic() - began)
                         self.count(usage, tokens)
                         yield chunk(
@@ -120,16 +111,16 @@ class OpenAIModel(CountsSpending):
                             finish_reason=event.reason,
                         )
 
-    def _turn(self, request: ModelRequest) -> Iterator[TurnEvent]:
+    def _turn(self, request: ModelRequest) -> Iterator[provider.TurnEvent]:
         """Closing the generator closes the connection."""
         left_out = _SAMPLING if reasons(request.model) else frozenset()
         given = {name: value for name, value in request.completion_params.items() if name not in left_out}
         if self._api == "responses":
-            with self._client.responses.create(**responses_request(request, given)) as events:
-                yield from responses_turn(events)
+            with self._client.responses.create(**provider.responses_request(request, given)) as events:
+                yield from provider.responses_turn(events)
         else:
-            with self._client.chat.completions.create(**chat_request(request, given)) as chunks:
-                yield from chat_turn(chunks)
+            with self._client.chat.completions.create(**provider.chat_request(request, given)) as chunks:
+                yield from provider.chat_turn(chunks)
 
 
 # A model from the options of a command; mistakes are reported before anything is started.
@@ -139,7 +130,7 @@ def open_model(  # noqa: PLR0913 - one value of the command line each
     *,
     key: str,
     base_url: str,
-    api: Api,
+    api: provider.Api,
     name: str | None,
     completion_params: Mapping[str, object],
     features: tuple[str, ...] | None,

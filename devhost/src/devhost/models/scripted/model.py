@@ -8,17 +8,8 @@ from itertools import islice
 from typing import Self
 
 from devhost.errors import RefusedCallError
-from devhost.models.backend import (
-    AssistantMessage,
-    ModelCallError,
-    ModelDescription,
-    ModelRequest,
-    SystemMessage,
-    ToolMessage,
-    UserMessage,
-    chunk,
-    tool_call,
-)
+from devhost.models import backend
+from devhost.models.backend import ModelRequest
 from devhost.models.scripted.script import WRITTEN_HERE, Script, ScriptedCall, ScriptedModelCard, Turn, read_turns
 from devhost.protocol.wire import JsonObject
 from devhost.words import in_a_line
@@ -30,10 +21,10 @@ def turn_chunks(turn: Turn, request: ModelRequest) -> Iterator[JsonObject]:
     """Thought and text in pieces; then the last chunk, with the calls and what only the end can know."""
     texts = list(_texts(turn))
     for piece in texts:
-        yield chunk(request.model, text=piece)
-    yield chunk(
+        yield backend.chunk(request.model, text=piece)
+    yield backend.chunk(
         request.model,
-        tool_calls=[tool_call(call.id, call.name, arguments_text(call)) for call in turn.tool_calls],
+        tool_calls=[backend.tool_call(call.id, call.name, arguments_text(call)) for call in turn.tool_calls],
         usage=turn_usage(turn, request, latency=turn.delay * (len(texts) + 1)),
         finish_reason=turn.finish_reason or ("tool_calls" if turn.tool_calls else "stop"),
     )
@@ -100,7 +91,7 @@ class ScriptedModel:
     ) -> None:
         """`place`: where the answers are written. `standing`: the answer to each call that no turn fits."""
         card = card or ScriptedModelCard()
-        self.description = ModelDescription(
+        self.description = backend.ModelDescription(
             provider="devhost/scripted/scripted",
             name=card.name,
             notice=f"scripted model: the answers are written in {place}, no provider is called",
@@ -152,7 +143,7 @@ class ScriptedModel:
     def unwritten(self, _request: ModelRequest, /) -> Iterator[JsonObject]:
         """The answer to a call that no turn fits."""
         left = f"; its next turn waits for {in_a_line(_conditions(self._unused[0]))}" if self._unused else ""
-        raise ModelCallError(
+        raise backend.ModelCallError(
             "InvokeBadRequestError",
             f"the script has no turn for model call {len(self.requests)}{left}. Add one to its turns: they are "
             f"written in {self._place}.",
@@ -166,7 +157,7 @@ class ScriptedModel:
         if turn.error is not None and turn.error.words:
             raise RefusedCallError(turn.error.words)
         if turn.error is not None:
-            raise ModelCallError(turn.error.type, turn.error.message)
+            raise backend.ModelCallError(turn.error.type, turn.error.message)
 
     def _take_turn(self, request: ModelRequest) -> Turn | None:
         results = tool_results(request)
@@ -184,8 +175,8 @@ def _fits(turn: Turn, request: ModelRequest, results: str) -> bool:
     messages = request.prompt_messages
     said = {
         "when": messages[-1].text if messages else "",
-        "when_asked": "\n".join(message.text for message in messages if isinstance(message, UserMessage)),
-        "when_system": "\n".join(message.text for message in messages if isinstance(message, SystemMessage)),
+        "when_asked": "\n".join(message.text for message in messages if isinstance(message, backend.UserMessage)),
+        "when_system": "\n".join(message.text for message in messages if isinstance(message, backend.SystemMessage)),
         "when_result": results,
     }
     return all(words in said[name] for name, words in _conditions(turn).items())
@@ -199,9 +190,9 @@ def tool_results(request: ModelRequest) -> str:
     """All tool messages since the last assistant message, joined by blank lines."""
     results: list[str] = []
     for message in reversed(request.prompt_messages):
-        if isinstance(message, AssistantMessage):
+        if isinstance(message, backend.AssistantMessage):
             break
-        if isinstance(message, ToolMessage):
+        if isinstance(message, backend.ToolMessage):
             results.append(message.text)
     return "\n\n".join(reversed(results))
 
