@@ -45,6 +45,7 @@ from tests.support.generators import any_text, json_objects, json_values, readab
 _texts = readable_text.map(lambda text: text.replace("\0", ""))
 _arguments = json_objects.map(lambda value: json.dumps(value, ensure_ascii=False))
 _numbers = st.integers(0, 2**53)
+FileRecord.model_rebuild()  # builds() reads its signature, which is there once the record is used
 _attached = st.lists(st.builds(FileRecord, name=_texts, url=_texts, size=_numbers), max_size=2).map(tuple)
 
 
