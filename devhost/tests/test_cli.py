@@ -62,6 +62,12 @@ def test_a_failed_run_exits_with_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert "ValueError: broke" in shown.err
 
 
+def test_limits_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    long = json.dumps([{"say": "x" * 10_000}])
+    assert run("--json", "--query", long, "--limit", "line-bytes=10000") == 1
+    assert "more than 10,000 bytes" in json.loads(capsys.readouterr().out)["error"]["message"]
+
+
 @pytest.mark.processes
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_command_and_its_plugins(sent: signal.Signals, code: int) -> None:
@@ -94,6 +100,12 @@ def test_a_signal_ends_the_command_and_its_plugins(sent: signal.Signals, code: i
         (["--plugin", "/no/such/plugin"], "/no/such/plugin is not a plugin: manifest.yaml is missing"),
         (["--plugin", str(FIXTURES / "toolbox")], "has no agent strategy"),
         (["--surprise"], "No such option"),
+        (
+            ["--limit", "patience=3"],
+            "--limit: unknown key 'patience'. There are: line-bytes=5242880, launch-seconds=120,",
+        ),
+        (["--limit", "run-seconds=soon"], "run_seconds: Input should be a valid number"),
+        (["--limit", "line-bytes"], "--limit 'line-bytes' is not KEY=VALUE"),
     ],
 )
 def test_a_mistake_in_the_options_exits_with_2(
