@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -10,10 +11,11 @@ import gevent
 import pytest
 from gevent.event import Event
 
+from tests.support.clock import FakeTime
 from tests.support.host import CallFails
 from tests.support.run import run
 from tests.support.scenes import ANSWER, FOUND, cut_off, ends, live, part, search, text, wait_for
-from tests.support.wire import calls, fails, says
+from tests.support.wire import calls, fails, replies, says
 
 LONG = "This is plainly the answer. " * 20  # 560 characters
 
@@ -195,3 +197,19 @@ def test_a_run_that_ends_early_leaves_nothing_that_reads_the_model() -> None:
     never.set()
 
     assert not running.session.reader.readers
+
+
+PLACES = 128
+ROUNDS = 30
+SEARCHES = [calls(*[("search", {"q": f"{number}-{call}"}) for call in range(4)]) for number in range(ROUNDS)]
+
+
+def test_no_message_of_a_burst_is_lost() -> None:
+    """On a clock that stands still, but for the run's own pauses, in which the daemon passes on all that waits."""
+    time = FakeTime()
+    run = live(
+        [*SEARCHES, says("Found.")], {"search": replies("found")}, {"maximum_iterations": ROUNDS + 1}, time.clock
+    )
+    at_once = Counter(time.now for _ in run.messages)
+    assert at_once.total() > 2 * PLACES
+    assert max(at_once.values()) <= PLACES
