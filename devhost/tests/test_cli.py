@@ -99,6 +99,7 @@ def test_a_signal_ends_the_command_and_its_plugins(sent: signal.Signals, code: i
         (["--param", "rounds"], "--param 'rounds' is not KEY=VALUE"),
         (["--plugin", "/no/such/plugin"], "/no/such/plugin is not a plugin: manifest.yaml is missing"),
         (["--plugin", str(FIXTURES / "toolbox")], "has no agent strategy"),
+        (["--plugin", "x" * 300], "xxx/manifest.yaml cannot be used: File name too long"),
         (["--surprise"], "No such option"),
         (
             ["--limit", "patience=3"],

@@ -70,13 +70,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo(f"Error: {error}", err=True)
         return RUN_FAILED if isinstance(error, PluginStartError | PluginLostError) else ASKED_WRONGLY
     except OSError as error:
-        if error.errno not in DISK_FAULTS:
+        is_too_long = error.errno == errno.ENAMETOOLONG
+        if error.errno not in DISK_FAULTS and not is_too_long:
             raise
         with contextlib.suppress(OSError):
             where = error.filename or "the output"
-            click.echo(f"Error: {where} cannot be written: {error.strerror}", err=True)
+            click.echo(f"Error: {where} cannot be {'used' if is_too_long else 'written'}: {error.strerror}", err=True)
         _discard_stdout()
-        return RUN_FAILED
+        return ASKED_WRONGLY if is_too_long else RUN_FAILED
     return code
 
 
