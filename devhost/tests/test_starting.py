@@ -1,5 +1,6 @@
 """Plugins start side by side, and when one fails nothing is left running."""
 
+import gc
 import os
 import shutil
 import signal
@@ -15,6 +16,7 @@ from devhost import PluginStartError
 from devhost.errors import SetupError
 from devhost.host.host import started_side_by_side
 from devhost.process.plugin_process import PluginProcess
+from devhost.process.program import STARTER
 from devhost.process.session import Stop, Watcher
 from support.plugins import FIXTURES, PROJECT, PUPPET, TOOLBOX
 from support.waiting import PATIENCE, printed_until
@@ -109,3 +111,9 @@ def test_ctrl_c_while_plugins_start_ends_them(tmp_path: Path) -> None:
     if (hanging / "started").exists() and (pid := (hanging / "started").read_text()):
         with pytest.raises(ProcessLookupError):
             os.kill(int(pid), 0)
+
+
+def test_what_a_plugin_throws_away_is_collected_as_usual_once_it_has_started(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text("import gc\nkept = [[] for _ in range(300_000)]\nprint(gc.get_threshold())")
+    printed = subprocess.check_output([sys.executable, "-c", STARTER, "main"], cwd=tmp_path, text=True)
+    assert printed.strip() == str(gc.get_threshold())

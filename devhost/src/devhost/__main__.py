@@ -47,7 +47,7 @@ def _end_soon(dropped: "UnraisableHookArgs", /) -> None:
 
 def start() -> Never:
     """Runs the command of the process's arguments, and exits with its code."""
-    gc.set_threshold(50_000)  # imports make many objects and no garbage: to look for it takes a tenth of the start
+    gc.set_threshold(100_000)  # imports make many objects and no garbage: to look for it takes a tenth of the start
     end_with_signals()
     code = main()
     gc.freeze()  # nothing has to be collected before the process ends

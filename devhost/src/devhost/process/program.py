@@ -24,7 +24,12 @@ LAST_LINES = 40
 STARTER = """
 import functools, gc, os, runpy, sys
 from importlib import metadata
-gc.set_threshold(50_000)
+usual = gc.get_threshold()
+def begin(phase, found):
+    gc.callbacks.remove(begin)
+    gc.set_threshold(*usual)
+gc.callbacks.append(begin)
+gc.set_threshold(200_000)
 __name__ = "starter"  # Python shows deprecations that are used in __main__
 found = metadata.entry_points()
 metadata.entry_points = functools.cache(lambda **wanted: found.select(**wanted))
@@ -43,10 +48,10 @@ else:
 sys.path[0] = os.getcwd()
 runpy.run_module(sys.argv.pop(), run_name="__main__", alter_sys=True)
 """
-"""Does what `python -m` does, a third faster: imports make many objects and no garbage, which Python looks for all the
-time; gevent, when it patches, reads the entry points of all packages again and again; httpx imports what its own
-command needs, such as rich; and pydantic builds the validators of some hundred classes of the SDK, of which a run needs
-few."""
+"""Does what `python -m` does, a third faster: Python looks for garbage again and again while imports make objects, of
+which few are garbage (the SDK's are about 130,000, so that the first search comes after them, and the others as usual);
+gevent, when it patches, reads the entry points of all packages each time; httpx imports what its own command needs,
+such as rich; and pydantic builds the validators of some hundred classes of the SDK, of which a run needs few."""
 
 type ReadStdout = Callable[[IO[bytes]], None]
 type Told = Callable[[str], None]
