@@ -2,32 +2,37 @@
 
 import io
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from devhost import Host, ScriptedModel
+from devhost import Host, HostLimits, ScriptedModel
 from devhost.cli.commands import main
-from devhost.process.plugin_process import BREAKPOINT, LONGEST, MOST, PrintedLines
+from devhost.process.plugin_process import LONGEST, MOST, PrintedLines
 from devhost.process.program import LONGEST as LONGEST_READ
 from devhost.process.program import read_lines
-from devhost.process.session import Watcher
+from devhost.process.session import Stop, Watcher
 from devhost.process.transports import LOST, TransportName
 from devhost.text import Secrets
 from devhost.trace.lines import PrintedLine, read_trace
 from support.charts import API_KEY
 from support.plugins import CHARTS, FIXTURES, ODDMENTS, PUPPET
+from support.waiting import PATIENCE
 
 WHERE = ["--example", "toolbox", "--plugin", str(PUPPET), "--examples", str(FIXTURES), "--no-color"]
 PERFORM = {"provider": "devhost-tests/oddments/oddments", "tool_name": "perform"}
 
 
 class Heard(Watcher):
-    def __init__(self) -> None:
+    def __init__(self, told: Callable[[str], None] = lambda _: None) -> None:
         self.lines: list[tuple[str, str]] = []
+        self._told = told
 
     def printed(self, plugin: str, text: str) -> None:
         self.lines.append((plugin, text))
+        self._told(text)
 
 
 def told(*lines: str, secrets: Secrets | None = None) -> list[str]:
@@ -111,9 +116,23 @@ def test_a_long_line_is_cut_and_a_secret_at_the_cut_is_hidden() -> None:
     assert lines == ["[secret]", "[secret]", "other"]
 
 
-def test_where_pdb_stands_still_a_line_says_once_what_to_do() -> None:
-    stops = "> /home/me/tools/search.py(13)_invoke()"
-    assert told(stops, "-> words = 1", stops) == [stops, BREAKPOINT, "-> words = 1", stops]
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("expression", "sentence"),
+    [
+        ("exit(4)", r"devhost: SystemExit\(4\), strategies/puppet.py:\d+, ends no run: .* raise another exception"),
+        ("input('Name: ')", "devhost: input cannot come, because stdin carries the protocol. End with Ctrl-C; .*"),
+        ("breakpoint()", "devhost: input cannot come, .*; for breakpoint.* there are remote-pdb and debugpy, .*"),
+    ],
+)
+def test_a_plugin_that_would_wait_for_ever_says_why(expression: str, sentence: str) -> None:
+    stop, limits = Stop(), HostLimits(run_seconds=PATIENCE)
+    heard = Heard(lambda line: stop.request() if re.fullmatch(sentence, line) else None)
+    query = json.dumps([{"evaluate": expression}])
+    with Host.start(PUPPET, watcher=heard, limits=limits) as host:
+        run = host.run("puppet", {"query": query}, model=ScriptedModel.of([{}]), stop=stop)
+    assert run.error is not None
+    assert run.error.kind == "RunStoppedError"
 
 
 def test_lines_of_a_pipe() -> None:

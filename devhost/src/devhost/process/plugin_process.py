@@ -41,12 +41,6 @@ _OF_THE_SDK = re.compile(
     r'|127\.0\.0\.1 - - \[[^\]]*\] "(?:GET /health|POST /invoke)\b'
 )
 """What the SDK itself prints when it starts and when it serves HTTP."""
-_OF_PDB = re.compile(r"> \S.*\(\d+\)\S+\(\)")
-"""Where pdb stands still; its prompt, which has no newline, does not come before the end."""
-BREAKPOINT = (
-    "devhost: breakpoint() waits for input that cannot come, because stdin carries the protocol. "
-    "End with Ctrl-C, and use remote-pdb or debugpy, as docs/debugging.md says"
-)
 
 
 class PrintedLines:
@@ -57,7 +51,6 @@ class PrintedLines:
         self._told = told
         self._secrets = Secrets()
         self._count = 0
-        self._told_of_pdb = False
         self._adding = threading.Lock()
 
     def hide(self, secrets: Secrets) -> None:
@@ -82,9 +75,6 @@ class PrintedLines:
                 return
             self.kept.append(shown)
             self._told(shown)
-            if not self._told_of_pdb and _OF_PDB.match(line):
-                self._told_of_pdb = True
-                self._told(BREAKPOINT)
 
     def renew(self) -> None:
         """A run begins or is over."""

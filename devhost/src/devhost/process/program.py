@@ -22,7 +22,8 @@ LAST_LINES = 40
 """Of stderr, for error messages."""
 
 STARTER = """
-import functools, gc, os, runpy, sys
+import builtins, functools, gc, os, runpy, sys, traceback
+from concurrent.futures import Future
 from importlib import metadata
 usual = gc.get_threshold()
 def begin(phase, found):
@@ -45,13 +46,28 @@ else:
             config.setdefault("defer_build", True)
         return made(kind, name, bases, body, **config)
     type(BaseModel).__new__ = make
+failed, asked = Future.set_exception, input
+def fail(future, error):
+    if isinstance(error, SystemExit):
+        frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+        places = [f"{os.path.relpath(file)}:{line}" for file, line in frames if file.startswith(os.getcwd())]
+        told = "ends no run: the SDK drops it, and Dify waits. End with Ctrl-C, and raise another exception"
+        print(f"devhost: {error!r}, {', '.join(places[-1:])}, {told}", file=sys.stderr, flush=True)
+    failed(future, error)
+def ask(*prompt):
+    builtins.input = asked
+    told = "End with Ctrl-C; for breakpoint() there are remote-pdb and debugpy, as docs/debugging.md says"
+    print(f"devhost: input cannot come, because stdin carries the protocol. {told}", file=sys.stderr, flush=True)
+    return asked(*prompt)
+Future.set_exception, builtins.input = fail, ask
 sys.path[0] = os.getcwd()
 runpy.run_module(sys.argv.pop(), run_name="__main__", alter_sys=True)
 """
 """Does what `python -m` does, a third faster: Python looks for garbage again and again while imports make objects, of
 which few are garbage (the SDK's are about 130,000, so that the first search comes after them, and the others as usual);
 gevent, when it patches, reads the entry points of all packages each time; httpx imports what its own command needs,
-such as rich; and pydantic builds the validators of some hundred classes of the SDK, of which a run needs few."""
+such as rich; and pydantic builds the validators of some hundred classes of the SDK, of which a run needs few. It also
+tells of two ways to wait for ever, which nothing else would show."""
 
 type ReadStdout = Callable[[IO[bytes]], None]
 type Told = Callable[[str], None]
