@@ -68,7 +68,7 @@ def test_every_rule_of_the_list_is_broken_by_a_test() -> None:
         ("tools/key.py", 'key = "sk-..."\ntoken = "the-name-of-an-environment-variable"\n'),
         (
             "tools/draw_chart.py",
-            "class Draw(Tool):\n    def _invoke(self, values):\n        return self._drawn(values)\n",
+            "class Draw(Tool):\n def _invoke(self, values):\n  def each():\n   yield 'a'\n  return self._of(each())\n",
         ),
         (".env.example", "API_KEY=\n"),
         ("requirements.txt", "# SDK\ndify-plugin>=0.9.0,<1.0.0  # bounded\nhttpx==0.28.1 \\\n  --hash=sha256:0\n"),

@@ -135,3 +135,8 @@ def test_a_plugin_that_does_not_start_exits_with_1(capsys: pytest.CaptureFixture
     (plugin / "main.py").write_text("def main(:\n")
     assert run("--plugin", str(plugin)) == 1
     assert "did not start: main.py: line 1: invalid syntax\nthe plugin exited with code 1" in capsys.readouterr().err
+    (plugin / "strategies" / "puppet.py").unlink()
+    assert run("--plugin", str(plugin)) == 1
+    said = capsys.readouterr()
+    assert said.err.endswith("puppet did not start: strategies/puppet.py does not exist: the SDK cannot load it\n")
+    assert "puppet |" not in said.out

@@ -82,6 +82,10 @@ KEY = "9fQ2xL7vB4tR1zK8mN3pW6yH"
 HEADER = "-----BEGIN RSA PRIVATE " + "KEY-----"
 
 RETURNS = "class Draw(Tool):\n    def _invoke(self, values):\n        return self.create_text_message('drawn')\n"
+NO_TOOL, YIELDS = (
+    RETURNS.replace("(Tool)", ""),
+    RETURNS.replace("return self.create_text_message('drawn')", "yield 'a'"),
+)
 
 OF_DECLARATIONS = [
     Breach("declaration", written(DRAW, "identity: ["), DRAW, ""),
@@ -101,6 +105,8 @@ OF_DECLARATIONS = [
 ]
 OF_FILES = [
     Breach("yield", written("tools/draw_chart.py", RETURNS), "tools/draw_chart.py", "line 2"),
+    Breach("yield", written("tools/draw_chart.py", YIELDS), "tools/draw_chart.py", "line 3"),
+    Breach("source", written("tools/draw_chart.py", NO_TOOL), "tools/draw_chart.py", "line 1"),
     Breach("entrypoint", removed("main.py"), MANIFEST, "meta.runner.entrypoint"),
     Breach("ignore-file", written(".difyignore", "/*.yaml\n!/manifest.yaml\n"), ".difyignore", "line 2"),
     Breach("forbidden-file", written(".env", "A=1"), ".env", ""),

@@ -12,6 +12,7 @@ from typing import Any
 from devhost.errors import DeclarationError, ParameterError, naming
 from devhost.plugin.contents import (
     Contents,
+    class_problems,
     compile_problems,
     dependency_problems,
     entrypoint_problems,
@@ -21,7 +22,6 @@ from devhost.plugin.contents import (
     readme_problems,
     secret_problems,
     size_problems,
-    yield_problems,
 )
 from devhost.plugin.declaration import MANIFEST, as_sent, plugin_in
 from devhost.plugin.problems import Level, Problem
@@ -182,7 +182,7 @@ class Declarations:
         match data:
             case {"extra": {"python": {"source": str(source)}}}:
                 if not (reason := self._contents.absent(source)):
-                    yield from yield_problems(self._contents, source)
+                    yield from class_problems(self._contents, source)
                     return
                 sentence = f"{source} {reason}: the SDK cannot load it"
             case _:

@@ -271,21 +271,37 @@ def compile_problems(contents: Contents) -> Iterator[Problem]:
             yield Problem("compile", path, "", str(error))
 
 
-def yield_problems(contents: Contents, path: str) -> Iterator[Problem]:
+def class_problems(contents: Contents, path: str) -> Iterator[Problem]:
     """For a tool or a strategy, whose `_invoke` is a generator, or hands on the messages of one."""
     try:
-        parsed = ast.walk(ast.parse(contents.read(path)))
+        parsed = list(ast.walk(ast.parse(contents.read(path))))
     except (SyntaxError, ValueError):
         return
-    for method in (node for node in parsed if isinstance(node, ast.FunctionDef) and node.name == "_invoke"):
-        inside, is_abstract = list(ast.walk(method)), isinstance(method.body[-1], ast.Raise)
+    classes = [node for node in parsed if isinstance(node, ast.ClassDef)]
+    methods = [node for node in parsed if isinstance(node, ast.FunctionDef) and node.name == "_invoke"]
+    if methods and classes and not any(each.bases for each in classes):
+        sentence = "no class has a base, so the SDK finds none: write class Name(Tool), or (AgentStrategy)"
+        yield Problem("source", path, f"line {classes[0].lineno}", sentence)
+    for method in methods:
+        inside, is_abstract = list(_of_its_own(method)), isinstance(method.body[-1], ast.Raise)
         returned = [node.value for node in inside if isinstance(node, ast.Return)]
-        has_yield = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in inside)
-        if not has_yield and not is_abstract and all(map(_is_no_generator, returned)):
-            sentence = (
-                "_invoke has no yield, so its messages are lost: write yield self.create_text_message(…), not return"
-            )
+        yields = [node for node in inside if isinstance(node, ast.Yield | ast.YieldFrom)]
+        right = "write yield self.create_text_message(…)"
+        if not yields and not is_abstract and all(map(_is_no_generator, returned)):
+            sentence = f"_invoke has no yield, so its messages are lost: {right}, not return"
             yield Problem("yield", path, f"line {method.lineno}", sentence)
+        for each in yields:
+            if isinstance(each.value, ast.Constant | ast.JoinedStr | ast.BinOp | ast.List):
+                sentence = f"_invoke yields what is not a message, and fails: {right}"
+                yield Problem("yield", path, f"line {each.lineno}", sentence)
+
+
+def _of_its_own(node: ast.AST) -> Iterator[ast.AST]:
+    """What is in a function, without the functions in it."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.Lambda):
+            yield child
+            yield from _of_its_own(child)
 
 
 def _is_no_generator(returned: ast.expr | None) -> bool:

@@ -242,8 +242,7 @@ class ModelProvider(Declared):
     @property
     def every_credential(self) -> Mapping[str, ModelCredential]:
         """Of both forms, the fields that a language model can have."""
-        fields = (*self.of_model, *self.of_provider)
-        return {field.variable: field for field in fields if field.is_for_language_models}
+        return {each.variable: each for each in (*self.of_model, *self.of_provider) if each.is_for_language_models}
 
 
 # Providers with their strategies and tools, and the plugin that declares them.
@@ -261,23 +260,25 @@ class ToolDescription(Declared):
     llm: str
 
 
-class Strategy(Declared):
+class Loaded(Declared):
     identity: Identity
+    extra: Any = None  # names the Python file
+
+
+class Strategy(Loaded):
     description: I18n
     parameters: tuple[Parameter, ...] = ()
     output_schema: dict[str, Any] | None = None
 
 
-class Tool(Declared):
-    identity: Identity
+class Tool(Loaded):
     description: ToolDescription
     parameters: tuple[ToolParameter, ...] = ()
     output_schema: dict[str, Any] | None = None
     has_runtime_parameters: bool = False
 
 
-class StrategyProvider(Declared):
-    identity: Identity
+class StrategyProvider(Loaded):
     strategies: tuple[Strategy, ...]
 
 
@@ -285,8 +286,7 @@ class OAuthCredential(CredentialField):
     name: str
 
 
-class ToolProvider(Declared):
-    identity: Identity
+class ToolProvider(Loaded):
     tools: tuple[Tool, ...]
     credentials_for_provider: dict[str, CredentialField] = Field(default_factory=dict)
     oauth_credentials: tuple[OAuthCredential, ...] = _inside("oauth_schema", "credentials_schema")

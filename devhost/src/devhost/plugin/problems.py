@@ -12,7 +12,7 @@ RULES: Mapping[str, str] = {
     "declaration": "each declaration is YAML that is packaged, with the daemon's fields, types, patterns and lengths",
     "kinds": "the plugin declares something, and strategies only apart from other kinds",
     "icon": "icons are packaged, and are not the template's",
-    "source": "the Python files that declarations name are packaged",
+    "source": "the Python files that declarations name are packaged, and their classes have a base",
     "yield": "`_invoke` of a tool or a strategy yields its messages",
     "entrypoint": "the module that Dify starts is packaged",
     "ignore-file": "no line of `.difyignore` begins with `!`: Dify's packager has no exceptions",

@@ -207,7 +207,6 @@ class _Strategy(declaration.Strategy):
     features: tuple[Literal["history-messages"], ...] = ()
     """Another ends the plugin's start, and breaks Dify's list of providers."""
     has_runtime_parameters: bool = False
-    extra: Any = None
 
 
 class _StrategyProvider(Declared):
@@ -250,7 +249,6 @@ class _Tool(declaration.Tool):
     identity: _Identity
     description: _Description
     parameters: tuple[_ToolParameter, ...] = ()
-    extra: Any = None
 
 
 class _Credential(declaration.CredentialField):

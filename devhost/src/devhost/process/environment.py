@@ -46,6 +46,11 @@ def start_in_own_python(plugin: PluginDeclaration, **options: Unpack[StartOption
     With `installs` an environment is made for a plugin that needs what is not installed beside devhost.
     """
     directory, watcher = plugin.directory, options.get("watcher", Watcher())
+    parts = (*plugin.strategies.values(), *((tool.provider, tool.declared) for tool in plugin.tools))
+    for part in (each for provider_and_part in parts for each in provider_and_part):
+        match part.extra:
+            case {"python": {"source": str(path)}} if not (directory / path).is_file():
+                raise PluginStartError(f"{directory} did not start: {path} does not exist: the SDK cannot load it")
 
     def told(sentence: str) -> None:
         watcher.printed(plugin.manifest.name, sentence)
