@@ -14,7 +14,7 @@ from devhost.protocol.wire import JsonObject
 from devhost.terminal.chat_view import ChatView
 from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import ViewOptions
-from devhost.terminal.tables import printable
+from devhost.terminal.tables import facts_table, printable
 
 TOKENS = {"total_tokens": 1234, "prompt_tokens": 1200, "completion_tokens": 34}
 USAGE = {**TOKENS, "total_price": "0.01", "currency": "USD", "latency": 1.5}
@@ -45,7 +45,7 @@ def shown(*texts: str, ended: Run, terminal: bool = False, options: ViewOptions 
     out = io.StringIO()
     console = Console(file=out, width=100, force_terminal=terminal, highlight=False)
     view = RunView(console, options)
-    view.open("helpdesk", "two questions", "s", ScriptedModel.of([{}]).description, "Why [b]?")
+    view.open(facts_table("helpdesk", "two questions", "s", ScriptedModel.of([{}]).description), "Why [b]?")
     view.begin_answer()
     view.show({"type": "log", "message": {"id": "1", "status": "start", "label": "ROUND 1"}})
     for text in texts:

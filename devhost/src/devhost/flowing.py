@@ -212,7 +212,8 @@ class FlowOptions:
             **with_read_files(file, script.inputs, beside, limits),
             **with_read_files(file, typed_inputs(file, self.inputs), Path(), limits),
         }
-        plugin, allowed = self._plugin(file), Allowed(self.http, self.code)
+        plugin = (self.plugin or nearest_strategy_plugin()) if file.has_agents else None
+        allowed = Allowed(self.http, self.code)
         servers, credentials = mcp.read_servers((*script.mcp, *self.servers), self.credentials)
         setups = read_tool_setups(
             self._tools(script, plugin), credentials, (), environment, validated=not models.unvalidated
@@ -263,12 +264,6 @@ class FlowOptions:
         if given.example is None:
             return given.tools
         return (Example.find(examples_of(plugin or Path.cwd()), given.example).directory, *given.tools)
-
-    def _plugin(self, file: FlowFile) -> Path | None:
-        """None for a flow without an Agent node."""
-        if not file.has_agents:
-            return None
-        return nearest_strategy_plugin() if self.plugin is None else self.plugin
 
 
 @contextmanager

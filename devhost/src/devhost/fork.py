@@ -56,12 +56,6 @@ class LiveTool:
         return replayed(recorded)
 
 
-def fork_tools(recorded: Recorded, past_calls: int, live: Sequence[Tool]) -> list[Tool]:
-    """`past_calls`: how many of the recorded calls belong to the past. `live`: tools that may run."""
-    past = RecordedAnswers(recorded.calls[:past_calls], once=True)
-    return [*(LiveTool(tool, past) for tool in live), *recorded_tools(recorded, instead=live)]
-
-
 # The rounds of a traced run: each is a turn of the model, with the tries that failed before it.
 
 
@@ -206,11 +200,13 @@ class Fork:
     def play(self, host: Host, model: ModelBackend, on_message: OnMessage) -> Run:
         question, run = self.question, self.origin.run
         files = [host.server.offer(file) for file in self.scenario.attached.first]
+        past = RecordedAnswers(self.recorded.calls[: self.past_tools], once=True)
+        live = [LiveTool(tool, past) for tool in host.tools]
         return host.run(
             self.scenario.strategy.identity.name,
             self.scenario.values(question, files),
             model=model,
-            tools=fork_tools(self.recorded, self.past_tools, host.tools),
+            tools=[*live, *recorded_tools(self.recorded, instead=host.tools)],
             variables={**self.scenario.variables(question, files), CONVERSATION: run.conversation_id or ""},
             history=model_in(run.parameters).get("history_prompt_messages") or (),
             conversation_id=run.conversation_id,

@@ -128,7 +128,7 @@ class _RunSpans:
 
 def _of_model(call: Call, provider: str) -> dict[str, Attribute]:
     """`provider`: of the trace, for a request that names none."""
-    text = "".join(_content(delta.get("message")) for delta in call.deltas)
+    text = "".join(call.texts)
     parts: list[object] = [{"type": "text", "content": text}] if text else []
     parts += [
         {"type": "tool_call", "id": each.id, "name": each.name, "arguments": each.values}
@@ -169,11 +169,6 @@ def _provider(name: str) -> str:
 def _message(role: str, parts: Sequence[object]) -> str:
     """In the conventions' form."""
     return json.dumps([{"role": role, "parts": parts}], ensure_ascii=False)
-
-
-def _content(message: object) -> str:
-    content = message.get("content") if isinstance(message, dict) else None
-    return content if isinstance(content, str) else ""
 
 
 # Sends spans to an OTLP server over HTTP, with the OpenTelemetry SDK's own exporter.

@@ -179,7 +179,9 @@ def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report:
         def show_how_far() -> None:
             console.print(f"{_counts(results.evaluation)} of {counted(len(planned), 'run')}; the same command goes on.")
 
-        with on_ctrl_c(show_how_far), hosted as host, _progress(console) as progress:
+        columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[words]}"), TimeElapsedColumn())
+        bars = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        with on_ctrl_c(show_how_far), hosted as host, bars as progress:
             bar = progress.add_task("", total=len(planned), completed=len(done), words="")
             for result in evaluate(host, missing, models, asked.jobs, traces):
                 results.add(result)
@@ -269,11 +271,6 @@ def _open(console: Console, suite: Suite, planned: Sequence[Planned], *, scripte
         console.print(Text(sentence, "yellow"))
     if one_at_a_time(planned):
         console.print("One run at a time: each begins with its reset.")
-
-
-def _progress(console: Console) -> Progress:
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[words]}"), TimeElapsedColumn())
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 def _counts(evaluation: Evaluation) -> str:

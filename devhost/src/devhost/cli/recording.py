@@ -19,6 +19,7 @@ from devhost.page.page import refuse_to_destroy, write_page
 from devhost.process.session import Watchers
 from devhost.recording.case import recorded_case, write_case
 from devhost.recording.files import KeptFiles
+from devhost.terminal.chat_view import scenario_facts
 from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import ViewOptions, on_ctrl_c, open_console
 from devhost.trace.lines import read_trace
@@ -120,9 +121,8 @@ def _played(  # noqa: PLR0913, PLR0917 - a run, and where it is shown and kept
 ) -> Run:
     scenario, question = made.scenario, made.question
     described = model.description
-    name, strategy = scenario.name, scenario.strategy.identity.name
     with traced(own, scenario, described, options.transport, command="run", query=question) as watcher:
-        view.open(name, scenario.description, strategy, described, question, notices=scenario.notices)
+        view.open(scenario_facts(scenario, described), question)
         watchers = Watchers(watcher, view.screen)
         hosting = started_host(scenario, options, watchers, options.storage_beside(kept), kept)
         try:

@@ -26,7 +26,7 @@ from devhost.options import command, json_option, option, print_json, trace_opti
 from devhost.process.session import Watcher
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import refuse_misfit
-from devhost.terminal.chat_view import ChatView, TalkOptions, read_questions
+from devhost.terminal.chat_view import ChatView, TalkOptions, read_questions, scenario_facts
 from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import Interrupt, ViewOptions, on_ctrl_c, open_console
 from devhost.words import counted
@@ -154,7 +154,7 @@ def chat(  # noqa: PLR0913, PLR0917 - one argument per group of options
     )
     with otlp.sending(options.trace) as kept, traced(kept, scenario, model, node.transport, command="chat") as watcher:
         storage = node.storage_beside(options.trace)
-        view.open_chat(scenario, model, scenario.notices)
+        view.open_chat(scenario, model)
         watchers = models.plugins.tell(watcher, view.screen)
         conversation.converse(questions, partial(started_host, scenario, node, watchers, storage, options.trace))
     return int(node.strict and conversation.broke_rules)
@@ -227,9 +227,8 @@ class _ShownTurns:
     ended: list[Ended] = field(default_factory=list, init=False)
 
     def open(self, question: str) -> None:
-        scenario = self.conversation.scenario
-        facts = (scenario.name, scenario.description, scenario.strategy.identity.name, self.model, question)
-        self.view.open(*facts, notices=scenario.notices, files=self.conversation.files_of(question))
+        facts = scenario_facts(self.conversation.scenario, self.model)
+        self.view.open(facts, question, self.conversation.files_of(question))
 
     def play(self, turns: Turns, hosting: AbstractContextManager[Host], watcher: Watcher) -> None:
         view = self.view

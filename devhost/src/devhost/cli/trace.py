@@ -33,18 +33,18 @@ STDOUT = Path("-")
 def replay_trace(trace: Trace, console: Console, options: ViewOptions) -> None:
     header, told = trace.header, trace.header.model
     model = ModelDescription(told.provider, told.name, told.notice, told.scripted)
-    facts = (header.example, header.description, header.strategy, model)
+    facts = facts_table(header.example, header.description, header.strategy, model, trace.notices)
     view, runs = RunView(console, options), traced_runs(trace)
     for number, traced in enumerate(runs):
         if number == 0:
-            view.open(*facts, traced.question, notices=trace.notices, files=files_among(traced.parameters))
+            view.open(facts, traced.question, files_among(traced.parameters))
             view.begin_answer()
         else:
             view.go_on(traced.question, files_among(traced.parameters))
         _stream(view, traced)
         view.close(run_of(traced, header.strategy), traced.remark)
     if not runs:
-        console.print(facts_table(*facts, trace.notices))
+        console.print(facts)
         console.print(Text("The trace ends before the strategy was asked.", "yellow"))
     if trace.cut_off:
         console.print(Text("The last line of the trace is cut off: the run was killed.", "yellow"))

@@ -9,11 +9,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from devhost.errors import SuiteError
 from devhost.expected import Check, Observed
 from devhost.text import Secrets, open_file, worded
+from devhost.trace.flow import Line
 
 # The results in a file of JSON lines, which grows while the cases run.
 
@@ -21,10 +20,6 @@ PREVIOUS = ".previous"
 """Before the suffix of the file in which the finished evaluation before is kept, for `--against last`."""
 INTERRUPTED = ".interrupted"
 """The same for one that was interrupted, and did not go on."""
-
-
-class Line(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from devhost.flow.script import FlowScript, names_flow
 from devhost.host.host import find_strategy
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import Script, Scripted, SomeTurns, Texts, Words, one_sentence
-from devhost.plugin.declaration import PluginDeclaration, Strategy
+from devhost.plugin.declaration import PluginDeclaration
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import AttachedFiles, Example, Scenario, parse_assignments, refuse_misfit, typed_settings
 from devhost.text import describe, json_value, load_yaml
@@ -313,7 +313,8 @@ def _scenario(suite: Suite, case: Case, column: Column, ground: Ground) -> Scena
     if ground.plugin is None:
         raise SuiteError("no strategy plugin is given")
     script = _script(case, column.strategy, column, suite, ground)
-    strategy = _strategy(column, script, ground.plugin)
+    usual = (None if script is None else script.first_strategy) or next(iter(ground.plugin.strategies))
+    _, strategy = find_strategy(ground.plugin, column.strategy or usual)
     script = _script(case, strategy.identity.name, column, suite, ground)
     return Scenario(
         name=suite.example or "",
@@ -326,12 +327,6 @@ def _scenario(suite: Suite, case: Case, column: Column, ground: Ground) -> Scena
         given_variables=case.variables,
         attached=AttachedFiles.of(script, case.files, ground.limits),
     )
-
-
-def _strategy(column: Column, script: Script | None, plugin: PluginDeclaration) -> Strategy:
-    default = None if script is None else script.first_strategy
-    _, strategy = find_strategy(plugin, column.strategy or default or next(iter(plugin.strategies)))
-    return strategy
 
 
 def _script(case: Case, strategy: str | None, column: Column, suite: Suite, ground: Ground) -> Script | None:

@@ -111,7 +111,7 @@ class FlowTrace:
     def __init__(self, writer: TraceWriter | None = None) -> None:
         self.watcher: Watcher = writer or Watcher()
         """For the host."""
-        self._write: Callable[[flow.FlowTraceLine], None] = _nowhere if writer is None else writer.flow
+        self._write: Callable[[flow.FlowTraceLine], None] = (lambda _: None) if writer is None else writer.flow
 
     def written(self, engine: FlowEngine) -> FlowEngine:
         """An engine whose turns are written."""
@@ -150,10 +150,6 @@ class FlowTrace:
             if not isinstance(event, flow.AgentLog):
                 self._write(event)
             yield event
-
-
-def _nowhere(_line: flow.FlowTraceLine) -> None:
-    """Without a trace."""
 
 
 # Shows the trace of a flow in the terminal as the flow was shown.

@@ -41,10 +41,6 @@ def find_strategy(plugin: PluginDeclaration, name: str) -> tuple[StrategyProvide
     return plugin.strategies[name]
 
 
-def declared_outputs(strategy: Strategy) -> frozenset[str]:
-    return frozenset(properties_of(strategy.output_schema))
-
-
 def picked_values(strategy: Strategy, model: JsonObject, tools: Sequence[Tool]) -> JsonObject:
     """The values of the node's pickers for model and tools, under the names that the strategy gave them."""
     picked: dict[str, object] = {"model-selector": model, "array[tools]": [tool.entity for tool in tools]}
@@ -286,7 +282,7 @@ class Host(ToolHost):
         calls = self.calls(model, tools, opaque_body=opaque_body, api_fails=api_fails or {}, failed=self._tool_failed)
         places = Places(self.limits.burst_messages, partial(calls.found, "message-lost"))
         opened = partial(self._open, request, conversation_id, stop, places)
-        fold = OutputsFold(self.files, self.limits, declared_outputs(declared))
+        fold = OutputsFold(self.files, self.limits, frozenset(properties_of(declared.output_schema)))
         self._renew_prints()
         run = self._converse(strategy, opened, calls, fold, on_message)
         self._renew_prints()

@@ -215,7 +215,7 @@ def recorded_turns(calls: Sequence[Call]) -> list[JsonObject]:
 
 def _turn(call: Call) -> JsonObject:
     """With the last chunk's fields that differ from those of a script."""
-    texts, written = list(_texts(call)), written_calls(call)
+    texts, written = list(call.texts), written_calls(call)
     turn: JsonObject = {"text": texts if call.error else "".join(texts), "tool_calls": list(map(_scripted, written))}
     if call.finish_reason not in {"", "tool_calls" if written else "stop"}:
         turn["finish_reason"] = call.finish_reason
@@ -224,16 +224,6 @@ def _turn(call: Call) -> JsonObject:
     if call.error:
         turn["error"] = {**_failure(call.error), "after_chunks": len(texts) + bool(written)}
     return {key: value for key, value in turn.items() if value not in ("", [])}
-
-
-def _texts(call: Call) -> Iterator[str]:
-    for delta in call.deltas:
-        message = delta.get("message")
-        content = message.get("content") if isinstance(message, dict) else None
-        if isinstance(content, str) and content:
-            yield content
-        elif isinstance(content, list):
-            yield from (str(part["data"]) for part in content if isinstance(part, dict) and part.get("data"))
 
 
 def _scripted(call: WrittenCall) -> JsonObject:

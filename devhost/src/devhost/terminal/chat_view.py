@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from devhost.conversation import was_stopped
@@ -26,13 +27,18 @@ from devhost.terminal.tables import printable
 from devhost.words import counted
 
 
+def scenario_facts(scenario: Scenario, model: ModelDescription) -> Table:
+    names = (scenario.name, scenario.description, scenario.strategy.identity.name)
+    return tables.facts_table(*names, model, scenario.notices)
+
+
 class ChatView(RunView):
     def __init__(self, console: Console, options: ViewOptions | None = None, *, show_log: bool) -> None:
         super().__init__(console, options)
         self._show_log = show_log or self._options.verbose
 
-    def open_chat(self, scenario: Scenario, model: ModelDescription, notices: Sequence[str] = ()) -> None:
-        facts = tables.facts_table(scenario.name, scenario.description, scenario.strategy.identity.name, model, notices)
+    def open_chat(self, scenario: Scenario, model: ModelDescription) -> None:
+        facts = scenario_facts(scenario, model)
         if model.scripted and scenario.script is not None:
             facts.add_row("try", Text(scenario.script.query))
         self._console.print(facts)

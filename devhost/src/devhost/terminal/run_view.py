@@ -5,6 +5,7 @@ from itertools import starmap
 
 from rich.console import Group
 from rich.rule import Rule
+from rich.table import Table
 from rich.text import Text
 
 from devhost.direct import ToolOutcome
@@ -27,19 +28,8 @@ class RunView(View):
         self._spans = ThoughtSpans(keep_tags=True)
         self._log = AgentLog()
 
-    def open(  # noqa: PLR0913 - the facts of a run
-        self,
-        example: str,
-        description: str,
-        strategy: str,
-        model: ModelDescription,
-        question: str,
-        *,
-        notices: Iterable[str] = (),
-        files: Iterable[JsonObject] = (),
-    ) -> None:
-        """`files` go with the question."""
-        facts = tables.facts_table(example, description, strategy, model, notices)
+    def open(self, facts: Table, question: str, files: Iterable[JsonObject] = ()) -> None:
+        """`facts`: a `facts_table`; `files` go with the question."""
         facts.add_row("question", Text(printable(question)))
         for file in files:
             facts.add_row("file", Text(tables.given_file(file)))

@@ -69,6 +69,17 @@ class Call:
         return [piece.data["delta"] for piece in self.pieces if isinstance(piece.data.get("delta"), dict)]
 
     @property
+    def texts(self) -> Iterator[str]:
+        """Of a model's answer, piece by piece."""
+        for delta in self.deltas:
+            message = delta.get("message")
+            content = message.get("content") if isinstance(message, dict) else None
+            if isinstance(content, str) and content:
+                yield content
+            elif isinstance(content, list):
+                yield from (str(part["data"]) for part in content if isinstance(part, dict) and part.get("data"))
+
+    @property
     def reason(self) -> str:
         """Why it failed, in a line."""
         return error_line(self.error)

@@ -46,6 +46,9 @@ from devhost.protocol.wire import JsonObject
 from devhost.tools.tool import Surroundings, Tool, call_tool
 from devhost.trace.flow import FlowNode
 
+LOGGED = ("label", "parent_id", "error", "status", "data")
+"""What stands in the engine's events as in the messages of a strategy."""
+
 
 class _Playing:
     """Of a node that the engine does not have: it belongs to the turn `playing`."""
@@ -147,14 +150,10 @@ class AgentNode(_Playing, Node[AgentNodeData]):
             case {"type": "log", "message": dict(entry)}:
                 yield AgentLogEvent(
                     message_id=entry["id"],
-                    label=entry["label"],
                     node_execution_id=self.execution_id,
-                    parent_id=entry.get("parent_id"),
-                    error=entry.get("error"),
-                    status=entry["status"],
-                    data=entry["data"],
-                    metadata=entry.get("metadata") or {},
                     node_id=self.id,
+                    metadata=entry.get("metadata") or {},
+                    **{name: entry.get(name) for name in LOGGED},
                 )
 
     def _result(self, run: Run) -> NodeRunResult:
@@ -317,7 +316,8 @@ class ToolRuntime(ToolNodeRuntimeProtocol):
     def _answer(self, tool: Tool, parameters: JsonObject, provider: str) -> Iterator[JsonObject]:
         host = self._host
         calls = host.calls(AskedModel(self._node, self._playing), self._playing.around.tools)
-        around = Surroundings(calls.answer, host.files, host.limits, _not_kept)
+        # `devhost tool` shows the rules of Dify that a tool breaks without failing.
+        around = Surroundings(calls.answer, host.files, host.limits, lambda *_: None)
         try:
             yield from self._playing.ending.until_stopped(call_tool(tool, parameters, around))
         except (RunFailure, RefusedCallError) as failure:
@@ -392,7 +392,3 @@ def _words(failure: RunFailure | RefusedCallError, provider: str) -> str:
             return str(failure)
         case _:
             return f"Failed to invoke tool, error: {failure}"
-
-
-def _not_kept(rule: str, sentence: str) -> None:
-    """`devhost tool` shows the rules of Dify that a tool breaks without failing."""

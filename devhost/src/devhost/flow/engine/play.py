@@ -44,6 +44,7 @@ from pydantic import ValidationError
 from devhost.errors import FlowFileError, UnansweredFormError
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.factory import FlowNodeFactory
+from devhost.flow.engine.nodes import LOGGED
 from devhost.flow.engine.turn import Forms, Playing, conversation_of, filled_pool, plain
 from devhost.flow.forms import FormAnswer, answer_of
 from devhost.flow.turn import FlowTurn, Surroundings
@@ -230,15 +231,7 @@ class Teller:
 
 
 def _log_message(event: NodeRunAgentLogEvent) -> JsonObject:
-    entry = {
-        "id": event.message_id,
-        "label": event.label,
-        "parent_id": event.parent_id,
-        "error": event.error,
-        "status": event.status,
-        "data": dict(event.data),
-        "metadata": dict(event.metadata),
-    }
+    entry = {"id": event.message_id, **{name: getattr(event, name) for name in LOGGED}, "metadata": event.metadata}
     return {"type": "log", "message": entry, "meta": None}
 
 
