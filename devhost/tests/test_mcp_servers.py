@@ -45,6 +45,7 @@ def test_a_server_is_reached_at_an_address() -> None:
     ("target", "words"),
     [
         ("no-such-program", "there is no program 'no-such-program'"),
+        ("false", "false ended before it answered"),
         (
             shlex.join([sys.executable, "-c", "import sys; sys.exit('key sk-1234567890 is missing')"]),
             "key [secret] is missing",
@@ -109,7 +110,9 @@ def test_a_strategy_calls_a_server_that_its_script_names(tmp_path: Path, capsys:
     assert message["message"] == {"text": "ha\nha"}
 
 
-def test_one_tool_of_a_server_is_listed_and_called_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_tool_of_a_server_is_listed_and_called_alone(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     credential = "everything.SERVER_KEY=sk-42-secret"
     where = ["tool", "--no-color", "--mcp", f"everything={COMMAND}", "--credential", credential]
     assert main(where) == 0
@@ -123,8 +126,16 @@ def test_one_tool_of_a_server_is_listed_and_called_alone(capsys: pytest.CaptureF
     assert report["tool"] == "everything/repeat"
     assert [message["message"] for message in report["messages"]] == [{"text": "ha\nha"}]
 
+    monkeypatch.setenv("NODE_EXTRA_CA_CERTS", "our-proxy.pem")
     assert main([*where, "complain", "--arg", "is_error=false"]) == 0
-    assert "sk-42-secret" not in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert ("sk-42-secret" in told, "[secret], our-proxy.pem" in told) == (False, True)
+
+    assert main([*where, "weather", "--arg", "city= ", "--json", "--strict"]) == 1
+    said = capsys.readouterr()
+    report = json.loads(said.out)
+    assert (report["error"], report["told_an_error"], report["findings"]) == (None, True, [])
+    assert "; the server says that its result is an error" in said.err
 
     assert main([*where, "repeat"]) == 2
     assert "tool repeat needs --arg text=VALUE" in capsys.readouterr().err

@@ -172,6 +172,8 @@ class ToolOutcome:
     variables: JsonObject = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     error: RunError | None = None
+    told_an_error: bool = False
+    """Of an MCP server in its result, which Dify takes as any other."""
     elapsed_seconds: float = 0.0
 
 
@@ -198,7 +200,9 @@ def call_directly(
             ):
                 found("file-link-without-tool-file", f"{body.get('text')!r} has no tool file: Dify's Tool node fails")
             on_message(message, time.monotonic() - began)
-        outcome.findings += schema_findings(asked.found.declared.output_schema, outcome.variables)
+        outcome.told_an_error = isinstance(tool, McpTool) and tool.told_an_error
+        if not outcome.told_an_error:
+            outcome.findings += schema_findings(asked.found.declared.output_schema, outcome.variables)
     except RunFailure as failure:
         outcome.error = replace(secrets.masked(RunError.of(failure)), node=None)  # that is the Agent node's
     if calls.fault is not None:

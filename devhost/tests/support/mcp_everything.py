@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import uvicorn
 from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import (
     AudioContent,
     BlobResourceContents,
@@ -73,7 +74,7 @@ def show() -> list[ContentBlock]:
 def complain(*, is_error: bool) -> CallToolResult:
     """Says that it failed, or breaks."""
     if not is_error:
-        raise RuntimeError(f"no such key: {os.environ.get('SERVER_KEY', '')}")
+        raise ToolError(f"no such key: {os.environ.get('SERVER_KEY')}, {os.environ.get('NODE_EXTRA_CA_CERTS')}")
     return CallToolResult(content=[TextContent(text="it failed")], is_error=True)
 
 

@@ -95,7 +95,7 @@ def _called(  # noqa: PLR0913, PLR0917 - what a call is made of
     view.close(outcome)
     if options.as_json:
         print_json({"tool": found.whole_name, "sent": shown, "notices": list(source.notices), **asdict(outcome)})
-    return int(bool(outcome.error or (hosting.strict and outcome.findings)))
+    return int(bool(outcome.error or (hosting.strict and (outcome.findings or outcome.told_an_error))))
 
 
 def _file(text: str, limits: HostLimits) -> tuple[str, LocalFile]:

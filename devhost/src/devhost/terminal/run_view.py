@@ -124,4 +124,7 @@ class ToolView(View):
         self._section("violations of Dify's rules", tables.findings_list(outcome.findings))
         self._console.print(Rule(style="dim"))
         seconds = outcome.elapsed_seconds
-        self._end(outcome.error, seconds, Text(f"finished in {seconds:.2f} s", "green"))
+        ended = Text(f"finished in {seconds:.2f} s", "green")
+        if outcome.told_an_error:
+            ended.append("; the server says that its result is an error, which Dify does not look at", "yellow")
+        self._end(outcome.error, seconds, ended)

@@ -4,6 +4,7 @@ Dify reaches servers over HTTP only. devhost also starts one that is a command, 
 and output.
 """
 
+import os
 import re
 import shlex
 import shutil
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 NAME = re.compile(r"[a-z0-9_-]{1,24}")
 """What Dify's page takes as a server's identifier."""
 UNNAMED = "mcp"
+CONNECTING = re.compile(r"(?i)SSL_CERT_(FILE|DIR)|(REQUESTS|CURL)_CA_BUNDLE|NODE_EXTRA_CA_CERTS|(HTTPS?|ALL|NO)_PROXY")
+"""Variables that a command needs where the network has a proxy or certificates of its own; the library adds a few."""
 
 
 @dataclass(frozen=True)
@@ -190,6 +193,8 @@ class McpTool:
         self.notices = (f"{tool.name}: Dify does not hand on {losses}",) if losses else ()
         """What a person should know before a run with it."""
         self.secrets = tuple(server.secrets.values())
+        self.told_an_error = False
+        """Whether the server marked the last result as one; Dify does not look at that."""
         self._call = call
         self._masked = Secrets(self.secrets).masked
 
@@ -202,6 +207,7 @@ class McpTool:
         except Exception as error:  # noqa: BLE001 - whatever the server or the connection does, Dify says it in one sentence
             said = f"Failed to invoke tool: {_leaf(error)}"
             raise InvocationError("ToolInvokeError", self._masked(said)) from None
+        self.told_an_error = bool(result.is_error)
         yield from map(self._masked, messages(result, has_schema=bool(self.declared.output_schema)))
 
 
@@ -288,7 +294,7 @@ async def _opened(
 @asynccontextmanager
 async def _transport(server: McpServer, printed: TextIO) -> AsyncIterator[Any]:  # streams of the library's own types
     import httpx2  # noqa: PLC0415 - as above
-    from mcp.client.stdio import StdioServerParameters, get_default_environment, stdio_client  # noqa: PLC0415
+    from mcp.client.stdio import StdioServerParameters, stdio_client  # noqa: PLC0415 - as above
     from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415
 
     secrets = dict(server.secrets)
@@ -296,8 +302,8 @@ async def _transport(server: McpServer, printed: TextIO) -> AsyncIterator[Any]: 
         command, *arguments = shlex.split(server.target)
         if shutil.which(command) is None:
             raise FileNotFoundError(f"there is no program {command!r}")
-        environment = {**get_default_environment(), **secrets}
-        started = StdioServerParameters(command=command, args=arguments, env=environment)
+        connecting = {name: value for name, value in os.environ.items() if CONNECTING.fullmatch(name)}
+        started = StdioServerParameters(command=command, args=arguments, env={**connecting, **secrets})
         async with stdio_client(started, printed) as streams:
             yield streams
     else:
@@ -310,8 +316,10 @@ async def _transport(server: McpServer, printed: TextIO) -> AsyncIterator[Any]: 
 
 def _why(server: McpServer, error: BaseException, printed: TextIO) -> str:
     printed.seek(0)
-    said = printed.read()[-2_000:].strip()
-    return f"the MCP server {server.name} did not start: {_leaf(error)}" + (f"\nIt printed:\n{said}" if said else "")
+    said, why = printed.read()[-2_000:].strip(), str(_leaf(error))
+    if why == "Connection closed" and not server.is_address:
+        why = f"{shlex.split(server.target)[0]} ended before it answered"
+    return f"the MCP server {server.name} did not start: {why}" + (f"\nIt printed:\n{said}" if said else "")
 
 
 def _leaf(error: BaseException) -> BaseException:
