@@ -148,12 +148,13 @@ class AgentNode(_Playing, Node[AgentNodeData]):
             }:
                 yield self._chunk(name, text)
             case {"type": "log", "message": dict(entry)}:
+                said: JsonObject = {name: entry.get(name) for name in LOGGED}
                 yield AgentLogEvent(
                     message_id=entry["id"],
                     node_execution_id=self.execution_id,
                     node_id=self.id,
                     metadata=entry.get("metadata") or {},
-                    **{name: entry.get(name) for name in LOGGED},
+                    **said,
                 )
 
     def _result(self, run: Run) -> NodeRunResult:
