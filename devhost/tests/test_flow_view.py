@@ -18,25 +18,12 @@ from devhost.node.outputs.run import Run, RunError
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.screen import ViewOptions
 from devhost.text import Secrets
-from devhost.trace.flow import (
-    UNTIMED,
-    AnswerText,
-    Button,
-    FlowEnded,
-    FlowEvent,
-    FlowLine,
-    FlowNode,
-    FlowStatus,
-    FormAnswered,
-    FormAsked,
-    NodeEnded,
-    NodeStarted,
-)
+from devhost.trace import flow
 from devhost.trace.lines import read_trace
 from support.tracing import tracing
 
-FACTS = FlowLine(
-    at=UNTIMED,
+FACTS = flow.FlowLine(
+    at=flow.UNTIMED,
     file="flow.yml",
     name="Office",
     kind="chatflow",
@@ -46,12 +33,12 @@ FACTS = FlowLine(
     inputs={"room": "4"},
     files=("plan.pdf",),
 )
-START, AGENT = FlowNode("start", "start", "Start", {}), FlowNode("agent", "agent", "Clerk", {})
-FORM = FlowNode("form", "human-input", "Ask a person", {})
-ASKED = FormAsked("f1", FORM, "Send?", (), (Button("ok", "Approve"),))
-LOOP = FlowNode("loop", "loop", "Again", {})
-STEP = FlowNode("step", "code", "Step", {}, container="loop")
-END = FlowEnded("succeeded", {"answer": "Two.", "files": []}, "", {"count": 2})
+START, AGENT = flow.FlowNode("start", "start", "Start", {}), flow.FlowNode("agent", "agent", "Clerk", {})
+FORM = flow.FlowNode("form", "human-input", "Ask a person", {})
+ASKED = flow.FormAsked("f1", FORM, "Send?", (), (flow.Button("ok", "Approve"),))
+LOOP = flow.FlowNode("loop", "loop", "Again", {})
+STEP = flow.FlowNode("step", "code", "Step", {}, container="loop")
+END = flow.FlowEnded("succeeded", {"answer": "Two.", "files": []}, "", {"count": 2})
 LONG = "word " * 100
 
 
@@ -62,10 +49,10 @@ def strategy_run(**changes: object) -> Run:
     return replace(run, **changes)  # type: ignore[arg-type]
 
 
-def ran(execution: str, node: FlowNode, number: int | None = None, **changes: object) -> list[FlowEvent]:
+def ran(execution: str, node: flow.FlowNode, number: int | None = None, **changes: object) -> list[flow.FlowEvent]:
     """A node that starts and ends at once."""
-    ended = NodeEnded(execution, node, "succeeded", {"asked": "?"}, {"text": "Two."}, 0.25)
-    return [NodeStarted(execution, node, number), replace(ended, **changes)]  # type: ignore[arg-type]
+    ended = flow.NodeEnded(execution, node, "succeeded", {"asked": "?"}, {"text": "Two."}, 0.25)
+    return [flow.NodeStarted(execution, node, number), replace(ended, **changes)]  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -75,7 +62,7 @@ class Told:
 
 
 def told(
-    *turns: Sequence[FlowEvent], options: ViewOptions | None = None, trace: Path | None = None, secret: str = ""
+    *turns: Sequence[flow.FlowEvent], options: ViewOptions | None = None, trace: Path | None = None, secret: str = ""
 ) -> Told:
     """What a conversation shows, and its reports; `trace` gets it too."""
     console = Console(file=io.StringIO(), width=100)
@@ -99,7 +86,7 @@ def _text(console: Console) -> str:
 
 def test_the_answer_streams_and_the_nodes_follow_in_the_order_in_which_they_ran() -> None:
     agent = ran("2", AGENT, run=strategy_run(), metadata={"total_tokens": 1200})
-    shown = told([*ran("1", START), *agent, AnswerText(AGENT, "Tw"), AnswerText(AGENT, "o."), END]).shown
+    shown = told([*ran("1", START), *agent, flow.AnswerText(AGENT, "Tw"), flow.AnswerText(AGENT, "o."), END]).shown
 
     lines = [line.rstrip() for line in shown.splitlines()]
     rows = ("Two.", "✓ Start  start  0.250 s", "✓ Clerk  agent  0.250 s  1,200 tokens", "count  2")
@@ -127,10 +114,10 @@ def test_the_answer_streams_and_the_nodes_follow_in_the_order_in_which_they_ran(
         ("answered", "paused", "waits for an answer after"),
     ],
 )
-def test_a_turn_that_waits_has_not_finished(reason: str, status: FlowStatus, end: str) -> None:
+def test_a_turn_that_waits_has_not_finished(reason: str, status: flow.FlowStatus, end: str) -> None:
     run = strategy_run()
     run = replace(run, outputs=replace(run.outputs, variables={"stop_reason": reason}))
-    shown = told([*ran("2", AGENT, run=run), FlowEnded(status, {"answer": "May I?"})]).shown
+    shown = told([*ran("2", AGENT, run=run), flow.FlowEnded(status, {"answer": "May I?"})]).shown
     assert re.fullmatch(rf"{re.escape(end)} \d+\.\d\d s", shown.splitlines()[-1].rstrip())
 
 
@@ -141,10 +128,10 @@ def test_what_an_agent_asked_for_does_not_wait_any_more_once_a_form_has_asked() 
 
 
 def test_a_retry_an_error_branch_and_a_default_value_are_visible_as_such() -> None:
-    branch = FlowNode("ask", "llm", "Ask", {"error_strategy": "fail-branch"})
-    default = FlowNode("look", "tool", "Look", {"error_strategy": "default-value"})
+    branch = flow.FlowNode("ask", "llm", "Ask", {"error_strategy": "fail-branch"})
+    default = flow.FlowNode("look", "tool", "Look", {"error_strategy": "default-value"})
     first, last = ran("1", branch, status="exception", error="no such key", retries=("too busy",))
-    end = FlowEnded("partial-succeeded", {"answer": ""})
+    end = flow.FlowEnded("partial-succeeded", {"answer": ""})
     both = told([first, last, *ran("2", default, status="exception", error="gone"), end])
 
     asked = "! Ask  llm  0.250 s\n  attempt 1 failed: too busy\n  no such key\n  the flow goes on: error branch\n"
@@ -159,7 +146,7 @@ def test_a_retry_an_error_branch_and_a_default_value_are_visible_as_such() -> No
 def test_rounds_are_folded_unless_something_went_wrong_in_them() -> None:
     begin, end = ran("0", LOOP)
     bad = ran("2", STEP, 2, status="failed", error="divided by zero")
-    events = [begin, *ran("1", STEP, 1, round=1), *bad, end, FlowEnded("failed", {}, "divided by zero")]
+    events = [begin, *ran("1", STEP, 1, round=1), *bad, end, flow.FlowEnded("failed", {}, "divided by zero")]
     both = told(events)
 
     lines = [line.rstrip() for line in both.shown.splitlines()]
@@ -180,8 +167,10 @@ def test_rounds_are_folded_unless_something_went_wrong_in_them() -> None:
 
 def test_a_form_waits_or_says_who_answered_it() -> None:
     begin, end = ran("1", FORM)
-    paused = told([begin, ASKED, FlowEnded("paused", {}, "no answer")])
-    by: Sequence[FormAnswered] = [FormAnswered("f1", "ok", {}, each) for each in ("script", "terminal", "timeout")]
+    paused = told([begin, ASKED, flow.FlowEnded("paused", {}, "no answer")])
+    by: Sequence[flow.FormAnswered] = [
+        flow.FormAnswered("f1", "ok", {}, each) for each in ("script", "terminal", "timeout")
+    ]
     shown = told(*([begin, ASKED, each, end, END] for each in by)).shown
 
     assert "… Ask a person  human-input  waits for an answer" in paused.shown
@@ -216,10 +205,10 @@ def without_seconds(shown: str) -> str:
 
 
 def test_a_trace_shows_each_turn_again(tmp_path: Path) -> None:
-    branch = FlowNode("ask", "llm", "Ask", {"error_strategy": "fail-branch"})
+    branch = flow.FlowNode("ask", "llm", "Ask", {"error_strategy": "fail-branch"})
     start, end = ran("1", branch, status="exception", error="no", retries=("busy",))
     loop = ran("3", LOOP)
-    first = [start, end, AnswerText(AGENT, "Hello"), END]
+    first = [start, end, flow.AnswerText(AGENT, "Hello"), END]
     second = [loop[0], *ran("4", STEP, 1), loop[1], ASKED, END]
     shown = told(first, second, trace=tmp_path / "trace.jsonl").shown
 
@@ -237,7 +226,7 @@ def test_a_trace_hides_secrets(tmp_path: Path) -> None:
 def test_a_trace_of_a_killed_flow_shows_the_nodes_until_then(tmp_path: Path) -> None:
     file = tmp_path / "trace.jsonl"
     with tracing(file, command="flow") as writer:
-        list(FlowTrace(writer).of_turn(FACTS, [NodeStarted("1", AGENT)]))
+        list(FlowTrace(writer).of_turn(FACTS, [flow.NodeStarted("1", AGENT)]))
 
     shown = replayed(file)
     assert "… Clerk  agent  not finished" in shown

@@ -13,14 +13,7 @@ import pytest
 from devhost.cli.commands import main
 from devhost.errors import PluginStartError
 from devhost.plugin.dependencies import missing
-from devhost.process.environment import (
-    OF_PROJECT,
-    OF_REQUIREMENTS,
-    by_hand,
-    commands,
-    make_environment,
-    own_python,
-)
+from devhost.process import environment
 from support.plugins import PUPPET
 
 PROJECT = '[project]\nname = "x"\nversion = "1"\ndependencies = ["a==1", "b"]\n'
@@ -45,10 +38,10 @@ def test_what_is_installed_beside_devhost_is_not_missing(tmp_path: Path, line: s
 
 def test_uv_installs_what_its_lock_says_and_pip_the_same_versions(tmp_path: Path) -> None:
     (tmp_path / ".venv").mkdir()
-    assert by_hand(tmp_path) == f"cd {tmp_path} && {OF_REQUIREMENTS}"
+    assert environment.by_hand(tmp_path) == f"cd {tmp_path} && {environment.OF_REQUIREMENTS}"
     (tmp_path / "pyproject.toml").write_text(PROJECT)
-    assert by_hand(tmp_path) == f"cd {tmp_path} && {OF_PROJECT}"
-    assert [command[-2:] for command in commands(tmp_path, "uv")][1:] == [["a==1", "b"]]
+    assert environment.by_hand(tmp_path) == f"cd {tmp_path} && {environment.OF_PROJECT}"
+    assert [command[-2:] for command in environment.commands(tmp_path, "uv")][1:] == [["a==1", "b"]]
 
     registry = 'source = { registry = "https://example.com/simple" }\n'
     locked = (("a", "1", registry), ("b", "2", registry), ("x", "1", 'source = { virtual = "." }\n'))
@@ -56,8 +49,8 @@ def test_uv_installs_what_its_lock_says_and_pip_the_same_versions(tmp_path: Path
     (tmp_path / "uv.lock").write_text(
         "".join(f'[[package]]\nname = "{name}"\nversion = "{number}"\n{of}' for name, number, of in (*locked, *several))
     )
-    assert list(commands(tmp_path, "uv"))[1][:2] == ["uv", "sync"]
-    make, install = commands(tmp_path, None)
+    assert list(environment.commands(tmp_path, "uv"))[1][:2] == ["uv", "sync"]
+    make, install = environment.commands(tmp_path, None)
     assert make[0] == sys.executable
     assert install[-4:] == ["-c", ".venv/pins.txt", "a==1", "b"]
     assert (tmp_path / ".venv" / "pins.txt").read_text() == "a==1\nb==2\n"
@@ -86,7 +79,7 @@ def test_a_plugin_gets_an_environment_when_it_needs_one(tmp_path: Path, capsys: 
     run = ["run", "--plugin", str(plugin), "--script", str(script)]
 
     assert main([*run, "--no-install"]) == 1
-    printed, how = capsys.readouterr(), f"cd {plugin} && {OF_REQUIREMENTS}"
+    printed, how = capsys.readouterr(), f"cd {plugin} && {environment.OF_REQUIREMENTS}"
     assert f"puppet | runs in devhost's Python, which lacks ./{WHEEL}. To make its own .venv: {how}" in printed.out
     assert f"It ran in devhost's Python. To install what it needs: {how}" in printed.err
     assert not (plugin / ".venv").exists()
@@ -105,7 +98,7 @@ def test_a_plugin_gets_an_environment_when_it_needs_one(tmp_path: Path, capsys: 
     assert f"puppet | made {plugin / '.venv'} in " in printed.out
     assert "it runs" in printed.out
 
-    assert own_python(plugin) == plugin / ".venv" / "bin" / "python"
+    assert environment.own_python(plugin) == plugin / ".venv" / "bin" / "python"
     assert main(run) == 0
     assert "making" not in capsys.readouterr().out
 
@@ -113,5 +106,5 @@ def test_a_plugin_gets_an_environment_when_it_needs_one(tmp_path: Path, capsys: 
 def test_a_folder_that_is_not_devhosts_stays(tmp_path: Path) -> None:
     (tmp_path / ".venv" / "Scripts").mkdir(parents=True)
     with pytest.raises(PluginStartError, match="has no Python: remove it"):
-        make_environment(tmp_path)
+        environment.make_environment(tmp_path)
     assert (tmp_path / ".venv" / "Scripts").exists()

@@ -11,20 +11,8 @@ from internal.calls.judging import REFUSED_AT_THE_END
 from internal.memory.records import RoundRecord
 from internal.memory.state import decode
 from prompt import template
+from tests.support import plans
 from tests.support.host import Json, When, text_of
-from tests.support.plans import (
-    STRATEGIES,
-    advised,
-    answers,
-    completed,
-    incomplete,
-    of_reflection,
-    of_subtask,
-    offered,
-    plan_run,
-    plans,
-    works_on,
-)
 from tests.support.run import Outcome, run
 from tests.support.scenes import ANSWER, CITY, check_growth, log_of, results_in, search
 from tests.support.wire import calls, model, parameter, replies, says, text_message, tool
@@ -50,13 +38,13 @@ def names(runs: Sequence[Json]) -> list[str]:
     return [entry["tool"] for entry in runs]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", plans.STRATEGIES)
 def test_a_cut_result_is_read_to_its_end(strategy: str) -> None:
-    blueprint, before, after = STRATEGIES[strategy]
+    blueprint, before, after = plans.STRATEGIES[strategy]
     turns = [search()]
     while True:  # the next run reads where this one was told to
         outcome = run([*before, *turns, ANSWER, *after], LONG, LIMIT, blueprint=blueprint)
-        requests = [request for request in outcome.model.requests if "search" in offered(request)]
+        requests = [request for request in outcome.model.requests if "search" in plans.offered(request)]
         results = results_in(requests[-1]["prompt_messages"])
         offer = OFFER.search(results[-1])
         if offer is None:
@@ -67,7 +55,7 @@ def test_a_cut_result_is_read_to_its_end(strategy: str) -> None:
     assert "".join(result.partition("\n[")[0] for result in results) == TEXT
     assert max(map(len, results)) <= 1000
     check_growth(requests)
-    assert [offered(request) for request in requests] == [["search"]] + [["search", "read_result"]] * len(turns)
+    assert [plans.offered(request) for request in requests] == [["search"]] + [["search", "read_result"]] * len(turns)
     assert names(outcome.variables["tool_runs"]) == ["search"]
     rows = [log for log in outcome.logs.values() if log["label"].startswith("ROUND ")]
     assert outcome.last_json["decision_summary"]["rounds"] == len(rows) > len(turns)
@@ -166,7 +154,7 @@ def test_what_cannot_be_read_is_told_and_no_round_either() -> None:
 def test_before_any_result_was_cut_there_is_no_such_tool() -> None:
     outcome = run([reads({"id": "r1"}), search(), ANSWER], {"search": replies("x" * 1000)}, LIMIT)
 
-    assert [offered(request) for request in outcome.model.requests] == [["search"]] * 3
+    assert [plans.offered(request) for request in outcome.model.requests] == [["search"]] * 3
     assert outcome.tool_results(2) == ["x" * 1000]
     assert outcome.tool_results() == ["there is not a tool named read_result; the tools are: search"]
     assert names(outcome.variables["tool_runs"]) == ["search"]
@@ -179,7 +167,7 @@ def test_with_an_answer_schema_reading_is_not_a_wrong_answer_and_a_closing_hand_
     outcome = long_run(*steps, answer_schema=CITY, maximum_iterations=2)
 
     check_growth(outcome.model.requests)
-    assert offered(outcome.model.requests[1]) == ["search", "submit_answer", "read_result"]
+    assert plans.offered(outcome.model.requests[1]) == ["search", "submit_answer", "read_result"]
     assert outcome.tool_results(6)[0].startswith("word0 ")
     assert outcome.tool_results(8) == [REFUSED_AT_THE_END]
     assert outcome.variables["structured_output"] == {"city": "Rome"}
@@ -209,7 +197,7 @@ def test_the_result_of_an_approved_call_is_read_in_the_run_that_resumes() -> Non
 
     outcome = long_run(reads({"id": "r1", "find": "word200"}), ANSWER, **asking, **resumed)
 
-    assert [offered(request)[-1] for request in outcome.model.requests] == ["read_result", "read_result"]
+    assert [plans.offered(request)[-1] for request in outcome.model.requests] == ["read_result", "read_result"]
     cut, found = results_in(outcome.model.prompts[-1])
     assert OFFER.search(cut)
     assert "word199 word200 word201" in found
@@ -232,8 +220,8 @@ def test_a_tool_of_the_same_name_gets_another() -> None:
         [calls(("tools_read_result", {})), ANSWER], {"read_result": replies(TEXT)}, {"tools": offered_tools, **LIMIT}
     )
 
-    assert offered(outcome.model.requests[0]) == ["tools_read_result"]
-    assert offered(outcome.model.requests[1]) == ["tools_read_result", "read_result"]
+    assert plans.offered(outcome.model.requests[0]) == ["tools_read_result"]
+    assert plans.offered(outcome.model.requests[1]) == ["tools_read_result", "read_result"]
     assert names(outcome.variables["tool_runs"]) == ["tools_read_result"]
 
 
@@ -258,23 +246,23 @@ def echo(request: Json) -> Iterator[Json]:
 def test_a_subtask_reads_its_own_results_only() -> None:
     both = reads({"id": "r1"}, {"id": "r2"})
     steps = [
-        plans("alpha", "beta"),
-        works_on("alpha", search("alpha")),
-        works_on("beta", search("beta")),
+        plans.plans("alpha", "beta"),
+        plans.works_on("alpha", search("alpha")),
+        plans.works_on("beta", search("beta")),
         When("alpha word0", both),
         When("beta word0", both),
         When("the ids are: r1.", says("Found.")),
         When('to read on: read_result(id="r2"', says("Found.")),
-        completed("alpha"),
-        completed("beta"),
-        answers(),
+        plans.completed("alpha"),
+        plans.completed("beta"),
+        plans.answers(),
     ]
 
-    outcome = plan_run(steps, {"search": echo}, LIMIT)
+    outcome = plans.plan_run(steps, {"search": echo}, LIMIT)
 
     assert outcome.error is None
     for name in ("alpha", "beta"):
-        requests = of_subtask(outcome, name)
+        requests = plans.of_subtask(outcome, name)
         check_growth(requests)
         cut, *read = results_in(requests[-1]["prompt_messages"])
         (own,) = OFFER.findall(cut)
@@ -285,26 +273,29 @@ def test_a_subtask_reads_its_own_results_only() -> None:
 
 def test_a_later_attempt_still_reads_and_the_judge_sees_what_was_read() -> None:
     steps = [
-        plans("alpha"),
-        works_on("alpha", search("alpha")),
+        plans.plans("alpha"),
+        plans.works_on("alpha", search("alpha")),
         says("Not found."),
-        incomplete("alpha", "Read on."),
-        advised("Read on.", reads({"id": "r1", "find": "word321"})),
+        plans.incomplete("alpha", "Read on."),
+        plans.advised("Read on.", reads({"id": "r1", "find": "word321"})),
         says("Found."),
-        completed("alpha"),
-        answers(),
+        plans.completed("alpha"),
+        plans.answers(),
     ]
 
-    outcome = plan_run(steps, {"search": echo}, LIMIT)
+    outcome = plans.plan_run(steps, {"search": echo}, LIMIT)
 
     assert outcome.error is None
-    assert [offered(request)[-1] for request in of_subtask(outcome, "alpha")] == ["search", *["read_result"] * 3]
-    judged = of_reflection(outcome, "alpha")
+    assert [plans.offered(request)[-1] for request in plans.of_subtask(outcome, "alpha")] == [
+        "search",
+        *["read_result"] * 3,
+    ]
+    judged = plans.of_reflection(outcome, "alpha")
     first, second = (text_of(request["prompt_messages"][-1]) for request in judged)
     assert "alpha word0" in first
     assert "characters left out" in first
     assert "read_result" not in str(judged[0])
-    assert [offered(each) for each in judged] == [["submit_reflection"]] * 2
+    assert [plans.offered(each) for each in judged] == [["submit_reflection"]] * 2
     assert "word320 word321 word322" in second
     assert outcome.last_json["decision_summary"]["rounds"] == 5
     assert names(outcome.variables["tool_runs"]) == ["search"]

@@ -5,21 +5,9 @@ from typing import Any
 import pytest
 
 from prompt import template
+from tests.support import plans
 from tests.support.host import Json, When, text_of
 from tests.support.node import KNOWN_TO_DIFY
-from tests.support.plans import (
-    STRATEGIES,
-    advised,
-    completed,
-    incomplete,
-    of_answer,
-    of_reflection,
-    of_subtask,
-    offered,
-    plan_run,
-    plans,
-    works_on,
-)
 from tests.support.run import Outcome, run
 from tests.support.scenes import ANSWER, FOUND, check_growth, log_of, results_in, search
 from tests.support.wire import calls, model, replies, says
@@ -28,7 +16,7 @@ REFUNDS = "Ask for the order first.\n\n---\n\n" + "Then check the date. " * 100
 SKILLS = (
     f"---\nname: refunds\ndescription: Money back.\n---\n{REFUNDS}\n---\nname: tone\ndescription: Words.\n---\nBe kind."
 )
-each_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
+each_strategy = pytest.mark.parametrize("strategy", plans.STRATEGIES)
 
 
 def reads(*names: object) -> list[Any]:
@@ -36,7 +24,7 @@ def reads(*names: object) -> list[Any]:
 
 
 def skill_run(steps: list[Any], strategy: str = "function calling", **params: Any) -> Outcome:  # noqa: ANN401
-    blueprint, before, after = STRATEGIES[strategy]
+    blueprint, before, after = plans.STRATEGIES[strategy]
     return run([*before, *steps, *after], FOUND, {"skills": SKILLS, **params}, blueprint=blueprint)
 
 
@@ -45,7 +33,7 @@ def system(outcome: Outcome, request: int = 0) -> str:
 
 
 def of_loop(outcome: Outcome) -> list[Json]:
-    return [request for request in outcome.model.requests if "search" in offered(request)]
+    return [request for request in outcome.model.requests if "search" in plans.offered(request)]
 
 
 @each_strategy
@@ -54,7 +42,7 @@ def test_a_skill_is_listed_and_read_whole(strategy: str) -> None:
 
     assert outcome.error is None
     check_growth(requests := of_loop(outcome))
-    assert {tuple(offered(request)) for request in requests} == {("search", "read_skill")}
+    assert {tuple(plans.offered(request)) for request in requests} == {("search", "read_skill")}
     listed = f"<skills>\n{template.SKILLS_HEADER}\n- refunds: Money back.\n- tone: Words.\n</skills>"
     assert all(listed in text_of(prompt[0]) for prompt in outcome.model.prompts)
     assert results_in(requests[2]["prompt_messages"]) == [REFUNDS.strip(), "found"]
@@ -68,7 +56,7 @@ def test_without_skills_nothing_of_them_is_in_the_prompt() -> None:
 
     assert template.SKILLS_ARE_INSTRUCTIONS not in system(outcome)
     assert template.SKILLS_HEADER not in system(outcome)
-    assert offered(outcome.model.requests[0]) == ["search"]
+    assert plans.offered(outcome.model.requests[0]) == ["search"]
 
 
 def test_the_policy_on_results_excepts_skills_unless_the_node_has_its_own() -> None:
@@ -99,7 +87,7 @@ def test_skills_need_no_tools_but_a_model_that_can_call_some() -> None:
     alone = skill_run([reads("tone"), ANSWER], tools=[])
     unable = skill_run([], tools=[], model=model(features=["vision"]))
 
-    assert [offered(request) for request in alone.model.requests] == [["read_skill"]] * 2
+    assert [plans.offered(request) for request in alone.model.requests] == [["read_skill"]] * 2
     assert type(unable.error).__name__ in KNOWN_TO_DIFY
     assert "its skills need" in str(unable.error)
 
@@ -114,37 +102,37 @@ def test_what_cannot_be_read_is_an_error_before_any_model_call(skills: str) -> N
 
 def test_the_answer_of_a_plan_reads_skills_too() -> None:
     steps = [
-        plans("One"),
-        works_on("One", ANSWER),
-        completed("One"),
+        plans.plans("One"),
+        plans.works_on("One", ANSWER),
+        plans.completed("One"),
         When("<findings>", reads("tone")),
         When("Be kind.", says("Kindly.")),
     ]
 
-    outcome = plan_run(steps, FOUND, {"skills": SKILLS})
+    outcome = plans.plan_run(steps, FOUND, {"skills": SKILLS})
 
     assert outcome.text == "Kindly."
-    assert [offered(request) for request in of_answer(outcome)] == [["read_skill"]] * 2
+    assert [plans.offered(request) for request in plans.of_answer(outcome)] == [["read_skill"]] * 2
     assert outcome.stop_reason == "answered"
 
 
 def test_a_subtask_keeps_its_skills_in_later_attempts_and_its_judge_reads_results_alone() -> None:
     steps = [
-        plans("One"),
-        works_on("One", reads("tone")),
+        plans.plans("One"),
+        plans.works_on("One", reads("tone")),
         When("Be kind.", search()),
         says("Found."),
-        incomplete("One", "Ask again."),
-        advised("Ask again.", ANSWER),
-        completed("One"),
+        plans.incomplete("One", "Ask again."),
+        plans.advised("Ask again.", ANSWER),
+        plans.completed("One"),
         When("<findings>", ANSWER),
     ]
 
-    outcome = plan_run(steps, {"search": replies("found " * 40)}, {"skills": SKILLS})
+    outcome = plans.plan_run(steps, {"search": replies("found " * 40)}, {"skills": SKILLS})
 
-    last = results_in(of_subtask(outcome, "One")[-1]["prompt_messages"])
+    last = results_in(plans.of_subtask(outcome, "One")[-1]["prompt_messages"])
     assert last == ["Be kind.", template.ELIDED_TOOL_RESULT]
-    judged = text_of(of_reflection(outcome, "One")[0]["prompt_messages"][-1])
+    judged = text_of(plans.of_reflection(outcome, "One")[0]["prompt_messages"][-1])
     assert "found found" in judged
     assert "Be kind." not in judged
 

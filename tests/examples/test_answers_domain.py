@@ -4,62 +4,48 @@ import re
 from datetime import UTC, datetime
 
 import pytest
+from answering.domain import retrieval, values
 from answering.domain.answer import Answer
 from answering.domain.errors import AnswerBusinessError
-from answering.domain.retrieval import (
-    LEAST_LETTERS,
-    LEAST_MEANING,
-    MOST_DOCUMENTS,
-    MOST_PASSAGES,
-    RetrievalContext,
-    SearchResult,
-    retrieve,
-)
-from answering.domain.values import (
-    AnswerContent,
-    AnswerId,
-    DocumentId,
-    PromptTemplate,
-    Question,
-    SimilarityScore,
-)
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
-QUESTION = Question("How long?")
+QUESTION = values.Question("How long?")
 
 
-def result(document: str, position: int, letters: float, meaning: float = 0) -> SearchResult:
-    scores = SimilarityScore(letters), SimilarityScore(meaning)
-    return SearchResult(DocumentId(document), document.title(), position, f"{document} {position}", *scores)
+def result(document: str, position: int, letters: float, meaning: float = 0) -> retrieval.SearchResult:
+    scores = values.SimilarityScore(letters), values.SimilarityScore(meaning)
+    return retrieval.SearchResult(
+        values.DocumentId(document), document.title(), position, f"{document} {position}", *scores
+    )
 
 
-def context(*documents: str) -> RetrievalContext:
-    return retrieve(QUESTION, [result(name, 0, 0.9 - number / 10) for number, name in enumerate(documents)])
+def context(*documents: str) -> retrieval.RetrievalContext:
+    return retrieval.retrieve(QUESTION, [result(name, 0, 0.9 - number / 10) for number, name in enumerate(documents)])
 
 
 @pytest.mark.parametrize("text", ["", " ", "　\n\t"])
 def test_an_empty_question_is_refused(text: str) -> None:
-    for make in (Question, Question.asked):
+    for make in (values.Question, values.Question.asked):
         with pytest.raises(AnswerBusinessError) as raised:
             make(text)
         assert raised.value.code == "ANSWER_EMPTY_QUESTION"
 
 
 def test_a_typed_question_can_be_stored() -> None:
-    assert Question.asked(" Why\0 \ud800? ").text == "Why ??"
+    assert values.Question.asked(" Why\0 \ud800? ").text == "Why ??"
 
 
 def test_a_content_has_words() -> None:
-    assert AnswerContent(" So.\n") == "So."
+    assert values.AnswerContent(" So.\n") == "So."
     with pytest.raises(AnswerBusinessError, match="ANSWER_EMPTY_CONTENT"):
-        AnswerContent(" \n")
+        values.AnswerContent(" \n")
 
 
 def test_a_prompt_may_name_the_documents_and_nothing_else() -> None:
-    assert PromptTemplate("Say what {documents} say.").filled(("Fees", "Loans")) == "Say what Fees, Loans say."
+    assert values.PromptTemplate("Say what {documents} say.").filled(("Fees", "Loans")) == "Say what Fees, Loans say."
     for text, said in ((" ", "is blank"), ("Hi {name}", "the only placeholder is {documents}"), ("{", "brace alone")):
         with pytest.raises(ValueError, match=re.escape(said)):
-            PromptTemplate(text)
+            values.PromptTemplate(text)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +61,7 @@ def test_a_prompt_may_name_the_documents_and_nothing_else() -> None:
     ],
 )
 def test_the_sources_of_an_answer_are_those_that_it_cites(content: str, numbers: list[int]) -> None:
-    answer = Answer.of(AnswerId("answer-1"), context("a", "b", "c"), content, NOON)
+    answer = Answer.of(values.AnswerId("answer-1"), context("a", "b", "c"), content, NOON)
 
     assert [source.id.value for source in answer.sources] == [f"answer-1-source-{number}" for number in numbers]
     assert [source.document_id.value for source in answer.sources] == ["abc"[number - 1] for number in numbers]
@@ -87,21 +73,21 @@ def test_the_sources_of_an_answer_are_those_that_it_cites(content: str, numbers:
 def test_the_passages_of_a_document_become_one_in_its_order() -> None:
     found = [result("b", 7, 0.5), result("a", 0, 0.4), result("b", 2, 0.3)]
 
-    assert [(each.id.value, each.content) for each in retrieve(QUESTION, found).documents] == [
+    assert [(each.id.value, each.content) for each in retrieval.retrieve(QUESTION, found).documents] == [
         ("b", "b 2\n\nb 7"),
         ("a", "a 0"),
     ]
-    assert retrieve(QUESTION, found[::-1]) == retrieve(QUESTION, found)
+    assert retrieval.retrieve(QUESTION, found[::-1]) == retrieval.retrieve(QUESTION, found)
 
 
 def test_what_both_rankings_find_comes_before_what_one_finds() -> None:
     both, letters, meaning = result("both", 0, 0.5, 0.5), result("letters", 0, 0.9), result("meaning", 0, 0.1, 0.9)
 
-    found = retrieve(QUESTION, [letters, meaning, both]).documents
+    found = retrieval.retrieve(QUESTION, [letters, meaning, both]).documents
 
     assert [document.id.value for document in found] == ["both", "letters", "meaning"]
-    assert retrieve(QUESTION, [both]).documents[0].score == SimilarityScore(1)
-    assert retrieve(QUESTION, [meaning]).documents[0].score == 0.5
+    assert retrieval.retrieve(QUESTION, [both]).documents[0].score == values.SimilarityScore(1)
+    assert retrieval.retrieve(QUESTION, [meaning]).documents[0].score == 0.5
 
 
 def test_the_best_passages_of_the_best_documents_are_taken() -> None:
@@ -111,15 +97,17 @@ def test_the_best_passages_of_the_best_documents_are_taken() -> None:
         for position in range(6)
     ]
 
-    documents = retrieve(QUESTION, many).documents
+    documents = retrieval.retrieve(QUESTION, many).documents
 
-    assert [document.id.value for document in documents] == [f"d{number}" for number in range(MOST_DOCUMENTS)]
-    assert documents[0].content.split("\n\n") == [f"d0 {position}" for position in range(MOST_PASSAGES)]
+    assert [document.id.value for document in documents] == [f"d{number}" for number in range(retrieval.MOST_DOCUMENTS)]
+    assert documents[0].content.split("\n\n") == [f"d0 {position}" for position in range(retrieval.MOST_PASSAGES)]
 
 
-@pytest.mark.parametrize("results", [[], [result("a", 0, LEAST_LETTERS - 0.01, LEAST_MEANING - 0.01)]])
-def test_without_a_relevant_document_there_is_no_context(results: list[SearchResult]) -> None:
+@pytest.mark.parametrize(
+    "results", [[], [result("a", 0, retrieval.LEAST_LETTERS - 0.01, retrieval.LEAST_MEANING - 0.01)]]
+)
+def test_without_a_relevant_document_there_is_no_context(results: list[retrieval.SearchResult]) -> None:
     with pytest.raises(AnswerBusinessError) as raised:
-        retrieve(QUESTION, results)
+        retrieval.retrieve(QUESTION, results)
     assert raised.value.code == "ANSWER_NO_RELEVANT_DOCUMENTS"
     assert QUESTION.text in raised.value.sentence

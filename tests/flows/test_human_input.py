@@ -15,15 +15,7 @@ from devhost.flow.turn import FlowTurn
 from devhost.flow.view import facts_of
 from devhost.recording.case import recorded_case
 from devhost.recording.files import KeptFiles
-from devhost.trace.flow import (
-    TIMEOUT,
-    AnswerText,
-    AskedField,
-    FlowEvent,
-    FormAnswered,
-    FormAsked,
-    NodeStarted,
-)
+from devhost.trace import flow
 from devhost.trace.lines import read_trace
 from support.flow_documents import START, Edge, answer, chatflow, iteration, node
 from support.tracing import tracing
@@ -55,7 +47,7 @@ EDGES: list[Edge] = [
     ("early", "form"),
     ("form", "sent", "ok"),
     ("form", "kept", "no"),
-    ("form", "late", TIMEOUT),
+    ("form", "late", flow.TIMEOUT),
 ]
 NODES = [
     START,
@@ -70,7 +62,7 @@ NODES = [
 SENT = FormAnswer("ok", {"reason": "it is right", "when": "now"}, "terminal")
 
 
-def played(file: Path, ask: Ask) -> list[FlowEvent]:
+def played(file: Path, ask: Ask) -> list[flow.FlowEvent]:
     turn = FlowTurn("it", conversation_id="c1")
     return list(play(FlowFile.read(file), turn, replace(surroundings(None, {}), ask=ask)))
 
@@ -78,21 +70,21 @@ def played(file: Path, ask: Ask) -> list[FlowEvent]:
 def test_the_flow_goes_on_behind_the_button_with_what_came_before_the_pause(tmp_path: Path) -> None:
     waited = 0.02
 
-    def ask(_form: FormAsked, _given: FormAnswer) -> FormAnswer:
+    def ask(_form: flow.FormAsked, _given: FormAnswer) -> FormAnswer:
         time.sleep(waited)
         return SENT
 
     end = Played(tuple(played(chatflow(tmp_path, NODES, EDGES), ask)))
 
-    (form,) = [event for event in end.events if isinstance(event, FormAsked)]
+    (form,) = [event for event in end.events if isinstance(event, flow.FormAsked)]
     assert form.content == "Send it?\n\n{{#$output.reason#}}"
     assert form.fields == (
-        AskedField("reason", "paragraph", "it"),
-        AskedField("when", "select", options=("now", "later")),
+        flow.AskedField("reason", "paragraph", "it"),
+        flow.AskedField("when", "select", options=("now", "later")),
     )
-    assert [button.id for button in form.buttons] == ["ok", "no", TIMEOUT]
-    answered = [event for event in end.events if isinstance(event, FormAnswered)]
-    assert answered == [FormAnswered(form.form, "ok", SENT.values, "terminal")]
+    assert [button.id for button in form.buttons] == ["ok", "no", flow.TIMEOUT]
+    answered = [event for event in end.events if isinstance(event, flow.FormAnswered)]
+    assert answered == [flow.FormAnswered(form.form, "ok", SENT.values, "terminal")]
     assert end.node("form").seconds >= waited, "the node waits as long as the person thinks"
     assert end.node("form").outputs == {
         "reason": "it is right",
@@ -101,9 +93,11 @@ def test_the_flow_goes_on_behind_the_button_with_what_came_before_the_pause(tmp_
         "__rendered_content": "Send it?\n\nit is right",
     }
     assert end.end.outputs["answer"] == "One moment. ok now: Send it?\n\nit is right"
-    assert "".join(event.text for event in end.events if isinstance(event, AnswerText)) == end.end.outputs["answer"]
+    assert (
+        "".join(event.text for event in end.events if isinstance(event, flow.AnswerText)) == end.end.outputs["answer"]
+    )
     assert [each.node.id for each in end.nodes] == ["start", "early", "form", "sent"]
-    started = [event.node.id for event in end.events if isinstance(event, NodeStarted)]
+    started = [event.node.id for event in end.events if isinstance(event, flow.NodeStarted)]
     assert started == ["start", "early", "form", "sent"]
 
 
@@ -127,7 +121,7 @@ def test_a_paused_flow_needs_nothing_but_what_it_wrote(tmp_path: Path) -> None:
 
 
 def test_the_timeout_has_a_way_of_its_own(tmp_path: Path) -> None:
-    late = Played(tuple(played(chatflow(tmp_path, NODES, EDGES), lambda _, __: FormAnswer(TIMEOUT))))
+    late = Played(tuple(played(chatflow(tmp_path, NODES, EDGES), lambda _, __: FormAnswer(flow.TIMEOUT))))
 
     assert late.end.outputs["answer"] == "One moment. Too late."
     assert late.node("form").outputs == {"__action_id": ""}

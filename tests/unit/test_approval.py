@@ -12,15 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.memory.approval import (
-    MAX_REASON_LENGTH,
-    Decision,
-    Verdict,
-    call_id,
-    is_same_call,
-    not_approved_text,
-    read_decision,
-)
+from internal.memory import approval
 from internal.node.tools import Tool
 from internal.text.texts import has_lone_surrogate
 from prompt import template
@@ -30,18 +22,18 @@ from tests.support.generators import any_text
 from tests.support.wire import parameter
 
 WORDS = [words for of_language in APPROVAL_WORDS.values() for words in of_language]
-NO = Verdict(approved=False)
-YES = Verdict(approved=True)
-APPROVED = Decision(YES)
+NO = approval.Verdict(approved=False)
+YES = approval.Verdict(approved=True)
+APPROVED = approval.Decision(YES)
 any_words = st.sampled_from(WORDS)
 
 
-def rejected(text: str) -> Decision:
-    return Decision(Verdict(approved=False, reason=text))
+def rejected(text: str) -> approval.Decision:
+    return approval.Decision(approval.Verdict(approved=False, reason=text))
 
 
-def by_call(text: str) -> Decision:
-    decision = read_decision(text)
+def by_call(text: str) -> approval.Decision:
+    decision = approval.read_decision(text)
     assert decision is not None
     assert decision.others == NO
     return decision
@@ -63,7 +55,7 @@ def test_no_listed_form_holds_a_negation_or_a_condition(language: str) -> None:
 
 @pytest.mark.parametrize("words", WORDS)
 def test_each_listed_word_approves_every_call(words: str) -> None:
-    assert read_decision(words) == APPROVED
+    assert approval.read_decision(words) == APPROVED
     assert APPROVED.verdict("any") == YES
 
 
@@ -86,7 +78,7 @@ def test_width_case_white_space_and_final_punctuation_make_no_difference(
 ) -> None:
     written = re.sub(r"[\s,，、]+", gap, change(words))
 
-    assert read_decision(f"{before}{quotes[:1]}{written}{end}{quotes[1:]}{end}") == APPROVED
+    assert approval.read_decision(f"{before}{quotes[:1]}{written}{end}{quotes[1:]}{end}") == APPROVED
 
 
 @pytest.mark.parametrize(
@@ -97,7 +89,7 @@ def test_width_case_white_space_and_final_punctuation_make_no_difference(
     ],
 )
 def test_a_sign_after_a_word_and_emphasis_around_it_make_no_difference(text: str) -> None:
-    assert read_decision(text) == APPROVED
+    assert approval.read_decision(text) == APPROVED
 
 
 REJECTED = [
@@ -125,7 +117,7 @@ LONG = [
 
 @pytest.mark.parametrize("text", [*REJECTED, *LONG], ids=lambda text: text[:30])
 def test_any_other_text_rejects_every_call_with_that_text(text: str) -> None:
-    assert read_decision(f" {text} ") == rejected(text.strip())
+    assert approval.read_decision(f" {text} ") == rejected(text.strip())
 
 
 LISTED = {re.sub(r"[\W_]", "", unicodedata.normalize("NFKC", words)).casefold() for words in WORDS}
@@ -141,7 +133,7 @@ def test_a_word_more_makes_it_a_rejection(words: str, word: str, gap: str, *, is
     text = f"{word}{gap}{words}" if is_before else f"{words}{gap}{word}"
     is_listed = re.sub(r"[\W_]", "", unicodedata.normalize("NFKC", text)).casefold() in LISTED
 
-    assert read_decision(text) == rejected(text) or (is_listed and "?" not in text)
+    assert approval.read_decision(text) == rejected(text) or (is_listed and "?" not in text)
 
 
 @given(words=any_words, letters=st.integers(0, 30), character=st.characters(exclude_categories=["Cs"]))
@@ -151,12 +143,12 @@ def test_a_letter_or_sign_within_makes_it_a_rejection(words: str, letters: int, 
     listed = {re.sub(r"[\s,、.]", "", unicodedata.normalize("NFKC", words)).casefold() for words in WORDS}
     without_sign = {compared.removesuffix(sign) for sign in APPROVAL_WORDS["any"]}
 
-    assert read_decision(text) != APPROVED or listed & {compared, *without_sign}
+    assert approval.read_decision(text) != APPROVED or listed & {compared, *without_sign}
 
 
 @pytest.mark.parametrize("text", ["", " \n", "null", "None", "[]", " None\n", "\ufeff", "\u3000"])
 def test_nothing_said_is_no_decision(text: str) -> None:
-    assert read_decision(text) is None
+    assert approval.read_decision(text) is None
 
 
 @pytest.mark.parametrize(
@@ -165,21 +157,21 @@ def test_nothing_said_is_no_decision(text: str) -> None:
         ("true", YES),
         ('{"approved": true}', YES),
         ('{"approved": true, "reason": null}', YES),
-        ('{"approved": true, "reason": "thanks"}', Verdict(approved=True, reason="thanks")),
+        ('{"approved": true, "reason": "thanks"}', approval.Verdict(approved=True, reason="thanks")),
         *((answer, NO) for answer in ("false", '{"approved": false}', "1", "1.0", '"true"', '"yes"', "null", "[true]")),
         *((answer, NO) for answer in ("{}", '{"approved": 1}', '{"approved": "true"}', '{"approved": [true]}')),
         ('{"Approved": true}', NO),
-        ('{"approved": "no", "reason": " too dear\\n"}', Verdict(approved=False, reason="too dear")),
+        ('{"approved": "no", "reason": " too dear\\n"}', approval.Verdict(approved=False, reason="too dear")),
         ('{"approved": true, "reason": 5}', NO),
         ('{"approved": true, "arguments": {"price": 1}}', NO),
         ('{"approved": false, "approved": true}', NO),
         ('{"approved": true, "reason": "a", "reason": "b"}', NO),
         ('true, "call_1": true', NO),
         ('false, "call_1": true', NO),
-        ('{"approved": false, "reason": "a\\ud83d\\u0000b"}', Verdict(approved=False, reason="a?b")),
+        ('{"approved": false, "reason": "a\\ud83d\\u0000b"}', approval.Verdict(approved=False, reason="a?b")),
     ],
 )
-def test_only_the_json_boolean_true_approves_a_call(answer: str, verdict: Verdict) -> None:
+def test_only_the_json_boolean_true_approves_a_call(answer: str, verdict: approval.Verdict) -> None:
     decision = by_call(f'{{"call_1": {answer}, "call_2": true}}')
 
     assert (decision.verdict("call_1"), decision.verdict("call_2"), decision.verdict("call_3")) == (verdict, YES, NO)
@@ -190,12 +182,12 @@ def test_json_may_be_in_a_fence_that_is_the_whole_text(end: str) -> None:
     decision = by_call(f' ```json{end}{{"call_1": true,\n "call_2": {{"approved": false, "reason": "```"}}}}{end}```\n')
 
     assert decision.verdict("call_1") == YES
-    assert decision.verdict("call_2") == Verdict(approved=False, reason="```")
+    assert decision.verdict("call_2") == approval.Verdict(approved=False, reason="```")
 
 
 @given(any_text)
 def test_any_text_is_one_decision_with_well_formed_reasons(text: str) -> None:
-    decision = read_decision(text)
+    decision = approval.read_decision(text)
     reason = by_call(json.dumps({"call_1": {"approved": False, "reason": text}})).verdict("call_1").reason
 
     assert decision is None or not decision.verdict("call_1").approved or decision == APPROVED
@@ -204,13 +196,13 @@ def test_any_text_is_one_decision_with_well_formed_reasons(text: str) -> None:
 
 
 def test_the_model_reads_what_the_user_said() -> None:
-    long = not_approved_text("x" * (MAX_REASON_LENGTH + 7))
+    long = approval.not_approved_text("x" * (approval.MAX_REASON_LENGTH + 7))
 
-    assert not_approved_text(" no, the {cheaper} one\n") == (
+    assert approval.not_approved_text(" no, the {cheaper} one\n") == (
         "The user did not approve this call and said: no, the {cheaper} one"
     )
-    assert not_approved_text(" ") == template.NOT_APPROVED
-    assert MAX_REASON_LENGTH - 50 < long.count("x") < MAX_REASON_LENGTH
+    assert approval.not_approved_text(" ") == template.NOT_APPROVED
+    assert approval.MAX_REASON_LENGTH - 50 < long.count("x") < approval.MAX_REASON_LENGTH
     assert "characters were not kept" in long
 
 
@@ -227,13 +219,13 @@ def with_parameters(tool: Tool, arguments: Mapping[str, Any]) -> Tool:
 
 
 def fits(identifier: str, arguments: Mapping[str, Any], tool: Tool = ORDER) -> bool:
-    return is_same_call(identifier, with_parameters(tool, arguments), arguments, {})
+    return approval.is_same_call(identifier, with_parameters(tool, arguments), arguments, {})
 
 
 def test_an_id_is_a_number_and_a_digest_of_the_call_and_nothing_else_fits() -> None:
     others = [OWN[:0], OWN[-8:], OWN.removeprefix("call_"), OWN.upper(), OWN + "0", OWN + "\n", OWN[:-1]]
 
-    assert call_id(3, with_parameters(ORDER, TEA), TEA, {}) == OWN
+    assert approval.call_id(3, with_parameters(ORDER, TEA), TEA, {}) == OWN
     assert fits(OWN.replace("call_3", "call_12"), dict(reversed(TEA.items())))
     assert not any(fits(other, TEA) for other in (*others, OWN.replace("3", "", 1), OWN.replace("3", "١", 1)))
 
@@ -267,6 +259,6 @@ def test_another_call_does_not_fit(tool: Tool, arguments: dict[str, Any]) -> Non
 def test_a_file_is_the_same_behind_another_signature_only(
     arguments: dict[str, Any], url: str, size: int, *, is_same: bool
 ) -> None:
-    own = call_id(1, SENDS, arguments, {"a.pdf": file("a.pdf", url=OFFER, size=12)})
+    own = approval.call_id(1, SENDS, arguments, {"a.pdf": file("a.pdf", url=OFFER, size=12)})
 
-    assert is_same_call(own, SENDS, arguments, {"a.pdf": file("a.pdf", url=url, size=size)}) == is_same
+    assert approval.is_same_call(own, SENDS, arguments, {"a.pdf": file("a.pdf", url=url, size=size)}) == is_same

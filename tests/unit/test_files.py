@@ -11,17 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from internal.host import files
 from internal.host import files as local_files
-from internal.host.files import (
-    MAX_LOCAL_FILE_BYTES,
-    FileBytes,
-    FileRefused,
-    FileUnavailable,
-    fetch_file,
-    is_local_path,
-    read_local_file,
-    sniff_mime_type,
-)
 from tests.support.local_http import MOST, Server, served
 
 INSIDE, OUTSIDE = b"inside", b"OUTSIDE: must not be read"
@@ -64,19 +55,19 @@ def root_in(world: Path) -> Path:
     return root
 
 
-def attempt(location: str, root: Path, **limits: int) -> FileBytes | FileRefused:
+def attempt(location: str, root: Path, **limits: int) -> files.FileBytes | files.FileRefused:
     with at_once():
         try:
-            return read_local_file(location, root=root, **limits)
-        except FileRefused as refusal:
+            return files.read_local_file(location, root=root, **limits)
+        except files.FileRefused as refusal:
             return refusal
 
 
 def refused(location: str, root: Path, **limits: int) -> bool:
     outcome = attempt(location, root, **limits)
-    assert isinstance(outcome, FileBytes) or str(root) not in str(outcome)
-    assert isinstance(outcome, FileBytes) or outcome.__cause__ is None
-    return isinstance(outcome, FileRefused)
+    assert isinstance(outcome, files.FileBytes) or str(root) not in str(outcome)
+    assert isinstance(outcome, files.FileBytes) or outcome.__cause__ is None
+    return isinstance(outcome, files.FileRefused)
 
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
@@ -104,7 +95,7 @@ def test_no_path_leads_out_of_the_root(root: Path, prefix: str, components: list
     location = prefix.format(root=root) + "/".join(components)
     outcome = attempt(location, root)
 
-    assert isinstance(outcome, FileRefused) or outcome.data in {INSIDE, b""}
+    assert isinstance(outcome, files.FileRefused) or outcome.data in {INSIDE, b""}
 
 
 @pytest.mark.parametrize(
@@ -120,7 +111,7 @@ def test_no_path_leads_out_of_the_root(root: Path, prefix: str, components: list
     ],
 )
 def test_a_file_whose_real_path_is_under_the_root_is_read(root: Path, location: str, name: str) -> None:
-    file = read_local_file(location.format(root=root), root=root)
+    file = files.read_local_file(location.format(root=root), root=root)
 
     assert (file.data, file.filename, file.mime_type) == (INSIDE, name, "text/plain")
 
@@ -143,15 +134,15 @@ def test_a_missing_root_has_no_files_a_device_is_none_and_a_root_may_be_a_link(r
 
     assert refused(f"{root}/a.txt", root / "nothing")
     assert refused("/dev/zero", Path("/dev"))
-    assert read_local_file(f"{tmp_path}/link/a.txt", root=tmp_path / "link").data == INSIDE
+    assert files.read_local_file(f"{tmp_path}/link/a.txt", root=tmp_path / "link").data == INSIDE
 
 
-@pytest.mark.parametrize("size", [0, MAX_LOCAL_FILE_BYTES, MAX_LOCAL_FILE_BYTES + 1])
+@pytest.mark.parametrize("size", [0, files.MAX_LOCAL_FILE_BYTES, files.MAX_LOCAL_FILE_BYTES + 1])
 def test_five_mebibytes_are_the_most(tmp_path: Path, size: int) -> None:
     with (tmp_path / "big").open("wb") as file:
         file.truncate(size)
 
-    assert refused(f"{tmp_path}/big", tmp_path) is (size > MAX_LOCAL_FILE_BYTES == 5_242_880)
+    assert refused(f"{tmp_path}/big", tmp_path) is (size > files.MAX_LOCAL_FILE_BYTES == 5_242_880)
 
 
 @needs_proc
@@ -162,14 +153,14 @@ def test_a_file_that_is_larger_than_its_size_or_cannot_be_read_is_refused() -> N
 
 
 def test_a_path_that_changed_after_it_was_checked_is_caught_on_the_open_file(root: Path) -> None:
-    with (root / "to_secret").open("rb") as file, pytest.raises(FileRefused):
-        local_files._read_checked(file.fileno(), str(root), MAX_LOCAL_FILE_BYTES)
+    with (root / "to_secret").open("rb") as file, pytest.raises(files.FileRefused):
+        local_files._read_checked(file.fileno(), str(root), files.MAX_LOCAL_FILE_BYTES)
 
 
 def test_the_plugins_own_root_is_slash_files() -> None:
     assert Path("/files") == local_files.FILES_ROOT
-    with pytest.raises(FileRefused, match="at most 5 MiB under /files"):
-        read_local_file(__file__)
+    with pytest.raises(files.FileRefused, match="at most 5 MiB under /files"):
+        files.read_local_file(__file__)
 
 
 LOCAL = ["/files/a.txt", "a.txt", "", "FILE:///files/a.txt", "C:\\a.txt", "//host/share", "http://[broken/a"]
@@ -177,7 +168,7 @@ NOT_LOCAL = ["http://host.test/a.png", "HTTPS://host.test/a.png", "data:image/pn
 
 
 def test_a_location_without_an_addresss_scheme_is_local() -> None:
-    assert [location for location in LOCAL + NOT_LOCAL if is_local_path(location)] == LOCAL
+    assert [location for location in LOCAL + NOT_LOCAL if files.is_local_path(location)] == LOCAL
 
 
 TYPES = {
@@ -191,11 +182,11 @@ TYPES = {
 
 
 def test_the_type_is_what_the_bytes_show_whatever_the_name_says(tmp_path: Path) -> None:
-    assert {data: sniff_mime_type(data) for data in TYPES} == TYPES
+    assert {data: files.sniff_mime_type(data) for data in TYPES} == TYPES
     name = "ä 日本 %20.txt"
     (tmp_path / name).write_bytes(PNG)
 
-    file = read_local_file(f"file://{quote(str(tmp_path))}/{quote(name)}", root=tmp_path)
+    file = files.read_local_file(f"file://{quote(str(tmp_path))}/{quote(name)}", root=tmp_path)
 
     assert (file.filename, file.mime_type) == (name, "image/png")
 
@@ -232,22 +223,22 @@ PRIVATE = ["127.0.0.1:9", "localhost:9", "10.0.0.1", "169.254.169.254", "[::1]",
 @pytest.mark.parametrize("host", PRIVATE)
 def test_a_redirect_into_a_private_network_is_not_followed(asked: list[str], host: str) -> None:
     address = f"{PUBLIC}/to/http://{host}/b"
-    with pytest.raises(FileUnavailable, match="leads into a private network"):
-        fetch_file(address, 0, MOST)
+    with pytest.raises(files.FileUnavailable, match="leads into a private network"):
+        files.fetch_file(address, 0, MOST)
 
     assert asked == [address]
 
 
 def test_other_redirects_are_followed(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert fetch_file(f"{server}/to//b", 0, MOST) == b"content"
-    assert fetch_file(f"{server}/to/{server.replace('127.0.0.1', 'localhost')}/b", 0, MOST) == b"content"
+    assert files.fetch_file(f"{server}/to//b", 0, MOST) == b"content"
+    assert files.fetch_file(f"{server}/to/{server.replace('127.0.0.1', 'localhost')}/b", 0, MOST) == b"content"
     monkeypatch.setenv("SSRF_PROXY_ALL_URL", server)
-    assert fetch_file(f"{PUBLIC}/to/http://93.184.215.15/b", 0, MOST) == b"content"
+    assert files.fetch_file(f"{PUBLIC}/to/http://93.184.215.15/b", 0, MOST) == b"content"
 
 
 def test_redirects_without_end_are_not_followed(server: str, asked: list[str]) -> None:
-    with pytest.raises(FileUnavailable, match="could not be fetched"):
-        fetch_file(f"{server}{'/to/' * 50}", 0, MOST)
+    with pytest.raises(files.FileUnavailable, match="could not be fetched"):
+        files.fetch_file(f"{server}{'/to/' * 50}", 0, MOST)
 
     assert len(asked) == 6
 
@@ -257,12 +248,12 @@ def test_difys_own_files_need_no_proxy_and_all_others_do(
 ) -> None:
     monkeypatch.setenv("INTERNAL_FILES_URL", f"{proxy}/files-prefix")
 
-    fetch_file(f"{proxy}/files/a", 0, MOST)
-    fetch_file("http://127.0.0.1:9/b", 0, MOST)
+    files.fetch_file(f"{proxy}/files/a", 0, MOST)
+    files.fetch_file("http://127.0.0.1:9/b", 0, MOST)
 
     assert asked == ["/files/a", "http://127.0.0.1:9/b"]
 
 
 def test_a_packed_file_is_not_unpacked(server: str) -> None:
-    with pytest.raises(FileUnavailable, match="its server sends it compressed"):
-        fetch_file(f"{server}/packed", 0, MOST)
+    with pytest.raises(files.FileUnavailable, match="its server sends it compressed"):
+        files.fetch_file(f"{server}/packed", 0, MOST)

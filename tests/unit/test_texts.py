@@ -16,19 +16,8 @@ from internal.node.tools import build_toolbox
 from internal.node.virtual_tools import answer_tool
 from internal.policy import build_system_instruction
 from internal.sources import read_context
+from internal.text import texts
 from internal.text.secrets import Redactor
-from internal.text.texts import (
-    KeptText,
-    cut_to_size,
-    deciding_text,
-    has_lone_surrogate,
-    language_of,
-    looks_like_selector,
-    read_pasted,
-    wellformed,
-    wellformed_json,
-    without_escaped_nul,
-)
 from prompt import template
 from tests.support.generators import any_text, json_objects, json_values
 from tests.support.generators import joined as drawn
@@ -48,36 +37,36 @@ SCHEMA = {"type": "object", "properties": {"n": {"type": "integer", "default": N
 
 @given(any_text)
 def test_well_formed_text_can_be_written_and_loses_nothing_but_nul(text: str) -> None:
-    written = wellformed(text)
+    written = texts.wellformed(text)
 
     assert written.encode().decode() == written
     assert len(written) == len(text.replace("\0", ""))
-    assert has_lone_surrogate(text) or written == text.replace("\0", "")
+    assert texts.has_lone_surrogate(text) or written == text.replace("\0", "")
 
 
 @given(json_with_any_text)
 def test_every_text_and_name_of_a_json_value_becomes_well_formed(value: object) -> None:
     def each(node: object) -> object:
         if isinstance(node, dict):
-            return {wellformed(name): each(item) for name, item in node.items()}
+            return {texts.wellformed(name): each(item) for name, item in node.items()}
         if isinstance(node, list):
             return [each(item) for item in node]
-        return wellformed(node) if isinstance(node, str) else node
+        return texts.wellformed(node) if isinstance(node, str) else node
 
-    assert wellformed_json(value) == each(value)
+    assert texts.wellformed_json(value) == each(value)
 
 
 @given(st.text(st.sampled_from('\\u0{}"a'), max_size=20))
 def test_json_text_loses_escaped_nul_only(text: str) -> None:
     said = {text: ["\0", text]}
 
-    assert json.loads(without_escaped_nul(json.dumps(said))) == {text: ["", text]}
-    assert "\0" not in without_escaped_nul(text)
+    assert json.loads(texts.without_escaped_nul(json.dumps(said))) == {text: ["", text]}
+    assert "\0" not in texts.without_escaped_nul(text)
 
 
-def kept_of(text: str, size: int) -> KeptText:
+def kept_of(text: str, size: int) -> texts.KeptText:
     """A text that came in pieces of this size."""
-    kept = KeptText(LONGEST, TAIL)
+    kept = texts.KeptText(LONGEST, TAIL)
     for start in range(0, len(text), size):
         kept.add(text[start : start + size])
     return kept
@@ -119,7 +108,7 @@ def test_a_cut_result_is_never_longer_than_the_limit_and_says_what_is_left_out(
     gap = template.CHARACTERS_NOT_KEPT.format(count=missing) if missing else ""
     around = unit * max(times, 300 if missing else 0)
     whole = f"{around}{gap}{around}"
-    result = cut_to_size(whole, limit)
+    result = texts.cut_to_size(whole, limit)
 
     assert len(result) <= limit
     if len(whole) <= limit:
@@ -137,14 +126,14 @@ def test_a_cut_result_is_never_longer_than_the_limit_and_says_what_is_left_out(
 
 @given(st.lists(json_values, max_size=4) | json_objects)
 def test_pythons_repr_of_a_list_or_object_is_read_like_its_json(value: object) -> None:
-    assert json.loads(read_pasted(repr(value))) == value
-    assert json.loads(read_pasted(json.dumps(value))) == value
+    assert json.loads(texts.read_pasted(repr(value))) == value
+    assert json.loads(texts.read_pasted(json.dumps(value))) == value
 
 
 @given(any_text | drawn(["[", "{", "'a'", '"', ",", ":", "1", "-", "None", "nan", "b''", "(", "}", "]", " ", "\\"]))
 def test_text_that_is_neither_json_nor_a_repr_stays_unchanged(text: str) -> None:
     with warnings.catch_warnings(action="error"):
-        meant = read_pasted(text)
+        meant = texts.read_pasted(text)
 
     if meant != text and MARK not in text:
         assert meant == json.dumps(ast.literal_eval(text.strip()), ensure_ascii=False)
@@ -160,14 +149,14 @@ def test_text_that_is_neither_json_nor_a_repr_stays_unchanged(text: str) -> None
     ids=lambda text: text[:7],
 )
 def test_a_repr_of_other_types_than_those_of_json_is_not_read(text: str) -> None:
-    assert read_pasted(text) == text
+    assert texts.read_pasted(text) == text
 
 
 @pytest.mark.parametrize("before", [MARK, f" \n{MARK}", f"{MARK}{MARK}"], ids=ascii)
 def test_a_byte_order_mark_is_not_part_of_the_pasted_text(before: str) -> None:
-    assert read_pasted(before + '{"a": 1}') == '{"a": 1}'
-    assert read_pasted(before + "plain") == "plain"
-    assert read_pasted(f"a{MARK}b") == f"a{MARK}b"
+    assert texts.read_pasted(before + '{"a": 1}') == '{"a": 1}'
+    assert texts.read_pasted(before + "plain") == "plain"
+    assert texts.read_pasted(f"a{MARK}b") == f"a{MARK}b"
 
 
 @pytest.mark.parametrize("write", [json.dumps, repr])
@@ -187,7 +176,7 @@ def test_a_bare_selector_is_recognised() -> None:
     selectors = ["start.tools", " 1732007415808.text\n", "sys.query", "node.result.items"]
     others = ["3.14", "search", "a.b c", "See start.tools", "{{#a.b#}}", "a..b", ["a.b"], None]
 
-    assert [looks_like_selector(value) for value in [*selectors, *others]] == [True] * 4 + [False] * 8
+    assert [texts.looks_like_selector(value) for value in [*selectors, *others]] == [True] * 4 + [False] * 8
 
 
 def test_a_missing_variable_is_named() -> None:
@@ -222,7 +211,7 @@ def test_a_missing_variable_is_named() -> None:
     ],
 )
 def test_the_script_of_most_of_a_text_decides(text: str, language: str) -> None:
-    assert language_of(text) == language
+    assert texts.language_of(text) == language
 
 
 @pytest.mark.parametrize(
@@ -230,11 +219,11 @@ def test_the_script_of_most_of_a_text_decides(text: str, language: str) -> None:
 )
 def test_a_short_answer_keeps_the_language_of_the_conversation(short: str) -> None:
     for question in ("ランプを注文してください", "请订购一盏灯和一张桌子", "Order a lamp for the large hall"):
-        assert deciding_text(["Hello", question, short, short]) == question
+        assert texts.deciding_text(["Hello", question, short, short]) == question
 
 
 @pytest.mark.parametrize(
-    ("texts", "language"),
+    ("said", "language"),
     [
         (["ランプを注文してください", "Please answer in English and take the cheaper one"], "en"),
         (["Order a lamp for the large hall", "安い方のランプにしてください"], "ja"),
@@ -243,8 +232,8 @@ def test_a_short_answer_keeps_the_language_of_the_conversation(short: str) -> No
         (["👍", "はい"], "ja"),
     ],
 )
-def test_a_text_that_says_more_changes_the_language(texts: list[str], language: str) -> None:
-    assert language_of(deciding_text(texts)) == language
+def test_a_text_that_says_more_changes_the_language(said: list[str], language: str) -> None:
+    assert texts.language_of(texts.deciding_text(said)) == language
 
 
 def test_every_reason_has_a_sentence_of_its_own_in_every_language() -> None:
