@@ -113,12 +113,13 @@ class RunError:
 
     @property
     def line(self) -> str:
-        """`KeyError: 'word', tools/search.py:31`."""
+        """`KeyError: 'word', tools/search.py:31`; behind a sentence, the place stands in brackets."""
         message = self.message
         if found := plugin_error(message):  # a strategy may pass on the error of a call as it got it
             before, raised = found
             message = f"{before}{raised.kind}: {raised.message}"
-        return f"{self.kind}: {message.rstrip('.')}, {self.place}" if self.place else f"{self.kind}: {message}"
+        place = f" ({self.place})" if message.endswith(".") else f", {self.place}"
+        return f"{self.kind}: {message}{place if self.place else ''}"
 
     @property
     def ending(self) -> "Ending":
