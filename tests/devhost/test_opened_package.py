@@ -16,6 +16,7 @@ from devhost.errors import HostError
 from devhost.package import opened_package, packed, unpack
 from devhost.plugin.contents import MAX_BYTES, Contents
 from support.breaches import complete
+from support.plugins import CHARTS
 from support.waiting import PATIENCE
 from tests.devhost import ROOT
 
@@ -99,10 +100,15 @@ def test_run_takes_a_package_and_devhosts_examples(tmp_path: Path) -> None:
 def test_a_package_that_is_not_there_and_one_beside_a_plugin_are_mistakes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = str(tmp_path / "gone.difypkg")
+    file, of_tools = str(tmp_path / "gone.difypkg"), tmp_path / "charts.difypkg"
+    of_tools.write_bytes(packed(Contents.of(CHARTS)))
 
     assert main(["run", "--package", file, "--query", "Hi"]) == 2
     assert main(["run", "--package", file, "--plugin", str(ROOT), "--query", "Hi"]) == 2
+    assert main(["run", "--package", str(of_tools), "--query", "Hi"]) == 2
+    assert main(["tool", "--tools", str(of_tools)]) == 2
     said = capsys.readouterr().err.splitlines()
+    assert said[2].endswith("charts has no agent strategy; a plugin with tools is given with --tools DIR, unpacked")
+    assert f"{of_tools} is a package: unpack it" in said[-1]
     assert said[0] == f"Error: {file} cannot be opened: No such file or directory"
     assert said[1] == "Error: --plugin and --package each name the strategy plugin: leave out one of them"

@@ -165,7 +165,7 @@ class ScenarioOptions:
 def strategy_plugin(folder: Path) -> PluginDeclaration:
     declaration = PluginDeclaration.read(folder)
     if not declaration.strategies:
-        raise ParameterError(f"{folder} has no agent strategy")
+        raise ParameterError(f"{folder} has no agent strategy; a plugin with tools is given with --tools DIR, unpacked")
     return declaration
 
 

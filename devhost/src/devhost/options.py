@@ -13,9 +13,17 @@ import click
 
 from devhost.words import examples
 
+
+class _Folder(click.Path):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - click's
+        if str(value).endswith(".difypkg") and Path(value).is_file():
+            self.fail(f"{value} is a package: unpack it, as a zip file, and name the folder", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 FILE = click.Path(dir_okay=False, path_type=Path)
-DIRECTORY = click.Path(file_okay=False, path_type=Path)
-PATH = click.Path(path_type=Path)
+DIRECTORY = _Folder(file_okay=False, path_type=Path)
+PATH, PLUGIN_PATH = click.Path(path_type=Path), _Folder(path_type=Path)
 _BY_NAME = {"FILE": FILE, "DIR": DIRECTORY, "PATH": PATH}
 _CHOICE = re.compile(r"[\[{]([a-z]+(?:\|[a-z]+)+)[]}]")
 

@@ -11,7 +11,7 @@ from devhost.errors import HostError
 from devhost.flow.checks import seen_in_the_editor, wrong_in_file
 from devhost.flow.document import FlowFile
 from devhost.models.scripted.script import Script
-from devhost.options import DIRECTORY, PATH, Declared, argument, color_option, command, option
+from devhost.options import DIRECTORY, PLUGIN_PATH, Declared, argument, color_option, command, option
 from devhost.plugin.check import Checked, check_plugin
 from devhost.plugin.credentials import CredentialFields, environment_name
 from devhost.plugin.declaration import Parameter, PluginDeclaration, nearest_plugin, nearest_strategy_plugin
@@ -144,7 +144,7 @@ def accept_option() -> Declared:
 
 @dataclass(frozen=True)
 class CheckOptions:
-    plugin: Path | None = argument("[PLUGIN | APP]", PATH)
+    plugin: Path | None = argument("[PLUGIN | APP]", PLUGIN_PATH)
     of_app: Path | None = option("--plugin DIR", "Of an app's Agent nodes, the strategy plugin; else the nearest.")
     accept: tuple[str, ...] = accept_option()
     color: bool = color_option()
