@@ -33,8 +33,8 @@ def test_a_form_is_refused_answered_once_and_recorded(console: ConsoleClient, tm
 
     refused = console.post(f"/runs/{name}/steer", 200, **given)
     assert "a < b when choose … now later choose one of: now, later" in words(refused)
-    console.post(f"/runs/{name}/steer", 303, **given, **{"f.when": "now"})
-    second = console.post(f"/runs/{name}/steer", 200, **given, **{"f.when": "later"})
+    console.post(f"/runs/{name}/steer", 303, **{**given, "f.when": "now"})
+    second = console.post(f"/runs/{name}/steer", 200, **{**given, "f.when": "later"})
     assert "this form is answered already" in words(second)
 
     wait_for(lambda: console.state(name) == "question", "the answer of the flow")
