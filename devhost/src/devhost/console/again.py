@@ -7,7 +7,6 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
-from starlette.status import HTTP_422_UNPROCESSABLE_CONTENT
 
 from devhost.console.forms import WRONG, Options, RunForm, fields_of, question_of
 from devhost.console.found import find
@@ -101,7 +100,7 @@ def submit(request: Request, given: Mapping[str, str]) -> Response:
     try:
         plan.setup.check(console.folder.trace)
     except WRONG as error:
-        return console.page("run_again.html.j2", HTTP_422_UNPROCESSABLE_CONTENT, form=plan.refused(error, LABELS))
+        return console.page("run_again.html.j2", 422, form=plan.refused(error, LABELS))
     return RedirectResponse(f"/runs/{console.start(plan.setup)}", 303)
 
 

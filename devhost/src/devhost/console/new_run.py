@@ -7,7 +7,6 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
-from starlette.status import HTTP_422_UNPROCESSABLE_CONTENT
 
 from devhost.console.conversation import said
 from devhost.console.forms import WRONG, Options, RunForm, fields_of, inputs_of, question_of
@@ -189,7 +188,7 @@ def submit(request: Request, given: Mapping[str, str]) -> Response:
     except WRONG as error:
         plan = plan.refused(error, LABELS)
     if plan.mistake is not None:
-        return console.page("new_run.html.j2", HTTP_422_UNPROCESSABLE_CONTENT, form=plan)
+        return console.page("new_run.html.j2", 422, form=plan)
     first = [said(plan.setup.question)] if plan.setup.converses else []
     return RedirectResponse(f"/runs/{console.start(plan.setup, *first)}", 303)
 

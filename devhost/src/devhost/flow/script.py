@@ -8,18 +8,8 @@ from pydantic import BeforeValidator, Field
 
 from devhost.errors import DeclarationError, ParameterError, ScriptError
 from devhost.expected import CallsExpected, ValueOrEqual
+from devhost.models.scripted import script
 from devhost.models.scripted.model import ScriptedModel
-from devhost.models.scripted.script import (
-    BesideTheScript,
-    Recorded,
-    Scripted,
-    ScriptedModelCard,
-    Texts,
-    Turns,
-    Words,
-    gist,
-    listed,
-)
 from devhost.protocol.wire import JsonObject
 from devhost.text import load_yaml, worded
 from devhost.trace.flow import FlowNode, FlowStatus, NodeStatus
@@ -27,7 +17,7 @@ from devhost.trace.flow import FlowNode, FlowStatus, NodeStatus
 NODE_TYPE = "knowledge-retrieval"
 
 
-class Segment(Scripted):
+class Segment(script.Scripted):
     """Its fields stand at the same names in the item; `metadata` goes before what devhost fills in."""
 
     content: str | None
@@ -108,12 +98,12 @@ def retrieved(knowledge: Knowledge, node: FlowNode) -> Sequence[JsonObject]:
 # What a turn is expected to be, in the words of `devhost.evaluation`.
 
 
-type _NodeStatuses = Annotated[tuple[NodeStatus, ...], BeforeValidator(listed)]
-type _FlowStatuses = Annotated[tuple[FlowStatus, ...], BeforeValidator(listed)]
+type _NodeStatuses = Annotated[tuple[NodeStatus, ...], BeforeValidator(script.listed)]
+type _FlowStatuses = Annotated[tuple[FlowStatus, ...], BeforeValidator(script.listed)]
 type _Values = Mapping[str, ValueOrEqual]
 
 
-class NodeExpected(Scripted):
+class NodeExpected(script.Scripted):
     """Of several runs of the node in one turn, the last; the calls are those of all its runs."""
 
     status: _NodeStatuses = ()
@@ -125,7 +115,7 @@ class NodeExpected(Scripted):
     """The tool calls of an Agent node."""
 
 
-class FlowExpected(Scripted):
+class FlowExpected(script.Scripted):
     status: _FlowStatuses = ("succeeded", "partial-succeeded")
     """Any of these."""
     error: ValueOrEqual | None = None
@@ -135,9 +125,9 @@ class FlowExpected(Scripted):
     """Of the flow: what its End node lists."""
     conversation: _Values = Field(default_factory=dict)
     """The conversation variables after the turn."""
-    ran: Texts = ()
+    ran: script.Texts = ()
     """Nodes, by id or title."""
-    not_run: Texts = ()
+    not_run: script.Texts = ()
     nodes: Mapping[str, NodeExpected] = Field(default_factory=dict)
     """By id or title; a node that is expected something of must have run."""
 
@@ -150,15 +140,15 @@ class FlowExpected(Scripted):
 # A flow's script: what a user says, turn by turn, and how the scripted models of the flow's nodes answer.
 
 
-class TurnScript(Scripted):
+class TurnScript(script.Scripted):
     """One turn: what the user says, and what the models answer."""
 
     query: str = ""
-    files: tuple[BesideTheScript, ...] = ()
+    files: tuple[script.BesideTheScript, ...] = ()
     """What the user sends with it; paths are relative to the script's folder."""
-    answers: Mapping[str, Words] = Field(default_factory=dict)
+    answers: Mapping[str, script.Words] = Field(default_factory=dict)
     """To the forms of Human Input nodes: by NODE the button, by NODE.FIELD a value."""
-    models: Mapping[str, Turns] = Field(default_factory=dict)
+    models: Mapping[str, script.Turns] = Field(default_factory=dict)
     """The turns of each node's model, by the node's id or title."""
     knowledge: Knowledge = Field(default_factory=dict)
     """What each Knowledge Retrieval node finds."""
@@ -170,20 +160,20 @@ class FlowScript(TurnScript):
     """A case if it names its flow."""
 
     description: str = ""
-    flow: BesideTheScript | None = None
+    flow: script.BesideTheScript | None = None
     """The DSL file."""
     example: str | None = None
     """One whose tools the flow gets."""
-    tools: tuple[BesideTheScript, ...] = ()
+    tools: tuple[script.BesideTheScript, ...] = ()
     """Folders of tool plugins."""
-    mcp: Texts = ()
+    mcp: script.Texts = ()
     """MCP servers, as `--mcp` takes them."""
     conversation_id: str = ""
     """By default a new one."""
     inputs: dict[str, Any] = Field(default_factory=dict)
     """The fields of the Start node. Dify takes those of a conversation's first message for all that follow."""
-    model: ScriptedModelCard = ScriptedModelCard()
-    recorded: Recorded | None = None
+    model: script.ScriptedModelCard = script.ScriptedModelCard()
+    recorded: script.Recorded | None = None
     """Tools that answer from a recording."""
     then: tuple[TurnScript, ...] = ()
     """The rest of the conversation, in order."""
@@ -197,7 +187,7 @@ class FlowScript(TurnScript):
 
         `number`: of the turn in the conversation, from 1. `asked`: how often the question was asked before.
         """
-        written = [turn for turn in self.turns if turn.query and gist(turn.query) == gist(question)]
+        written = [turn for turn in self.turns if turn.query and script.gist(turn.query) == script.gist(question)]
         if written:
             return written[min(asked, len(written) - 1)]
         return self.turns[min(number, len(self.turns)) - 1]
@@ -220,7 +210,7 @@ def names_flow(file: Path) -> bool:
 class ScriptedModels:
     """The models of one turn: a node that runs several times in it goes on in its turns."""
 
-    def __init__(self, turn: TurnScript, card: ScriptedModelCard, place: str) -> None:
+    def __init__(self, turn: TurnScript, card: script.ScriptedModelCard, place: str) -> None:
         self._turn = turn
         self._card = card
         self._place = place

@@ -6,10 +6,10 @@ import os
 import subprocess
 import sys
 import uuid
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NoReturn, Protocol, cast
+from typing import Literal, NoReturn, cast
 
 from devhost.errors import FlowEnvironmentError
 from devhost.files import LocalFile
@@ -47,16 +47,10 @@ class FlowTurn:
     """The messages of the turns before, all of them: each node with memory gets as many as its settings allow."""
 
 
-class ModelOfNode(Protocol):
-    def __call__(self, node: FlowNode, question: str, /) -> ModelBackend:
-        """The model that answers this run of the node."""
-
-
-class Heard(Protocol):
-    def __call__(
-        self, node: FlowNode, kind: Literal["llm", "tool"], request: JsonObject, answer: Iterator[JsonObject], /
-    ) -> Iterator[JsonObject]:
-        """Hands on the answer to what a node asks of a model or a tool itself."""
+type ModelOfNode = Callable[[FlowNode, str], ModelBackend]
+"""The model that answers this run of the node; the text is the question."""
+type Heard = Callable[[FlowNode, Literal["llm", "tool"], JsonObject, Iterator[JsonObject]], Iterator[JsonObject]]
+"""Hands on the answer to what a node asks of a model or a tool itself."""
 
 
 def unheard(_node: FlowNode, _kind: str, _request: JsonObject, answer: Iterator[JsonObject], /) -> Iterator[JsonObject]:
@@ -85,9 +79,8 @@ class Surroundings:
         return (*(() if self.host is None else self.host.tools), *self.recorded)
 
 
-class FlowEngine(Protocol):
-    def __call__(self, file: FlowFile, turn: FlowTurn, around: Surroundings, /) -> Iterator[FlowEvent]:
-        """Plays one turn; the last event is a `FlowEnded`."""
+type FlowEngine = Callable[[FlowFile, FlowTurn, Surroundings], Iterator[FlowEvent]]
+"""Plays one turn; the last event is a `FlowEnded`."""
 
 
 # What Dify keeps of a conversation with a chatflow, from turn to turn: its id, memory and conversation variables.

@@ -31,16 +31,7 @@ from devhost.node.outputs.outputs import Finding, spent
 from devhost.node.outputs.run import CallsMade, error_line
 from devhost.plugin.declaration import Manifest, Permission
 from devhost.process.session import Places, Session
-from devhost.protocol import structs
-from devhost.protocol.failures import (
-    API,
-    CLOSED,
-    LONGEST_CHUNK,
-    ApiCallError,
-    ApiFault,
-    ApiStalledError,
-    plugin_failure,
-)
+from devhost.protocol import failures, structs
 from devhost.protocol.wire import Invoked, JsonObject
 from devhost.text import open_file
 from devhost.tools.tool import Surroundings, Tool, ToolRequest, call_tool, decode_tool_request
@@ -60,13 +51,13 @@ PLACES_OF_AN_ANSWER = 8
 """For each place of a run."""
 
 
-def worded(kind: str, error: ApiCallError) -> str:
+def worded(kind: str, error: failures.ApiCallError) -> str:
     """In the daemon's words; for kinds that were not recorded, in words like these."""
     name, path = kind.replace("_", " "), kind.replace("_", "-")
     starting, reading = RECORDED_WORDS.get(kind, (f"invoke {name}", f"read {name}"))
     match error.stage:
         case "unanswered":
-            return f'{starting} failed: Post "{API}/{path}": {error.words}'
+            return f'{starting} failed: Post "{failures.API}/{path}": {error.words}'
         case "refused":
             return f"{starting} failed: {error.words}"
         case "broken":
@@ -257,7 +248,7 @@ class BackwardsCalls:
     storage: PluginStorage = field(kw_only=True)
     limits: HostLimits = field(kw_only=True)
     opaque_body: OpaqueBodyPolicy = field(default="drop", kw_only=True)
-    api_fails: Mapping[str, ApiFault] = field(default_factory=dict, kw_only=True)
+    api_fails: Mapping[str, failures.ApiFault] = field(default_factory=dict, kw_only=True)
     """By tool, what Dify's API does when it is called."""
     failed: Callable[[str, InvocationError], None] | None = field(default=None, kw_only=True)
     """Is told of each error that a tool raised."""
@@ -276,9 +267,9 @@ class BackwardsCalls:
     @property
     def made(self) -> CallsMade:
         """The calls so far."""
-        failures = {call: error_line(reply.error) for call, reply in dict(self._replies).items() if reply.error}
+        failed = {call: error_line(reply.error) for call, reply in dict(self._replies).items() if reply.error}
         usage, tools = spent(self._usages.values()), dict(self._tools_called)
-        return CallsMade(dict(self._counts), dict(self._sent), usage, tools, failures)
+        return CallsMade(dict(self._counts), dict(self._sent), usage, tools, failed)
 
     def answer(self, session: Session, invoked: Invoked) -> None:
         self._counts[invoked.kind] += 1
@@ -288,7 +279,7 @@ class BackwardsCalls:
 
     def _serve(self, session: Session, invoked: Invoked) -> None:
         permission = session.declaration.manifest.permission
-        cut_words = worded(invoked.kind, ApiCallError("broken", CLOSED))
+        cut_words = worded(invoked.kind, failures.ApiCallError("broken", failures.CLOSED))
         places = Places(self.limits.burst_messages * PLACES_OF_AN_ANSWER, partial(self.found, "answer-lost"))
         reply = Reply(session, invoked.request_id, self.limits.call_seconds, cut_words, places)
         if invoked.kind == "tool":
@@ -314,7 +305,7 @@ class BackwardsCalls:
                     return
         except (RefusedCallError, PluginLostError):
             raise
-        except ApiStalledError:
+        except failures.ApiStalledError:
             reply.wait_for_the_cut()
         except (HostError, ModelCallError) as error:
             reply.fail(worded(invoked.kind, _as_the_api_tells(error)))
@@ -322,8 +313,8 @@ class BackwardsCalls:
     def _decoded(self, said: JsonObject, kind: str) -> JsonObject | None:
         """One item of the answer as the daemon passes it on; None if the daemon drops it."""
         size = len(json.dumps({"data": said, "error": ""}, separators=(",", ":")))
-        if size > LONGEST_CHUNK:
-            raise ApiCallError("broken", f"data length is too long: {size}")
+        if size > failures.LONGEST_CHUNK:
+            raise failures.ApiCallError("broken", f"data length is too long: {size}")
         try:
             return _DECODED.get(kind, remarshalled)(said)
         except structs.GoDecodeError as error:
@@ -348,7 +339,7 @@ class BackwardsCalls:
                 asked = structs.to_the_api(structs.UPLOAD, request)
                 return iter([{"url": self.server.upload_url(asked["filename"], asked["mimetype"])}])
             case kind:
-                raise ApiCallError.invalid(f"devhost does not answer calls for {kind}")
+                raise failures.ApiCallError.invalid(f"devhost does not answer calls for {kind}")
 
     def _call_tool(self, request: JsonObject, request_id: str) -> Iterator[JsonObject]:
         call = decode_tool_request(request)
@@ -361,7 +352,7 @@ class BackwardsCalls:
         tool = self._tools.get((call.provider, call.tool))
         if tool is None:
             there_are = naming(sorted(f"{provider}/{name}" for provider, name in self._tools))
-            raise ApiCallError.invalid(f"tool {call.tool} of provider {call.provider} not found; {there_are}")
+            raise failures.ApiCallError.invalid(f"tool {call.tool} of provider {call.provider} not found; {there_are}")
         surroundings = Surroundings(
             self.answer, self.server.store, self.limits, partial(self._found_of_tool, call.tool)
         )
@@ -386,15 +377,15 @@ _DECODED: Mapping[str, Callable[[JsonObject], JsonObject]] = {
 }
 
 
-def _as_the_api_tells(error: HostError | ModelCallError) -> ApiCallError:
+def _as_the_api_tells(error: HostError | ModelCallError) -> failures.ApiCallError:
     match error:
-        case ApiCallError():
+        case failures.ApiCallError():
             return error
         case ModelCallError():
-            return ApiCallError.stream_error(error.as_dify_words_it())
+            return failures.ApiCallError.stream_error(error.as_dify_words_it())
         case InvocationError():
-            return ApiCallError.stream_error(plugin_failure(error))
+            return failures.ApiCallError.stream_error(failures.plugin_failure(error))
         case NodeParameterError():
-            return ApiCallError.stream_error(error.words)
+            return failures.ApiCallError.stream_error(error.words)
         case _:
-            return ApiCallError.stream_error(str(error))
+            return failures.ApiCallError.stream_error(str(error))

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
 
 from devhost.errors import NodeParameterError, ParameterError, about
 from devhost.plugin.casting import FILE_IDENTITY, PLUGIN_FILE, cast_parameter, cast_parameters, is_file
@@ -66,9 +65,6 @@ class NodeVariables:
                     f"variable {name!r}: the name must be NODE.NAME, such as start.items (letters, digits and _)"
                 )
         self._values = dict(values)
-
-    def __or__(self, others: Mapping[str, object]) -> Self:
-        return type(self)({**self._values, **others})
 
     def get(self, selector: Sequence[str]) -> Variable | None:
         """Two parts name a variable; more go on into an object, or name an attribute of a file."""
