@@ -1,5 +1,6 @@
 """Flows in the console: what of a folder can be asked, the form of a flow, and the page of a flow's conversation."""
 
+import os
 import re
 import shutil
 from collections import Counter
@@ -50,13 +51,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_there_is_to_run_is_found(folder: Path) -> None:
-    things = find(PUPPET, folder / "runs")
+    things = find(Path(os.path.relpath(PUPPET)), folder / "runs")
 
     expected: dict[Kind, list[Path]] = {"suite": [Path("runs/kept.yaml")]}
     for name, (kind, _) in FILES.items():
         expected.setdefault(kind, []).append(Path(name).parent if kind == "tool plugin" else Path(name))
     for kind, paths in expected.items():
-        assert [path for path in things.of(kind) if not path.is_absolute()] == sorted(paths), kind
+        assert things.of(kind, own=True) == sorted(paths) == things.of(kind)[: len(paths)], kind
 
 
 def test_suites_are_listed_by_what_they_are_about(folder: Path) -> None:
@@ -94,6 +95,10 @@ def test_the_form_asks_the_strategy_plugin_of_the_folder_and_names_files_by_name
         (
             "needs the field 'topic' (text): give it with --input topic=TEXT",
             "needs the field 'topic' (text): fill it in",
+        ),
+        (
+            "key: --credential catalogue.key=VALUE, or CATALOGUE_KEY in the environment; there are: key",
+            "key: restart devhost ui with CATALOGUE_KEY set in its environment; there are: key",
         ),
     ],
 )

@@ -111,7 +111,7 @@ def test_the_fields_hold_what_the_scenario_sets_and_nothing_of_it_is_a_change() 
         ({"source": "script:/nowhere.yaml", "p.query": "?"}, "source", "/nowhere.yaml"),
         ({"source": "flow:/nowhere.yml", "p.query": "?"}, "source", "/nowhere.yml"),
         ({"tools": "/nowhere"}, "tools", "/nowhere is not a plugin"),
-        ({"tools": str(CHARTS)}, "tools", "CHARTS_API_KEY in the environment"),
+        ({"tools": str(CHARTS)}, "tools", "CHARTS_API_KEY set in its environment"),
         ({"files": "/nowhere.png"}, "files", "/nowhere.png"),
         ({"source": "none", "p.query": "?"}, "real", "no model is configured"),
     ],

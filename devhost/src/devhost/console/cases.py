@@ -133,9 +133,9 @@ def _page(request: Request, given: Mapping[str, str], mistake: str) -> Response:
 
 
 def _files(console: Console) -> list[str]:
-    """Those that a case can go into; the console's own comes first, and may not be there yet."""
+    """Those that a case can go into, none of another folder; the console's own is first, and may not be there yet."""
     own = shortened(console.folder.path / CASES_FILE)
-    return list(dict.fromkeys(map(str, (own, *find(console.plugin, console.folder.path).of("suite")))))
+    return list(dict.fromkeys(map(str, (own, *find(console.plugin, console.folder.path).of("suite", own=True)))))
 
 
 @posted

@@ -129,6 +129,7 @@ OF_A_COMMAND = (
     ("so say which tools: --tools DIR", "so give them to devhost fork in a terminal"),
     (r"--(?:input|param) (?=[^ =]+: )", ""),  # of "--input topic: …", in which the name is enough
     (r"give it with --input \S+", "fill it in"),
+    (r"--credential \S+=VALUE, or (\w+) in the environment", r"restart devhost ui with \1 set in its environment"),
 )
 OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)(?: [A-Z]{2,}\b)?")
 

@@ -39,15 +39,19 @@ class Things:
     files: Mapping[Kind, list[Path]]
     plugins: Sequence[Path]
     """Strategy plugins, the one to use unless another is chosen first."""
+    runs: Path
+    """The folder of runs."""
 
     @property
     def plugin(self) -> Path:
         """The first; ParameterError if there is none."""
         return self.plugins[0] if self.plugins else nearest_strategy_plugin()
 
-    def of(self, *kinds: Kind) -> list[Path]:
+    def of(self, *kinds: Kind, own: bool | None = None) -> list[Path]:
+        """`own`: only those of the current folder and of the folder of runs, or only examples that are elsewhere."""
         found = (path for kind in kinds for path in self.files.get(kind, ()))
-        return sorted(found, key=lambda path: (path.is_absolute(), path))
+        kept = (path for path in found if own in {None, not path.is_absolute() or path.is_relative_to(self.runs)})
+        return sorted(kept, key=lambda path: (path.is_absolute(), path))
 
 
 def find(plugin: Path | None, runs: Path) -> Things:
@@ -67,7 +71,7 @@ def find(plugin: Path | None, runs: Path) -> Things:
         if kind is not None:
             found.setdefault(kind, []).append(file.parent if file.name == MANIFEST else file)
     plugins = dict.fromkeys((*map(shortened, usual), *found.get("strategy plugin", ())))
-    return Things(found, list(plugins))
+    return Things(found, list(plugins), shortened(runs))
 
 
 def _below(folder: Path, besides: Path | None = None) -> Iterator[Path]:
@@ -91,9 +95,9 @@ def kind_of(file: Path) -> Kind | None:
 
 
 def shortened(file: Path) -> Path:
-    """From the current folder, if the file is in it: as a person would type it."""
+    """From the current folder, if the file is in it, as a person would type it; else absolute."""
     relative = os.path.relpath(file)
-    return file if relative.startswith(os.pardir) else Path(relative)
+    return file.resolve() if relative.startswith(os.pardir) else Path(relative)
 
 
 def label_of(path: Path) -> str:

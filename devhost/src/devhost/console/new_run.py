@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from devhost.console.conversation import said
 from devhost.console.forms import WRONG, Options, RunForm, fields_of, inputs_of, question_of
-from devhost.console.found import Things, find, label_of, shortened
+from devhost.console.found import Kind, Things, find, label_of, shortened
 from devhost.console.setup import (
     EXAMPLE,
     FLOW,
@@ -109,19 +109,24 @@ def form_of(values: Values, default: Path | None, runs: Path = Path()) -> NewRun
 
 
 def _choices(things: Things, declaration: PluginDeclaration | None) -> Iterator[tuple[str, Options]]:
-    """The folder's own scenarios and flows, then the examples: one's own script has its name."""
+    """The folder's own scenarios and flows, then the examples."""
     examples = None if declaration is None else shortened(examples_of(declaration.directory))
-    own = [path for path in things.of("script") if examples is None or not path.is_relative_to(examples)]
-    yield "Scenarios of this folder", [(f"{SCRIPT}{path}", label_of(path)) for path in own]
+
+    def own(kind: Kind) -> list[Path]:
+        return [path for path in things.of(kind, own=True) if examples is None or not path.is_relative_to(examples)]
+
+    def flows(kind: Kind, *, of_folder: bool) -> Options:
+        return [(f"{FLOW}{path}", label_of(path)) for path in things.of(kind) if (path in own(kind)) is of_folder]
+
+    yield "Scenarios of this folder", [(f"{SCRIPT}{path}", label_of(path)) for path in own("script")]
+    yield "Flows of this folder, each with a script", flows("flow script", of_folder=True)
+    yield "Flows of this folder without a script", flows("flow", of_folder=True)
     for folder in [] if examples is None else sorted(file.parent for file in examples.glob(f"*/{DEFAULT_SCRIPT}")):
         name, others = folder.name, sorted((folder / SCENARIOS).glob("*.yaml"))
         scenarios = [(f"{EXAMPLE}{name}/{file.stem}", f"{name} / {file.stem}") for file in others]
         yield name, [(f"{EXAMPLE}{name}", name), *scenarios]
-    for label, files in (
-        ("Flows, each with a script", things.of("flow script")),
-        ("Flows without a script", things.of("flow")),
-    ):
-        yield label, [(f"{FLOW}{path}", label_of(path)) for path in files]
+    yield "Flows of the examples, each with a script", flows("flow script", of_folder=False)
+    yield "Flows of the examples without a script", flows("flow", of_folder=False)
 
 
 def _of_strategy(form: NewRun, plugin: PluginDeclaration) -> NewRun:

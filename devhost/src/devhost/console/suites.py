@@ -16,7 +16,7 @@ from starlette.routing import Route
 from devhost.console.children import Child
 from devhost.console.folder import OUTPUT, last_printed
 from devhost.console.forms import can_be_real
-from devhost.console.found import find, own_tools, shortened
+from devhost.console.found import Kind, find, own_tools, shortened
 from devhost.console.setup import INSTRUCTION, Values, path_in, typed
 from devhost.console.web import NOTHING_NEW, Console, changed_at, console_of, is_shown, posted, version_of
 from devhost.errors import HostError, SuiteError
@@ -137,15 +137,21 @@ class _Evaluating:
 
 # The pages.
 
+LISTED: Sequence[tuple[str, Kind, str]] = (
+    ("Files of cases", "suite", ""),
+    ("Agents: each script that expects something is a case", "script", "expect"),
+    ("Flows: each script is a case", "flow script", ""),
+)
+
 
 def suites(request: Request) -> Response:
     console = console_of(request)
     things = find(console.plugin, console.folder.path)
-    groups = (
-        ("Files of cases", _titled(things.of("suite"))),
-        ("Agents: each script that expects something is a case", _titled(things.of("script"), "expect")),
-        ("Flows: each script is a case", _titled(things.of("flow script"))),
-    )
+    groups = [
+        (f"{whose}{title}", _titled(things.of(kind, own=not whose), key))
+        for whose in ("", "Examples: ")
+        for title, kind, key in LISTED
+    ]
     return console.page("suites.html.j2", groups=groups)
 
 
