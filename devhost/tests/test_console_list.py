@@ -64,7 +64,7 @@ def test_what_is_said_of_runs(runs: Path) -> None:
     assert (tea.state, tea.badge[0], tea.title) == ("answered", "stopped at the limit of time", "What is tea?")
     assert (tea.strategy, tea.model, tea.answer) == ("gpt5_react", "scripted-gpt-5", "A grain.")
     assert (tea.seconds, tea.tokens, tea.rounds) == (5.0, 2400, 6)
-    states = {"broken": "failed", "killed": "killed", "fork": "killed", "mail": "waiting"}
+    states = {"broken": "failed", "killed": "stopped", "fork": "stopped", "mail": "waiting"}
     assert {name: found[name].state for name in states} == states
     assert found["broken"].error == "ValueError: the kettle is empty"
     assert found["fork"].of == "tea"
@@ -76,7 +76,7 @@ def test_the_list_is_searched_filtered_by_ending_and_names_other_files(runs: Pat
 
     assert 'href="/runs/broken"' in failed
     assert 'href="/runs/tea"' not in failed
-    assert "All 5 Answered 1 Waiting 1 Failed 1 Running 0 Killed 2" in words(failed)
+    assert "All 5 Answered 1 Waiting 1 Failed 1 Running 0 Stopped 2" in words(failed)
     assert "1 file not shown notes.jsonl : line 1: not a trace of devhost: not valid JSON" in words(failed)
     found = console.get("/?search=GRAIN+tea")
     assert ('href="/runs/tea"' in found, 'href="/runs/killed"' in found) == (True, False)

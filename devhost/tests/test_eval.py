@@ -85,9 +85,10 @@ def test_a_case_says_that_a_tool_failed_also_when_it_passes(tmp_path: Path, caps
     file = write(tmp_path, tries)
     assert evaluate(file) == 0
     assert "✓ passed, 1 tool call failed" in capsys.readouterr().out
-    file = write(tmp_path, {**tries, "expect": {"failed_calls": 0}})
-    assert evaluate(file) == 1
+    file, page = write(tmp_path, {**tries, "expect": {"failed_calls": 0}}), tmp_path / "page.html"
+    assert evaluate(file, "--report", str(page)) == 1
     assert "failed_calls: expected at most 0\n    found 1" in capsys.readouterr().out
+    assert "draw({}) failed: KeyError" in page.read_text()
 
 
 @pytest.mark.parametrize(("threshold", "code"), [("0.5", 0), ("0.51", 1)])

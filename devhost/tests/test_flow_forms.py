@@ -17,7 +17,7 @@ from devhost.flow.document import FlowFile
 from devhost.flow.forms import AskAtTerminal, FormAnswer, answer_of, ask_by_line, scripted_answers
 from devhost.text import Secrets
 from devhost.trace.flow import TIMEOUT, AskedField, Button, FlowNode, FormAsked
-from support.flow_documents import START, chain, chatflow, node
+from support.flow_documents import START, answer, chain, chatflow, node
 
 ACTIONS = [{"id": "ok", "title": "Approve"}, {"id": "no", "title": "Reject"}]
 DEFAULT = "none of tk-12345"
@@ -61,6 +61,18 @@ def test_a_node_that_is_not_a_form_is_told_before_the_flow_starts(
     with pytest.raises(FlowFileError) as error:
         check_flow(file, {}, None)
     assert sentence in str(error.value)
+
+
+def test_a_button_and_an_edge_without_each_other_are_notices(tmp_path: Path) -> None:
+    nodes = [START, node("human-input", "form", user_actions=ACTIONS), answer("Done.")]
+    file = chatflow(
+        tmp_path, nodes, [("start", "form"), *(("form", "answer", each) for each in ("okay", "no", TIMEOUT))]
+    )
+
+    assert check_flow(FlowFile.read(file), {}, None) == (
+        "no edge leaves node 'Form' (form) at 'ok': the flow ends there",
+        "an edge leaves node 'Form' (form) at 'okay', which it does not have; there are: ok, no",
+    )
 
 
 def test_answers_name_a_node_by_id_or_title_and_a_button_by_id_or_title(file: FlowFile) -> None:
@@ -118,7 +130,7 @@ def asked(given: FormAnswer, typed: Sequence[str | BaseException], when: str = "
 
 
 def test_a_person_fills_in_what_the_script_does_not() -> None:
-    answer, shown = asked(FormAnswer(), ["", "3", "LATER", "Approve"])
+    answer, shown = asked(FormAnswer(), ["", "3", "LATER", "OK"])
 
     assert answer == FormAnswer("ok", {"reason": DEFAULT, "when": "later"}, "terminal")
     assert shown == [

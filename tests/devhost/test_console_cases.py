@@ -78,7 +78,7 @@ def test_kept_runs_are_cases_that_pass_and_the_rest_of_the_file_stays(
     written = "# mine\ndescription: Ours # kept\ncases:\n    - {name: first, query: a, turns: [{text: b}], expect: {}}"
     file.write_text(written)
 
-    assert kept(console, "second", "calls") == "/suite?file=cases.yaml"
+    assert "The case second was written." in words(console.get(kept(console, "second", "calls")))
     kept(console, " The third: ", "text", "stop_reason")
 
     assert file.read_text() == f"{written}\n    - second.case.yaml\n    - The-third.case.yaml\n"

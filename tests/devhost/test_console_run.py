@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from devhost import FunctionTool, Host, NodeOutputs, Run, RunError, ScriptedModel
-from devhost.console.conversation import ChildFacts, State, approved, rejected, said, state_of, suggestion, waiting_of
+from devhost.chat import YES
+from devhost.console.conversation import ChildFacts, State, rejected, said, state_of, suggestion, waiting_of
 from devhost.console.folder import OUTPUT, TRACE, RunFolder
 from devhost.console.readers import Seen
 from devhost.console.setup import SETUP, Setup
@@ -156,7 +157,7 @@ def test_no_words_are_a_command_of_the_chat() -> None:
     assert json.loads(said("/reset now")) == " /reset now"
     assert json.loads(said("two\nlines")) == "two\nlines"
     assert "\n" not in said("two\nlines")
-    lines = (approved(), rejected("ok"), rejected(""), rejected("No, later"), rejected("nothing wrong"))
+    lines = (said(YES), rejected("ok"), rejected(""), rejected("No, later"), rejected("nothing wrong"))
     assert [json.loads(line) for line in lines] == ["yes", "no: ok", "no", "No, later", "no: nothing wrong"]
 
 

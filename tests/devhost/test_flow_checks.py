@@ -55,6 +55,10 @@ def answering(text: str) -> Change:
             "a flow needs exactly one Start node, and this one has: none",
         ),
         (
+            lambda d: d["workflow"]["graph"]["edges"][0].update(target="agnt"),
+            "an edge names the node 'agnt'; there are: start, agent, save, answer, clear",
+        ),
+        (
             answering("{{#agnt.text#}}"),
             "node 'Answer' (answer) refers to agnt.text: agnt has no 'text'; there are: none",
         ),

@@ -132,7 +132,7 @@ def test_a_real_model_goes_on_with_what_was_recorded(trace: Path, fork: Fork, mo
 
 
 def test_keeping_every_round_says_that_no_answer_changes(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    sentence = "keeps every round. Another answer needs --at 1 or less"
+    sentence = "The run has 2 rounds, and --at 2 keeps them all. Another answer needs --at 1 or lower"
     for at, told in (("1", 0), ("2", 1)):
         assert main(["fork", str(trace), "--at", at, "--no-color"]) == 0
         assert capsys.readouterr().out.count(sentence) == told

@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 
 from devhost.errors import ParameterError
+from devhost.flow.cases import failed_expectations
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import play
 from devhost.flow.turn import FlowTurn
 from devhost.host.host import Host
 from devhost.protocol.wire import JsonObject
 from devhost.trace.flow import AnswerText, FlowEvent, NodeEnded
+from support.evaluating import call
 from support.flow_documents import START, answer, chain, chatflow, node
 from tests.flows.playing import WORKFLOWS, Played, surroundings
 
@@ -98,3 +100,14 @@ def test_the_strategy_gets_the_nodes_tools_and_model_and_can_call_any_tool(tmp_p
     chosen = outputs["parameters"]["model"]
     assert (chosen["model"], chosen["completion_params"]) == ("gpt-5", {"temperature": 0.5})
     assert outputs["tool_messages"][0]["message"] == {"text": "yes/yes"}
+
+
+def test_a_case_can_ask_for_no_failed_call(tmp_path: Path, puppet: Host) -> None:
+    draws = agent(model={"provider": "langgenius/openai/openai", "model": "gpt-5"}, steps=[call("draw")])
+    chatflow(tmp_path, [START, draws, answer("Drawn.")], chain("start", "agent", "answer"))
+    case = tmp_path / "case.yaml"
+    expect = "{nodes: {agent: {failed_calls: 0}}}"
+    case.write_text(f"{{flow: flow.yml, query: Draw, models: {{agent: [{{text: .}}]}}, expect: {expect}}}")
+
+    sentence = "turn 1 (Draw): node 'Agent' (agent): failed_calls: expected at most 0; found 1"
+    assert failed_expectations(case, puppet) == [sentence]

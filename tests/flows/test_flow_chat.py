@@ -165,3 +165,14 @@ def test_a_person_answers_the_form_at_the_terminal(tmp_path: Path) -> None:
         terminal.wait_for("you>")
         terminal.press(CTRL_D)
         terminal.wait_for_the_end()
+
+
+def test_ctrl_c_at_a_form_ends_the_command_without_the_next_turn(tmp_path: Path) -> None:
+    chatflow(tmp_path, NODES, EDGES)
+    script = tmp_path / "script.yaml"
+    script.write_text("{flow: flow.yml, query: the mail, then: [{query: another}]}")
+    with on_a_terminal(["-m", "devhost", "flow", "--script", str(script)], ROOT) as terminal:
+        terminal.wait_for("takes: the mail)>")
+        terminal.press(CTRL_C)
+        assert "another" not in terminal.wait_for_the_end()
+    assert terminal.process.wait() == 130

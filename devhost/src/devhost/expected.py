@@ -48,9 +48,12 @@ class Call:
     name: str
     arguments: JsonObject
     """As the tool got them."""
+    error: str = ""
+    """Why it failed."""
 
     def __str__(self) -> str:
-        return f"{self.name}({json.dumps(self.arguments, ensure_ascii=False)})"
+        called = f"{self.name}({json.dumps(self.arguments, ensure_ascii=False)})"
+        return f"{called} failed: {self.error}" if self.error else called
 
 
 # The parts of an expectation. Each says whether what was found fits.
@@ -283,7 +286,11 @@ class Observed:
         return cls(
             text=without_thoughts(last.outputs.text),
             error=None if last.error is None else f"{last.error.kind}: {last.error.message}",
-            calls=tuple(Call(*called) for run in runs for called in run.called),
+            calls=tuple(
+                Call(name, run.calls.sent.get(request, {}), run.calls.failures.get(request, ""))
+                for run in runs
+                for request, name in run.calls.tools.items()
+            ),
             failed_calls=sum(run.tool_calls.failed for run in runs),
             stop_reason=last.ending.stop_reason,
             sources=tuple(_cited(last.outputs.variables.get("sources"))),

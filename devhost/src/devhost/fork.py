@@ -271,7 +271,7 @@ def forked_scenario(  # noqa: PLR0913, PLR0917 - what a person changes
         files=() if files else _sent(origin),
     )
     attached = AttachedFiles.of(script, files, limits)
-    name = origin.trace.header.example
+    name = "" if origin.trace.header.command == "flow" else origin.trace.header.example
     scenario = Scenario(name, script, declared, strategy, live, given, attached=attached)
     scenario.check(question)
     return scenario

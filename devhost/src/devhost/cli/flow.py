@@ -11,7 +11,7 @@ from devhost.errors import FlowFileError
 from devhost.files import local_files
 from devhost.flow.cases import CaseTurn, case_turns
 from devhost.flow.chat import FlowChat, FlowChatView
-from devhost.flow.forms import ask_at_terminal, ask_by_line
+from devhost.flow.forms import AskAtTerminal, ask_at_terminal, ask_by_line
 from devhost.flow.played import flow_report
 from devhost.flow.turn import FlowTurn, load_engine
 from devhost.flow.view import FlowView, facts_of
@@ -28,11 +28,13 @@ RUN = "run"
 
 
 class FlowGroup(click.Group):
-    """`devhost flow FILE` is short for `devhost flow run FILE`."""
+    """`devhost flow FILE` is short for `devhost flow run FILE`; the command's name may stand after options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in {*self.commands, *ctx.help_option_names}:
-            args = [RUN, *args]
+            behind = (at for at, name in enumerate(args) if name in self.commands and args[at - 1][:1] != "-")
+            at = next(behind, None)  # what stands after an option may be its value
+            args = [RUN, *args] if at is None else [args[at], *args[:at], *args[at + 1 :]]
         return super().parse_args(ctx, args)
 
 
@@ -93,7 +95,7 @@ def run(
                     ended.append(each)
                     if each.has_expectations:
                         trace.judged(each.failures)
-                    if len(ended) < len(turns):
+                    if len(ended) < len(turns) and not each.stays_open:
                         _close(view, each)
                         view.go_on(turns[len(ended)].query)
         finally:
@@ -104,6 +106,8 @@ def run(
     _close(view, ended[-1])
     if len(judged := [each for each in ended if each.has_expectations]) > 1:
         view.sum_up(turns=len(judged), failed=sum(bool(each.failures) for each in judged))
+    if isinstance(ask, AskAtTerminal) and ask.is_interrupted:
+        raise click.Abort
     broken = hosting.strict and any(each.played.findings for each in ended)
     return int(broken or any(each.failures for each in ended))
 

@@ -15,6 +15,7 @@ from devhost.fork import Fork, ForkedModel
 from devhost.page.page import page_environment
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.tables import printable
+from devhost.words import counted
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,13 @@ class ForkReport:
         """For people, after the tables."""
         if missing := self.comparison.right.not_recorded:
             counts = Counter(call.partition(" ")[0] for call in missing)
-            counted = ", ".join(f"{count} × {name}" for name, count in sorted(counts.items()))
-            yield f"Calls that are not in the recording: {counted}. --live-tools runs them."
+            calls = ", ".join(f"{count} × {name}" for name, count in sorted(counts.items()))
+            yield f"Calls that are not in the recording: {calls}. --live-tools runs them."
         at, comparison = self.fork.at, self.comparison
         if 0 < at == self.fork.rounds and comparison.right.model_calls <= comparison.left.model_calls:
-            needs = f"--at {at - 1} or less, and --script FILE or a real model"
-            yield f"--at {at} keeps every round. Another answer needs {needs}."
+            kept, lower = ("it", "--at 0") if at == 1 else ("them all", f"--at {at - 1} or lower")
+            needs = f"{lower}, and --script FILE or a real model"
+            yield f"The run has {counted(at, 'round')}, and --at {at} keeps {kept}. Another answer needs {needs}."
         if self.model.afterwards:
             yield self.model.afterwards
 

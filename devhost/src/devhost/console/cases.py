@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import indent, shorten
+from urllib.parse import urlencode
 
 import yaml
 from starlette.requests import Request
@@ -150,7 +151,7 @@ def submit(request: Request, given: Mapping[str, str]) -> Response:
         keep(trace, case, Path(file), [each for each in shown if TICK + each not in given])
     except (HostError, OSError) as error:
         return _page(request, given, str(error))
-    return RedirectResponse(f"/suite?file={file}", 303)
+    return RedirectResponse(f"/suite?{urlencode({'file': file, 'kept': case})}", 303)
 
 
 ROUTES = (Route("/runs/{name}/keep", form), Route("/runs/{name}/keep", submit, methods=["POST"]))

@@ -22,10 +22,6 @@ from devhost.trace.lines import is_written
 # The lines that a chat reads.
 
 
-def approved() -> str:
-    return json.dumps(YES)
-
-
 def rejected(reason: str) -> str:
     """The reason alone could be an approval, such as "ok", unless it begins with a no."""
     says_no = reason.casefold().partition(",")[0] in {"", NO}
@@ -72,7 +68,7 @@ def obey(child: Child | None, name: str, given: Mapping[str, str], form: FormAsk
             if do == "say" and not words:
                 raise ConsoleError("a question needs words")
             is_form = do in {"press", "leave"}
-            line = answered(form, given) if is_form else {"approve": approved(), "reject": rejected(words)}.get(do)
+            line = answered(form, given) if is_form else {"approve": said(YES), "reject": rejected(words)}.get(do)
             after, of = int(told) if told.isdecimal() else -1, given["form"] if is_form else ""
             if not child.tell(line or said(words), after, of):
                 raise ConsoleError("this was not sent: the conversation has gone on or ended since the page was loaded")

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -39,8 +40,8 @@ class Things:
     files: Mapping[Kind, list[Path]]
     plugins: Sequence[Path]
     """Strategy plugins, the one to use unless another is chosen first."""
-    runs: Path
-    """The folder of runs."""
+    examples: Sequence[Path]
+    """The folders of the examples of that one."""
 
     @property
     def plugin(self) -> Path:
@@ -48,9 +49,9 @@ class Things:
         return self.plugins[0] if self.plugins else nearest_strategy_plugin()
 
     def of(self, *kinds: Kind, own: bool | None = None) -> list[Path]:
-        """`own`: only those of the current folder and of the folder of runs, or only examples that are elsewhere."""
+        """`own`: only those that are no examples, or only examples."""
         found = (path for kind in kinds for path in self.files.get(kind, ()))
-        kept = (path for path in found if own in {None, not path.is_absolute() or path.is_relative_to(self.runs)})
+        kept = (path for path in found if own in {None, not any(map(path.is_relative_to, self.examples))})
         return sorted(kept, key=lambda path: (path.is_absolute(), path))
 
 
@@ -65,13 +66,14 @@ def find(plugin: Path | None, runs: Path) -> Things:
         usual = []
     found: dict[Kind, list[Path]] = {}
     kept = (file for file in runs.glob("*.yaml") if not file.name.endswith(CASE))
-    examples = (file for each in usual for file in _below(examples_of(each)))
-    for file in dict.fromkeys(map(shortened, [*_below(Path.cwd(), runs), *examples, *kept])):
+    examples = [shortened(examples_of(each)) for each in usual]
+    of_examples = chain.from_iterable(map(_below, examples))
+    for file in dict.fromkeys(map(shortened, [*_below(Path.cwd(), runs), *of_examples, *kept])):
         kind = kind_of(file)
         if kind is not None:
             found.setdefault(kind, []).append(file.parent if file.name == MANIFEST else file)
     plugins = dict.fromkeys((*map(shortened, usual), *found.get("strategy plugin", ())))
-    return Things(found, list(plugins), shortened(runs))
+    return Things(found, list(plugins), examples)
 
 
 def _below(folder: Path, besides: Path | None = None) -> Iterator[Path]:

@@ -19,8 +19,8 @@ from devhost.trace.runs import TracedRun, run_of, traced_runs
 
 # A run in a line: what was asked, what came of it, what it cost.
 
-type State = Literal["answered", "waiting", "failed", "running", "killed"]
-STATES: tuple[State, ...] = ("answered", "waiting", "failed", "running", "killed")
+type State = Literal["answered", "waiting", "failed", "running", "stopped"]
+STATES: tuple[State, ...] = ("answered", "waiting", "failed", "running", "stopped")
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Listed:
     @property
     def state(self) -> State:
         if self.is_unfinished:
-            return ("waiting" if self.words else "running") if self.is_written else "killed"
+            return ("waiting" if self.words else "running") if self.is_written else "stopped"
         if self.level == "bad":
             return "failed"
         return "waiting" if self.words.startswith("waits for") else "answered"
@@ -67,8 +67,8 @@ class Listed:
     @property
     def badge(self) -> tuple[str, str]:
         """Words and level."""
-        if self.state in {"running", "killed"}:
-            return self.state, "live" if self.is_written else "bad"
+        if self.state in {"running", "stopped"}:
+            return self.state, "live" if self.is_written else "limited"
         return self.words, self.level
 
     @property

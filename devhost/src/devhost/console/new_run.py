@@ -110,23 +110,20 @@ def form_of(values: Values, default: Path | None, runs: Path = Path()) -> NewRun
 
 def _choices(things: Things, declaration: PluginDeclaration | None) -> Iterator[tuple[str, Options]]:
     """The folder's own scenarios and flows, then the examples."""
-    examples = None if declaration is None else shortened(examples_of(declaration.directory))
 
-    def own(kind: Kind) -> list[Path]:
-        return [path for path in things.of(kind, own=True) if examples is None or not path.is_relative_to(examples)]
+    def found(kind: Kind, before: str = FLOW, *, own: bool = True) -> Options:
+        return [(f"{before}{path}", label_of(path)) for path in things.of(kind, own=own)]
 
-    def flows(kind: Kind, *, of_folder: bool) -> Options:
-        return [(f"{FLOW}{path}", label_of(path)) for path in things.of(kind) if (path in own(kind)) is of_folder]
-
-    yield "Scenarios of this folder", [(f"{SCRIPT}{path}", label_of(path)) for path in own("script")]
-    yield "Flows of this folder, each with a script", flows("flow script", of_folder=True)
-    yield "Flows of this folder without a script", flows("flow", of_folder=True)
-    for folder in [] if examples is None else sorted(file.parent for file in examples.glob(f"*/{DEFAULT_SCRIPT}")):
+    yield "Scenarios of this folder", found("script", SCRIPT)
+    yield "Flows of this folder, each with a script", found("flow script")
+    yield "Flows of this folder without a script", found("flow")
+    examples = [] if declaration is None else examples_of(declaration.directory).glob(f"*/{DEFAULT_SCRIPT}")
+    for folder in sorted(file.parent for file in examples):
         name, others = folder.name, sorted((folder / SCENARIOS).glob("*.yaml"))
         scenarios = [(f"{EXAMPLE}{name}/{file.stem}", f"{name} / {file.stem}") for file in others]
         yield name, [(f"{EXAMPLE}{name}", name), *scenarios]
-    yield "Flows of the examples, each with a script", flows("flow script", of_folder=False)
-    yield "Flows of the examples without a script", flows("flow", of_folder=False)
+    yield "Flows of the examples, each with a script", found("flow script", own=False)
+    yield "Flows of the examples without a script", found("flow", own=False)
 
 
 def _of_strategy(form: NewRun, plugin: PluginDeclaration) -> NewRun:

@@ -98,7 +98,8 @@ class _Evaluating:
         child = self.child
         return version_of(child and child.exit_code, changed_at(self.results))
 
-    def page(self, version: str) -> Response:
+    def page(self, version: str, kept: str) -> Response:
+        """`kept`: the case that was just written into the file."""
         child, goes_on = self.child, self.goes_on
         problem = last_printed(child.output) if child is not None and child.exit_code == MISTAKE else ""
         asked, before = self.console.evaluations.get(self.key, ({}, None))
@@ -113,6 +114,7 @@ class _Evaluating:
         return self.console.page(
             "suite.html.j2",
             suite=self.suite,
+            kept=kept,
             instruction=asked.get(INSTRUCTION, instruction_of(self.suite)),
             plugins=self.plugins,
             plugin=asked.get("plugin", ""),
@@ -171,8 +173,8 @@ def _titled(files: Sequence[Path], key: str = "") -> list[tuple[str, Path, str]]
 
 def one_suite(request: Request) -> Response:
     shown = _Evaluating.of(console_of(request), request.query_params)
-    version = shown.version()
-    return Response(status_code=NOTHING_NEW) if is_shown(request, version) else shown.page(version)
+    version, kept = shown.version(), request.query_params.get("kept", "")
+    return Response(status_code=NOTHING_NEW) if is_shown(request, version) else shown.page(version, kept)
 
 
 @posted

@@ -107,9 +107,12 @@ def checks(expected: FlowExpected, turn: PlayedTurn, file: FlowFile) -> Iterator
     for name, of_node in expected.nodes.items():
         node = file.node(name)
         found = [Check("ran", "it runs", ran)] if node.id not in last else [*_outcome(of_node, last[node.id])]
+        runs = [each.run for each in turn.nodes if each.node.id == node.id and each.run is not None]
+        seen = Observed.of(runs) if runs else Observed("")
         if node.id in last and of_node.calls is not None:
-            runs = [each.run for each in turn.nodes if each.node.id == node.id and each.run is not None]
-            found += of_node.calls.checks("calls", Observed.of(runs).calls if runs else ())
+            found += of_node.calls.checks("calls", seen.calls)
+        if node.id in last and of_node.failed_calls is not None:
+            found += of_node.failed_calls.checks("failed_calls", seen.failed_calls)
         yield from (replace(check, name=f"{node}: {check.name}") for check in found)
 
 
@@ -153,6 +156,11 @@ class CaseTurn:
     def has_expectations(self) -> bool:
         return self.said.expect is not None
 
+    @property
+    def stays_open(self) -> bool:
+        """Whether a form was left without an answer, and that was not expected: the user cannot go on."""
+        return self.played.end.status == "paused" and bool(self.failures)
+
 
 def failed_expectations(script: Path, host: ToolHost | None = None, allowed: Allowed = NOTHING) -> list[str]:
     """Of all turns. `host` runs the tools and strategies of the flow, if it has any; needs the workflow engine.
@@ -173,7 +181,7 @@ def case_turns(  # noqa: PLR0913 - what a turn is played with
     hidden: Secrets | None = None,
     ask: Ask | None = None,
 ) -> Iterator[CaseTurn]:
-    """`turns`: else the script's. After a failed one the user goes on."""
+    """`turns`: else the script's. After a failed one the user goes on, but not after a form without an answer."""
     case = replace(case)
     conversation = conversation or case.conversation(load_engine())
     for number, said in enumerate(case.script.turns if turns is None else turns, start=1):
@@ -182,7 +190,9 @@ def case_turns(  # noqa: PLR0913 - what a turn is played with
         played = watched(events, show, hidden or Secrets(case.file.secrets))
         place = f"turn {number}" + (f" ({said.query})" if said.query else "")
         expected = said.expect or FlowExpected()  # a turn that expects nothing has to succeed
-        yield CaseTurn(said, played, place, tuple(checks(expected, played, case.file)))
+        yield (turn := CaseTurn(said, played, place, tuple(checks(expected, played, case.file))))
+        if turn.stays_open:
+            return
 
 
 def observed_of(turns: Sequence[CaseTurn]) -> Observed:

@@ -15,6 +15,7 @@ from devhost.flow.turn import FlowEngine
 from devhost.flow.view import FlowView, node_rows, sources_of
 from devhost.host.host import ToolHost
 from devhost.models.scripted.script import gist
+from devhost.node.outputs.run import ToolCalls
 from devhost.process.session import Stop
 from devhost.terminal.screen import STYLES, Interrupt
 from devhost.terminal.tables import findings_list, sources_table, variables_list
@@ -34,8 +35,8 @@ class FlowChatView(FlowView):
         if show_findings and turn.findings:
             self._console.print(findings_list(turn.findings))
         style = "dim" if turn.ending.level == "good" else STYLES[turn.ending.level]
-        nodes = counted(len(turn.rows), "node")
-        self._console.print(Text(f"{nodes}, {turn.ending.after(turn.seconds)}", style))
+        how = f"{counted(len(turn.rows), 'node')}, {turn.ending.after(turn.seconds)}"
+        self._console.print(Text(f"{how}{ToolCalls.sum_of(turn.runs).remark}", style))
 
     def show_log(self, turn: PlayedTurn) -> None:
         """Its nodes, with the trees of its agents."""

@@ -1,19 +1,19 @@
 """What is wrong with a flow, or missing for it, said before it starts.
 
-Nothing here needs the engine, so that a mistake is told before anything is installed. Edges are the engine's to check.
+Nothing here needs the engine, so that a mistake is told before anything is installed.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from devhost.errors import FlowFileError, naming
 from devhost.flow.document import FlowFile, start_fields, wrong_inputs
-from devhost.flow.forms import wrong_forms
+from devhost.flow.forms import HUMAN_INPUT, wrong_forms
 from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.tools import missing_tools, named_tools, tools_of, unknown_parameters, wrong_strategies
 from devhost.node.parameters import REFERENCE, ToolName
 from devhost.plugin.declaration import PluginDeclaration, Strategy
 from devhost.text import properties_of
-from devhost.trace.flow import FlowNode
+from devhost.trace.flow import TIMEOUT, FlowNode
 
 PLAYED = frozenset(
     {
@@ -34,6 +34,29 @@ def wrong_in_graph(file: FlowFile) -> Iterator[str]:
     starts = [node for node in file.nodes.values() if node.type == "start"]
     if len(starts) != 1:
         yield f"a flow needs exactly one Start node, and this one has: {', '.join(map(str, starts)) or 'none'}"
+    named = dict.fromkeys(str(edge.get(end)) for edge in file.edges for end in ("source", "target"))
+    for name in (name for name in named if name not in file.nodes):
+        yield f"an edge names the node {name!r}; {naming(file.nodes)}"
+
+
+BRANCHES = {
+    HUMAN_INPUT: ("user_actions", "id"),
+    "if-else": ("cases", "case_id"),
+    "question-classifier": ("classes", "id"),
+}
+"""By a node's type: where its branches are declared, and the key of their ids."""
+UNDECLARED = frozenset({TIMEOUT, "false"})
+
+
+def wrong_branches(file: FlowFile) -> Iterator[str]:
+    for node in file.nodes.values():
+        listed, key = BRANCHES.get(node.type, ("", ""))
+        if isinstance(branches := node.data.get(listed), list):
+            names = [str(each.get(key)) for each in branches if isinstance(each, dict)]
+            left = {str(edge.get("sourceHandle")) for edge in file.edges if edge.get("source") == node.id}
+            yield from (f"no edge leaves {node} at {name!r}: the flow ends there" for name in names if name not in left)
+            for name in sorted(left.difference(names, UNDECLARED)):
+                yield f"an edge leaves {node} at {name!r}, which it does not have; {naming(names)}"
 
 
 def not_allowed(file: FlowFile, allowed: Allowed) -> Iterator[str]:
@@ -196,8 +219,8 @@ def wrong_in_file(file: FlowFile, plugin: PluginDeclaration | None) -> list[str]
 
 
 def seen_in_the_editor(file: FlowFile) -> list[str]:
-    """What Dify's editor says about the app when it is imported or published."""
-    return [*not_published(file), *missing_dependencies(file)]
+    """What Dify's editor says about the app when it is imported or published, or shows in its graph."""
+    return [*not_published(file), *missing_dependencies(file), *wrong_branches(file)]
 
 
 def refuse(file: FlowFile, wrong: Iterable[str]) -> None:

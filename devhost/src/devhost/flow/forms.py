@@ -190,6 +190,8 @@ class AskAtTerminal:
         self._hidden = hidden
         self._console = console
         self._prompt = prompt
+        self.is_interrupted = False
+        """A form was left with Ctrl-C."""
 
     def __call__(self, form: FormAsked, given: FormAnswer) -> FormAnswer:
         self._say(f"{form.node.title or form.node.id} waits for an answer:", "bold")
@@ -200,7 +202,8 @@ class AskAtTerminal:
                 if each.name not in values:
                     values[each.name] = self._field(each)
             button = given.button or self._choice("button", [(each.id, each.title) for each in form.buttons])
-        except (KeyboardInterrupt, EOFError):
+        except (KeyboardInterrupt, EOFError) as left:
+            self.is_interrupted = isinstance(left, KeyboardInterrupt)
             raise _left(form) from None
         return FormAnswer(button, {} if button == TIMEOUT else values, "terminal")
 
@@ -211,13 +214,13 @@ class AskAtTerminal:
         return self._prompt(f"{self._shown(asked.name)}{default}> ") or asked.text
 
     def _choice(self, name: str, choices: Sequence[tuple[str, str]]) -> str:
-        """By number or title."""
+        """By number, by title, or by what a script writes."""
         for number, (_, title) in enumerate(choices, start=1):
             self._say(f"  {number}  {title}")
         while True:
             typed = self._prompt(f"{self._shown(name)}> ").strip().casefold()
             for number, (own, title) in enumerate(choices, start=1):
-                if typed in {str(number), title.casefold()}:
+                if typed in {str(number), title.casefold(), own.casefold()}:
                     return own
             self._say(f"Type a number from 1 to {len(choices)}, or one of the words.", "dim")
 

@@ -106,9 +106,7 @@ class ShownTurn:
     @property
     def tool_calls(self) -> ToolCalls:
         """Of its agents."""
-        calls = [shown.run.tool_calls for node in self.nodes for shown in node.runs]
-        sent, failed, refused = (sum(getattr(each, name) for each in calls) for name in ("sent", "failed", "refused"))
-        return ToolCalls(sent, failed, refused)
+        return ToolCalls.sum_of(shown.run for node in self.nodes for shown in node.runs)
 
 
 def render_flow_page(trace: Trace, folder: Path | None = None) -> str:

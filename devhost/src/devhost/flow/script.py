@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import BeforeValidator, Field
 
 from devhost.errors import DeclarationError, ParameterError, ScriptError
-from devhost.expected import CallsExpected, ValueOrEqual
+from devhost.expected import BoundsOrMost, CallsExpected, ValueOrEqual
 from devhost.models.scripted import script
 from devhost.models.scripted.model import ScriptedModel
 from devhost.protocol.wire import JsonObject
@@ -113,6 +113,7 @@ class NodeExpected(script.Scripted):
     """By name; `plan.0` and `structured_output.topic` name what is inside one."""
     calls: CallsExpected | None = None
     """The tool calls of an Agent node."""
+    failed_calls: BoundsOrMost | None = None
 
 
 class FlowExpected(script.Scripted):

@@ -15,6 +15,7 @@ from devhost.files import LocalFile
 from devhost.flow.document import FlowFile
 from devhost.flow.played import PlayedTurn, Row
 from devhost.flow.turn import FlowTurn
+from devhost.node.outputs.run import ToolCalls
 from devhost.protocol.wire import JsonObject
 from devhost.terminal import tables
 from devhost.terminal.screen import STYLES, View
@@ -158,7 +159,8 @@ class FlowView(View):
         self._section("conversation variables", self._values(dict(turn.end.conversation)))
         self._section("violations of Dify's rules", tables.findings_list(turn.findings) if turn.findings else None)
         self._console.print(Rule(style="dim"))
-        self._console.print(Text(turn.ending.after(turn.seconds), STYLES[turn.ending.level]))
+        how = (turn.ending.after(turn.seconds), STYLES[turn.ending.level])
+        self._console.print(Text.assemble(how, (ToolCalls.sum_of(turn.runs).remark, "yellow")))
         self._say_why(turn)
         for row in turn.rows.values():
             if row.run is not None and row.run.error is not None and row.run.error.traceback:

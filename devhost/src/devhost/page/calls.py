@@ -90,13 +90,11 @@ def _words(content: object) -> str:
     if isinstance(content, str):
         return content
     return "".join(
-        str(part.get("data")) if part.get("type") == "text" else f"[{part.get('type')}: {_about(part)}]"
+        str(part.get("data"))
+        if part.get("type") == "text"
+        else f"[{part.get('type')}: {part.get('filename') or part.get('mime_type') or part.get('format')}]"
         for part in _items(content)
     )
-
-
-def _about(part: JsonObject) -> str:
-    return str(part.get("filename") or part.get("mime_type") or part.get("format"))
 
 
 def _result(data: JsonObject) -> Result:

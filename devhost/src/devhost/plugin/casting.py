@@ -89,7 +89,7 @@ def _choices(value: object) -> list[str]:
 def _cast(kind: str, value: object) -> object:  # noqa: C901 - one case per type, each a line or two
     match kind:
         case "boolean":
-            return _boolean(value)
+            return bool(SWITCHES.get(value.lower(), value) if isinstance(value, str) else value)
         case "number":
             return _number(value)
         case "files" | "system-files":
@@ -112,10 +112,6 @@ def _cast(kind: str, value: object) -> object:  # noqa: C901 - one case per type
             return value if isinstance(value, dict) else {}
         case _:  # string, secret-input, select and all others
             return "" if value is None else str(value)
-
-
-def _boolean(value: object) -> bool:
-    return bool(SWITCHES.get(value.lower(), value) if isinstance(value, str) else value)
 
 
 def _number(value: object) -> int | float | None:

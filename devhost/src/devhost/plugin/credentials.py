@@ -45,8 +45,10 @@ def filled_credentials(
             elif field.default is not None and field.default != "":
                 credentials[key] = str(field.default) if field.type in TEXTS else field.default
             elif field.required:
-                how = _how_to_set(provider, key, option)
-                raise ParameterError(f"provider {provider} needs its credential {key}: {how}; {_there_are(fields)}")
+                how = f"{option or f'--credential {provider}.'}{key}=VALUE, or {environment_name(provider, key)}"
+                raise ParameterError(
+                    f"provider {provider} needs its credential {key}: {how} in the environment; {_there_are(fields)}"
+                )
     return credentials
 
 
@@ -55,11 +57,6 @@ def refuse_unknown(provider: str, fields: CredentialFields, given: Mapping[str, 
         if key not in fields:
             with about(f"credential.{provider}.{key}"):
                 raise ParameterError(f"provider {provider} has no credential {key!r}; {_there_are(fields)}")
-
-
-def _how_to_set(provider: str, key: str, option: str = "") -> str:
-    option = option or f"--credential {provider}."
-    return f"{option}{key}=VALUE, or {environment_name(provider, key)} in the environment"
 
 
 def _there_are(fields: CredentialFields) -> str:

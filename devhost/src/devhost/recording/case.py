@@ -170,12 +170,13 @@ def _of_flow(trace: Trace, file: Path, files: KeptFiles) -> _Recorded:
     said = [recorder.turn(turn) for turn in turns]
     runs = [run for turn in turns for found in turn.agents.values() for run in found]
     asked = [call for turn in turns for calls in turn.calls.values() for call in calls]
+    selectors = [{"model": {"type": "model-selector", "entity": call.request.get("entity")}} for call in asked]
     first, *later = said
     script = {
         "flow": os.path.relpath(flow.path, files.home),
         "inputs": recorder.inputs(turns[0].facts.inputs),
         **first,
-        "model": _card([run.parameters for run in runs] + [{"model": _as_selector(call)} for call in asked]),
+        "model": _card([*(run.parameters for run in runs), *selectors]),
         "then": later,
         "recorded": _tools(
             [tool for run in reversed(runs) for tool in tools_in(run.parameters)]
@@ -197,10 +198,6 @@ def last_conversation(trace: Trace) -> list[TracedTurn]:
     turns = traced_turns(trace)
     begins = max((number for number, turn in enumerate(turns) if turn.facts.turn == 1), default=0)
     return turns[begins:]
-
-
-def _as_selector(call: Call) -> JsonObject:
-    return {"type": "model-selector", "entity": call.request.get("entity")}
 
 
 def _card(parameters: Iterable[Mapping[str, object]]) -> JsonObject:

@@ -67,10 +67,8 @@ class RunView(View):
             self.note(f"Dify's Agent node drops retriever resources (seen up to 1.17.0); this run sent {dropped:,}.")
         if model_note:
             self.note(model_note)
-        trouble = run.tool_calls.trouble
-        of_calls = f"; of {counted(run.tool_calls.count, 'tool call')}, {trouble}" if trouble else ""
         how = (run.ending.after(run.elapsed_seconds), STYLES[run.ending.level])
-        self._end(run.error, run.elapsed_seconds, Text.assemble(how, (of_calls, "yellow")))
+        self._end(run.error, run.elapsed_seconds, Text.assemble(how, (run.tool_calls.remark, "yellow")))
 
     def show_how_far(self) -> None:
         """After Ctrl-C: the log until then."""

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
 from typing import Any, Literal, Self
@@ -14,6 +14,7 @@ from devhost.node.outputs.outputs import Finding, NodeOutputs, no_usage, spent
 from devhost.protocol.structs import FAILED, failed
 from devhost.protocol.wire import JsonObject
 from devhost.text import json_or
+from devhost.words import counted
 
 REQUEST_ID = "0123456789"
 """In place of the id that Dify gives each request."""
@@ -223,6 +224,16 @@ class ToolCalls:
         return ", ".join(
             f"{count} {word}" for count, word in ((self.failed, "failed"), (self.refused, "refused")) if count
         )
+
+    @property
+    def remark(self) -> str:
+        """Behind how a run ended, such as "; of 3 tool calls, 1 failed"; empty if all went well."""
+        return f"; of {counted(self.count, 'tool call')}, {self.trouble}" if self.trouble else ""
+
+    @classmethod
+    def sum_of(cls, runs: "Iterable[Run]") -> Self:
+        calls = [run.tool_calls for run in runs]
+        return cls(*(sum(getattr(each, name) for each in calls) for name in ("sent", "failed", "refused")))
 
 
 @dataclass(frozen=True)
