@@ -8,9 +8,13 @@ import os
 import signal
 import warnings
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from support.lending import Lender
 
 with warnings.catch_warnings():
     # gevent finds ssl loaded already (by a pytest plugin), and the SDK uses an old way to configure pydantic.
@@ -42,6 +46,17 @@ def lent_folders(lent_folders: frozenset[Path]) -> frozenset[Path]:
     """The agent and two examples as well."""
     root = Path(__file__).parent
     return lent_folders | {root, root / "examples" / "helpdesk", root / "examples" / "injection"}
+
+
+@pytest.fixture(scope="session")
+def help_desk(lender: "Lender", tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The trace of a run of the help desk: two searches in the first round, an answer in the second."""
+    from devhost.cli.commands import main  # noqa: PLC0415 - after the import of the SDK
+
+    file = tmp_path_factory.mktemp("help_desk") / "run.jsonl"
+    with lender.lends():
+        main(["run", "--example", "helpdesk", "--json", "--trace", str(file)])
+    return file
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,5 +1,6 @@
 """The console keeps a run as a case: what is expected, where it goes, and what stays as it was."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,11 +19,8 @@ KEEP = "/runs/run/keep"
 
 
 @pytest.fixture(scope="module")
-def runs(lender: Lender, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("keep")
-    with lender.lends():
-        assert main(["run", "--example", "helpdesk", "--json", "--trace", str(folder / "run.jsonl")]) == 0
-    return folder
+def runs(help_desk: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(shutil.copy(help_desk, tmp_path_factory.mktemp("keep") / "run.jsonl")).parent
 
 
 @pytest.fixture

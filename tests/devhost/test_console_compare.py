@@ -1,5 +1,8 @@
 """The console's page of two runs beside each other."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from devhost.cli.commands import main
@@ -11,13 +14,13 @@ from tests.devhost.test_recording import script
 
 
 @pytest.fixture(scope="module")
-def console(lender: Lender, tmp_path_factory: pytest.TempPathFactory) -> ConsoleClient:
+def console(lender: Lender, help_desk: Path, tmp_path_factory: pytest.TempPathFactory) -> ConsoleClient:
     """A run of the help desk; a fork of it, whose model searches for something else."""
     folder = tmp_path_factory.mktemp("compare")
     later = script(folder / "later.yaml", query="More?", turns=LATER)
     before, after = folder / "before.jsonl", folder / "after.jsonl"
+    shutil.copy(help_desk, before)
     with lender.lends():
-        assert main(["run", "--example", "helpdesk", "--json", "--trace", str(before)]) == 0
         changed = ("--instruction", "Be <b>brief</b>.", "--script", str(later), "--live-tools")
         assert main(["fork", str(before), "--at", "1", *changed, "--json", "--trace", str(after)]) == 0
     values = {"at": "1", "source": "example:helpdesk", "script": str(later), "live": "yes"}

@@ -2,17 +2,16 @@
 
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
 import pytest
 
-from devhost.cli.commands import main
 from devhost.console import again
 from devhost.console.new_run import NewRun, form_of
 from support.console import ConsoleClient, start_instead, words
-from support.lending import Lender
 from support.plugins import CHARTS, PUPPET, TOOLBOX
 from tests.devhost import ROOT
 
@@ -36,11 +35,9 @@ def console(tmp_path: Path) -> Iterator[ConsoleClient]:
 
 
 @pytest.fixture(scope="module")
-def before(lender: Lender, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleClient]:
-    """With a run of the help desk: two searches in the first round, an answer in the second."""
+def before(help_desk: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleClient]:
     folder = tmp_path_factory.mktemp("again")
-    with lender.lends():
-        assert main(["run", "--example", "helpdesk", "--json", "--trace", str(folder / "before.jsonl")]) == 0
+    shutil.copy(help_desk, folder / "before.jsonl")
     console = ConsoleClient(folder, ROOT)
     yield console
     console.close()

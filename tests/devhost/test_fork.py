@@ -14,7 +14,6 @@ from devhost.comparison.comparison import rows
 from devhost.trace.lines import read_trace
 from devhost.trace.runs import traced_runs
 from fake_openai import KEY, FakeOpenAI, Turn
-from support.lending import Lender
 from support.page_reading import VILE, harmless
 from support.plugins import PUPPET
 from tests.devhost.test_recording import refusal, script
@@ -35,13 +34,9 @@ type Fork = Callable[..., dict[str, Any]]
 pytestmark = pytest.mark.usefixtures("without_pauses", "lent_plugins")
 
 
-@pytest.fixture(scope="module")
-def trace(lender: Lender, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of the help desk: two searches in the first round, an answer in the second."""
-    file = tmp_path_factory.mktemp("fork") / "run.jsonl"
-    with lender.lends():
-        assert main(["run", "--example", "helpdesk", "--json", "--trace", str(file)]) == 0
-    return file
+@pytest.fixture
+def trace(help_desk: Path) -> Path:
+    return help_desk
 
 
 @pytest.fixture
