@@ -15,7 +15,7 @@ from devhost.cli.commands import main
 from devhost.direct import schema_findings
 from devhost.files import LocalFile
 from devhost.plugin.declaration import PluginDeclaration
-from support.breaches import RETURNS, written
+from support.breaches import RETURNS, YIELDS, written
 from support.charts import API_KEY
 from support.plugins import CHARTS, ODDMENTS, PUPPET, TOOLBOX
 
@@ -134,13 +134,21 @@ def test_a_failure_is_shown_and_its_traceback_if_it_is_asked_for(capsys: pytest.
     assert "(no message)" not in read
 
 
-def test_a_tool_that_returns_its_message_is_told_to_yield_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (RETURNS, "tools/perform.py: line 5: _invoke has no yield, so its messages are lost: "),
+        (YIELDS, "tools/perform.py: line 6: _invoke yields what is not a message, and fails: "),
+        (YIELDS.replace("'a'", "str(1)"), "_invoke yields what is not a message: "),
+    ],
+)
+def test_a_tool_that_yields_no_message_is_told_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], code: str, words: str
 ) -> None:
     file = shutil.copytree(ODDMENTS, tmp_path / "oddments") / "tools" / "perform.py"
-    written(f"tools/{file.name}", f"from dify_plugin import Tool\n\n\n{RETURNS}")(file.parents[1])
+    written(f"tools/{file.name}", f"from dify_plugin import Tool\n\n\n{code}")(file.parents[1])
     _, read = called(capsys, "--tools", str(file.parents[1]), "perform", "--arg", "steps=[]", code=1)
-    assert "oddments | devhost: tools/perform.py: line 5: _invoke has no yield, so its messages are lost: " in read
+    assert f"oddments | devhost: {words}write yield self.create_text_message(…)" in read
 
 
 def test_a_tool_that_sends_nothing_breaks_a_rule(capsys: pytest.CaptureFixture[str]) -> None:

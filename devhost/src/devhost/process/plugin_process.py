@@ -261,7 +261,10 @@ class PluginProcess:
             return
         if isinstance(event, Failed) and event.args and not RunError.of(InvocationError(*astuple(event))).place:
             # The SDK failed with what the plugin's code returned.
-            for fault in _faults_of_code(self.declaration.directory, "yield"):
+            faults = [*_faults_of_code(self.declaration.directory, "yield")]
+            if not faults and " for SessionMessage" in event.message:
+                faults = ["_invoke yields what is not a message: write yield self.create_text_message(…)"]
+            for fault in faults:
                 self.printed.add(f"devhost: {fault}")
         session.deliver(event)
 
