@@ -15,19 +15,9 @@ from devhost.node.outputs.run import Run
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.session import Answer
 from devhost.protocol.wire import JsonObject
+from devhost.recording import turns as parts
 from devhost.recording.case import last_conversation, runs_of, strategy_of
 from devhost.recording.files import KeptFiles
-from devhost.recording.turns import (
-    files_in,
-    model_calls,
-    model_card,
-    model_in,
-    recorded_call,
-    recorded_turns,
-    settings,
-    tool_calls,
-    tools_in,
-)
 from devhost.scenario import CONVERSATION, AttachedFiles, Scenario, typed_settings
 from devhost.tools.recorded import RecordedAnswers, recorded_tools, replayed
 from devhost.tools.setup import ToolSetup
@@ -72,7 +62,7 @@ class Round:
 
 def rounds(run: TracedRun) -> list[Round]:
     made: list[Round] = []
-    for call in model_calls(run.calls):
+    for call in parts.model_calls(run.calls):
         if made and not made[-1].is_answered:
             made[-1] = Round(made[-1].number, (*made[-1].calls, call))
         else:
@@ -208,7 +198,7 @@ class Fork:
             model=model,
             tools=[*live, *recorded_tools(self.recorded, instead=host.tools)],
             variables={**self.scenario.variables(question, files), CONVERSATION: run.conversation_id or ""},
-            history=model_in(run.parameters).get("history_prompt_messages") or (),
+            history=parts.model_in(run.parameters).get("history_prompt_messages") or (),
             conversation_id=run.conversation_id,
             on_message=on_message,
         )
@@ -222,16 +212,16 @@ def read_fork(origin: Origin, at: int, scenario: Scenario) -> Fork:
         raise TraceError(f"--at {at}: in this run of {origin.file}, {said}")
     until = made[at].calls[0].began if at < len(made) else float("inf")
     files = KeptFiles(origin.file, None)
-    asked = tool_calls(run.calls)
+    asked = parts.tool_calls(run.calls)
     outputs = {str(each.get("id")): each for each in ([] if run.end is None else run.end.outcome.files)}
-    turns = recorded_turns(model_calls(run.calls))
+    turns = parts.recorded_turns(parts.model_calls(run.calls))
     script = checked(
         {
-            "model": model_card(run.parameters),
+            "model": parts.model_card(run.parameters),
             **({"turns": turns} if turns else {}),
             "recorded": {
-                "tools": tools_in(run.parameters),
-                "calls": [recorded_call(call, outputs, files) for call in asked],
+                "tools": parts.tools_in(run.parameters),
+                "calls": [parts.recorded_call(call, outputs, files) for call in asked],
             },
         }
     )
@@ -260,7 +250,7 @@ def forked_scenario(  # noqa: PLR0913, PLR0917 - what a person changes
     run = origin.run
     declared = PluginDeclaration.read(plugin)
     _, strategy = find_strategy(declared, origin.strategy)
-    known, given = settings(run.parameters), dict(typed_settings(strategy, params))
+    known, given = parts.settings(run.parameters), dict(typed_settings(strategy, params))
     question = str(given.pop("query", run.question))
     script = Script.model_construct(  # what was sent is not checked again
         place=str(origin.file),
@@ -279,7 +269,7 @@ def forked_scenario(  # noqa: PLR0913, PLR0917 - what a person changes
 
 def _sent(origin: Origin) -> tuple[Path, ...]:
     kept = KeptFiles(origin.file, None)
-    found = [kept.sent(each) for each in files_in(origin.run.parameters)]
+    found = [kept.sent(each) for each in parts.files_in(origin.run.parameters)]
     if kept.lacking:
         raise TraceError(f"{kept.lacking[0]}; give it with --file PATH")
     return tuple(Path(path) for path in found if path is not None)

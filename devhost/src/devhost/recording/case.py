@@ -22,18 +22,8 @@ from devhost.flow.traces import TracedTurn, traced_turns
 from devhost.models.scripted.script import ScriptedModelCard
 from devhost.plugin.casting import is_file
 from devhost.protocol.wire import JsonObject
+from devhost.recording import turns as parts
 from devhost.recording.files import KeptFiles, hidden
-from devhost.recording.turns import (
-    MODEL_CALLS,
-    files_in,
-    model_calls,
-    model_card,
-    recorded_call,
-    recorded_turns,
-    settings,
-    tool_calls,
-    tools_in,
-)
 from devhost.text import MASK, worded
 from devhost.tools.entity import shortened
 from devhost.trace.flow import NodeEnded
@@ -72,7 +62,7 @@ def _tools(described: Iterable[JsonObject], calls: Iterable[Call], made: Iterabl
     """The section `recorded`; `described`: as strategies and nodes saw them, `made`: the files of the runs."""
     by_id = {str(file.get("id")): file for file in made}
     tools = {(tool["identity"].get("provider"), tool["identity"].get("name")): shortened(tool) for tool in described}
-    answers = [recorded_call(call, by_id, files) for call in sorted(calls, key=lambda call: call.began)]
+    answers = [parts.recorded_call(call, by_id, files) for call in sorted(calls, key=lambda call: call.began)]
     return {"calls": answers, "tools": list(tools.values())} if tools or answers else None
 
 
@@ -82,25 +72,25 @@ def _tools(described: Iterable[JsonObject], calls: Iterable[Call], made: Iterabl
 def _of_agent(trace: Trace, file: Path, files: KeptFiles) -> _Recorded:
     """A script has a turn for each question, so that its conversation ends before one that asked no model."""
     runs = runs_of(trace, file)
-    repeatable = list(takewhile(lambda run: run.end is not None and model_calls(run.calls), runs))
+    repeatable = list(takewhile(lambda run: run.end is not None and parts.model_calls(run.calls), runs))
     if not repeatable:
         raise TraceError(f"{file} cannot be recorded: a case needs a run that ended, and that asked its model")
     left_out = len(traced_runs(trace)) - len(repeatable)
     first, *later = repeatable
-    known = settings(first.parameters)
+    known = parts.settings(first.parameters)
     script = {
         "query": first.question,
         "files": _sent(first, files),
         "strategy": strategy_of(trace, first),
         "params": known.params,
         "variables": known.variables,
-        "model": model_card(first.parameters),
-        "turns": recorded_turns(model_calls(first.calls)),
+        "model": parts.model_card(first.parameters),
+        "turns": parts.recorded_turns(parts.model_calls(first.calls)),
         "then": [_follow_up(run, files) for run in later],
         "expect": _expected_of_runs(trace, repeatable),
         "recorded": _tools(
-            (tool for run in reversed(repeatable) for tool in tools_in(run.parameters)),
-            (call for run in repeatable for call in tool_calls(run.calls)),
+            (tool for run in reversed(repeatable) for tool in parts.tools_in(run.parameters)),
+            (call for run in repeatable for call in parts.tool_calls(run.calls)),
             (made for run in repeatable for made in _files_out(run)),
             files,
         ),
@@ -128,7 +118,7 @@ def strategy_of(trace: Trace, run: TracedRun) -> str:
 
 
 def _sent(run: TracedRun, files: KeptFiles) -> list[str]:
-    kept = (files.sent(file) for file in files_in(run.parameters))
+    kept = (files.sent(file) for file in parts.files_in(run.parameters))
     return [path for path in kept if path is not None]
 
 
@@ -139,7 +129,7 @@ def _follow_up(run: TracedRun, files: KeptFiles) -> JsonObject:
             "query": run.question,
             "approval": approval if approval != run.question else None,
             "files": _sent(run, files),
-            "turns": recorded_turns(model_calls(run.calls)),
+            "turns": parts.recorded_turns(parts.model_calls(run.calls)),
         }
     )
 
@@ -151,7 +141,7 @@ def _files_out(run: TracedRun) -> list[JsonObject]:
 def _not_repeated(runs: Sequence[TracedRun]) -> Iterator[str]:
     """What a tool asks for is part of its answer."""
     for call in (call for run in runs for call in run.calls if not call.parent):
-        if call.kind not in {*MODEL_CALLS, "tool"}:
+        if call.kind not in {*parts.MODEL_CALLS, "tool"}:
             yield f"the answer to the call for {call.kind.replace('_', ' ')}: devhost gives it when the case runs"
 
 
@@ -179,9 +169,10 @@ def _of_flow(trace: Trace, file: Path, files: KeptFiles) -> _Recorded:
         "model": _card([*(run.parameters for run in runs), *selectors]),
         "then": later,
         "recorded": _tools(
-            [tool for run in reversed(runs) for tool in tools_in(run.parameters)]
+            [tool for run in reversed(runs) for tool in parts.tools_in(run.parameters)]
             + [call.request["entity"] for call in asked if call.kind == "tool"],
-            [call for run in runs for call in tool_calls(run.calls)] + [call for call in asked if call.kind == "tool"],
+            [call for run in runs for call in parts.tool_calls(run.calls)]
+            + [call for call in asked if call.kind == "tool"],
             [made for run in runs for made in _files_out(run)],
             files,
         ),
@@ -203,7 +194,7 @@ def last_conversation(trace: Trace) -> list[TracedTurn]:
 def _card(parameters: Iterable[Mapping[str, object]]) -> JsonObject:
     """What differs from a scripted model, of the first model; its name is that of the node."""
     usual = ScriptedModelCard().model_dump(mode="json")
-    card = next(filter(None, map(model_card, parameters)), {})
+    card = next(filter(None, map(parts.model_card, parameters)), {})
     return {name: fact for name, fact in card.items() if name != "name" and fact != usual[name]}
 
 
@@ -250,7 +241,7 @@ class _FlowRecorder:
             node = turn.rows[execution].node.id
             calls.setdefault(node, []).extend(call for run in runs for call in run.calls)
         calls |= {name: asked for name, asked in turn.calls.items() if asked[0].kind == "llm"}
-        return {node: recorded_turns(model_calls(made)) for node, made in calls.items()}
+        return {node: parts.recorded_turns(parts.model_calls(made)) for node, made in calls.items()}
 
     def _knowledge(self, ends: Sequence[NodeEnded]) -> JsonObject:
         """What each node found first in the turn."""
@@ -291,7 +282,7 @@ def _expected_of_runs(trace: Trace, runs: Sequence[TracedRun]) -> JsonObject:
         {
             "text": None if error else _again(observed.text),
             "error": error and {"contains": _again(error.message) or error.kind},
-            "calls": _expected_calls([call for run in runs for call in tool_calls(run.calls)]),
+            "calls": _expected_calls([call for run in runs for call in parts.tool_calls(run.calls)]),
             "stop_reason": observed.stop_reason,
         }
     )
@@ -324,7 +315,7 @@ def _expected_of_agent(turn: TracedTurn, last: NodeEnded) -> JsonObject:
     reason = last.outputs.get("stop_reason")
     outputs = {"stop_reason": reason} if isinstance(reason, str) else {}
     return _filled(
-        {"calls": _expected_calls([call for run in runs for call in tool_calls(run.calls)]), "outputs": outputs}
+        {"calls": _expected_calls([call for run in runs for call in parts.tool_calls(run.calls)]), "outputs": outputs}
     )
 
 
