@@ -125,7 +125,7 @@ def test_a_failure_is_shown_and_its_traceback_if_it_is_asked_for(capsys: pytest.
     report, read = called(capsys, *failing, code=1)
     assert "raise ValueError(text)" in report["error"]["traceback"]
     assert "raise ValueError(text)" not in read
-    assert re.search(r"^ValueError: no such thing, tools/perform\.py:\d+$", read, re.MULTILINE)
+    assert re.search(r"^ValueError: no such thing\. \(tools/perform\.py:\d+\)$", read, re.MULTILINE)
     report, read = called(capsys, *failing, "--traceback", code=1)
     assert (report["error"]["kind"], report["error"]["message"]) == ("ValueError", "no such thing.")
     assert [message["message"]["text"] for message in report["messages"]] == ["so far"]
