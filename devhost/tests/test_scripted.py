@@ -166,3 +166,9 @@ def test_a_turn_for_an_instruction(instruction: str, said: str) -> None:
     asked = request({"role": "system", "content": instruction}, {"role": "user", "content": "Cite sources?"})
     deltas = [chunk["delta"] for chunk in model.invoke(asked)]
     assert "".join(texts(deltas)) == said
+
+
+def test_a_prompt_that_no_provider_would_take_is_told_after_the_run() -> None:
+    model = ScriptedModel.of([{"text": "Hi"}])
+    list(model.invoke(request({"role": "user", "content": "word " * 400_000})))
+    assert model.afterwards.endswith("is longer than the context of 400,000: a provider refuses it.")

@@ -53,7 +53,7 @@ def turn_usage(turn: Turn, request: ModelRequest, *, latency: float) -> JsonObje
         return None
     calls = (call.name + arguments_text(call) for call in turn.tool_calls)
     estimated = {
-        "prompt_tokens": _tokens(request.model_dump_json(include={"prompt_messages", "tools"})),
+        "prompt_tokens": _prompt_tokens(request),
         "completion_tokens": _tokens("".join((*_texts(turn), *calls))),
         "latency": round(latency, 3),
     }
@@ -63,6 +63,10 @@ def turn_usage(turn: Turn, request: ModelRequest, *, latency: float) -> JsonObje
 
 def _tokens(text: str) -> int:
     return max(1, len(text) // CHARACTERS_PER_TOKEN)
+
+
+def _prompt_tokens(request: ModelRequest) -> int:
+    return _tokens(request.model_dump_json(include={"prompt_messages", "tools"}))
 
 
 def answer_to_the_unknown(script: Script) -> Turn:
@@ -127,9 +131,14 @@ class ScriptedModel:
     @property
     def afterwards(self) -> str:
         """A sentence for the person at the terminal after the run; empty if there is nothing to say."""
-        if not self.remaining or self._standing is not None:
-            return ""  # of the turns for any question, each call takes one that fits
-        return f"The script has turns that no model call asked for: {self.remaining}."
+        said, most, window = "", max(map(_prompt_tokens, self.requests), default=0), self.description.context_size
+        if self.remaining and self._standing is None:  # of the turns for any question, each call takes one that fits
+            said = f"The script has turns that no model call asked for: {self.remaining}. "
+        if window is not None and most > window:
+            said += (
+                f"A prompt of about {most:,} tokens is longer than the context of {window:,}: a provider refuses it."
+            )
+        return said.strip()
 
     def spent(self) -> JsonObject | None:
         """The tokens that a provider counted: none here."""

@@ -248,9 +248,6 @@ class Part(Scripted):
     """The rest of the conversation, in order."""
     otherwise: Turns | None = None
 
-    def is_for(self, strategy: str | None) -> bool:
-        return not self.strategy or strategy in self.strategy
-
 
 class ScriptFile(Part):
     extends: str | None = None
@@ -385,7 +382,7 @@ def chosen(files: Sequence[ScriptFile], strategy: str | None) -> dict[str, Any]:
         given["variables"] |= file.variables
         given["params"] |= file.params
         for part in file.parts:
-            if part.is_for(strategy):
+            if not part.strategy or strategy in part.strategy:
                 given["params"] |= part.params
                 given |= _conversation(part)
     return {**given, "first_strategy": _first_strategy(files), "written_for": _written_for(files)}
