@@ -128,7 +128,7 @@ class PluginProcess:
         self, declaration: PluginDeclaration, transport: Transport, limits: HostLimits, watcher: Watcher
     ) -> None:
         self.declaration = declaration
-        self.printed = PrintedLines(lambda line: watcher.printed(declaration.manifest.name, line))
+        self.printed = PrintedLines(self._tell)
         self._transport = transport
         self._watcher = watcher
         self.limits = limits
@@ -267,6 +267,9 @@ class PluginProcess:
             for fault in faults:
                 self.printed.add(f"devhost: {fault}")
         session.deliver(event)
+
+    def _tell(self, line: str) -> None:
+        self._watcher.printed(self.declaration.manifest.name, line)
 
     def _forget(self, session_id: str) -> None:
         with self._routing, contextlib.suppress(KeyError):
