@@ -35,7 +35,7 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("many", settings.get_profile("gate"), max_examples=500)
+settings.register_profile("many", settings.get_profile("gate"), max_examples=200)
 settings.load_profile("gate")
 
 pytest_plugins = ["support.plugins"]
