@@ -64,16 +64,23 @@ def obey(child: Child | None, name: str, given: Mapping[str, str], form: FormAsk
             child.stop()
         case "end":
             child.end()
-        case "press" | "leave" | "approve" | "reject" | "say" as do:
-            if do == "say" and not words:
-                raise ConsoleError("a question needs words")
-            is_form = do in {"press", "leave"}
-            line = answered(form, given) if is_form else {"approve": said(YES), "reject": rejected(words)}.get(do)
-            after, of = int(told) if told.isdecimal() else -1, given["form"] if is_form else ""
-            if not child.tell(line or said(words), after, of):
-                raise ConsoleError("this was not sent: the conversation has gone on or ended since the page was loaded")
+        case "press" | "leave":
+            _tell(child, told, answered(form, given), given["form"])
+        case "approve":
+            _tell(child, told, said(YES))
+        case "reject":
+            _tell(child, told, rejected(words))
+        case "say" if not words:
+            raise ConsoleError("a question needs words")
+        case "say":
+            _tell(child, told, said(words))
         case other:
             raise ConsoleError(f"a run cannot be told to {other!r}")
+
+
+def _tell(child: Child, told: str, line: str, form: str = "") -> None:
+    if not child.tell(line, int(told) if told.isdecimal() else -1, form):
+        raise ConsoleError("this was not sent: the conversation has gone on or ended since the page was loaded")
 
 
 # What a conversation waits for: a pure function over the turns of its trace and what is known of its child.
