@@ -33,7 +33,8 @@ class FlowGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in {*self.commands, *ctx.help_option_names}:
             behind = (at for at, name in enumerate(args) if name in self.commands and args[at - 1][:1] != "-")
-            at = next(behind, None)  # what stands after an option may be its value
+            # What stands after an option may be its value; after a flow's file comes no command.
+            at = next(behind, None) if args[0].startswith("-") else None
             args = [RUN, *args] if at is None else [args[at], *args[:at], *args[at + 1 :]]
         return super().parse_args(ctx, args)
 
