@@ -287,9 +287,9 @@ class Observed:
             text=without_thoughts(last.outputs.text),
             error=None if last.error is None else f"{last.error.kind}: {last.error.message}",
             calls=tuple(
-                Call(name, run.calls.sent.get(request, {}), run.calls.failures.get(request, ""))
+                Call(*called, run.calls.failures.get(request, ""))
                 for run in runs
-                for request, name in run.calls.tools.items()
+                for request, called in zip(run.calls.tools, run.called, strict=True)
             ),
             failed_calls=sum(run.tool_calls.failed for run in runs),
             stop_reason=last.ending.stop_reason,
