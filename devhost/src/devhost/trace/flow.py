@@ -236,7 +236,7 @@ class FormAsked(Told):
 
 
 type AnsweredBy = Literal["script", "terminal", "console", "timeout"]
-"""The script, a person, or nobody in time."""
+"""Who answered a form; `timeout`: the script or a person let its time run out."""
 
 
 @dataclass(frozen=True)
