@@ -22,7 +22,7 @@ LAST_LINES = 40
 """Of stderr, for error messages."""
 
 STARTER = """
-import builtins, functools, gc, os, runpy, sys, traceback
+import builtins, gc, os, runpy, sys, traceback
 from concurrent.futures import Future
 from importlib import metadata
 usual = gc.get_threshold()
@@ -32,8 +32,10 @@ def begin(phase, found):
 gc.callbacks.append(begin)
 gc.set_threshold(200_000)
 __name__ = "starter"  # Python shows deprecations that are used in __main__
-found = metadata.entry_points()
-metadata.entry_points = functools.cache(lambda **wanted: found.select(**wanted))
+found = metadata.entry_points
+def entry_points(**wanted):
+    return () if wanted.get("group", "").startswith("gevent.") else found(**wanted)
+metadata.entry_points = entry_points
 sys.modules["httpx._main"] = None
 try:
     from pydantic import BaseModel
@@ -65,9 +67,9 @@ runpy.run_module(sys.argv.pop(), run_name="__main__", alter_sys=True)
 """
 """Does what `python -m` does, a third faster: Python looks for garbage again and again while imports make objects, of
 which few are garbage (the SDK's are about 130,000, so that the first search comes after them, and the others as usual);
-gevent, when it patches, reads the entry points of all packages each time; httpx imports what its own command needs,
-such as rich; and pydantic builds the validators of some hundred classes of the SDK, of which a run needs few. It also
-tells of two ways to wait for ever, which nothing else would show."""
+gevent, when it patches, reads the entry points of all packages each time, for hooks that none of them has; httpx
+imports what its own command needs, such as rich; and pydantic builds the validators of some hundred classes of the SDK,
+of which a run needs few. It also tells of two ways to wait for ever, which nothing else would show."""
 
 type ReadStdout = Callable[[IO[bytes]], None]
 type Told = Callable[[str], None]
