@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -152,10 +153,10 @@ def test_a_page_has_the_conversation_with_a_flow_its_nodes_and_its_variables(tmp
 
 
 def test_a_turn_that_is_not_as_expected_has_failed(tmp_path: Path) -> None:
-    model = {"scripted": True, "notice": "scripted model: no provider is called"}
+    model = {"name": "m", "provider": "p", "scripted": True, "notice": "scripted model: no provider is called"}
     with tracing(tmp_path / "flow.jsonl", command="flow", strategy="", model=model) as writer:
         for number, failures in ((1, ["turn 1: too late"]), (2, [])):
-            list(FlowTrace(writer).of_turn(FACTS.model_copy(update={"turn": number}), [*ran("1", BEGIN), END]))
+            list(FlowTrace(writer).of_turn(replace(FACTS, turn=number), [*ran("1", BEGIN), END]))
             FlowTrace(writer).judged(failures)
     console = ConsoleClient(tmp_path, PUPPET)
 

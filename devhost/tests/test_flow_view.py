@@ -23,7 +23,6 @@ from devhost.trace.lines import read_trace
 from support.tracing import tracing
 
 FACTS = flow.FlowLine(
-    at=flow.UNTIMED,
     file="flow.yml",
     name="Office",
     kind="chatflow",
@@ -73,7 +72,7 @@ def told(
         reports = []
         for number, events in enumerate(turns, start=1):
             view.begin_answer() if number == 1 else view.go_on(FACTS.query)
-            played = watched(written.of_turn(FACTS.model_copy(update={"turn": number}), events), view.show, Secrets())
+            played = watched(written.of_turn(replace(FACTS, turn=number), events), view.show, Secrets())
             view.close(played)
             reports.append(flow_report(played))
     return Told(_text(console), reports)

@@ -273,8 +273,8 @@ def flow_traced(file: Path | None, setup: FlowSetup, turn: FlowTurn, options: Ho
         "command": "flow",
         "example": setup.name,
         "transport": options.transport,
-        "model": {} if setup.scripted is None else setup.scripted.facts,
         "query": turn.query,
+        **({} if setup.scripted is None else {"model": setup.scripted.facts}),
     }
     secrets = secrets_of((), others=setup.secrets)
     with trace_written(file, secrets, facts, setup.notices) as watcher:

@@ -213,7 +213,7 @@ def read_fork(origin: Origin, at: int, scenario: Scenario) -> Fork:
     until = made[at].calls[0].began if at < len(made) else float("inf")
     files = KeptFiles(origin.file, None)
     asked = parts.tool_calls(run.calls)
-    outputs = {str(each.get("id")): each for each in ([] if run.end is None else run.end.outcome.files)}
+    outputs = {str(each.get("id")): each for each in ([] if run.end is None else run.end.outcome.outputs.files)}
     turns = parts.recorded_turns(parts.model_calls(run.calls))
     script = checked(
         {

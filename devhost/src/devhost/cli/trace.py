@@ -12,7 +12,6 @@ from rich.text import Text
 from devhost.errors import NodeFailedError
 from devhost.flow.pages import render_flow_page
 from devhost.flow.traces import replay_flow
-from devhost.models.backend import ModelDescription
 from devhost.node.messages import Message, read_message
 from devhost.node.parameters import files_among
 from devhost.node.texts import NodeText
@@ -31,9 +30,8 @@ STDOUT = Path("-")
 
 
 def replay_trace(trace: Trace, console: Console, options: ViewOptions) -> None:
-    header, told = trace.header, trace.header.model
-    model = ModelDescription(told.provider, told.name, told.notice, told.scripted)
-    facts = facts_table(header.example, header.description, header.strategy, model, trace.notices)
+    header = trace.header
+    facts = facts_table(header.example, header.description, header.strategy, header.model, trace.notices)
     view, runs = RunView(console, options), traced_runs(trace)
     for number, traced in enumerate(runs):
         if number == 0:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from devhost.errors import SuiteError
 from devhost.expected import Check, Observed
 from devhost.text import Secrets, open_file, worded
-from devhost.trace.flow import Line
+from devhost.trace.lines import Line
 
 # The results in a file of JSON lines, which grows while the cases run.
 

@@ -28,7 +28,6 @@ from devhost.words import counted, in_a_line, preview
 
 def facts_of(file: FlowFile, turn: FlowTurn) -> flow.FlowLine:
     return flow.FlowLine(
-        at=flow.UNTIMED,
         file=str(file.path.absolute()),
         name=file.name or file.path.stem,
         kind=file.kind,

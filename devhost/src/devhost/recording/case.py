@@ -135,7 +135,7 @@ def _follow_up(run: TracedRun, files: KeptFiles) -> JsonObject:
 
 
 def _files_out(run: TracedRun) -> list[JsonObject]:
-    return [] if run.end is None else run.end.outcome.files
+    return [] if run.end is None else run.end.outcome.outputs.files
 
 
 def _not_repeated(runs: Sequence[TracedRun]) -> Iterator[str]:

@@ -3,14 +3,15 @@
 import re
 import shutil
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from glob import escape
 from pathlib import Path, PurePosixPath
 
 from devhost.files import BESIDE_A_TRACE, SENT
 from devhost.node.messages import safe_name, save_once
+from devhost.node.outputs.run import Run
 from devhost.protocol.wire import JsonObject
 from devhost.text import MASK, Secrets
-from devhost.trace.lines import Outcome
 
 # Secrets that stand in a trace in pieces, hidden again where the pieces are joined.
 #
@@ -21,9 +22,9 @@ LONGEST_SECRET = 10_000
 """Characters."""
 
 
-def hidden[T](value: T, outcomes: Iterable[Outcome]) -> T:
+def hidden[T](value: T, outcomes: Iterable[Run]) -> T:
     """A copy of the same shape."""
-    masked = {text for outcome in outcomes for text in _texts(outcome.model_dump()) if MASK in text}
+    masked = {text for outcome in outcomes for text in _texts(asdict(outcome)) if MASK in text}
     whole = [text for text in _texts(value) if text]
     return Secrets({found for text in masked for found in _found(text, whole)}).masked(value)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, GetPydanticSchema, PlainSerializer
+from pydantic import Field, GetPydanticSchema, PlainSerializer
 from pydantic_core import core_schema
 
 from devhost.models.backend import ModelDescription
@@ -35,19 +35,18 @@ def flow_ending(status: FlowStatus, agents: Iterable[Run], failures: Sequence[st
     return replace(ending, words=f"{ending.words}, not as expected", level="bad") if failures else ending
 
 
-class Line(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, defer_build=True)
-
-
-class Timed(Line):
-    at: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
-UNTIMED = 0.0
-"""Of a line that is written: the writer puts the time into it."""
 _ANYTHING = GetPydanticSchema(lambda _type, _handler: core_schema.any_schema())
 
 
+@dataclass(frozen=True, kw_only=True)
+class Timed:
+    """A line of a trace, apart from its first one."""
+
+    at: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """Seconds since the trace began; the writer puts them in."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class FlowLine(Timed):
     """A turn begins."""
 
@@ -90,9 +89,9 @@ TRACED = frozenset({"error_strategy"})
 # What happens in a turn. The same values go through a flow's view and are the lines of its trace.
 
 
-@dataclass(frozen=True, kw_only=True)
-class Told:
-    at: Annotated[float, Field(ge=0, allow_inf_nan=False)] = UNTIMED
+@dataclass(frozen=True)
+class Told(Timed):
+    """What happens in a flow."""
 
 
 @dataclass(frozen=True)

@@ -7,21 +7,20 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TextIO
 
-from pydantic import AwareDatetime, ConfigDict, Field, TypeAdapter
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter
 
 from devhost.errors import TraceError
 from devhost.models.backend import ModelDescription
-from devhost.node.outputs.outputs import Finding, LogEntry, NodeOutputs
-from devhost.node.outputs.run import Run, RunError, report
+from devhost.node.outputs.run import Run, report
 from devhost.process.session import Side, Watcher
 from devhost.protocol.wire import JsonObject
 from devhost.text import MASK, Secrets, open_file, worded
-from devhost.trace.flow import FlowTraceLine, Line, Timed
+from devhost.trace.flow import FlowTraceLine, Timed
 
 # The lines of a trace. The first is a `Header`; each of the others has the seconds since then as `at`.
 #
@@ -31,11 +30,8 @@ from devhost.trace.flow import FlowTraceLine, Line, Timed
 # `trace/flow.py` say what a flow did, between the messages of its agents.
 
 
-class TracedModel(Line):
-    name: str = ""
-    provider: str = ""
-    scripted: bool = False
-    notice: str = ""
+class Line(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 class Header(Line):
@@ -47,68 +43,61 @@ class Header(Line):
     description: str = ""
     strategy: str = ""
     transport: str = ""
-    model: TracedModel = TracedModel()
+    model: Annotated[ModelDescription, PlainSerializer(lambda model: model.facts)] = ModelDescription(
+        "", "", "", scripted=False
+    )
     query: str | None = None
     """None in a conversation: each request says what was asked."""
 
 
+@dataclass(frozen=True)
 class MessageLine(Timed):
+    side: Annotated[Side, Field(alias="from")]
+    plugin: str
+    message: JsonObject
     event: Literal["message"] = "message"
-    side: Side = Field(alias="from")
-    plugin: str
-    message: dict[str, Any]
 
 
-class Outcome(Line):
-    """A run as `--json` prints it."""
-
-    text: str
-    files: list[dict[str, Any]]
-    json_: list[Any] = Field(alias="json")
-    usage: Any
-    variables: dict[str, Any]
-    logs: list[LogEntry]
-    dropped_retriever_resources: int
-    findings: list[Finding]
-    error: RunError | None
-    strategy: str
-    elapsed_seconds: float
-
-    @property
-    def outputs(self) -> NodeOutputs:
-        dropped = self.dropped_retriever_resources
-        return NodeOutputs(self.text, self.files, self.json_, self.usage, self.variables, self.logs, dropped)
+def _run_of(printed: object) -> object:
+    """`printed`: a run as `--json` prints it, without its messages and calls."""
+    return {**printed, "outputs": printed, "messages": ()} if isinstance(printed, dict) else printed
 
 
+@dataclass(frozen=True)
 class EndLine(Timed):
-    event: Literal["end"] = "end"
     session_id: str
-    asked: dict[str, int]
-    failures: dict[str, str] = Field(default_factory=dict)
+    asked: Mapping[str, int]
+    outcome: Annotated[Run, BeforeValidator(_run_of)]
+    """Without messages and calls, which are lines of their own."""
+    failures: Mapping[str, str] = field(default_factory=dict)
     """By the id of the request, why a tool call failed."""
-    outcome: Outcome
+    event: Literal["end"] = "end"
 
 
+@dataclass(frozen=True)
 class NoticeLine(Timed):
-    event: Literal["notice"] = "notice"
     sentence: str
+    event: Literal["notice"] = "notice"
 
 
+@dataclass(frozen=True)
 class PrintedLine(Timed):
-    event: Literal["printed"] = "printed"
     plugin: str
     text: str
+    event: Literal["printed"] = "printed"
 
 
+@dataclass(frozen=True)
 class RemarkLine(Timed):
-    event: Literal["remark"] = "remark"
     sentence: str
+    event: Literal["remark"] = "remark"
 
 
+@dataclass(frozen=True)
 class ServingLine(Timed):
-    event: Literal["serving"] = "serving"
     session_id: str
     request_id: str
+    event: Literal["serving"] = "serving"
 
 
 type TraceLine = Annotated[
@@ -119,11 +108,7 @@ type TraceLine = Annotated[
 
 # Reads a trace strictly; an error names the number of the line. Only the last line may be cut off: the run was killed.
 
-_HEADER: TypeAdapter[Header] = TypeAdapter(Header)
 _LINE: TypeAdapter[TraceLine] = TypeAdapter(TraceLine, config=ConfigDict(defer_build=True))
-
-
-_OF_FLOW: TypeAdapter[FlowTraceLine] = TypeAdapter(FlowTraceLine, config=ConfigDict(defer_build=True))
 
 
 @dataclass(frozen=True)
@@ -149,21 +134,23 @@ def read_trace(file: Path, only: re.Pattern[bytes] | None = None) -> Trace:
     with worded(lambda why: TraceError(f"{file} cannot be read: {why}")), open_file(file) as trace:
         *written, rest = trace.read().split(b"\n")
     (first, *others), cut_off = [*written, b""], bool(rest.strip())
-    header = _read(_HEADER, first, f"{file}, line 1: not a trace of devhost")
+    header = _read(Header.model_validate, first, f"{file}, line 1: not a trace of devhost")
     numbered = [(number, text) for number, text in enumerate(others, start=2) if text.strip()]
     if only is not None:
         numbered = [(number, line) for number, line in numbered if only.search(line)]
-    lines = (_read(_LINE, text, f"{file}, line {number}: not a line of a trace") for number, text in numbered)
+    lines = (
+        _read(_LINE.validate_python, text, f"{file}, line {number}: not a line of a trace") for number, text in numbered
+    )
     return Trace(header, tuple(lines), cut_off)
 
 
-def _read[T](adapter: TypeAdapter[T], text: bytes, problem: str) -> T:
+def _read[T](validate: Callable[[object], T], text: bytes, problem: str) -> T:
     try:
         value = json.loads(text)  # which also reads half a surrogate pair
     except (ValueError, RecursionError) as error:
         raise TraceError(f"{problem}: not valid JSON: {error}") from error
     with worded(lambda why: TraceError(f"{problem}: {why}")):
-        return adapter.validate_python(value)
+        return validate(value)
 
 
 # Writes a trace during the run, each line at once, so that a killed run leaves all messages until then.
@@ -235,7 +222,7 @@ class TraceWriter(Watcher):
 
     def flow(self, line: FlowTraceLine) -> None:
         """What a flow did; the line's own time is not kept."""
-        written: JsonObject = _OF_FLOW.dump_python(line, mode="json", exclude={"at", "event"}, fallback=str)
+        written: JsonObject = _LINE.dump_python(line, mode="json", exclude={"at", "event"}, fallback=str)
         self._write(line.event, written)
 
     def _write(self, event: str, told: JsonObject, **plain: str) -> None:

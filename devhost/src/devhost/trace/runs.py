@@ -269,17 +269,8 @@ def run_of(traced: TracedRun, strategy: str) -> Run:
     if traced.end is None:
         outputs = _so_far(traced)
         return Run(strategy, outputs, UNFINISHED, [], messages, traced.finished - traced.began, _calls_made(traced))
-    outcome = traced.end.outcome
-    return Run(
-        strategy=outcome.strategy,
-        outputs=outcome.outputs,
-        error=outcome.error,
-        findings=outcome.findings,
-        messages=messages,
-        elapsed_seconds=outcome.elapsed_seconds,
-        calls=replace(_calls_made(traced), counts=traced.end.asked, failures=traced.end.failures),
-        session_id=traced.end.session_id,
-    )
+    calls = replace(_calls_made(traced), counts=traced.end.asked, failures=traced.end.failures)
+    return replace(traced.end.outcome, messages=messages, calls=calls, session_id=traced.end.session_id)
 
 
 def _calls_made(traced: TracedRun) -> CallsMade:
