@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, override
 
 from graphon.dsl.entities import DslCodeSettings
-from graphon.dsl.node_factory import SlimDslNodeFactory, _code_limits
+from graphon.dsl.node_factory import SlimDslNodeFactory, _code_limits, _TextOnlyFileSaver
 from graphon.entities.graph_config import NodeConfigDict
 from graphon.enums import BuiltinNodeTypes, NodeExecutionType
 from graphon.nodes.base.node import Node
@@ -23,7 +23,7 @@ from graphon.nodes.tool.tool_node import ToolNode
 from pydantic import ValidationError
 
 from devhost.errors import FlowFileError
-from devhost.flow.engine.models import History, NodeModel, NoFiles, PromptsAsSaved
+from devhost.flow.engine.models import History, NodeModel, PromptsAsSaved
 from devhost.flow.engine.nodes import AgentNode, KnowledgeNode, LocalCode, SandboxedTemplates, ToolRuntime
 from devhost.flow.engine.turn import Playing
 from devhost.limits import HostLimits
@@ -94,9 +94,13 @@ class FlowNodeFactory(SlimDslNodeFactory):
                 return {"hitl_callback": self._decide}
             case BuiltinNodeTypes.LLM:
                 own = {"jinja2_template_renderer": templates, "default_query_selector": ("sys", "query")}
-                return {**self._asking(node, data), "llm_file_saver": NoFiles(), **own}
+                return {**self._asking(node, data), "llm_file_saver": _TextOnlyFileSaver(), **own}
             case BuiltinNodeTypes.QUESTION_CLASSIFIER:
-                return {**self._asking(node, data), "llm_file_saver": NoFiles(), "template_renderer": templates}
+                return {
+                    **self._asking(node, data),
+                    "llm_file_saver": _TextOnlyFileSaver(),
+                    "template_renderer": templates,
+                }
             case BuiltinNodeTypes.PARAMETER_EXTRACTOR:
                 return self._asking(node, data)
             case BuiltinNodeTypes.TEMPLATE_TRANSFORM:
