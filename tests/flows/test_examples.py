@@ -13,7 +13,7 @@ from devhost.flow.checks import PLAYED
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.factory import NODES, FlowNodeFactory
 from devhost.flow.engine.play import Stretch
-from devhost.flow.engine.turn import Forms, Playing
+from devhost.flow.engine.turn import Playing
 from devhost.flow.outside import Allowed
 from devhost.flow.script import FlowScript, ScriptedModels
 from devhost.flow.turn import FlowTurn, Surroundings
@@ -97,7 +97,7 @@ def test_the_engine_takes_every_node(file: Path) -> None:
     script, flow = FlowScript(), FlowFile.read(file)
     around = Surroundings(None, ScriptedModels(script, script.model, "the test"), allowed=Allowed(code=True))
 
-    stretch = Stretch.first(Playing(flow, FlowTurn("Hello"), around, Forms(flow)))
+    stretch = Stretch.first(Playing(flow, FlowTurn("Hello"), around))
 
     assert stretch._engine._graph.nodes.keys() == flow.nodes.keys()
 

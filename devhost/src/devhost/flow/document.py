@@ -99,6 +99,11 @@ class FlowFile(_Given):
         return {entry.id: entry.node for entry in self.entries if not entry.is_note}
 
     @property
+    def start(self) -> FlowNode:
+        """A flow that can be played has exactly one."""
+        return next(node for node in self.nodes.values() if node.type == "start")
+
+    @property
     def dependencies(self) -> tuple[str, ...]:
         """The plugins that Dify offers to install when the app is imported, as author/name."""
         return tuple(each.plugin for each in self.imported)

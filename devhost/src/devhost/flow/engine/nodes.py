@@ -22,7 +22,7 @@ from graphon.nodes.tool.exc import ToolNodeError, ToolRuntimeInvocationError, To
 from graphon.nodes.tool_runtime_entities import ToolRuntimeHandle, ToolRuntimeMessage, ToolRuntimeParameter
 from graphon.runtime.variable_pool import VariablePool
 from graphon.template_rendering import Jinja2TemplateRenderer, TemplateRenderError
-from graphon.variables.segments import StringSegment
+from graphon.variables.segments import ArrayFileSegment, StringSegment
 from graphon.variables.template_resolution import convert_template
 from jinja2 import TemplateError
 from jinja2.sandbox import SandboxedEnvironment
@@ -30,7 +30,6 @@ from pydantic import Field
 
 from devhost.conversation import was_stopped
 from devhost.errors import HostError, InvocationError, NodeFailedError, NodeParameterError, RefusedCallError, RunFailure
-from devhost.flow.engine.files import list_of, made_by_tool
 from devhost.flow.engine.models import AskedModel
 from devhost.flow.engine.turn import Driven, Playing, plain_variables
 from devhost.flow.outside import CodeError, run_program
@@ -161,11 +160,11 @@ class AgentNode(_Playing, Node[AgentNodeData]):
         if run.error is not None:
             shows = run.error.node.shows if run.error.node else run.error.message
             return _failed(shows, run.error.node.type if run.error.node else run.error.kind, self._inputs)
-        files = [made_by_tool(self._playing.files.tool_file(file["id"])) for file in run.outputs.files]
+        files = [self._playing.files.made(file["id"]) for file in run.outputs.files]
         return NodeRunResult(
             status=WorkflowNodeExecutionStatus.SUCCEEDED,
             inputs=self._inputs,
-            outputs={**run.outputs.by_name(), "files": list_of(files)},
+            outputs={**run.outputs.by_name(), "files": ArrayFileSegment(value=files)},
             metadata={
                 WorkflowNodeExecutionMetadataKey(key): value
                 for key, value in run.outputs.workflow_totals.items()

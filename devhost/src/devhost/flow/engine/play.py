@@ -1,9 +1,7 @@
-"""Plays one turn of a flow on the engine, from pause to pause, and reports its events."""
+"""Plays one turn of a flow on the engine, from pause to pause, and says what happens in devhost's words."""
 
-import json
 import logging
 import time
-import uuid
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from typing import Self
@@ -12,7 +10,6 @@ from graphon.dsl.entities import DslCredentials
 from graphon.dsl.errors import DslError
 from graphon.dsl.importer import inspect
 from graphon.engine import Engine
-from graphon.engine.command.builtin.in_memory import InMemoryChannel
 from graphon.engine.command.entities import AbortCommand, Command
 from graphon.engine.filter import EngineEventFilterContext, ResponseStreamFilter, filter_engine_events
 from graphon.engine_events.agent import NodeRunAgentLogEvent
@@ -45,68 +42,75 @@ from devhost.errors import FlowFileError, UnansweredFormError
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.factory import FlowNodeFactory
 from devhost.flow.engine.nodes import LOGGED
-from devhost.flow.engine.turn import Forms, Playing, conversation_of, filled_pool, plain
+from devhost.flow.engine.turn import Playing, filled_pool, plain
 from devhost.flow.forms import FormAnswer, answer_of
 from devhost.flow.turn import FlowTurn, Surroundings
 from devhost.process.session import Stop
-from devhost.protocol.wire import JsonObject
 from devhost.text import describe
 from devhost.trace import flow
 
-# A stretch of a turn: from its beginning, or from a pause, to the next pause or the end.
-#
-# Each stretch has an engine of its own, because a person may take days to answer a form: Dify writes the state down
-# and forgets the engine.
+# The engine logs each failure with its traceback, besides the event that tells of it.
+logging.getLogger("graphon").addHandler(logging.NullHandler())
 
 
 class StopChannel:
-    """Where the engine looks for commands: a person's stop is one. It looks every 0.1 s, and when a node has ended."""
+    """A person's stop is the engine's one command. It looks every 0.1 s, and when a node has ended."""
 
     def __init__(self, stop: Stop) -> None:
         self._stop = stop
-        self._sent = InMemoryChannel()
 
     def fetch_commands(self) -> list[Command]:
-        return [AbortCommand(reason="by the user")] if self._stop.requested else self._sent.fetch_commands()
+        return [AbortCommand(reason="by the user")] if self._stop.requested else []
 
     def send_command(self, command: Command) -> None:
-        """The engine's own."""
-        self._sent.send_command(command)
+        """Only layers of the engine send commands, and there are none."""
+
+
+STATUSES: Mapping[type[NodeEvent], flow.NodeStatus] = {
+    NodeRunSucceededEvent: "succeeded",
+    NodeRunFailedEvent: "failed",
+    NodeRunExceptionEvent: "exception",
+}
 
 
 class Stretch:
-    def __init__(self, playing: Playing, run_id: str, state: RuntimeState, answers: ResponseStreamFilter) -> None:
+    """A part of a turn: from its beginning, or from a pause, to the next pause or the end.
+
+    Each has an engine of its own, because a person may take days to answer a form: Dify writes the state down and
+    forgets the engine.
+    """
+
+    def __init__(self, playing: Playing, state: RuntimeState, answers: ResponseStreamFilter) -> None:
         """`answers` lets through the text that belongs to an Answer node, when it is that node's turn."""
-        self.state = state
-        playing.ending.begins(state.graph_execution)
-        self._run_id = run_id
+        playing.ending.execution = state.graph_execution
+        self._playing = playing
+        self._state = state
         self._answers = answers
         self._engine = Engine(
-            graph=_graph(playing, state, run_id),
+            graph=_graph(playing, state),
             runtime_state=state,
             command_channel=StopChannel(playing.ending.stop),
             file_runtime=playing.files,
         )
+        self.paused: GraphRunPausedEvent | None = None
+        """The last event, if forms are open."""
 
     @classmethod
     def first(cls, playing: Playing) -> Self:
-        run_id = str(uuid.uuid4())
-        host = playing.around.host
-        pool = filled_pool(playing.file, playing.turn, run_id, None if host is None else host.server)
-        state = RuntimeState(variable_pool=pool, start_at=time.perf_counter(), workflow_id=playing.file.path.stem)
-        return cls(playing, run_id, state, ResponseStreamFilter())
+        pool, name = filled_pool(playing), playing.file.path.stem
+        state = RuntimeState(variable_pool=pool, start_at=time.perf_counter(), workflow_id=name)
+        return cls(playing, state, ResponseStreamFilter())
 
     @classmethod
-    def after_pause(cls, playing: Playing, written: str) -> Self:
-        """`written`: what the stretch before wrote."""
-        saved = json.loads(written)
-        answers = ResponseStreamFilter()
-        answers.loads(saved["answers"])
-        return cls(playing, saved["run"], RuntimeState.from_snapshot(saved["state"]), answers)
+    def after_pause(cls, playing: Playing, state: str, answers: str) -> Self:
+        """From what the stretch before wrote."""
+        stream = ResponseStreamFilter()
+        stream.loads(answers)
+        return cls(playing, RuntimeState.from_snapshot(state), stream)
 
-    def written(self) -> str:
-        """All that the next stretch needs, as JSON; only after the last event."""
-        return json.dumps({"run": self._run_id, "state": self.state.dumps(), "answers": self._answers.dumps()})
+    def written(self) -> tuple[str, str]:
+        """All that the next stretch needs, its state and its answers; only after the last event."""
+        return self._state.dumps(), self._answers.dumps()
 
     def events(self) -> Generator[EngineEvent]:
         context = EngineEventFilterContext.from_engine(self._engine)
@@ -120,66 +124,39 @@ class Stretch:
         except Exception:  # noqa: BLE001 - the last event had its words
             return
 
-
-def _graph(playing: Playing, state: RuntimeState, run_id: str) -> Graph:
-    """FlowFileError for what the engine does not take."""
-    try:
-        return _built(playing, state, run_id)
-    except (DslError, GraphValidationError, ValidationError, ValueError) as error:
-        words = describe(error) if isinstance(error, ValidationError) else str(error)
-        raise FlowFileError(f"{playing.file.path} cannot be played: {words}") from error
-
-
-def _built(playing: Playing, state: RuntimeState, run_id: str) -> Graph:
-    file = playing.file
-    config = inspect(file.text).document.graph_config
-    if config is None:
-        raise FlowFileError(f"{file.path} has no graph")
-    start = next(node.id for node in file.nodes.values() if node.type == "start")
-    params = InitParams(
-        workflow_id=file.path.stem, graph_config=config, run_context={"workflow_run_id": run_id}, call_depth=0
-    )
-    factory = FlowNodeFactory(config, params, state, DslCredentials(), [], playing)
-    return Graph.init(graph_config=config, node_factory=factory, root_node_id=start)
-
-
-# The engine's events as those of `devhost.flow.turn`.
-
-
-STATUSES: Mapping[type[NodeEvent], flow.NodeStatus] = {
-    NodeRunSucceededEvent: "succeeded",
-    NodeRunFailedEvent: "failed",
-    NodeRunExceptionEvent: "exception",
-}
-
-
-class Teller:
-    def __init__(self, playing: Playing, state: RuntimeState) -> None:
-        self._playing = playing
-        self._state = state
-
-    def told(self, event: EngineEvent) -> list[flow.FlowEvent]:
-        """While it writes an event down, the engine asks for the addresses of files."""
-        with use_workflow_file_runtime(self._playing.files):
-            return list(self._told(event))
+    def told(self) -> Iterator[flow.FlowEvent]:
+        """The events in devhost's words; the first mistake is raised."""
+        with closing(self.events()) as events:
+            try:
+                for event in events:
+                    self._playing.mistakes.raise_first()
+                    with use_workflow_file_runtime(self._playing.files):  # it is asked for the addresses of files
+                        told = list(self._told(event))
+                    yield from told
+            finally:
+                if self.paused is None:
+                    self._playing.ending.end()
 
     def _told(self, event: EngineEvent) -> Iterator[flow.FlowEvent]:  # noqa: C901 - one case per event
         """Events without a use here, such as the engine's own beginning, become none."""
         match event:
             case NodeRunRetryEvent():
-                self._playing.retries.setdefault(event.id, []).append(event.error)
+                self._playing.retries[event.id].append(event.error)
             case NodeRunStartedEvent() if event.id not in self._playing.started:
                 self._playing.started[event.id] = event.start_at
-                yield flow.NodeStarted(event.id, self._playing.file.nodes[event.node_id], self._round(event))
+                yield flow.NodeStarted(event.id, self._node(event), self._round(event))
             case NodeRunSucceededEvent() | NodeRunFailedEvent() | NodeRunExceptionEvent():
                 yield self._ended(event)
             case NodeRunAgentLogEvent():
-                yield flow.AgentLog(event.id, self._playing.file.nodes[event.node_id], _log_message(event))
+                logged = {name: getattr(event, name) for name in LOGGED}
+                entry = {"id": event.message_id, **logged, "metadata": event.metadata}
+                yield flow.AgentLog(event.id, self._node(event), {"type": "log", "message": entry, "meta": None})
             case NodeRunRetrieverResourceEvent() if event.retriever_resources:
-                sources = tuple(map(plain, event.retriever_resources))
-                yield flow.SourcesRead(event.id, self._playing.file.nodes[event.node_id], sources)
+                yield flow.SourcesRead(event.id, self._node(event), tuple(map(plain, event.retriever_resources)))
             case NodeRunStreamChunkEvent() if event.chunk:
-                yield flow.AnswerText(self._playing.file.nodes[event.node_id], event.chunk)
+                yield flow.AnswerText(self._node(event), event.chunk)
+            case GraphRunPausedEvent():
+                self.paused = event
             case GraphRunSucceededEvent():
                 yield self._flow_ended("succeeded", event.outputs)
             case GraphRunPartialSucceededEvent():
@@ -189,10 +166,10 @@ class Teller:
             case GraphRunFailedEvent():
                 yield self._flow_ended("failed", self._state.outputs, event.error)
 
-    def paused(self, outputs: Mapping[str, object], error: str) -> flow.FlowEnded:
+    def stays_paused(self, paused: GraphRunPausedEvent, error: str) -> flow.FlowEnded:
         """The turn ends there, because a form stays open."""
         with use_workflow_file_runtime(self._playing.files):
-            return self._flow_ended("paused", outputs, error)
+            return self._flow_ended("paused", paused.outputs, error)
 
     def _ended(self, event: NodeRunSucceededEvent | NodeRunFailedEvent | NodeRunExceptionEvent) -> flow.NodeEnded:
         result = event.node_run_result
@@ -201,7 +178,7 @@ class Teller:
         seconds = (event.finished_at - began).total_seconds() if event.finished_at else 0.0
         return flow.NodeEnded(
             event.id,
-            self._playing.file.nodes[event.node_id],
+            self._node(event),
             STATUSES[type(event)],
             plain(result.inputs),
             plain(result.outputs),
@@ -212,63 +189,57 @@ class Teller:
             run,
             model,
             self._round(event),
-            tuple(self._playing.retries.get(event.id, ())),
+            tuple(self._playing.retries[event.id]),
         )
+
+    def _node(self, event: NodeEvent) -> flow.FlowNode:
+        return self._playing.file.nodes[event.node_id]
 
     def _round(self, event: NodeEvent) -> int | None:
         """The engine counts from 0; a node of a loop in an iteration has both numbers."""
-        nodes = self._playing.file.nodes
-        container = nodes[event.node_id].container
+        container = self._node(event).container
         if container is None:
             return None
-        keys = WorkflowNodeExecutionMetadataKey
-        key = keys.LOOP_INDEX if nodes[container].type == BuiltinNodeTypes.LOOP else keys.ITERATION_INDEX
-        index = event.node_run_result.metadata.get(key)
+        keys, is_loop = (
+            WorkflowNodeExecutionMetadataKey,
+            self._playing.file.nodes[container].type == BuiltinNodeTypes.LOOP,
+        )
+        index = event.node_run_result.metadata.get(keys.LOOP_INDEX if is_loop else keys.ITERATION_INDEX)
         return index + 1 if isinstance(index, int) else None
 
     def _flow_ended(self, status: flow.FlowStatus, outputs: Mapping[str, object], error: str = "") -> flow.FlowEnded:
-        return flow.FlowEnded(status, plain(outputs), error, conversation_of(self._state.variable_pool))
+        return flow.FlowEnded(status, plain(outputs), error, self._state.variable_pool.get_by_prefix("conversation"))
 
 
-def _log_message(event: NodeRunAgentLogEvent) -> JsonObject:
-    entry = {"id": event.message_id, **{name: getattr(event, name) for name in LOGGED}, "metadata": event.metadata}
-    return {"type": "log", "message": entry, "meta": None}
-
-
-# Plays one turn of a flow on the engine, and says what happens in devhost's words.
-
-# The engine logs each failure with its traceback, besides the event that tells of it.
-logging.getLogger("graphon").addHandler(logging.NullHandler())
+def _graph(playing: Playing, state: RuntimeState) -> Graph:
+    """FlowFileError for what the engine does not take."""
+    file = playing.file
+    try:
+        config = dict(inspect(file.text).document.graph_config or {})  # a workflow or chatflow has one
+        context = {"workflow_run_id": playing.run_id}
+        params = InitParams(workflow_id=file.path.stem, graph_config=config, run_context=context, call_depth=0)
+        factory = FlowNodeFactory(config, params, state, DslCredentials(), [], playing)
+        return Graph.init(graph_config=config, node_factory=factory, root_node_id=file.start.id)
+    except (DslError, GraphValidationError, ValidationError, ValueError) as error:
+        words = describe(error) if isinstance(error, ValidationError) else str(error)
+        raise FlowFileError(f"{file.path} cannot be played: {words}") from error
 
 
 def play(file: FlowFile, turn: FlowTurn, around: Surroundings) -> Iterator[flow.FlowEvent]:
     """A mistake of the command, or in devhost, is raised: see `Mistakes`."""
-    playing = Playing(file, turn, around, Forms(file, around.answers))
+    playing = Playing(file, turn, around)
     stretch = Stretch.first(playing)
-    while True:
-        paused = None
-        teller = Teller(playing, stretch.state)
-        with closing(stretch.events()) as events:
-            try:
-                for event in events:
-                    playing.mistakes.raise_first()
-                    if isinstance(event, GraphRunPausedEvent):
-                        paused = event
-                    else:
-                        yield from teller.told(event)
-            finally:
-                if paused is None:
-                    playing.ending.end()
-        if paused is None:
-            return
+    yield from stretch.told()
+    while stretch.paused is not None:
         try:
-            for form in playing.forms.open(paused):
+            for form in playing.forms.open(stretch.paused):
                 yield form
                 answer = answer_of(form, around.answers.get(form.node.id, FormAnswer()), around.ask)
                 playing.forms.answer(form, answer)
                 by = "timeout" if answer.button == flow.TIMEOUT else answer.by
                 yield flow.FormAnswered(form.form, answer.button, answer.values, by)
         except UnansweredFormError as error:
-            yield teller.paused(paused.outputs, str(error))
+            yield stretch.stays_paused(stretch.paused, str(error))
             return
-        stretch = Stretch.after_pause(playing, stretch.written())
+        stretch = Stretch.after_pause(playing, *stretch.written())
+        yield from stretch.told()

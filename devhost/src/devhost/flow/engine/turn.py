@@ -1,6 +1,5 @@
-"""What the nodes of one turn share."""
+"""One turn on the engine: what its nodes share, how it ends early, its forms, its variables."""
 
-import threading
 import time
 import uuid
 from collections import defaultdict, deque
@@ -8,14 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, override
 
 from graphon.engine_events.graph import GraphRunPausedEvent
 from graphon.entities.pause_reason import HitlRequired
-from graphon.enums import BuiltinNodeTypes
 from graphon.file.models import File
 from graphon.nodes.human_input.entities import Completed, Expired, HITLContext, HITLDecision, PauseRequested
 from graphon.runtime.execution import GraphExecution
@@ -28,9 +25,8 @@ from graphon.variables.types import SegmentType
 from graphon.workflow_type_encoder import WorkflowRuntimeTypeConverter
 
 from devhost.errors import FlowFileError, RunFailure, RunStoppedError
-from devhost.files import FileServer
 from devhost.flow.document import FlowFile, FlowVariable
-from devhost.flow.engine.files import FileService, all_uploaded, with_files
+from devhost.flow.engine.files import FileService
 from devhost.flow.forms import Form, FormAnswer, GivenAnswers, Source
 from devhost.flow.turn import FlowTurn, Surroundings
 from devhost.models.backend import ModelDescription
@@ -45,25 +41,21 @@ from devhost.trace.flow import FIELD, TIMEOUT, AskedField, FormAsked
 # What agents, tools and models still send is dropped then, as in Dify: their plugins and providers are not told.
 
 
+@dataclass
 class Ending:
-    def __init__(self, stop: Stop | None) -> None:
-        """`stop`: a person's, if there is one."""
-        self.stop = stop or Stop()
-        self._is_over = False
-        self._execution: GraphExecution | None = None
-
-    def begins(self, execution: GraphExecution) -> None:
-        """A stretch of the turn, with the engine's record of it."""
-        self._execution = execution
+    stop: Stop
+    execution: GraphExecution | None = None
+    """The engine's record of the stretch that is played."""
+    is_over: bool = False
 
     def end(self) -> None:
         """The engine has no more events."""
-        self._is_over = True
+        self.is_over = True
         self.stop.request()
 
     def wait(self) -> None:
         """Until the engine knows of the stop: a node that ended before would fail, and take an error branch."""
-        while not (self._is_over or (self._execution is not None and self._execution.aborted)):
+        while not (self.is_over or (self.execution is not None and self.execution.aborted)):
             time.sleep(0.01)
 
     def until_stopped[T](self, values: Iterable[T]) -> Iterator[T]:
@@ -150,10 +142,10 @@ def _asked(form: Form, session: str, pool: ReadOnlyVariablePool, given: Mapping[
 class Forms:
     """Of one turn. In an iteration a node asks several times: its answers are taken in the order of its questions."""
 
-    def __init__(self, file: FlowFile, given: GivenAnswers | None = None) -> None:
+    def __init__(self, file: FlowFile, given: GivenAnswers) -> None:
         """`given`: by a script, which may only fill in fields."""
         self._file = file
-        self._given = given or {}
+        self._given = given
         self._asked: dict[str, FormAsked] = {}
         self._answers: defaultdict[str, deque[tuple[FormAsked, FormAnswer]]] = defaultdict(deque)
 
@@ -194,8 +186,7 @@ class Mistakes:
     """Thread-safe: nodes run side by side."""
 
     def __init__(self) -> None:
-        self._first: Exception | None = None
-        self._noting = threading.Lock()
+        self._noted: list[Exception] = []
 
     @contextmanager
     def watched(self, *failures: type[Exception]) -> Iterator[None]:
@@ -207,15 +198,35 @@ class Mistakes:
         try:
             yield
         except Exception as error:
-            if isinstance(error, (RunFailure, *failures)):
-                raise
-            with self._noting:
-                self._first = self._first or error
+            if not isinstance(error, (RunFailure, *failures)):
+                self._noted.append(error)
             raise
 
     def raise_first(self) -> None:
-        if self._first is not None:
-            raise self._first
+        if self._noted:
+            raise self._noted[0]
+
+
+@dataclass
+class Playing:
+    """What the nodes of one turn share."""
+
+    file: FlowFile
+    turn: FlowTurn
+    around: Surroundings
+    started: dict[str, datetime] = field(default_factory=dict)
+    """When each execution of a node first began: after a pause, the engine begins that of the form once more."""
+    runs: dict[str, tuple[Run, ModelDescription]] = field(default_factory=dict)
+    """The runs of strategies with their models, by the id of the node's execution."""
+    retries: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """The errors of the tries that failed, by the id of the node's execution."""
+
+    def __post_init__(self) -> None:
+        self.run_id = str(uuid.uuid4())
+        self.mistakes = Mistakes()
+        self.ending = Ending(self.around.stop or Stop())
+        self.forms = Forms(self.file, self.around.answers)
+        self.files = FileService(self.around.host)
 
 
 # The engine's variable pool: filled before a turn, and read by devhost's nodes as plain JSON.
@@ -223,20 +234,35 @@ class Mistakes:
 USER = "devhost"
 
 
-def filled_pool(file: FlowFile, turn: FlowTurn, run_id: str, server: FileServer | None) -> VariablePool:
-    pool = VariablePool()
-    for name, value in _system(file, turn, run_id, server).items():
+def filled_pool(playing: Playing) -> VariablePool:
+    file, turn, pool = playing.file, playing.turn, VariablePool()
+    for name, value in _system(playing).items():
         pool.add(("sys", name), value)
     for variable in file.environment_variables:
         pool.add(("env", variable.name), variable.value)
     for variable in file.conversation_variables:
         value = turn.conversation.get(variable.name, variable.value)
         pool.add(("conversation", variable.name), _typed(file, variable, value))
-    for node in file.nodes.values():
-        if node.type == BuiltinNodeTypes.START:
-            for name, value in with_files(turn.inputs, server).items():
-                pool.add((node.id, name), value)
+    for name, value in turn.inputs.items():
+        pool.add((file.start.id, name), playing.files.field(value))
     return pool
+
+
+def _system(playing: Playing) -> Mapping[str, object]:
+    turn, name = playing.turn, playing.file.path.stem
+    of_every_flow = {
+        "user_id": USER,
+        "app_id": name,
+        "workflow_id": name,
+        "workflow_run_id": playing.run_id,
+        "files": playing.files.uploaded(turn.files),
+    }
+    of_a_chatflow = {
+        "query": turn.query,
+        "conversation_id": turn.conversation_id,
+        "dialogue_count": turn.dialogue_count,
+    }
+    return {**of_every_flow, **(of_a_chatflow if playing.file.is_chatflow else {})}
 
 
 def _typed(file: FlowFile, variable: FlowVariable, value: object) -> Segment:
@@ -269,50 +295,3 @@ class _ForPlugins(WorkflowRuntimeTypeConverter):
         if isinstance(value, File):
             return {**value.to_dict(), "url": value.generate_url(for_external=False)}
         return super().value_to_json_encodable_recursive(value)
-
-
-def conversation_of(pool: VariablePool) -> Mapping[str, object]:
-    return pool.get_by_prefix("conversation")
-
-
-def _system(file: FlowFile, turn: FlowTurn, run_id: str, server: FileServer | None) -> Mapping[str, object]:
-    of_a_chatflow = {
-        "query": turn.query,
-        "conversation_id": turn.conversation_id,
-        "dialogue_count": turn.dialogue_count,
-    }
-    return {
-        "user_id": USER,
-        "app_id": file.path.stem,
-        "workflow_id": file.path.stem,
-        "workflow_run_id": run_id,
-        "files": all_uploaded(turn.files, server),
-        **(of_a_chatflow if file.is_chatflow else {}),
-    }
-
-
-# What the nodes of one turn share.
-
-
-@dataclass(frozen=True)
-class Playing:
-    file: FlowFile
-    turn: FlowTurn
-    around: Surroundings
-    forms: Forms
-    started: dict[str, datetime] = field(default_factory=dict)
-    """When each execution of a node first began: after a pause, the engine begins that of the form once more."""
-    runs: dict[str, tuple[Run, ModelDescription]] = field(default_factory=dict)
-    """The runs of strategies with their models, by the id of the node's execution."""
-    retries: dict[str, list[str]] = field(default_factory=dict)
-    """The errors of the tries that failed, by the id of the node's execution."""
-    mistakes: Mistakes = field(default_factory=Mistakes)
-
-    @cached_property
-    def ending(self) -> Ending:
-        return Ending(self.around.stop)
-
-    @cached_property
-    def files(self) -> FileService:
-        host = self.around.host
-        return FileService(None if host is None else host.server)
