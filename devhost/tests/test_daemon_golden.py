@@ -10,12 +10,15 @@ from devhost import FunctionTool, ScriptedModel
 from devhost.errors import RefusedCallError, RunFailure
 from devhost.host.backwards import Reply
 from devhost.models.backend import ModelRequest
+from devhost.node.outputs.run import RunError
 from devhost.protocol import structs
 from devhost.protocol.failures import read_fault
-from devhost.protocol.structs import agent_message, failed, passed_on
+from devhost.protocol.structs import agent_message
 from devhost.protocol.wire import JsonObject, read_session_event
 from support.daemon_golden import LINES, Caller, backwards_calls, lines, same
 
+OF_A_PLUGIN = "Failed to transform agent message: req_id: 0123456789 PluginInvokeError: "
+"""Before the text in which the daemon's error has what the plugin raised; recorded from Dify's node."""
 KINDS = {"llm_request", "tool_request", "llm_chunk", "agent_message", "backwards_failure", "run_message"}
 PERMITTED = {
     "provider": "p",
@@ -82,27 +85,33 @@ def test_golden_chunks_arrive_as_recorded_or_are_dropped() -> None:
 
 def test_golden_messages_of_a_run_arrive_as_recorded_or_end_it() -> None:
     for line in lines("agent_message"):
-        (read,) = node_reads({"type": "stream", "data": line["in"]})
+        heard = node_hears({"type": "stream", "data": line["in"]})
         if "out" in line:
-            assert same(read, passed_on(line["out"])), line
+            assert same(heard, [line["out"]]), line
         else:
-            said = json.loads(json.loads(read["message"])["message"])
-            assert said == {"error_type": "unmarshal_error", "message": f"unmarshal json failed: {line['error']}"}
+            said = {"error_type": "unmarshal_error", "message": f"unmarshal json failed: {line['error']}"}
+            assert heard == [f"{OF_A_PLUGIN}{json.dumps(said, ensure_ascii=False, separators=(',', ':'))}"]
 
 
 def test_golden_what_the_node_reads_of_a_run() -> None:
     for line in lines("run_message"):
-        assert same(node_reads(line["said"]), line["node_reads"]), line
+        read = [
+            envelope["data"] if envelope["code"] == 0 else OF_A_PLUGIN + json.loads(envelope["message"])["message"]
+            for envelope in line["node_reads"]
+        ]
+        assert same(node_hears(line["said"]), read), line
 
 
-def node_reads(said: JsonObject) -> list[JsonObject]:
+def node_hears(said: JsonObject) -> list[object]:
+    """The messages, and what the node shows of a failure."""
     session = Caller().session
     session.deliver(read_session_event(said))
     session.deliver(read_session_event({"type": "end"}))
     try:
-        return [passed_on(message) for message in session.messages(lambda *_: None, 60, agent_message)]
+        return [*session.messages(lambda *_: None, 60, agent_message)]
     except RunFailure as failure:
-        return [failed(failure)]
+        error = RunError.of(failure)
+        return [error.node and error.node.shows]
 
 
 def event(name: str, message: str = "", data: object = None) -> JsonObject:

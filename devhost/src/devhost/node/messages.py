@@ -22,7 +22,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from devhost.errors import NodeFailedError
 from devhost.golang import marshalled
 from devhost.limits import HostLimits
-from devhost.protocol.structs import passed_on
 from devhost.protocol.wire import MESSAGE_TYPES, JsonObject
 from devhost.text import describe
 
@@ -152,7 +151,7 @@ def _malformed(data: JsonObject, sentence: str) -> NodeFailedError:
 
 def _line(data: JsonObject) -> str:
     """The message that Dify could not read, as the daemon sent it: the node shows nothing else."""
-    return marshalled(passed_on(data))
+    return marshalled({"code": 0, "message": "success", "data": data})
 
 
 # Bytes of others in a folder of this machine, under names that do no harm. Nothing that exists is overwritten, and the

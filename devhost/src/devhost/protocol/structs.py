@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from devhost.errors import InvocationError, RefusedCallError, RunFailure, RunTimeoutError
+from devhost.errors import InvocationError, RefusedCallError
 from devhost.golang import Json, marshalled, number, remarshalled, well_formed
 from devhost.protocol.wire import MESSAGE_TYPES, JsonObject
 
@@ -157,27 +157,6 @@ def _streamed(struct: Struct, said: Json) -> JsonObject:
         return from_json(struct, said)
     except GoDecodeError as error:
         raise InvocationError("unmarshal_error", f"unmarshal json failed: {error}") from error
-
-
-# What the Agent node reads of a run from the daemon: an envelope for each message or failure.
-
-FAILED = -500
-
-
-def passed_on(message: JsonObject) -> JsonObject:
-    return {"code": 0, "message": "success", "data": message}
-
-
-def failed(failure: RunFailure) -> JsonObject:
-    """The daemon's error is JSON in a text, and what the plugin raised is once more JSON in a text of that."""
-    error_type, message = "PluginDaemonInternalServerError", str(failure)
-    match failure:
-        case InvocationError():
-            error_type, message = "PluginInvokeError", marshalled(remarshalled(failure.said))
-        case RunTimeoutError():
-            message = "killed by timeout"
-    said = {"message": message, "error_type": error_type, "args": None}
-    return {"code": FAILED, "message": marshalled(said), "data": None}
 
 
 # Reading, checking and writing, in one pass and in the order of a struct's fields. Null is the zero value.

@@ -7,13 +7,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
 from typing import Any, Literal, Self
 
-from devhost.errors import HostError, InvocationError, NodeFailedError, RunFailure, RunStoppedError
-from devhost.golang import marshalled
+from devhost.errors import HostError, InvocationError, NodeFailedError, RunFailure, RunStoppedError, RunTimeoutError
+from devhost.golang import marshalled, remarshalled, well_formed
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.outputs import Finding, NodeOutputs, no_usage, spent
-from devhost.protocol.structs import FAILED, failed
 from devhost.protocol.wire import JsonObject
-from devhost.text import json_or
 from devhost.words import counted
 
 REQUEST_ID = "0123456789"
@@ -54,27 +52,6 @@ def error_line(text: str) -> str:
     """Of what a call failed with: `KeyError: 'word', tools/search.py:31`, or the text that no plugin raised."""
     found = plugin_error(text)
     return text if found is None else found[1].line
-
-
-def node_error(line: str) -> NodeError:
-    """For a line that is an error, or that the node cannot read as a message."""
-    envelope = json_or(line, None)
-    if not isinstance(envelope, dict):
-        return NodeError(line)
-    if envelope.get("code") == FAILED:
-        return _of_daemon(json.loads(envelope["message"]))
-    return NodeError(str(envelope.get("error", line)))
-
-
-def _of_daemon(error: dict[str, object]) -> NodeError:
-    error_type, message = str(error["error_type"]), str(error["message"])
-    if error_type != INVOKE_ERROR:
-        return NodeError(f"req_id: {REQUEST_ID} {error_type}: {message}")
-    said = json.loads(message)
-    if said.get("error_type") in MODEL_ERRORS:
-        return NodeError(str(said["message"]))
-    shows = f"Failed to transform agent message: req_id: {REQUEST_ID} {error_type}: {message}"
-    return NodeError(shows, type="", inputs_kept=True)
 
 
 ANSWERED = "answered"
@@ -130,13 +107,19 @@ class RunError:
     def of(cls, failure: RunFailure) -> Self:
         kind = type(failure).__name__
         match failure:
+            case InvocationError(error_type=kind, message=said, traceback=traceback) if kind in MODEL_ERRORS:
+                return cls(kind, said, traceback, NodeError(well_formed(said)))
             case InvocationError(error_type=kind, message=said, traceback=traceback):
-                return cls(kind, said, traceback, node_error(marshalled(failed(failure))))
+                wrapped = f"req_id: {REQUEST_ID} {INVOKE_ERROR}: {marshalled(remarshalled(failure.said))}"
+                shows = f"Failed to transform agent message: {wrapped}"
+                return cls(kind, said, traceback, NodeError(shows, type="", inputs_kept=True))
             case NodeFailedError(rule=rule, shows=shows):
                 return cls(rule, str(failure), node=NodeError(shows))
             case RunStoppedError():
                 return cls(kind, str(failure))
-        return cls(kind, str(failure), node=node_error(marshalled(failed(failure))))
+        words = "killed by timeout" if isinstance(failure, RunTimeoutError) else failure
+        shows = f"req_id: {REQUEST_ID} PluginDaemonInternalServerError: {words}"
+        return cls(kind, str(failure), node=NodeError(shows))
 
 
 CRASHED = "Fatal Python error"
