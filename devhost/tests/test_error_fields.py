@@ -8,7 +8,7 @@ import pytest
 from devhost.errors import HostError
 from devhost.host.host import find_strategy
 from devhost.models.openai_api.backend import open_model
-from devhost.node.parameters import NodeVariables, node_parameters, read_setting
+from devhost.node.parameters import NodeVariables, node_parameters
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.tools.setup import ToolSetup
 from support.plugins import CHARTS, PUPPET
@@ -19,7 +19,7 @@ KEY = {"charts": {"api_key": "ck_1234567890"}}
 def settle(name: str, value: object) -> None:
     (strategy,) = PluginDeclaration.read(PUPPET).strategy_providers[0].strategies
     declared = [parameter for parameter in strategy.parameters if parameter.name == name]
-    node_parameters(declared, {name: read_setting(value)}, NodeVariables({}))
+    node_parameters(declared, {name: value}, NodeVariables({}))
 
 
 def charts(tool: dict[str, str], **credentials: str) -> None:

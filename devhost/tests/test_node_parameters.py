@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from devhost.errors import NodeParameterError, ParameterError
-from devhost.node.parameters import Constant, NodeVariables, Selector, Setting, node_parameters, resolved
+from devhost.node.parameters import NodeVariables, node_parameters, resolved
 from devhost.plugin.casting import cast_parameter
 from devhost.plugin.declaration import Parameter
 from support.node_golden import LINES, Line, of_kind, variables
@@ -19,8 +19,8 @@ def declared(given: dict[str, Any]) -> Parameter:
     return Parameter.model_validate({"name": "p", "label": label, **given, "options": options})
 
 
-def setting(dsl: dict[str, Any]) -> Setting:
-    return Selector(tuple(dsl["value"])) if dsl["type"] == "variable" else Constant(dsl["value"])
+def setting(dsl: dict[str, Any]) -> dict[str, Any]:
+    return {"variable": ".".join(dsl["value"])} if dsl["type"] == "variable" else {"constant": dsl["value"]}
 
 
 @pytest.mark.parametrize("line", of_kind("node_parameter"))
@@ -44,13 +44,13 @@ def test_every_golden_line_is_of_a_kind_that_a_test_reads() -> None:
 def test_the_error_for_a_selector_without_a_value_names_it(selector: str) -> None:
     pool = NodeVariables({"n.o": {"a": {"b": 1}}, "n.file": FILE, "n.list": [1]})
     with pytest.raises(NodeParameterError, match=r"^Variable '\[.*\]' does not exist$"):
-        resolved(Selector(tuple(selector.split("."))), pool)
+        resolved({"variable": selector}, pool)
 
 
 def test_references_within_other_constants_are_filled_and_what_is_broken_by_it_is_a_text() -> None:
     pool = NodeVariables({"n.text": "T", "n.quoted": '"'})
-    assert resolved(Constant({"k": ["{{#n.text#}}"]}), pool) == {"k": ["T"]}
-    assert resolved(Constant(["{{#n.quoted#}}"]), pool) == '["""]'
+    assert resolved({"k": ["{{#n.text#}}"]}, pool) == {"k": ["T"]}
+    assert resolved(["{{#n.quoted#}}"], pool) == '["""]'
 
 
 @pytest.mark.parametrize("name", ["items", "start.two words", "a.b.c", "start.", "start.1"])

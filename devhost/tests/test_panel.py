@@ -6,7 +6,7 @@ import pytest
 
 from devhost.errors import ParameterError
 from devhost.models.scripted.script import Script
-from devhost.node.parameters import NodeVariables, node_parameters, read_setting
+from devhost.node.parameters import NodeVariables, node_parameters
 from devhost.plugin.declaration import PluginDeclaration, Strategy
 from devhost.scenario import Scenario, typed_settings
 
@@ -40,8 +40,7 @@ def scenario(*assignments: str, params: object = None, variables: object = None,
 
 def sent(asked: Scenario, question: str = "?") -> dict[str, Any]:
     """What the plugin gets."""
-    settings = {name: read_setting(value) for name, value in asked.values(question).items()}
-    return node_parameters(STRATEGY.parameters, settings, NodeVariables(asked.variables(question)))
+    return node_parameters(STRATEGY.parameters, asked.values(question), NodeVariables(asked.variables(question)))
 
 
 @pytest.mark.parametrize(

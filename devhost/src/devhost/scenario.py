@@ -11,7 +11,7 @@ from devhost.files import LocalFile, local_files
 from devhost.home import REPOSITORY
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import FollowUp, Script, gist
-from devhost.node.parameters import Constant, NodeVariables, files_among, node_parameters, read_setting, resolved
+from devhost.node.parameters import NodeVariables, files_among, is_marked, node_parameters, resolved
 from devhost.plugin.casting import doubts
 from devhost.plugin.credentials import credentials_in, environment_name
 from devhost.plugin.declaration import Parameter, PluginDeclaration, Strategy
@@ -89,7 +89,7 @@ def typed_settings(strategy: Strategy, assignments: Iterable[str]) -> JsonObject
     settings: JsonObject = {}
     for name, text in pairs(assignments, "--param"):
         value = json_or(text, text)
-        is_text = name in declared and _is_text_field(declared[name]) and read_setting(value) == Constant(value)
+        is_text = name in declared and _is_text_field(declared[name]) and not is_marked(value)
         settings[name] = text if is_text else value
     return settings
 
@@ -106,7 +106,7 @@ def checked_settings(strategy: Strategy, values: Mapping[str, object], variables
         for parameter in settable
         if parameter.name in values
     }
-    node_parameters(settable, {name: read_setting(value) for name, value in settings.items()}, variables)
+    node_parameters(settable, settings, variables)
     return settings
 
 
@@ -128,7 +128,7 @@ def _is_text_field(parameter: Parameter) -> bool:
 
 def _in_widget(parameter: Parameter, value: object) -> object:
     """An object or a list in a script's params becomes JSON in a text field, as a person would type it."""
-    is_plain = isinstance(value, dict | list) and read_setting(value) == Constant(value)
+    is_plain = isinstance(value, dict | list) and not is_marked(value)
     return json.dumps(value, ensure_ascii=False) if parameter.type == "string" and is_plain else value
 
 
@@ -339,7 +339,7 @@ class Scenario:
         """The question's files, from any parameter."""
         variables = NodeVariables(self.variables(question, files))
         values = self.values(question, files)
-        return files_among({name: resolved(read_setting(value), variables) for name, value in values.items()})
+        return files_among({name: resolved(value, variables) for name, value in values.items()})
 
 
 # Whether a script has turns for the strategy that runs.

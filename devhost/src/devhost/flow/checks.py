@@ -10,9 +10,10 @@ from devhost.flow.document import FlowFile, start_fields, wrong_inputs
 from devhost.flow.forms import HUMAN_INPUT, wrong_forms
 from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.tools import missing_tools, named_tools, tools_of, unknown_parameters, wrong_strategies
-from devhost.node.parameters import REFERENCE, ToolName
+from devhost.node.parameters import REFERENCE
 from devhost.plugin.declaration import PluginDeclaration, Strategy
 from devhost.text import properties_of
+from devhost.tools.entity import ToolName
 from devhost.trace.flow import TIMEOUT, FlowNode
 
 PLAYED = frozenset(

@@ -6,18 +6,10 @@ from typing import Any
 
 from devhost.flow.document import FlowFile
 from devhost.models.backend import ModelDescription
-from devhost.node.parameters import (
-    Constant,
-    NodeVariables,
-    Picked,
-    ToolName,
-    agent_tools,
-    enabled_tools,
-    meant_tool,
-    resolved,
-)
+from devhost.node.parameters import NodeVariables, Picked
 from devhost.plugin.declaration import Parameter, PluginDeclaration, Strategy, Tool
 from devhost.protocol.wire import JsonObject
+from devhost.tools.entity import ToolName, agent_tools, enabled_tools, meant_tool
 from devhost.trace.flow import FlowNode
 
 # The tools that the nodes of a flow name: which of them no given plugin has, and which parameters those do not have.
@@ -124,7 +116,7 @@ def panel_settings(  # noqa: PLR0913, PLR0917 - what fills a panel
         if parameter.type == "array[tools]":
             settings[parameter.name] = Picked(agent_tools(value, tools, known))
         elif parameter.type == "model-selector":
-            settings[parameter.name] = Picked(_selector(resolved(Constant(value or {}), known), model, history))
+            settings[parameter.name] = Picked(_selector(known.filled(value or {}), model, history))
     return settings
 
 

@@ -17,7 +17,7 @@ from devhost.models.backend import ModelBackend, OpaqueBodyPolicy
 from devhost.node.messages import Message, ToolFileStore
 from devhost.node.outputs.outputs import OutputsFold
 from devhost.node.outputs.run import Run, RunError
-from devhost.node.parameters import Constant, NodeVariables, Picked, Setting, node_parameters, read_setting, resolved
+from devhost.node.parameters import NodeVariables, Picked, node_parameters
 from devhost.plugin.declaration import PluginDeclaration, Strategy, StrategyProvider
 from devhost.process.environment import start_in_own_python
 from devhost.process.plugin_process import PluginProcess, StartOptions
@@ -41,38 +41,25 @@ def find_strategy(plugin: PluginDeclaration, name: str) -> tuple[StrategyProvide
     return plugin.strategies[name]
 
 
-def picked_values(strategy: Strategy, model: JsonObject, tools: Sequence[Tool]) -> JsonObject:
-    """The values of the node's pickers for model and tools, under the names that the strategy gave them."""
-    picked: dict[str, object] = {"model-selector": model, "array[tools]": [tool.entity for tool in tools]}
-    return {parameter.name: picked[parameter.type] for parameter in strategy.parameters if parameter.type in picked}
+def picked_settings(
+    strategy: Strategy, model: JsonObject, tools: Sequence[Tool], variables: NodeVariables
+) -> dict[str, object]:
+    """Of the node's pickers for model and tools, under the names that the strategy gave them.
 
-
-def built_parameters(
-    strategy: Strategy, picked: JsonObject, given: Mapping[str, object], variables: Mapping[str, object] | None
-) -> JsonObject:
-    """`given` are settings as `read_setting` reads them; `variables` by `node.name`."""
-    known = NodeVariables(variables or {})
-    settings: dict[str, Setting] = {
-        name: Picked(_filled(value, known)) for name, value in picked.items() if name not in given
-    }
-    settings |= {name: read_setting(value) for name, value in given.items()}
-    return node_parameters(strategy.parameters, settings, known)
-
-
-def _filled(picked: object, variables: NodeVariables) -> object:
-    """The texts that the panel holds for tools may be templates."""
-    if not isinstance(picked, list):
-        return picked
-    return [
+    The texts that the panel holds for tools may be templates.
+    """
+    entities = [
         {
-            **tool,
+            **tool.entity,
             "runtime_parameters": {
-                name: resolved(Constant(value), variables) if isinstance(value, str) else value
-                for name, value in tool["runtime_parameters"].items()
+                name: variables.filled(value) if isinstance(value, str) else value
+                for name, value in tool.entity["runtime_parameters"].items()
             },
         }
-        for tool in picked
+        for tool in tools
     ]
+    picked = {"model-selector": Picked(model), "array[tools]": Picked(entities)}
+    return {parameter.name: picked[parameter.type] for parameter in strategy.parameters if parameter.type in picked}
 
 
 def node_request(provider: StrategyProvider, strategy: Strategy, parameters: JsonObject) -> JsonObject:
@@ -268,7 +255,7 @@ class Host(ToolHost):
     ) -> Run:
         """Runs the node once.
 
-        `parameters` are settings as `node.parameters.read_setting` reads them, `variables` those of the workflow, by
+        `parameters` are settings as in `node/parameters.py`, `variables` those of the workflow, by
         `node.name`.
         """
         tools = self.tools if tools is None else tools
@@ -276,8 +263,9 @@ class Host(ToolHost):
         for name in parameters:
             with about(f"param.{name}"):
                 refuse_unknown("parameter", name, [parameter.name for parameter in declared.parameters])
-        picked = picked_values(declared, model.description.selector(history), tools)
-        values = built_parameters(declared, picked, parameters, variables)
+        known = NodeVariables(variables or {})
+        picked = picked_settings(declared, model.description.selector(history), tools, known)
+        values = node_parameters(declared.parameters, {**picked, **parameters}, known)
         request = node_request(provider, declared, values)
         calls = self.calls(model, tools, opaque_body=opaque_body, api_fails=api_fails or {}, failed=self._tool_failed)
         places = Places(self.limits.burst_messages, partial(calls.found, "message-lost"))

@@ -1,10 +1,11 @@
 """A declared tool as Dify sends it to a strategy, with the values of its panel."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from devhost.errors import ParameterError, about, naming
+from devhost.errors import NodeParameterError, ParameterError, about, naming
+from devhost.node.parameters import NodeVariables
 from devhost.plugin.casting import cast_parameter
 from devhost.plugin.declaration import FILES, Parameter, ProvidedTool, Tool
 from devhost.protocol.wire import JsonObject
@@ -34,14 +35,12 @@ def tool_entity(provided: ProvidedTool, fixed: Mapping[str, object]) -> JsonObje
         raise ParameterError(
             f"{tool.identity.name} needs a file ({', '.join(files)}), so Dify does not offer it to an agent"
         )
-    parameters = [_in_panel(parameter, fixed) for parameter in tool.parameters]
-    return {
-        **declared_entity(provided),
-        "parameters": [_described(parameter) for parameter in parameters],
-        "runtime_parameters": {
-            parameter.name: _value(tool, parameter, fixed) for parameter in parameters if parameter.form == "form"
-        },
+    values = {
+        parameter.name: _value(tool, parameter, fixed)
+        for parameter in tool.parameters
+        if parameter.form == "form" or parameter.name in fixed
     }
+    return _in_panel(declared_entity(provided), values)
 
 
 def declared_entity(provided: ProvidedTool) -> JsonObject:
@@ -82,8 +81,13 @@ def refused_parameters(tool: Tool) -> list[str]:
     return [parameter.name for parameter in tool.parameters if parameter.required and parameter.type in FILES]
 
 
-def _in_panel(parameter: Parameter, fixed: Mapping[str, object]) -> Parameter:
-    return parameter.model_copy(update={"form": "form"}) if parameter.name in fixed else parameter
+def _in_panel(entity: JsonObject, values: JsonObject) -> JsonObject:
+    """The model does not set what the panel sets."""
+    parameters = [
+        {**parameter, "form": "form"} if parameter["name"] in values else parameter
+        for parameter in entity["parameters"]
+    ]
+    return {**entity, "parameters": parameters, "runtime_parameters": values}
 
 
 def _value(tool: Tool, parameter: Parameter, fixed: Mapping[str, object]) -> object:
@@ -136,3 +140,80 @@ def _typed(tool: Tool, parameter: Parameter, text: str) -> object:
         if parameter.type == "any":
             return text
         raise ParameterError(f"{where} is of type {parameter.type}: write its value as JSON") from error
+
+
+# The tools of an Agent node, as Dify sends them to a strategy (dify-api, Agent node's runtime support, 1.17.0).
+
+type ToolName = tuple[str, str]
+"""The whole id of the provider, author/plugin/provider, and the tool's own name."""
+
+
+def meant_tool(provider: str, name: str, there_are: Iterable[ToolName]) -> ToolName | None:
+    """By the whole id of the provider, else by its last part: a plugin under development may have another author."""
+    named = [tool for tool in there_are if tool[1] == name]
+    if (provider, name) in named:
+        return provider, name
+    alike = [tool for tool in named if _last(tool[0]) == _last(provider)]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _last(provider: str) -> str:
+    return provider.rpartition("/")[2]
+
+
+BY_HAND = 0
+"""`auto` of a parameter that the panel sets; the model sets the others, and what is left empty."""
+
+
+def agent_tools(entries: object, there_are: Sequence[JsonObject], variables: NodeVariables) -> list[JsonObject]:
+    """`there_are`: each as a ToolEntity's JSON."""
+    filled_in = variables.filled(entries or [])
+    if not isinstance(filled_in, list):
+        raise NodeParameterError("a variable's text in the settings of a tool breaks the JSON of the tools")
+    return [_tool(entry, there_are, variables) for entry in enabled_tools(filled_in)]
+
+
+def enabled_tools(entries: object) -> list[JsonObject]:
+    listed = entries if isinstance(entries, list) else []
+    return [entry for entry in listed if isinstance(entry, dict) and entry.get("enabled")]
+
+
+def _tool(entry: JsonObject, there_are: Sequence[JsonObject], variables: NodeVariables) -> JsonObject:
+    provider, name = str(entry.get("provider_name")), str(entry.get("tool_name"))
+    by_name = {(tool["identity"]["provider"], tool["identity"]["name"]): tool for tool in there_are}
+    found = meant_tool(provider, name, by_name)
+    if found is None:
+        raise NodeParameterError(f"tool {name} of provider {provider} not found")
+    entity = by_name[found]
+    by_hand = {
+        key: value
+        for key, held in (entry.get("parameters") or {}).items()
+        if isinstance(held, dict) and held.get("auto") == BY_HAND and (value := _held(held, variables)) is not None
+    }
+    settings = {key: _held(held, variables) for key, held in (entry.get("settings") or {}).items()}
+    declared = [Parameter.model_validate(parameter) for parameter in entity["parameters"]]
+    for parameter in declared:
+        if parameter.required and parameter.type in FILES:
+            raise NodeParameterError(f"file type parameter {parameter.name} not supported in agent")
+    values = {
+        parameter.name: cast_parameter(parameter, settings.get(parameter.name))
+        for parameter in declared
+        if parameter.form == "form"
+    }
+    described = (entry.get("extra") or {}).get("description") or entity["description"]["llm"]
+    return {
+        **_in_panel(entity, {**values, **by_hand}),  # Dify casts what is set by hand only when the tool is called
+        "description": {**entity["description"], "llm": described},
+        "credential_id": entry.get("credential_id"),
+    }
+
+
+def _held(setting: object, variables: NodeVariables) -> object:
+    """Templates are filled already; older nodes hold the value itself."""
+    match setting.get("value") if isinstance(setting, dict) else setting:
+        case {"type": "variable", "value": list(path)}:
+            return variables.get([*map(str, path)])
+        case {"type": "mixed" | "constant", "value": inner}:
+            return inner
+        case value:
+            return value

@@ -38,10 +38,11 @@ from devhost.flow.tools import panel_settings
 from devhost.host.host import Host, ToolHost, find_strategy
 from devhost.limits import HostLimits
 from devhost.node.outputs.run import Run
-from devhost.node.parameters import NodeVariables, Picked, meant_tool, read_setting, resolved, window
+from devhost.node.parameters import NodeVariables, Picked, resolved, window
 from devhost.plugin.casting import cast_parameter
 from devhost.plugin.declaration import Parameter
 from devhost.protocol.wire import JsonObject
+from devhost.tools.entity import meant_tool
 from devhost.tools.tool import Surroundings, Tool, call_tool
 from devhost.trace.flow import FlowNode
 
@@ -180,8 +181,7 @@ class AgentNode(_Playing, Node[AgentNodeData]):
 def _shown_inputs(settings: Mapping[str, object], variables: JsonObject) -> JsonObject:
     """What the node's row shows: the parameters before their cast, without those that the pickers fill."""
     known = NodeVariables(variables)
-    read = {name: read_setting(value) for name, value in settings.items()}
-    return {name: resolved(setting, known) for name, setting in read.items() if not isinstance(setting, Picked)}
+    return {name: resolved(setting, known) for name, setting in settings.items() if not isinstance(setting, Picked)}
 
 
 def _failed(shows: str, error_type: str, inputs: JsonObject | None = None) -> NodeRunResult:
