@@ -9,10 +9,10 @@ import pytest
 from devhost import HostLimits
 from devhost.errors import SetupError
 from devhost.files import FileServer
-from devhost.node.messages import ToolFileStore
+from devhost.node.messages import FileMessages, ToolFileStore
 from devhost.protocol.wire import JsonObject
 from devhost.tools.mcp import declared_tool
-from devhost.tools.tool import Surroundings, Tool, call_tool
+from devhost.tools.tool import Tool, call_tool
 from support.mcp_servers import everything, no_calls
 
 
@@ -26,16 +26,16 @@ def tools() -> Iterator[dict[str, Tool]]:
 def call(tools: dict[str, Tool], tmp_path: Path) -> Iterator["Call"]:
     store = ToolFileStore(tmp_path)
     with FileServer(store):
-        yield Call(tools, Surroundings(no_calls, store, HostLimits(), lambda *_: None))
+        yield Call(tools, FileMessages(store, HostLimits(), lambda *_: None))
 
 
 class Call:
-    def __init__(self, tools: dict[str, Tool], around: Surroundings) -> None:
-        self._tools, self._around = tools, around
+    def __init__(self, tools: dict[str, Tool], files: FileMessages) -> None:
+        self._tools, self._files = tools, files
 
     def __call__(self, name: str, **parameters: object) -> list[tuple[str, JsonObject]]:
         """The type and the body of each message."""
-        messages = call_tool(self._tools[name], parameters, self._around)
+        messages = call_tool(self._tools[name], parameters, self._files, no_calls)
         return [(message["type"], message["message"]) for message in messages]
 
 

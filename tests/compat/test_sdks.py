@@ -11,7 +11,7 @@ from devhost import Host, HostLimits, Run, ScriptedModel, ToolSetup, Watcher
 from devhost.errors import SetupError
 from devhost.text import Secrets
 from devhost.tools.setup import Texts, start_tool_plugin
-from devhost.tools.tool import Tool, plugin_tools
+from devhost.tools.tool import PluginTool, Tool
 from tests.compat.conftest import ROOT
 from tests.compat.environments import python_of, version_in
 
@@ -34,12 +34,11 @@ def tools_of(
     shutil.copytree(plugin, directory)
     (directory / ".venv").symlink_to(environment)
     setup = ToolSetup.read(directory, credentials=credentials, fixed=fixed)
-    limits = HostLimits()
     started = start_tool_plugin(
-        setup, limits=limits, python=NO_PYTHON, watcher=Watcher(), secrets=Secrets(setup.secrets)
+        setup, limits=HostLimits(), python=NO_PYTHON, watcher=Watcher(), secrets=Secrets(setup.secrets)
     )
     with started as process:
-        yield plugin_tools(process, setup, limits)
+        yield [PluginTool(process, setup, offered) for offered in setup.tools]
 
 
 def called(agent: Host, tools: list[Tool], name: str, arguments: Mapping[str, object]) -> tuple[Run, str]:

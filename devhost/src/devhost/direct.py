@@ -10,7 +10,7 @@ from devhost.files import FileServer, LocalFile
 from devhost.host.backwards import BackwardsCalls
 from devhost.host.host import ToolHost
 from devhost.models.backend import ModelBackend, NoModel
-from devhost.node.messages import RESERVED_VARIABLES
+from devhost.node.messages import RESERVED_VARIABLES, FileMessages
 from devhost.node.outputs.outputs import Finding
 from devhost.node.outputs.run import RunError
 from devhost.plugin.casting import cast_parameter
@@ -21,8 +21,8 @@ from devhost.text import Secrets, place_of, properties_of, validator_of
 from devhost.tools.entity import parameter_of, typed_values
 from devhost.tools.mcp import McpTool
 from devhost.tools.setup import OfferedTool, Texts, ToolSetup
-from devhost.tools.tool import Surroundings, call_tool
 from devhost.tools.tool import Tool as RunningTool
+from devhost.tools.tool import call_tool
 
 # Which tool is called, and with which parameters.
 #
@@ -186,9 +186,9 @@ def call_directly(
     def found(rule: str, sentence: str) -> None:
         outcome.findings.append(Finding(rule, sentence))
 
-    around = Surroundings(calls.answer, host.files, host.limits, found)
+    files = FileMessages(host.files, host.limits, found)
     try:
-        for message in map(secrets.masked, call_tool(tool, asked.sent(host.server), around)):
+        for message in map(secrets.masked, call_tool(tool, asked.sent(host.server), files, calls.answer)):
             outcome.messages.append(message)
             body = message.get("message") or {}
             if message["type"] == "variable":

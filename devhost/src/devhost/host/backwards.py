@@ -27,6 +27,7 @@ from devhost.files import FileServer
 from devhost.golang import remarshalled
 from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend, ModelCallError, OpaqueBodyPolicy, model_answer, summary
+from devhost.node.messages import FileMessages
 from devhost.node.outputs.outputs import Finding, spent
 from devhost.node.outputs.run import CallsMade, error_line
 from devhost.plugin.declaration import Manifest, Permission
@@ -34,7 +35,7 @@ from devhost.process.session import Places, Session
 from devhost.protocol import failures, structs
 from devhost.protocol.wire import Invoked, JsonObject
 from devhost.text import open_file
-from devhost.tools.tool import Surroundings, Tool, ToolRequest, call_tool, decode_tool_request
+from devhost.tools.tool import Tool, ToolRequest, call_tool, decode_tool_request
 
 ACCESS: Mapping[str, str] = {
     **{kind: kind for kind in ("llm", "text_embedding", "rerank", "tts", "speech2text", "moderation")},
@@ -353,11 +354,9 @@ class BackwardsCalls:
         if tool is None:
             there_are = naming(sorted(f"{provider}/{name}" for provider, name in self._tools))
             raise failures.ApiCallError.invalid(f"tool {call.tool} of provider {call.provider} not found; {there_are}")
-        surroundings = Surroundings(
-            self.answer, self.server.store, self.limits, partial(self._found_of_tool, call.tool)
-        )
+        files = FileMessages(self.server.store, self.limits, partial(self._found_of_tool, call.tool))
         try:
-            yield from call_tool(tool, call.tool_parameters, surroundings, request_id)
+            yield from call_tool(tool, call.tool_parameters, files, self.answer, request_id)
         except InvocationError as error:
             if self.failed is not None:
                 self.failed(call.tool, error)

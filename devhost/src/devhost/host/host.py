@@ -7,6 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Self, TypedDict, Unpack
 
 from devhost.errors import HostError, InvocationError, RunFailure, RunStoppedError, about
@@ -28,7 +29,7 @@ from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets, properties_of
 from devhost.tools.mcp import McpServer, connected, secrets_of
 from devhost.tools.setup import ToolSetup, start_tool_plugin
-from devhost.tools.tool import Tool, plugin_tools
+from devhost.tools.tool import PluginTool, Tool
 from devhost.words import refuse_unknown
 
 type Plugin = Path | PluginDeclaration
@@ -172,7 +173,6 @@ class ToolHost:
         self.secrets = Secrets([*(value for setup in setups for value in setup.secrets), *secrets_of(servers)])
         """The values that are replaced in everything that is shown or written of a run."""
         self._storage = options.get("storage") or PluginStorage()
-        self.files = ToolFileStore(options.get("files"))
         given: StartOptions = {
             "limits": self.limits,
             "watcher": self._watcher,
@@ -182,7 +182,8 @@ class ToolHost:
             "secrets": self.secrets,
         }
         with ExitStack() as starting, telling_of_failure(self._watcher):
-            starting.callback(self.files.remove)
+            kept = options.get("files") or starting.enter_context(TemporaryDirectory(prefix="devhost-files-"))
+            self.files = ToolFileStore(Path(kept))
             self.server = starting.enter_context(FileServer(self.files))
             self._plugins = start_plugins(plugin, setups, **given)
             """That of the strategies first, if there is one."""
@@ -190,9 +191,9 @@ class ToolHost:
                 starting.enter_context(running)
             of_tools = self._plugins[len(self._plugins) - len(setups) :]
             self.tools: list[Tool] = [
-                tool
+                PluginTool(process, setup, offered)
                 for process, setup in zip(of_tools, setups, strict=True)
-                for tool in plugin_tools(process, setup, self.limits)
+                for offered in setup.tools
             ]
             self.tools += starting.enter_context(connected(servers, self.limits, self._watcher))
             self._to_close = starting.pop_all()

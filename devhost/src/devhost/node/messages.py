@@ -7,8 +7,6 @@ import base64
 import binascii
 import mimetypes
 import re
-import shutil
-import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -241,12 +239,11 @@ class ToolFile:
 
 
 class ToolFileStore:
-    """Files are in `directory`, or else in a temporary one that `remove` deletes. Thread-safe."""
+    """Thread-safe."""
 
-    def __init__(self, directory: Path | None = None) -> None:
+    def __init__(self, directory: Path) -> None:
         """`directory` is made with the first file."""
-        self._temporary = directory is None
-        self.directory = directory or Path(tempfile.mkdtemp(prefix="devhost-files-"))
+        self.directory = directory
         self._files: dict[str, ToolFile] = {}
 
     def save(self, data: bytes, mime_type: str = UNKNOWN_MIME_TYPE, filename: str | None = None) -> ToolFile:
@@ -269,10 +266,6 @@ class ToolFileStore:
         """In the order in which they came."""
         return list(self._files.values())
 
-    def remove(self) -> None:
-        if self._temporary:
-            shutil.rmtree(self.directory)
-
 
 # The first step for every message of a tool or a strategy in Dify: bytes become tool files, files become links. One
 # object per stream, since the chunks of a file belong together.
@@ -289,7 +282,7 @@ class FileMessages:
         """`found` is called for each rule that a message breaks without failing the node."""
         self._files = files
         self._limits = limits
-        self._found = found
+        self.found = found
         self._unfinished: dict[str, bytearray] = {}
 
     def transform(self, message: Message) -> Iterator[Message]:
@@ -301,7 +294,7 @@ class FileMessages:
             case "image":
                 yield self._downloaded(message)
             case "file":
-                self._found("file-message-dropped", "Dify silently drops a file message")
+                self.found("file-message-dropped", "Dify silently drops a file message")
             case _:
                 yield message
 
@@ -328,7 +321,7 @@ class FileMessages:
             response = httpx.get(message.text, timeout=IMAGE_SECONDS, follow_redirects=True)
             response.raise_for_status()
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # ValueError: a host that IDNA has no name for
-            self._found("image-not-downloaded", f"{message.text} cannot be downloaded: the answer's text says so")
+            self.found("image-not-downloaded", f"{message.text} cannot be downloaded: the answer's text says so")
             return Message("text", {"text": f"Failed to download image: {message.text}: {error}"})
         by_name, header = mime_type_of(message.text), response.headers.get("content-type", "").partition(";")[0].strip()
         mime_type = header or UNKNOWN_MIME_TYPE if by_name == UNKNOWN_MIME_TYPE else by_name

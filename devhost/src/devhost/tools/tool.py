@@ -1,14 +1,12 @@
 """The tools that a run can use: those of plugins, and Python functions."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, StrictStr
 
 from devhost.errors import InvocationError, PluginLostError
-from devhost.limits import HostLimits
-from devhost.node.messages import FileMessages, Found, ToolFileStore, read_message
+from devhost.node.messages import FileMessages, read_message
 from devhost.plugin.casting import cast_given
 from devhost.process.plugin_process import PluginProcess
 from devhost.process.session import Answer
@@ -46,67 +44,51 @@ class Tool(Protocol):
 class PluginTool:
     """A tool of a tool plugin. Its secret credentials are replaced in everything that it sends."""
 
-    def __init__(self, plugin: PluginProcess, offered: OfferedTool, setup: ToolSetup, limits: HostLimits) -> None:
-        self.provider = offered.provider_id
-        self.name = offered.name
-        self.entity = offered.entity
-        self._plugin = plugin
-        self._provider_name = offered.provider.identity.name
-        self._credential_type = offered.provider.credential_type
-        self._declared = offered.declared.parameters
-        self._limits = limits
-        self._credentials = setup.credentials[self._provider_name]
-        self._secrets = Secrets(setup.secret_credentials)
+    def __init__(self, plugin: PluginProcess, setup: ToolSetup, offered: OfferedTool) -> None:
+        self.provider, self.name, self.entity = offered.provider_id, offered.name, offered.entity
+        self._plugin, self._setup, self._offered = plugin, setup, offered
+        self._masked = Secrets(setup.secret_credentials).masked
 
     def invoke(self, parameters: JsonObject, answer: Answer, request_id: str, /) -> Iterator[JsonObject]:
+        provider = self._offered.provider
         request = {
             "type": "tool",
             "action": "invoke_tool",
             "user_id": "devhost",
-            "provider": self._provider_name,
+            "provider": provider.identity.name,
             "tool": self.name,
-            "credentials": self._credentials,
-            "credential_type": self._credential_type,
-            "tool_parameters": cast_given(self._declared, parameters),
+            "credentials": self._setup.credentials[provider.identity.name],
+            "credential_type": provider.credential_type,
+            "tool_parameters": cast_given(self._offered.declared.parameters, parameters),
         }
-        masked = self._secrets.masked
         try:
             with self._plugin.open_session(request, serves=request_id) as session:
-                yield from map(masked, session.messages(answer, self._limits.run_seconds, tool_message))
+                said = session.messages(answer, self._plugin.limits.run_seconds, tool_message)
+                yield from map(self._masked, said)
         except InvocationError as error:
-            raise InvocationError(error.error_type, masked(error.message), masked(error.details)) from None
+            raise InvocationError(error.error_type, self._masked(error.message), self._masked(error.details)) from None
         except PluginLostError as error:
-            raise PluginLostError(masked(str(error))) from None
+            raise PluginLostError(self._masked(str(error))) from None
 
 
-def plugin_tools(plugin: PluginProcess, setup: ToolSetup, limits: HostLimits) -> list[Tool]:
-    return [PluginTool(plugin, offered, setup, limits) for offered in setup.tools]
+def call_tool(
+    tool: Tool, parameters: JsonObject, files: FileMessages, answer: Answer, request_id: str = ""
+) -> Iterator[JsonObject]:
+    """The messages as a strategy gets them: files are links to tool files, never bytes.
 
-
-@dataclass(frozen=True)
-class Surroundings:
-    """What stands around a call of a tool."""
-
-    answer: Answer
-    """Serves the tool's own backwards calls."""
-    files: ToolFileStore
-    limits: HostLimits
-    found: Found
-    """Is told of each rule of Dify's that a message breaks without failing the call."""
-
-
-def call_tool(tool: Tool, parameters: JsonObject, around: Surroundings, request_id: str = "") -> Iterator[JsonObject]:
-    """The messages as a strategy gets them: files are links to tool files, never bytes."""
-    transformed, is_silent = FileMessages(around.files, around.limits, around.found), True
-    for message in tool.invoke(parameters, around.answer, request_id):
+    `answer` serves the tool's own backwards calls. `files` is told of each rule of Dify's that a message breaks without
+    failing the call.
+    """
+    is_silent = True
+    for message in tool.invoke(parameters, answer, request_id):
         is_silent = False
         if message.get("type") not in MESSAGE_TYPES:  # of a newer Dify; an older daemon will drop it
             yield message
             continue
-        for result in transformed.transform(read_message(message)):
+        for result in files.transform(read_message(message)):
             yield result.on_the_wire()
     if is_silent:
-        around.found("tool-says-nothing", "it sent no message, so the model reads an empty result")
+        files.found("tool-says-nothing", "it sent no message, so the model reads an empty result")
 
 
 # A plugin's request for a tool call, decoded as the daemon and then Dify's API decode it.

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from devhost.errors import InvocationError, NodeFailedError, WireError
@@ -284,13 +285,9 @@ def _calls_made(traced: TracedRun) -> CallsMade:
 
 
 def _so_far(traced: TracedRun) -> NodeOutputs:
-    store = ToolFileStore()
-    try:
-        fold = OutputsFold(store, HostLimits())
-        for piece in traced.streamed:
-            if piece.data.get("type") in HARMLESS:
-                with contextlib.suppress(NodeFailedError):
-                    list(fold.add(piece.data))
-        return fold.outputs()
-    finally:
-        store.remove()
+    fold = OutputsFold(ToolFileStore(Path()), HostLimits())
+    for piece in traced.streamed:
+        if piece.data.get("type") in HARMLESS:
+            with contextlib.suppress(NodeFailedError):
+                list(fold.add(piece.data))
+    return fold.outputs()

@@ -37,13 +37,14 @@ from devhost.flow.script import retrieved
 from devhost.flow.tools import panel_settings
 from devhost.host.host import Host, ToolHost, find_strategy
 from devhost.limits import HostLimits
+from devhost.node.messages import FileMessages
 from devhost.node.outputs.run import Run
 from devhost.node.parameters import NodeVariables, Picked, resolved, window
 from devhost.plugin.casting import cast_parameter
 from devhost.plugin.declaration import Parameter
 from devhost.protocol.wire import JsonObject
 from devhost.tools.entity import meant_tool
-from devhost.tools.tool import Surroundings, Tool, call_tool
+from devhost.tools.tool import Tool, call_tool
 from devhost.trace.flow import FlowNode
 
 LOGGED = ("label", "parent_id", "error", "status", "data")
@@ -317,9 +318,9 @@ class ToolRuntime(ToolNodeRuntimeProtocol):
         host = self._host
         calls = host.calls(AskedModel(self._node, self._playing), self._playing.around.tools)
         # `devhost tool` shows the rules of Dify that a tool breaks without failing.
-        around = Surroundings(calls.answer, host.files, host.limits, lambda *_: None)
+        files = FileMessages(host.files, host.limits, lambda *_: None)
         try:
-            yield from self._playing.ending.until_stopped(call_tool(tool, parameters, around))
+            yield from self._playing.ending.until_stopped(call_tool(tool, parameters, files, calls.answer))
         except (RunFailure, RefusedCallError) as failure:
             raise ToolRuntimeInvocationError(_words(failure, provider)) from failure
         if calls.fault is not None:
