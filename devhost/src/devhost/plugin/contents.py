@@ -1,6 +1,7 @@
 """What a package of a plugin holds, and the rules for its files, rule by rule."""
 
 import ast
+import contextlib
 import posixpath
 import re
 import stat
@@ -9,7 +10,6 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from functools import cache
 from pathlib import Path
 from typing import Self
 
@@ -33,7 +33,7 @@ ANY_FOLDERS = "**"
 
 @dataclass(frozen=True)
 class Ignored:
-    patterns: tuple[str, ...]
+    patterns: tuple[re.Pattern[str], ...]
     negations: tuple[tuple[int, str], ...]
     """Lines that begin with `!`, with their numbers from 1."""
 
@@ -41,72 +41,46 @@ class Ignored:
     def of(cls, text: str) -> Self:
         lines = [(number, line.strip()) for number, line in enumerate(text.split("\n"), start=1)]
         counted = [(number, line) for number, line in lines if line and not line.startswith("#")]
-        patterns = (line for _, line in counted if not line.startswith(NEGATION))
-        return cls(tuple(patterns), tuple((number, line) for number, line in counted if line.startswith(NEGATION)))
+        patterns = (_expression(line) for _, line in counted if not line.startswith(NEGATION))
+        negations = ((number, line) for number, line in counted if line.startswith(NEGATION))
+        return cls(tuple(filter(None, patterns)), tuple(negations))
 
     def leaves_out(self, path: str, *, is_folder: bool) -> bool:
-        return any(_matches(pattern, path.split("/"), is_folder=is_folder) for pattern in self.patterns)
-
-
-def _matches(pattern: str, path: list[str], *, is_folder: bool) -> bool:
-    """A pattern with a slash at its end matches folders, and what is in them."""
-    names = pattern.removesuffix("/").split("/")
-    if len(names) == 1:
-        place = next((place for place, name in enumerate(path) if _fits(names[0], name)), None)
-        rest = None if place is None else path[place + 1 :]
-    else:
-        rest = _rest(names, path)
-    return rest is not None and (bool(rest) or is_folder or not pattern.endswith("/"))
-
-
-def _rest(names: list[str], path: list[str]) -> list[str] | None:
-    """What remains of a path that matches from the root: it is inside of what matched. None if it does not match."""
-    matched = skips = False
-    for position, name in enumerate(names):
-        if name == "":
-            skips = False
-        elif name == ANY_FOLDERS:
-            if position == len(names) - 1:
-                break
-            skips = True
-        elif ANY_FOLDERS in name or not path:
-            return None
-        elif skips:
-            skips = False
-            place = next((place for place, part in enumerate(path) if _fits(name, part)), None)
-            matched = place is not None
-            path = path[place + 1 :] if place is not None else []
-        elif _fits(name, path[0]):
-            matched, path = True, path[1:]
-        else:
-            return None
-    return path if matched else None
-
-
-def _fits(pattern: str, name: str) -> bool:
-    expression = _expression(pattern)
-    return expression is not None and expression.fullmatch(name) is not None
+        written = f"{path}/" if is_folder else path
+        return any(pattern.match(written) for pattern in self.patterns)
 
 
 _PART = re.compile(r"\\(.)|(\[\^?(?:(?:\\.|[^]\\-])(?:-(?:\\.|[^]\\-]))?)+\])|([*?])|([^\\[])", re.DOTALL)
-"""Of a pattern: an escaped letter, a class of letters, a wildcard, any other letter. In a class of Go's path/filepath
-`^` negates, `!` does not, and neither `]` nor `-` stands alone."""
+"""Of a name in a pattern: an escaped letter, a class of letters, a wildcard, any other letter. In a class of Go's
+path/filepath `^` negates, `!` does not, and neither `]` nor `-` stands alone."""
 
 
-@cache
 def _expression(pattern: str) -> re.Pattern[str] | None:
-    """None for a pattern that Go cannot read: it matches nothing."""
-    parts, end = [], 0
-    for found in _PART.finditer(pattern):
-        if found.start() != end:
+    """For a path, of a folder with a slash at its end, that the pattern or a folder that it matches leaves out.
+
+    A pattern of one name matches at any depth. None for what Go cannot read: it matches nothing.
+    """
+    names, parts = pattern.removesuffix("/").split("/"), list[str]()
+    skips = is_one = len(names) == 1
+    for name in names:
+        if name == "" or (name == ANY_FOLDERS and not is_one):
+            skips = name == ANY_FOLDERS
+        elif (ANY_FOLDERS in name and not is_one) or _PART.sub("", name):
             return None
-        end = found.end()
-        escaped, letters, wildcard, letter = found.groups()
-        parts.append(letters or {"*": ".*", "?": "."}.get(wildcard) or re.escape(escaped or letter))
-    try:
-        return re.compile("".join(parts), re.DOTALL) if end == len(pattern) else None
-    except re.error:  # a range that runs backwards
-        return None
+        else:  # only the first folder that matches counts
+            parts.append(f"(?>{'(?:[^/]+/)*?' if skips else ''}(?=[^/]){_PART.sub(_in_python, name)}(?:/|\\Z))")
+            skips = False
+    ending = "(?<=/)" if pattern.endswith("/") else ""
+    with contextlib.suppress(re.error):  # a range that runs backwards
+        return re.compile("".join(parts) + ending) if parts else None
+    return None
+
+
+def _in_python(part: re.Match[str]) -> str:
+    escaped, letters, wildcard, letter = part.groups()
+    if letters:
+        return f"(?!/){letters}"
+    return {"*": "[^/]*", "?": "[^/]"}.get(wildcard) or re.escape(escaped or letter)
 
 
 # The files of a folder that Dify's packager takes: all but those that `.difyignore` names. Without a `.difyignore`,
