@@ -28,22 +28,19 @@ from devhost.words import UNWRAPPED, counted, preview
 HEADINGS: Mapping[Level, str] = {"marketplace": "for the marketplace: ", "notice": "notice: ", "refused": ""}
 
 
-def check_lines(checked: Checked, *, marketplace: bool = False) -> Iterator[Text]:
-    """With `marketplace`, what only the marketplace refuses counts as refused."""
+def check_lines(checked: Checked) -> Iterator[Text]:
     yield line(f"plugin {checked.contents.directory}")
-    refused = checked.of("refused", *(("marketplace",) if marketplace else ()))
     for problem in checked.problems:
         where = f"{problem.file}: {problem.key}" if problem.key else problem.file
-        level: Level = "refused" if problem in refused else problem.level
-        style = "bold" if level == "refused" else "yellow"
-        found = Text.assemble(HEADINGS[level], (printable(where), style), f": {printable(problem.sentence)}")
+        style = "bold" if problem.level == "refused" else "yellow"
+        found = Text.assemble(HEADINGS[problem.level], (printable(where), style), f": {printable(problem.sentence)}")
         yield found.append(f" ({problem.rule})", "dim")
     if checked.unchecked:
         kinds = ", ".join(checked.unchecked)
         yield Text(f"not checked: {kinds} (devhost has rules for the manifest, tools and strategies only)", "yellow")
     files = f"{checked.declarations} declarations and {len(checked.contents.paths)} files"
-    if refused:
-        yield Text(f"{counted(len(refused), 'refusal')} in {files}", "red")
+    if checked.refusals:
+        yield Text(f"{counted(len(checked.refusals), 'refusal')} in {files}", "red")
     else:
         yield Text(f"{files}, as Dify takes them", "green")
 

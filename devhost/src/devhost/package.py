@@ -144,11 +144,11 @@ def package(options: PackageOptions) -> int:
       devhost package examples/helpdesk --no-install -o helpdesk.difypkg
     """
     directory = real_path(options.plugin or nearest_plugin())
-    checked = check_plugin(directory, options.accept)
+    checked = check_plugin(directory, options.accept, marketplace=options.marketplace)
     console = open_console(stderr=False, color=options.color)
-    for text in check_lines(checked, marketplace=options.marketplace):
+    for text in check_lines(checked):
         console.print(text, soft_wrap=True)
-    if checked.of("refused", *(("marketplace",) if options.marketplace else ())):
+    if checked.refusals:
         return 1
     if strange := unknown_files(checked.contents):
         remedy = f"git add what belongs to it, and name the rest in {checked.contents.ignored_by or '.difyignore'}"

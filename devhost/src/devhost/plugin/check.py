@@ -4,10 +4,9 @@ A `Problem` is what the daemon would refuse, now or when the plugin is in use, o
 `devhost check` shows them, and `devhost package` packs nothing with one.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from devhost.errors import DeclarationError, ParameterError, naming
 from devhost.plugin.contents import (
@@ -23,10 +22,11 @@ from devhost.plugin.contents import (
     secret_problems,
     size_problems,
 )
-from devhost.plugin.declaration import MANIFEST, as_sent, plugin_in
-from devhost.plugin.problems import Level, Problem
-from devhost.plugin.rules import faults, marketplace_problems
-from devhost.text import load_yaml, place_of
+from devhost.plugin.declaration import MANIFEST, Declared, plugin_in
+from devhost.plugin.problems import Problem
+from devhost.plugin.rules import PROVIDERS, Manifest, faults, marketplace_problems
+from devhost.protocol.wire import JsonObject
+from devhost.text import load_yaml
 
 ACCEPTABLE = ("secret", "forbidden-file")
 """Rules that Dify does not have, and whose findings may be meant."""
@@ -40,24 +40,22 @@ class Checked:
     unchecked: tuple[str, ...]
     """Kinds of providers that the plugin has and that were not looked at."""
 
-    def of(self, *levels: Level) -> tuple[Problem, ...]:
-        return tuple(problem for problem in self.problems if problem.level in levels)
-
     @property
     def refusals(self) -> tuple[Problem, ...]:
-        return self.of("refused")
+        return tuple(problem for problem in self.problems if problem.level == "refused")
 
 
-def check_plugin(directory: Path, accepted: Collection[str] = ()) -> Checked:
+def check_plugin(directory: Path, accepted: Collection[str] = (), *, marketplace: bool = False) -> Checked:
     """DeclarationError without a manifest, or if it cannot be read.
 
-    Findings that `accepted` names as `RULE:FILE` are notices; ParameterError for one that is not found.
+    Findings that `accepted` names as `RULE:FILE` are notices; ParameterError for one that is not found. With
+    `marketplace`, what only the marketplace refuses is refused.
     """
     contents = Contents.of(plugin_in(directory))
-    declarations = Declarations(contents)
-    manifest = declarations.read(MANIFEST)
+    manifest = load_yaml(directory / MANIFEST)
+    declarations = Declarations(contents, manifest)
     problems = (
-        *declarations.problems(manifest),
+        *declarations.problems,
         *entrypoint_problems(contents, manifest),
         *dependency_problems(contents),
         *ignore_problems(contents),
@@ -69,20 +67,16 @@ def check_plugin(directory: Path, accepted: Collection[str] = ()) -> Checked:
         *privacy_problems(contents, manifest),
         *marketplace_problems(manifest),
     )
-    unchecked = tuple(kind for kind in ELSEWHERE if kinds_of(manifest).get(kind))
-    return Checked(declarations.files, contents, _with_accepted(problems, accepted), unchecked)
-
-
-def _with_accepted(problems: tuple[Problem, ...], accepted: Collection[str]) -> tuple[Problem, ...]:
     names = {f"{problem.rule}:{problem.file}" for problem in problems if problem.rule in ACCEPTABLE}
     if unknown := sorted(set(accepted) - names):
         raise ParameterError(f"--accept {unknown[0]}: there is no such finding; {naming(sorted(names))}")
-    return tuple(
-        replace(problem, level="notice", sentence=f"accepted: {problem.sentence}")
-        if f"{problem.rule}:{problem.file}" in accepted
-        else problem
-        for problem in problems
-    )
+
+    def judged(problem: Problem) -> Problem:
+        if f"{problem.rule}:{problem.file}" in accepted:
+            return replace(problem, level="notice", sentence=f"accepted: {problem.sentence}")
+        return replace(problem, level="refused") if marketplace and problem.level == "marketplace" else problem
+
+    return Checked(declarations.count, contents, tuple(map(judged, problems)), declarations.unchecked)
 
 
 # The declarations of a plugin: its manifest, its providers and their parts.
@@ -90,127 +84,66 @@ def _with_accepted(problems: tuple[Problem, ...], accepted: Collection[str]) -> 
 ASSETS = "_assets"
 TEMPLATE_ICON = b"DIFY_MARKETPLACE_TEMPLATE_ICON"
 """Begins the mark in the icon of Dify's template for new plugins."""
-CHILDREN: Mapping[str, str] = {"tools": "tools", "agent_strategies": "strategies"}
-"""By kind of provider, the key of a provider's YAML whose paths lead to the YAML of its parts."""
 ELSEWHERE = ("models", "endpoints", "datasources", "triggers")
 """Kinds of providers whose rules are not here."""
 
 
 class Declarations:
-    def __init__(self, contents: Contents) -> None:
+    def __init__(self, contents: Contents, manifest: JsonObject) -> None:
+        kinds = manifest["plugins"] if isinstance(manifest.get("plugins"), dict) else {}
+        self.unchecked = tuple(kind for kind in ELSEWHERE if kinds.get(kind))
+        self.problems = [*faults(Manifest, MANIFEST, manifest)]
+        self.count = 1
         self._contents = contents
-        self.files = 0
-        """How many were read."""
-        self._switches: list[tuple[str, str]] = []
-
-    def read(self, path: str) -> dict[str, Any]:
-        self.files += 1
-        written = load_yaml(self._contents.directory / path)
-        self._switches += [(path, place_of(way)) for way in _switches(written)]
-        read: dict[str, Any] = as_sent(written)
-        return read
-
-    def problems(self, manifest: dict[str, Any]) -> Iterator[Problem]:
-        kinds = kinds_of(manifest)
-        yield from self._faults("manifest", manifest, "", [(MANIFEST, manifest)])
-        yield from self._icons(MANIFEST, manifest)
-        others = [kind for kind in ("tools", *ELSEWHERE) if kinds.get(kind)]
+        self._icons(MANIFEST, manifest)
+        others = [*(["tools"] if kinds.get("tools") else []), *self.unchecked]
         if kinds.get("agent_strategies") and others:
-            yield Problem("kinds", MANIFEST, "plugins", f"agent_strategies share a plugin with {', '.join(others)}")
-        if not any(kinds.get(kind) for kind in (*CHILDREN, *ELSEWHERE)):
-            yield Problem("kinds", MANIFEST, "plugins", "the plugin declares nothing")
-        for kind in CHILDREN:
+            self._found("kinds", MANIFEST, "plugins", f"agent_strategies share a plugin with {', '.join(others)}")
+        if not kinds.get("agent_strategies") and not others:
+            self._found("kinds", MANIFEST, "plugins", "the plugin declares nothing")
+        for kind, (provider, parts, part) in PROVIDERS.items():
             for path in _paths(kinds.get(kind)):
-                yield from self._provider(kind, path)
-        for file, place in self._switches:
-            sentence = "YAML reads it as true or false, and Dify as the text True or False: write it in quotes"
-            yield Problem("declaration", file, place, sentence, "notice")
+                declared = self._read(path, provider)
+                self._icons(path, declared.get("identity"))
+                for path_of_part in _paths(declared.get(parts)):
+                    self._read(path_of_part, part)
 
-    def _provider(self, kind: str, path: str) -> Iterator[Problem]:
-        """The provider and its parts are one declaration; a fault is told of the file that has it."""
-        read, problems = self._readable([path])
-        yield from problems
-        for _, provider in read:
-            children = CHILDREN[kind]
-            parts, problems = self._readable(_paths(provider.get(children)))
-            yield from problems
-            whole = {**provider, children: [part for _, part in parts]}
-            yield from self._faults(kind, whole, children, [*read, *parts])
-            identity = provider.get("identity")
-            yield from self._icons(path, identity if isinstance(identity, dict) else {})
-            for file, data in [*read, *parts]:
-                if reason := self._contents.absent(file):
-                    yield Problem("declaration", file, "", f"it {reason}")
-                yield from self._source(file, data)
+    def _found(self, rule: str, file: str, key: str, sentence: str) -> None:
+        self.problems.append(Problem(rule, file, key, sentence))
 
-    def _readable(self, paths: list[str]) -> tuple[list[tuple[str, dict[str, Any]]], list[Problem]]:
-        read, problems = [], []
-        for path in paths:
-            try:
-                read.append((path, self.read(path)))
-            except DeclarationError as error:
-                problems.append(Problem("declaration", path, "", str(error)))
-        return read, problems
+    def _read(self, path: str, kind: type[Declared]) -> JsonObject:
+        """What is declared there, and names its Python file; empty if it cannot be read."""
+        self.count += 1
+        try:
+            declared = load_yaml(self._contents.directory / path)
+        except DeclarationError as error:
+            self._found("declaration", path, "", str(error))
+            return {}
+        self.problems += faults(kind, path, declared)
+        if reason := self._contents.absent(path):
+            self._found("declaration", path, "", f"it {reason}")
+        match declared:
+            case {"extra": {"python": {"source": str(source)}}}:
+                if reason := self._contents.absent(source):
+                    self._found("source", path, "extra.python.source", f"{source} {reason}: the SDK cannot load it")
+                else:
+                    self.problems += class_problems(self._contents, source)
+            case _:
+                sentence = "it is missing: the SDK does not know what to load"
+                self._found("source", path, "extra.python.source", sentence)
+        return declared
 
-    def _faults(
-        self, kind: str, whole: dict[str, Any], children: str, files: list[tuple[str, dict[str, Any]]]
-    ) -> Iterator[Problem]:
-        """`files`: the one of the declaration, then those of its parts."""
-        for fault in faults(kind, whole):
-            number, path = 0, fault.path
-            match path:
-                case (first, int(part), *inner) if first == children:
-                    number, path = part + 1, tuple(inner)
-            file, declared = files[number]
-            name = _name_at(path, declared)
-            sentence = f"{fault.sentence}, in {name}" if name else fault.sentence
-            yield Problem("declaration", file, place_of(path), sentence, fault.level)
-
-    def _icons(self, file: str, holder: dict[str, Any]) -> Iterator[Problem]:
+    def _icons(self, file: str, holder: object) -> None:
         for key in ("icon", "icon_dark"):
-            icon = holder.get(key)
+            icon = holder.get(key) if isinstance(holder, dict) else None
             if not isinstance(icon, str) or not icon:
                 continue
             path = f"{ASSETS}/{icon}"
             if reason := self._contents.absent(path):
-                yield Problem("icon", file, key, f"{path} {reason}")
+                self._found("icon", file, key, f"{path} {reason}")
             elif TEMPLATE_ICON in self._contents.read(path):
                 sentence = f"{path} is the template's icon: draw one of your own"
-                yield Problem("icon", file, key, sentence, level="marketplace")
-
-    def _source(self, file: str, data: dict[str, Any]) -> Iterator[Problem]:
-        match data:
-            case {"extra": {"python": {"source": str(source)}}}:
-                if not (reason := self._contents.absent(source)):
-                    yield from class_problems(self._contents, source)
-                    return
-                sentence = f"{source} {reason}: the SDK cannot load it"
-            case _:
-                sentence = "it is missing: the SDK does not know what to load"
-        yield Problem("source", file, "extra.python.source", sentence)
-
-
-def kinds_of(manifest: dict[str, Any]) -> dict[str, Any]:
-    plugins = manifest.get("plugins")
-    return plugins if isinstance(plugins, dict) else {}
-
-
-def _switches(value: object, way: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Where the value of an option is a yes or no without quotes."""
-    if isinstance(value, dict) and isinstance(value.get("value"), bool):
-        yield (*way, "value")
-    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, part in parts:
-        yield from _switches(part, (*way, key))
-
-
-def _name_at(path: tuple[str | int, ...], declared: object) -> str:
-    """The name of the parameter that the path leads into; empty outside of parameters."""
-    match path, declared:
-        case ("parameters", int(number), *_), {"parameters": list(parameters)}:
-            parameter = parameters[number]
-            return str(parameter.get("name", "")) if isinstance(parameter, dict) else ""
-    return ""
+                self.problems.append(Problem("icon", file, key, sentence, level="marketplace"))
 
 
 def _paths(value: object) -> list[str]:

@@ -6,20 +6,20 @@ installed, and breaks in use.
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from devhost.plugin import declaration
-from devhost.plugin.declaration import Declared, I18n
+from devhost.plugin.declaration import Declared, I18n, as_sent
 from devhost.plugin.problems import LANGUAGES, Level, Problem
 from devhost.protocol.wire import JsonObject
-from devhost.text import properties_of
+from devhost.text import place_of, properties_of
 from devhost.words import misspelt
 
+type Way = tuple[str | int, ...]
 LOST = "lost"
 """The type of a fault that Dify does not refuse: it takes the value and does not use it."""
 TAGS = "search|image|videos|weather|finance|design|travel|social|news|medical|productivity|education|business"
@@ -77,7 +77,7 @@ class _Meta(Declared):
     minimum_dify_version: str | None = None
 
 
-class _Manifest(Declared):
+class Manifest(Declared):
     version: Version
     type: Literal["plugin"]
     author: Annotated[str, Field(pattern=r"^[a-z0-9_-]{1,64}$")]
@@ -211,7 +211,7 @@ class _Strategy(declaration.Strategy):
 
 class _StrategyProvider(Declared):
     identity: _ProviderIdentity
-    strategies: Annotated[list[_Strategy], Field(min_length=1)]
+    strategies: Annotated[list[str], Field(min_length=1)]
     extra: Any = None
 
 
@@ -273,35 +273,27 @@ class _ToolProvider(Declared):
     credentials_for_provider: dict[str, _Credential] = Field(default_factory=dict)
     credentials_schema: Any = None
     oauth_schema: _OAuth | None = None
-    tools: Annotated[list[_Tool], Field(min_length=1)]
+    tools: Annotated[list[str], Field(min_length=1)]
     extra: Any = None
 
 
-# The faults of a declaration.
+# The faults of a declaration, file by file.
 
-DECLARATIONS: dict[str, type[Declared]] = {
-    "manifest": _Manifest,
-    "agent_strategies": _StrategyProvider,
-    "tools": _ToolProvider,
+PROVIDERS: Mapping[str, tuple[type[Declared], str, type[Declared]]] = {
+    "agent_strategies": (_StrategyProvider, "strategies", _Strategy),
+    "tools": (_ToolProvider, "tools", _Tool),
 }
-"""A manifest, and a provider with its parts, by its kind in the manifest."""
-type Way = tuple[str | int, ...]
+"""By its kind in the manifest, a provider, its key with the paths of its parts, and such a part."""
 
 
-@dataclass(frozen=True)
-class Fault:
-    """A field of a declaration that breaks a rule."""
-
-    path: Way
-    level: Level
-    sentence: str
-
-
-def faults(kind: str, value: JsonObject) -> list[Fault]:
+def faults(kind: type[Declared], file: str, written: JsonObject) -> Iterator[Problem]:
     """Each field once, although a field of several types breaks the rules of each."""
-    found: dict[Way, Fault] = {}
+    for way in _switches(written):
+        sentence = "YAML reads it as true or false, and Dify as the text True or False: write it in quotes"
+        yield Problem("declaration", file, place_of(way), sentence, "notice")
+    told = set[Way]()
     try:
-        DECLARATIONS[kind].model_validate_json(json.dumps(value, default=str), strict=True, extra="forbid")
+        kind.model_validate_json(json.dumps(as_sent(written), default=str), strict=True, extra="forbid")
     except ValidationError as error:
         for each in error.errors():
             path, sentence = each["loc"], each["msg"]
@@ -313,8 +305,22 @@ def faults(kind: str, value: JsonObject) -> list[Fault]:
                 sentence = f"Dify drops it: there is no key {name}, and texts are in {', '.join(LANGUAGES)} only"
             elif each["type"] == "string_type" and isinstance(each["input"], int | float):
                 sentence = f"{sentence}: write it in quotes"
-            found.setdefault(path, Fault(path, level, sentence))
-    return list(found.values())
+            match path, written:
+                case ("parameters", int(number), *_), {"parameters": list(parameters)}:
+                    name = parameters[number].get("name") if isinstance(parameters[number], dict) else ""
+                    sentence += f", in {name}" if name else ""
+            if path not in told:
+                told.add(path)
+                yield Problem("declaration", file, place_of(path), sentence, level)
+
+
+def _switches(value: object, way: Way = ()) -> Iterator[Way]:
+    """Where the value of an option is a yes or no without quotes."""
+    if isinstance(value, dict) and isinstance(value.get("value"), bool):
+        yield (*way, "value")
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in parts:
+        yield from _switches(part, (*way, key))
 
 
 def _keys(kind: type[Declared]) -> set[str]:
