@@ -1,7 +1,6 @@
 """The commands `replay` and `report`, which read a trace."""
 
 import contextlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from rich.text import Text
 from devhost.errors import NodeFailedError
 from devhost.flow.pages import render_flow_page
 from devhost.flow.traces import replay_flow
-from devhost.node.messages import Message, read_message
+from devhost.node.messages import read_message
 from devhost.node.parameters import files_among
 from devhost.node.texts import NodeText
 from devhost.options import FILE, PATH, argument, command, option
@@ -29,7 +28,8 @@ STDOUT = Path("-")
 # A trace, shown as its runs were.
 
 
-def replay_trace(trace: Trace, console: Console, options: ViewOptions) -> None:
+def replay_trace(trace: Trace, console: Console, options: ViewOptions) -> bool:
+    """Whether there is a run in it."""
     header = trace.header
     facts = facts_table(header.example, header.description, header.strategy, header.model, trace.notices)
     view, runs = RunView(console, options), traced_runs(trace)
@@ -43,9 +43,7 @@ def replay_trace(trace: Trace, console: Console, options: ViewOptions) -> None:
         view.close(run_of(traced, header.strategy), traced.remark)
     if not runs:
         console.print(facts)
-        console.print(Text("The trace ends before the strategy was asked.", "yellow"))
-    if trace.cut_off:
-        console.print(Text("The last line of the trace is cut off: the run was killed.", "yellow"))
+    return bool(runs)
 
 
 def _stream(view: RunView, traced: TracedRun) -> None:
@@ -56,14 +54,11 @@ def _stream(view: RunView, traced: TracedRun) -> None:
             view.screen.printed(coming.plugin, coming.text)
             continue
         with contextlib.suppress(NodeFailedError):  # what the host refused was never shown
-            _show(view, text.take(read_message(coming.data)))
+            for message in text.take(read_message(coming.data)):
+                view.show(message.on_the_wire())
     if traced.end is not None and traced.end.outcome.error is None:
-        _show(view, text.finish())
-
-
-def _show(view: RunView, messages: Iterator[Message]) -> None:
-    for message in messages:
-        view.show(message.on_the_wire())
+        for message in text.finish():
+            view.show(message.on_the_wire())
 
 
 @dataclass(frozen=True)
@@ -80,8 +75,13 @@ def replay(options: ReplayOptions, shown: ViewOptions) -> int:
       devhost replay run.jsonl
     """
     console, trace = open_console(stderr=False, color=shown.color), read_trace(options.trace)
-    play = replay_flow if trace.header.command == "flow" else replay_trace
-    play(trace, console, shown)
+    play, what, began = replay_trace, "run", "the strategy was asked"
+    if trace.header.command == "flow":
+        play, what, began = replay_flow, "flow", "the flow began"
+    if not play(trace, console, shown):
+        console.print(Text(f"The trace ends before {began}.", "yellow"))
+    if trace.cut_off:
+        console.print(Text(f"The last line of the trace is cut off: the {what} was killed.", "yellow"))
     return 0
 
 

@@ -30,10 +30,10 @@ class FlowChatView(FlowView):
         self._begin()
 
     def close_turn(self, turn: PlayedTurn, *, show_findings: bool) -> None:
-        self._end_answer(str(turn.end.outputs.get("answer") or ""))
+        self._end_answer(turn.answer)
         self._say_why(turn)
-        if show_findings and turn.findings:
-            self._console.print(findings_list(turn.findings))
+        if show_findings:
+            self._print(findings_list(turn.findings))
         style = "dim" if turn.ending.level == "good" else STYLES[turn.ending.level]
         how = f"{counted(len(turn.rows), 'node')}, {turn.ending.after(turn.seconds)}"
         self._console.print(Text(f"{how}{ToolCalls.sum_of(turn.runs).remark}", style))
@@ -43,16 +43,10 @@ class FlowChatView(FlowView):
         self._console.print(node_rows(turn, whole=self._options.verbose))
 
     def show_sources(self, turn: PlayedTurn) -> None:
-        if sources := sources_of(turn):
-            self._console.print(sources_table(sources))
-        else:
-            self.note("The last turn has no sources.")
+        self._print(sources_table(sources_of(turn)) or Text("The last turn has no sources.", "dim"))
 
     def show_variables(self, variables: dict[str, object]) -> None:
-        if variables:
-            self._console.print(variables_list(variables))
-        else:
-            self.note("The flow has no conversation variables.")
+        self._print(variables_list(variables) or Text("The flow has no conversation variables.", "dim"))
 
 
 class FlowChat(Talk[ToolHost, PlayedTurn]):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from devhost.flow.played import LOST, Row
+from devhost.flow.played import Row
 from devhost.flow.traces import TracedTurn, traced_turns
 from devhost.node.outputs.run import Ending, ToolCalls
 from devhost.page.calls import Source, retrieved
@@ -73,7 +73,7 @@ class ShownTurn:
 
     @property
     def error(self) -> str:
-        return "" if self.goes_on else (self.traced.ended or LOST).error
+        return "" if self.goes_on else self.traced.end.error
 
     @property
     def axis(self) -> Axis:
@@ -92,10 +92,7 @@ class ShownTurn:
 
     @property
     def answer(self) -> list[Passage]:
-        """Before the end, as far as it was said."""
-        ended = self.traced.ended
-        said = self.traced.said if ended is None else str(ended.outputs.get("answer") or "")
-        return passages(said, self.sources, self.source_anchor)
+        return passages(self.traced.answer, self.sources, self.source_anchor)
 
     @property
     def legend(self) -> Mapping[str, str]:

@@ -133,10 +133,12 @@ class PlayedTurn:
 
     @property
     def end(self) -> flow.FlowEnded:
-        """Of a turn that has ended."""
-        if self.ended is None:
-            raise AssertionError("a turn ended without an end")
-        return self.ended
+        return self.ended or LOST
+
+    @property
+    def answer(self) -> str:
+        """Before the end, as far as it was said."""
+        return self.said if self.ended is None else str(self.ended.outputs.get("answer") or "")
 
     @property
     def seconds(self) -> float:
@@ -154,7 +156,7 @@ class PlayedTurn:
 
     @property
     def ending(self) -> Ending:
-        if self.ended is None or self.ended == LOST:
+        if self.ended is None:
             return Ending("not ended", "bad")
         after_form = (node.run for node in self.nodes[self.before_form :] if node.run is not None)
         return flow.flow_ending(self.ended.status, after_form, self.failures)
@@ -167,8 +169,7 @@ class PlayedTurn:
     @property
     def outputs(self) -> JsonObject:
         """Those of a workflow."""
-        outputs = {} if self.ended is None else self.ended.outputs
-        return {name: value for name, value in outputs.items() if name not in {"answer", "files"}}
+        return {name: value for name, value in self.end.outputs.items() if name not in {"answer", "files"}}
 
 
 def _answered(event: flow.FormAnswered, row: Row, at: float) -> str:

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Literal
 
 from rich.console import Console
-from rich.text import Text
 
 from devhost.flow.document import FlowFile
-from devhost.flow.played import LOST, PlayedTurn
+from devhost.flow.played import PlayedTurn
 from devhost.flow.turn import FlowEngine, FlowTurn, Surroundings
 from devhost.flow.view import FlowView, facts_of
 from devhost.models.backend import ModelCallError
@@ -29,75 +29,51 @@ class TracedTurn(PlayedTurn):
     """Times are seconds since the trace began."""
 
     facts: flow.FlowLine
-    events: list[tuple[float, flow.FlowEvent]] = field(default_factory=list)
+    events: list[flow.FlowTold] = field(default_factory=list)
     agents: dict[str, list[TracedRun]] = field(default_factory=dict)
     """Runs of strategies, by the execution of the Agent node; several where the engine tried again."""
     calls: dict[str, list[Call]] = field(default_factory=dict)
     """By node, what other nodes asked of models and tools, in the order in which it was answered."""
 
+    def tell(self, event: flow.FlowTold) -> None:
+        self.events.append(event)
+        self.add(event, event.at)
+
+    def place(self, run: TracedRun) -> None:
+        """By its time: one that the engine tried again, or that the end of the trace cut off."""
+        for row in self.rows.values():
+            if row.node.type == AGENT and row.began <= run.began < (row.finished or inf):
+                self.agents.setdefault(row.execution, []).insert(0, run)
+                return
+
 
 def traced_turns(trace: Trace) -> list[TracedTurn]:
     turns: list[TracedTurn] = []
+    runs = traced_runs(trace)
+    by_session = {run.end.session_id: run for run in runs if run.end is not None}
     for line in trace.lines:
-        if isinstance(line, flow.FlowLine):
-            turns.append(TracedTurn(line, began=line.at))
-        elif not turns:
-            continue
-        elif isinstance(line, flow.NodeCalled):
-            turns[-1].calls.setdefault(line.node.id, []).append(_call(line))
-        elif isinstance(line, flow.FlowJudged):
-            turns[-1].failures.extend(line.failures)
-        elif isinstance(line, flow.Told):
-            turns[-1].events.append((line.at, line))
-    _place_runs(turns, trace)
-    for turn in turns:
-        turn.events.sort(key=lambda told: told[0])
-        for at, event in turn.events:
-            turn.add(event, at)
-        ends = [run.finished for found in turn.agents.values() for run in found]
-        turn.finished = max([turn.began, turn.finished, *ends])
-    return turns
-
-
-def _place_runs(turns: Sequence[TracedTurn], trace: Trace) -> None:
-    """By their sessions, which stand in the lines of the nodes.
-
-    Those that the engine tried again, and those that the end of the trace cut off, by their time.
-    """
-    unplaced = list(traced_runs(trace))
-    for turn in turns:
-        for number, (at, event) in enumerate(turn.events):
-            if isinstance(event, flow.NodeEnded):
-                sessions = (run for run in unplaced if run.end is not None and run.end.session_id == str(event.run))
-                found = next(sessions, None)
-                run = None if found is None else run_of(found, trace.header.strategy)
-                turn.events[number] = at, replace(event, run=run)
-                if found is not None:
-                    turn.agents.setdefault(event.execution, []).append(found)
-                    unplaced.remove(found)
-    for traced in unplaced:
-        for turn in turns:
-            if (execution := _agent_at(turn, traced.began)) is not None:
-                turn.agents.setdefault(execution, []).insert(0, traced)
-
-
-def _call(line: flow.NodeCalled) -> Call:
-    pieces = [Piece(line.at, piece) for piece in line.pieces]
-    return Call("", line.kind, line.request, line.at, line.at, line.error, pieces)
-
-
-def _agent_at(turn: TracedTurn, at: float) -> str | None:
-    """The execution of the Agent node that ran at that time."""
-    running: dict[str, None] = {}
-    for told, event in turn.events:
-        if told > at:
-            break
-        match event:
-            case flow.NodeStarted() if event.node.type == AGENT:
-                running[event.execution] = None
+        match line:
+            case flow.FlowLine():
+                turns.append(TracedTurn(line, began=line.at, finished=line.at))
+            case flow.NodeCalled():
+                pieces = [Piece(line.at, piece) for piece in line.pieces]
+                call = Call("", line.kind, line.request, line.at, line.at, line.error, pieces)
+                turns[-1].calls.setdefault(line.node.id, []).append(call)
+            case flow.FlowJudged():
+                turns[-1].failures.extend(line.failures)
             case flow.NodeEnded():
-                running.pop(event.execution, None)
-    return next(iter(running), None)
+                run = by_session.get(str(line.run))
+                if run is not None:
+                    runs.remove(run)
+                    turns[-1].agents.setdefault(line.execution, []).append(run)
+                turns[-1].tell(replace(line, run=None if run is None else run_of(run, trace.header.strategy)))
+            case flow.Told():
+                turns[-1].tell(line)
+    for turn in turns:
+        for run in reversed(runs):
+            turn.place(run)
+        turn.finished = max([turn.finished, *(run.finished for found in turn.agents.values() for run in found)])
+    return turns
 
 
 # The events of a flow as lines of a trace.
@@ -155,7 +131,8 @@ class FlowTrace:
 # Shows the trace of a flow in the terminal as the flow was shown.
 
 
-def replay_flow(trace: Trace, console: Console, options: ViewOptions) -> None:
+def replay_flow(trace: Trace, console: Console, options: ViewOptions) -> bool:
+    """Whether there is a turn in it."""
     view = FlowView(console, options)
     turns = traced_turns(trace)
     for number, turn in enumerate(turns):
@@ -164,13 +141,9 @@ def replay_flow(trace: Trace, console: Console, options: ViewOptions) -> None:
             view.begin_answer()
         else:
             view.go_on(turn.facts.query)
-        turn.ended = turn.ended or LOST
-        for _, event in turn.events:
+        for event in turn.events:
             view.show(event, turn)
         view.close(turn)
         if turn.failures:
             view.judge(turn.failures)
-    if not turns:
-        console.print(Text("The trace ends before the flow began.", "yellow"))
-    if trace.cut_off:
-        console.print(Text("The last line of the trace is cut off: the flow was killed.", "yellow"))
+    return bool(turns)

@@ -150,13 +150,12 @@ class FlowView(View):
                 assert_never(event)
 
     def close(self, turn: PlayedTurn) -> None:
-        self._end_answer(str(turn.end.outputs.get("answer") or ""))
+        self._end_answer(turn.answer)
         self._section("nodes", node_rows(turn, whole=self._options.verbose))
-        sources = sources_of(turn)
-        self._section("sources", tables.sources_table(sources) if sources else None)
+        self._section("sources", tables.sources_table(sources_of(turn)))
         self._section("outputs", self._values(turn.outputs))
         self._section("conversation variables", self._values(dict(turn.end.conversation)))
-        self._section("violations of Dify's rules", tables.findings_list(turn.findings) if turn.findings else None)
+        self._section("violations of Dify's rules", tables.findings_list(turn.findings))
         self._console.print(Rule(style="dim"))
         how = (turn.ending.after(turn.seconds), STYLES[turn.ending.level])
         self._console.print(Text.assemble(how, (ToolCalls.sum_of(turn.runs).remark, "yellow")))
