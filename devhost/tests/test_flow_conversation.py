@@ -3,22 +3,19 @@
 import base64
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from devhost.files import LocalFile
+from devhost.flow.cases import FlowCase, FlowConversation
 from devhost.flow.document import FlowFile
-from devhost.flow.script import FlowScript, ScriptedModels
-from devhost.flow.turn import FlowConversation, FlowTurn, Surroundings
+from devhost.flow.script import FlowScript, TurnScript
+from devhost.flow.turn import FlowTurn, Surroundings
 from devhost.host.host import start_tools
 from devhost.limits import HostLimits
 from devhost.trace.flow import AnswerText, FlowEnded, FlowEvent, FlowNode, FlowStatus
 from support.flow_documents import START, chatflow
 
-SCRIPT = FlowScript()
-AROUND = Surroundings(None, ScriptedModels(SCRIPT, SCRIPT.model, "the test"))
 FITS = 204_800 - sys.getsizeof("")
 """Characters of an ASCII text that has 204,800 bytes in Python."""
 
@@ -36,6 +33,10 @@ class Engine:
         yield next(self._ends)
 
 
+def conversation_of(file: FlowFile, engine: Engine, **inputs: object) -> FlowConversation:
+    return FlowConversation(FlowCase(file, FlowScript(), "the test", inputs, HostLimits()), engine)
+
+
 def ended(status: FlowStatus, answer: str = "", **variables: object) -> FlowEnded:
     return FlowEnded(status, {"answer": answer}, "", variables)
 
@@ -50,10 +51,10 @@ def test_each_turn_gets_what_the_turns_before_left(file: FlowFile) -> None:
     engine = Engine(
         ended("succeeded", "Two.", state="a"), ended("partial-succeeded", "Failed.", state="b"), ended("succeeded")
     )
-    conversation = FlowConversation(file, engine, {"name": "Ann"})
+    conversation = conversation_of(file, engine, name="Ann")
     assert conversation.variables == {"state": "new", "count": None}
     for question in ("How many?", "And now?", "Thanks"):
-        list(conversation.play(question, AROUND))
+        conversation.play(TurnScript(query=question), None)
 
     first, second, third = engine.turns
     assert [turn.dialogue_count for turn in engine.turns] == [1, 2, 3]
@@ -70,13 +71,13 @@ def test_the_files_of_a_question_are_in_the_memory_with_their_bytes(file: FlowFi
     letter = tmp_path / "letter.txt"
     letter.write_text("Dear Ann")
     engine = Engine(ended("succeeded", "A letter."), ended("succeeded"))
-    conversation = FlowConversation(file, engine, {})
+    conversation = conversation_of(file, engine)
     with start_tools((), limits=HostLimits()) as host:
-        files = [LocalFile.read(letter, HostLimits())]
-        list(conversation.play("What is it?", replace(AROUND, host=host), files))
-        list(conversation.play("And now?", replace(AROUND, host=host)))
+        conversation.attach(letter)
+        conversation.play(TurnScript(query="What is it?"), host)
+        conversation.play(TurnScript(query="And now?"), host)
 
-    assert engine.turns[0].files == files
+    assert [file.path.name for file in engine.turns[0].files] == ["letter.txt"]
     assert engine.turns[1].files == ()
     (part, words) = engine.turns[1].history[0]["content"]
     assert base64.b64decode(part["base64_data"]) == b"Dear Ann"
@@ -91,9 +92,9 @@ def test_a_turn_that_does_not_end_well_leaves_its_question_and_its_variables(
     file: FlowFile, status: FlowStatus, answer: str
 ) -> None:
     engine = Engine(ended(status, "of the outputs", state="half"), ended("succeeded"))
-    conversation = FlowConversation(file, engine, {})
-    list(conversation.play("How many?", AROUND))
-    list(conversation.play("And now?", AROUND))
+    conversation = conversation_of(file, engine)
+    conversation.play(TurnScript(query="How many?"), None)
+    conversation.play(TurnScript(query="And now?"), None)
 
     assert [message["content"] for message in engine.turns[1].history] == ["How many?", answer]
     assert engine.turns[1].conversation == {"state": "half"}
@@ -101,13 +102,12 @@ def test_a_turn_that_does_not_end_well_leaves_its_question_and_its_variables(
 
 def test_a_variable_that_is_too_large_fails_every_later_turn(file: FlowFile) -> None:
     engine = Engine(ended("succeeded", state="x" * FITS), ended("succeeded", state="x" * (FITS + 1)))
-    conversation = FlowConversation(file, engine, {})
+    conversation = conversation_of(file, engine)
     for question in ("First", "Second"):
-        list(conversation.play(question, AROUND))
+        conversation.play(TurnScript(query=question), None)
 
     for question in ("Third", "Fourth"):
-        (end,) = conversation.play(question, AROUND)
-        assert isinstance(end, FlowEnded)
+        end = conversation.play(TurnScript(query=question), None).end
         assert end.status == "failed"
         assert end.error == (
             "The conversation variable 'state' has 204,801 bytes. Dify takes 204,800 (MAX_VARIABLE_SIZE) "

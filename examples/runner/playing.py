@@ -2,7 +2,6 @@
 
 import importlib
 import tempfile
-import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -52,7 +51,7 @@ def _row(each: Cast, world: World, hosts: "_Hosts") -> Row:
 def conversation(scenario: Scenario, host: Host) -> tuple[Run, ...]:
     """The script's whole conversation with the agent."""
     question = scenario.question(None)
-    begun = Conversation(scenario, conversation_id=str(uuid.uuid4()))
+    begun = Conversation(scenario)
     choose = partial(ModelOptions(scripted=True).choose, scenario.script)
     turns = play_script(begun, question, scenario.follow_ups(question), choose)
     return tuple(ended.run for ended in turns(host, lambda _: None))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from devhost.flow.cases import FlowCase, case_turns
+from devhost.flow.cases import FlowCase, FlowConversation, case_turns
 from devhost.flow.checks import PLAYED
 from devhost.flow.document import FlowFile
 from devhost.flow.engine.factory import NODES, FlowNodeFactory
@@ -16,7 +16,7 @@ from devhost.flow.engine.play import Stretch
 from devhost.flow.engine.turn import Playing
 from devhost.flow.outside import Allowed
 from devhost.flow.script import FlowScript, ScriptedModels
-from devhost.flow.turn import FlowTurn, Surroundings
+from devhost.flow.turn import FlowTurn, Surroundings, load_engine
 from tests.flows.grounds import Grounds
 from tests.flows.playing import ROOT, WORKFLOWS
 
@@ -68,7 +68,7 @@ def test_a_case_is_played(case: str, grounds: Grounds) -> None:
     stored = STORED.get(case)
 
     found = []
-    for turn in case_turns(read, ground.host):
+    for turn in case_turns(FlowConversation(read, load_engine()), ground.host, read.script.turns):
         assert turn.failures == ()
         found += [] if stored is None else [ground.stored(stored.database, stored.sql)]
 

@@ -1,22 +1,21 @@
 """A conversation with a strategy in a terminal."""
 
-import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import ClassVar, Protocol
 
-from devhost.conversation import ChooseModel, Conversation
+from devhost.conversation import ChooseModel, Conversation, Dialogue
 from devhost.errors import HostError
-from devhost.files import LocalFile
 from devhost.host.host import STARTED_AGAIN, Host, ToolHost
 from devhost.models.backend import ModelBackend
 from devhost.node.outputs.run import Run
 from devhost.process.session import Stop
-from devhost.scenario import Scenario
 from devhost.terminal.chat_view import ChatView
-from devhost.terminal.screen import Interrupt, View
+from devhost.terminal.screen import Interrupt
 
 # What every chat does: it reads lines, obeys those that begin with a slash, and asks the others.
 
@@ -30,40 +29,51 @@ class Command:
     """What the command answers in the place of the person; None if it is to the chat."""
 
 
-RESET = "/reset"
+class TalkView[T](Protocol):
+    def note(self, sentence: str) -> None: ...
+    def show_log(self, last: T, /) -> None: ...
+    def show_sources(self, last: T, /) -> None: ...
 
 
-class Talk[H: ToolHost, T](ABC):
+@dataclass(kw_only=True)
+class Talk[H: ToolHost, T, C: Dialogue](ABC):
     """One conversation after another, with a host that is started again when a plugin is lost."""
 
-    addressee: str
+    addressee: ClassVar[str]
     """Who gets the lines that are not commands."""
+    conversation: C
+    view: TalkView[T]
+    strict: bool = False
+    """Broken rules of Dify are shown."""
+    interrupt: Interrupt = field(default_factory=Interrupt)
+    broke_rules: bool = field(default=False, init=False)
+    _last: T | None = field(default=None, init=False)
 
-    def __init__(
-        self, view: View, own: Mapping[str, Command], shows: Mapping[str, Callable[[T], None]], interrupt: Interrupt
-    ) -> None:
-        """`own`: the commands that other chats do not have; `shows`: what is shown of a turn, and how."""
-        self.broke_rules = False
-        self._last: T | None = None
-        self._commands = {
-            **own,
-            **{f"/{part}": self._showing(part, show) for part, show in shows.items()},
+    @cached_property
+    def _commands(self) -> Mapping[str, Command]:
+        return {
+            **self._own,
+            "/log": self._showing("log", self.view.show_log),
+            "/sources": self._showing("sources", self.view.show_sources),
             "/file": Command(" PATH", "send a file with the next message", self._attach),
-            RESET: Command("", "begin a new conversation, with empty memory and state", self._reset),
-            "/help": Command("", "show this list", lambda _: self._shown.note(self.help)),
+            "/reset": Command("", "begin a new conversation, with empty memory and state", self._reset),
+            "/help": Command("", "show this list", lambda _: self.view.note(self.help)),
         }
-        self._shown = view
-        self._interrupt = interrupt
+
+    @property
+    @abstractmethod
+    def _own(self) -> Mapping[str, Command]:
+        """The commands that other chats do not have."""
 
     def converse(self, lines: Iterable[str], start_host: Callable[[], AbstractContextManager[H]]) -> None:
         with ExitStack() as hosts:
             host = hosts.enter_context(start_host())
-            with self._interrupt.handled():
+            with self.interrupt.handled():
                 for question in self._questions(lines):
-                    with self._interrupt.stops_a_turn() as stop:
+                    with self.interrupt.stops_a_turn() as stop:
                         self._ask(host, question, stop)
                     if host.lost_a_plugin:
-                        self._shown.note(STARTED_AGAIN)
+                        self.view.note(STARTED_AGAIN)
                         hosts.close()
                         host = hosts.enter_context(start_host())
 
@@ -76,7 +86,7 @@ class Talk[H: ToolHost, T](ABC):
             name, *rest = line.split(maxsplit=1)
             command = self._commands.get(name.lower())
             if command is None:
-                self._shown.note(f"{name} is not a command of the chat, and was not sent.\n{self.help}")
+                self.view.note(f"{name} is not a command of the chat, and was not sent.\n{self.help}")
             elif (answer := command.obey("".join(rest).strip())) is not None:
                 yield answer
 
@@ -90,32 +100,24 @@ class Talk[H: ToolHost, T](ABC):
     @abstractmethod
     def _ask(self, host: H, question: str, stop: Stop) -> None: ...
 
-    @abstractmethod
-    def _begin(self) -> None:
-        """Begins a conversation: its memory and its state are empty."""
-
-    @abstractmethod
-    def _add(self, path: Path) -> LocalFile:
-        """To what goes with the next message."""
-
     def _showing(self, part: str, show: Callable[[T], None]) -> Command:
         def obey(_: str) -> None:
-            self._shown.note("There was no turn yet.") if self._last is None else show(self._last)
+            self.view.note("There was no turn yet.") if self._last is None else show(self._last)
 
         return Command("", f"show the {part} of the last turn", obey)
 
     def _reset(self, _: str) -> None:
-        self._begin()
-        self._shown.note("A new conversation begins: memory and state are empty.")
+        self.conversation = self.conversation.afresh()
+        self.view.note("A new conversation begins: memory and state are empty.")
 
     def _attach(self, path: str) -> None:
         """`path` may stand in quotes, as a terminal writes a file that is dropped on it."""
         try:
-            file = self._add(Path(path.strip("'\"")))
+            file = self.conversation.attach(Path(path.strip("'\"")))
         except HostError as error:
-            self._shown.note(str(error))
+            self.view.note(str(error))
             return
-        self._shown.note(f"{file.path.name} goes with the next message.")
+        self.view.note(f"{file.path.name} goes with the next message.")
 
 
 # A conversation with a strategy: each question is a run that gets the conversation so far.
@@ -127,41 +129,24 @@ ANY_QUESTION = "?"
 HINT = "Type /approve or /reject REASON, or your own answer to the agent."
 
 
-class Chat(Talk[Host, Run]):
+@dataclass(kw_only=True)
+class Chat(Talk[Host, Run, Conversation]):
     addressee = "the agent"
+    view: ChatView
+    choose_model: ChooseModel[ModelBackend]
+    """Called for each question, because a scripted model is used up by its turns."""
 
-    def __init__(
-        self,
-        scenario: Scenario,
-        choose_model: ChooseModel[ModelBackend],
-        view: ChatView,
-        *,
-        strict: bool = False,
-        interrupt: Interrupt | None = None,
-    ) -> None:
-        """`choose_model` is called for each question, because a scripted model is used up by its turns."""
-        own = {
+    @property
+    def _own(self) -> Mapping[str, Command]:
+        return {
             "/approve": Command("", "approve the calls that wait", self._approve),
             "/reject": Command(" REASON", "reject them, for a reason or without one", self._reject),
             "/param": Command(" KEY=VALUE", "set a parameter of the strategy for the next messages", self._set),
         }
-        shows = {"log": view.show_log, "sources": view.show_sources}
-        super().__init__(view, own, shows, interrupt or Interrupt())
-        self._scenario = scenario
-        self._strict = strict
-        self._choose_model = choose_model
-        self._view = view
-        self._begin()
-
-    def _begin(self) -> None:
-        self._conversation = Conversation(self._scenario, conversation_id=str(uuid.uuid4()))
-
-    def _add(self, path: Path) -> LocalFile:
-        return self._conversation.attach(path)
 
     def _approve(self, words: str) -> str | None:
         if words:
-            self._view.note("/approve takes no words. To answer with a condition, type it without /approve.")
+            self.view.note("/approve takes no words. To answer with a condition, type it without /approve.")
             return None
         return self._if_calls_wait(YES)
 
@@ -170,27 +155,27 @@ class Chat(Talk[Host, Run]):
         return self._if_calls_wait(f"{NO}: {reason}" if reason else NO)
 
     def _if_calls_wait(self, answer: str) -> str | None:
-        if self._conversation.state.waiting:
+        if self.conversation.state.waiting:
             return answer
-        self._view.note("Nothing waits for an answer.")
+        self.view.note("Nothing waits for an answer.")
         return None
 
     def _set(self, assignment: str) -> None:
         """As the command's last --param does; what a run would refuse is not set."""
         try:
-            scenario = self._scenario.with_settings([assignment])
+            scenario = self.conversation.scenario.with_settings([assignment])
             scenario.check(ANY_QUESTION)
         except HostError as error:
-            self._view.note(str(error))
+            self.view.note(str(error))
             return
-        self._scenario = self._conversation.scenario = scenario
-        self._view.note(f"{assignment.partition('=')[0]} is set for the next messages.")
+        self.conversation.scenario = scenario
+        self.view.note(f"{assignment.partition('=')[0]} is set for the next messages.")
 
     def _ask(self, host: Host, question: str, stop: Stop) -> None:
-        model = self._choose_model(question, asked=self._conversation.times_asked(question))
-        with self._view.turn(self._conversation.files_of(question)):
-            run = self._conversation.ask(host, question, model, on_message=self._view.show, stop=stop)
-            hints = (self._conversation.note, HINT if self._conversation.state.waiting else "")
-            self._view.close_turn(run, show_findings=self._strict, hints=tuple(filter(None, hints)))
+        model = self.choose_model(question, asked=self.conversation.times_asked(question))
+        with self.view.turn(self.conversation.files_of(question)):
+            run = self.conversation.ask(host, question, model, on_message=self.view.show, stop=stop)
+            hints = (self.conversation.note, HINT if self.conversation.state.waiting else "")
+            self.view.close_turn(run, show_findings=self.strict, hints=tuple(filter(None, hints)))
         self.broke_rules = self.broke_rules or bool(run.findings)
         self._last = run

@@ -1,10 +1,12 @@
 """Question after question to one strategy, and what each run leaves to the next."""
 
+import uuid
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 from devhost.errors import RunStoppedError
 from devhost.files import LocalFile, local_files
@@ -63,24 +65,52 @@ class KeptState:
         return ""
 
 
+# What every conversation keeps, with a strategy or with a flow.
+
+
+@dataclass(kw_only=True)
+class Dialogue(ABC):
+    id: str = ""
+    """By default a new one."""
+    _past: list[PastTurn] = field(default_factory=list, init=False)
+    _asked: Counter[str] = field(default_factory=Counter, init=False)
+    _added: tuple[LocalFile, ...] = field(default=(), init=False)
+    """The files that go with the next question."""
+    _recorded: Sequence[Tool] | None = field(default=None, init=False)
+    """The same in all turns, which share the recorded answers."""
+
+    def __post_init__(self) -> None:
+        self.id = self.id or str(uuid.uuid4())
+
+    def afresh(self) -> Self:
+        """With empty memory and state."""
+        return replace(self, id="")
+
+    def times_asked(self, question: str) -> int:
+        """How often it was asked before; capitals and the last full stop do not count, as in `Script.turns_for`."""
+        return self._asked[gist(question)]
+
+    @abstractmethod
+    def attach(self, path: Path) -> LocalFile:
+        """To the next question; ParameterError for what Dify or the strategy does not take."""
+
+
 # A conversation as a chatflow holds it around its Agent node: the node's memory, and the strategy's state.
 
 KEPT = "devhost.state"
 """The variable that stands for the chatflow's conversation variable."""
 
 
-class Conversation:
-    def __init__(self, scenario: Scenario, *, conversation_id: str | None) -> None:
-        self.state = KeptState()
-        self.note = ""
-        """What the person has to know of the state after the last run."""
-        self.scenario = scenario
-        self._api_fails = scenario.api_fails
-        self._id = conversation_id
-        self._past: list[PastTurn] = []
-        self._asked: Counter[str] = Counter()
-        self._added: tuple[LocalFile, ...] = ()
-        self._recorded: Sequence[Tool] | None = None
+@dataclass
+class Conversation(Dialogue):
+    scenario: Scenario
+    state: KeptState = field(default_factory=KeptState, init=False)
+    note: str = field(default="", init=False)
+    """What the person has to know of the state after the last run."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._api_fails = self.scenario.api_fails
 
     def ask(  # noqa: PLR0913 - a turn's options, by keyword
         self,
@@ -97,16 +127,18 @@ class Conversation:
         self._asked[gist(question)] += 1
         self._added = ()
         variables = self.scenario.variables(question, files)
-        variables[CONVERSATION] = variables[CONVERSATION] or self._id or ""
+        variables[CONVERSATION] = variables[CONVERSATION] or self.id
+        if self._recorded is None:
+            self._recorded = recorded_tools(self.scenario.written.recorded, instead=host.tools)
         run = host.run(
             self.scenario.strategy.identity.name,
             self._settings(question, files, approval),
             model=model,
-            tools=[*host.tools, *self._recorded_beside(host)],
+            tools=[*host.tools, *self._recorded],
             variables={**variables, **({KEPT: self.state.text} if self.state.text else {})},
             api_fails=self._api_fails,
             history=window(messages_of(self._past)),
-            conversation_id=self._id,
+            conversation_id=self.id,
             on_message=on_message,
             stop=stop,
         )
@@ -118,22 +150,11 @@ class Conversation:
             self.state = self.state.after(run)
         return run
 
-    def _recorded_beside(self, host: Host) -> Sequence[Tool]:
-        """The same in all runs, which share the recorded answers. The host's own tools go first."""
-        if self._recorded is None:
-            self._recorded = recorded_tools(self.scenario.written.recorded, instead=host.tools)
-        return self._recorded
-
     def attach(self, path: Path) -> LocalFile:
-        """To the next question; ParameterError for what Dify or the strategy does not take."""
         added = local_files([*(file.path for file in self._added), path], self.scenario.attached.limits)
         self.scenario.values(QUESTION, [file.described("") for file in added])
         self._added = added
         return added[-1]
-
-    def times_asked(self, question: str) -> int:
-        """How often it was asked before; capitals and the last full stop do not count, as in `Script.turns_for`."""
-        return self._asked[gist(question)]
 
     def files_of(self, question: str) -> list[JsonObject]:
         """Those that go with the question if it is asked next, without a URL."""

@@ -9,7 +9,7 @@ import click
 from devhost.conversation import conversation_report
 from devhost.errors import FlowFileError
 from devhost.files import local_files
-from devhost.flow.cases import CaseTurn, case_turns
+from devhost.flow.cases import CaseTurn, FlowConversation, case_turns
 from devhost.flow.chat import FlowChat, FlowChatView
 from devhost.flow.forms import AskAtTerminal, ask_at_terminal, ask_by_line
 from devhost.flow.played import flow_report
@@ -85,14 +85,13 @@ def run(
     turn = FlowTurn(turns[0].query, case.inputs, local_files(turns[0].files, hosting.limits))
     ended: list[CaseTurn] = []
     with flow_traced(options.trace, setup, turn, hosting) as trace:
-        conversation = case.conversation(trace.written(load_engine()))
+        conversation = FlowConversation(case, trace.written(load_engine()), view.show, hidden, ask)
         view.open(facts_of(case.file, turn), setup.notices, setup.scripted.notice if setup.scripted else "")
         try:
             watchers = models.plugins.tell(trace.watcher, view.screen)
             with setup.host(hosting, watchers, options.trace) as host, on_ctrl_c(view.show_how_far):
                 view.begin_answer()
-                play = partial(case_turns, conversation=conversation, turns=turns, show=view.show)
-                for each in play(case, host, hidden=hidden, ask=ask):
+                for each in case_turns(conversation, host, turns):
                     ended.append(each)
                     if each.has_expectations:
                         trace.judged(each.failures)
@@ -129,20 +128,16 @@ def chat(
     questions = read_questions(json_lines=options.json_lines)
     console, hidden = open_console(stderr=False, color=shown.color), Secrets(setup.secrets)
     view = FlowChatView(console, shown)
+    ask = ask_by_line if options.json_lines else ask_at_terminal(console, hidden)
     with flow_traced(options.trace, setup, FlowTurn(), hosting) as trace:
-        conversation = FlowChat(
-            setup.case,
-            trace.written(load_engine()),
-            view,
-            notices=[*([setup.scripted.notice] if setup.scripted else ()), *setup.notices],
-            ask=ask_by_line if options.json_lines else ask_at_terminal(console, hidden),
-            hidden=hidden,
-            strict=hosting.strict,
-            interrupt=Interrupt(only_turns=options.json_lines),
-        )
+        conversation = FlowConversation(setup.case, trace.written(load_engine()), view.show, hidden, ask)
+        interrupt = Interrupt(only_turns=options.json_lines)
+        talk = FlowChat(conversation=conversation, view=view, strict=hosting.strict, interrupt=interrupt)
+        scripted = [setup.scripted.notice] if setup.scripted else []
+        view.open_chat(facts_of(setup.case.file, FlowTurn()), [*scripted, *setup.notices])
         watchers = models.plugins.tell(trace.watcher, view.screen)
-        conversation.converse(questions, partial(setup.host, hosting, watchers, options.trace))
-    return int(hosting.strict and conversation.broke_rules)
+        talk.converse(questions, partial(setup.host, hosting, watchers, options.trace))
+    return int(hosting.strict and talk.broke_rules)
 
 
 def _close(view: FlowView, turn: CaseTurn) -> None:

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -146,9 +145,9 @@ def chat(  # noqa: PLR0913, PLR0917 - one argument per group of options
     if model.scripted:
         refuse_misfit(scenario)
     conversation = Chat(
-        scenario,
-        partial(models.choose, scenario.script),
-        view,
+        conversation=Conversation(scenario),
+        view=view,
+        choose_model=partial(models.choose, scenario.script),
         strict=node.strict,
         interrupt=Interrupt(only_turns=options.json_lines),
     )
@@ -200,7 +199,7 @@ def run(  # noqa: PLR0913, PLR0917 - one argument per group of options
     script = scenario.script
     is_whole = script is not None and script.begins_with(question) and len(follow_ups) == len(script.then)
     expected = Expected.of(script) if script is not None and is_whole else None
-    conversation = Conversation(scenario, conversation_id=str(uuid.uuid4()))
+    conversation = Conversation(scenario)
     turns = play(conversation, question, follow_ups, choose)
     view = RunView(open_console(stderr=options.as_json, color=shown.color), shown)
     shown_turns = _ShownTurns(conversation, view, model, expected, as_json=options.as_json)

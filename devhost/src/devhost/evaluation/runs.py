@@ -18,9 +18,9 @@ from devhost.evaluation.results import Result
 from devhost.evaluation.suite import Column, Planned, refuse_unknown_calls, telling_where
 from devhost.evaluation.traces import CaseTraces
 from devhost.expected import Check, Observed
-from devhost.flow.cases import FlowCase, case_turns, observed_of
+from devhost.flow.cases import FlowCase, FlowConversation, case_turns, observed_of
 from devhost.flow.traces import FlowTrace
-from devhost.flow.turn import FlowConversation, ModelOfNode, load_engine
+from devhost.flow.turn import ModelOfNode, load_engine
 from devhost.flowing import models_behind_an_api
 from devhost.host.host import Host, ToolHost
 from devhost.hosting import KEY, ModelOptions
@@ -93,8 +93,9 @@ def run_once(host: ToolHost, planned: Planned, models: EvaluationModels, traces:
         match planned.played, host:
             case FlowCase() as case, _:
                 written = FlowTrace(None if trace is None else trace.writer)
-                conversation = FlowConversation(case.file, written.written(load_engine()), case.inputs, conversation_id)
-                observed, found = _play_flow(host, case, planned, models, conversation)
+                case = replace(case, models=models.of_nodes(planned))
+                conversation = FlowConversation(case, written.written(load_engine()), id=conversation_id)
+                observed, found = _play_flow(host, conversation)
                 written.judged([check.sentence for check in found if not check.passed])
             case Scenario() as scenario, Host():
                 observed, found = _play(host, scenario, planned, models, conversation_id), []
@@ -124,7 +125,7 @@ def _facts(planned: Planned) -> JsonObject:
 
 
 def _play(host: Host, scenario: Scenario, planned: Planned, models: EvaluationModels, conversation_id: str) -> Observed:
-    conversation = Conversation(scenario, conversation_id=conversation_id)
+    conversation = Conversation(scenario, id=conversation_id)
     choose = partial(models.answering, planned)
     scripted = choose(planned.question, asked=0).description.scripted
     follow_ups = scenario.follow_ups(planned.question) if scripted else ()
@@ -132,13 +133,11 @@ def _play(host: Host, scenario: Scenario, planned: Planned, models: EvaluationMo
     return Observed.of([turn.run for turn in turns(host, lambda _: None)])
 
 
-def _play_flow(
-    host: ToolHost, case: FlowCase, planned: Planned, models: EvaluationModels, conversation: FlowConversation
-) -> tuple[Observed, list[Check]]:
+def _play_flow(host: ToolHost, conversation: FlowConversation) -> tuple[Observed, list[Check]]:
     """With a model behind an API only the first turn: what follows was written for the answers of the script."""
-    case = replace(case, models=models.of_nodes(planned))
+    case = conversation.case
     said = case.script.turns if case.models is None else case.script.turns[:1]
-    turns = list(case_turns(case, host, conversation=conversation, turns=said))
+    turns = list(case_turns(conversation, host, said))
     found = [replace(check, name=f"{turn.place}: {check.name}") for turn in turns for check in turn.checks]
     return observed_of(turns), found
 

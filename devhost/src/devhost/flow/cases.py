@@ -1,30 +1,32 @@
 """A flow's script played as a case: every turn beside what it is expected to be."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import cached_property
 from pathlib import Path
 from typing import Self
 
+from devhost.conversation import Dialogue
 from devhost.errors import FlowFileError, ScriptError
 from devhost.expected import Check, Observed, ValueExpected, found_at, without_thoughts
-from devhost.files import local_files
+from devhost.files import LocalFile, local_files
 from devhost.flow.document import FlowFile, filled_inputs, with_read_files
 from devhost.flow.forms import Ask, scripted_answers
 from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.played import PlayedTurn, watched
 from devhost.flow.script import FlowExpected, FlowScript, NodeExpected, ScriptedModels, TurnScript
-from devhost.flow.turn import FlowConversation, FlowEngine, ModelOfNode, Surroundings, load_engine
+from devhost.flow.turn import FlowEngine, FlowTurn, ModelOfNode, Surroundings, load_engine
 from devhost.host.host import ToolHost
 from devhost.limits import HostLimits
+from devhost.models.scripted.script import gist
+from devhost.node.parameters import PastTurn, messages_of
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets
 from devhost.tools.recorded import recorded_tools
-from devhost.tools.tool import Tool
-from devhost.trace.flow import FlowEnded, FlowEvent, NodeEnded
+from devhost.trace.flow import AnswerText, FlowEnded, FlowEvent, NodeEnded
 
 # A case: a flow, and the script that plays it.
 
@@ -53,25 +55,6 @@ class FlowCase:
         inputs = filled_inputs(file, with_read_files(file, read.inputs, script.parent, limits))
         return cls(file, read, str(script), inputs, limits, allowed=allowed)
 
-    @cached_property
-    def _recorded(self) -> list[Tool]:
-        """Their answers are taken one after another: a case that is played again is a new value."""
-        return recorded_tools(self.script.recorded)
-
-    def conversation(self, engine: FlowEngine) -> FlowConversation:
-        return FlowConversation(self.file, engine, self.inputs, self.script.conversation_id)
-
-    def around(
-        self, host: ToolHost | None, said: TurnScript, *, ask: Ask | None = None, stop: Stop | None = None
-    ) -> Surroundings:
-        """What stands in the place of Dify's services in this turn; `ask` is for forms without a given answer."""
-        models = self.models or ScriptedModels(said, self.script.model, self.place)
-        answers = scripted_answers(self.file, said.answers, self.place)
-        knowledge = {**self.script.knowledge, **said.knowledge}
-        running = set() if host is None else {(tool.provider, tool.name) for tool in host.tools}
-        tools = [tool for tool in self._recorded if (tool.provider, tool.name) not in running]
-        return Surroundings(host, models, tools, answers, ask, knowledge, stop, self.allowed)
-
 
 def refuse_misfit(file: FlowFile, script: FlowScript, place: str) -> None:
     """ScriptError if a turn names a node that the flow does not have, in its models, knowledge or expectations.
@@ -87,6 +70,106 @@ def refuse_misfit(file: FlowFile, script: FlowScript, place: str) -> None:
                 file.node(name)
             except FlowFileError as error:
                 raise ScriptError(f"{place}: turn {number}: {key}: {error}") from error
+
+
+# What Dify keeps of a conversation with a chatflow, from turn to turn: its id, memory and conversation variables.
+
+CONVERSATION_BYTES = 204_800
+"""MAX_VARIABLE_SIZE: of one conversation variable."""
+
+
+@dataclass
+class FlowConversation(Dialogue):
+    case: FlowCase
+    engine: FlowEngine
+    show: Callable[[FlowEvent, PlayedTurn], None] = lambda _event, _turn: None
+    hidden: Secrets | None = None
+    """What is replaced in all that is shown and kept; by default the file's own secrets."""
+    ask: Ask | None = None
+    """For forms without a given answer."""
+    _values: Mapping[str, object] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self.id = self.id or self.case.script.conversation_id
+        super().__post_init__()
+
+    def attach(self, path: Path) -> LocalFile:
+        self._added = local_files([*(file.path for file in self._added), path], self.case.limits)
+        return self._added[-1]
+
+    def typed(self, question: str) -> TurnScript:
+        """What the script says of a message that a person types, without the script's files."""
+        asked = self.times_asked(question)
+        said = self.case.script.turn_for(question, self._asked.total() + 1, asked)
+        return said.model_copy(update={"query": question, "files": ()})
+
+    def play(self, said: TurnScript, host: ToolHost | None, stop: Stop | None = None) -> PlayedTurn:
+        files = (*local_files(said.files, self.case.limits), *self._added)
+        self._added = ()
+        self._asked[gist(said.query)] += 1
+        hidden = self.hidden or Secrets(self.case.file.secrets)
+        return watched(self._events(said, files, self._around(said, host, stop)), self.show, hidden)
+
+    def _around(self, said: TurnScript, host: ToolHost | None, stop: Stop | None) -> Surroundings:
+        """What stands in the place of Dify's services in this turn."""
+        case = self.case
+        models = case.models or ScriptedModels(said, case.script.model, case.place)
+        answers = scripted_answers(case.file, said.answers, case.place)
+        knowledge = {**case.script.knowledge, **said.knowledge}
+        if self._recorded is None:
+            self._recorded = recorded_tools(case.script.recorded, () if host is None else host.tools)
+        return Surroundings(host, models, self._recorded, answers, self.ask, knowledge, stop, case.allowed)
+
+    def _events(self, said: TurnScript, files: Sequence[LocalFile], around: Surroundings) -> Generator[FlowEvent]:
+        """A turn that fails leaves its question in the memory, and the variables as far as they were set."""
+        if refusal := self._refusal:
+            yield FlowEnded("failed", {}, refusal, self._values)
+            return
+        count, past = self._asked.total(), messages_of(self._past)
+        text = ""
+        turn = FlowTurn(said.query, self.case.inputs, files, self.id, count, self._values, past)
+        for event in self.engine(self.case.file, turn, around):
+            match event:
+                case AnswerText():
+                    text += event.text
+                case FlowEnded():
+                    self._values = event.conversation
+                    self._past.append(PastTurn(said.query, _answer(event, text), _for_memory(files, around.host)))
+            yield event
+
+    @property
+    def variables(self) -> dict[str, object]:
+        declared = self.case.file.conversation_variables
+        return {each.name: self._values.get(each.name, each.value) for each in declared}
+
+    @property
+    def _refusal(self) -> str:
+        """Why Dify fails every later message of this conversation; empty if it does not.
+
+        Dify counts Python's size of the value: of a list or an object without what is in it.
+        """
+        sizes = {name: sys.getsizeof(value) for name, value in self.variables.items()}
+        return " ".join(
+            f"The conversation variable {name!r} has {size:,} bytes. Dify takes {CONVERSATION_BYTES:,} "
+            "(MAX_VARIABLE_SIZE) and fails every later message of this conversation."
+            for name, size in sizes.items()
+            if size > CONVERSATION_BYTES
+        )
+
+
+def _for_memory(files: Sequence[LocalFile], host: ToolHost | None) -> tuple[JsonObject, ...]:
+    return () if host is None else tuple(host.server.with_bytes(host.server.offer(file)) for file in files)
+
+
+def _answer(end: FlowEnded, said: str) -> str:
+    """What Dify stores as the message's answer: nothing of a turn that failed, what came of one that ended early."""
+    match end.status:
+        case "failed":
+            return ""
+        case "stopped" | "paused":
+            return said
+        case _:
+            return str(end.outputs.get("answer", ""))
 
 
 # Whether a turn fits what its case expects.
@@ -168,29 +251,19 @@ def failed_expectations(script: Path, host: ToolHost | None = None, allowed: All
     `allowed`: whether HTTP request and code nodes run.
     """
     case = FlowCase.read(script, None if host is None else host.limits, allowed)
-    return [sentence for turn in case_turns(case, host) for sentence in turn.failures]
+    turns = case_turns(FlowConversation(case, load_engine()), host, case.script.turns)
+    return [sentence for turn in turns for sentence in turn.failures]
 
 
-def case_turns(  # noqa: PLR0913 - what a turn is played with
-    case: FlowCase,
-    host: ToolHost | None,
-    *,
-    conversation: FlowConversation | None = None,
-    turns: Iterable[TurnScript] | None = None,
-    show: Callable[[FlowEvent, PlayedTurn], None] = lambda _event, _turn: None,
-    hidden: Secrets | None = None,
-    ask: Ask | None = None,
+def case_turns(
+    conversation: FlowConversation, host: ToolHost | None, turns: Iterable[TurnScript]
 ) -> Iterator[CaseTurn]:
-    """`turns`: else the script's. After a failed one the user goes on, but not after a form without an answer."""
-    case = replace(case)
-    conversation = conversation or case.conversation(load_engine())
-    for number, said in enumerate(case.script.turns if turns is None else turns, start=1):
-        files = local_files(said.files, case.limits)
-        events = conversation.play(said.query, case.around(host, said, ask=ask), files)
-        played = watched(events, show, hidden or Secrets(case.file.secrets))
+    """After a failed turn the user goes on, but not after a form without an answer."""
+    for number, said in enumerate(turns, start=1):
+        played = conversation.play(said, host)
         place = f"turn {number}" + (f" ({said.query})" if said.query else "")
         expected = said.expect or FlowExpected()  # a turn that expects nothing has to succeed
-        yield (turn := CaseTurn(said, played, place, tuple(checks(expected, played, case.file))))
+        yield (turn := CaseTurn(said, played, place, tuple(checks(expected, played, conversation.case.file))))
         if turn.stays_open:
             return
 

@@ -1,12 +1,11 @@
-"""What a turn of a flow is played with, what a conversation keeps from turn to turn, and the engine that plays it."""
+"""What a turn of a flow is played with, and the engine that plays it."""
 
 import importlib
 import importlib.util
 import os
 import subprocess
 import sys
-import uuid
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NoReturn, cast
@@ -20,11 +19,10 @@ from devhost.flow.script import Knowledge
 from devhost.home import REPOSITORY, devhost_command
 from devhost.host.host import ToolHost
 from devhost.models.backend import ModelBackend
-from devhost.node.parameters import PastTurn, messages_of
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
 from devhost.tools.tool import Tool
-from devhost.trace.flow import AnswerText, FlowEnded, FlowEvent, FlowNode
+from devhost.trace.flow import FlowEvent, FlowNode
 
 # What the user says, and what devhost puts in the place of Dify's services.
 
@@ -81,79 +79,6 @@ class Surroundings:
 
 type FlowEngine = Callable[[FlowFile, FlowTurn, Surroundings], Iterator[FlowEvent]]
 """Plays one turn; the last event is a `FlowEnded`."""
-
-
-# What Dify keeps of a conversation with a chatflow, from turn to turn: its id, memory and conversation variables.
-
-CONVERSATION_BYTES = 204_800
-"""MAX_VARIABLE_SIZE: of one conversation variable."""
-
-
-class FlowConversation:
-    def __init__(
-        self, file: FlowFile, engine: FlowEngine, inputs: Mapping[str, object], conversation_id: str = ""
-    ) -> None:
-        """`inputs`: the fields of the Start node, which Dify takes from the first message for all that follow."""
-        self._file = file
-        self._engine = engine
-        self._inputs = inputs
-        self._id = conversation_id or str(uuid.uuid4())
-        self._past: list[PastTurn] = []
-        self._count = 0
-        self._values: Mapping[str, object] = {}
-
-    def play(self, query: str, around: Surroundings, files: Sequence[LocalFile] = ()) -> Generator[FlowEvent]:
-        """A turn that fails leaves its question in the memory, and the variables as far as they were set."""
-        self._count += 1
-        if refusal := self._refusal:
-            yield FlowEnded("failed", {}, refusal, self._values)
-            return
-        turn = FlowTurn(query, self._inputs, files, self._id, self._count, self._values, messages_of(self._past))
-        said = ""
-        for event in self._engine(self._file, turn, around):
-            match event:
-                case AnswerText():
-                    said += event.text
-                case FlowEnded():
-                    self._values = event.conversation
-                    self._past.append(PastTurn(query, _answer(event, said), _for_memory(files, around)))
-            yield event
-
-    @property
-    def variables(self) -> dict[str, object]:
-        return {each.name: self._values.get(each.name, each.value) for each in self._file.conversation_variables}
-
-    @property
-    def _refusal(self) -> str:
-        """Why Dify fails every later message of this conversation; empty if it does not.
-
-        Dify counts Python's size of the value: of a list or an object without what is in it.
-        """
-        sizes = {name: sys.getsizeof(value) for name, value in self.variables.items()}
-        return " ".join(
-            f"The conversation variable {name!r} has {size:,} bytes. Dify takes {CONVERSATION_BYTES:,} "
-            "(MAX_VARIABLE_SIZE) and fails every later message of this conversation."
-            for name, size in sizes.items()
-            if size > CONVERSATION_BYTES
-        )
-
-
-def _for_memory(files: Sequence[LocalFile], around: Surroundings) -> tuple[JsonObject, ...]:
-    if around.host is None:
-        return ()
-    server = around.host.server
-    return tuple(server.with_bytes(server.offer(file)) for file in files)
-
-
-def _answer(end: FlowEnded, said: str) -> str:
-    """What Dify stores as the message's answer: nothing of a turn that failed, what came of one that ended early."""
-    match end.status:
-        case "failed":
-            return ""
-        case "stopped" | "paused":
-            return said
-        case _:
-            return str(end.outputs.get("answer", ""))
 
 
 # Where Dify's workflow engine is: in devhost's own environment, or in `.venv-flow` of the repository.

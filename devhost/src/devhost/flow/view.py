@@ -40,6 +40,10 @@ def facts_of(file: FlowFile, turn: FlowTurn) -> flow.FlowLine:
     )
 
 
+def titled(facts: flow.FlowLine) -> str:
+    return f"{facts.name} ({facts.kind}, {counted(facts.nodes, 'node')})"
+
+
 def _given(value: object) -> object:
     return {"file": value.path.name} if isinstance(value, LocalFile) else str(value)
 
@@ -119,7 +123,7 @@ class FlowView(View):
     def open(self, facts: flow.FlowLine, notices: Iterable[str] = (), model: str = "") -> None:
         """`model`: what a person should know of it."""
         rows = [
-            ("flow", Text(f"{printable(facts.name)} ({facts.kind}, {counted(facts.nodes, 'node')})")),
+            ("flow", Text(printable(titled(facts)))),
             ("model", Text(printable(model), "yellow")),
             ("inputs", Text(printable(preview(facts.inputs) if facts.inputs else ""))),
             ("question", Text(printable(facts.query))),

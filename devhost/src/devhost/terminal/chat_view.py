@@ -4,8 +4,7 @@ import contextlib
 import io
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from devhost.errors import ParameterError
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
 from devhost.options import option, trace_option
-from devhost.protocol.wire import JsonObject
 from devhost.scenario import Scenario
 from devhost.terminal import tables
 from devhost.terminal.run_view import RunView
@@ -43,16 +41,6 @@ class ChatView(RunView):
             facts.add_row("try", Text(scenario.script.query))
         self._console.print(facts)
         self._console.print(Text("Ctrl-C ends an answer, Ctrl-D the chat; /help lists the commands.", "dim"))
-
-    @contextmanager
-    def turn(self, files: Iterable[JsonObject] = ()) -> Iterator[None]:
-        """`files` go with the question."""
-        self._begin()
-        self.show_files(files)
-        try:
-            yield
-        finally:
-            self.abandon()
 
     def close_turn(self, run: Run, *, show_findings: bool = False, hints: Sequence[str] = ()) -> None:
         """`hints`: sentences for the person, such as what can be typed now."""

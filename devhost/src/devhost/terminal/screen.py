@@ -135,6 +135,16 @@ class View:
         self.show_files(files)
         self.begin_answer()
 
+    @contextmanager
+    def turn(self, files: Iterable[JsonObject] = ()) -> Iterator[None]:
+        """Of a chat; `files` go with the question."""
+        self._begin()
+        self.show_files(files)
+        try:
+            yield
+        finally:
+            self.abandon()
+
     def show_files(self, files: Iterable[JsonObject]) -> None:
         """Those that go with the question."""
         for file in files:
