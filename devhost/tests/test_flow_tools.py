@@ -9,7 +9,7 @@ from devhost.errors import NodeParameterError
 from devhost.flow.document import FlowFile
 from devhost.flow.tools import missing_tools, panel_settings, tools_of
 from devhost.models.backend import ModelDescription
-from devhost.node.parameters import Picked
+from devhost.node.parameters import NodeVariables, Picked
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.tools.setup import ToolSetup
 from support.flow_documents import START, answer, chain, chatflow, node
@@ -43,7 +43,7 @@ def picked(*entries: object, model: object = None, given: ModelDescription = SCR
         "tools": {"type": "constant", "value": list(entries)},
         "model": {"type": "constant", "value": model},
     }
-    settings = panel_settings(STRATEGY, parameters, VARIABLES, given, (), ENTITIES)
+    settings = panel_settings(STRATEGY, parameters, NodeVariables(VARIABLES), given, (), ENTITIES)
     tools, selector = settings["tools"], settings["model"]
     assert isinstance(tools, Picked)
     assert isinstance(selector, Picked)

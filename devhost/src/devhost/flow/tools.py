@@ -99,17 +99,16 @@ def wrong_strategies(file: FlowFile, plugin: PluginDeclaration) -> Iterator[str]
 def panel_settings(  # noqa: PLR0913, PLR0917 - what fills a panel
     strategy: Strategy,
     parameters: Mapping[str, Mapping[str, Any]],
-    variables: Mapping[str, object],
+    known: NodeVariables,
     model: ModelDescription,
     history: Sequence[JsonObject],
     tools: Sequence[JsonObject],
 ) -> dict[str, object]:
-    """NodeParameterError in the words of Dify's node; `variables` by `node.name`.
+    """NodeParameterError in the words of Dify's node.
 
     `model`: of the one that answers here. `history`: the node's memory. `tools`: all that there are, each as a
     ToolEntity's JSON.
     """
-    known = NodeVariables(variables)
     settings: dict[str, object] = {name: _setting(parameter) for name, parameter in parameters.items()}
     for parameter in strategy.parameters:
         value = parameters.get(parameter.name, {}).get("value")
@@ -133,9 +132,8 @@ def _selector(chosen: object, model: ModelDescription, history: Sequence[JsonObj
 
 
 def _setting(parameter: Mapping[str, Any]) -> object:
-    value = parameter.get("value")
-    match parameter.get("type"), value:
-        case "variable", list(path):
+    match parameter:
+        case {"type": "variable", "value": list(path)}:
             return {"variable": ".".join(map(str, path))}
         case _:
-            return {"constant": value}
+            return {"constant": parameter.get("value")}

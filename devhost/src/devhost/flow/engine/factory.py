@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, override
 
-from graphon.dsl.entities import DslCodeSettings
 from graphon.dsl.node_factory import SlimDslNodeFactory, _code_limits, _TextOnlyFileSaver
 from graphon.entities.graph_config import NodeConfigDict
 from graphon.enums import BuiltinNodeTypes, NodeExecutionType
@@ -30,6 +29,8 @@ from devhost.limits import HostLimits
 from devhost.text import describe
 from devhost.trace.flow import FlowNode
 
+SAVER = {"llm_file_saver": _TextOnlyFileSaver()}
+"""devhost's models answer with text only."""
 NODES: Mapping[str, type[Node[Any]] | None] = {
     BuiltinNodeTypes.AGENT: AgentNode,
     BuiltinNodeTypes.KNOWLEDGE_RETRIEVAL: KnowledgeNode,
@@ -77,8 +78,8 @@ class FlowNodeFactory(SlimDslNodeFactory):
             return super().create_node(node_config)
         made: Any = _class_of(kind)
         data = made.validate_node_data(node_config["data"])
-        given = {"init_params": self.init_params, "runtime_state": self.runtime_state}
-        created: Node[Any] = made(node.id, data, **given, **self._parts(kind, node, data))
+        parts = {"init_params": self.init_params, "runtime_state": self.runtime_state, **self._parts(kind, node, data)}
+        created: Node[Any] = made(node.id, data, **parts)
         return created
 
     def _node(self, node_config: NodeConfigDict) -> FlowNode:
@@ -94,13 +95,9 @@ class FlowNodeFactory(SlimDslNodeFactory):
                 return {"hitl_callback": self._decide}
             case BuiltinNodeTypes.LLM:
                 own = {"jinja2_template_renderer": templates, "default_query_selector": ("sys", "query")}
-                return {**self._asking(node, data), "llm_file_saver": _TextOnlyFileSaver(), **own}
+                return {**self._asking(node, data), **SAVER, **own}
             case BuiltinNodeTypes.QUESTION_CLASSIFIER:
-                return {
-                    **self._asking(node, data),
-                    "llm_file_saver": _TextOnlyFileSaver(),
-                    "template_renderer": templates,
-                }
+                return {**self._asking(node, data), **SAVER, "template_renderer": templates}
             case BuiltinNodeTypes.PARAMETER_EXTRACTOR:
                 return self._asking(node, data)
             case BuiltinNodeTypes.TEMPLATE_TRANSFORM:
@@ -116,7 +113,7 @@ class FlowNodeFactory(SlimDslNodeFactory):
             case BuiltinNodeTypes.CODE:
                 host = playing.around.host
                 executor = LocalCode(HostLimits() if host is None else host.limits)
-                return {"code_executor": executor, "code_limits": _code_limits(DslCodeSettings())}
+                return {"code_executor": executor, "code_limits": _code_limits(self.credentials.code)}
         return {}
 
     def _asking(self, node: FlowNode, data: Any) -> Mapping[str, object]:  # noqa: ANN401 - of its class

@@ -35,7 +35,7 @@ from devhost.flow.engine.turn import Driven, Playing, plain_variables
 from devhost.flow.outside import CodeError, run_program
 from devhost.flow.script import retrieved
 from devhost.flow.tools import panel_settings
-from devhost.host.host import Host, ToolHost, find_strategy
+from devhost.host.host import Host, find_strategy
 from devhost.limits import HostLimits
 from devhost.node.messages import FileMessages
 from devhost.node.outputs.run import Run
@@ -88,17 +88,14 @@ class AgentNode(_Playing, Node[AgentNodeData]):
 
     @override
     def _run(self) -> Generator[NodeEventPayload, None, None]:
-        with self._playing.mistakes.watched():
-            yield from self._played()
-
-    def _played(self) -> Iterator[NodeEventPayload]:
         variables = plain_variables(self.runtime_state.variable_pool)
         said: Driven[JsonObject | Run] = Driven(lambda put: put(self._play(variables, put)))
-        try:
-            for message in said:
-                yield from self._ended(message) if isinstance(message, Run) else self._events(message)
-        except NodeParameterError as error:
-            yield StreamCompletedEvent(node_run_result=_failed(error.words, type(error).__name__))
+        with self._playing.mistakes.watched():
+            try:
+                for message in said:
+                    yield from self._ended(message) if isinstance(message, Run) else self._events(message)
+            except NodeParameterError as error:
+                yield StreamCompletedEvent(node_run_result=_failed(error.words, type(error).__name__))
 
     def _ended(self, run: Run) -> Iterator[NodeEventPayload]:
         if was_stopped(run):
@@ -115,8 +112,11 @@ class AgentNode(_Playing, Node[AgentNodeData]):
         model = around.model(self._node, turn.query)
         _, strategy = find_strategy(host.plugin.declaration, self.node_data.agent_strategy_name)
         parameters, entities = self.node_data.agent_parameters, [tool.entity for tool in around.tools]
-        settings = panel_settings(strategy, parameters, variables, model.description, self._memory(), entities)
-        self._inputs = host.secrets.masked(_shown_inputs(settings, variables))
+        known = NodeVariables(variables)
+        settings = panel_settings(strategy, parameters, known, model.description, self._memory(), entities)
+        # What the node's row shows: the parameters before their cast, without those that the pickers fill.
+        shown = {name: resolved(each, known) for name, each in settings.items() if not isinstance(each, Picked)}
+        self._inputs = host.secrets.masked(shown)
         run = host.run(
             strategy.identity.name,
             settings,
@@ -177,12 +177,6 @@ class AgentNode(_Playing, Node[AgentNodeData]):
     def _chunk(self, output: str, text: str, *, is_final: bool = False) -> StreamChunkEvent:
         self._streamed.add(output)
         return StreamChunkEvent(selector=[self.id, output], chunk=text, is_final=is_final)
-
-
-def _shown_inputs(settings: Mapping[str, object], variables: JsonObject) -> JsonObject:
-    """What the node's row shows: the parameters before their cast, without those that the pickers fill."""
-    known = NodeVariables(variables)
-    return {name: resolved(setting, known) for name, setting in settings.items() if not isinstance(setting, Picked)}
 
 
 def _failed(shows: str, error_type: str, inputs: JsonObject | None = None) -> NodeRunResult:
@@ -254,7 +248,7 @@ class SandboxedTemplates(Jinja2TemplateRenderer):
 @dataclass(frozen=True)
 class _Prepared:
     tool: Tool
-    declared: Sequence[Parameter]
+    parameters: Sequence[ToolRuntimeParameter]
     settings: JsonObject = field(repr=False)
     """The panel's values."""
 
@@ -268,12 +262,7 @@ class ToolRuntime(ToolNodeRuntimeProtocol):
 
     @override
     def get_runtime(
-        self,
-        *,
-        node_id: str,
-        node_data: ToolNodeData,
-        variable_pool: VariablePool | None,
-        node_execution_id: str | None = None,
+        self, *, node_data: ToolNodeData, variable_pool: VariablePool | None, **_: object
     ) -> ToolRuntimeHandle:
         """`variable_pool` is None for a node of an older Dify, whose settings are plain values."""
         with self._playing.mistakes.watched(ToolNodeError):
@@ -284,28 +273,25 @@ class ToolRuntime(ToolNodeRuntimeProtocol):
             tool = tools[found]
             declared = [Parameter.model_validate(parameter) for parameter in tool.entity["parameters"]]
             given = node_data.tool_configurations
-            settings = {
-                parameter.name: _setting(parameter, given.get(parameter.name), variable_pool)
-                for parameter in declared
-                if parameter.form == "form"
-            }
-            return ToolRuntimeHandle(_Prepared(tool, declared, settings))
+            try:
+                settings = {
+                    each.name: cast_parameter(each, _resolved(given.get(each.name), variable_pool))
+                    for each in declared
+                    if each.form == "form"
+                }
+            except NodeParameterError as error:
+                raise ToolRuntimeResolutionError(error.words) from error
+            parameters = [ToolRuntimeParameter(each.name, each.required) for each in declared]
+            return ToolRuntimeHandle(_Prepared(tool, parameters, settings))
 
     @override
     def get_runtime_parameters(self, *, tool_runtime: ToolRuntimeHandle) -> Sequence[ToolRuntimeParameter]:
-        return [
-            ToolRuntimeParameter(parameter.name, parameter.required) for parameter in _prepared(tool_runtime).declared
-        ]
+        return _prepared(tool_runtime).parameters
 
     @override
     def invoke(
-        self,
-        *,
-        tool_runtime: ToolRuntimeHandle,
-        tool_parameters: Mapping[str, Any],
-        workflow_call_depth: int,
-        provider_name: str,
-    ) -> Generator[ToolRuntimeMessage, None, None]:
+        self, *, tool_runtime: ToolRuntimeHandle, tool_parameters: Mapping[str, Any], provider_name: str, **_: object
+    ) -> Generator[ToolRuntimeMessage]:
         prepared = _prepared(tool_runtime)
         parameters = {name: _for_plugin(value) for name, value in {**tool_parameters, **prepared.settings}.items()}
         tool, around = prepared.tool, self._playing.around
@@ -315,7 +301,9 @@ class ToolRuntime(ToolNodeRuntimeProtocol):
                 yield tool_runtime_message_from_payload(message)
 
     def _answer(self, tool: Tool, parameters: JsonObject, provider: str) -> Iterator[JsonObject]:
-        host = self._host
+        host = self._playing.around.host
+        if host is None:
+            raise HostError(f"{self._node} needs a tool plugin, and none was started")
         calls = host.calls(AskedModel(self._node, self._playing), self._playing.around.tools)
         # `devhost tool` shows the rules of Dify that a tool breaks without failing.
         files = FileMessages(host.files, host.limits, lambda *_: None)
@@ -335,27 +323,15 @@ class ToolRuntime(ToolNodeRuntimeProtocol):
     def build_file_reference(self, *, mapping: Mapping[str, Any]) -> File:
         return self._playing.files.build_from_mapping(mapping=mapping)
 
-    @property
-    def _host(self) -> ToolHost:
-        host = self._playing.around.host
-        if host is None:
-            raise HostError(f"{self._node} needs a tool plugin, and none was started")
-        return host
-
 
 def _prepared(handle: ToolRuntimeHandle) -> _Prepared:
     return cast("_Prepared", handle.raw)
 
 
-def _setting(parameter: Parameter, given: object, pool: VariablePool | None) -> object:
-    try:
-        return cast_parameter(parameter, given if pool is None else _resolved(given, pool))
-    except NodeParameterError as error:
-        raise ToolRuntimeResolutionError(error.words) from error
-
-
-def _resolved(given: object, pool: VariablePool) -> object:
+def _resolved(given: object, pool: VariablePool | None) -> object:
     match given:
+        case _ if pool is None:
+            return given
         case {"type": "variable", "value": list(selector)}:
             variable = pool.get(selector)
             if variable is None:
