@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
-from typing import Self
+from typing import Self, cast
 
 from graphon.dsl.entities import DslCredentials
 from graphon.dsl.errors import DslError
@@ -64,13 +64,6 @@ class StopChannel:
 
     def send_command(self, command: Command) -> None:
         """Only layers of the engine send commands, and there are none."""
-
-
-STATUSES: Mapping[type[NodeEvent], flow.NodeStatus] = {
-    NodeRunSucceededEvent: "succeeded",
-    NodeRunFailedEvent: "failed",
-    NodeRunExceptionEvent: "exception",
-}
 
 
 class Stretch:
@@ -179,7 +172,7 @@ class Stretch:
         return flow.NodeEnded(
             event.id,
             self._node(event),
-            STATUSES[type(event)],
+            cast("flow.NodeStatus", result.status.value),
             plain(result.inputs),
             plain(result.outputs),
             round(seconds, 3),

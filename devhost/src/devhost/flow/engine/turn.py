@@ -231,12 +231,15 @@ class Playing:
 
 # The engine's variable pool: filled before a turn, and read by devhost's nodes as plain JSON.
 
-USER = "devhost"
-
 
 def filled_pool(playing: Playing) -> VariablePool:
     file, turn, pool = playing.file, playing.turn, VariablePool()
-    for name, value in _system(playing).items():
+    app = file.path.stem
+    system: JsonObject = {"user_id": "devhost", "app_id": app, "workflow_id": app, "workflow_run_id": playing.run_id}
+    system["files"] = playing.files.uploaded(turn.files)
+    if file.is_chatflow:
+        system |= {"query": turn.query, "conversation_id": turn.conversation_id, "dialogue_count": turn.dialogue_count}
+    for name, value in system.items():
         pool.add(("sys", name), value)
     for variable in file.environment_variables:
         pool.add(("env", variable.name), variable.value)
@@ -246,23 +249,6 @@ def filled_pool(playing: Playing) -> VariablePool:
     for name, value in turn.inputs.items():
         pool.add((file.start.id, name), playing.files.field(value))
     return pool
-
-
-def _system(playing: Playing) -> Mapping[str, object]:
-    turn, name = playing.turn, playing.file.path.stem
-    of_every_flow = {
-        "user_id": USER,
-        "app_id": name,
-        "workflow_id": name,
-        "workflow_run_id": playing.run_id,
-        "files": playing.files.uploaded(turn.files),
-    }
-    of_a_chatflow = {
-        "query": turn.query,
-        "conversation_id": turn.conversation_id,
-        "dialogue_count": turn.dialogue_count,
-    }
-    return {**of_every_flow, **(of_a_chatflow if playing.file.is_chatflow else {})}
 
 
 def _typed(file: FlowFile, variable: FlowVariable, value: object) -> Segment:
