@@ -4,6 +4,7 @@ Nothing here needs the engine, so that a mistake is told before anything is inst
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain
 
 from devhost.errors import FlowFileError, naming
 from devhost.flow.document import FlowFile, start_fields, wrong_inputs
@@ -68,7 +69,8 @@ def not_allowed(file: FlowFile, allowed: Allowed) -> Iterator[str]:
 
 # The variables that a node refers to, found in its data: in templates, and where a selector stands.
 
-type Selector = tuple[str, ...]
+type Reference = tuple[str, str]
+"""A node, or `sys`, `conversation` or `env`, and the name of its variable; what a selector names inside is left out."""
 
 _SELECTOR_KEYS = frozenset({"query", "variable", "iterator_selector", "output_selector"})
 """Keys that hold a selector if they hold a list; so does every key that ends so."""
@@ -77,14 +79,15 @@ _SOURCES = ("type", "input_type", "value_type")
 """Keys that say with "variable" that the value beside them is a selector."""
 
 
-def selectors_of(node: FlowNode) -> frozenset[Selector]:
-    return frozenset(_found(node.data))
+def references_of(node: FlowNode) -> list[Reference]:
+    return sorted(set(_found(node.data)))
 
 
-def _found(value: object, key: str = "") -> Iterator[Selector]:
+def _found(value: object, key: str = "") -> Iterator[Reference]:
     match value:
         case str():
-            yield from (tuple(name.split(".")) for name in REFERENCE.findall(value))
+            for name in REFERENCE.findall(value):
+                yield from _selector(name.split("."))
         case dict():
             if any(value.get(source) == "variable" for source in _SOURCES):
                 yield from _selector(value.get("value"))
@@ -99,9 +102,10 @@ def _found(value: object, key: str = "") -> Iterator[Selector]:
                 yield from _found(inner)
 
 
-def _selector(value: object) -> Iterator[Selector]:
-    if isinstance(value, list) and len(value) > 1 and all(isinstance(part, str) for part in value):
-        yield tuple(value)
+def _selector(value: object) -> Iterator[Reference]:
+    match value:
+        case [str(source), str(name), *_]:
+            yield source, name
 
 
 # Variables that nothing sets: where Dify leaves the bare name in a text, or finds nothing.
@@ -116,9 +120,9 @@ OF_A_FORM = "$output"
 
 def unset_variables(file: FlowFile, strategies: Mapping[str, Strategy]) -> Iterator[str]:
     for node in file.nodes.values():
-        for source, name in sorted({selector[:2] for selector in selectors_of(node) if selector[0] != OF_A_FORM}):
+        for source, name in references_of(node):
             known = _known(file, strategies, source)
-            if known is not None and name not in known:
+            if source != OF_A_FORM and known is not None and name not in known:
                 what = file.nodes.get(source, source)
                 yield f"{node} refers to {source}.{name}: {what} has no {name!r}; {naming(sorted(known))}"
 
@@ -140,11 +144,12 @@ def _known(file: FlowFile, strategies: Mapping[str, Strategy], source: str) -> C
     strategy = strategies.get(str(node.data.get("agent_strategy_name"))) if node.type == "agent" else None
     if strategy is None or strategy.output_schema is None:
         return None
-    return OF_AN_AGENT | properties_of(strategy.output_schema).keys() | _of_a_failure(node)
+    return _outputs(node, strategy.output_schema)
 
 
-def _of_a_failure(node: FlowNode) -> frozenset[str]:
-    return OF_A_FAILURE if node.data.get("error_strategy") else frozenset()
+def _outputs(agent: FlowNode, schema: object) -> frozenset[str]:
+    """`schema`: the output schema of its strategy, or its own."""
+    return OF_AN_AGENT.union(properties_of(schema), OF_A_FAILURE if agent.data.get("error_strategy") else ())
 
 
 # What Dify's editor and an import say about an app; devhost plays it all the same.
@@ -159,12 +164,11 @@ NOT_LOOKED_INTO = frozenset({"agent", "assigner", "document-extractor"})
 def not_published(file: FlowFile) -> Iterator[str]:
     """The editor knows an agent's outputs by the node's own data alone."""
     for node in file.nodes.values():
-        names = {selector[:2] for selector in selectors_of(node)} if node.type not in NOT_LOOKED_INTO else ()
-        for name, output in sorted(names):
+        for name, output in references_of(node) if node.type not in NOT_LOOKED_INTO else ():
             agent = file.nodes.get(name)
             if agent is None or agent.type != "agent":
                 continue
-            if output not in OF_AN_AGENT | properties_of(agent.data.get("output_schema")).keys() | _of_a_failure(agent):
+            if output not in _outputs(agent, agent.data.get("output_schema")):
                 yield (
                     f"{INVALID.format(title=node.title or node.id)} ({name}.{output}: the output_schema of {agent} in "
                     "this file does not have it; begin with an app that has it, or read it from json in a Code node)"
@@ -173,7 +177,7 @@ def not_published(file: FlowFile) -> Iterator[str]:
 
 def missing_dependencies(file: FlowFile) -> Iterator[str]:
     """Plugins of the app's agents and tools that its `dependencies` do not name."""
-    providers = [tool.provider for tool in named_tools(file)]
+    providers = [provider for _, (provider, _) in named_tools(file)]
     providers += [str(node.data.get("agent_strategy_provider_name", "")) for node in file.nodes.values()]
     used = {provider.rpartition("/")[0] for provider in providers if provider.count("/") == 2}  # noqa: PLR2004 - author/plugin/provider
     if missing := sorted(used.difference(file.dependencies)):
@@ -200,23 +204,24 @@ def check_flow(  # noqa: PLR0913 - what a flow is played with
 
     `servers`: the names of MCP servers, which say what tools they have when they are connected.
     """
-    declared, wrong = tools_of(tools), wrong_in_file(file, plugin)
-    if not list(wrong_in_graph(file)):  # what follows would only repeat it in other words
-        wrong += wrong_inputs(file, inputs)
-        wrong += not_allowed(file, allowed)
-        wrong += missing_tools(file, [*declared, *recorded], servers)
-        wrong += unknown_parameters(file, declared)
-    refuse(file, wrong)
+    declared = tools_of(tools)
+    given = chain(
+        wrong_inputs(file, inputs),
+        not_allowed(file, allowed),
+        missing_tools(file, [*declared, *recorded], servers),
+        unknown_parameters(file, declared),
+    )
+    refuse(file, wrong_in_file(file, plugin, given))
     return tuple(seen_in_the_editor(file))
 
 
-def wrong_in_file(file: FlowFile, plugin: PluginDeclaration | None) -> list[str]:
-    """What makes the file unplayable, whatever else is given."""
+def wrong_in_file(file: FlowFile, plugin: PluginDeclaration | None, given: Iterable[str] = ()) -> list[str]:
+    """What makes the file unplayable. `given`: what is wrong with the rest; not for a wrong graph."""
     if wrong := list(wrong_in_graph(file)):
         return wrong
     strategies = {} if plugin is None else {name: strategy for name, (_, strategy) in plugin.strategies.items()}
     of_agents = () if plugin is None else wrong_strategies(file, plugin)
-    return [*unset_variables(file, strategies), *wrong_forms(file), *of_agents]
+    return [*unset_variables(file, strategies), *wrong_forms(file), *of_agents, *given]
 
 
 def seen_in_the_editor(file: FlowFile) -> list[str]:

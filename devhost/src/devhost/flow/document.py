@@ -18,17 +18,14 @@ from devhost.trace.flow import FlowNode
 
 type Mode = Literal["workflow", "advanced-chat"]
 
-HIDDEN_TYPE = "secret"
-"""The type of an environment variable that Dify hides."""
 
-
-class _Given(BaseModel):
+class Given(BaseModel):
     """Dify adds keys from version to version; those that devhost does not need are left unread."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
 
-class FlowVariable(_Given):
+class FlowVariable(Given):
     """An environment or conversation variable."""
 
     name: str
@@ -36,16 +33,12 @@ class FlowVariable(_Given):
     value: Any = None
 
 
-class _NodeEntry(_Given):
+class _NodeEntry(Given):
     id: str
     type: str = ""
+    """`custom-note` of a note on the canvas, which is not part of the flow."""
     parentId: str | None = None  # noqa: N815 - Dify's key
     data: dict[str, Any]
-
-    @property
-    def is_note(self) -> bool:
-        """A note on the canvas, which is not part of the flow."""
-        return self.type == "custom-note"
 
     @property
     def node(self) -> FlowNode:
@@ -53,20 +46,14 @@ class _NodeEntry(_Given):
         return FlowNode(self.id, kind, title, self.data, self.parentId)
 
 
-class _Dependency(_Given):
+class _Dependency(Given):
     value: dict[str, Any]
-
-    @property
-    def plugin(self) -> str:
-        """author/name, of author/name:version@checksum."""
-        identifiers = (text for key, text in self.value.items() if key.endswith("plugin_unique_identifier"))
-        return str(next(identifiers, "")).partition(":")[0]
 
 
 _WORKFLOW = partial(AliasPath, "workflow")
 
 
-class FlowFile(_Given):
+class FlowFile(Given):
     document: Literal["app"] = Field(alias="kind")
     path: Path
     text: str
@@ -88,7 +75,7 @@ class FlowFile(_Given):
             raise FlowFileError(str(error)) from error
         with worded(lambda why: FlowFileError(f"{path} is not a workflow or chatflow as Dify exports it: {why}")):
             file = cls.model_validate({**data, "path": path, "text": read_file(path).decode()})
-        ids = Counter(entry.id for entry in file.entries if not entry.is_note)
+        ids = Counter(entry.id for entry in file.entries)
         if twice := [name for name, count in ids.items() if count > 1]:
             raise FlowFileError(f"{path} has several nodes with the id {', '.join(twice)}: each needs an id of its own")
         return file
@@ -96,7 +83,7 @@ class FlowFile(_Given):
     @cached_property
     def nodes(self) -> Mapping[str, FlowNode]:
         """By id."""
-        return {entry.id: entry.node for entry in self.entries if not entry.is_note}
+        return {entry.id: entry.node for entry in self.entries if entry.type != "custom-note"}
 
     @property
     def start(self) -> FlowNode:
@@ -106,7 +93,12 @@ class FlowFile(_Given):
     @property
     def dependencies(self) -> tuple[str, ...]:
         """The plugins that Dify offers to install when the app is imported, as author/name."""
-        return tuple(each.plugin for each in self.imported)
+        return tuple(
+            str(identifier).partition(":")[0]  # of author/name:version@checksum
+            for each in self.imported
+            for key, identifier in each.value.items()
+            if key.endswith("plugin_unique_identifier")
+        )
 
     def node(self, name: str) -> FlowNode:
         """By id, or by the title if one node alone has it; FlowFileError otherwise."""
@@ -121,7 +113,7 @@ class FlowFile(_Given):
     @property
     def secrets(self) -> list[str]:
         """The values of the environment variables that Dify hides."""
-        return [str(each.value) for each in self.environment_variables if each.value_type == HIDDEN_TYPE]
+        return [str(each.value) for each in self.environment_variables if each.value_type == "secret"]
 
     @property
     def has_agents(self) -> bool:
@@ -139,12 +131,8 @@ class FlowFile(_Given):
 
 # The fields of a flow's Start node: what the command line and the script give, as Dify's form would take it.
 
-TEXTS = frozenset({"text-input", "paragraph"})
-TYPED = TEXTS | {"select"}
-ONE_FILE = "file"
-FILES = frozenset({ONE_FILE, "file-list"})
-AT = "@"
-"""Before the path of a file."""
+TYPED = frozenset({"text-input", "paragraph", "select"})
+FILES = frozenset({"file", "file-list"})
 
 
 def start_fields(file: FlowFile) -> Mapping[str, JsonObject]:
@@ -180,21 +168,19 @@ def with_read_files(file: FlowFile, inputs: Mapping[str, object], folder: Path, 
     ParameterError for a file that cannot be read or is too large for Dify.
     """
     fields = start_fields(file)
-    return {
-        name: _read(name, str(fields[name]["type"]), value, folder, limits)
-        if fields.get(name, {}).get("type") in FILES and value not in (None, "", [])
-        else value
-        for name, value in inputs.items()
-    }
+    read = dict(inputs)
+    for name, value in inputs.items():
+        kind = fields.get(name, {}).get("type")
+        if kind in FILES and value not in (None, "", []):
+            files = [_read(name, text, folder, limits) for text in (value if isinstance(value, list) else [value])]
+            read[name] = files[0] if kind == "file" and len(files) == 1 else files
+    return read
 
 
-def _read(name: str, kind: str, value: object, folder: Path, limits: HostLimits) -> object:
-    files = []
-    for text in value if isinstance(value, list) else [value]:
-        if not isinstance(text, str) or not text.startswith(AT):
-            raise ParameterError(f"--input {name}: the field holds files: write {name}=@PATH, not {text!r}")
-        files.append(LocalFile.read(folder / text.removeprefix(AT), limits))
-    return files[0] if kind == ONE_FILE and len(files) == 1 else files
+def _read(name: str, text: object, folder: Path, limits: HostLimits) -> LocalFile:
+    if not isinstance(text, str) or not text.startswith("@"):
+        raise ParameterError(f"--input {name}: the field holds files: write {name}=@PATH, not {text!r}")
+    return LocalFile.read(folder / text.removeprefix("@"), limits)
 
 
 def wrong_inputs(file: FlowFile, given: Mapping[str, object]) -> Iterator[str]:

@@ -4,15 +4,15 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from rich.console import Console
 from rich.text import Text
 
 from devhost.errors import FlowFileError, ParameterError, UnansweredFormError, naming
-from devhost.flow.document import FlowFile
+from devhost.flow.document import FlowFile, Given
 from devhost.terminal.tables import printable
 from devhost.text import Secrets, worded
 from devhost.trace.flow import FIELD, TIMEOUT, AnsweredBy, AskedField, Button, FlowNode, FormAsked
@@ -24,13 +24,7 @@ LATE = "timeout"
 """What a person calls `TIMEOUT`."""
 
 
-class _Data(BaseModel):
-    """Delivery methods and the time until the timeout are Dify's matter."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
-
-
-class Source(_Data):
+class Source(Given):
     """A constant, or the variable that holds the value."""
 
     type: Literal["constant", "variable"] = "constant"
@@ -38,7 +32,7 @@ class Source(_Data):
     value: Any = None
 
 
-class FormField(_Data):
+class FormField(Given):
     """A field for files is not played."""
 
     name: str = Field(alias="output_variable_name")
@@ -47,7 +41,9 @@ class FormField(_Data):
     option_source: Source | None = None
 
 
-class Form(_Data):
+class Form(Given):
+    """Delivery methods and the time until the timeout are Dify's matter."""
+
     node: FlowNode
     content: str = Field("", alias="form_content")
     """Markdown; `{{#$output.NAME#}}` stands where a field is."""
@@ -97,9 +93,8 @@ type GivenAnswers = Mapping[str, FormAnswer]
 """By the node's id."""
 
 
-class Ask(Protocol):
-    def __call__(self, form: FormAsked, given: FormAnswer, /) -> FormAnswer:
-        """Asks a person for what is not given; UnansweredFormError if the person leaves the form."""
+type Ask = Callable[[FormAsked, FormAnswer], FormAnswer]
+"""Asks a person for what is not given; UnansweredFormError if the person leaves the form."""
 
 
 def answer_of(form: FormAsked, given: FormAnswer, ask: Ask | None) -> FormAnswer:
@@ -132,9 +127,9 @@ def scripted_answers(file: FlowFile, answers: Mapping[str, str], place: str) -> 
         form, name = _found(forms, target, place)
         before = given.get(form.node.id, FormAnswer())
         if not name:
-            given[form.node.id] = FormAnswer(_button(form, value, place), before.values)
+            given[form.node.id] = replace(before, button=_button(form, value, place))
         elif name in (names := [each.name for each in form.inputs]):
-            given[form.node.id] = FormAnswer(before.button, {**before.values, name: value})
+            given[form.node.id] = replace(before, values={**before.values, name: value})
         else:
             raise ParameterError(f"{place}: answers: {form.node} has no field {name!r}; {naming(names)}")
     return given
@@ -181,17 +176,15 @@ def ask_by_line(form: FormAsked, _given: FormAnswer) -> FormAnswer:
 
 # Asks a person at the terminal: the form's content, its fields one by one, its buttons.
 
-type Prompt = Callable[[str], str]
 
-
+@dataclass
 class AskAtTerminal:
-    def __init__(self, console: Console, prompt: Prompt, hidden: Secrets) -> None:
-        """`hidden` is never shown."""
-        self._hidden = hidden
-        self._console = console
-        self._prompt = prompt
-        self.is_interrupted = False
-        """A form was left with Ctrl-C."""
+    console: Console
+    prompt: Callable[[str], str]
+    hidden: Secrets
+    """Is never shown."""
+    is_interrupted: bool = False
+    """A form was left with Ctrl-C."""
 
     def __call__(self, form: FormAsked, given: FormAnswer) -> FormAnswer:
         self._say(f"{form.node.title or form.node.id} waits for an answer:", "bold")
@@ -211,24 +204,24 @@ class AskAtTerminal:
         if asked.type == "select":
             return self._choice(asked.name, [(option, option) for option in asked.options])
         default = f" (Enter takes: {self._shown(asked.text)})" if asked.text else ""
-        return self._prompt(f"{self._shown(asked.name)}{default}> ") or asked.text
+        return self.prompt(f"{self._shown(asked.name)}{default}> ") or asked.text
 
     def _choice(self, name: str, choices: Sequence[tuple[str, str]]) -> str:
         """By number, by title, or by what a script writes."""
         for number, (_, title) in enumerate(choices, start=1):
             self._say(f"  {number}  {title}")
         while True:
-            typed = self._prompt(f"{self._shown(name)}> ").strip().casefold()
+            typed = self.prompt(f"{self._shown(name)}> ").strip().casefold()
             for number, (own, title) in enumerate(choices, start=1):
                 if typed in {str(number), title.casefold(), own.casefold()}:
                     return own
             self._say(f"Type a number from 1 to {len(choices)}, or one of the words.", "dim")
 
     def _shown(self, text: str) -> str:
-        return printable(self._hidden.masked(text))
+        return printable(self.hidden.masked(text))
 
     def _say(self, text: str, style: str = "") -> None:
-        self._console.print(Text(self._shown(text), style), soft_wrap=True)
+        self.console.print(Text(self._shown(text), style), soft_wrap=True)
 
 
 def ask_at_terminal(console: Console, hidden: Secrets) -> AskAtTerminal | None:

@@ -16,7 +16,6 @@ from devhost.limits import HostLimits
 
 # HTTP requests and code run only where a person allows them: a DSL file may come from someone else.
 
-HTTP, CODE = "http-request", "code"
 PYTHON, JAVASCRIPT = "python3", "javascript"
 
 
@@ -27,24 +26,19 @@ class Allowed:
 
     def why_not(self, kind: str, data: Mapping[str, object]) -> str | None:
         """Of a node of this type that may not run, what it does and what helps: the rest of a sentence."""
-        if kind == HTTP and not self.http:
-            return "sends HTTP requests: allow it with --allow-http"
-        if kind != CODE:
-            return None
-        if not self.code:
-            return "runs code of the file on this machine, without a sandbox: allow it with --allow-code"
-        return _cannot_run(data.get("code_language"))
+        match kind, data.get("code_language"):
+            case "http-request", _ if not self.http:
+                return "sends HTTP requests: allow it with --allow-http"
+            case "code", _ if not self.code:
+                return "runs code of the file on this machine, without a sandbox: allow it with --allow-code"
+            case "code", language if language not in {PYTHON, JAVASCRIPT}:
+                return f"has code in {language!r}; devhost runs {PYTHON} and {JAVASCRIPT}"
+            case "code", language if language == JAVASCRIPT and shutil.which("node") is None:
+                return "runs JavaScript, and there is no program `node` on the PATH: install Node.js"
+        return None
 
 
 NOTHING = Allowed()
-
-
-def _cannot_run(language: object) -> str | None:
-    if language == JAVASCRIPT and shutil.which("node") is None:
-        return "runs JavaScript, and there is no program `node` on the PATH: install Node.js"
-    if language not in {PYTHON, JAVASCRIPT}:
-        return f"has code in {language!r}; devhost runs {PYTHON} and {JAVASCRIPT}"
-    return None
 
 
 # Runs a program of a code node in a process of its own: with an empty environment, in a temporary folder, for a limited

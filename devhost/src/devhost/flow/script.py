@@ -1,6 +1,7 @@
 """A flow's script: what the user says, how the models answer, which segments are found, and what is expected."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -64,11 +65,11 @@ class Segment(script.Scripted):
 def recorded_segment(item: JsonObject, position: int) -> JsonObject:
     """As a script has it: what `Segment.item` fills in is left out."""
     metadata = item.get("metadata") or {}
+    usual = {"title": f"Document {position}"}
     known = {**item, "score": metadata.get("score")}
-    given = {name: known.get(name) for name in ("title", "score", "summary", "files") if known.get(name)}
+    given = {name: known.get(name) for name in ("title", "score", "summary", "files")}
+    given = {name: value for name, value in given.items() if value and value != usual.get(name)}
     given = {"content": item.get("content"), **given}
-    if given.get("title") == f"Document {position}":
-        del given["title"]
     made = Segment.model_validate(given).item(position)["metadata"]
     own = {name: value for name, value in metadata.items() if name not in made or made[name] != value}
     return {**given, **({"metadata": own} if own else {})}
@@ -208,18 +209,18 @@ def names_flow(file: Path) -> bool:
     return "flow" in load_yaml(file)
 
 
+@dataclass
 class ScriptedModels:
     """The models of one turn: a node that runs several times in it goes on in its turns."""
 
-    def __init__(self, turn: TurnScript, card: script.ScriptedModelCard, place: str) -> None:
-        self._turn = turn
-        self._card = card
-        self._place = place
-        self._models: dict[str, ScriptedModel] = {}
+    turn: TurnScript
+    card: script.ScriptedModelCard
+    place: str
+    made: dict[str, ScriptedModel] = field(default_factory=dict)
 
     def __call__(self, node: FlowNode, question: str) -> ScriptedModel:
         for name in (node.id, node.title):
-            if name in self._turn.models:
-                made = ScriptedModel(self._turn.models[name], question, self._card, place=self._place)
-                return self._models.setdefault(node.id, made)
+            if name in self.turn.models:
+                model = ScriptedModel(self.turn.models[name], question, self.card, place=self.place)
+                return self.made.setdefault(node.id, model)
         raise ParameterError(f"the script has no turns for {node}: write them in models, under {node.id!r}")

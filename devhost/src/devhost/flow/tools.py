@@ -1,7 +1,6 @@
 """The tools and strategies that the nodes of a flow name, and the values of an Agent node's panel."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from devhost.flow.document import FlowFile
@@ -15,35 +14,28 @@ from devhost.trace.flow import FlowNode
 # The tools that the nodes of a flow name: which of them no given plugin has, and which parameters those do not have.
 
 
-@dataclass(frozen=True)
-class NamedTool:
-    node: FlowNode
-    provider: str
-    name: str
-
-
-def named_tools(file: FlowFile) -> Iterator[NamedTool]:
+def named_tools(file: FlowFile) -> Iterator[tuple[FlowNode, ToolName]]:
     for node in file.nodes.values():
         if node.type == "tool":
             provider = node.data.get("provider_id") or node.data.get("provider_name")
-            yield NamedTool(node, str(provider), str(node.data.get("tool_name")))
+            yield node, (str(provider), str(node.data.get("tool_name")))
         elif node.type == "agent":
             for setting in _mapping(node, "agent_parameters").values():
                 for entry in enabled_tools(setting.get("value") if isinstance(setting, dict) else None):
                     if "tool_name" in entry:
-                        yield NamedTool(node, str(entry.get("provider_name")), str(entry["tool_name"]))
+                        yield node, (str(entry.get("provider_name")), str(entry["tool_name"]))
 
 
 def missing_tools(file: FlowFile, there_are: Iterable[ToolName], servers: Collection[str] = ()) -> Iterator[str]:
     """`servers`: providers of which it is not known what they have."""
     there_are = list(there_are)
     listed = ", ".join(f"{provider}/{name}" for provider, name in there_are) or "no tools"
-    for tool in named_tools(file):
-        if tool.provider not in servers and meant_tool(tool.provider, tool.name, there_are) is None:
-            server = f", or an MCP server of this name with --mcp {tool.provider}=COMMAND"
+    for node, (provider, name) in named_tools(file):
+        if provider not in servers and meant_tool(provider, name, there_are) is None:
+            server = f", or an MCP server of this name with --mcp {provider}=COMMAND"
             yield (
-                f"{tool.node} uses {tool.name} of {tool.provider}: no given plugin has that; there are: {listed}. "
-                f"Give the folder of the tool plugin with --tools DIR{'' if '/' in tool.provider else server}"
+                f"{node} uses {name} of {provider}: no given plugin has that; there are: {listed}. "
+                f"Give the folder of the tool plugin with --tools DIR{'' if '/' in provider else server}"
             )
 
 
@@ -53,11 +45,11 @@ def tools_of(plugins: Iterable[PluginDeclaration]) -> dict[ToolName, Tool]:
 
 def unknown_parameters(file: FlowFile, tools: Mapping[ToolName, Tool]) -> Iterator[str]:
     """Of Tool nodes. A tool that is not among these is not looked at."""
-    for named in named_tools(file):
-        found = meant_tool(named.provider, named.name, tools) if named.node.type == "tool" else None
+    for node, (provider, name) in named_tools(file):
+        found = meant_tool(provider, name, tools) if node.type == "tool" else None
         if found is not None and not tools[found].has_runtime_parameters:
             for key in ("tool_parameters", "tool_configurations"):
-                yield from _unknown(named.node, key, named.name, tools[found].parameters)
+                yield from _unknown(node, key, name, tools[found].parameters)
 
 
 def _mapping(node: FlowNode, key: str) -> Mapping[str, Any]:
