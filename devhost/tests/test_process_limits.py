@@ -10,9 +10,8 @@ from devhost import Host, HostLimits, PluginStartError
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.process import plugin_process, session
 from devhost.process.plugin_process import PluginProcess
-from devhost.process.program import PluginProgram
+from devhost.process.program import Listener, Transport, TransportName
 from devhost.process.session import Watcher
-from devhost.process.transports import Transport, TransportListener, TransportName
 from devhost.protocol.wire import JsonObject
 from support.plugins import PUPPET
 from support.puppet_runs import failure, perform, plugin_with_main
@@ -43,10 +42,7 @@ class HeldLine(Transport):
 
     awaited = "no heartbeat came"
 
-    def __init__(self) -> None:
-        super().__init__(PluginProgram(PUPPET, "main", "python", 1), HostLimits())
-
-    def start(self, listener: TransportListener, /) -> None:
+    def start(self, listener: Listener, /) -> None:
         listener.noted("warming up")
 
     def send(self, envelope: JsonObject, /) -> None:
@@ -54,8 +50,8 @@ class HeldLine(Transport):
 
 
 def on_a_line(limits: HostLimits | None = None) -> tuple[PluginProcess, HeldLine]:
-    line = HeldLine()
-    return PluginProcess(PluginDeclaration.read(PUPPET), line, limits or HostLimits(), Watcher()), line
+    line = HeldLine(PluginDeclaration.read(PUPPET), "python", limits or HostLimits())
+    return PluginProcess(line, Watcher()), line
 
 
 def test_a_silent_plugin_is_killed_and_any_output_counts_after_the_first_heartbeat(
@@ -64,7 +60,7 @@ def test_a_silent_plugin_is_killed_and_any_output_counts_after_the_first_heartbe
     now = MovableClock(monkeypatch, plugin_process)
     plugin, line = on_a_line()
     killed: list[str] = []
-    monkeypatch.setattr(line.program, "kill", killed.append)
+    monkeypatch.setattr(line, "kill", killed.append)
     plugin.noted("printed")
     now.move(1_000)
     plugin._look_for_life()
@@ -151,8 +147,8 @@ def test_a_plugin_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("transport", ["stdio", "tcp", "http"])
 def test_nothing_is_left_behind(transport: TransportName) -> None:
     with Host.start(PUPPET, transport=transport) as host:
-        directory, program = host.files.directory, host.plugin._transport.program
+        directory, ended = host.files.directory, host.plugin._transport
         assert directory.is_dir()
     assert not directory.exists()
-    assert program.process.returncode is not None
-    assert not any(reader.is_alive() for reader in program._readers)
+    assert ended.process.returncode is not None
+    assert not any(reader.is_alive() for reader in ended._readers)

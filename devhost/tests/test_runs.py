@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from devhost import FunctionTool, Host, ParameterError, ScriptedModel
-from devhost.process.transports import TransportName
+from devhost.process.program import TransportName
 from devhost.protocol.wire import JsonObject
 from support.lending import Lender
 from support.plugins import PUPPET, TOOLBOX, Perform

@@ -10,7 +10,7 @@ import pytest
 
 from devhost import Host, ScriptedModel
 from devhost.cli.commands import main
-from devhost.process.transports import TransportName
+from devhost.process.program import TransportName
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets
 from devhost.trace.lines import TraceWriter, read_trace

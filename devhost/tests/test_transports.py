@@ -7,7 +7,7 @@ import pytest
 from devhost import Host, HostLimits, PluginStartError
 from devhost.process import serverless
 from devhost.process.plugin_process import PluginProcess
-from devhost.process.transports import TransportName
+from devhost.process.program import TransportName
 from devhost.protocol.wire import JsonObject
 from support.plugins import PUPPET
 from support.puppet_runs import failure, perform, plugin_with_main

@@ -22,8 +22,8 @@ from devhost.models.scripted.model import ScriptedModel
 from devhost.models.scripted.script import Script, ScriptedModelCard
 from devhost.options import PLUGIN, Declared, option
 from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
+from devhost.process.program import TransportName
 from devhost.process.session import Watcher
-from devhost.process.transports import TransportName
 from devhost.scenario import (
     AttachedFiles,
     Example,

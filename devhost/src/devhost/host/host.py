@@ -22,8 +22,8 @@ from devhost.node.parameters import NodeVariables, Picked, node_parameters
 from devhost.plugin.declaration import PluginDeclaration, Strategy, StrategyProvider
 from devhost.process.environment import start_in_own_python
 from devhost.process.plugin_process import PluginProcess, StartOptions
+from devhost.process.program import TransportName
 from devhost.process.session import Places, Session, Stop, Watcher
-from devhost.process.transports import TransportName
 from devhost.protocol.failures import ApiFault
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets, properties_of

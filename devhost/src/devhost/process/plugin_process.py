@@ -20,10 +20,10 @@ from devhost.limits import HostLimits
 from devhost.node.outputs.run import CRASHED, RunError, printed_error
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.program import LONGEST as LONGEST_READ
-from devhost.process.program import PluginProgram
+from devhost.process.program import Transport, TransportName
 from devhost.process.serverless import HttpTransport
 from devhost.process.session import Places, Session, Stop, Watcher
-from devhost.process.transports import StdioTransport, TcpTransport, Transport, TransportName
+from devhost.process.transports import StdioTransport, TcpTransport
 from devhost.protocol.wire import Failed, JsonObject, Lost, read_session_event, request_envelope
 from devhost.text import Secrets, json_or
 
@@ -124,14 +124,11 @@ def _faults_of_code(directory: Path, *rules: str) -> Iterator[str]:
 
 
 class PluginProcess:
-    def __init__(
-        self, declaration: PluginDeclaration, transport: Transport, limits: HostLimits, watcher: Watcher
-    ) -> None:
-        self.declaration = declaration
+    def __init__(self, transport: Transport, watcher: Watcher) -> None:
+        self.declaration, self.limits = transport.plugin, transport.limits
         self.printed = PrintedLines(self._tell)
         self._transport = transport
         self._watcher = watcher
-        self.limits = limits
         self._sessions: dict[str, Session] = {}
         self._routing = threading.Lock()
         self.lost: str | None = None
@@ -145,13 +142,10 @@ class PluginProcess:
     @classmethod
     def start(cls, plugin: Path | PluginDeclaration, **options: Unpack[StartOptions]) -> Self:
         """Returns when the plugin serves."""
-        limits = options.get("limits", HostLimits())
         declaration = PluginDeclaration.read(plugin) if isinstance(plugin, Path) else plugin
-        entrypoint = declaration.manifest.entrypoint
-        python = options.get("python", sys.executable)
-        program = PluginProgram(declaration.directory, entrypoint, python, limits.stop_seconds)
-        transport = TRANSPORTS[options.get("transport", "stdio")](program, limits)
-        process = cls(declaration, transport, limits, options.get("watcher", Watcher()))
+        python, limits = options.get("python", sys.executable), options.get("limits", HostLimits())
+        transport = TRANSPORTS[options.get("transport", "stdio")](declaration, python, limits)
+        process = cls(transport, options.get("watcher", Watcher()))
         process.printed.hide(options.get("secrets", Secrets()))
         process.launch(options.get("stop"))
         return process
@@ -232,7 +226,7 @@ class PluginProcess:
         self.printed.add(line)
 
     def closed(self, reason: str, /) -> None:
-        words = self.printed.masked(self._transport.program.last_words())
+        words = self.printed.masked(self._transport.last_words())
         told = f"{reason}\n{words}".rstrip("\n")
         if (raised := printed_error(words)) and ("exited with" in reason or raised.kind == CRASHED):
             told = f"{reason}: {raised.line}"  # the traceback was printed as it came
@@ -288,4 +282,4 @@ class PluginProcess:
     def _look_for_life(self) -> None:
         limit, last = self.limits.heartbeat_seconds, self._last_sign
         if last is not None and time.monotonic() - last > limit:
-            self._transport.program.kill(f"no sign of life for {limit:g} seconds: the daemon kills the plugin for that")
+            self._transport.kill(f"no sign of life for {limit:g} seconds: the daemon kills the plugin for that")

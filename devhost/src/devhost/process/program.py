@@ -4,14 +4,18 @@ import contextlib
 import os
 import subprocess
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from signal import Signals
-from typing import IO
+from typing import IO, ClassVar, Literal, Protocol
 
-from devhost.errors import PluginLostError, PluginStartError
+from devhost.errors import PluginStartError, WireError
+from devhost.limits import HostLimits
+from devhost.plugin.declaration import PluginDeclaration
+from devhost.protocol.wire import JsonObject
+from devhost.text import json_or
 
 LOOPBACK = "127.0.0.1"
 WITHHELD = ("OPENAI_", "PYTHONPATH")
@@ -20,6 +24,12 @@ LONGEST = 16_000
 """Bytes of a printed line that are read at once: the rest is a line of its own."""
 LAST_LINES = 40
 """Of stderr, for error messages."""
+LOST = (
+    "devhost: the line above ends in a message of this plugin, which is lost: "
+    "what was printed before it has no newline at its end"
+)
+_MESSAGE = '{"event"'
+"""How a message of the SDK begins."""
 
 STARTER = """
 import builtins, gc, os, runpy, sys, traceback
@@ -71,8 +81,7 @@ gevent, when it patches, reads the entry points of all packages each time, for h
 imports what its own command needs, such as rich; and pydantic builds the validators of some hundred classes of the SDK,
 of which a run needs few. It also tells of two ways to wait for ever, which nothing else would show."""
 
-type ReadStdout = Callable[[IO[bytes]], None]
-type Told = Callable[[str], None]
+type TransportName = Literal["stdio", "tcp", "http"]
 
 
 def read_lines(pipe: IO[bytes]) -> Iterator[str]:
@@ -81,78 +90,67 @@ def read_lines(pipe: IO[bytes]) -> Iterator[str]:
         yield line.decode(errors="replace").rstrip()
 
 
-class PluginProgram:
-    """`python -m main` in the plugin's directory."""
+class Listener(Protocol):
+    """Hears what comes out of a plugin, from threads of the transport."""
 
-    def __init__(self, directory: Path, entrypoint: str, python: str, stop_seconds: float) -> None:
-        self.directory = directory
+    def served(self) -> None:
+        """The plugin takes requests from now on. Over stdio its first heartbeat says so."""
+
+    def received(self, message: JsonObject, /) -> None:
+        """One object from the plugin."""
+
+    def noted(self, line: str, /) -> None:
+        """A line that is not a message, such as something that the plugin printed."""
+
+    def closed(self, reason: str, /) -> None:
+        """The plugin has ended."""
+
+
+class Transport(ABC):
+    """`python -m main` in the plugin's directory, and the way of messages to it and from it.
+
+    It knows nothing of sessions but their ids.
+    """
+
+    awaited: ClassVar[str]
+    """For error messages: what was missing when the plugin did not serve in time."""
+
+    def __init__(self, plugin: PluginDeclaration, python: str, limits: HostLimits) -> None:
+        self.plugin = plugin
+        self.limits = limits
         self.killed_because: str | None = None
         self._python = python
-        self._entrypoint = entrypoint
-        self._stop_seconds = stop_seconds
         self._stderr: deque[str] = deque(maxlen=LAST_LINES)
         self._readers: list[threading.Thread] = []
-        # Its own lock, not one that a reader needs: a write blocks while the pipe is full, and the plugin empties
-        # the pipe only while its output is being read.
-        self._writing = threading.Lock()
 
-    def start(self, environment: Mapping[str, str], read_stdout: ReadStdout, ended: Told, printed: Told) -> None:
-        """`read_stdout` reads to the end of stdout, `printed` gets the lines on stderr, `ended` why it has ended."""
-        try:
-            self.process = subprocess.Popen(
-                [self._python, "-c", STARTER, self._entrypoint],
-                cwd=self.directory,
-                # UTF-8 as in Dify's containers; an interpreter that crashes says where.
-                env={**inherited_environment(), "PYTHONUTF8": "1", "PYTHONFAULTHANDLER": "1", **environment},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                process_group=0,  # Ctrl-C is for devhost, which then stops its plugins itself
-            )
-        except OSError as error:
-            raise PluginStartError(
-                f"{self.directory}: {self._python} -m {self._entrypoint} cannot be started: {error}"
-            ) from error
-        self._readers = [  # in this order: at the end of stdout, stderr is waited for
-            threading.Thread(target=self._read_stderr, args=(self.process.stderr, printed), daemon=True),
-            threading.Thread(target=self._read_stdout, args=(self.process.stdout, read_stdout, ended), daemon=True),
-        ]
-        for reader in self._readers:
-            reader.start()
+    @abstractmethod
+    def start(self, listener: Listener, /) -> None:
+        """Start the plugin and the transport; PluginStartError if the process cannot be started."""
 
-    def write(self, line: bytes) -> None:
-        """Write to its stdin; PluginLostError when the plugin no longer reads it."""
-        stdin = self.process.stdin
-        assert stdin is not None  # noqa: S101 - Popen was given PIPE
-        try:
-            with self._writing:
-                stdin.write(line)
-                stdin.flush()
-        except (OSError, ValueError) as error:  # a broken pipe, or one that stop() has closed
-            raise PluginLostError(self.killed_because or "the plugin no longer reads its stdin") from error
+    @abstractmethod
+    def send(self, envelope: JsonObject, /) -> None:
+        """A request, or an answer, told apart by their `event`; PluginLostError if the plugin has ended."""
+
+    def hang_up(self, session_id: str, /) -> None:  # noqa: B027 - most transports do nothing
+        """The session is over. The plugin is not told, unless it is serverless: what still comes is dropped."""
 
     def kill(self, reason: str) -> None:
-        """At once; `ended` gets the reason."""
+        """At once; the listener hears the reason."""
         self.killed_because = self.killed_because or reason
         self.process.kill()
 
-    def kill_unless_it_exits(self, reason: str) -> None:
-        """It no longer talks to devhost: it has crashed, or hangs."""
-        if not self.has_exited(self._stop_seconds):
-            self.kill(reason)
-
     def stop(self) -> None:
-        """Ask it to end, kill it if it does not, and return when nothing of it is left."""
+        """Ask the plugin to end, kill it if it does not, and return when nothing of it is left."""
         if not self._readers:
             return  # it did not start
         self.killed_because = self.killed_because or "the plugin was stopped"
         # The SDK spins on an stdin at its end instead of leaving, so closing the pipe does not stop it.
         self.process.terminate()
-        if not self.has_exited(self._stop_seconds):
+        if not self.has_exited(self.limits.stop_seconds):
             self.process.kill()
             self.process.wait()
         for reader in self._readers:
-            reader.join(self._stop_seconds)
+            reader.join(self.limits.stop_seconds)
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             if pipe is not None:
                 with contextlib.suppress(OSError):  # what stdin still buffers can no longer be delivered
@@ -169,22 +167,82 @@ class PluginProgram:
         """The end of what it wrote to stderr."""
         return "\n".join(self._stderr)
 
-    def _read_stdout(self, stdout: IO[bytes], read_stdout: ReadStdout, ended: Told) -> None:
-        read_stdout(stdout)
-        self.kill_unless_it_exits("the plugin closed its stdout")
-        code = self.process.wait()
-        self._readers[0].join(self._stop_seconds)
-        if self.killed_because is not None:
-            ended(self.killed_because)
-        elif code == 0:
-            ended("the plugin exited with code 0: its main.py came to its end")
-        else:
-            ended(f"the plugin {f'exited with code {code}' if code > 0 else f'was killed by {Signals(-code).name}'}")
+    def _run(self, listener: Listener, environment: Mapping[str, str]) -> None:
+        self._listener, entrypoint = listener, self.plugin.manifest.entrypoint
+        try:
+            self.process = subprocess.Popen(
+                [self._python, "-c", STARTER, entrypoint],
+                cwd=self.plugin.directory,
+                # UTF-8 as in Dify's containers; an interpreter that crashes says where.
+                env={**inherited_environment(), "PYTHONUTF8": "1", "PYTHONFAULTHANDLER": "1", **environment},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                process_group=0,  # Ctrl-C is for devhost, which then stops its plugins itself
+            )
+        except OSError as error:
+            raise PluginStartError(
+                f"{self.plugin.directory}: {self._python} -m {entrypoint} cannot be started: {error}"
+            ) from error
+        self._readers = [  # in this order: at the end of stdout, stderr is waited for
+            threading.Thread(target=self._read_stderr, args=(self.process.stderr,), daemon=True),
+            threading.Thread(target=self._read_to_the_end, args=(self.process.stdout,), daemon=True),
+        ]
+        for reader in self._readers:
+            reader.start()
 
-    def _read_stderr(self, stderr: IO[bytes], printed: Told) -> None:
+    def _kill_unless_it_exits(self, reason: str) -> None:
+        """It no longer talks to devhost: it has crashed, or hangs."""
+        if not self.has_exited(self.limits.stop_seconds):
+            self.kill(reason)
+
+    def _read_stderr(self, stderr: IO[bytes]) -> None:
         for line in read_lines(stderr):
             self._stderr.append(line)
-            printed(line)
+            self._listener.noted(line)
+
+    def _read_to_the_end(self, stdout: IO[bytes]) -> None:
+        self._read_stdout(stdout)
+        self._kill_unless_it_exits("the plugin closed its stdout")
+        code = self.process.wait()
+        self._readers[0].join(self.limits.stop_seconds)
+        if self.killed_because is not None:
+            self._listener.closed(self.killed_because)
+        elif code == 0:
+            self._listener.closed("the plugin exited with code 0: its main.py came to its end")
+        else:
+            how = f"exited with code {code}" if code > 0 else f"was killed by {Signals(-code).name}"
+            self._listener.closed(f"the plugin {how}")
+
+    def _read_stdout(self, stdout: IO[bytes]) -> None:
+        """Where it has no messages, only what the plugin prints."""
+        for line in read_lines(stdout):
+            self._listener.noted(line)
+
+    def _read_messages(self, stream: IO[bytes], longest: int) -> JsonObject | None:
+        """Hands on all lines of the stream, and returns its last message; WireError for a line of more bytes."""
+        last = None
+        while line := stream.readline(longest):
+            if len(line.rstrip(b"\n")) >= longest:  # of a chunked response, readline may give more than it is asked for
+                raise WireError(f"a line of more than {longest:,} bytes")
+            last = self._deliver(line) or last
+        return last
+
+    def _deliver(self, line: bytes) -> JsonObject | None:
+        """One line from the plugin: a message, which is returned, something printed, or nothing at all."""
+        text = line.decode(errors="replace").rstrip()
+        match json_or(text, None):
+            case dict() as message if message.get("event") in ("heartbeat", "session"):
+                self._listener.received(message)
+                return message
+            case {"type": "plugin", "plugins": dict()}:  # how the SDK introduces a plugin
+                return None
+        if text:
+            self._listener.noted(text)
+            start = text.rfind(_MESSAGE)
+            if start > 0 and json_or(text[start:], None) is not None:
+                self._listener.noted(LOST)
+        return None
 
 
 def inherited_environment() -> Mapping[str, str]:

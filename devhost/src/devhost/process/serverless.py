@@ -16,8 +16,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from devhost.errors import PluginLostError, WireError
 from devhost.limits import HostLimits
-from devhost.process.program import LOOPBACK, PluginProgram
-from devhost.process.transports import Transport, TransportListener, read_messages
+from devhost.plugin.declaration import PluginDeclaration
+from devhost.process.program import LOOPBACK, Listener, Transport
 from devhost.protocol.wire import Invoked, JsonObject, encoded, read_session_event
 
 HEALTH_PAUSE = 0.02
@@ -31,8 +31,8 @@ type Answer = queue.SimpleQueue[JsonObject | None]
 class HttpTransport(Transport):
     awaited = "its /health did not answer"
 
-    def __init__(self, program: PluginProgram, limits: HostLimits) -> None:
-        super().__init__(program, limits)
+    def __init__(self, plugin: PluginDeclaration, python: str, limits: HostLimits) -> None:
+        super().__init__(plugin, python, limits)
         self._port = _ReservedPort()
         self._sessions: dict[str, http.client.HTTPConnection] = {}
         self._answers: dict[str, tuple[str, Answer]] = {}
@@ -43,8 +43,7 @@ class HttpTransport(Transport):
         self._serving = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._stopped = threading.Event()
 
-    def start(self, listener: TransportListener, /) -> None:
-        self._listener = listener
+    def start(self, listener: Listener, /) -> None:
         self._run(
             listener,
             {
@@ -89,7 +88,7 @@ class HttpTransport(Transport):
 
     def called(self, session_id: str, body: bytes) -> tuple[str, Answer]:
         """The id of a backwards call that arrived, and its answer; WireError for one that is refused."""
-        most = self._limits.transaction_bytes
+        most = self.limits.transaction_bytes
         if len(body) > most:
             self._fail(session_id, f"the daemon cuts a backwards call of {len(body):,} bytes off at {most:,}")
             raise WireError("the backwards call is too long")
@@ -122,7 +121,7 @@ class HttpTransport(Transport):
                     return
 
     def _invoke(self, session_id: str, action: str, body: bytes) -> None:
-        most = self._limits.serverless_request_bytes
+        most = self.limits.serverless_request_bytes
         if len(body) > most:
             self._fail(session_id, f"a serverless plugin takes requests of {most:,} bytes, not of {len(body):,}")
             return
@@ -143,7 +142,7 @@ class HttpTransport(Transport):
             invocation.request("POST", f"/invoke?action={action}", body, headers)
             with invocation.getresponse() as response:
                 if response.status == HTTPStatus.OK:
-                    match read_messages(response, self._limits.line_bytes, self._listener):
+                    match self._read_messages(response, self.limits.line_bytes):
                         case {"data": {"type": "end"}}:
                             return
                 else:
@@ -156,7 +155,7 @@ class HttpTransport(Transport):
             with self._changing:
                 is_over = self._sessions.pop(session_id, None) is None
             invocation.close()
-        if not is_over and not self.program.has_exited(LAST_MOMENTS):
+        if not is_over and not self.has_exited(LAST_MOMENTS):
             self._fail(session_id, f"the plugin's response ended before its end message: {cut}")
 
     def _fail(self, session_id: str, message: str) -> None:
