@@ -42,7 +42,7 @@ class Fake:
 
 def begin(plugin: Fake, serve: Callable[[Fake], None]) -> Callable[[Stop], PluginProcess]:
     def start(stop: Stop) -> PluginProcess:
-        stop.ends(plugin)
+        stop.ends(plugin.stop)
         serve(plugin)
         return plugin  # type: ignore[return-value] # stands for one
 

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from devhost.errors import SuiteError
 from devhost.models.scripted.script import Scripted, Words, listed, one_sentence
-from devhost.process.command import run_command
+from devhost.process.command import why_it_failed
 
 
 class CopiedFile(Scripted):
@@ -29,7 +29,7 @@ type Reset = Annotated[tuple[Step, ...], BeforeValidator(listed)]
 def reset(steps: Reset, folder: Path) -> None:
     """One after the other, in the folder of the cases; SuiteError says which one failed, how and where."""
     for step in steps:
-        why = _copied(step, folder) if isinstance(step, CopiedFile) else _run(step, folder)
+        why = _copied(step, folder) if isinstance(step, CopiedFile) else why_it_failed(["/bin/sh", "-c", step], folder)
         if why:
             raise SuiteError(f"its reset failed in {folder.absolute()}: {step}: {why}")
 
@@ -41,9 +41,3 @@ def _copied(file: CopiedFile, folder: Path) -> str:
     except OSError as error:
         return str(error)
     return ""
-
-
-def _run(command: str, folder: Path) -> str:
-    """Why it failed."""
-    done = run_command(["/bin/sh", "-c", command], folder)
-    return "" if done.exit_code == 0 else f"exit code {done.exit_code}\n{done.last_words}".strip()

@@ -291,7 +291,7 @@ class Host(ToolHost):
     def _open(self, request: JsonObject, conversation_id: str | None, stop: Stop | None, places: Places) -> Session:
         session = self.plugin.open_session(request, conversation_id, places=places)
         if stop is not None:
-            stop.ends(session)
+            stop.ends(session.stop)
         return session
 
     def _converse(

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from devhost.process.session import Stop
@@ -13,27 +12,13 @@ LAST_LINES = 15
 """Of what it printed, for an error."""
 
 
-@dataclass(frozen=True)
-class Done:
-    exit_code: int
-    last_words: str
-
-
-@dataclass(frozen=True)
-class _Group:
-    """The process, with all processes that it starts."""
-
-    process: subprocess.Popen[str]
-
-    def stop(self) -> None:
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-
-
-def run_command(
+def why_it_failed(
     command: Sequence[str], folder: Path, *, environment: Mapping[str, str] | None = None, stop: Stop | None = None
-) -> Done:
-    """In the folder, without input; `environment`: None for devhost's own."""
+) -> str:
+    """Runs it in the folder, without input: its exit code and its last words, or nothing after the code 0.
+
+    `environment`: None for devhost's own.
+    """
     with subprocess.Popen(
         command,
         cwd=folder,
@@ -45,11 +30,17 @@ def run_command(
         errors="replace",
         process_group=0,
     ) as process:
-        group = _Group(process)
+
+        def end() -> None:
+            """With all processes that it has started."""
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+
         try:
-            (stop or Stop()).ends(group)
+            (stop or Stop()).ends(end)
             printed, _ = process.communicate()
         except BaseException:
-            group.stop()
+            end()
             raise
-    return Done(process.returncode, "\n".join(printed.strip().splitlines()[-LAST_LINES:]))
+    words = [f"exit code {process.returncode}", *printed.strip().splitlines()[-LAST_LINES:]]
+    return "\n".join(words) if process.returncode else ""

@@ -14,7 +14,7 @@ from typing import Unpack
 from devhost.errors import PluginStartError
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.plugin.dependencies import PYPROJECT, REQUIREMENTS, missing, requirements, requirements_file
-from devhost.process.command import run_command
+from devhost.process.command import why_it_failed
 from devhost.process.plugin_process import PluginProcess, StartOptions
 from devhost.process.program import inherited_environment
 from devhost.process.session import Stop, Watcher
@@ -142,6 +142,5 @@ def _pins(lock: Path) -> str:
 def _install(command: list[str], directory: Path, stop: Stop) -> None:
     environment = str(directory.absolute() / ENVIRONMENT)
     variables = {**inherited_environment(), "UV_PROJECT_ENVIRONMENT": environment}
-    done = run_command(command, directory, environment=variables, stop=stop)
-    if done.exit_code:
-        raise PluginStartError(f"{environment} cannot be made: {' '.join(command[:4])} … failed\n{done.last_words}")
+    if why := why_it_failed(command, directory, environment=variables, stop=stop):
+        raise PluginStartError(f"{environment} cannot be made: {' '.join(command[:4])} … failed\n{why}")

@@ -160,7 +160,7 @@ class PluginProcess:
         try:
             self._transport.start(self)
             if stop is not None:
-                stop.ends(self)
+                stop.ends(self.stop)
             served = self._served_or_gone.wait(self.limits.launch_seconds)
         except BaseException:  # Ctrl-C while it starts must not leave it behind
             self._transport.stop()

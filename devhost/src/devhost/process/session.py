@@ -5,7 +5,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Self
 
 from devhost.errors import InvocationError, PluginLostError, RunStoppedError, RunTimeoutError
 from devhost.golang import remarshalled
@@ -122,11 +122,6 @@ class Session:
 type Answer = Callable[[Session, Invoked], None]
 
 
-class Stoppable(Protocol):
-    def stop(self) -> None:
-        """Takes no lock, and may be called twice."""
-
-
 class Stop:
     """Ends what it was given, from outside: sessions of one turn, as Dify's Stop does, or starting plugins.
 
@@ -135,18 +130,18 @@ class Stop:
 
     def __init__(self) -> None:
         self.requested = False
-        self._stoppable: list[Stoppable] = []
+        self._ends: list[Callable[[], None]] = []
 
     def request(self) -> None:
         self.requested = True
-        for each in tuple(self._stoppable):
-            each.stop()
+        for end in tuple(self._ends):
+            end()
 
-    def ends(self, stoppable: Stoppable) -> None:
-        """At the request; at once if it came before."""
-        self._stoppable.append(stoppable)
+    def ends(self, end: Callable[[], None]) -> None:
+        """By calling it, which may be twice, and must take no lock: at the request; at once if it came before."""
+        self._ends.append(end)
         if self.requested:
-            stoppable.stop()
+            end()
 
 
 type Side = Literal["host", "plugin"]

@@ -66,7 +66,7 @@ class Ending:
                 put(value)
 
         reading = Driven(read)
-        self.stop.ends(reading)
+        self.stop.ends(reading.stop)
         try:
             yield from reading
         except RunStoppedError:
