@@ -13,6 +13,7 @@ from rich.text import Text
 
 from devhost.errors import FlowFileError, ParameterError, UnansweredFormError, naming
 from devhost.flow.document import FlowFile, Given
+from devhost.terminal.chat_view import typed_lines
 from devhost.terminal.tables import printable
 from devhost.text import Secrets, worded
 from devhost.trace.flow import FIELD, TIMEOUT, AnsweredBy, AskedField, Button, FlowNode, FormAsked
@@ -226,14 +227,5 @@ class AskAtTerminal:
 
 def ask_at_terminal(console: Console, hidden: Secrets) -> AskAtTerminal | None:
     """None if standard input is not a terminal."""
-    if sys.stdin is None or not sys.stdin.isatty():
-        return None
-
-    def prompt(label: str) -> str:
-        from prompt_toolkit import PromptSession  # noqa: PLC0415 - slow to import, and only a typed answer needs it
-        from prompt_toolkit.output import create_output  # noqa: PLC0415
-
-        session: PromptSession[str] = PromptSession(label, output=create_output(always_prefer_tty=True))
-        return session.prompt().encode(errors="surrogateescape").decode(errors="replace")
-
-    return AskAtTerminal(console, prompt, hidden)
+    is_typed = sys.stdin is not None and sys.stdin.isatty()
+    return AskAtTerminal(console, lambda label: typed_lines(label)(), hidden) if is_typed else None

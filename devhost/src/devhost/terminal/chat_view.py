@@ -139,13 +139,10 @@ def _json_text(line: str, number: int) -> str:
 
 
 def _typed() -> Iterator[str]:
-    from prompt_toolkit import PromptSession  # noqa: PLC0415 - slow to import, and only a typed chat needs it
-    from prompt_toolkit.output import create_output  # noqa: PLC0415
-
-    prompt: PromptSession[str] = PromptSession(PROMPT, output=create_output(always_prefer_tty=True))
+    read = typed_lines(PROMPT)
     while True:
         try:
-            if question := _question(_well_formed(prompt.prompt())):
+            if question := _question(read()):
                 yield question  # inside the try: a Ctrl-C that comes just too late for a turn is one at the prompt
         except KeyboardInterrupt:
             continue
@@ -158,6 +155,11 @@ def _question(typed: str) -> str:
     return f" {question}" if question.startswith("/") and typed[0].isspace() else question
 
 
-def _well_formed(typed: str) -> str:
-    """Bytes that are not UTF-8 arrive as lone surrogates, which no message can contain."""
-    return typed.encode(errors="surrogateescape").decode(errors="replace")
+def typed_lines(label: str) -> Callable[[], str]:
+    """Reads a line of what a person types; KeyboardInterrupt after Ctrl-C, EOFError after Ctrl-D."""
+    from prompt_toolkit import PromptSession  # noqa: PLC0415 - slow to import, and only what is typed needs it
+    from prompt_toolkit.output import create_output  # noqa: PLC0415
+
+    session: PromptSession[str] = PromptSession(label, output=create_output(always_prefer_tty=True))
+    # Bytes that are not UTF-8 arrive as lone surrogates, which no message can contain.
+    return lambda: session.prompt().encode(errors="surrogateescape").decode(errors="replace")
