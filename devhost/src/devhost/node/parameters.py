@@ -185,15 +185,15 @@ def node_parameters(
     for name in (parameter.name for parameter in declared if parameter.name in settings):
         with about(f"param.{name}"):
             values[name] = resolved(settings[name], variables)
-    return {name: _sent(value) for name, value in cast_parameters(declared, values).items()}
+    return {name: sent(value) for name, value in cast_parameters(declared, values).items()}
 
 
-def _sent(value: object) -> object:
+def sent(value: object) -> object:
     """A file, or a list of files, as a plugin gets it (dify-api, `convert_parameters_to_plugin_format`)."""
     match value:
         case dict() if is_file(value):
             return {key: value[key] for key in PLUGIN_FILE if key in value}
         case [*files] if files and all(map(is_file, files)):
-            return [_sent(file) for file in files]
+            return [sent(file) for file in files]
         case _:
             return value

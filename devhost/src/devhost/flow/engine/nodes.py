@@ -1,7 +1,8 @@
 """The nodes that ask Dify's services in Dify, and devhost here."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast, override
 
 from graphon.dsl.code_runtime import SandboxCodeExecutionError, _transformer_for
@@ -31,7 +32,7 @@ from pydantic import Field
 from devhost.conversation import was_stopped
 from devhost.errors import HostError, InvocationError, NodeFailedError, NodeParameterError, RefusedCallError, RunFailure
 from devhost.flow.engine.models import AskedModel
-from devhost.flow.engine.turn import Driven, Playing, plain_variables
+from devhost.flow.engine.turn import Driven, Playing, for_plugins, plain_variables
 from devhost.flow.outside import CodeError, run_program
 from devhost.flow.script import retrieved
 from devhost.flow.tools import panel_settings
@@ -39,7 +40,7 @@ from devhost.host.host import Host, find_strategy
 from devhost.limits import HostLimits
 from devhost.node.messages import FileMessages
 from devhost.node.outputs.run import Run
-from devhost.node.parameters import NodeVariables, Picked, resolved, window
+from devhost.node.parameters import NodeVariables, Picked, resolved, sent, window
 from devhost.plugin.casting import cast_parameter
 from devhost.plugin.declaration import Parameter
 from devhost.protocol.wire import JsonObject
@@ -64,12 +65,6 @@ class _Playing:
         return "1"
 
 
-# Dify's Agent node on the engine: a strategy's run as the engine's events.
-#
-# The rules are those of `devhost.node`, recorded from Dify's own node; the engine's error branch, default value and
-# retry apply to a failed run.
-
-
 class AgentNodeData(BaseNodeData):
     type: NodeType = BuiltinNodeTypes.AGENT
     agent_strategy_name: str
@@ -77,34 +72,22 @@ class AgentNodeData(BaseNodeData):
 
 
 class AgentNode(_Playing, Node[AgentNodeData]):
+    """A strategy's run as the engine's events, by the rules of `devhost.node`, recorded from Dify's own node.
+
+    The engine's error branch, default value and retry apply to a failed run.
+    """
+
     node_type = BuiltinNodeTypes.AGENT
 
     @override
-    def __init__(self, node_id: str, data: AgentNodeData, **parts: Any) -> None:
-        super().__init__(node_id, data, **parts)
-        self._inputs: JsonObject = {}
-        self._streamed = {"text"}
-        """Outputs that stream: an Answer node waits for the end of each before it goes on."""
-
-    @override
     def _run(self) -> Generator[NodeEventPayload, None, None]:
-        variables = plain_variables(self.runtime_state.variable_pool)
-        said: Driven[JsonObject | Run] = Driven(lambda put: put(self._play(variables, put)))
         with self._playing.mistakes.watched():
             try:
-                for message in said:
-                    yield from self._ended(message) if isinstance(message, Run) else self._events(message)
+                yield from self._played()
             except NodeParameterError as error:
                 yield StreamCompletedEvent(node_run_result=_failed(error.words, type(error).__name__))
 
-    def _ended(self, run: Run) -> Iterator[NodeEventPayload]:
-        if was_stopped(run):
-            self._playing.ending.wait()
-        for output in sorted(self._streamed):
-            yield self._chunk(output, "", is_final=True)
-        yield StreamCompletedEvent(node_run_result=self._result(run))
-
-    def _play(self, variables: JsonObject, on_message: Callable[[JsonObject], None]) -> Run:
+    def _played(self) -> Iterator[NodeEventPayload]:
         turn, around = self._playing.turn, self._playing.around
         host = around.host
         if not isinstance(host, Host):
@@ -112,23 +95,33 @@ class AgentNode(_Playing, Node[AgentNodeData]):
         model = around.model(self._node, turn.query)
         _, strategy = find_strategy(host.plugin.declaration, self.node_data.agent_strategy_name)
         parameters, entities = self.node_data.agent_parameters, [tool.entity for tool in around.tools]
+        variables = plain_variables(self.runtime_state.variable_pool)
         known = NodeVariables(variables)
         settings = panel_settings(strategy, parameters, known, model.description, self._memory(), entities)
         # What the node's row shows: the parameters before their cast, without those that the pickers fill.
         shown = {name: resolved(each, known) for name, each in settings.items() if not isinstance(each, Picked)}
-        self._inputs = host.secrets.masked(shown)
-        run = host.run(
+        run = partial(
+            host.run,
             strategy.identity.name,
             settings,
             model=model,
             tools=around.tools,
             conversation_id=turn.conversation_id or None,
             variables=variables,
-            on_message=on_message,
             stop=self._playing.ending.stop,
         )
-        self._playing.runs[self.execution_id] = (run, model.description)
-        return run
+        streamed = {"text"}
+        for said in Driven[JsonObject | Run](lambda put: put(run(on_message=put))):
+            if isinstance(said, Run):
+                self._playing.runs[self.execution_id] = (said, model.description)
+                if was_stopped(said):
+                    self._playing.ending.wait()
+                for output in sorted(streamed):  # an Answer node waits for the end of each before it goes on
+                    yield self._chunk(output, "", is_final=True)
+                yield StreamCompletedEvent(node_run_result=self._result(said, host.secrets.masked(shown)))
+            elif (event := self._event(said)) is not None:
+                streamed.update(event.selector[1:] if isinstance(event, StreamChunkEvent) else ())
+                yield event
 
     def _memory(self) -> list[JsonObject]:
         """Dify's Agent node reads the size of the window even where the window is off."""
@@ -139,33 +132,34 @@ class AgentNode(_Playing, Node[AgentNodeData]):
                 return window(self._playing.turn.history)
         return []
 
-    def _events(self, message: JsonObject) -> Iterator[NodeEventPayload]:
+    def _event(self, message: JsonObject) -> StreamChunkEvent | AgentLogEvent | None:
         match message:
             case {"type": "text" | "link", "message": {"text": str(text)}}:
-                yield self._chunk("text", text)
+                return self._chunk("text", text)
             case {
                 "type": "variable",
                 "message": {"variable_name": str(name), "variable_value": str(text), "stream": True},
             }:
-                yield self._chunk(name, text)
+                return self._chunk(name, text)
             case {"type": "log", "message": dict(entry)}:
                 said: JsonObject = {name: entry.get(name) for name in LOGGED}
-                yield AgentLogEvent(
+                return AgentLogEvent(
                     message_id=entry["id"],
                     node_execution_id=self.execution_id,
                     node_id=self.id,
                     metadata=entry.get("metadata") or {},
                     **said,
                 )
+        return None
 
-    def _result(self, run: Run) -> NodeRunResult:
+    def _result(self, run: Run, inputs: JsonObject) -> NodeRunResult:
         if run.error is not None:
             shows = run.error.node.shows if run.error.node else run.error.message
-            return _failed(shows, run.error.node.type if run.error.node else run.error.kind, self._inputs)
+            return _failed(shows, run.error.node.type if run.error.node else run.error.kind, inputs)
         files = [self._playing.files.made(file["id"]) for file in run.outputs.files]
         return NodeRunResult(
             status=WorkflowNodeExecutionStatus.SUCCEEDED,
-            inputs=self._inputs,
+            inputs=inputs,
             outputs={**run.outputs.by_name(), "files": ArrayFileSegment(value=files)},
             metadata={
                 WorkflowNodeExecutionMetadataKey(key): value
@@ -175,7 +169,6 @@ class AgentNode(_Playing, Node[AgentNodeData]):
         )
 
     def _chunk(self, output: str, text: str, *, is_final: bool = False) -> StreamChunkEvent:
-        self._streamed.add(output)
         return StreamChunkEvent(selector=[self.id, output], chunk=text, is_final=is_final)
 
 
@@ -184,17 +177,14 @@ def _failed(shows: str, error_type: str, inputs: JsonObject | None = None) -> No
     return NodeRunResult(status=failed, inputs=inputs or {}, error=shows, error_type=error_type)
 
 
-# Dify's Knowledge Retrieval node on the engine, with given segments in the place of a knowledge base.
-#
-# Which segments fit the query is not asked: they are those that a test wants to be found.
-
-
 class KnowledgeNodeData(BaseNodeData):
     type: NodeType = BuiltinNodeTypes.KNOWLEDGE_RETRIEVAL
     query_variable_selector: list[str] = Field(default_factory=list)
 
 
 class KnowledgeNode(_Playing, Node[KnowledgeNodeData]):
+    """Whatever the query is, it finds the segments that a test wants to be found."""
+
     node_type = BuiltinNodeTypes.KNOWLEDGE_RETRIEVAL
 
     @override
@@ -209,10 +199,9 @@ class KnowledgeNode(_Playing, Node[KnowledgeNodeData]):
         )
 
 
-# Code nodes on the engine: the program that Dify sends to its sandbox runs in a process of this machine.
-
-
 class LocalCode(CodeExecutorProtocol):
+    """Of code nodes: the program that Dify sends to its sandbox runs in a process of this machine."""
+
     def __init__(self, limits: HostLimits) -> None:
         self._limits = limits
 
@@ -228,21 +217,15 @@ class LocalCode(CodeExecutorProtocol):
         return isinstance(error, CodeError | SandboxCodeExecutionError)
 
 
-# Jinja templates of prompts and template nodes.
-#
-# A file from someone else must not run code here: Dify renders templates in a container, devhost in Jinja's sandbox.
-
-
 class SandboxedTemplates(Jinja2TemplateRenderer):
+    """Of prompts and template nodes: a file from someone else must not run code here. Dify renders in a container."""
+
     @override
     def render_template(self, template: str, variables: Mapping[str, Any]) -> str:
         try:
             return SandboxedEnvironment().from_string(template).render(**variables)
         except TemplateError as error:
             raise TemplateRenderError(str(error)) from error
-
-
-# A Tool node's tool on the engine: a tool of a plugin that runs here.
 
 
 @dataclass(frozen=True)
@@ -254,7 +237,7 @@ class _Prepared:
 
 
 class ToolRuntime(ToolNodeRuntimeProtocol):
-    """Of one run of a node."""
+    """The tool of one run of a Tool node."""
 
     def __init__(self, node: FlowNode, playing: Playing) -> None:
         self._node = node
@@ -293,7 +276,8 @@ class ToolRuntime(ToolNodeRuntimeProtocol):
         self, *, tool_runtime: ToolRuntimeHandle, tool_parameters: Mapping[str, Any], provider_name: str, **_: object
     ) -> Generator[ToolRuntimeMessage]:
         prepared = _prepared(tool_runtime)
-        parameters = {name: _for_plugin(value) for name, value in {**tool_parameters, **prepared.settings}.items()}
+        given = for_plugins({**tool_parameters, **prepared.settings})
+        parameters = {name: sent(value) for name, value in given.items()}
         tool, around = prepared.tool, self._playing.around
         asked = {"provider": tool.provider, "tool": tool.name, "tool_parameters": parameters, "entity": tool.entity}
         with self._playing.mistakes.watched(ToolNodeError):
@@ -343,16 +327,6 @@ def _resolved(given: object, pool: VariablePool | None) -> object:
             return value
         case _:
             return given
-
-
-def _for_plugin(value: object) -> object:
-    match value:
-        case File():
-            return value.to_plugin_parameter()
-        case list():
-            return [_for_plugin(each) for each in value]
-        case _:
-            return value
 
 
 def _words(failure: RunFailure | RefusedCallError, provider: str) -> str:

@@ -36,13 +36,14 @@ from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
 from devhost.trace.flow import FIELD, TIMEOUT, AskedField, FormAsked
 
-# How a turn ends before its nodes do: a person stops it, or a branch fails while others still work.
-#
-# What agents, tools and models still send is dropped then, as in Dify: their plugins and providers are not told.
-
 
 @dataclass
 class Ending:
+    """How a turn ends before its nodes do: a person stops it, or a branch fails while others still work.
+
+    What agents, tools and models still send is dropped then, as in Dify: their plugins and providers are not told.
+    """
+
     stop: Stop
     execution: GraphExecution | None = None
     """The engine's record of the stretch that is played."""
@@ -175,15 +176,13 @@ def _decided(form: FormAsked, answer: FormAnswer) -> HITLDecision:
     return Completed(answer.button, values, {**values, **own})
 
 
-# Mistakes of the command or in devhost, which end a flow at once.
-#
-# A failure of the flow itself fails its node, and the engine's retry, error branch and default value apply. A
-# mistake, such as a node without turns in the script, is not the flow's: no branch of it may hide it. The engine
-# cannot tell the two apart, so that devhost's nodes do everything inside `watched()`.
-
-
 class Mistakes:
-    """Thread-safe: nodes run side by side."""
+    """Of the command or in devhost: they end a flow at once. Thread-safe, because nodes run side by side.
+
+    A failure of the flow itself fails its node, and the engine's retry, error branch and default value apply. A
+    mistake, such as a node without turns in the script, is not the flow's: no branch of it may hide it. The engine
+    cannot tell the two apart, so that devhost's nodes do everything inside `watched()`.
+    """
 
     def __init__(self) -> None:
         self._noted: list[Exception] = []
@@ -265,13 +264,16 @@ def _typed(file: FlowFile, variable: FlowVariable, value: object) -> Segment:
 
 def plain_variables(pool: VariablePool) -> JsonObject:
     """By `node.name`."""
-    known = {name: value for name, value in pool.flatten().items() if NAME.fullmatch(name)}
-    return dict(_ForPlugins().to_json_encodable(known))
+    return for_plugins({name: value for name, value in pool.flatten().items() if NAME.fullmatch(name)})
 
 
 def plain(values: Mapping[str, Any]) -> JsonObject:
     """Segments and files as JSON."""
     return dict(WorkflowRuntimeTypeConverter().to_json_encodable(values))
+
+
+def for_plugins(values: Mapping[str, Any]) -> JsonObject:
+    return dict(_ForPlugins().to_json_encodable(values))
 
 
 class _ForPlugins(WorkflowRuntimeTypeConverter):
