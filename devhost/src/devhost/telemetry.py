@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -14,9 +15,11 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as gen_ai
 from opentelemetry.semconv.attributes.error_attributes import ERROR_TYPE
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
+from pydantic import HttpUrl, TypeAdapter
 
 from devhost.errors import ParameterError, TelemetryError
-from devhost.trace.lines import Trace
+from devhost.text import worded
+from devhost.trace.lines import Header, Trace
 from devhost.trace.runs import Call, TracedRun, run_of, traced_runs, written_calls
 from devhost.trace.timeline import Span, timeline
 
@@ -30,7 +33,7 @@ FAILED = "_OTHER"
 """The conventions' error type where none is known."""
 NANOSECONDS = 1_000_000_000
 NAME = "devhost"
-IDS = RandomIdGenerator()
+IDS, RESOURCE = RandomIdGenerator(), Resource.create({"service.name": NAME})
 CONTENTS = frozenset(
     {
         *(gen_ai.GEN_AI_INPUT_MESSAGES, gen_ai.GEN_AI_OUTPUT_MESSAGES),
@@ -42,9 +45,10 @@ CONTENTS = frozenset(
 
 def agent_spans(trace: Trace, *, contents: bool) -> list[ReadableSpan]:
     """A span for each run, and those of its calls."""
-    return [span for run in traced_runs(trace) for span in _RunSpans(trace, run, contents=contents)]
+    return [span for run in traced_runs(trace) for span in _RunSpans(trace.header, run, contents)]
 
 
+@dataclass
 class _RunSpans:
     """The spans of one run as the exporter takes them, made without a TracerProvider.
 
@@ -52,18 +56,15 @@ class _RunSpans:
     lets another greenlet run, and the child of one plugin's start would go on to start the other plugins too.
     """
 
-    def __init__(self, trace: Trace, run: TracedRun, *, contents: bool) -> None:
-        self._header = trace.header
-        self._run = run
-        self._contents = contents
-        self._id = IDS.generate_trace_id()
-        self._resource = Resource.create({"service.name": NAME})
+    header: Header
+    run: TracedRun
+    contents: bool
+    id: int = field(default_factory=IDS.generate_trace_id)
 
     def __iter__(self) -> Iterator[ReadableSpan]:
-        run, strategy, model = self._run, self._header.strategy, self._header.model
+        run, strategy, model = self.run, self.header.strategy, self.header.model
         outcome = run_of(run, strategy)
         attributes: dict[str, Attribute] = {
-            gen_ai.GEN_AI_OPERATION_NAME: "invoke_agent",
             gen_ai.GEN_AI_AGENT_NAME: strategy,
             gen_ai.GEN_AI_PROVIDER_NAME: _provider(model.provider),
             gen_ai.GEN_AI_REQUEST_MODEL: model.name,
@@ -72,7 +73,7 @@ class _RunSpans:
             gen_ai.GEN_AI_OUTPUT_MESSAGES: _message("assistant", [{"type": "text", "content": outcome.outputs.text}]),
         }
         error = None if outcome.error is None else (outcome.error.kind, outcome.error.message)
-        agent = self._span(f"invoke_agent {strategy}", (run.began, run.finished), attributes, error)
+        agent = self._span("invoke_agent", strategy, (run.began, run.finished), attributes, error)
         yield agent
         yield from self._inside(timeline(run), agent.context)
 
@@ -81,44 +82,40 @@ class _RunSpans:
         for span in spans:
             around = parent
             for call in span.calls:
-                made = self._of_call(call, span, parent)
+                operation, attributes = "execute_tool", _of_tool(call, span)
+                if call.kind == "llm":
+                    operation, attributes = "chat", _of_model(call, self.header.model.provider)
+                times = (call.began, self.run.finished if call.ended is None else call.ended)
+                error = (FAILED, call.error) if call.error else None
+                made = self._span(operation, call.name, times, attributes, error, parent)
                 around = made.context
                 yield made
             yield from self._inside(span.children, around)
 
-    def _of_call(self, call: Call, span: Span, parent: SpanContext) -> ReadableSpan:
-        is_model = call.kind == "llm"
-        operation = "chat" if is_model else "execute_tool"
-        attributes = _of_model(call, self._header.model.provider) if is_model else _of_tool(call, span)
-        attributes[gen_ai.GEN_AI_OPERATION_NAME] = operation
-        times = (call.began, self._run.finished if call.ended is None else call.ended)
-        error = (FAILED, call.error) if call.error else None
-        return self._span(f"{operation} {call.name}", times, attributes, error, parent, is_client=is_model)
-
-    def _span(  # noqa: PLR0913 - what a span holds
+    def _span(  # noqa: PLR0913, PLR0917 - what a span holds
         self,
+        operation: str,
         name: str,
         times: tuple[float, float],
-        attributes: dict[str, Attribute],
+        attributes: Mapping[str, Attribute],
         error: tuple[str, str] | None,
         parent: SpanContext | None = None,
-        *,
-        is_client: bool = False,
     ) -> ReadableSpan:
         """`times`: seconds since the trace began. `error`: its type and its words. Contents are left out here alone."""
-        began, ended = (int(self._header.started.timestamp() * NANOSECONDS) + int(at * NANOSECONDS) for at in times)
+        began, ended = (int(self.header.started.timestamp() * NANOSECONDS) + int(at * NANOSECONDS) for at in times)
+        known = {**attributes, gen_ai.GEN_AI_OPERATION_NAME: operation}
         status = Status(StatusCode.UNSET)
         if error is not None:
-            attributes[ERROR_TYPE] = error[0]
-            status = Status(StatusCode.ERROR, (error[1] or None) if self._contents else None)
+            known[ERROR_TYPE], words = error
+            status = Status(StatusCode.ERROR, (words or None) if self.contents else None)
         flags = TraceFlags(TraceFlags.SAMPLED)
         return ReadableSpan(
-            name,
-            SpanContext(self._id, IDS.generate_span_id(), is_remote=False, trace_flags=flags),
+            f"{operation} {name}",
+            SpanContext(self.id, IDS.generate_span_id(), is_remote=False, trace_flags=flags),
             parent,
-            self._resource,
-            {key: value for key, value in attributes.items() if self._contents or key not in CONTENTS},
-            kind=SpanKind.CLIENT if is_client else SpanKind.INTERNAL,
+            RESOURCE,
+            {key: value for key, value in known.items() if self.contents or key not in CONTENTS},
+            kind=SpanKind.CLIENT if operation == "chat" else SpanKind.INTERNAL,
             status=status,
             start_time=began,
             end_time=ended,
@@ -180,13 +177,10 @@ PATIENCE = 10
 
 def endpoint(url: str) -> str:
     """`http://localhost:4318` gets OTLP's own path; ParameterError for what is not an HTTP address."""
-    try:
-        parts = urlsplit(url)
-        if parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0:
-            return url if parts.path.strip("/") else f"{url.rstrip('/')}{PATH}"
-    except ValueError:
-        pass  # a port that is not a number
-    raise ParameterError(f"--otlp {url!r} is not the address of an OTLP server, such as http://localhost:4318")
+    words = f"--otlp {url!r} is not the address of an OTLP server, such as http://localhost:4318"
+    with worded(lambda _: ParameterError(words)):
+        path = TypeAdapter(HttpUrl).validate_python(url).path or ""
+    return url if path.strip("/") else f"{url.rstrip('/')}{PATH}"
 
 
 def shown(address: str) -> str:
