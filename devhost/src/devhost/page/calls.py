@@ -5,12 +5,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 from devhost.node.outputs.run import plugin_error
 from devhost.node.texts import ThoughtSpans
 from devhost.protocol.wire import JsonObject
-from devhost.trace.runs import Call, TracedRun
+from devhost.trace.runs import Call, TracedRun, items, mapping
 
 # What a call on the timeline shows when it is opened, taken from the messages that crossed.
 
@@ -41,7 +40,7 @@ class OfferedTool:
 def said_by(call: Call) -> tuple[str, str]:
     """What a model thought, and what it said."""
     spans = ThoughtSpans()
-    contents = [_mapping(delta.get("message")).get("content") for delta in call.deltas]
+    contents = [message.get("content") for message in call.messages]
     said = [*(span for content in contents for span in spans.feed(_words(content))), *spans.finish()]
     thought, text = (
         "".join(words for is_thought, words in said if is_thought is kind).strip() for kind in (True, False)
@@ -74,14 +73,14 @@ def offered_tools(call: Call) -> tuple[OfferedTool, ...]:
             str(tool.get("description") or ""),
             json.dumps(tool.get("parameters"), ensure_ascii=False, indent=2),
         )
-        for tool in _items(call.request.get("tools"))
+        for tool in items(call.request.get("tools"))
     )
 
 
 def _said(message: JsonObject) -> Said:
     lines = [_words(message.get("content"))]
-    for tool_call in _items(message.get("tool_calls")):
-        function = _mapping(tool_call.get("function"))
+    for tool_call in items(message.get("tool_calls")):
+        function = mapping(tool_call.get("function"))
         lines.append(f"→ {function.get('name')} {function.get('arguments')}")
     return Said(str(message.get("role")), "\n".join(filter(None, lines)))
 
@@ -93,7 +92,7 @@ def _words(content: object) -> str:
         str(part.get("data"))
         if part.get("type") == "text"
         else f"[{part.get('type')}: {part.get('filename') or part.get('mime_type') or part.get('format')}]"
-        for part in _items(content)
+        for part in items(content)
     )
 
 
@@ -106,14 +105,6 @@ def _result(data: JsonObject) -> Result:
             return Result(kind, text)
         case body:
             return Result(kind, body)
-
-
-def _mapping(value: object) -> JsonObject:
-    return value if isinstance(value, dict) else {}
-
-
-def _items(value: object) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 # The sources of an answer, each with its passage.
@@ -137,7 +128,7 @@ def sources_of(variable: object, run: TracedRun) -> list[Source]:
     if not isinstance(variable, list):
         return retrieved(sent)
     passages = {resource.get("position"): str(resource.get("content") or "") for resource in sent}
-    return [_source(source, source.get("number", place), passages) for place, source in enumerate(_items(variable), 1)]
+    return [_source(source, source.get("number", place), passages) for place, source in enumerate(items(variable), 1)]
 
 
 def retrieved(resources: Sequence[JsonObject]) -> list[Source]:
@@ -168,7 +159,7 @@ def _source(source: JsonObject, number: object, passages: Mapping[object, str]) 
 def _resources(message: JsonObject) -> Iterator[JsonObject]:
     match message:
         case {"type": "retriever_resources", "message": {"retriever_resources": resources}}:
-            yield from _items(resources)
+            yield from items(resources)
 
 
 # What is new in a prompt since the round before.

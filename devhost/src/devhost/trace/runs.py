@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from devhost.errors import InvocationError, NodeFailedError, WireError
 from devhost.limits import HostLimits
@@ -17,6 +16,16 @@ from devhost.protocol.structs import agent_message
 from devhost.protocol.wire import Invoked, JsonObject, read_session_event
 from devhost.text import json_or
 from devhost.trace.lines import EndLine, MessageLine, PrintedLine, RemarkLine, ServingLine, Trace, TraceLine
+
+# What a message may hold in a place where a plugin can send any value.
+
+
+def mapping(value: object) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: object) -> list[JsonObject]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 @dataclass(frozen=True)
@@ -55,30 +64,31 @@ class Call:
     @property
     def arguments(self) -> JsonObject:
         """Of a tool."""
-        given = self.request.get("tool_parameters")
-        return given if isinstance(given, dict) else {}
+        return mapping(self.request.get("tool_parameters"))
 
     @property
     def prompt(self) -> list[JsonObject]:
         """The messages to a model."""
-        messages = self.request.get("prompt_messages")
-        return [each for each in messages if isinstance(each, dict)] if isinstance(messages, list) else []
+        return items(self.request.get("prompt_messages"))
 
     @property
     def deltas(self) -> list[JsonObject]:
         """Of a model's answer."""
-        return [piece.data["delta"] for piece in self.pieces if isinstance(piece.data.get("delta"), dict)]
+        return [mapping(piece.data.get("delta")) for piece in self.pieces]
+
+    @property
+    def messages(self) -> list[JsonObject]:
+        """Of a model's answer."""
+        return [mapping(delta.get("message")) for delta in self.deltas]
 
     @property
     def texts(self) -> Iterator[str]:
         """Of a model's answer, piece by piece."""
-        for delta in self.deltas:
-            message = delta.get("message")
-            content = message.get("content") if isinstance(message, dict) else None
+        for message in self.messages:
+            content = message.get("content")
             if isinstance(content, str) and content:
                 yield content
-            elif isinstance(content, list):
-                yield from (str(part["data"]) for part in content if isinstance(part, dict) and part.get("data"))
+            yield from (str(part["data"]) for part in items(content) if part.get("data"))
 
     @property
     def reason(self) -> str:
@@ -157,8 +167,7 @@ class _Reader:
     def _crossed(self, line: MessageLine, message: JsonObject) -> None:
         match message:
             case {"event": "request", "session_id": str(session), "data": {"action": "invoke_agent_strategy"} as data}:
-                given = data.get("agent_strategy_params")
-                parameters = given if isinstance(given, dict) else {}
+                parameters = mapping(data.get("agent_strategy_params"))
                 run = TracedRun(str(parameters.get("query") or self._asked), parameters, line.at, self._last)
                 run.conversation_id = message.get("conversation_id")
                 run.printed = [] if self.runs else self._early
@@ -190,8 +199,7 @@ def _answer(run: TracedRun, call: Call, at: float, data: JsonObject) -> None:
     if run.end is not None:
         return
     if data.get("event") == "response":
-        piece = data.get("data")
-        call.pieces.append(Piece(at, piece if isinstance(piece, dict) else {}))
+        call.pieces.append(Piece(at, mapping(data.get("data"))))
         return
     call.ended = at
     if data.get("event") == "error":
@@ -228,15 +236,14 @@ class WrittenCall:
 def written_calls(call: Call) -> list[WrittenCall]:
     """In the order in which they began; empty for a call of a tool."""
     begun: list[WrittenCall] = []
-    for piece in call.pieces:
+    for message in call.messages:
         seen = Counter[str]()
-        for entry in _entries(piece.data):
-            call_id, function = str(entry.get("id") or ""), entry.get("function")
-            said = function if isinstance(function, dict) else {}
-            written = _written(begun, call_id, str(said.get("name") or ""), seen[call_id])
+        for entry in items(message.get("tool_calls")):
+            call_id, function = str(entry.get("id") or ""), mapping(entry.get("function"))
+            written = _written(begun, call_id, str(function.get("name") or ""), seen[call_id])
             seen[call_id] += 1
-            if said.get("arguments"):
-                written.pieces.append(str(said["arguments"]))
+            if function.get("arguments"):
+                written.pieces.append(str(function["arguments"]))
     return begun
 
 
@@ -248,12 +255,6 @@ def _written(begun: list[WrittenCall], call_id: str, name: str, before: int) -> 
     if call_id or name or not begun:
         begun.append(WrittenCall(call_id, name))
     return begun[-1]
-
-
-def _entries(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    match data:
-        case {"delta": {"message": {"tool_calls": list(entries)}}}:
-            yield from (entry for entry in entries if isinstance(entry, dict))
 
 
 # The `Run` of a traced run: from the end that the trace recorded, or from the messages until it was cut off.

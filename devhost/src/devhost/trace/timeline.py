@@ -5,7 +5,7 @@ innermost group that was open when it began. What a tool asks for, and what that
 call of the tool.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -46,59 +46,45 @@ def timeline(run: TracedRun) -> list[Span]:
     log = AgentLog()
     arrivals: dict[str, list[float]] = {}
     for piece in run.streamed:
-        body = _log_entry(piece.data)
-        if body is not None:
-            log.add(body)
-            arrivals.setdefault(body["id"], []).append(piece.at)
-    spans = {entry.id: _span(entry, arrivals[entry.id], run.finished) for entry in log.entries.values()}
-    roots = _tree(log.roots(), spans)
-    named = {request_id: spans[entry.id] for entry in log.entries.values() for request_id in _request_ids(entry)}
+        match piece.data:  # the host refused others as malformed
+            case {
+                "type": "log",
+                "message": {
+                    "id": str(),
+                    "label": str(),
+                    "status": "start" | "success" | "error",
+                    "data": dict(),
+                } as body,
+            }:
+                log.add(dict(body))
+                arrivals.setdefault(body["id"], []).append(piece.at)
+    named: dict[str, Span] = {}
+    """By the ids of its requests on the wire, as this repository's strategies write them."""
+
+    def of_entry(entry: LogEntry) -> Span:
+        times, is_open = arrivals[entry.id], entry.status == OPEN
+        span = Span(
+            id=entry.id,
+            label=entry.label,
+            status=entry.status,
+            began=times[0],
+            ended=run.finished if is_open else times[-1],
+            error=entry.reason,
+            data=entry.unsaid,
+            children=list(map(of_entry, entry.children)),
+            is_moment=not is_open and len(times) == 1,
+        )
+        ids = entry.data.get("request_ids")
+        named.update({each: span for each in (ids if isinstance(ids, list) else ()) if isinstance(each, str)})
+        return span
+
+    roots = list(map(of_entry, log.roots()))
     of_calls: dict[str, Span] = {}
     for call in run.calls:
         placed = _placed(call, named, of_calls, roots, run.finished)
         of_calls[call.id] = of_calls.get(call.parent, placed)
     _in_order(roots)
     return roots
-
-
-def _log_entry(message: JsonObject) -> JsonObject | None:
-    """None also for messages that the host refused as malformed."""
-    match message:
-        case {
-            "type": "log",
-            "message": {"id": str(), "label": str(), "status": "start" | "success" | "error", "data": dict()} as body,
-        }:
-            return dict(body)
-        case _:
-            return None
-
-
-def _request_ids(entry: LogEntry) -> list[str]:
-    """The ids of its requests on the wire, as this repository's strategies write them."""
-    ids = entry.data.get("request_ids")
-    return [each for each in ids if isinstance(each, str)] if isinstance(ids, list) else []
-
-
-def _span(entry: LogEntry, times: list[float], finished: float) -> Span:
-    is_open = entry.status == OPEN
-    return Span(
-        id=entry.id,
-        label=entry.label,
-        status=entry.status,
-        began=times[0],
-        ended=finished if is_open else times[-1],
-        error=entry.reason,
-        data=entry.unsaid,
-        is_moment=not is_open and len(times) == 1,
-    )
-
-
-def _tree(entries: Iterable[LogEntry], spans: Mapping[str, Span]) -> list[Span]:
-    placed = []
-    for entry in entries:
-        spans[entry.id].children = _tree(entry.children, spans)
-        placed.append(spans[entry.id])
-    return placed
 
 
 def _placed(
@@ -110,16 +96,12 @@ def _placed(
         if span.status == FAILED and call.error:
             span.error = call.reason
         return span
-    own = _own_span(call, finished)
+    status = OPEN if call.ended is None else FAILED if call.error else "success"
+    ended = finished if call.ended is None else call.ended
+    own = Span(call.id, call.name, status, call.began, ended, call.reason, calls=[call])
     asker = of_calls.get(call.parent)
     (asker.children if asker else _siblings(call, roots)).append(own)
     return own
-
-
-def _own_span(call: Call, finished: float) -> Span:
-    status = OPEN if call.ended is None else FAILED if call.error else "success"
-    ended = finished if call.ended is None else call.ended
-    return Span(call.id, call.name, status, call.began, ended, call.reason, calls=[call])
 
 
 def _siblings(call: Call, roots: list[Span]) -> list[Span]:
