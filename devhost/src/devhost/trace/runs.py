@@ -13,7 +13,7 @@ from devhost.node.messages import ToolFileStore
 from devhost.node.outputs.outputs import NodeOutputs, OutputsFold, spent
 from devhost.node.outputs.run import UNFINISHED, CallsMade, Run, error_line
 from devhost.protocol.structs import agent_message
-from devhost.protocol.wire import Invoked, JsonObject, read_session_event
+from devhost.protocol.wire import Invoked, JsonObject, Streamed, read_session_event
 from devhost.text import json_or
 from devhost.trace.lines import EndLine, MessageLine, PrintedLine, RemarkLine, ServingLine, Trace, TraceLine
 
@@ -184,15 +184,13 @@ class _Reader:
         if run.end is not None:
             return
         with contextlib.suppress(WireError, InvocationError):
-            match data:
-                case {"type": "stream", "data": dict(message)}:
-                    if not parent:
-                        run.streamed.append(Piece(line.at, agent_message(message)))
-                case _:
-                    if isinstance(event := read_session_event(data), Invoked):
-                        call = Call(line.plugin, event.kind, event.request, line.at, id=event.request_id, parent=parent)
-                        run.calls.append(call)
-                        self._calls[call.id] = (run, call)
+            match read_session_event(data):
+                case Streamed(dict(message)) if not parent:
+                    run.streamed.append(Piece(line.at, agent_message(message)))
+                case Invoked(request_id, kind, request):
+                    call = Call(line.plugin, kind, request, line.at, id=request_id, parent=parent)
+                    run.calls.append(call)
+                    self._calls[call.id] = (run, call)
 
 
 def _answer(run: TracedRun, call: Call, at: float, data: JsonObject) -> None:
@@ -267,22 +265,21 @@ HARMLESS = frozenset({"text", "link", "json", "variable", "log", "retriever_reso
 
 def run_of(traced: TracedRun, strategy: str) -> Run:
     """The `Run` as the host returned it; for a run without an end, what came of it until then, and an error."""
-    messages = [piece.data for piece in traced.streamed]
-    if traced.end is None:
-        outputs = _so_far(traced)
-        return Run(strategy, outputs, UNFINISHED, [], messages, traced.finished - traced.began, _calls_made(traced))
-    calls = replace(_calls_made(traced), counts=traced.end.asked, failures=traced.end.failures)
-    return replace(traced.end.outcome, messages=messages, calls=calls, session_id=traced.end.session_id)
-
-
-def _calls_made(traced: TracedRun) -> CallsMade:
-    return CallsMade(
-        Counter(call.kind for call in traced.calls),
-        {call.id: call.arguments for call in traced.calls if call.kind == "tool"},
-        spent(call.usage for call in traced.calls),
-        {call.id: str(call.request.get("tool")) for call in traced.calls if call.kind == "tool"},
-        {call.id: call.reason for call in traced.calls if call.kind == "tool" and call.error},
+    messages, of_tools = (
+        [piece.data for piece in traced.streamed],
+        [each for each in traced.calls if each.kind == "tool"],
     )
+    calls = CallsMade(
+        Counter(call.kind for call in traced.calls),
+        {call.id: call.arguments for call in of_tools},
+        spent(call.usage for call in traced.calls),
+        {call.id: str(call.request.get("tool")) for call in of_tools},
+        {call.id: call.reason for call in of_tools if call.error},
+    )
+    if traced.end is None:
+        return Run(strategy, _so_far(traced), UNFINISHED, [], messages, traced.finished - traced.began, calls)
+    calls = replace(calls, counts=traced.end.asked, failures=traced.end.failures)
+    return replace(traced.end.outcome, messages=messages, calls=calls, session_id=traced.end.session_id)
 
 
 def _so_far(traced: TracedRun) -> NodeOutputs:
