@@ -53,8 +53,8 @@ class Talk[H: ToolHost, T, C: Dialogue](ABC):
     def _commands(self) -> Mapping[str, Command]:
         return {
             **self._own,
-            "/log": self._showing("log", self.view.show_log),
-            "/sources": self._showing("sources", self.view.show_sources),
+            "/log": Command("", "show the log of the last turn", lambda _: self._show(self.view.show_log)),
+            "/sources": Command("", "show the sources of the last turn", lambda _: self._show(self.view.show_sources)),
             "/file": Command(" PATH", "send a file with the next message", self._attach),
             "/reset": Command("", "begin a new conversation, with empty memory and state", self._reset),
             "/help": Command("", "show this list", lambda _: self.view.note(self.help)),
@@ -100,11 +100,8 @@ class Talk[H: ToolHost, T, C: Dialogue](ABC):
     @abstractmethod
     def _ask(self, host: H, question: str, stop: Stop) -> None: ...
 
-    def _showing(self, part: str, show: Callable[[T], None]) -> Command:
-        def obey(_: str) -> None:
-            self.view.note("There was no turn yet.") if self._last is None else show(self._last)
-
-        return Command("", f"show the {part} of the last turn", obey)
+    def _show(self, show: Callable[[T], None]) -> None:
+        self.view.note("There was no turn yet.") if self._last is None else show(self._last)
 
     def _reset(self, _: str) -> None:
         self.conversation = self.conversation.afresh()

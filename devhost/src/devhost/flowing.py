@@ -20,7 +20,7 @@ from devhost.flow.outside import Allowed
 from devhost.flow.script import FlowScript, TurnScript
 from devhost.flow.tools import missing_tools
 from devhost.flow.traces import FlowTrace
-from devhost.flow.turn import FlowTurn, go_on_in_flow_environment, has_engine
+from devhost.flow.turn import go_on_in_flow_environment, has_engine
 from devhost.host.host import Host, ToolHost, start_tools
 from devhost.hosting import (
     BASE_URL,
@@ -44,7 +44,7 @@ from devhost.scenario import Example, examples_of, read_tool_setups
 from devhost.tools import mcp
 from devhost.tools.mcp import McpServer
 from devhost.tools.setup import ToolSetup
-from devhost.trace.flow import FlowNode
+from devhost.trace.flow import FlowLine, FlowNode
 from devhost.trace.lines import TraceWriter
 
 if TYPE_CHECKING:
@@ -63,10 +63,6 @@ class FlowSetup:
     notices: tuple[str, ...] = ()
     """What a person should know before the flow starts."""
     servers: tuple[McpServer, ...] = ()
-
-    @property
-    def name(self) -> str:
-        return self.case.file.name or self.case.file.path.stem
 
     @property
     def scripted(self) -> ModelDescription | None:
@@ -111,8 +107,8 @@ class FlowSetup:
         begin = partial(begin, servers=self.servers, watcher=watcher, storage=options.storage_beside(trace_file))
         with started(begin, "flow", options, trace_file) as host:
             if self.servers:  # what they have was not known when the flow was checked
-                recorded = () if self.case.script.recorded is None else self.case.script.recorded.tool_names
-                there_are = [*((tool.provider, tool.name) for tool in host.tools), *recorded]
+                running = ((tool.provider, tool.name) for tool in host.tools)
+                there_are = [*running, *self.case.script.recorded.tool_names]
                 refuse(self.case.file, missing_tools(self.case.file, there_are))
             yield host
 
@@ -219,25 +215,22 @@ class FlowOptions:
             self._tools(script, plugin), credentials, (), environment, validated=not models.unvalidated
         )
         declared = None if plugin is None else PluginDeclaration.read(plugin)
-        recorded = () if script.recorded is None else script.recorded.tool_names
         of_tools = [setup.declaration for setup in setups]
-        names = [server.name for server in servers]
+        recorded, names = script.recorded.tool_names, [server.name for server in servers]
         notices = check_flow(file, inputs, declared, of_tools, allowed, recorded=recorded, servers=names)
         refuse_misfit(file, script, place)
         models = models.or_of_script(script.model)
         behind_an_api = models_behind_an_api(models, environment)
-        if models.model_plugin is not None and behind_an_api is not None and starts:
-            models.start(models.model_plugin, environment)
-            for node in asking(file):  # a refusal is told before the flow begins
-                behind_an_api(node, script.query)
         if behind_an_api is not None:
             notices = (*notices, behind_an_api.notice)
-        elif self.script is None:
-            nodes = ", ".join(map(str, asking(file)))
-            if nodes:
-                raise ParameterError(
-                    f"no model is configured for {nodes}: give --script FILE with what it answers, or set {KEY}"
-                )
+            if models.model_plugin is not None and starts:
+                models.start(models.model_plugin, environment)
+                for node in asking(file):  # a refusal is told before the flow begins
+                    behind_an_api(node, script.query)
+        elif self.script is None and (nodes := ", ".join(map(str, asking(file)))):
+            raise ParameterError(
+                f"no model is configured for {nodes}: give --script FILE with what it answers, or set {KEY}"
+            )
         case = FlowCase(file, script, place, filled_inputs(file, inputs), limits, behind_an_api, allowed)
         return FlowSetup(case, declared, tuple(setup.with_every_tool() for setup in setups), notices, servers)
 
@@ -267,13 +260,13 @@ class FlowOptions:
 
 
 @contextmanager
-def flow_traced(file: Path | None, setup: FlowSetup, turn: FlowTurn, options: HostOptions) -> Iterator[FlowTrace]:
+def flow_traced(file: Path | None, setup: FlowSetup, begins: FlowLine, options: HostOptions) -> Iterator[FlowTrace]:
     """Told of the notices; without a file it does nothing."""
     facts = {
         "command": "flow",
-        "example": setup.name,
+        "example": begins.name,
         "transport": options.transport,
-        "query": turn.query,
+        "query": begins.query,
         **({} if setup.scripted is None else {"model": setup.scripted.facts}),
     }
     secrets = secrets_of((), others=setup.secrets)

@@ -230,7 +230,7 @@ def read_fork(origin: Origin, at: int, scenario: Scenario) -> Fork:
         answered,
         at,
         scenario,
-        script.recorded or Recorded(),
+        script.recorded,
         sum(call.began < until for call in asked),
         script.turns,
         script.turns[: sum(len(each.calls) for each in made[:at])],

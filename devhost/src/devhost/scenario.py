@@ -276,8 +276,7 @@ class Scenario:
     @property
     def recorded_names(self) -> tuple[str, ...]:
         """Of tools."""
-        recorded = self.written.recorded
-        return () if recorded is None else tuple(name for _, name in recorded.tool_names)
+        return tuple(name for _, name in self.written.recorded.tool_names)
 
     @property
     def notices(self) -> tuple[str, ...]:

@@ -82,11 +82,12 @@ def run(
     turns = setup.turns(options.query, options.files, alone=options.alone)
     console = open_console(stderr=options.as_json, color=shown.color)
     view, ask = FlowView(console, shown), ask_by_line if options.json_lines else ask_at_terminal(console, hidden)
-    turn = FlowTurn(turns[0].query, case.inputs, local_files(turns[0].files, hosting.limits))
+    files = local_files(turns[0].files, hosting.limits)
+    begins = facts_of(case.file, FlowTurn(turns[0].query, case.inputs, files))
     ended: list[CaseTurn] = []
-    with flow_traced(options.trace, setup, turn, hosting) as trace:
+    with flow_traced(options.trace, setup, begins, hosting) as trace:
         conversation = FlowConversation(case, trace.written(load_engine()), view.show, hidden, ask)
-        view.open(facts_of(case.file, turn), setup.notices, setup.scripted.notice if setup.scripted else "")
+        view.open(begins, setup.notices, setup.scripted.notice if setup.scripted else "")
         try:
             watchers = models.plugins.tell(trace.watcher, view.screen)
             with setup.host(hosting, watchers, options.trace) as host, on_ctrl_c(view.show_how_far):
@@ -129,12 +130,13 @@ def chat(
     console, hidden = open_console(stderr=False, color=shown.color), Secrets(setup.secrets)
     view = FlowChatView(console, shown)
     ask = ask_by_line if options.json_lines else ask_at_terminal(console, hidden)
-    with flow_traced(options.trace, setup, FlowTurn(), hosting) as trace:
+    facts = facts_of(file, FlowTurn())
+    with flow_traced(options.trace, setup, facts, hosting) as trace:
         conversation = FlowConversation(setup.case, trace.written(load_engine()), view.show, hidden, ask)
         interrupt = Interrupt(only_turns=options.json_lines)
         talk = FlowChat(conversation=conversation, view=view, strict=hosting.strict, interrupt=interrupt)
         scripted = [setup.scripted.notice] if setup.scripted else []
-        view.open_chat(facts_of(setup.case.file, FlowTurn()), [*scripted, *setup.notices])
+        view.open_chat(facts, [*scripted, *setup.notices])
         watchers = models.plugins.tell(trace.watcher, view.screen)
         talk.converse(questions, partial(setup.host, hosting, watchers, options.trace))
     return int(hosting.strict and talk.broke_rules)

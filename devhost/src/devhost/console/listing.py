@@ -12,8 +12,9 @@ from devhost.console.folder import TRACE, RunFolder
 from devhost.console.setup import SETUP, Setup
 from devhost.errors import TraceError
 from devhost.expected import rounds_of
+from devhost.flow.played import WAITS
+from devhost.flow.traces import traced_turns
 from devhost.node.outputs.run import Run
-from devhost.trace.flow import FlowEnded, FlowJudged, FlowLine, FormAnswered, FormAsked, flow_ending
 from devhost.trace.lines import Trace, is_written, read_trace
 from devhost.trace.runs import TracedRun, run_of, traced_runs
 
@@ -85,7 +86,9 @@ class Listed:
 
 # Reads what a run's files say. Of a trace, only the lines that it needs are parsed: the rest may be megabytes.
 
-NEEDED = re.compile(rb'"event"\s*:\s*"(?:end|flow|form_\w+|flow_end|flow_judged)"|"invoke_agent_strategy"')
+NEEDED = re.compile(
+    rb'"event"\s*:\s*"(?:end|node_start|node_end|flow|form_\w+|flow_end|flow_judged)"|"invoke_agent_strategy"'
+)
 
 
 def read_run(folder: RunFolder, name: str) -> Listed:
@@ -110,7 +113,7 @@ def _facts(trace: Trace, setup: Setup) -> dict[str, Any]:
         "seconds": sum(run.elapsed_seconds for run in runs),
         "tokens": sum(map(_tokens, runs)),
         "rounds": sum(map(rounds_of, runs)),
-        **(_of_flow(trace, traced, runs) if header.command == "flow" else _of_runs(trace, traced, runs, setup)),
+        **(_of_flow(trace) if header.command == "flow" else _of_runs(trace, traced, runs, setup)),
     }
 
 
@@ -128,27 +131,23 @@ def _of_runs(trace: Trace, traced: list[TracedRun], runs: list[Run], setup: Setu
     }
 
 
-def _of_flow(trace: Trace, traced: list[TracedRun], runs: list[Run]) -> dict[str, Any]:
-    begins = [line for line in trace.lines if isinstance(line, FlowLine)]
-    ends = [line for line in trace.lines if isinstance(line, FlowEnded)]
-    asked = {
-        "strategy": begins[-1].name if begins else trace.header.example,
-        "questions": tuple(line.query for line in begins),
-    }
-    if len(ends) < max(1, len(begins)):
-        last = [line for line in trace.lines if isinstance(line, FlowLine | FormAsked | FormAnswered)][-1:]
-        waits = {"words": flow_ending("paused", ()).words, "level": "limited"}
-        return {**asked, "is_unfinished": True, **(waits if last and isinstance(last[0], FormAsked) else {})}
-    after_form = max((line.at for line in trace.lines if isinstance(line, FlowLine | FormAsked)), default=0.0)
-    of_last = [run for each, run in zip(traced, runs, strict=True) if begins and each.began >= after_form]
-    failures = [sentence for line in trace.lines if isinstance(line, FlowJudged) for sentence in line.failures]
-    ending = flow_ending(ends[-1].status, of_last, failures)
+def _of_flow(trace: Trace) -> dict[str, Any]:
+    turns = traced_turns(trace)
+    questions = {"questions": tuple(turn.facts.query for turn in turns)}
+    if not turns:
+        return {"strategy": trace.header.example, **questions, "is_unfinished": True}
+    last = turns[-1]
+    asked = {"strategy": last.facts.name, **questions}
+    if last.ended is None:
+        waits = {"words": WAITS.words, "level": WAITS.level} if last.form else {}
+        return {**asked, "is_unfinished": True, **waits}
+    last.failures = [sentence for turn in turns for sentence in turn.failures]
     return {
         **asked,
-        "answer": str(ends[-1].outputs.get("answer", "")),
-        "error": " ".join([ends[-1].error if ends[-1].status != "paused" else "", *failures]).strip(),
-        "words": ending.words,
-        "level": ending.level,
+        "answer": last.answer,
+        "error": " ".join([last.end.error if last.end.status != "paused" else "", *last.failures]).strip(),
+        "words": last.ending.words,
+        "level": last.ending.level,
     }
 
 

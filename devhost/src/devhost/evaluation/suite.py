@@ -302,7 +302,7 @@ def _asked_flow(suite: Suite, case: Case, column: Column, ground: Ground) -> _As
     if of_strategies := [name for name, value in given.items() if value]:
         raise SuiteError(f"{', '.join(of_strategies)}: a flow has none: its file and its script say what is played")
     flow = FlowCase.read(case.written or suite.file, ground.limits, ground.allowed)
-    recorded = () if flow.script.recorded is None else flow.script.recorded.tool_names
+    recorded = flow.script.recorded.tool_names
     tools = [setup.declaration for setup in ground.tools]
     servers = [server.name for server in ground.servers]
     check_flow(flow.file, flow.inputs, ground.plugin, tools, ground.allowed, recorded=recorded, servers=servers)

@@ -125,16 +125,20 @@ class FlowConversation(Dialogue):
         if refusal := self._refusal:
             yield FlowEnded("failed", {}, refusal, self._values)
             return
-        count, past = self._asked.total(), messages_of(self._past)
-        text = ""
+        count, past, text = self._asked.total(), messages_of(self._past), ""
         turn = FlowTurn(said.query, self.case.inputs, files, self.id, count, self._values, past)
+        server = None if around.host is None else around.host.server
         for event in self.engine(self.case.file, turn, around):
             match event:
                 case AnswerText():
                     text += event.text
                 case FlowEnded():
                     self._values = event.conversation
-                    self._past.append(PastTurn(said.query, _answer(event, text), _for_memory(files, around.host)))
+                    sent = () if server is None else tuple(server.with_bytes(server.offer(file)) for file in files)
+                    # Dify stores nothing of a turn that failed, and of one that ended early what came of it.
+                    answers = {"failed": "", "stopped": text, "paused": text}
+                    answer = answers.get(event.status, str(event.outputs.get("answer", "")))
+                    self._past.append(PastTurn(said.query, answer, sent))
             yield event
 
     @property
@@ -155,21 +159,6 @@ class FlowConversation(Dialogue):
             for name, size in sizes.items()
             if size > CONVERSATION_BYTES
         )
-
-
-def _for_memory(files: Sequence[LocalFile], host: ToolHost | None) -> tuple[JsonObject, ...]:
-    return () if host is None else tuple(host.server.with_bytes(host.server.offer(file)) for file in files)
-
-
-def _answer(end: FlowEnded, said: str) -> str:
-    """What Dify stores as the message's answer: nothing of a turn that failed, what came of one that ended early."""
-    match end.status:
-        case "failed":
-            return ""
-        case "stopped" | "paused":
-            return said
-        case _:
-            return str(end.outputs.get("answer", ""))
 
 
 # Whether a turn fits what its case expects.

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from devhost.flow.played import Row
+from devhost.flow.played import WAITS, Row
 from devhost.flow.traces import TracedTurn, traced_turns
 from devhost.node.outputs.run import Ending, ToolCalls
 from devhost.page.calls import Source, retrieved
 from devhost.page.contents import Axis, Passage, counts, passages
 from devhost.page.page import render_trace
 from devhost.page.section import ShownRun, shown_run
-from devhost.trace.flow import flow_ending
 from devhost.trace.lines import Trace
 
 COLOURS = {
@@ -69,7 +68,7 @@ class ShownTurn:
 
     @property
     def ending(self) -> Ending:
-        return flow_ending("paused", ()) if self.goes_on and self.traced.form else self.traced.ending
+        return WAITS if self.goes_on and self.traced.form else self.traced.ending
 
     @property
     def error(self) -> str:

@@ -1,9 +1,9 @@
 """A turn of a flow from its events: its nodes as rows, what was said, and what came of it."""
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from devhost.node.outputs.outputs import AgentLog, Finding, LogEntry
 from devhost.node.outputs.run import Ending, Run, report
@@ -15,6 +15,14 @@ SYSTEM = ("sys.", "conversation.", "env.")
 """A Start node puts these out beside its fields."""
 LOST = flow.FlowEnded("failed", {}, "the trace ends before the flow does: it was killed, or it is still going on")
 """The end of a turn whose trace has none."""
+WAITS = Ending("waits for an answer", "limited")
+ENDINGS: Mapping[flow.FlowStatus, Ending] = {
+    "succeeded": Ending("finished", "good"),
+    "partial-succeeded": Ending("finished with an error", "limited"),
+    "failed": Ending("failed", "bad"),
+    "stopped": Ending("stopped", "limited"),
+    "paused": WAITS,
+}
 
 
 @dataclass
@@ -156,10 +164,14 @@ class PlayedTurn:
 
     @property
     def ending(self) -> Ending:
+        """Of a turn that succeeded, that of the last agent after its form that waits for the user or stopped early."""
         if self.ended is None:
             return Ending("not ended", "bad")
-        after_form = (node.run for node in self.nodes[self.before_form :] if node.run is not None)
-        return flow.flow_ending(self.ended.status, after_form, self.failures)
+        ending, agents = ENDINGS[self.ended.status], (node.run for node in self.nodes[self.before_form :])
+        limited = [run.ending for run in agents if run and run.error is None and run.ending.level != "good"]
+        if limited and self.ended.status == "succeeded":
+            ending = limited[-1]
+        return replace(ending, words=f"{ending.words}, not as expected", level="bad") if self.failures else ending
 
     @property
     def tokens(self) -> int:

@@ -175,7 +175,7 @@ class FlowScript(TurnScript):
     inputs: dict[str, Any] = Field(default_factory=dict)
     """The fields of the Start node. Dify takes those of a conversation's first message for all that follow."""
     model: script.ScriptedModelCard = script.ScriptedModelCard()
-    recorded: script.Recorded | None = None
+    recorded: script.Recorded = script.Recorded()
     """Tools that answer from a recording."""
     then: tuple[TurnScript, ...] = ()
     """The rest of the conversation, in order."""

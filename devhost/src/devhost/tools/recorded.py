@@ -85,10 +85,8 @@ def replayed(recorded: RecordedCall) -> Iterator[JsonObject]:
         raise RefusedCallError(recorded.error)
 
 
-def recorded_tools(recorded: Recorded | None, instead: Sequence[Tool] = ()) -> list[Tool]:
+def recorded_tools(recorded: Recorded, instead: Sequence[Tool] = ()) -> list[Tool]:
     """Those that `instead` does not have."""
-    if recorded is None:
-        return []
     answers = RecordedAnswers(recorded.calls)
     taken = {(tool.provider, tool.name) for tool in instead}
     tools = [RecordedTool(entity, answers) for entity in recorded.tools]

@@ -1,40 +1,20 @@
 """What happens in a flow, as its view and its trace have it."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, GetPydanticSchema, PlainSerializer
 from pydantic_core import core_schema
 
 from devhost.models.backend import ModelDescription
-from devhost.node.outputs.run import Ending, Run
+from devhost.node.outputs.run import Run
 from devhost.protocol.wire import JsonObject
 
 type NodeStatus = Literal["succeeded", "failed", "exception"]
 """`exception`: it failed, and the flow goes on, on its error branch or with its default value."""
 type FlowStatus = Literal["succeeded", "partial-succeeded", "failed", "stopped", "paused"]
-_ENDINGS: Mapping[FlowStatus, Ending] = {
-    "succeeded": Ending("finished", "good"),
-    "partial-succeeded": Ending("finished with an error", "limited"),
-    "failed": Ending("failed", "bad"),
-    "stopped": Ending("stopped", "limited"),
-    "paused": Ending("waits for an answer", "limited"),
-}
-
-
-def flow_ending(status: FlowStatus, agents: Iterable[Run], failures: Sequence[str] = ()) -> Ending:
-    """How a turn ended; one that succeeded, as the last of its agents that waits for the user or stopped early.
-
-    `agents`: the runs after its last form, if it had one. `failures`: expectations of its script that failed.
-    """
-    of_agents = [run.ending for run in agents if run.error is None]
-    limited = [ending for ending in of_agents if ending.level != "good"]
-    ending = limited[-1] if limited and status == "succeeded" else _ENDINGS[status]
-    return replace(ending, words=f"{ending.words}, not as expected", level="bad") if failures else ending
-
-
 _ANYTHING = GetPydanticSchema(lambda _type, _handler: core_schema.any_schema())
 
 

@@ -265,7 +265,7 @@ class ScriptFile(Part):
     model: ScriptedModelCard = ScriptedModelCard()
     api_fails: dict[str, Fault] = Field(default_factory=dict)
     """By tool, what Dify's API does each time it is called."""
-    recorded: Recorded | None = None
+    recorded: Recorded = Recorded()
     """Tools that answer from a recording."""
     expect: _Object | None = None
     """What came of the conversation has to fit it: an `Expected` of `devhost.expected`."""
