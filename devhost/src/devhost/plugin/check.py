@@ -9,19 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from devhost.errors import DeclarationError, ParameterError, naming
-from devhost.plugin.contents import (
-    Contents,
-    class_problems,
-    compile_problems,
-    dependency_problems,
-    entrypoint_problems,
-    forbidden_problems,
-    ignore_problems,
-    privacy_problems,
-    readme_problems,
-    secret_problems,
-    size_problems,
-)
+from devhost.plugin.contents import Contents, class_problems, file_problems
 from devhost.plugin.declaration import MANIFEST, Declared, plugin_in
 from devhost.plugin.problems import Problem
 from devhost.plugin.rules import PROVIDERS, Manifest, faults, marketplace_problems
@@ -54,19 +42,7 @@ def check_plugin(directory: Path, accepted: Collection[str] = (), *, marketplace
     contents = Contents.of(plugin_in(directory))
     manifest = load_yaml(directory / MANIFEST)
     declarations = Declarations(contents, manifest)
-    problems = (
-        *declarations.problems,
-        *entrypoint_problems(contents, manifest),
-        *dependency_problems(contents),
-        *ignore_problems(contents),
-        *forbidden_problems(contents),
-        *size_problems(contents),
-        *secret_problems(contents),
-        *compile_problems(contents),
-        *readme_problems(contents, manifest),
-        *privacy_problems(contents, manifest),
-        *marketplace_problems(manifest),
-    )
+    problems = *declarations.problems, *file_problems(contents, manifest), *marketplace_problems(manifest)
     names = {f"{problem.rule}:{problem.file}" for problem in problems if problem.rule in ACCEPTABLE}
     if unknown := sorted(set(accepted) - names):
         raise ParameterError(f"--accept {unknown[0]}: there is no such finding; {naming(sorted(names))}")

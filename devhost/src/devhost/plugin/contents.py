@@ -100,12 +100,11 @@ class Contents:
     directory: Path
     ignored_by: str
     """The name of the file with the patterns; empty without one."""
+    ignored: Ignored
     paths: tuple[str, ...]
     """Relative, with slashes, in the order of their code points."""
     forbidden_folders: tuple[str, ...]
     """Not looked into: what they hold is not among the paths."""
-    negations: tuple[tuple[int, str], ...] = ()
-    """Lines of the ignore file that Dify's packager does not understand, with their numbers from 1."""
 
     @classmethod
     def of(cls, directory: Path) -> Self:
@@ -114,7 +113,7 @@ class Contents:
         ignored = Ignored.of(lines)
         forbidden: list[str] = []
         paths = sorted(_walk(directory, ignored, forbidden))
-        return cls(directory, ignored_by, tuple(paths), tuple(sorted(forbidden)), ignored.negations)
+        return cls(directory, ignored_by, ignored, tuple(paths), tuple(sorted(forbidden)))
 
     def __contains__(self, path: str) -> bool:
         return path in self.paths
@@ -144,9 +143,22 @@ class Contents:
         return self.read(path).decode("utf-8", errors="replace")
 
 
+def file_problems(contents: Contents, manifest: JsonObject) -> Iterator[Problem]:
+    """By all the rules below but that for classes, which is for the files that declarations name."""
+    yield from entrypoint_problems(contents, manifest)
+    yield from dependency_problems(contents)
+    yield from ignore_problems(contents)
+    yield from forbidden_problems(contents)
+    yield from size_problems(contents)
+    yield from secret_problems(contents)
+    yield from compile_problems(contents)
+    yield from readme_problems(contents, manifest)
+    yield from privacy_problems(contents, manifest)
+
+
 def ignore_problems(contents: Contents) -> Iterator[Problem]:
     """A `.gitignore` is git's first, where such a line is right: there it is a notice."""
-    for number, line in contents.negations:
+    for number, line in contents.ignored.negations:
         sentence = f"{line!r} does nothing: Dify's packager has no exceptions; name only the files to leave out"
         level: Level = "refused" if contents.ignored_by == IGNORE_FILES[0] else "notice"
         yield Problem("ignore-file", contents.ignored_by, f"line {number}", sentence, level=level)

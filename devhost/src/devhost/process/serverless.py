@@ -11,6 +11,7 @@ import queue
 import socket
 import sys
 import threading
+from collections.abc import Iterator
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -25,7 +26,6 @@ LAST_MOMENTS = 1.0
 """Seconds in which a process that has just dropped its connections is seen to be gone."""
 
 type Answer = queue.SimpleQueue[JsonObject | None]
-"""The events of one backwards call; None: the session is over, and nothing more will come."""
 
 
 class HttpTransport(Transport):
@@ -33,10 +33,19 @@ class HttpTransport(Transport):
 
     def __init__(self, plugin: PluginDeclaration, python: str, limits: HostLimits) -> None:
         super().__init__(plugin, python, limits)
-        self._port = _ReservedPort()
+        # The SDK does not tell which port it got, so one is chosen before. On Linux it is held: a socket that is bound
+        # and does not listen keeps the kernel from giving the port to anyone who asks for a free one, and a server that
+        # allows the reuse of addresses, as the SDK's does, may still listen. Elsewhere the port was free a moment ago.
+        self._held = socket.socket()
+        self._held.bind((LOOPBACK, 0))
+        self._port: int = self._held.getsockname()[1]
+        if sys.platform == "linux":
+            self._held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        else:
+            self._held.close()
         self._sessions: dict[str, http.client.HTTPConnection] = {}
         self._answers: dict[str, tuple[str, Answer]] = {}
-        """By the id of the call, its session and what it is answered."""
+        """By the id of a backwards call, its session and the events that answer it; None: nothing more will come."""
         self._changing = threading.Lock()
         self._server = _Server((LOOPBACK, 0), _Handler)
         self._server.transport = self
@@ -49,7 +58,7 @@ class HttpTransport(Transport):
             {
                 "INSTALL_METHOD": "serverless",
                 "SERVERLESS_HOST": LOOPBACK,
-                "SERVERLESS_PORT": str(self._port.number),
+                "SERVERLESS_PORT": str(self._port),
                 "DIFY_PLUGIN_DAEMON_URL": f"http://{LOOPBACK}:{self._server.server_port}",
             },
         )
@@ -83,11 +92,12 @@ class HttpTransport(Transport):
             self.hang_up(session_id)
         if self._serving.is_alive():
             self._server.shutdown()
-        self._port.close()
+        self._held.close()
         self._server.server_close()
 
-    def called(self, session_id: str, body: bytes) -> tuple[str, Answer]:
-        """The id of a backwards call that arrived, and its answer; WireError for one that is refused."""
+    @contextlib.contextmanager
+    def called(self, session_id: str, body: bytes) -> Iterator[Answer]:
+        """The answer of a backwards call that arrived; WireError for one that is refused."""
         most = self.limits.transaction_bytes
         if len(body) > most:
             self._fail(session_id, f"the daemon cuts a backwards call of {len(body):,} bytes off at {most:,}")
@@ -105,15 +115,15 @@ class HttpTransport(Transport):
                 raise WireError("session not found")
             self._answers[call.request_id] = (session_id, answer)
         self._listener.received(message)
-        return call.request_id, answer
-
-    def answered(self, request_id: str) -> None:
-        with self._changing:
-            del self._answers[request_id]
+        try:
+            yield answer
+        finally:
+            with self._changing:
+                del self._answers[call.request_id]
 
     def _await_health(self) -> None:
         while not self._stopped.wait(HEALTH_PAUSE):
-            probe = http.client.HTTPConnection(LOOPBACK, self._port.number, timeout=1)
+            probe = http.client.HTTPConnection(LOOPBACK, self._port, timeout=1)
             with contextlib.closing(probe), contextlib.suppress(OSError, http.client.HTTPException):
                 probe.request("GET", "/health")
                 if probe.getresponse().read() == b"OK":
@@ -125,7 +135,7 @@ class HttpTransport(Transport):
         if len(body) > most:
             self._fail(session_id, f"a serverless plugin takes requests of {most:,} bytes, not of {len(body):,}")
             return
-        invocation = http.client.HTTPConnection(LOOPBACK, self._port.number)
+        invocation = http.client.HTTPConnection(LOOPBACK, self._port)
         with self._changing:
             self._sessions[session_id] = invocation
         threading.Thread(target=self._read, args=(session_id, action, body, invocation), daemon=True).start()
@@ -166,7 +176,6 @@ class HttpTransport(Transport):
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = True
     request_queue_size = 128
     transport: HttpTransport
 
@@ -176,20 +185,14 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def do_POST(self) -> None:
-        transport = self.server.transport
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.close_connection = True
+        session_id = self.headers.get("Dify-Plugin-Session-ID", "")
         try:
-            request_id, answer = transport.called(self.headers.get("Dify-Plugin-Session-ID", ""), body)
+            with self.server.transport.called(session_id, body) as answer, contextlib.suppress(OSError):
+                self._stream(answer)  # the plugin may hang up
         except WireError as error:
             self.send_error(HTTPStatus.BAD_REQUEST, str(error))
-            return
-        try:
-            self._stream(answer)
-        except OSError:
-            """The plugin has hung up."""
-        finally:
-            transport.answered(request_id)
 
     def log_message(self, *_: object) -> None:
         """Requests are not logged: the plugin's calls are shown as calls."""
@@ -207,23 +210,3 @@ class _Handler(BaseHTTPRequestHandler):
             if event["data"]["event"] == "end":
                 self.wfile.write(b"0\r\n\r\n")
                 return
-
-
-class _ReservedPort:
-    """A port that is chosen before the plugin listens on it: the SDK does not tell which one it got.
-
-    On Linux it is held: a socket that is bound and does not listen keeps the kernel from giving the port to anyone who
-    asks for a free one, and a server that allows the reuse of addresses, as the SDK's does, may still listen.
-    """
-
-    def __init__(self) -> None:
-        self._held = socket.socket()
-        self._held.bind((LOOPBACK, 0))
-        self.number: int = self._held.getsockname()[1]
-        if sys.platform == "linux":
-            self._held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        else:  # two sockets cannot have one port there, so that it is only free a moment ago
-            self._held.close()
-
-    def close(self) -> None:
-        self._held.close()
