@@ -51,17 +51,16 @@ def unknown_files(contents: Contents) -> tuple[str, ...]:
 
 EARLIEST = (1980, 1, 1, 0, 0, 0)
 """The first time that a zip file can hold."""
-UNIX = 3
 READABLE = 0o100644 << 16
 """A file that its owner may write and all may read, in the place of a zip entry for Unix's mode."""
 
 
 def packed(contents: Contents) -> bytes:
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as package:
+    with zipfile.ZipFile(file, "w") as package:
         for path in contents.paths:
             entry = zipfile.ZipInfo(path, EARLIEST)
-            entry.create_system, entry.external_attr = UNIX, READABLE
+            entry.external_attr = READABLE
             package.writestr(entry, contents.read(path), zipfile.ZIP_DEFLATED, 9)
     return file.getvalue()
 

@@ -53,7 +53,8 @@ def cast_given(declared: Iterable[Parameter], values: Mapping[str, object]) -> J
 def cast_value(parameter: Parameter, value: object) -> object:
     """The second half of the rule, and the whole rule for a tool's parameters."""
     if parameter.multiple and parameter.type in SELECTS:
-        return _choices(value)
+        given = value if isinstance(value, list) else [] if value is None or value == "" else [value]
+        return [str(one) for one in given]
     try:
         return _cast(parameter.type, value)
     except ValueError as error:
@@ -79,35 +80,27 @@ def doubts(declared: Iterable[Parameter], values: Mapping[str, object]) -> Itera
             yield f"{parameter.name} is more than {parameter.max}, its maximum in Dify's panel"
 
 
-def _choices(value: object) -> list[str]:
-    """Several options of a select: a list of texts, also for one alone, or for none."""
-    if value is None or value == "":
-        return []
-    return [str(one) for one in (value if isinstance(value, list) else [value])]
-
-
 def _cast(kind: str, value: object) -> object:  # noqa: C901 - one case per type, each a line or two
     match kind:
         case "boolean":
             return bool(SWITCHES.get(value.lower(), value) if isinstance(value, str) else value)
         case "number":
             return _number(value)
-        case "files" | "system-files":
+        case "files" | "system-files" | "array":
             return value if isinstance(value, list) else [value]
-        case "file":
-            return _single_file(value)
-        case "model-selector" | "app-selector":
-            if not isinstance(value, dict):
-                raise ValueError("The selector must be a dictionary.")  # noqa: TRY004 - as Dify does
+        case "file" if isinstance(value, list):
+            if len(value) != 1:
+                raise ValueError("This parameter only accepts one file but got multiple files while invoking.")
+            return value[0]
+        case "model-selector" | "app-selector" if not isinstance(value, dict):
+            raise ValueError("The selector must be a dictionary.")
+        case "array[tools]" if value and not isinstance(value, list):
+            raise ValueError("The tools selector must be a list.")
+        # In Dify a single file is a File object here, which the rule does not name; on the wire it is a dictionary.
+        case "any" if value and (is_file(value) or not isinstance(value, str | dict | list | int | float)):
+            raise ValueError("The var selector must be a string, dictionary, list or number.")
+        case "file" | "model-selector" | "app-selector" | "array[tools]" | "any":
             return value
-        case "array[tools]":
-            if value and not isinstance(value, list):
-                raise ValueError("The tools selector must be a list.")
-            return value
-        case "any":
-            return _any(value)
-        case "array":
-            return value if isinstance(value, list) else [value]
         case "object":
             return value if isinstance(value, dict) else {}
         case _:  # string, secret-input, select and all others
@@ -120,18 +113,3 @@ def _number(value: object) -> int | float | None:
     if isinstance(value, str) and value:
         return float(value) if "." in value else int(value)
     return None
-
-
-def _single_file(value: object) -> object:
-    if not isinstance(value, list):
-        return value
-    if len(value) != 1:
-        raise ValueError("This parameter only accepts one file but got multiple files while invoking.")
-    return value[0]
-
-
-def _any(value: object) -> object:
-    # In Dify a single file is a File object here, which the rule does not name; only on the wire is it a dictionary.
-    if value and (is_file(value) or not isinstance(value, str | dict | list | int | float)):
-        raise ValueError("The var selector must be a string, dictionary, list or number.")
-    return value

@@ -111,9 +111,15 @@ class Contents:
         ignored_by = next((name for name in IGNORE_FILES if (directory / name).is_file()), "")
         lines = (directory / ignored_by).read_text(encoding="utf-8", errors="replace") if ignored_by else ""
         ignored = Ignored.of(lines)
-        forbidden: list[str] = []
-        paths = sorted(_walk(directory, ignored, forbidden))
-        return cls(directory, ignored_by, ignored, tuple(paths), tuple(sorted(forbidden)))
+        paths, forbidden = list[str](), list[str]()
+        for folder, folders, files in directory.walk():
+            beside = [(name, (folder / name).relative_to(directory).as_posix()) for name in folders]
+            kept = {name: path for name, path in beside if not ignored.leaves_out(path, is_folder=True)}
+            forbidden += (path for name, path in kept.items() if name in FORBIDDEN_FOLDERS)
+            folders[:] = kept.keys() - FORBIDDEN_FOLDERS
+            inside = ((folder / name).relative_to(directory).as_posix() for name in files)
+            paths += (path for path in inside if not ignored.leaves_out(path, is_folder=False))
+        return cls(directory, ignored_by, ignored, tuple(sorted(paths)), tuple(sorted(forbidden)))
 
     def __contains__(self, path: str) -> bool:
         return path in self.paths
@@ -162,16 +168,6 @@ def ignore_problems(contents: Contents) -> Iterator[Problem]:
         sentence = f"{line!r} does nothing: Dify's packager has no exceptions; name only the files to leave out"
         level: Level = "refused" if contents.ignored_by == IGNORE_FILES[0] else "notice"
         yield Problem("ignore-file", contents.ignored_by, f"line {number}", sentence, level=level)
-
-
-def _walk(directory: Path, ignored: Ignored, forbidden: list[str]) -> Iterator[str]:
-    for folder, folders, files in directory.walk():
-        relative = folder.relative_to(directory)
-        kept = [name for name in folders if not ignored.leaves_out((relative / name).as_posix(), is_folder=True)]
-        forbidden += [(relative / name).as_posix() for name in kept if name in FORBIDDEN_FOLDERS]
-        folders[:] = [name for name in kept if name not in FORBIDDEN_FOLDERS]
-        paths = ((relative / name).as_posix() for name in files)
-        yield from (path for path in paths if not ignored.leaves_out(path, is_folder=False))
 
 
 # Files that a package must not hold, and how much it may hold. The names are those of the marketplace's pre-check; the

@@ -57,19 +57,15 @@ def missing(directory: Path) -> list[str]:
 
     OSError or ValueError as above.
     """
-    return [each for line in requirements(directory) if not _is_there(line) for each in _missing_of(line)]
-
-
-def _is_there(line: str) -> bool:
-    """Whether it is name==1.2.3, and that is installed. What reads any other line is slow to import."""
-    name, _, version = line.partition("==")
-    with contextlib.suppress(PackageNotFoundError):
-        return bool(name and version) and distribution(name).version == version
-    return False
+    return [each for line in requirements(directory) for each in _missing_of(line)]
 
 
 def _missing_of(line: str) -> Iterator[str]:
-    from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415 - see above
+    name, _, version = line.partition("==")
+    with contextlib.suppress(PackageNotFoundError):
+        if name and version and distribution(name).version == version:
+            return
+    from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415 - slow, and seldom needed
 
     try:
         yield from _missing(Requirement(line))
