@@ -49,8 +49,7 @@ def test_golden_node_run(line: Line, tmp_path: Path) -> None:
     fold = OutputsFold(ToolFileStore(tmp_path), HostLimits())
 
     def play() -> list[list[str]]:
-        messages = [shown for said in line["said"] for shown in fold.add(said)]
-        return [event for message in [*messages, *fold.finish()] for event in streamed(message)]
+        return [event for message in fold.play(line["said"]) for event in streamed(message)]
 
     if "node_shows" in line:
         with pytest.raises(NodeFailedError) as failure:

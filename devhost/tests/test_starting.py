@@ -40,8 +40,8 @@ class Fake:
         self.stopped.set()
 
 
-def begin(plugin: Fake, serve: Callable[[Fake], None]) -> Callable[[Stop], PluginProcess]:
-    def start(stop: Stop) -> PluginProcess:
+def begin(plugin: Fake, serve: Callable[[Fake], None], stop: Stop) -> Callable[[], PluginProcess]:
+    def start() -> PluginProcess:
         stop.ends(plugin.stop)
         serve(plugin)
         return plugin  # type: ignore[return-value] # stands for one
@@ -64,13 +64,12 @@ def until_stopped(plugin: Fake) -> None:
 def test_all_start_at_the_same_time_and_come_in_order() -> None:
     """Each waits for the other."""
     both = threading.Barrier(2)
-    plugins = [Fake(), Fake()]
+    plugins, stop, heard = [Fake(), Fake()], Stop(), Heard()
     starts = [
-        (name, begin(plugin, lambda _: (both.wait(PATIENCE), None)[1]))
+        (name, begin(plugin, lambda _: (both.wait(PATIENCE), None)[1], stop))
         for name, plugin in zip("ab", plugins, strict=True)
     ]
-    heard = Heard()
-    started = started_side_by_side(starts, heard)
+    started = started_side_by_side(starts, heard, stop)
     assert [id(plugin) for plugin in started] == [id(plugin) for plugin in plugins]
     assert heard.told[0] == ["a", "b"]
     assert heard.told[-1] == []
@@ -78,11 +77,11 @@ def test_all_start_at_the_same_time_and_come_in_order() -> None:
 
 
 def test_one_that_fails_ends_all_others() -> None:
-    plugins = [Fake(), Fake(), Fake()]
+    plugins, stop = [Fake(), Fake(), Fake()], Stop()
     how = (until_stopped, lambda _: None, fails(SetupError("c refuses")))
-    starts = [(name, begin(plugin, serve)) for name, plugin, serve in zip("abc", plugins, how, strict=True)]
+    starts = [(name, begin(plugin, serve, stop)) for name, plugin, serve in zip("abc", plugins, how, strict=True)]
     with pytest.raises(SetupError, match=r"^c refuses$"):
-        started_side_by_side(starts, Watcher())
+        started_side_by_side(starts, Watcher(), stop)
     assert all(plugin.stopped.is_set() for plugin in plugins)
 
 

@@ -15,7 +15,9 @@ DEVHOST = Path(__file__).parents[1] / "src" / "devhost"
 RULES = {
     rule
     for module in DEVHOST.rglob("*.py")
-    for rule in re.findall(r"(?:_found|Finding|NodeFailedError)\(\s*\"([a-z-]+)\"", module.read_text(encoding="utf-8"))
+    for rule in re.findall(
+        r"(?:_found|self\.found|Finding|NodeFailedError)\(\s*\"([a-z-]+)\"", module.read_text(encoding="utf-8")
+    )
 } | {"message-malformed"}
 LOSSES = {"answer-dropped"}
 """What a strategy alone cannot bring about."""

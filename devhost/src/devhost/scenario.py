@@ -96,17 +96,11 @@ def typed_settings(strategy: Strategy, assignments: Iterable[str]) -> JsonObject
 
 def checked_settings(strategy: Strategy, values: Mapping[str, object], variables: NodeVariables) -> JsonObject:
     """The values as settings; ParameterError for unknown parameters and for values that Dify's node refuses."""
-    settable = [parameter for parameter in strategy.parameters if parameter.type not in PICKED]
-    names = [parameter.name for parameter in settable]
-    for name in values:
-        with about(f"param.{name}"):
-            refuse_unknown("parameter", name, names)
+    declared = {each.name: each for each in strategy.parameters if each.type not in PICKED}
     settings = {
-        parameter.name: _in_widget(parameter, values[parameter.name])
-        for parameter in settable
-        if parameter.name in values
+        name: _in_widget(declared[name], value) if name in declared else value for name, value in values.items()
     }
-    node_parameters(settable, settings, variables)
+    node_parameters(declared.values(), settings, variables)
     return settings
 
 

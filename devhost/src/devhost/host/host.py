@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -15,7 +15,7 @@ from devhost.files import FileServer
 from devhost.host.backwards import BackwardsCalls, PluginStorage
 from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend, OpaqueBodyPolicy
-from devhost.node.messages import Message, ToolFileStore
+from devhost.node.messages import ToolFileStore
 from devhost.node.outputs.outputs import OutputsFold
 from devhost.node.outputs.run import Run, RunError
 from devhost.node.parameters import NodeVariables, Picked, node_parameters
@@ -23,7 +23,7 @@ from devhost.plugin.declaration import PluginDeclaration, Strategy, StrategyProv
 from devhost.process.environment import start_in_own_python
 from devhost.process.plugin_process import PluginProcess, StartOptions
 from devhost.process.program import TransportName
-from devhost.process.session import Places, Session, Stop, Watcher
+from devhost.process.session import Places, Stop, Watcher
 from devhost.protocol.failures import ApiFault
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets, properties_of
@@ -63,48 +63,29 @@ def picked_settings(
     return {parameter.name: picked[parameter.type] for parameter in strategy.parameters if parameter.type in picked}
 
 
-def node_request(provider: StrategyProvider, strategy: Strategy, parameters: JsonObject) -> JsonObject:
-    return {
-        "user_id": "devhost",
-        "type": "agent_strategy",
-        "action": "invoke_agent_strategy",
-        "agent_strategy_provider": provider.identity.name,
-        "agent_strategy": strategy.identity.name,
-        "agent_strategy_params": parameters,
-    }
-
-
 # Starts the strategy plugin and its tool plugins side by side.
 
 
 def start_plugins(
-    strategies: Plugin | None, tools: Sequence[ToolSetup], **options: Unpack[StartOptions]
+    strategies: PluginDeclaration | None, tools: Sequence[ToolSetup], **options: Unpack[StartOptions]
 ) -> list[PluginProcess]:
     """The strategy plugin, if any, then those of the tools, which run locally beside one, whatever the transport is."""
-
-    def begin(plugin: PluginDeclaration | ToolSetup, stop: Stop) -> PluginProcess:
-        given: StartOptions = {**options, "stop": stop}
-        if isinstance(plugin, PluginDeclaration):
-            return start_in_own_python(plugin, **given)
-        if strategies is not None:
-            given["transport"] = "stdio"
-        return start_tool_plugin(plugin, **given)
-
-    starts = [(setup.declaration.manifest.name, partial(begin, setup)) for setup in tools]
+    stop = Stop()
+    given: StartOptions = {**options, "stop": stop}
+    beside: StartOptions = given if strategies is None else {**given, "transport": "stdio"}
+    starts = [(setup.declaration.manifest.name, partial(start_tool_plugin, setup, **beside)) for setup in tools]
     if strategies is not None:
-        declared = PluginDeclaration.read(strategies) if isinstance(strategies, Path) else strategies
-        starts = [(declared.manifest.name, partial(begin, declared)), *starts]
-    return started_side_by_side(starts, options.get("watcher", Watcher())) if starts else []
+        starts.insert(0, (strategies.manifest.name, partial(start_in_own_python, strategies, **given)))
+    return started_side_by_side(starts, options.get("watcher", Watcher()), stop) if starts else []
 
 
 def started_side_by_side(
-    starts: Sequence[tuple[str, Callable[[Stop], PluginProcess]]], watcher: Watcher
+    starts: Sequence[tuple[str, Callable[[], PluginProcess]]], watcher: Watcher, stop: Stop
 ) -> list[PluginProcess]:
-    """`starts`: names with functions. After any exception, Ctrl-C included, all processes have ended."""
-    stop = Stop()
+    """`starts`: names with functions, which `stop` ends: after any exception, Ctrl-C included, all processes have."""
     with ThreadPoolExecutor(len(starts)) as pool:
         try:
-            futures = {pool.submit(begin, stop): name for name, begin in starts}
+            futures = {pool.submit(begin): name for name, begin in starts}
             waiting = set(futures)
             while waiting:
                 watcher.starting([name for future, name in futures.items() if future in waiting])
@@ -150,14 +131,6 @@ class HostSettings(TypedDict, total=False):
     """MCP servers, whose tools come after those of the plugins."""
 
 
-class CallOptions(TypedDict, total=False):
-    """Of `BackwardsCalls`."""
-
-    opaque_body: OpaqueBodyPolicy
-    api_fails: Mapping[str, ApiFault]
-    failed: Callable[[str, InvocationError], None]
-
-
 class ToolHost:
     """Tool plugins that run, with the file service and the storage around them. A context manager."""
 
@@ -172,7 +145,6 @@ class ToolHost:
         servers = options.get("servers", ())
         self.secrets = Secrets([*(value for setup in setups for value in setup.secrets), *secrets_of(servers)])
         """The values that are replaced in everything that is shown or written of a run."""
-        self._storage = options.get("storage") or PluginStorage()
         given: StartOptions = {
             "limits": self.limits,
             "watcher": self._watcher,
@@ -185,7 +157,11 @@ class ToolHost:
             kept = options.get("files") or starting.enter_context(TemporaryDirectory(prefix="devhost-files-"))
             self.files = ToolFileStore(Path(kept))
             self.server = starting.enter_context(FileServer(self.files))
-            self._plugins = start_plugins(plugin, setups, **given)
+            storage = options.get("storage") or PluginStorage()
+            self.calls = partial(BackwardsCalls, server=self.server, storage=storage, limits=self.limits)
+            """Makes the backwards calls of one run, of a strategy or of a tool."""
+            declared = PluginDeclaration.read(plugin) if isinstance(plugin, Path) else plugin
+            self._plugins = start_plugins(declared, setups, **given)
             """That of the strategies first, if there is one."""
             for running in self._plugins:
                 starting.enter_context(running)
@@ -208,10 +184,6 @@ class ToolHost:
     def lost_a_plugin(self) -> bool:
         """Whether the process of a plugin has ended, so that the host has to be started again."""
         return any(plugin.lost is not None for plugin in self._plugins)
-
-    def calls(self, model: ModelBackend, tools: Sequence[Tool], **options: Unpack[CallOptions]) -> BackwardsCalls:
-        """The backwards calls of one run, of a strategy or of a tool."""
-        return BackwardsCalls(model, tools, server=self.server, storage=self._storage, limits=self.limits, **options)
 
 
 def start_tools(tools: Sequence[Path | ToolSetup], **options: Unpack[HostSettings]) -> ToolHost:
@@ -261,21 +233,38 @@ class Host(ToolHost):
         """
         tools = self.tools if tools is None else tools
         provider, declared = find_strategy(self.plugin.declaration, strategy)
-        for name in parameters:
-            with about(f"param.{name}"):
-                refuse_unknown("parameter", name, [parameter.name for parameter in declared.parameters])
         known = NodeVariables(variables or {})
         picked = picked_settings(declared, model.description.selector(history), tools, known)
-        values = node_parameters(declared.parameters, {**picked, **parameters}, known)
-        request = node_request(provider, declared, values)
+        request = {
+            "user_id": "devhost",
+            "type": "agent_strategy",
+            "action": "invoke_agent_strategy",
+            "agent_strategy_provider": provider.identity.name,
+            "agent_strategy": declared.identity.name,
+            "agent_strategy_params": node_parameters(declared.parameters, {**picked, **parameters}, known),
+        }
         calls = self.calls(model, tools, opaque_body=opaque_body, api_fails=api_fails or {}, failed=self._tool_failed)
-        places = Places(self.limits.burst_messages, partial(calls.found, "message-lost"))
-        opened = partial(self._open, request, conversation_id, stop, places)
         fold = OutputsFold(self.files, self.limits, frozenset(properties_of(declared.output_schema)))
+        error, was_stopped, session_id = None, False, ""
         self._renew_prints()
-        run = self._converse(strategy, opened, calls, fold, on_message)
+        began = time.monotonic()
+        try:
+            places = Places(self.limits.burst_messages, partial(calls.found, "message-lost"))
+            with self.plugin.open_session(request, conversation_id, places=places) as session:
+                session_id = session.id
+                if stop is not None:
+                    stop.ends(session.stop)
+                said = session.messages(calls.answer, self.limits.run_seconds, fold.decoded)
+                for shown in fold.play(map(self.secrets.masked, said)):
+                    if on_message is not None:
+                        on_message(shown.on_the_wire())
+        except RunFailure as failure:
+            error, was_stopped = self.secrets.masked(RunError.of(failure)), isinstance(failure, RunStoppedError)
+        elapsed, made = round(time.monotonic() - began, 3), self.secrets.masked(calls.made)
+        found = [*fold.findings(was_stopped=was_stopped), *calls.findings]
+        run = Run(strategy, fold.outputs(), error, found, fold.messages, elapsed, made, session_id)
         self._renew_prints()
-        self._watcher.ended(run.session_id, run, model.description)
+        self._watcher.ended(session_id, run, model.description)
         if calls.fault is not None:
             raise calls.fault
         return run
@@ -287,41 +276,3 @@ class Host(ToolHost):
 
     def _tool_failed(self, tool: str, error: InvocationError) -> None:
         self._watcher.failed(tool, self.secrets.masked(RunError.of(error)))
-
-    def _open(self, request: JsonObject, conversation_id: str | None, stop: Stop | None, places: Places) -> Session:
-        session = self.plugin.open_session(request, conversation_id, places=places)
-        if stop is not None:
-            stop.ends(session.stop)
-        return session
-
-    def _converse(
-        self,
-        strategy: str,
-        opened: Callable[[], Session],
-        calls: BackwardsCalls,
-        fold: OutputsFold,
-        on_message: OnMessage | None,
-    ) -> Run:
-        began = time.monotonic()
-        messages: list[JsonObject] = []
-        error, was_stopped = None, False
-        session_id = ""
-        try:
-            with opened() as session:
-                session_id = session.id
-                for sent in session.messages(calls.answer, self.limits.run_seconds, fold.decoded):
-                    data = self.secrets.masked(sent)
-                    messages.append(data)
-                    _show(fold.add(data), on_message)
-                _show(fold.finish(), on_message)
-        except RunFailure as failure:
-            error, was_stopped = self.secrets.masked(RunError.of(failure)), isinstance(failure, RunStoppedError)
-        elapsed, made = round(time.monotonic() - began, 3), self.secrets.masked(calls.made)
-        found = fold.findings(was_stopped=was_stopped)
-        return Run(strategy, fold.outputs(), error, [*found, *calls.findings], messages, elapsed, made, session_id)
-
-
-def _show(messages: Iterable[Message], on_message: OnMessage | None) -> None:
-    for message in messages:
-        if on_message is not None:
-            on_message(message.on_the_wire())

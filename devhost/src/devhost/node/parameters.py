@@ -10,6 +10,7 @@ from devhost.plugin.casting import FILE_IDENTITY, PLUGIN_FILE, cast_parameters, 
 from devhost.plugin.declaration import Parameter
 from devhost.protocol.wire import JsonObject
 from devhost.text import json_or
+from devhost.words import refuse_unknown
 
 # The variables of the workflow around an Agent node, and what text they become in a template (as in graphon 0.7).
 
@@ -180,9 +181,17 @@ def resolved(setting: object, variables: NodeVariables) -> object:
 def node_parameters(
     declared: Iterable[Parameter], settings: Mapping[str, object], variables: NodeVariables
 ) -> JsonObject:
-    """A parameter without a setting gets its default, as one whose setting is empty does."""
-    declared, values = list(declared), dict[str, object]()
-    for name in (parameter.name for parameter in declared if parameter.name in settings):
+    """A parameter without a setting gets its default, as one whose setting is empty does.
+
+    ParameterError for a setting of a parameter that is not declared, and for a value that Dify's node refuses.
+    """
+    declared = list(declared)
+    names = [parameter.name for parameter in declared]
+    for name in settings:
+        with about(f"param.{name}"):
+            refuse_unknown("parameter", name, names)
+    values = dict[str, object]()
+    for name in filter(settings.__contains__, names):
         with about(f"param.{name}"):
             values[name] = resolved(settings[name], variables)
     return {name: sent(value) for name, value in cast_parameters(declared, values).items()}

@@ -241,6 +241,8 @@ LEFT_OPEN = frozenset({"log-left-open", "think-left-open"})
 class OutputsFold:
     def __init__(self, files: ToolFileStore, limits: HostLimits, declared: frozenset[str] = frozenset()) -> None:
         """`declared`: the variables in the strategy's output_schema."""
+        self.messages: list[JsonObject] = []
+        """Those that came, as they came."""
         self._declared = declared
         self._store = files
         self._file_messages = FileMessages(files, limits, self._found)
@@ -264,6 +266,7 @@ class OutputsFold:
 
     def add(self, data: JsonObject) -> Iterator[Message]:
         """Folds one message in; yields the messages for the page, with links instead of bytes."""
+        self.messages.append(data)
         try:
             for message in self._file_messages.transform(read_message(data)):
                 self._add(message)
@@ -272,8 +275,10 @@ class OutputsFold:
             self._found(failure.rule, str(failure))
             raise
 
-    def finish(self) -> Iterator[Message]:
-        """The run is over; yields the rest for the page."""
+    def play(self, said: Iterable[JsonObject]) -> Iterator[Message]:
+        """Folds all messages in; yields what the page gets, which ends with what still waits."""
+        for data in said:
+            yield from self.add(data)
         yield from self._text.finish()
 
     def outputs(self) -> NodeOutputs:
