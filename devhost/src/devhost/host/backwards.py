@@ -35,7 +35,7 @@ from devhost.process.session import Places, Session
 from devhost.protocol import failures, structs
 from devhost.protocol.wire import Invoked, JsonObject
 from devhost.text import open_file
-from devhost.tools.tool import Tool, ToolRequest, call_tool, decode_tool_request
+from devhost.tools.tool import Tool, call_tool
 
 ACCESS: Mapping[str, str] = {
     **{kind: kind for kind in ("llm", "text_embedding", "rerank", "tts", "speech2text", "moderation")},
@@ -343,30 +343,34 @@ class BackwardsCalls:
                 raise failures.ApiCallError.invalid(f"devhost does not answer calls for {kind}")
 
     def _call_tool(self, request: JsonObject, request_id: str) -> Iterator[JsonObject]:
-        call = decode_tool_request(request)
-        self._sent[request_id] = call.tool_parameters
-        fault = self.api_fails.get(call.tool)
-        answer = self._asked_tool(call, request_id)
+        asked = structs.to_the_api(structs.TOOL, request)
+        if asked["tool_parameters"] is None:
+            raise failures.ApiCallError.invalid_payload("tool_parameters: Input should be keys with values")
+        self._sent[request_id] = asked["tool_parameters"]
+        fault = self.api_fails.get(asked["tool"])
+        answer = self._asked_tool(asked, request_id)
         return answer if fault is None else fault.through(answer)
 
-    def _asked_tool(self, call: ToolRequest, request_id: str) -> Iterator[JsonObject]:
-        tool = self._tools.get((call.provider, call.tool))
+    def _asked_tool(self, asked: JsonObject, request_id: str) -> Iterator[JsonObject]:
+        provider, name = asked["provider"], asked["tool"]
+        tool = self._tools.get((provider, name))
         if tool is None:
-            there_are = naming(sorted(f"{provider}/{name}" for provider, name in self._tools))
-            raise failures.ApiCallError.invalid(f"tool {call.tool} of provider {call.provider} not found; {there_are}")
-        files = FileMessages(self.server.store, self.limits, partial(self._found_of_tool, call.tool))
+            there_are = naming(sorted(map("/".join, self._tools)))
+            raise failures.ApiCallError.invalid(f"tool {name} of provider {provider} not found; {there_are}")
+
+        def found(rule: str, sentence: str) -> None:
+            self.found(rule, f"tool {name}: {sentence}")
+
+        files = FileMessages(self.server.store, self.limits, found)
         try:
-            yield from call_tool(tool, call.tool_parameters, files, self.answer, request_id)
+            yield from call_tool(tool, asked["tool_parameters"], files, self.answer, request_id)
         except InvocationError as error:
             if self.failed is not None:
-                self.failed(call.tool, error)
+                self.failed(name, error)
             raise
 
     def found(self, rule: str, sentence: str) -> None:
         self.findings.append(Finding(rule, sentence))
-
-    def _found_of_tool(self, tool: str, rule: str, sentence: str) -> None:
-        self.found(rule, f"tool {tool}: {sentence}")
 
 
 _DECODED: Mapping[str, Callable[[JsonObject], JsonObject]] = {

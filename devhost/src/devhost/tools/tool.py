@@ -1,20 +1,16 @@
 """The tools that a run can use: those of plugins, and Python functions."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, Protocol
-
-from pydantic import BaseModel, ConfigDict, StrictStr
+from typing import Any, Protocol
 
 from devhost.errors import InvocationError, PluginLostError
 from devhost.node.messages import FileMessages, read_message
 from devhost.plugin.casting import cast_given
 from devhost.process.plugin_process import PluginProcess
 from devhost.process.session import Answer
-from devhost.protocol import structs
-from devhost.protocol.failures import ApiCallError
 from devhost.protocol.structs import tool_message
 from devhost.protocol.wire import MESSAGE_TYPES, JsonObject
-from devhost.text import Secrets, worded
+from devhost.text import Secrets
 from devhost.tools.entity import filled
 from devhost.tools.setup import OfferedTool, ToolSetup
 
@@ -89,25 +85,6 @@ def call_tool(
             yield result.on_the_wire()
     if is_silent:
         files.found("tool-says-nothing", "it sent no message, so the model reads an empty result")
-
-
-# A plugin's request for a tool call, decoded as the daemon and then Dify's API decode it.
-
-
-class ToolRequest(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
-
-    tool_type: Literal["builtin", "workflow", "api", "mcp"]
-    provider: StrictStr
-    tool: StrictStr
-    tool_parameters: dict[str, Any]
-    credential_id: StrictStr | None = None
-
-
-def decode_tool_request(request: JsonObject) -> ToolRequest:
-    """RefusedCallError in the daemon's words, or ApiCallError in those of the API."""
-    with worded(ApiCallError.invalid_payload):
-        return ToolRequest.model_validate(structs.to_the_api(structs.TOOL, request))
 
 
 # Messages as a tool plugin writes them.
