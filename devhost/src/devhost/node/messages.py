@@ -4,7 +4,6 @@ Errors that fail the node are `NodeFailedError`.
 """
 
 import base64
-import binascii
 import mimetypes
 import re
 import uuid
@@ -331,5 +330,5 @@ class FileMessages:
 def _decoded(message: Message) -> bytes:
     try:
         return base64.b64decode(message.body["blob"], validate=True)
-    except (binascii.Error, ValueError) as error:
+    except ValueError as error:
         raise NodeFailedError("message-malformed", f"a {message.type} message is not base64: {error}") from error

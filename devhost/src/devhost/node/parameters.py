@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from devhost.errors import NodeParameterError, ParameterError, about
@@ -96,7 +96,13 @@ class PastTurn:
 
 def messages_of(turns: Iterable[PastTurn]) -> list[JsonObject]:
     """All of them: a node takes a `window` of them."""
-    return [message for turn in turns for message in _messages(turn)]
+    messages: list[JsonObject] = []
+    for turn in turns:
+        parts = [_part(file) for file in turn.files if file.get("type") in MEDIA]
+        question = [*parts, {"type": "text", "data": turn.question}] if parts else turn.question
+        messages.append({"role": "user", "content": question, "name": None})
+        messages.append({"role": "assistant", "content": turn.answer, "name": None, "tool_calls": []})
+    return messages
 
 
 def window(messages: Sequence[JsonObject], tokens: int = WINDOW_TOKENS, turns: int | None = None) -> list[JsonObject]:
@@ -120,13 +126,6 @@ def files_among(parameters: Mapping[str, object]) -> tuple[JsonObject, ...]:
     """The question's files, from any parameter."""
     values = [item for value in parameters.values() for item in (value if isinstance(value, list) else [value])]
     return tuple(item for item in values if isinstance(item, dict) and item.get("dify_model_identity") == FILE_IDENTITY)
-
-
-def _messages(turn: PastTurn) -> Iterator[JsonObject]:
-    parts = [_part(file) for file in turn.files if file.get("type") in MEDIA]
-    question = [*parts, {"type": "text", "data": turn.question}] if parts else turn.question
-    yield {"role": "user", "content": question, "name": None}
-    yield {"role": "assistant", "content": turn.answer, "name": None, "tool_calls": []}
 
 
 def _part(file: JsonObject) -> JsonObject:

@@ -66,15 +66,10 @@ class NodeText:
     def __init__(self) -> None:
         self.repairs: list[str] = []
         """The kinds of message before which a thought was closed; the end of the text is not among them."""
-        self._passed: list[str] = []
-        self._open = False
-        self._ended_open = False
-        self._parts = TagParts()
-
-    @property
-    def is_left_open(self) -> bool:
+        self.is_open = False
         """Whether a thought is open, or was when the text ended."""
-        return self._open or self._ended_open
+        self._passed: list[str] = []
+        self._parts = TagParts()
 
     @property
     def passed(self) -> str:
@@ -95,9 +90,8 @@ class NodeText:
                 yield message
 
     def finish(self) -> Iterator[Message]:
-        yield from self._flush()
-        self._ended_open = self._open
-        yield from self._close()
+        yield from self._pass_on(self._parts.finish())
+        yield from self._pass_on(CLOSING if self.is_open else "")
 
     def _feed(self, text: str) -> Iterator[Message]:
         yield from self._pass_on("".join(map(self._repaired, self._parts.feed(text))))
@@ -105,24 +99,17 @@ class NodeText:
     def _repaired(self, part: str) -> str:
         if part not in (OPENING, CLOSING):
             return part
-        was_open, self._open = self._open, part == OPENING
-        if not (was_open and self._open):
+        was_open, self.is_open = self.is_open, part == OPENING
+        if not (was_open and self.is_open):
             return part
         self.repairs.append(f"another {OPENING}")
         return CLOSING + OPENING
 
     def _interrupt(self, by: str) -> Iterator[Message]:
-        yield from self._flush()
-        if self._open:
+        yield from self.finish()
+        if self.is_open:
             self.repairs.append(by)
-        yield from self._close()
-
-    def _flush(self) -> Iterator[Message]:
-        yield from self._pass_on(self._parts.finish())
-
-    def _close(self) -> Iterator[Message]:
-        was_open, self._open = self._open, False
-        yield from self._pass_on(CLOSING if was_open else "")
+        self.is_open = False
 
     def _pass_on(self, text: str) -> Iterator[Message]:
         self._passed.append(text)

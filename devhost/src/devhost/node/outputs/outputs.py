@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, StrictFloat, StrictInt, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, StrictFloat, StrictInt, ValidationError
 
 from devhost.errors import InvocationError, NodeFailedError
 from devhost.limits import HostLimits
@@ -22,6 +22,8 @@ REFUSED = "refused"
 """What this repository's strategies call a tool call that they did not send, in the data of its entry."""
 OPEN = "start"
 """The status of an entry that has begun and not ended."""
+LOGGED = ("id", "parent_id", "error", "status", "data", "label")
+"""What an entry keeps of its message as it came, in the order of `outputs.json`."""
 DEEPEST = 24
 """Levels of the tree. Dify has no limit, but no log for people has so many, and a page nests only so far."""
 
@@ -64,8 +66,8 @@ class LogEntry:
 
     def stored(self) -> JsonObject:
         """The entry as in `outputs.json`."""
-        names = ("id", "parent_id", "error", "status", "data", "label", "metadata")
-        return {**{name: getattr(self, name) for name in names}, "node_id": NODE_ID}
+        kept = {name: getattr(self, name) for name in LOGGED}
+        return {**kept, "metadata": self.metadata, "node_id": NODE_ID}
 
     def tree(self) -> JsonObject:
         return {**self.stored(), "children": [child.tree() for child in self.children]}
@@ -77,16 +79,11 @@ class AgentLog:
 
     def add(self, body: JsonObject) -> None:
         """A known id updates the entry in its place; the entry keeps its parent."""
-        known = self.entries.get(body["id"])
-        self.entries[body["id"]] = LogEntry(
-            body["id"],
-            body.get("parent_id") if known is None else known.parent_id,
-            body["label"],
-            body["status"],
-            body.get("error"),
-            body["data"],
-            body.get("metadata") or {},
-        )
+        kept: JsonObject = {name: body.get(name) for name in LOGGED}
+        entry = LogEntry(**kept, metadata=body.get("metadata") or {})
+        if known := self.entries.get(entry.id):
+            entry.parent_id = known.parent_id
+        self.entries[entry.id] = entry
 
     def roots(self) -> list[LogEntry]:
         """The tree. An entry whose parent is missing, or came later, is at the top.
@@ -108,8 +105,8 @@ class AgentLog:
 
 WORKFLOW_TOTALS = ("total_tokens", "total_price", "currency")
 """The part of `execution_metadata` that Dify keeps beside the outputs, as it was sent."""
-SECONDS = ("latency", "time_to_first_token", "time_to_generate")
 TOKENS = ("prompt_tokens", "completion_tokens", "total_tokens")
+Seconds = Annotated[StrictInt | StrictFloat, PlainSerializer(float)]
 
 
 class _Metadata(BaseModel):
@@ -126,9 +123,13 @@ class _Metadata(BaseModel):
     completion_price_unit: Decimal = Decimal(0)
     prompt_price: Decimal = Decimal(0)
     completion_price: Decimal = Decimal(0)
-    latency: StrictInt | StrictFloat = 0.0
-    time_to_first_token: StrictInt | StrictFloat | None = None
-    time_to_generate: StrictInt | StrictFloat | None = None
+    latency: Seconds = 0.0
+    time_to_first_token: Seconds | None = None
+    time_to_generate: Seconds | None = None
+
+    def stored(self) -> JsonObject:
+        """Prices as text, seconds as floats."""
+        return self.model_dump(mode="json")
 
 
 def read_usage(metadata: Mapping[str, object]) -> JsonObject:
@@ -142,20 +143,13 @@ def read_usage(metadata: Mapping[str, object]) -> JsonObject:
         ) from error
     if read.total_tokens == 0 and (read.prompt_tokens > 0 or read.completion_tokens > 0):
         read.total_tokens = read.prompt_tokens + read.completion_tokens
-    return _stored(read)
+    return read.stored()
 
 
 def no_usage() -> JsonObject:
     """The usage of a node that has read no JSON, or a list last: graphon writes its prices as 0.0."""
     prices = [name for name, field in _Metadata.model_fields.items() if field.annotation is Decimal]
-    return _stored(_Metadata.model_validate(dict.fromkeys(prices, "0.0")))
-
-
-def _stored(usage: _Metadata) -> JsonObject:
-    """Prices as text, seconds as floats."""
-    values = usage.model_dump()
-    seconds = {name: None if values[name] is None else float(values[name]) for name in SECONDS}
-    return {**{name: str(value) if isinstance(value, Decimal) else value for name, value in values.items()}, **seconds}
+    return _Metadata.model_validate(dict.fromkeys(prices, "0.0")).stored()
 
 
 def spent(usages: Iterable[Mapping[str, object]]) -> JsonObject:
@@ -234,10 +228,6 @@ class NodeOutputs:
         return {**named, **self.variables}
 
 
-LEFT_OPEN = frozenset({"log-left-open", "think-left-open"})
-"""Findings about what a strategy began and did not finish."""
-
-
 class OutputsFold:
     def __init__(self, files: ToolFileStore, limits: HostLimits, declared: frozenset[str] = frozenset()) -> None:
         """`declared`: the variables in the strategy's output_schema."""
@@ -299,22 +289,20 @@ class OutputsFold:
 
         A strategy that a person stopped could not finish what it had begun: that is not found.
         """
-        return [
-            finding
-            for finding in (*self._findings, *self._final_findings())
-            if not was_stopped or finding.rule not in LEFT_OPEN
-        ]
+        return [*self._findings, *(() if was_stopped else self._left_open()), *self._final_findings()]
 
-    def _final_findings(self) -> Iterator[Finding]:
+    def _left_open(self) -> Iterator[Finding]:
         for entry in self._log.entries.values():
             if entry.status == OPEN:
                 yield Finding("log-left-open", f"log {entry.label!r} was not finished: Dify shows it as running")
-        if self._text.is_left_open:
+        if self._text.is_open:
             yield Finding(
                 "think-left-open",
                 "a <think> is never closed (a quoted one counts too): in the chat it swallows all that follows, "
                 "and newer Dify puts a </think> at the end",
             )
+
+    def _final_findings(self) -> Iterator[Finding]:
         for by in dict.fromkeys(self._text.repairs):
             sentence = f"a <think> was open when {by} came: newer Dify puts a </think> before it"
             yield Finding("think-closed-early", sentence)
