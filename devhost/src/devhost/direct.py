@@ -1,9 +1,9 @@
 """One tool, called directly: without an agent, a model's decision or a script."""
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 from devhost.errors import ParameterError, RunFailure, naming
 from devhost.files import FileServer, LocalFile
@@ -17,8 +17,8 @@ from devhost.plugin.casting import cast_parameter
 from devhost.plugin.credentials import filled_credentials
 from devhost.plugin.declaration import FILES, Parameter, PluginDeclaration, ProvidedTool, Tool
 from devhost.protocol.wire import FILE_LINKS, JsonObject
-from devhost.text import Secrets, place_of, properties_of, validator_of
-from devhost.tools.entity import parameter_of, typed_values
+from devhost.text import place_of, properties_of, validator_of
+from devhost.tools.entity import parameter_of
 from devhost.tools.mcp import McpTool
 from devhost.tools.setup import OfferedTool, Texts, ToolSetup
 from devhost.tools.tool import Tool as RunningTool
@@ -29,76 +29,64 @@ from devhost.tools.tool import call_tool
 # The parameters are what Dify's Tool node sends: what is given, the defaults, and every parameter of the panel.
 
 
-@dataclass(frozen=True)
-class Found(ProvidedTool):
-    source: PluginDeclaration | McpTool
-    """The plugin that has it, or the tool of a server that is connected."""
-
-    @property
-    def whole_name(self) -> str:
-        return self.names[-1]
+def find_tool(there_are: Iterable[ProvidedTool], name: str) -> ProvidedTool:
+    """By its name, provider/name, or that with the whole id of the provider."""
+    there_are = list(there_are)
+    named = [tool for tool in there_are if name in tool.names]
+    if not named:
+        raise ParameterError(f"there is no tool {name!r}; {naming(tool.name for tool in there_are)}")
+    if len(named) > 1:
+        names = ", ".join(tool.names[-1] for tool in named)
+        raise ParameterError(f"{name!r} is the name of several tools; say which: {names}")
+    return named[0]
 
 
 @dataclass(frozen=True)
 class AskedTool:
-    found: Found
+    tool: ProvidedTool
     parameters: JsonObject = field(repr=False)
     """Without the files, which are offered once the host serves them."""
     files: Mapping[str, Sequence[LocalFile]]
-    source: ToolSetup | McpTool
-    """The plugin with this tool alone, or the tool of a server."""
+
+    @classmethod
+    def of(cls, tool: ProvidedTool, given: Mapping[str, object], files: Mapping[str, Sequence[LocalFile]]) -> Self:
+        """Cast as Dify casts them; a parameter of the panel is always there."""
+        declared = tool.declared.parameters
+        missing = [
+            parameter
+            for parameter in declared
+            if parameter.required and parameter.name not in files and not _has_value(parameter, given)
+        ]
+        if missing:
+            raise ParameterError(f"tool {tool.name} needs {' '.join(map(_option, missing))}")
+        parameters = {
+            parameter.name: cast_parameter(parameter, given.get(parameter.name))
+            for parameter in declared
+            if parameter.type not in FILES and (_has_value(parameter, given) or parameter.form == "form")
+        }
+        return cls(tool, parameters, files)
 
     def sent(self, server: FileServer) -> JsonObject:
         """What Dify's Tool node sends; a parameter for one file gets the first."""
-        kinds = {parameter.name: parameter for parameter in self.found.declared.parameters}
         files = {
-            name: cast_parameter(kinds[name], [server.offer(file) for file in given])
+            name: cast_parameter(parameter_of(self.tool.declared, name), [server.offer(file) for file in given])
             for name, given in self.files.items()
         }
         return {**self.parameters, **files}
 
 
-def tools_of(plugins: Iterable[PluginDeclaration], of_servers: Iterable[McpTool] = ()) -> Iterator[Found]:
-    for plugin in plugins:
-        yield from (Found(**vars(tool), source=plugin) for tool in plugin.tools)
-    for each in of_servers:
-        yield Found(**vars(each.provided), source=each)
+def setup_of(
+    plugin: PluginDeclaration, tool: ProvidedTool, given: Mapping[str, object], credentials: Texts
+) -> ToolSetup:
+    """The plugin with this tool alone."""
+    name = tool.provider.identity.name
+    filled = filled_credentials(name, tool.provider.credentials, credentials.get(tool.provider_id, {}))
+    offered = OfferedTool(**vars(tool), entity={}, fixed=given)  # no agent sees an entity
+    return ToolSetup(plugin.model_copy(update={"tool_providers": (tool.provider,)}), (offered,), {name: filled})
 
 
-def find_tool(there_are: Sequence[Found], name: str) -> Found:
-    """By its name, provider/name, or that with the whole id of the provider."""
-    named = [found for found in there_are if name in found.names]
-    if not named:
-        raise ParameterError(f"there is no tool {name!r}; {naming(found.name for found in there_are)}")
-    if len(named) > 1:
-        names = ", ".join(found.whole_name for found in named)
-        raise ParameterError(f"{name!r} is the name of several tools; say which: {names}")
-    return named[0]
-
-
-def ask(
-    found: Found,
-    texts: Mapping[str, str],
-    files: Sequence[tuple[str, LocalFile]],
-    credentials: Texts,
-    *,
-    is_validated: bool,
-) -> AskedTool:
-    """`texts` by parameter; `files` each with a parameter's name, or '' for the tool's only one."""
-    given, by_parameter = typed_values(found.declared, texts), _given_files(found.declared, files)
-    parameters = _parameters(found.declared, given, by_parameter)
-    if isinstance(found.source, McpTool):
-        return AskedTool(found, parameters, by_parameter, found.source)
-    provider = found.provider.identity.name
-    filled = filled_credentials(provider, found.provider.credentials, credentials.get(found.provider_id, {}))
-    # No agent sees an entity.
-    offered = OfferedTool(found.provider, found.provider_id, found.declared, entity={}, fixed=given)
-    alone = found.source.model_copy(update={"tool_providers": (found.provider,)})
-    setup = ToolSetup(alone, (offered,), {provider: filled}, is_validated=is_validated)
-    return AskedTool(found, parameters, by_parameter, setup)
-
-
-def _given_files(tool: Tool, files: Sequence[tuple[str, LocalFile]]) -> dict[str, list[LocalFile]]:
+def by_parameter(tool: Tool, files: Iterable[tuple[str, LocalFile]]) -> dict[str, list[LocalFile]]:
+    """`files`: each with a parameter's name, or '' for the tool's only one."""
     takers = [parameter.name for parameter in tool.parameters if parameter.type in FILES]
     given: dict[str, list[LocalFile]] = {}
     for name, file in files:
@@ -110,23 +98,6 @@ def _given_files(tool: Tool, files: Sequence[tuple[str, LocalFile]]) -> dict[str
             )
         given.setdefault(name or takers[0], []).append(file)
     return given
-
-
-def _parameters(tool: Tool, given: Mapping[str, object], files: Collection[str]) -> JsonObject:
-    """Cast as Dify casts them; a parameter of the panel is always there."""
-    missing = [
-        parameter
-        for parameter in tool.parameters
-        if parameter.required and parameter.name not in files and not _has_value(parameter, given)
-    ]
-    if missing:
-        options = " ".join(_option(parameter) for parameter in missing)
-        raise ParameterError(f"tool {tool.identity.name} needs {options}")
-    return {
-        parameter.name: cast_parameter(parameter, given.get(parameter.name))
-        for parameter in tool.parameters
-        if parameter.type not in FILES and (_has_value(parameter, given) or parameter.form == "form")
-    }
 
 
 def _has_value(parameter: Parameter, given: Mapping[str, object]) -> bool:
@@ -180,7 +151,7 @@ class ToolOutcome:
 def call_directly(
     tool: RunningTool, asked: AskedTool, host: ToolHost, calls: BackwardsCalls, on_message: OnMessage
 ) -> ToolOutcome:
-    secrets, outcome, began = Secrets(asked.source.secrets), ToolOutcome(), time.monotonic()
+    outcome, began = ToolOutcome(), time.monotonic()
     earlier = len(host.files.all())
 
     def found(rule: str, sentence: str) -> None:
@@ -188,23 +159,21 @@ def call_directly(
 
     files = FileMessages(host.files, host.limits, found)
     try:
-        for message in map(secrets.masked, call_tool(tool, asked.sent(host.server), files, calls.answer)):
+        for message in map(host.secrets.masked, call_tool(tool, asked.sent(host.server), files, calls.answer)):
             outcome.messages.append(message)
-            body = message.get("message") or {}
-            if message["type"] == "variable":
-                before = outcome.variables.get(body["variable_name"], "") if body.get("stream") else None
-                value = body.get("variable_value")
-                outcome.variables[body["variable_name"]] = value if before is None else f"{before}{value}"
-            elif message["type"] in FILE_LINKS and not host.files.find(
-                str(body.get("text")), message.get("meta") or {}
-            ):
-                found("file-link-without-tool-file", f"{body.get('text')!r} has no tool file: Dify's Tool node fails")
+            match message:
+                case {"type": "variable", "message": {"variable_name": name} as body}:
+                    before, value = outcome.variables.get(name, ""), body.get("variable_value")
+                    outcome.variables[name] = f"{before}{value}" if body.get("stream") else value
+                case {"type": kind, "message": {"text": link}, "meta": meta} if kind in FILE_LINKS:
+                    if not host.files.find(str(link), meta or {}):
+                        found("file-link-without-tool-file", f"{link!r} has no tool file: Dify's Tool node fails")
             on_message(message, time.monotonic() - began)
         outcome.told_an_error = isinstance(tool, McpTool) and tool.told_an_error
         if not outcome.told_an_error:
-            outcome.findings += schema_findings(asked.found.declared.output_schema, outcome.variables)
+            outcome.findings += schema_findings(asked.tool.declared.output_schema, outcome.variables)
     except RunFailure as failure:
-        outcome.error = replace(secrets.masked(RunError.of(failure)), node=None)  # that is the Agent node's
+        outcome.error = replace(host.secrets.masked(RunError.of(failure)), node=None)  # that is the Agent node's
     if calls.fault is not None:
         raise calls.fault
     outcome.elapsed_seconds = round(time.monotonic() - began, 3)
@@ -226,11 +195,9 @@ def call_one_tool(
     `files` are by parameter; `model` answers a tool that asks one. ParameterError for an argument that does not fit.
     """
     running = {f"{tool.provider}/{tool.name}": tool for tool in host.tools}
-    there_are = [(found, setup) for setup in host.setups for found in tools_of([setup.declaration])]
-    found = find_tool([found for found, _ in there_are if found.whole_name in running], name)
-    (setup,) = (setup for each, setup in there_are if each is found)
-    given = files or {}
+    there_are = (tool for setup in host.setups for tool in setup.declaration.tools if tool.names[-1] in running)
+    tool, given = find_tool(there_are, name), files or {}
     for key in (*arguments, *given):
-        parameter_of(found.declared, key)
-    asked = AskedTool(found, _parameters(found.declared, arguments, given), given, setup)
-    return call_directly(running[found.whole_name], asked, host, host.calls(model or NoModel(), []), lambda *_: None)
+        parameter_of(tool.declared, key)
+    asked, calls = AskedTool.of(tool, arguments, given), host.calls(model or NoModel(), [])
+    return call_directly(running[tool.names[-1]], asked, host, calls, lambda *_: None)

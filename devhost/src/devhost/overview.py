@@ -6,7 +6,6 @@ from pathlib import Path
 
 from rich.text import Text
 
-from devhost.direct import Found, tools_of
 from devhost.errors import HostError
 from devhost.flow.checks import seen_in_the_editor, wrong_in_file
 from devhost.flow.document import FlowFile
@@ -14,7 +13,13 @@ from devhost.models.scripted.script import Script
 from devhost.options import DIRECTORY, PLUGIN_PATH, Declared, argument, color_option, command, option
 from devhost.plugin.check import Checked, check_plugin
 from devhost.plugin.credentials import CredentialFields, environment_name
-from devhost.plugin.declaration import Parameter, PluginDeclaration, nearest_plugin, nearest_strategy_plugin
+from devhost.plugin.declaration import (
+    Parameter,
+    PluginDeclaration,
+    ProvidedTool,
+    nearest_plugin,
+    nearest_strategy_plugin,
+)
 from devhost.plugin.problems import RULES, Level
 from devhost.scenario import SCENARIOS, SCRIPT, examples_of
 from devhost.terminal.screen import open_console
@@ -56,7 +61,7 @@ def line(name: str, facts: Iterable[str] = (), description: str = "") -> Text:
     return Text("  ").join(Text(printable(words), look) for words, look in parts if words)
 
 
-def tool_lines(tools: Sequence[Found]) -> Iterator[Text]:
+def tool_lines(tools: Sequence[ProvidedTool]) -> Iterator[Text]:
     """With the credentials that their providers take."""
     for provider in {found.provider_id: found.provider for found in tools}.values():
         yield from credential_lines(provider.identity.name, provider.identity.label.en_US, provider.credentials)
@@ -114,7 +119,7 @@ def inventory(plugin: PluginDeclaration, examples: Path | None) -> Iterator[Text
     for name, (_, strategy) in plugin.strategies.items():
         yield line(f"strategy {name}", description=strategy.description.en_US)
         yield from parameter_lines(strategy.parameters)
-    yield from tool_lines([*tools_of([plugin])])
+    yield from tool_lines(plugin.tools)
     yield from model_lines(plugin)
     for script in sorted(examples.glob(f"*/{SCRIPT}")) if examples is not None else ():
         folder = script.parent

@@ -1,11 +1,11 @@
 """`devhost tool`: calls one tool of a tool plugin or a server, or lists what there is."""
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from devhost.direct import Found, ask, call_directly, find_tool, tools_of
+from devhost.direct import AskedTool, by_parameter, call_directly, find_tool, setup_of
 from devhost.errors import ParameterError
 from devhost.files import LocalFile
 from devhost.host.backwards import PluginStorage
@@ -20,8 +20,9 @@ from devhost.scenario import pairs, read_credentials
 from devhost.terminal.run_view import ToolView
 from devhost.terminal.screen import Screen, ViewOptions, open_console
 from devhost.text import Secrets, real_path
+from devhost.tools.entity import typed_values
 from devhost.tools.mcp import McpTool, connected, read_servers
-from devhost.tools.setup import Texts
+from devhost.tools.setup import ToolSetup
 
 
 @dataclass(frozen=True)
@@ -59,42 +60,51 @@ def tool(options: ToolOptions, models: ModelOptions, hosting: HostOptions) -> in
     console = open_console(stderr=options.as_json, color=options.color)
     view = ToolView(console, ViewOptions(traceback=options.traceback), Screen(console))
     with connected(servers, hosting.limits, view.screen) as of_servers:
-        there_are = list(tools_of(plugins, of_servers))
+        there_are = [*(tool for plugin in plugins for tool in plugin.tools), *(each.provided for each in of_servers)]
         if not there_are:
             raise ParameterError(f"no tools: {', '.join(map(str, folders)) or 'the server'} has none; give --tools DIR")
         if options.tool is not None:
-            found = find_tool(there_are, options.tool)
+            found, model = find_tool(there_are, options.tool), _model(models)
             texts = read_credentials(plugins, credentials, os.environ)
-            return _called(found, texts, options, models, hosting, view)
+            given = typed_values(found.declared, dict(pairs(options.arguments, "--arg")))
+            files = by_parameter(found.declared, [_file(text, hosting.limits) for text in options.files])
+            source: ToolSetup | McpTool | None = next((each for each in of_servers if each.provided is found), None)
+            if source is None:
+                plugin = next(plugin for plugin in plugins if found in plugin.tools)
+                source = replace(setup_of(plugin, found, given, texts), is_validated=not models.unvalidated)
+            models.plugins.tell(view.screen)
+            return _called(AskedTool.of(found, given, files), source, model, options, hosting, view)
     for line in tool_lines(there_are):
         console.print(line, soft_wrap=True)
     return 0
 
 
+def _model(models: ModelOptions) -> ModelBackend:
+    if not models.asks_the_script():
+        return models.open(os.environ)
+    models.refuse_for_a_script()
+    return NoModel()
+
+
 def _called(  # noqa: PLR0913, PLR0917 - what a call is made of
-    found: Found, credentials: Texts, options: ToolOptions, models: ModelOptions, hosting: HostOptions, view: ToolView
+    asked: AskedTool,
+    source: ToolSetup | McpTool,
+    model: ModelBackend,
+    options: ToolOptions,
+    hosting: HostOptions,
+    view: ToolView,
 ) -> int:
-    if models.asks_the_script():
-        models.refuse_for_a_script()
-        model: ModelBackend = NoModel()
-    else:
-        model = models.open(os.environ)
-    arguments, files = dict(pairs(options.arguments, "--arg")), [_file(text, hosting.limits) for text in options.files]
-    asked = ask(found, arguments, files, credentials, is_validated=not models.unvalidated)
-    source = asked.source
     given = {name: [file.path.name for file in named] for name, named in asked.files.items()}
-    shown = Secrets(source.secrets).masked({**asked.parameters, **given})
-    view.open(found.whole_name, shown, model.description, source.notices)
-    models.plugins.tell(view.screen)
-    plugins = () if isinstance(source, McpTool) else (source,)
-    begin = partial(start_tools, plugins, transport=hosting.transport, watcher=view.screen)
-    begin = partial(begin, storage=PluginStorage(hosting.storage))
+    shown, name = Secrets(source.secrets).masked({**asked.parameters, **given}), asked.tool.names[-1]
+    view.open(name, shown, model.description, source.notices)
+    plugins, storage = () if isinstance(source, McpTool) else (source,), PluginStorage(hosting.storage)
+    begin = partial(start_tools, plugins, transport=hosting.transport, watcher=view.screen, storage=storage)
     with started(begin, "tool", hosting, None) as host:
         running = source if isinstance(source, McpTool) else host.tools[0]
         outcome = call_directly(running, asked, host, host.calls(model, []), view.show)
     view.close(outcome)
     if options.as_json:
-        print_json({"tool": found.whole_name, "sent": shown, "notices": list(source.notices), **asdict(outcome)})
+        print_json({"tool": name, "sent": shown, "notices": list(source.notices), **asdict(outcome)})
     return int(bool(outcome.error or (hosting.strict and (outcome.findings or outcome.told_an_error))))
 
 
