@@ -40,7 +40,12 @@ class LocalFile:
         except (OSError, ValueError) as error:  # a ValueError for NUL in a path
             reason = error.strerror if isinstance(error, OSError) else error
             raise ParameterError(f"the file {str(path)!r} cannot be read: {reason}") from error
-        read._check_size(limits)
+        sizes = {IMAGE: limits.image_bytes, AUDIO: limits.audio_bytes, VIDEO: limits.video_bytes}
+        most = sizes.get(read.kind, limits.document_bytes)
+        if read.size > most:
+            name = read.kind if read.kind in sizes else "document"
+            sentence = f"{read.path} has {read.size:,} bytes; Dify takes at most {most:,} for this type of file"
+            raise ParameterError(f"{sentence} (--limit {name}-bytes=NUMBER changes it)")
         return read
 
     def __str__(self) -> str:
@@ -67,14 +72,6 @@ class LocalFile:
     def _extension(self) -> str:
         """Dify stores it in lower case without its dot, and puts the dot before whatever it has."""
         return f".{self.path.suffix.removeprefix('.').lower()}"
-
-    def _check_size(self, limits: HostLimits) -> None:
-        sizes = {IMAGE: limits.image_bytes, AUDIO: limits.audio_bytes, VIDEO: limits.video_bytes}
-        most = sizes.get(self.kind, limits.document_bytes)
-        if self.size > most:
-            name = self.kind if self.kind in sizes else "document"
-            sentence = f"{self.path} has {self.size:,} bytes; Dify takes at most {most:,} for this type of file"
-            raise ParameterError(f"{sentence} (--limit {name}-bytes=NUMBER changes it)")
 
 
 def local_files(paths: Sequence[Path], limits: HostLimits) -> tuple[LocalFile, ...]:

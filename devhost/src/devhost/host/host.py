@@ -109,8 +109,7 @@ def telling_of_failure(watcher: Watcher) -> Iterator[None]:
         raise
 
 
-# Tool plugins that run, with Dify's services around them: the file service and the storage. A flow without an Agent
-# node needs no more; `Host` adds a strategy plugin.
+# Plugins that run, with Dify's services around them. A flow without an Agent node needs no strategy plugin.
 
 STARTED_AGAIN = "A plugin has ended. The plugins are started again, as the daemon would start it."
 """What a chat says where its host has lost a plugin."""

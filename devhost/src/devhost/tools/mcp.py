@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from devhost.errors import InvocationError, ParameterError, SetupError
 from devhost.limits import HostLimits
+from devhost.node.messages import UNKNOWN_MIME_TYPE
 from devhost.plugin.casting import cast_given
 from devhost.plugin.declaration import I18n, Identity, ProvidedTool, ToolDescription, ToolParameter, ToolProvider
 from devhost.plugin.declaration import Tool as DeclaredTool
@@ -28,7 +29,7 @@ from devhost.process.session import Answer, Watcher
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets, json_or, properties_of
 from devhost.tools.entity import declared_entity
-from devhost.tools.tool import json_message, text_message
+from devhost.tools.tool import blob_message, json_message, text_message
 
 if TYPE_CHECKING:
     import mcp
@@ -218,11 +219,12 @@ def messages(result: "mcp_types.CallToolResult", *, has_schema: bool) -> Iterato
             case "text":
                 yield from _of_text(block.text)
             case "image" | "audio":
-                yield _blob(block.data, block.mime_type)
+                yield blob_message(block.data, {"mime_type": block.mime_type})
             case "resource" if (text := getattr(block.resource, "text", None)) is not None:
                 yield text_message(text)
             case "resource":
-                yield _blob(getattr(block.resource, "blob", ""), block.resource.mime_type or "application/octet-stream")
+                meta = {"mime_type": block.resource.mime_type or UNKNOWN_MIME_TYPE}
+                yield blob_message(getattr(block.resource, "blob", ""), meta)
     if has_schema:
         for name, value in (result.structured_content or {}).items():
             body = {"variable_name": name, "variable_value": value, "stream": False}
@@ -240,10 +242,6 @@ def _of_text(text: str) -> Iterator[JsonObject]:
             yield text_message(str(value))  # as Python writes it
         case _:
             yield text_message(text)
-
-
-def _blob(data: str, mime_type: str) -> JsonObject:
-    return {"type": "blob", "message": {"blob": data}, "meta": {"mime_type": mime_type}}
 
 
 # The connections of one host. The client library is asynchronous: one thread runs its loop.

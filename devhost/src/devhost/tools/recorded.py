@@ -13,7 +13,7 @@ from devhost.plugin.casting import is_file
 from devhost.process.session import Answer
 from devhost.protocol.wire import JsonObject
 from devhost.tools.entity import filled
-from devhost.tools.tool import Tool, json_message, text_message
+from devhost.tools.tool import Tool, blob_message, json_message, text_message
 
 # The recorded answers, found by tool and arguments. Number types, the order of keys and the addresses of files make no
 # difference. Thread-safe.
@@ -99,6 +99,5 @@ def _message(part: RecordedPart) -> JsonObject:
     if part.json_ is not None:
         return json_message(part.json_)
     if part.file is not None:
-        data = base64.b64encode(part.file.read_bytes()).decode()
-        return {"type": "blob", "message": {"blob": data}, "meta": part.meta}
+        return blob_message(base64.b64encode(part.file.read_bytes()).decode(), part.meta)
     return dict(part.message or {})

@@ -93,7 +93,14 @@ class ToolSetup:
 
     @property
     def secrets(self) -> list[str]:
-        return [*self.secret_credentials, *self.secret_parameters]
+        """Secret values of `--set` are among them. The strategy gets those unmasked, as from Dify."""
+        of_parameters = (
+            str(offered.fixed[parameter.name])
+            for offered in self.tools
+            for parameter in offered.declared.parameters
+            if parameter.type == "secret-input" and parameter.name in offered.fixed
+        )
+        return [*self.secret_credentials, *of_parameters]
 
     @property
     def secret_credentials(self) -> list[str]:
@@ -102,16 +109,6 @@ class ToolSetup:
             for provider in self.declaration.tool_providers
             for key, credential in provider.credentials.items()
             if credential.is_secret and key in self.credentials[provider.identity.name]
-        ]
-
-    @property
-    def secret_parameters(self) -> list[str]:
-        """Secret values of `--set`. The strategy gets them unmasked, as from Dify."""
-        return [
-            str(offered.fixed[parameter.name])
-            for offered in self.tools
-            for parameter in offered.declared.parameters
-            if parameter.type == "secret-input" and parameter.name in offered.fixed
         ]
 
 
@@ -182,10 +179,8 @@ def ask_plugin(plugin: PluginProcess, request: JsonObject, otherwise: str, secre
     try:
         with plugin.open_session(request) as session:
             return list(session.messages(refuse, plugin.limits.call_seconds))
-    except RunFailure as failure:
-        raise SetupError(
-            f"{otherwise}: {secrets.masked(str(failure))}"
-        ) from None  # the cause may quote the credentials
+    except RunFailure as failure:  # whose cause may quote the credentials
+        raise SetupError(f"{otherwise}: {secrets.masked(str(failure))}") from None
 
 
 def refuse(session: Session, invoked: Invoked) -> None:

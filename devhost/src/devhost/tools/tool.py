@@ -14,12 +14,10 @@ from devhost.text import Secrets
 from devhost.tools.entity import filled
 from devhost.tools.setup import OfferedTool, ToolSetup
 
-# The tools a run can use: anything that has Dify's description of itself and answers a call with messages. `PluginTool`
-# is a tool of a tool plugin that runs; it casts the parameters by the tool's declaration, as Dify does. `call_tool` is
-# what Dify does around any of them: bytes in its messages become tool files.
-
 
 class Tool(Protocol):
+    """Anything that has Dify's description of itself and answers a call with messages."""
+
     @property
     def provider(self) -> str: ...
 
@@ -92,6 +90,11 @@ def call_tool(
 
 def text_message(text: str) -> JsonObject:
     return {"type": "text", "message": {"text": text}, "meta": None}
+
+
+def blob_message(data: str, meta: JsonObject | None) -> JsonObject:
+    """`data` in base64."""
+    return {"type": "blob", "message": {"blob": data}, "meta": meta}
 
 
 def json_message(value: object) -> JsonObject:

@@ -196,14 +196,14 @@ def _without(value: object, variables: JsonObject) -> object:
 class NodeOutputs:
     """The outputs of an Agent node, by the names that other nodes refer to, and its log tree."""
 
-    text: str
+    text: str = ""
     """As newer Dify stores it: with every `<think>` closed."""
-    files: list[JsonObject]
-    json: list[Any]
-    usage: Any
-    variables: JsonObject
-    logs: list[LogEntry]
-    dropped_retriever_resources: int
+    files: list[JsonObject] = field(default_factory=list)
+    json: list[Any] = field(default_factory=list)
+    usage: Any = field(default_factory=no_usage)
+    variables: JsonObject = field(default_factory=dict)
+    logs: list[LogEntry] = field(default_factory=list)
+    dropped_retriever_resources: int = 0
     workflow_totals: JsonObject = field(default_factory=dict)
     """What Dify keeps of `execution_metadata` for the sums of the whole workflow."""
 

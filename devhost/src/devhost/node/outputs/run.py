@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 from devhost.errors import HostError, InvocationError, NodeFailedError, RunFailure, RunStoppedError, RunTimeoutError
 from devhost.golang import marshalled, remarshalled, well_formed
 from devhost.models.backend import ModelDescription
-from devhost.node.outputs.outputs import Finding, NodeOutputs, no_usage, spent
+from devhost.node.outputs.outputs import Finding, NodeOutputs, spent
 from devhost.protocol.wire import JsonObject
 from devhost.words import counted
 
@@ -277,8 +277,7 @@ class Run:
 
 def never_begun(strategy: str, error: HostError) -> Run:
     """The run of a plugin that did not start, or ended before the run."""
-    outputs = NodeOutputs("", [], [], no_usage(), {}, [], 0)
-    return Run(strategy, outputs, RunError(type(error).__name__, str(error)), [], [], 0.0)
+    return Run(strategy, NodeOutputs(), RunError(type(error).__name__, str(error)), [], [], 0.0)
 
 
 def report(run: Run, model: ModelDescription, spending: JsonObject | None = None) -> dict[str, Any]:
