@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,6 @@ from devhost.flow.document import FlowFile, filled_inputs, typed_inputs, with_re
 from devhost.flow.outside import Allowed
 from devhost.flow.script import FlowScript, TurnScript
 from devhost.flow.tools import missing_tools
-from devhost.flow.traces import FlowTrace
 from devhost.flow.turn import go_on_in_flow_environment, has_engine
 from devhost.host.host import Host, ToolHost, start_tools
 from devhost.hosting import (
@@ -45,7 +44,6 @@ from devhost.tools import mcp
 from devhost.tools.mcp import McpServer
 from devhost.tools.setup import ToolSetup
 from devhost.trace.flow import FlowLine, FlowNode
-from devhost.trace.lines import TraceWriter
 
 if TYPE_CHECKING:
     from devhost.model_plugin import PluginModel
@@ -259,9 +257,10 @@ class FlowOptions:
         return (Example.find(examples_of(plugin or Path.cwd()), given.example).directory, *given.tools)
 
 
-@contextmanager
-def flow_traced(file: Path | None, setup: FlowSetup, begins: FlowLine, options: HostOptions) -> Iterator[FlowTrace]:
-    """Told of the notices; without a file it does nothing."""
+def flow_traced(
+    file: Path | None, setup: FlowSetup, begins: FlowLine, options: HostOptions
+) -> AbstractContextManager[Watcher]:
+    """A `TraceWriter`, told of the notices; without a file, a watcher that does nothing."""
     facts = {
         "command": "flow",
         "example": begins.name,
@@ -269,6 +268,4 @@ def flow_traced(file: Path | None, setup: FlowSetup, begins: FlowLine, options: 
         "query": begins.query,
         **({} if setup.scripted is None else {"model": setup.scripted.facts}),
     }
-    secrets = secrets_of((), others=setup.secrets)
-    with trace_written(file, secrets, facts, setup.notices) as watcher:
-        yield FlowTrace(watcher if isinstance(watcher, TraceWriter) else None)
+    return trace_written(file, secrets_of((), others=setup.secrets), facts, setup.notices)

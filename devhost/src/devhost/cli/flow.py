@@ -13,6 +13,7 @@ from devhost.flow.cases import CaseTurn, FlowConversation, case_turns
 from devhost.flow.chat import FlowChat, FlowChatView
 from devhost.flow.forms import AskAtTerminal, ask_at_terminal, ask_by_line
 from devhost.flow.played import flow_report
+from devhost.flow.traces import FlowTrace
 from devhost.flow.turn import FlowTurn, load_engine
 from devhost.flow.view import FlowView, facts_of
 from devhost.flowing import FlowOptions, flow_traced
@@ -24,8 +25,6 @@ from devhost.terminal.screen import Interrupt, ViewOptions, on_ctrl_c, open_cons
 from devhost.text import Secrets
 from devhost.words import examples
 
-RUN = "run"
-
 
 class FlowGroup(click.Group):
     """`devhost flow FILE` is short for `devhost flow run FILE`; the command's name may stand after options."""
@@ -35,7 +34,7 @@ class FlowGroup(click.Group):
             behind = (at for at, name in enumerate(args) if name in self.commands and args[at - 1][:1] != "-")
             # What stands after an option may be its value; after a flow's file comes no command.
             at = next(behind, None) if args[0].startswith("-") else None
-            args = [RUN, *args] if at is None else [args[at], *args[:at], *args[at + 1 :]]
+            args = ["run", *args] if at is None else [args[at], *args[:at], *args[at + 1 :]]
         return super().parse_args(ctx, args)
 
 
@@ -85,11 +84,12 @@ def run(
     files = local_files(turns[0].files, hosting.limits)
     begins = facts_of(case.file, FlowTurn(turns[0].query, case.inputs, files))
     ended: list[CaseTurn] = []
-    with flow_traced(options.trace, setup, begins, hosting) as trace:
+    with flow_traced(options.trace, setup, begins, hosting) as watcher:
+        trace = FlowTrace(watcher)
         conversation = FlowConversation(case, trace.written(load_engine()), view.show, hidden, ask)
         view.open(begins, setup.notices, setup.scripted.notice if setup.scripted else "")
         try:
-            watchers = models.plugins.tell(trace.watcher, view.screen)
+            watchers = models.plugins.tell(watcher, view.screen)
             with setup.host(hosting, watchers, options.trace) as host, on_ctrl_c(view.show_how_far):
                 view.begin_answer()
                 for each in case_turns(conversation, host, turns):
@@ -131,13 +131,14 @@ def chat(
     view = FlowChatView(console, shown)
     ask = ask_by_line if options.json_lines else ask_at_terminal(console, hidden)
     facts = facts_of(file, FlowTurn())
-    with flow_traced(options.trace, setup, facts, hosting) as trace:
-        conversation = FlowConversation(setup.case, trace.written(load_engine()), view.show, hidden, ask)
+    with flow_traced(options.trace, setup, facts, hosting) as watcher:
+        engine = FlowTrace(watcher).written(load_engine())
+        conversation = FlowConversation(setup.case, engine, view.show, hidden, ask)
         interrupt = Interrupt(only_turns=options.json_lines)
         talk = FlowChat(conversation=conversation, view=view, strict=hosting.strict, interrupt=interrupt)
         scripted = [setup.scripted.notice] if setup.scripted else []
         view.open_chat(facts, [*scripted, *setup.notices])
-        watchers = models.plugins.tell(trace.watcher, view.screen)
+        watchers = models.plugins.tell(watcher, view.screen)
         talk.converse(questions, partial(setup.host, hosting, watchers, options.trace))
     return int(hosting.strict and talk.broke_rules)
 

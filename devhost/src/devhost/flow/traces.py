@@ -1,6 +1,6 @@
 """A flow in a trace."""
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Literal
@@ -82,12 +82,14 @@ def traced_turns(trace: Trace) -> list[TracedTurn]:
 
 
 class FlowTrace:
-    """Writes each turn into a trace; without a writer it does nothing."""
+    """Writes each turn into a trace; with a watcher that writes none it does nothing."""
 
-    def __init__(self, writer: TraceWriter | None = None) -> None:
-        self.watcher: Watcher = writer or Watcher()
-        """For the host."""
-        self._write: Callable[[flow.FlowTraceLine], None] = (lambda _: None) if writer is None else writer.flow
+    def __init__(self, watcher: Watcher | None) -> None:
+        self._writer = watcher if isinstance(watcher, TraceWriter) else None
+
+    def _write(self, line: flow.FlowTraceLine) -> None:
+        if self._writer is not None:
+            self._writer.flow(line)
 
     def written(self, engine: FlowEngine) -> FlowEngine:
         """An engine whose turns are written."""

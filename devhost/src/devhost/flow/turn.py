@@ -85,17 +85,14 @@ type FlowEngine = Callable[[FlowFile, FlowTurn, Surroundings], Iterator[FlowEven
 #
 # The first `devhost flow` makes `.venv-flow`. Nothing else of devhost needs the engine.
 
-ENGINE = "graphon"
-NO_ENGINE = (
-    "a flow runs on Dify's workflow engine, which is not installed: pip install 'dify-devhost[flow]', with Python 3.12 "
-    "or 3.13"
-)
-
 
 def go_on_in_flow_environment(arguments: Sequence[str], repository: Path | None = REPOSITORY) -> NoReturn:
     """Makes the environment when it is missing or out of date; FlowEnvironmentError if that fails."""
     if repository is None:
-        raise FlowEnvironmentError(NO_ENGINE)
+        raise FlowEnvironmentError(
+            "a flow runs on Dify's workflow engine, which is not installed: pip install 'dify-devhost[flow]', with "
+            "Python 3.12 or 3.13"
+        )
     set_up, python = repository / "scripts" / "setup", str(repository / ".venv-flow" / "bin" / "python")
     made = subprocess.run([str(set_up), "flow"], check=False, stdout=sys.stderr)
     if made.returncode:
@@ -105,7 +102,7 @@ def go_on_in_flow_environment(arguments: Sequence[str], repository: Path | None 
 
 def has_engine() -> bool:
     """Whether this interpreter's environment has the engine."""
-    return importlib.util.find_spec(ENGINE) is not None
+    return importlib.util.find_spec("graphon") is not None
 
 
 def load_engine() -> FlowEngine:

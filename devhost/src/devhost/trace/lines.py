@@ -75,9 +75,9 @@ class EndLine(Timed):
 
 
 @dataclass(frozen=True)
-class NoticeLine(Timed):
+class SentenceLine(Timed):
     sentence: str
-    event: Literal["notice"] = "notice"
+    event: Literal["notice", "remark"]
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,6 @@ class PrintedLine(Timed):
 
 
 @dataclass(frozen=True)
-class RemarkLine(Timed):
-    sentence: str
-    event: Literal["remark"] = "remark"
-
-
-@dataclass(frozen=True)
 class ServingLine(Timed):
     session_id: str
     request_id: str
@@ -101,7 +95,7 @@ class ServingLine(Timed):
 
 
 type TraceLine = Annotated[
-    MessageLine | PrintedLine | ServingLine | EndLine | NoticeLine | RemarkLine | FlowTraceLine,
+    MessageLine | PrintedLine | ServingLine | EndLine | SentenceLine | FlowTraceLine,
     Field(discriminator="event"),
 ]
 
@@ -123,7 +117,8 @@ class Trace:
     @property
     def notices(self) -> tuple[str, ...]:
         """Each once, although a chat may start its plugins again."""
-        return tuple(dict.fromkeys(line.sentence for line in self.lines if isinstance(line, NoticeLine)))
+        told = (line for line in self.lines if isinstance(line, SentenceLine) and line.event == "notice")
+        return tuple(dict.fromkeys(line.sentence for line in told))
 
 
 def read_trace(file: Path, only: re.Pattern[bytes] | None = None) -> Trace:
@@ -250,10 +245,8 @@ def is_written(file: Path) -> bool:
     try:
         with open_file(file) as trace:
             fcntl.flock(trace, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
     return False
 
 

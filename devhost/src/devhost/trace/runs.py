@@ -15,7 +15,7 @@ from devhost.node.outputs.run import UNFINISHED, CallsMade, Run, error_line
 from devhost.protocol.structs import agent_message
 from devhost.protocol.wire import Invoked, JsonObject, Streamed, read_session_event
 from devhost.text import json_or
-from devhost.trace.lines import EndLine, MessageLine, PrintedLine, RemarkLine, ServingLine, Trace, TraceLine
+from devhost.trace.lines import EndLine, MessageLine, PrintedLine, SentenceLine, ServingLine, Trace, TraceLine
 
 # What a message may hold in a place where a plugin can send any value.
 
@@ -159,7 +159,7 @@ class _Reader:
             case EndLine() if line.session_id in self._sessions:
                 run, _ = self._sessions[line.session_id]
                 run.end, run.finished = line, line.at
-            case RemarkLine() if self.runs:
+            case SentenceLine(event="remark") if self.runs:
                 self.runs[-1].remark = line.sentence
             case PrintedLine():
                 (self.runs[-1].printed if self.runs else self._early).append(line)
