@@ -16,8 +16,6 @@ from devhost.scenario import pairs
 from devhost.text import json_or, load_yaml, read_file, worded
 from devhost.trace.flow import FlowNode
 
-type Mode = Literal["workflow", "advanced-chat"]
-
 
 class Given(BaseModel):
     """Dify adds keys from version to version; those that devhost does not need are left unread."""
@@ -60,7 +58,7 @@ class FlowFile(Given):
     """The file's content."""
     name: str = Field("", validation_alias=AliasPath("app", "name"))
     """The app's name."""
-    mode: Mode = Field(validation_alias=AliasPath("app", "mode"))
+    mode: Literal["workflow", "advanced-chat"] = Field(validation_alias=AliasPath("app", "mode"))
     entries: tuple[_NodeEntry, ...] = Field(validation_alias=_WORKFLOW("graph", "nodes"))
     edges: tuple[JsonObject, ...] = Field((), validation_alias=_WORKFLOW("graph", "edges"))
     conversation_variables: tuple[FlowVariable, ...] = Field((), validation_alias=_WORKFLOW("conversation_variables"))

@@ -33,7 +33,6 @@ class Segment(script.Scripted):
     def item(self, position: int) -> JsonObject:
         """`position`: from 1, in the order of the node's result. Two runs are alike in their ids."""
         title = self.title or f"Document {position}"
-        content = self.content or ""
         metadata = {
             "_source": "knowledge",
             "dataset_id": "knowledge",
@@ -46,20 +45,15 @@ class Segment(script.Scripted):
             "score": self.score,
             "child_chunks": [],
             "segment_hit_count": 1,
-            "segment_word_count": len(content),
+            "segment_word_count": len(self.content or ""),
             "segment_position": position,
             "segment_index_node_hash": "",
             "doc_metadata": None,
             "position": position,
             **self.metadata,
         }
-        return {
-            "metadata": metadata,
-            "title": title,
-            "files": list(self.files),
-            "content": self.content,
-            "summary": self.summary,
-        }
+        own = {"files": list(self.files), "content": self.content, "summary": self.summary}
+        return {"metadata": metadata, "title": title, **own}
 
 
 def recorded_segment(item: JsonObject, position: int) -> JsonObject:

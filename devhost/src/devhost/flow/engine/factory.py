@@ -12,7 +12,6 @@ from graphon.nodes.base.node import Node
 from graphon.nodes.code.code_node import CodeNode
 from graphon.nodes.http_request.config import build_http_request_config
 from graphon.nodes.http_request.node import HttpRequestNode, HttpRequestNodeDependencies
-from graphon.nodes.human_input.entities import HITLContext, HITLDecision
 from graphon.nodes.human_input.human_input_node import HumanInputNode
 from graphon.nodes.llm import LLMNode
 from graphon.nodes.parameter_extractor.parameter_extractor_node import ParameterExtractorNode
@@ -92,7 +91,7 @@ class FlowNodeFactory(SlimDslNodeFactory):
             case BuiltinNodeTypes.AGENT | BuiltinNodeTypes.KNOWLEDGE_RETRIEVAL:
                 return {"playing": playing}
             case BuiltinNodeTypes.HUMAN_INPUT:
-                return {"hitl_callback": self._decide}
+                return {"hitl_callback": playing.decide}
             case BuiltinNodeTypes.LLM:
                 own = {"jinja2_template_renderer": templates, "default_query_selector": ("sys", "query")}
                 return {**self._asking(node, data), **SAVER, **own}
@@ -124,10 +123,6 @@ class FlowNodeFactory(SlimDslNodeFactory):
             "memory": History(self.playing.turn.history) if remembers else None,
             "prompt_message_serializer": PromptsAsSaved(),
         }
-
-    def _decide(self, context: HITLContext) -> HITLDecision:
-        with self.playing.mistakes.watched():
-            return self.playing.forms.decide(context)
 
 
 def _class_of(kind: str) -> type[Node[Any]]:

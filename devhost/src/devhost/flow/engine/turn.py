@@ -227,6 +227,10 @@ class Playing:
         self.forms = Forms(self.file, self.around.answers)
         self.files = FileService(self.around.host)
 
+    def decide(self, context: HITLContext) -> HITLDecision:
+        with self.mistakes.watched():
+            return self.forms.decide(context)
+
 
 # The engine's variable pool: filled before a turn, and read by devhost's nodes as plain JSON.
 
