@@ -11,8 +11,7 @@ import pytest
 from devhost import Host, HostLimits, ScriptedModel
 from devhost.cli.commands import main
 from devhost.process.plugin_process import LONGEST, MOST, PrintedLines
-from devhost.process.program import LONGEST as LONGEST_READ
-from devhost.process.program import LOST, TransportName, read_lines
+from devhost.process.program import LONGEST_READ, LOST, TransportName, read_lines
 from devhost.process.session import Stop, Watcher
 from devhost.text import Secrets
 from devhost.trace.lines import PrintedLine, read_trace

@@ -248,16 +248,14 @@ def compile_problems(contents: Contents) -> Iterator[Problem]:
             with warnings.catch_warnings(action="ignore"):
                 compile(contents.read(path), path, "exec", dont_inherit=True)
         except SyntaxError as error:
-            yield Problem("compile", path, f"line {error.lineno or 1}", f"{error.msg}")
-        except ValueError as error:  # NUL bytes
-            yield Problem("compile", path, "", str(error))
+            yield Problem("compile", path, f"line {error.lineno or 1}", error.msg)
 
 
 def class_problems(contents: Contents, path: str) -> Iterator[Problem]:
     """For a tool or a strategy, whose `_invoke` is a generator, or hands on the messages of one."""
     try:
         parsed = list(ast.walk(ast.parse(contents.read(path))))
-    except (SyntaxError, ValueError):
+    except SyntaxError:
         return
     classes = [node for node in parsed if isinstance(node, ast.ClassDef)]
     methods = [node for node in parsed if isinstance(node, ast.FunctionDef) and node.name == "_invoke"]

@@ -361,8 +361,8 @@ class PluginDeclaration(Declared):
             for tool in provider.tools
         )
 
-    def provider_id(self, provider: ToolProvider | ModelProvider) -> str:
-        """How Dify names a plugin's provider of tools or models: author/plugin/provider."""
+    def provider_id(self, provider: StrategyProvider | ToolProvider | ModelProvider) -> str:
+        """How Dify names a provider of a plugin: author/plugin/provider."""
         name = provider.provider if isinstance(provider, ModelProvider) else provider.identity.name
         return f"{self.manifest.author}/{self.manifest.name}/{name}"
 

@@ -19,8 +19,7 @@ from devhost.golang import remarshalled
 from devhost.limits import HostLimits
 from devhost.node.outputs.run import CRASHED, RunError, printed_error
 from devhost.plugin.declaration import PluginDeclaration
-from devhost.process.program import LONGEST as LONGEST_READ
-from devhost.process.program import Transport, TransportName
+from devhost.process.program import LONGEST_READ, Transport, TransportName
 from devhost.process.serverless import HttpTransport
 from devhost.process.session import Places, Session, Stop, Watcher
 from devhost.process.transports import StdioTransport, TcpTransport
@@ -190,7 +189,7 @@ class PluginProcess:
 
         `serves` is the id of the backwards call of another plugin that the session answers, if it does.
         """
-        session = Session(uuid.uuid4().hex, self.declaration, self._send, self._forget, places)
+        session = Session(uuid.uuid4().hex, self.declaration, self._send, self._forget, places or Places())
         with self._routing:
             if self.lost is not None:
                 raise PluginLostError(self.lost)

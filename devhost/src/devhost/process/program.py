@@ -20,7 +20,7 @@ from devhost.text import json_or
 LOOPBACK = "127.0.0.1"
 WITHHELD = ("OPENAI_", "PYTHONPATH")
 """How the names begin of variables that a plugin does not get."""
-LONGEST = 16_000
+LONGEST_READ = 16_000
 """Bytes of a printed line that are read at once: the rest is a line of its own."""
 LAST_LINES = 40
 """Of stderr, for error messages."""
@@ -86,7 +86,7 @@ type TransportName = Literal["stdio", "tcp", "http"]
 
 def read_lines(pipe: IO[bytes]) -> Iterator[str]:
     """To the end of the pipe."""
-    for line in iter(partial(pipe.readline, LONGEST), b""):
+    for line in iter(partial(pipe.readline, LONGEST_READ), b""):
         yield line.decode(errors="replace").rstrip()
 
 

@@ -5,6 +5,8 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, Self
 
 from devhost.errors import InvocationError, PluginLostError, RunStoppedError, RunTimeoutError
@@ -14,7 +16,6 @@ from devhost.node.outputs.run import Run, RunError
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.protocol.wire import Ended, Failed, Invoked, JsonObject, Lost, SessionEvent, Streamed, answer_envelope
 
-type Send = Callable[[JsonObject], None]
 type Decoded = Callable[[Any], JsonObject]
 """How the daemon decodes a message; InvocationError in its words."""
 
@@ -45,26 +46,19 @@ def _waiting(data: object) -> str:
     return "" if kind == "blob_chunk" else kind
 
 
+@dataclass(eq=False)
 class Session:
     """A context manager: once it is left, later messages for it are dropped, as the daemon drops them."""
 
-    def __init__(
-        self,
-        session_id: str,
-        declaration: PluginDeclaration,
-        send: Send,
-        forget: Callable[[str], None],
-        places: Places | None = None,
-    ) -> None:
-        """`places`: for messages that wait to be read; without them none is lost."""
-        self.id = session_id
-        self.declaration = declaration
-        self._send = send
-        self._forget = forget
-        self._events: queue.SimpleQueue[SessionEvent | None] = queue.SimpleQueue()
-        self._places = places or Places()
-        self._stopped = False
-        self.is_left = False
+    id: str
+    declaration: PluginDeclaration
+    _send: Callable[[JsonObject], None]
+    _forget: Callable[[str], None]
+    _places: Places = field(default_factory=Places)
+    """For messages that wait to be read; without them none is lost."""
+    is_left: bool = field(default=False, init=False)
+    _events: queue.SimpleQueue[SessionEvent | None] = field(default_factory=queue.SimpleQueue, init=False)
+    _stopped: bool = field(default=False, init=False)
 
     def __enter__(self) -> Self:
         return self
@@ -179,13 +173,10 @@ class Watchers(Watcher):
     """Tells each of several."""
 
     def __init__(self, *watchers: Watcher) -> None:
-        def telling(name: str) -> Callable[..., None]:
-            def tell(*told: object, **by_name: object) -> None:
-                for watcher in watchers:
-                    getattr(watcher, name)(*told, **by_name)
-
-            return tell
+        def tell(name: str, /, *told: object, **by_name: object) -> None:
+            for watcher in watchers:
+                getattr(watcher, name)(*told, **by_name)
 
         for name in vars(Watcher).keys() - vars(object).keys():
             if not name.startswith("__"):
-                setattr(self, name, telling(name))
+                setattr(self, name, partial(tell, name))

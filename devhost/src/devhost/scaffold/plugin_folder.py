@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -29,8 +29,6 @@ NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 """Of a plugin and of a Python module; the daemon takes `^[a-z0-9_-]{1,128}$` for a plugin."""
 AUTHOR = re.compile(r"[a-z0-9_-]{1,64}")
 """The daemon's pattern."""
-
-
 SDK = "0.10.2"
 """The version that a new plugin asks for (November 2026)."""
 
@@ -60,7 +58,15 @@ class NewPlugin:
             loader=FileSystemLoader(home), undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True
         )
         environment.filters["json"] = partial(json.dumps, ensure_ascii=False)
-        values, written = self._values(), list[Path]()
+        words, written = self.name.split("_"), list[Path]()
+        values: JsonObject = {
+            "name": self.name,
+            "author": self.author,
+            "title": " ".join(words).strip().capitalize(),
+            "class_name": "".join(word.capitalize() for word in words),
+            "today": datetime.now(UTC).date().isoformat(),
+            "sdk": SDK,
+        }
         if self.strategy_plugin is not None:
             tools = NewPlugin("tool", f"{self.name}_tools", self.author, self.folder / "tools")
             values |= _of_flow(self.strategy_plugin, tools)
@@ -72,17 +78,6 @@ class NewPlugin:
             file.write_text(environment.get_template(name).render(values), encoding="utf-8")
             written.append(file)
         return written
-
-    def _values(self) -> dict[str, Any]:
-        words = self.name.split("_")
-        return {
-            "name": self.name,
-            "author": self.author,
-            "title": " ".join(words).strip().capitalize(),
-            "class_name": "".join(word.capitalize() for word in words),
-            "today": datetime.now(UTC).date().isoformat(),
-            "sdk": SDK,
-        }
 
 
 # The chatflow of a flow's folder: its agent is the first strategy of the plugin at hand.
@@ -105,7 +100,7 @@ EDGES = (
 )
 
 
-def _of_flow(plugin: Path, tools: NewPlugin) -> dict[str, Any]:
+def _of_flow(plugin: Path, tools: NewPlugin) -> JsonObject:
     declared = PluginDeclaration.read(plugin)
     provider, strategy = next(iter(declared.strategies.values()))
     of_tools = f"{tools.author}/{tools.name}"
@@ -116,7 +111,7 @@ def _of_flow(plugin: Path, tools: NewPlugin) -> dict[str, Any]:
         "plugin": f" --plugin {shlex.quote(os.path.relpath(real_path(plugin), real_path(tools.folder.parent)))}",
         "strategy": {
             "plugin": f"{declared.manifest.author}/{declared.manifest.name}",
-            "provider": f"{declared.manifest.author}/{declared.manifest.name}/{provider.identity.name}",
+            "provider": declared.provider_id(provider),
             "name": strategy.identity.name,
             "label": strategy.identity.label.en_US,
             "outputs": strategy.output_schema or {},
