@@ -31,7 +31,7 @@ def test_the_command_works_from_any_folder_and_through_a_link(tmp_path: Path) ->
     assert "from a folder below" in ended.stdout
 
 
-def test_the_plugin_is_by_default_the_nearest_with_strategies(tmp_path: Path) -> None:
+def test_the_plugin_is_by_default_the_nearest_with_strategies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tool plugin, a file of another kind and one that is not YAML lie on the way."""
     folder = tmp_path
     for name, manifest in [
@@ -44,8 +44,10 @@ def test_the_plugin_is_by_default_the_nearest_with_strategies(tmp_path: Path) ->
         folder.mkdir()
         (folder / "manifest.yaml").write_text(manifest)
 
-    assert nearest_strategy_plugin(folder) == tmp_path / "plugin"
-    assert nearest_strategy_plugin(tmp_path / "plugin") == tmp_path / "plugin"
+    monkeypatch.chdir(folder)
+    assert nearest_strategy_plugin() == tmp_path / "plugin"
+    monkeypatch.chdir(tmp_path / "plugin")
+    assert nearest_strategy_plugin() == tmp_path / "plugin"
 
 
 def test_a_variable_names_the_plugin_in_place_of_the_folder(

@@ -404,17 +404,17 @@ def plugin_in(folder: Path) -> Path:
     return folder
 
 
-def nearest_strategy_plugin(start: Path | None = None) -> Path:
-    return nearest_plugin(start, "agent_strategies")
+def nearest_strategy_plugin() -> Path:
+    return nearest_plugin("agent_strategies")
 
 
-def nearest_plugin(start: Path | None = None, kind: str = "") -> Path:
+def nearest_plugin(kind: str = "") -> Path:
     """The nearest folder with a plugin's manifest, and with plugins of the kind in it; ParameterError without one.
 
-    `start` itself or a folder above it; by default $DEVHOST_PLUGIN, or else the current folder.
-    Files that only have the manifest's name are passed over.
+    $DEVHOST_PLUGIN, or else the current folder, or one above it. Files that only have the manifest's name are passed
+    over.
     """
-    start, invalid = (start or Path(os.environ.get(FOLDER, "").strip() or ".")).resolve(), ""
+    start, invalid = Path(os.environ.get(FOLDER, "").strip() or ".").resolve(), ""
     for folder in (start, *start.parents):
         if (folder / MANIFEST).is_file():
             try:
