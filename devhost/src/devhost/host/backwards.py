@@ -186,7 +186,7 @@ class Reply:
 
     def __exit__(self, *_: object) -> None:
         self._timer.cancel()
-        self._finish()
+        self.finish()
         if self._writer is not None:
             self._writer.shutdown(wait=False)
 
@@ -198,13 +198,11 @@ class Reply:
                 self._say("response", "stream", data)
             return not self._ended
 
-    def fail(self, message: str) -> None:
-        self._finish(message)
-
     def wait_for_the_cut(self) -> None:
         self._was_cut.wait()
 
-    def _finish(self, error: str | None = None) -> None:
+    def finish(self, error: str | None = None) -> None:
+        """With an error, or after the last response; later calls change nothing."""
         with self._sending:
             if self._ended:
                 return
@@ -218,7 +216,7 @@ class Reply:
     def _cut(self) -> None:
         """The daemon closes the response body when the time is up, even in the middle of a stream."""
         with contextlib.suppress(PluginLostError):
-            self._finish(self._cut_words)
+            self.finish(self._cut_words)
         self._was_cut.set()
 
     def _say(self, event: str, message: str = "", data: JsonObject | None = None) -> None:
@@ -291,10 +289,10 @@ class BackwardsCalls:
                 check_access(invoked.kind, permission)
                 self._pass_on(session, invoked, reply)
             except HostError as error:  # the daemon's own refusal
-                reply.fail(str(error))
+                reply.finish(str(error))
             except Exception as error:  # noqa: BLE001 - kept for the host to raise; the plugin must not wait for ever
                 self.fault = error
-                reply.fail(f"devhost failed: {type(error).__name__}")
+                reply.finish(f"devhost failed: {type(error).__name__}")
 
     def _pass_on(self, session: Session, invoked: Invoked, reply: Reply) -> None:
         try:
@@ -309,7 +307,7 @@ class BackwardsCalls:
         except failures.ApiStalledError:
             reply.wait_for_the_cut()
         except (HostError, ModelCallError) as error:
-            reply.fail(worded(invoked.kind, _as_the_api_tells(error)))
+            reply.finish(worded(invoked.kind, _as_the_api_tells(error)))
 
     def _decoded(self, said: JsonObject, kind: str) -> JsonObject | None:
         """One item of the answer as the daemon passes it on; None if the daemon drops it."""

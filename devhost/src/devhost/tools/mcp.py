@@ -138,15 +138,6 @@ def _parameter(server: str, tool: "mcp_types.Tool", name: str, schema: object) -
         ) from error
 
 
-def mcp_entity(tool: ProvidedTool, properties: Mapping[str, Any]) -> JsonObject:
-    """As Dify sends it to a strategy: of a list or an object with its schema, of all others with the type alone."""
-    entity = declared_entity(tool)
-    for parameter in entity["parameters"]:
-        if parameter["type"] in {"array", "object"}:
-            parameter["input_schema"] = properties[parameter["name"]]
-    return {**entity, "credential_id": tool.provider_id, "provider_type": "mcp"}
-
-
 def _properties(tool: "mcp_types.Tool") -> Mapping[str, Any]:
     return properties_of(tool.input_schema) if tool.input_schema.get("type") == "object" else {}
 
@@ -189,7 +180,10 @@ class McpTool:
         self.declared = declared_tool(server.name, tool)
         provider = ToolProvider(identity=_identity(server.name), tools=(self.declared,))
         self.provided = ProvidedTool(provider, server.name, self.declared)
-        self.entity = mcp_entity(self.provided, _properties(tool))
+        self.entity = {**declared_entity(self.provided), "credential_id": server.name, "provider_type": "mcp"}
+        for parameter in self.entity["parameters"]:
+            if parameter["type"] in {"array", "object"}:  # Dify sends the schema of these, and of others the type alone
+                parameter["input_schema"] = _properties(tool)[parameter["name"]]
         losses = lost(tool)
         self.notices = (f"{tool.name}: Dify does not hand on {losses}",) if losses else ()
         """What a person should know before a run with it."""
