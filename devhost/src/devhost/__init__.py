@@ -40,12 +40,11 @@ only packages above it in this list (devhost/tests/test_architecture.py checks t
     flow                a chatflow or workflow around the Agent node
     flow.engine         Dify's own workflow engine, with devhost's nodes in it
     recording           a traced run or flow as a script
-    fork                a traced run once more, with something changed
-    comparison          two runs side by side
     overview            what a plugin declares, in lines
     package             a plugin as one file: written, installed, opened
     hosting             what a command is given: scenario, model, host, trace
-    forking             what `devhost fork` is given
+    fork                a traced run once more, with something changed
+    comparison          two runs side by side
     flowing             what `devhost flow` is given
     evaluation          cases, run side by side in one host, compared, and reported
     console             the console: a local web server, with a module for each family of its pages

@@ -1,28 +1,40 @@
-"""A traced run once more, with something changed from a round on."""
+"""A traced run once more, with something changed from a round on: `devhost fork`, and what it is given."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import click
+
 from devhost.conversation import CountingModel
-from devhost.errors import TraceError, naming
+from devhost.errors import ParameterError, TraceError, about, naming
 from devhost.host.host import Host, OnMessage, find_strategy
+from devhost.hosting import ModelOptions, credential_option
 from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend, ModelCallError, ModelRequest
 from devhost.models.scripted.model import ScriptedModel
-from devhost.models.scripted.script import Recorded, Script, ScriptedModelCard, Turn, checked
+from devhost.models.scripted.script import Recorded, Script, ScriptedModelCard, Turn
 from devhost.node.outputs.run import Run
-from devhost.plugin.declaration import PluginDeclaration
+from devhost.options import FILE, PATH, argument, json_option, option
+from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
 from devhost.process.session import Answer
 from devhost.protocol.wire import JsonObject
 from devhost.recording import turns as parts
-from devhost.recording.case import last_conversation, runs_of, strategy_of
+from devhost.recording.case import last_conversation, runs_of, script_of, strategy_of
 from devhost.recording.files import KeptFiles
-from devhost.scenario import CONVERSATION, AttachedFiles, Scenario, typed_settings
+from devhost.scenario import (
+    CONVERSATION,
+    AttachedFiles,
+    Example,
+    Scenario,
+    examples_of,
+    read_tool_setups,
+    typed_settings,
+)
 from devhost.tools.recorded import RecordedAnswers, recorded_tools, replayed
 from devhost.tools.setup import ToolSetup
 from devhost.tools.tool import Tool
-from devhost.trace.lines import Trace
+from devhost.trace.lines import Trace, read_trace
 from devhost.trace.runs import Call, TracedRun, written_calls
 from devhost.words import counted
 
@@ -168,35 +180,41 @@ def find_in_flow(trace: Trace, file: Path, turn: int | None, node: str | None) -
 @dataclass(frozen=True)
 class Fork:
     origin: Origin
-    rounds: int
-    """How many the run has that were answered."""
     at: int
-    """How many of them stay."""
+    """How many of its rounds stay."""
+    recorded: Script
+    """The whole run as it was."""
     scenario: Scenario
-    recorded: Recorded
-    past_tools: int
-    """How many of the recorded calls belong to the rounds that stay."""
-    turns: tuple[Turn, ...]
-    """All that the model said."""
-    past_turns: tuple[Turn, ...]
-    """What it said in the rounds that stay."""
-    card: ScriptedModelCard
+    """What is asked, with what was changed."""
+
+    @property
+    def rounds(self) -> int:
+        """How many the run has that were answered."""
+        return sum(each.is_answered for each in rounds(self.origin.run))
 
     @property
     def question(self) -> str:
         """That of the trace, or another one."""
         return self.scenario.written.query
 
+    @property
+    def past_turns(self) -> tuple[Turn, ...]:
+        """What the model said in the rounds that stay."""
+        return self.recorded.turns[: sum(len(each.calls) for each in rounds(self.origin.run)[: self.at])]
+
     def play(self, host: Host, model: ModelBackend, on_message: OnMessage) -> Run:
-        question, run = self.question, self.origin.run
+        question, run, recorded = self.question, self.origin.run, self.recorded.recorded
+        following = rounds(run)[self.at :]
+        until = following[0].calls[0].began if following else float("inf")
+        past = sum(call.began < until for call in parts.tool_calls(run.calls))
+        answers = RecordedAnswers(recorded.calls[:past], once=True)
+        live = [LiveTool(tool, answers) for tool in host.tools]
         files = [host.server.offer(file) for file in self.scenario.attached.first]
-        past = RecordedAnswers(self.recorded.calls[: self.past_tools], once=True)
-        live = [LiveTool(tool, past) for tool in host.tools]
         return host.run(
             self.scenario.strategy.identity.name,
             self.scenario.values(question, files),
             model=model,
-            tools=[*live, *recorded_tools(self.recorded, instead=host.tools)],
+            tools=[*live, *recorded_tools(recorded, instead=host.tools)],
             variables={**self.scenario.variables(question, files), CONVERSATION: run.conversation_id or ""},
             history=parts.model_in(run.parameters).get("history_prompt_messages") or (),
             conversation_id=run.conversation_id,
@@ -204,72 +222,118 @@ class Fork:
         )
 
 
-def read_fork(origin: Origin, at: int, scenario: Scenario) -> Fork:
-    run, made = origin.run, rounds(origin.run)
-    answered = sum(each.is_answered for each in made)
-    if at > answered:
-        said = f"the model answered {counted(answered, 'time')}: --at 0 asks it from the beginning"
-        raise TraceError(f"--at {at}: in this run of {origin.file}, {said}")
-    until = made[at].calls[0].began if at < len(made) else float("inf")
-    files = KeptFiles(origin.file, None)
-    asked = parts.tool_calls(run.calls)
-    outputs = {str(each.get("id")): each for each in ([] if run.end is None else run.end.outcome.outputs.files)}
-    turns = parts.recorded_turns(parts.model_calls(run.calls))
-    script = checked(
-        {
-            "model": parts.model_card(run.parameters),
-            **({"turns": turns} if turns else {}),
-            "recorded": {
-                "tools": parts.tools_in(run.parameters),
-                "calls": [parts.recorded_call(call, outputs, files) for call in asked],
-            },
+# What `devhost fork` is given.
+
+
+@dataclass(frozen=True)
+class ForkOptions:
+    trace: Path = argument("TRACE", FILE)
+    at: int | None = option(
+        "--at ROUND",
+        "How many rounds stay as recorded; 0 is none. Without it, the rounds are listed.",
+        type=click.IntRange(min=0),
+    )
+    question: int | None = option(
+        "--question NUMBER", "Which question of a conversation; by default its last one.", type=int
+    )
+    node: str | None = option("--node ID", "Which agent of a flow; by default the last one that ran.")
+    instruction: str | None = option("--instruction TEXT", "Short for --param instruction=TEXT.")
+    parameters: tuple[str, ...] = option(
+        "--param KEY=VALUE...", "Change a parameter, or the question (query=TEXT); repeatable."
+    )
+    files: tuple[Path, ...] = option(
+        "--file PATH...", "A file that goes with the question, instead of those of the trace. Repeatable."
+    )
+    script: Path | None = option("--script FILE", "A script of the turns that the model says after these rounds.")
+    live_tools: bool = option(
+        "--live-tools", "Run the tools after these rounds. Without it they answer from the recording alone."
+    )
+    tools: tuple[Path, ...] = option("--tools DIR...", "With --live-tools: a tool plugin, beside the trace's example.")
+    credentials: tuple[str, ...] = credential_option("With --live-tools: a credential, as for run. Repeatable.")
+    settings: tuple[str, ...] = option(
+        "--set TOOL.PARAM=VALUE...", "With --live-tools: a parameter of the panel, as for run. Repeatable.", hidden=True
+    )
+    plugin: Path | None = option("--plugin DIR", "The strategy plugin; by default the nearest one.")
+    new_trace: Path | None = option("--trace FILE", "Write the trace of the new run, too.")
+    page: Path | None = option("--report FILE", "Write an HTML page, too.", type=PATH)
+    force: bool = option("--force", "With --report: overwrite a file that is not a page of devhost's.")
+    as_json: bool = json_option()
+
+    def origin(self) -> Origin:
+        trace = read_trace(self.trace)
+        if trace.header.command == "flow":
+            return find_in_flow(trace, self.trace, self.question, self.node)
+        if self.node is not None:
+            raise ParameterError(f"--node is for the trace of a flow; {self.trace} has runs of a strategy")
+        return find_origin(trace, self.trace, self.question)
+
+    @property
+    def folder(self) -> Path:
+        """That of the strategy plugin."""
+        return nearest_strategy_plugin() if self.plugin is None else self.plugin
+
+    def read(self, origin: Origin, limits: HostLimits, tools: tuple[ToolSetup, ...] = ()) -> Fork:
+        """`tools`: those that run."""
+        kept, run = KeptFiles(self.trace, None), origin.run
+        recorded = Script.of(script_of([run], origin.strategy, kept))
+        if not self.files and len(recorded.files) < len(list(parts.files_in(run.parameters))):
+            raise TraceError(f"{kept.lacking[0]}; give it with --file PATH")
+        declared = PluginDeclaration.read(self.folder)
+        _, strategy = find_strategy(declared, origin.strategy)
+        short = () if self.instruction is None else (f"instruction={self.instruction}",)
+        given = typed_settings(strategy, (*self.parameters, *short))
+        changed = {
+            "place": str(self.trace),
+            "query": str(given.pop("query", run.question)),
+            "description": f"A fork of {self.trace.name}",
+            "files": self.files or recorded.files,
+            "recorded": Recorded(),
         }
-    )
-    return Fork(
-        origin,
-        answered,
-        at,
-        scenario,
-        script.recorded,
-        sum(call.began < until for call in asked),
-        script.turns,
-        script.turns[: sum(len(each.calls) for each in made[:at])],
-        script.model,
-    )
+        script = recorded.model_copy(update=changed)
+        name = "" if origin.trace.header.command == "flow" else origin.trace.header.example
+        attached = AttachedFiles.of(script, (), limits)
+        scenario = Scenario(name, script, declared, strategy, tools, given, attached=attached)
+        scenario.check(script.query)
+        fork = Fork(origin, self.at or 0, recorded, scenario)
+        if fork.at > fork.rounds:
+            said = f"the model answered {counted(fork.rounds, 'time')}: --at 0 asks it from the beginning"
+            raise TraceError(f"--at {fork.at}: in this run of {self.trace}, {said}")
+        return fork
 
+    def read_tools(
+        self, origin: Origin, environment: MutableMapping[str, str], *, validated: bool = True
+    ) -> tuple[ToolSetup, ...]:
+        """Those of --live-tools. Credentials are removed from the environment, which the plugins inherit."""
+        if not self.live_tools:
+            given = {"tools": self.tools, "credential": self.credentials, "set": self.settings}
+            for option_name, value in given.items():
+                if value:
+                    raise ParameterError(f"--{option_name} is for tools that run: give --live-tools too")
+            return ()
+        with about("live"):
+            folders = self.live_folders(origin)
+            if not folders:
+                raise ParameterError("--live-tools: the trace names no example, so say which tools: --tools DIR")
+            return tuple(read_tool_setups(folders, self.credentials, self.settings, environment, validated=validated))
 
-def forked_scenario(  # noqa: PLR0913, PLR0917 - what a person changes
-    origin: Origin,
-    plugin: Path,
-    params: tuple[str, ...],
-    files: tuple[Path, ...],
-    live: tuple[ToolSetup, ...],
-    limits: HostLimits,
-) -> Scenario:
-    """`params`: KEY=VALUE; `query` is another question. `files`: in place of the question's. `live`: tools that run."""
-    run = origin.run
-    declared = PluginDeclaration.read(plugin)
-    _, strategy = find_strategy(declared, origin.strategy)
-    known, given = parts.settings(run.parameters), dict(typed_settings(strategy, params))
-    question = str(given.pop("query", run.question))
-    script = Script.model_construct(  # what was sent is not checked again
-        place=str(origin.file),
-        query=question,
-        description=f"A fork of {origin.file.name}",
-        params=known.params,
-        variables=known.variables,
-        files=() if files else _sent(origin),
-    )
-    attached = AttachedFiles.of(script, files, limits)
-    name = "" if origin.trace.header.command == "flow" else origin.trace.header.example
-    scenario = Scenario(name, script, declared, strategy, live, given, attached=attached)
-    scenario.check(question)
-    return scenario
+    def live_folders(self, origin: Origin) -> tuple[Path, ...]:
+        """Of the tool plugins that --live-tools runs; HostError for an example that is not there."""
+        header = origin.trace.header
+        name = "" if header.command == "flow" else header.example
+        example = [Example.find(examples_of(self.folder), name).directory] if name else []
+        return (*example, *self.tools)
 
+    def read_script(self, origin: Origin) -> Script | None:
+        with about("script"):
+            return None if self.script is None else Script.read(self.script, origin.strategy, asks=False)
 
-def _sent(origin: Origin) -> tuple[Path, ...]:
-    kept = KeptFiles(origin.file, None)
-    found = [kept.sent(each) for each in parts.files_in(origin.run.parameters)]
-    if kept.lacking:
-        raise TraceError(f"{kept.lacking[0]}; give it with --file PATH")
-    return tuple(Path(path) for path in found if path is not None)
+    def model(self, fork: Fork, options: ModelOptions) -> ForkedModel:
+        """A script's model, or a real one, or else what was recorded to the end."""
+        origin, script = fork.origin, self.read_script(fork.origin)
+        if script is not None:
+            later = replace(options, scripted=True).choose(script, script.query)
+            return ForkedModel(fork.past_turns, fork.recorded.model, origin.file, later)
+        chosen = options.choose(fork.scenario.script, fork.question)
+        if chosen.description.scripted:
+            return ForkedModel(fork.recorded.turns, fork.recorded.model, origin.file, None)
+        return ForkedModel(fork.past_turns, fork.recorded.model, origin.file, chosen)

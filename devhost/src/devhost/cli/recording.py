@@ -10,8 +10,7 @@ import click
 from devhost.comparison.comparison import Comparison, Side
 from devhost.comparison.report import ForkReport, render_fork, show_fork
 from devhost.errors import TraceError
-from devhost.fork import Fork, ForkedModel, gist, rounds
-from devhost.forking import ForkOptions
+from devhost.fork import Fork, ForkedModel, ForkOptions, gist, rounds
 from devhost.hosting import HostOptions, ModelOptions, started_host, traced
 from devhost.node.outputs.run import Run, report
 from devhost.options import FILE, argument, command, option, print_json
@@ -92,7 +91,7 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
         click.echo(f"{stay}; --at 0 asks the model from the beginning")
         return 0
     tools = asked.read_tools(origin, os.environ, validated=not models.unvalidated)
-    made = asked.read(origin, asked.at, hosting.limits, tools)
+    made = asked.read(origin, hosting.limits, tools)
     model = asked.model(made, models)
     if asked.new_trace is not None and asked.new_trace.exists() and asked.new_trace.samefile(asked.trace):
         raise TraceError(f"--trace {asked.new_trace} is the trace that is forked: name another file")

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from devhost.console.found import kind_of, own_tools
 from devhost.errors import ConsoleError, ParameterError, about
 from devhost.flowing import FlowOptions
-from devhost.forking import ForkOptions
+from devhost.fork import ForkOptions
 from devhost.hosting import ModelOptions, ScenarioOptions
 from devhost.limits import HostLimits
 from devhost.options import arguments
@@ -107,7 +107,7 @@ class Setup(BaseModel):
             asked = fork_options(self.values, trace_of(self.of))
             origin = asked.origin()
             tools = asked.read_tools(origin, environment)
-            script = asked.read(origin, asked.at or 0, HostLimits(), tools).scenario.script
+            script = asked.read(origin, HostLimits(), tools).scenario.script
             with about("script"):
                 if asked.read_script(origin) is None and self.values.get("answers") == "script":
                     raise ParameterError("choose the script")

@@ -76,27 +76,35 @@ def _of_agent(trace: Trace, file: Path, files: KeptFiles) -> _Recorded:
     if not repeatable:
         raise TraceError(f"{file} cannot be recorded: a case needs a run that ended, and that asked its model")
     left_out = len(traced_runs(trace)) - len(repeatable)
-    first, *later = repeatable
+    script = script_of(repeatable, strategy_of(trace, repeatable[0]), files, _expected_of_runs(trace, repeatable))
+    lacks = [_left_out(left_out, "run")] if left_out else []
+    return script, [*lacks, *_not_repeated(repeatable)], repeatable
+
+
+def script_of(
+    runs: Sequence[TracedRun], strategy: str, files: KeptFiles, expected: JsonObject | None = None
+) -> JsonObject:
+    """A conversation as a script, without the keys that would be empty."""
+    first, *later = runs
     known = parts.settings(first.parameters)
     script = {
         "query": first.question,
         "files": _sent(first, files),
-        "strategy": strategy_of(trace, first),
+        "strategy": strategy,
         "params": known.params,
         "variables": known.variables,
         "model": parts.model_card(first.parameters),
         "turns": parts.recorded_turns(parts.model_calls(first.calls)),
         "then": [_follow_up(run, files) for run in later],
-        "expect": _expected_of_runs(trace, repeatable),
+        "expect": expected,
         "recorded": _tools(
-            (tool for run in reversed(repeatable) for tool in parts.tools_in(run.parameters)),
-            (call for run in repeatable for call in parts.tool_calls(run.calls)),
-            (made for run in repeatable for made in _files_out(run)),
+            (tool for run in reversed(runs) for tool in parts.tools_in(run.parameters)),
+            (call for run in runs for call in parts.tool_calls(run.calls)),
+            (made for run in runs for made in _files_out(run)),
             files,
         ),
     }
-    lacks = [_left_out(left_out, "run")] if left_out else []
-    return script, [*lacks, *_not_repeated(repeatable)], repeatable
+    return _filled(script)
 
 
 def _left_out(number: int, noun: str) -> str:
