@@ -21,7 +21,6 @@ from devhost.evaluation.results import (
     Header,
     Result,
     ResultsFile,
-    Summary,
     compared,
     kept_beside,
     read_evaluation,
@@ -187,13 +186,12 @@ def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report:
                 results.add(result)
                 progress.update(bar, advance=1, words=_counts(results.evaluation))
         evaluation = results.evaluation
-    summary = Summary.of(evaluation)
     threshold = suite.threshold if report.threshold is None else report.threshold
-    _report(summary, threshold, None if other is None else compared(other, evaluation), console, report)
+    _report(evaluation, threshold, None if other is None else compared(other, evaluation), console, report)
     if not evaluation.is_finished:
         console.print(Text(f"interrupted: {_how_far(evaluation)} have a result; without --show it goes on", "yellow"))
     console.print(Text(f"results: {file}", "dim"), soft_wrap=True)
-    return int(not evaluation.is_finished or not all(total.reaches(threshold) for total in summary.totals))
+    return int(not evaluation.is_finished or not all(total.reaches(threshold) for total in evaluation.totals))
 
 
 def _secrets(ground: Ground, planned: Sequence[Planned]) -> Secrets:
@@ -279,14 +277,16 @@ def _counts(evaluation: Evaluation) -> str:
 
 
 def _report(
-    summary: Summary, threshold: float, comparison: Comparison | None, console: Console, options: ReportOptions
+    evaluation: Evaluation, threshold: float, comparison: Comparison | None, console: Console, options: ReportOptions
 ) -> None:
-    show_evaluation(summary, comparison, console)
+    show_evaluation(evaluation, comparison, console)
     if options.as_json:
-        print_json(json_report(summary, threshold, comparison))
+        print_json(json_report(evaluation, threshold, comparison))
     if options.page is not None:
-        options.page.write_text(render_evaluation(summary, threshold, comparison), encoding="utf-8", errors="replace")
+        options.page.write_text(
+            render_evaluation(evaluation, threshold, comparison), encoding="utf-8", errors="replace"
+        )
         console.print(f"page: {options.page}", soft_wrap=True)
     if options.junit is not None:
-        options.junit.write_bytes(junit_xml(summary))
+        options.junit.write_bytes(junit_xml(evaluation))
         console.print(f"JUnit: {options.junit}", soft_wrap=True)

@@ -20,7 +20,7 @@ from devhost.console.found import Kind, find, own_tools, shortened
 from devhost.console.setup import INSTRUCTION, Values, path_in, typed
 from devhost.console.web import NOTHING_NEW, Console, changed_at, console_of, is_shown, posted, version_of
 from devhost.errors import HostError, SuiteError
-from devhost.evaluation.results import Evaluation, Summary, compared, read_evaluation
+from devhost.evaluation.results import Evaluation, compared, read_evaluation
 from devhost.evaluation.suite import Suite
 from devhost.text import load_yaml, real_path
 from devhost.words import in_a_line
@@ -122,7 +122,6 @@ class _Evaluating:
             can_be_real=can_be_real(),
             goes_on=goes_on,
             evaluation=evaluation,
-            summary=None if evaluation is None else Summary.of(evaluation),
             comparison=compared(earlier, evaluation) if earlier and evaluation and evaluation != earlier else None,
             problem=problem,
             command=typed(self.arguments(asked)),

@@ -10,21 +10,20 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from devhost.evaluation.results import Cell, Change, ColumnChange, Comparison, Summary, Total
-from devhost.expected import Check
+from devhost.evaluation.results import Cell, Change, ColumnChange, Comparison, Evaluation, Total
 from devhost.page.page import page_environment
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.tables import clipped, printable
-from devhost.words import counted, price_text
+from devhost.words import counted, in_a_line, price_text
 
 
-def json_report(summary: Summary, threshold: float, comparison: Comparison | None) -> JsonObject:
-    header = summary.evaluation.header
+def json_report(evaluation: Evaluation, threshold: float, comparison: Comparison | None) -> JsonObject:
+    header = evaluation.header
     return {
         "file": header.file,
         "scripted": header.scripted,
         "threshold": threshold,
-        "finished": summary.evaluation.is_finished,
+        "finished": evaluation.is_finished,
         "columns": [
             {
                 **asdict(total),
@@ -33,7 +32,7 @@ def json_report(summary: Summary, threshold: float, comparison: Comparison | Non
                 "reaches_threshold": total.reaches(threshold),
                 "settings": header.columns[total.column],
             }
-            for total in summary.totals
+            for total in evaluation.totals
         ],
         "cells": [
             {
@@ -43,29 +42,26 @@ def json_report(summary: Summary, threshold: float, comparison: Comparison | Non
                 "share": cell.share,
                 "results": [result.model_dump(mode="json", exclude={"case", "column"}) for result in cell.results],
             }
-            for cell in summary.cells
+            for cell in evaluation.cells.values()
         ],
         **({} if comparison is None else {"comparison": list(map(_change, comparison))}),
     }
 
 
 def _change(column: ColumnChange) -> JsonObject:
-    def changed(changes: tuple[Change, ...]) -> list[JsonObject]:
-        return [
-            {
-                "name": change.after.case.name,
-                "share_before": change.before.share,
-                "share_after": change.after.share,
-                "reasons": list(change.reasons),
-            }
-            for change in changes
-        ]
+    def changed(change: Change) -> JsonObject:
+        return {
+            "name": change.after.case.name,
+            "share_before": change.before.share,
+            "share_after": change.after.share,
+            "reasons": list(change.reasons),
+        }
 
     return {
         "column": column.column,
-        "compared": column.compared,
-        "better": changed(column.better),
-        "worse": changed(column.worse),
+        "compared": len(column.changes),
+        "better": list(map(changed, column.better)),
+        "worse": list(map(changed, column.worse)),
         "changed_settings": list(column.settings),
     }
 
@@ -95,11 +91,11 @@ def costs(total: Total) -> str:
 # An evaluation as one self-contained page, with the look of a run's report.
 
 
-def render_evaluation(summary: Summary, threshold: float, comparison: Comparison | None = None) -> str:
+def render_evaluation(evaluation: Evaluation, threshold: float, comparison: Comparison | None = None) -> str:
     environment = page_environment()
     environment.globals.update(costs=costs, mark=mark, share=share)
     return environment.get_template("evaluation.html.j2").render(
-        summary=summary, header=summary.evaluation.header, threshold=threshold, comparison=comparison
+        evaluation=evaluation, threshold=threshold, comparison=comparison
     )
 
 
@@ -109,12 +105,12 @@ _REFUSED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """By XML 1.0, even if it is escaped."""
 
 
-def junit_xml(summary: Summary) -> bytes:
+def junit_xml(evaluation: Evaluation) -> bytes:
     root = ET.Element("testsuites")
-    for total in summary.totals:
+    for total in evaluation.totals:
         counts = {"tests": str(total.cases), "failures": str(total.cases - total.passed)}
         suite = ET.SubElement(root, "testsuite", {"name": _REFUSED.sub("�", total.column), **counts})
-        for cell in (cell for cell in summary.cells if cell.column == total.column):
+        for cell in (cell for cell in evaluation.cells.values() if cell.column == total.column):
             seconds = sum(result.observed.seconds for result in cell.results)
             names = {"classname": cell.column, "name": _REFUSED.sub("�", cell.case.name)}
             tested = ET.SubElement(suite, "testcase", {**names, "time": f"{seconds:.3f}"})
@@ -131,23 +127,26 @@ LONGEST = 300
 """Characters of an answer or an expectation."""
 
 
-def show_evaluation(summary: Summary, comparison: Comparison | None, console: Console) -> None:
-    failed = [part for cell in summary.cells if not cell.passed for part in _failed(cell)]
+def show_evaluation(evaluation: Evaluation, comparison: Comparison | None, console: Console) -> None:
+    failed = [part for cell in evaluation.cells.values() if not cell.passed for part in _failed(cell)]
+    totals = Table(box=None, pad_edge=False, show_header=False)
+    for total in evaluation.totals:
+        totals.add_row(Text(printable(total.column), "bold"), share(total.passed, total.cases), costs(total))
     changed = [part for column in comparison or () for part in _compared(column)]
-    for parts in ([_cases_table(summary)], failed, [_columns_table(summary)], changed):
+    for parts in ([_cases_table(evaluation)], failed, [totals], changed):
         if parts:
             console.line()
             console.print(Group(*parts))
     console.line()
 
 
-def _cases_table(summary: Summary) -> Table:
+def _cases_table(evaluation: Evaluation) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("case", overflow="fold")
-    for column in summary.columns:
-        table.add_column(column, overflow="fold")
-    for case in summary.evaluation.header.cases:
-        cells = [summary.cell(case.name, column) for column in summary.columns]
+    for total in evaluation.totals:
+        table.add_column(total.column, overflow="fold")
+    for case in evaluation.header.cases:
+        cells = [evaluation.cells.get((case.name, total.column)) for total in evaluation.totals]
         if any(cells):
             table.add_row(Text(printable(case.name)), *map(_marked, cells))
     return table
@@ -162,44 +161,32 @@ def _marked(cell: Cell | None) -> Text:
 def _failed(cell: Cell) -> Iterator[RenderableType]:
     yield Text(f"✗ {printable(cell.case.name)} · {printable(cell.column)}", "red")
     for check in cell.failures:
-        yield _indented(_words(check))
-    for trace in filter(None, (result.trace for result in cell.results)):
-        yield _indented(f"trace: {printable(trace)}")
-
-
-def _words(check: Check) -> str:
-    expected, found = (clipped(printable(" ".join(text.split())), LONGEST) for text in (check.expected, check.found))
-    return f"{check.name}: expected {expected}\n  found {found}"
-
-
-def _columns_table(summary: Summary) -> Table:
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for total in summary.totals:
-        table.add_row(Text(printable(total.column), "bold"), share(total.passed, total.cases), costs(total))
-    return table
+        yield _indented(f"{check.name}: expected {_short(check.expected)}\n  found {_short(check.found)}")
+    for result in cell.results:
+        if result.trace:
+            yield _indented(f"trace: {printable(result.trace)}")
 
 
 def _compared(column: ColumnChange) -> Iterator[RenderableType]:
     better, worse = len(column.better), len(column.worse)
     yield Text.assemble(
         (f"{printable(column.column)}: ", "bold"),
-        (f"{share(better, column.compared, 'case')} got better", "green" if better else ""),
+        (f"{share(better, len(column.changes), 'case')} got better", "green" if better else ""),
         ", ",
         (f"{worse} got worse", "red" if worse else ""),
     )
     for setting in column.settings:
         yield _indented(f"changed: {clipped(printable(setting), LONGEST)}", "yellow")
     for change in (*column.better, *column.worse):
-        yield from _changed(change)
+        style, sign = ("green", "+") if change.is_better else ("red", "-")
+        name = printable(change.after.case.name)
+        yield _indented(f"{sign} {name}: {mark(change.before)} → {mark(change.after)}", style)
+        yield from (_indented(_short(reason), "dim", levels=2) for reason in change.reasons)
     yield _indented(f"before: {costs(column.before)}\nafter:  {costs(column.after)}", "dim")
 
 
-def _changed(change: Change) -> Iterator[RenderableType]:
-    was, is_now = mark(change.before), mark(change.after)
-    style, sign = ("green", "+") if change.is_better else ("red", "-")
-    yield _indented(f"{sign} {printable(change.after.case.name)}: {was} → {is_now}", style)
-    for reason in change.reasons:
-        yield _indented(clipped(printable(" ".join(reason.split())), LONGEST), "dim", levels=2)
+def _short(text: str) -> str:
+    return clipped(printable(in_a_line(text)), LONGEST)
 
 
 def _indented(text: str, style: str = "", levels: int = 1) -> RenderableType:

@@ -4,10 +4,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from devhost.errors import SuiteError
 from devhost.expected import Check, Observed
@@ -62,65 +63,7 @@ class Result(Line):
         return all(check.passed for check in self.checks)
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    header: Header
-    results: tuple[Result, ...] = ()
-    """In the order in which the runs ended; of an interrupted evaluation some are missing."""
-
-    @property
-    def is_finished(self) -> bool:
-        return len(self.results) == self.header.runs
-
-
-def read_evaluation(file: Path) -> Evaluation:
-    """As far as it came."""
-    with worded(lambda why: SuiteError(f"{file} cannot be read: {why}")), open_file(file) as results:
-        *lines, _ = results.read().split(b"\n")
-    if not lines:
-        raise SuiteError(f"{file} has no evaluation: its first line must be a header")
-    header = _read_line(Header, file, 1, lines[0])
-    return Evaluation(
-        header, tuple(_read_line(Result, file, number, line) for number, line in enumerate(lines[1:], start=2))
-    )
-
-
-def _read_line[L: Line](kind: type[L], file: Path, number: int, line: bytes) -> L:
-    begins = f"{file}, line {number}: not a line of an evaluation"
-    with worded(lambda why: SuiteError(f"{begins} ({why}): delete the file")):
-        return kind.model_validate_json(line)
-
-
-def kept_beside(file: Path, which: str) -> Path:
-    """`which`: PREVIOUS or INTERRUPTED."""
-    return file.with_name(f"{file.stem}{which}{file.suffix}")
-
-
-class ResultsFile:
-    """Written line by line, so that an interrupted evaluation can go on."""
-
-    def __init__(self, file: Path, header: Header, secrets: Secrets, done: tuple[Result, ...] = ()) -> None:
-        """`done`: the results that the file has of this evaluation."""
-        self.evaluation = Evaluation(header, done)
-        self._file = file
-        self._secrets = secrets
-        begun = (Header.model_validate(secrets.masked(header.model_dump())), *done)
-        with worded(lambda why: SuiteError(f"{file} cannot be written: {why}")):
-            file.write_bytes(b"".join(map(_written, begun)))
-
-    def add(self, result: Result) -> None:
-        masked = Result.model_validate(self._secrets.masked(result.model_dump()))
-        self.evaluation = Evaluation(self.evaluation.header, (*self.evaluation.results, masked))
-        with self._file.open("ab") as file:
-            file.write(_written(masked))
-
-
-def _written(line: Line) -> bytes:
-    text = json.dumps(line.model_dump(mode="json"), ensure_ascii=False)
-    return text.encode(errors="replace") + b"\n"
-
-
-# An evaluation as a table.
+# An evaluation as a table: a cell for each case in each column, and a total for each column.
 
 TOLERANCE = 1e-9
 """Of shares, which are quotients: 0.3 of ten repeats is three."""
@@ -171,6 +114,20 @@ class Total:
     """Of all runs."""
     currency: str
 
+    @classmethod
+    def of(cls, cells: Sequence[Cell]) -> Self:
+        """`cells`: of one column."""
+        observed = [result.observed for cell in cells for result in cell.results]
+        return cls(
+            cells[0].column,
+            passed=sum(cell.passed for cell in cells),
+            cases=len(cells),
+            tokens=fmean(each.tokens for each in observed),
+            seconds=fmean(each.seconds for each in observed),
+            price=sum((Decimal(each.price) for each in observed), Decimal(0)),
+            currency=observed[-1].currency,
+        )
+
     @property
     def share(self) -> float:
         return self.passed / self.cases
@@ -180,46 +137,80 @@ class Total:
 
 
 @dataclass(frozen=True)
-class Summary:
-    evaluation: Evaluation
-    cells: tuple[Cell, ...]
+class Evaluation:
+    header: Header
+    results: tuple[Result, ...] = ()
+    """In the order in which the runs ended; of an interrupted evaluation some are missing."""
 
-    @classmethod
-    def of(cls, evaluation: Evaluation) -> "Summary":
+    @property
+    def is_finished(self) -> bool:
+        return len(self.results) == self.header.runs
+
+    @cached_property
+    def cells(self) -> Mapping[tuple[str, str], Cell]:
+        """By case and column; those that have a result."""
         found: dict[tuple[str, str], list[Result]] = {}
-        for result in sorted(evaluation.results, key=lambda result: result.repeat):
+        for result in sorted(self.results, key=lambda result: result.repeat):
             found.setdefault((result.case, result.column), []).append(result)
-        cells = (
-            Cell(case, column, tuple(found[case.name, column]))
-            for case in evaluation.header.cases
-            for column in evaluation.header.columns
+        return {
+            (case.name, column): Cell(case, column, tuple(found[case.name, column]))
+            for case in self.header.cases
+            for column in self.header.columns
             if (case.name, column) in found
-        )
-        return cls(evaluation, tuple(cells))
+        }
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(cell.column for cell in self.cells))
-
-    def cell(self, case: str, column: str) -> Cell | None:
-        return next((cell for cell in self.cells if (cell.case.name, cell.column) == (case, column)), None)
-
-    @property
+    @cached_property
     def totals(self) -> tuple[Total, ...]:
-        return tuple(_total(column, [cell for cell in self.cells if cell.column == column]) for column in self.columns)
+        """Of the columns that have a result."""
+        columns = dict.fromkeys(column for _, column in self.cells)
+        return tuple(Total.of([cell for cell in self.cells.values() if cell.column == each]) for each in columns)
 
 
-def _total(column: str, cells: Sequence[Cell]) -> Total:
-    observed = [result.observed for cell in cells for result in cell.results]
-    return Total(
-        column,
-        passed=sum(cell.passed for cell in cells),
-        cases=len(cells),
-        tokens=fmean(each.tokens for each in observed),
-        seconds=fmean(each.seconds for each in observed),
-        price=sum((Decimal(each.price) for each in observed), Decimal(0)),
-        currency=observed[-1].currency,
+def read_evaluation(file: Path) -> Evaluation:
+    """As far as it came."""
+    with worded(lambda why: SuiteError(f"{file} cannot be read: {why}")), open_file(file) as results:
+        *lines, _ = results.read().split(b"\n")
+    if not lines:
+        raise SuiteError(f"{file} has no evaluation: its first line must be a header")
+    header = _read_line(Header, file, 1, lines[0])
+    return Evaluation(
+        header, tuple(_read_line(Result, file, number, line) for number, line in enumerate(lines[1:], start=2))
     )
+
+
+def _read_line[L: Line](kind: type[L], file: Path, number: int, line: bytes) -> L:
+    begins = f"{file}, line {number}: not a line of an evaluation"
+    with worded(lambda why: SuiteError(f"{begins} ({why}): delete the file")):
+        return kind.model_validate_json(line)
+
+
+def kept_beside(file: Path, which: str) -> Path:
+    """`which`: PREVIOUS or INTERRUPTED."""
+    return file.with_name(f"{file.stem}{which}{file.suffix}")
+
+
+class ResultsFile:
+    """Written line by line, so that an interrupted evaluation can go on."""
+
+    def __init__(self, file: Path, header: Header, secrets: Secrets, done: tuple[Result, ...] = ()) -> None:
+        """`done`: the results that the file has of this evaluation."""
+        self.evaluation = Evaluation(header, done)
+        self._file = file
+        self._secrets = secrets
+        begun = (Header.model_validate(secrets.masked(header.model_dump())), *done)
+        with worded(lambda why: SuiteError(f"{file} cannot be written: {why}")):
+            file.write_bytes(b"".join(map(_written, begun)))
+
+    def add(self, result: Result) -> None:
+        masked = Result.model_validate(self._secrets.masked(result.model_dump()))
+        self.evaluation = Evaluation(self.evaluation.header, (*self.evaluation.results, masked))
+        with self._file.open("ab") as file:
+            file.write(_written(masked))
+
+
+def _written(line: Line) -> bytes:
+    text = json.dumps(line.model_dump(mode="json"), ensure_ascii=False)
+    return text.encode(errors="replace") + b"\n"
 
 
 # What became better and worse between two evaluations.
@@ -242,10 +233,6 @@ class Change:
         return self.after.share > self.before.share
 
     @property
-    def is_worse(self) -> bool:
-        return self.after.share < self.before.share
-
-    @property
     def reasons(self) -> tuple[str, ...]:
         """The checks that failed on the worse side, which is named, and not on the other."""
         sides = ("before", self.before), ("after", self.after)
@@ -256,15 +243,24 @@ class Change:
 
 @dataclass(frozen=True)
 class ColumnChange:
-    column: str
     before: Total
     after: Total
-    better: tuple[Change, ...]
-    worse: tuple[Change, ...]
-    compared: int
-    """Cells that both have."""
+    changes: tuple[Change, ...]
+    """Of the cases that both have."""
     settings: tuple[str, ...]
     """What is set otherwise, a line each."""
+
+    @property
+    def column(self) -> str:
+        return self.after.column
+
+    @property
+    def better(self) -> tuple[Change, ...]:
+        return tuple(each for each in self.changes if each.is_better)
+
+    @property
+    def worse(self) -> tuple[Change, ...]:
+        return tuple(each for each in self.changes if each.after.share < each.before.share)
 
 
 type Comparison = tuple[ColumnChange, ...]
@@ -272,21 +268,16 @@ type Comparison = tuple[ColumnChange, ...]
 
 def compared(before: Evaluation, after: Evaluation) -> Comparison:
     """Of the columns that both have. Each side's totals are of all its cases."""
-    old, new = Summary.of(before), Summary.of(after)
-    totals = {total.column: total for total in old.totals}
-    pairs = [(old.cell(cell.case.name, cell.column), cell) for cell in new.cells]
-    changes = [Change(was, is_now) for was, is_now in pairs if was is not None]
+    totals = {total.column: total for total in before.totals}
+    changes = [Change(before.cells[key], cell) for key, cell in after.cells.items() if key in before.cells]
     return tuple(
         ColumnChange(
-            column,
             totals[column],
             total,
-            better=tuple(each for each in changes if each.after.column == column and each.is_better),
-            worse=tuple(each for each in changes if each.after.column == column and each.is_worse),
-            compared=sum(each.after.column == column for each in changes),
-            settings=tuple(_differences(before.header.columns[column], after.header.columns[column])),
+            tuple(each for each in changes if each.after.column == column),
+            tuple(_differences(before.header.columns[column], after.header.columns[column])),
         )
-        for total in new.totals
+        for total in after.totals
         if (column := total.column) in totals
     )
 
