@@ -10,7 +10,7 @@ import click
 from devhost.comparison.comparison import Comparison, Side
 from devhost.comparison.report import ForkReport, render_fork, show_fork
 from devhost.errors import TraceError
-from devhost.fork import Fork, ForkedModel, ForkOptions, gist, rounds
+from devhost.fork import Fork, ForkedModel, ForkOptions, find_origin, gist, rounds
 from devhost.hosting import HostOptions, ModelOptions, started_host, traced
 from devhost.node.outputs.run import Run, report
 from devhost.options import FILE, argument, command, option, print_json
@@ -22,7 +22,6 @@ from devhost.terminal.chat_view import scenario_facts
 from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import ViewOptions, on_ctrl_c, open_console
 from devhost.trace.lines import read_trace
-from devhost.trace.runs import traced_runs
 
 # The command `record`: makes a case of a trace.
 
@@ -103,9 +102,8 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
         view = RunView(console, shown)
         models.plugins.tell(view.screen)
         run = _played(made, model, hosting, view, own, asked.new_trace)
-        right = Side.of(FORKED, traced_runs(read_trace(own))[-1], origin.strategy, repeats=model.is_recorded)
-    left = Side.of(RECORDED, origin.run, origin.strategy)
-    found = ForkReport(Comparison(left, right), made, model)
+        right = Side(find_origin(read_trace(own), own, None), model.is_recorded)
+    found = ForkReport(Comparison((RECORDED, FORKED), Side(origin), right), made, model)
     if asked.as_json:
         print_json({**found.as_json(), "run": report(run, model.description, model.spent())})
     show_fork(found, console)

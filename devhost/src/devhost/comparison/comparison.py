@@ -4,16 +4,17 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
+from functools import cached_property
 from itertools import zip_longest
 from typing import Literal
 
-from devhost.fork import Round, rounds
+from devhost.fork import Origin, rounds
 from devhost.node.outputs.run import Run, plugin_error
 from devhost.page.calls import Said, offered_tools, prompt_of
 from devhost.protocol.wire import JsonObject
 from devhost.recording.turns import model_calls, model_in, tool_calls
 from devhost.tools.recorded import NOT_RECORDED
-from devhost.trace.runs import Call, TracedRun, run_of
+from devhost.trace.runs import Call, run_of
 
 type Kind = Literal["same", "changed", "left", "right", "gap"]
 """`left` and `right`: only there. `gap`: equal lines that are left out."""
@@ -58,67 +59,62 @@ def _rows(code: tuple[str, int, int, int, int], left: Sequence[str], right: Sequ
 
 @dataclass(frozen=True)
 class Side:
-    name: str
-    model: str
-    """What the strategy was told; empty for one without a model."""
-    run: Run
-    prompts: tuple[tuple[str, ...], ...]
-    """Of each round the lines that no earlier prompt of the run had; of the first one all, with the tools' names."""
-    calls: tuple[str, ...]
-    """A line for each tool call: name, arguments, and whether it failed."""
-    not_recorded: tuple[str, ...]
-    """Those of them that no recorded answer fitted."""
-    model_calls: int
-    repeats: bool
+    origin: Origin
+    repeats: bool = False
     """Whether its model says again what the other run's model said, whatever the prompt."""
 
-    @classmethod
-    def of(cls, name: str, traced: TracedRun, strategy: str, *, repeats: bool = False) -> "Side":
-        asked = tool_calls(traced.calls)
-        missing = tuple(_called(call) for call in asked if _raised(call) == NOT_RECORDED)
-        prompts = tuple(_prompts(rounds(traced)))
-        run, models = run_of(traced, strategy), len(model_calls(traced.calls))
-        model = str(model_in(traced.parameters).get("model", ""))
-        return cls(name, model, run, prompts, tuple(map(_called, asked)), missing, models, repeats)
+    @cached_property
+    def run(self) -> Run:
+        return run_of(self.origin.run, self.origin.strategy)
 
     @property
     def answer(self) -> list[str]:
         return self.run.outputs.text.splitlines()
 
     @property
-    def ending(self) -> str:
-        error = self.run.error
-        return str(self.run.ending) if error is None else f"{self.run.ending}: {error.kind}: {error.message}"
+    def calls(self) -> list[str]:
+        """A line for each tool call: name, arguments, and whether it failed."""
+        return [_called(call) for call in tool_calls(self.origin.run.calls)]
+
+    @property
+    def not_recorded(self) -> list[str]:
+        """Those of them that no recorded answer fitted."""
+        return [_called(call) for call in tool_calls(self.origin.run.calls) if _raised(call) == NOT_RECORDED]
+
+    @property
+    def model_calls(self) -> int:
+        return len(model_calls(self.origin.run.calls))
+
+    @property
+    def prompts(self) -> Iterator[list[str]]:
+        """Of each round the lines that no earlier prompt of the run had; of the first one with the tools' names."""
+        known = set[Said]()
+        for number, each in enumerate(rounds(self.origin.run)):
+            last, lines = each.calls[-1], list[str]()
+            if number == 0:
+                lines.append(f"tools: {', '.join(tool.name for tool in offered_tools(last)) or 'none'}")
+            for said in prompt_of(last):
+                if said not in known:
+                    lines += [f"{said.role}:", *said.text.splitlines()]
+            known |= set(prompt_of(last))
+            yield lines
 
     @property
     def facts(self) -> dict[str, str]:
         """By name; tokens and seconds as the model's answers reported them, also those of recorded turns."""
-        spent = self.run.calls.spent
+        spent, error = self.run.calls.spent, self.run.error
         of_model = {
             "prompt tokens": f"{spent['prompt_tokens']:,}",
             "completion tokens": f"{spent['completion_tokens']:,}",
             SECONDS: f"{spent['latency']:.2f}",
         }
         return {
-            "model": self.model,
-            "ended": self.ending,
+            "model": str(model_in(self.origin.run.parameters).get("model", "")),  # as the strategy was told
+            "ended": f"{self.run.ending}" if error is None else f"{self.run.ending}: {error.kind}: {error.message}",
             "model calls": f"{self.model_calls:,}",
             "tool calls": f"{len(self.calls):,}",
             **(dict.fromkeys(of_model, AS_RECORDED) if self.repeats else of_model),
         }
-
-
-def _prompts(made: Sequence[Round]) -> Iterator[tuple[str, ...]]:
-    known = set[Said]()
-    for each in made:
-        last, lines = each.calls[-1], []
-        if each is made[0]:
-            lines.append(f"tools: {', '.join(tool.name for tool in offered_tools(last)) or 'none'}")
-        for said in prompt_of(last):
-            if said not in known:
-                lines += [f"{said.role}:", *said.text.splitlines()]
-        known |= set(prompt_of(last))
-        yield tuple(lines)
 
 
 def _called(call: Call) -> str:
@@ -159,12 +155,14 @@ class PromptRows:
 
 @dataclass(frozen=True)
 class Comparison:
+    names: tuple[str, str]
     left: Side
     right: Side
 
     @property
     def facts(self) -> list[Fact]:
-        return [Fact(name, value, self.right.facts[name]) for name, value in self.left.facts.items()]
+        right = self.right.facts
+        return [Fact(name, value, right[name]) for name, value in self.left.facts.items()]
 
     @property
     def calls(self) -> list[Row]:
@@ -177,7 +175,7 @@ class Comparison:
     @property
     def prompts(self) -> list[PromptRows]:
         """Of the rounds whose prompts differ."""
-        pairs = zip_longest(self.left.prompts, self.right.prompts, fillvalue=())
+        pairs = zip_longest(self.left.prompts, self.right.prompts, fillvalue=list[str]())
         found = [PromptRows(number, rows(mine, its)) for number, (mine, its) in enumerate(pairs, start=1)]
         return [each for each in found if each.rows]
 

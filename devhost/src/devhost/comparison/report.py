@@ -10,7 +10,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from devhost.comparison.comparison import Comparison, Fact, Row
+from devhost.comparison.comparison import Comparison, Row
 from devhost.fork import Fork, ForkedModel
 from devhost.page.page import page_environment
 from devhost.protocol.wire import JsonObject
@@ -97,29 +97,28 @@ def show_fork(fork: ForkReport, console: Console) -> None:
 
 def _sections(fork: ForkReport) -> Iterator[tuple[str, RenderableType]]:
     comparison = fork.comparison
-    names = (comparison.left.name, comparison.right.name)
     yield f"changed after {fork.kept}", Text(printable("\n".join(fork.changed)) or "no parameter")
-    yield "side by side", facts_table(comparison.facts, names)
+    yield "side by side", _facts_table(comparison)
     if comparison.calls:
-        yield "tool calls", rows_table(comparison.calls, names)
+        yield "tool calls", _rows_table(comparison.calls, comparison.names)
     for prompt in comparison.prompts:
-        yield f"prompt of round {prompt.round}, what differs", rows_table(prompt.rows, names)
-    answer = rows_table(comparison.answer, names) if comparison.answer else Text(fork.same_answer)
-    yield "answer", answer
+        yield f"prompt of round {prompt.round}, what differs", _rows_table(prompt.rows, comparison.names)
+    differs = comparison.answer
+    yield "answer", _rows_table(differs, comparison.names) if differs else Text(fork.same_answer)
 
 
-def facts_table(facts: Sequence[Fact], names: tuple[str, str]) -> Table:
+def _facts_table(comparison: Comparison) -> Table:
     table = Table("", "", box=None, pad_edge=False, header_style="bold")
-    for name in names:
+    for name in comparison.names:
         table.add_column(Text(printable(name)), overflow="fold")
-    for fact in facts:
+    for fact in comparison.facts:
         style = "yellow" if fact.differs else ""
         cells = [Text(printable(cell), style) for cell in (fact.name, fact.left, fact.right)]
         table.add_row(Text("≠" if fact.differs else " ", "yellow bold"), *cells)
     return table
 
 
-def rows_table(rows: Sequence[Row], names: tuple[str, str]) -> Table:
+def _rows_table(rows: Sequence[Row], names: tuple[str, str]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
     for name in names:
         table.add_column("", width=1)

@@ -25,8 +25,6 @@ class Pair:
     """Two runs of the folder beside each other, as far as they have come."""
 
     comparison: Comparison
-    names: tuple[str, str]
-    """Of the columns."""
     settings: list[Row]
     """Question, strategy and parameters, where they differ."""
     kept: int | None
@@ -49,11 +47,7 @@ def read_pair(folder: RunFolder, left: str, right: str) -> Pair:
     names = ("before", "run again") if fork is not None else _names(before, after)
     repeats = fork is not None and after.trace.header.model.scripted and not fork.get("script")
     return Pair(
-        Comparison(
-            Side.of(names[0], before.run, before.strategy),
-            Side.of(names[1], after.run, after.strategy, repeats=repeats),
-        ),
-        names,
+        Comparison(names, Side(before), Side(after, repeats)),
         rows(list(_set(before)), list(_set(after))),
         None if fork is None else number_in(fork, "at") or 0,
         _turns(before, after, repeats=repeats),
