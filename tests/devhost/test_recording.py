@@ -235,8 +235,8 @@ def test_values_that_look_like_references_are_variables_of_the_case() -> None:
     known = settings({"query": "?", "instruction": "Say {{#sys.query#}}", "context": context, "plain": "{{query}}"})
 
     variables = {name: {"variable": f"recorded.{name}"} for name in ("instruction", "context")}
-    assert known.params == {**variables, "plain": "{{query}}"}
-    assert known.variables == {"recorded.instruction": "Say {{#sys.query#}}", "recorded.context": context}
+    assert known["params"] == {**variables, "plain": "{{query}}"}
+    assert known["variables"] == {"recorded.instruction": "Say {{#sys.query#}}", "recorded.context": context}
 
 
 def test_secrets_stay_hidden(tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str]) -> None:

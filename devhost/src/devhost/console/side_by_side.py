@@ -83,10 +83,10 @@ def _set(origin: Origin) -> Iterator[str]:
     """What was set, in lines."""
     known = settings(origin.run.parameters)
     asked: dict[str, object] = {"question": origin.run.question, "strategy": origin.strategy}
-    for name in sorted(known.params):
-        match known.params[name]:
+    for name in sorted(known["params"]):
+        match known["params"][name]:
             case {"variable": str(variable)} as written:
-                asked[name] = known.variables.get(variable, written)
+                asked[name] = known["variables"].get(variable, written)
             case written:
                 asked[name] = written
     for name, value in asked.items():

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -50,26 +49,33 @@ def recorded_case(trace: Trace, file: Path, files: KeptFiles) -> Case:
     return Case(whole, tuple(dict.fromkeys([*lacks, *files.lacking])))
 
 
-type _Recorded = tuple[JsonObject, list[str], Sequence[TracedRun]]
-"""The script, what it lacks, and the runs in it."""
+type _Script = tuple[JsonObject, list[str], Sequence[TracedRun]]
+"""What it lacks, and the runs in it."""
 
 
 def _filled(values: JsonObject) -> JsonObject:
     return {name: value for name, value in values.items() if value not in (None, "", [], {})}
 
 
-def _tools(described: Iterable[JsonObject], calls: Iterable[Call], made: Iterable[JsonObject], files: KeptFiles) -> Any:  # noqa: ANN401 - as JSON
-    """The section `recorded`; `described`: as strategies and nodes saw them, `made`: the files of the runs."""
-    by_id = {str(file.get("id")): file for file in made}
+def _recorded(runs: Sequence[TracedRun], files: KeptFiles, asked: Sequence[Call] = ()) -> JsonObject:
+    """The section `recorded`. `asked`: calls of tools by other nodes than agents."""
+    made = {str(file.get("id")): file for run in runs if run.end for file in run.end.outcome.outputs.files}
+    described = [tool for run in reversed(runs) for tool in parts.tools_in(run.parameters)]
+    described += [call.request["entity"] for call in asked]
     tools = {(tool["identity"].get("provider"), tool["identity"].get("name")): shortened(tool) for tool in described}
-    answers = [parts.recorded_call(call, by_id, files) for call in sorted(calls, key=lambda call: call.began)]
-    return {"calls": answers, "tools": list(tools.values())} if tools or answers else None
+    calls = sorted((*_tool_calls(runs), *asked), key=lambda call: call.began)
+    answers = [parts.recorded_call(call, made, files) for call in calls]
+    return {"calls": answers, "tools": list(tools.values())} if tools or answers else {}
+
+
+def _tool_calls(runs: Sequence[TracedRun]) -> list[Call]:
+    return [call for run in runs for call in parts.tool_calls(run.calls)]
 
 
 # The last conversation with a strategy.
 
 
-def _of_agent(trace: Trace, file: Path, files: KeptFiles) -> _Recorded:
+def _of_agent(trace: Trace, file: Path, files: KeptFiles) -> _Script:
     """A script has a turn for each question, so that its conversation ends before one that asked no model."""
     runs = runs_of(trace, file)
     repeatable = list(takewhile(lambda run: run.end is not None and parts.model_calls(run.calls), runs))
@@ -86,23 +92,16 @@ def script_of(
 ) -> JsonObject:
     """A conversation as a script, without the keys that would be empty."""
     first, *later = runs
-    known = parts.settings(first.parameters)
     script = {
         "query": first.question,
         "files": _sent(first, files),
         "strategy": strategy,
-        "params": known.params,
-        "variables": known.variables,
+        **parts.settings(first.parameters),
         "model": parts.model_card(first.parameters),
         "turns": parts.recorded_turns(parts.model_calls(first.calls)),
         "then": [_follow_up(run, files) for run in later],
         "expect": expected,
-        "recorded": _tools(
-            (tool for run in reversed(runs) for tool in parts.tools_in(run.parameters)),
-            (call for run in runs for call in parts.tool_calls(run.calls)),
-            (made for run in runs for made in _files_out(run)),
-            files,
-        ),
+        "recorded": _recorded(runs, files),
     }
     return _filled(script)
 
@@ -126,8 +125,7 @@ def strategy_of(trace: Trace, run: TracedRun) -> str:
 
 
 def _sent(run: TracedRun, files: KeptFiles) -> list[str]:
-    kept = (files.sent(file) for file in parts.files_in(run.parameters))
-    return [path for path in kept if path is not None]
+    return [path for file in parts.files_in(run.parameters) if (path := files.sent(file)) is not None]
 
 
 def _follow_up(run: TracedRun, files: KeptFiles) -> JsonObject:
@@ -142,10 +140,6 @@ def _follow_up(run: TracedRun, files: KeptFiles) -> JsonObject:
     )
 
 
-def _files_out(run: TracedRun) -> list[JsonObject]:
-    return [] if run.end is None else run.end.outcome.outputs.files
-
-
 def _not_repeated(runs: Sequence[TracedRun]) -> Iterator[str]:
     """What a tool asks for is part of its answer."""
     for call in (call for run in runs for call in run.calls if not call.parent):
@@ -156,7 +150,7 @@ def _not_repeated(runs: Sequence[TracedRun]) -> Iterator[str]:
 # The last conversation with a chatflow, or the last run of a workflow.
 
 
-def _of_flow(trace: Trace, file: Path, files: KeptFiles) -> _Recorded:
+def _of_flow(trace: Trace, file: Path, files: KeptFiles) -> _Script:
     turns = [turn for turn in last_conversation(trace) if turn.ended is not None and turn.ended.status != "stopped"]
     if not turns:
         raise TraceError(f"{file} cannot be recorded: a case needs a turn that ended")
@@ -176,14 +170,7 @@ def _of_flow(trace: Trace, file: Path, files: KeptFiles) -> _Recorded:
         **first,
         "model": _card([*(run.parameters for run in runs), *selectors]),
         "then": later,
-        "recorded": _tools(
-            [tool for run in reversed(runs) for tool in parts.tools_in(run.parameters)]
-            + [call.request["entity"] for call in asked if call.kind == "tool"],
-            [call for run in runs for call in parts.tool_calls(run.calls)]
-            + [call for call in asked if call.kind == "tool"],
-            [made for run in runs for made in _files_out(run)],
-            files,
-        ),
+        "recorded": _recorded(runs, files, [call for call in asked if call.kind == "tool"]),
     }
     conversation = turns[0].facts.conversation_id
     if conversation and conversation in json.dumps(script):  # a tool was given it
@@ -290,7 +277,7 @@ def _expected_of_runs(trace: Trace, runs: Sequence[TracedRun]) -> JsonObject:
         {
             "text": None if error else _again(observed.text),
             "error": error and {"contains": _again(error.message) or error.kind},
-            "calls": _expected_calls([call for run in runs for call in parts.tool_calls(run.calls)]),
+            "calls": _expected_calls(_tool_calls(runs)),
             "stop_reason": observed.stop_reason,
         }
     )
@@ -322,9 +309,7 @@ def _expected_of_agent(turn: TracedTurn, last: NodeEnded) -> JsonObject:
     runs = [run for each, row in turn.rows.items() if row.node.id == last.node.id for run in turn.agents.get(each, ())]
     reason = last.outputs.get("stop_reason")
     outputs = {"stop_reason": reason} if isinstance(reason, str) else {}
-    return _filled(
-        {"calls": _expected_calls([call for run in runs for call in parts.tool_calls(run.calls)]), "outputs": outputs}
-    )
+    return _filled({"calls": _expected_calls(_tool_calls(runs)), "outputs": outputs})
 
 
 def _expected_calls(calls: Sequence[Call]) -> JsonObject:

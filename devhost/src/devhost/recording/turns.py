@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, TypeGuard
 
 from devhost.models.backend import ModelCallError
 from devhost.models.scripted.script import ScriptedUsage
@@ -16,25 +17,21 @@ from devhost.recording.files import KeptFiles
 from devhost.scenario import FILES
 from devhost.trace.runs import Call, WrittenCall, written_calls
 
-QUERY = "query"
 NODE = "recorded"
 """The node whose variables hold values that a script could not write as constants."""
 LONGEST_NAME = 30
 """Characters of a variable's name."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    params: JsonObject
-    variables: JsonObject
+def settings(parameters: Mapping[str, object]) -> JsonObject:
+    """`params` and `variables` of a script, without the question.
 
-
-def settings(parameters: Mapping[str, object]) -> Settings:
-    """Without the question; empty values are left out, because Dify sends the default for them."""
+    Empty values are left out, because Dify sends the default for them.
+    """
     params: JsonObject = {}
     variables: JsonObject = {}
     for name, value in parameters.items():
-        if name == QUERY or value in (None, "", [], {}) or _is_picked(value):
+        if name == "query" or value in (None, "", [], {}) or _is_model(value) or _are_tools(value):
             continue
         if is_file(value) or (isinstance(value, list) and all(map(is_file, value))):
             params[name] = {"variable": FILES}
@@ -43,7 +40,7 @@ def settings(parameters: Mapping[str, object]) -> Settings:
         else:
             variable = f"{NODE}.{name[:LONGEST_NAME]}"
             params[name], variables[variable] = {"variable": variable}, value
-    return Settings(params, variables)
+    return {"params": params, "variables": variables}
 
 
 def _is_plain(value: object) -> bool:
@@ -52,12 +49,12 @@ def _is_plain(value: object) -> bool:
     return not isinstance(value, dict) and "{{#" not in text and not text.startswith("sys.")
 
 
-def _is_picked(value: object) -> bool:
-    return _is_model(value) or (isinstance(value, list) and bool(value) and all(map(_is_tool, value)))
-
-
-def _is_model(value: object) -> bool:
+def _is_model(value: object) -> TypeGuard[JsonObject]:
     return isinstance(value, dict) and value.get("type") == "model-selector"
+
+
+def _are_tools(value: object) -> TypeGuard[list[JsonObject]]:
+    return isinstance(value, list) and bool(value) and all(map(_is_tool, value))
 
 
 def _is_tool(value: object) -> bool:
@@ -66,12 +63,12 @@ def _is_tool(value: object) -> bool:
 
 def tools_in(parameters: Mapping[str, object]) -> list[JsonObject]:
     """As Dify described them to the strategy."""
-    return [item for value in parameters.values() if _is_picked(value) and isinstance(value, list) for item in value]
+    return list(chain.from_iterable(filter(_are_tools, parameters.values())))
 
 
 def model_in(parameters: Mapping[str, object]) -> JsonObject:
     """What the strategy was told of its model; empty without one."""
-    return next((value for value in parameters.values() if isinstance(value, dict) and _is_model(value)), {})
+    return next(filter(_is_model, parameters.values()), {})
 
 
 def model_card(parameters: Mapping[str, object]) -> JsonObject:
@@ -93,9 +90,6 @@ def files_in(parameters: Mapping[str, object]) -> Iterator[JsonObject]:
 
 
 # What the tools of a run answered, as the calls of a script's section `recorded`.
-
-FILE_ID = "tool_file_id"
-"""It is of one run alone."""
 
 
 def tool_calls(calls: Iterable[Call]) -> list[Call]:
@@ -134,7 +128,7 @@ def _file(meta: JsonObject, described: JsonObject, files: KeptFiles) -> JsonObje
     if kept is None:
         return {"text": f"[The file {facts.get('filename') or 'without a name'} is not in the recording.]"}
     mime_type = facts.get("mime_type") or mime_type_of(kept)
-    own = {name: value for name, value in meta.items() if name != FILE_ID}
+    own = {name: value for name, value in meta.items() if name != "tool_file_id"}  # which is of one run alone
     return {"file": kept, "meta": {**own, "mime_type": mime_type}}
 
 
@@ -151,36 +145,29 @@ LONGEST_LINE = 300
 class _Lane:
     asked: list[str]
     """The user messages of its longest prompt."""
-    calls: list[str] = field(default_factory=list)
-    """Their ids."""
 
     def takes(self, asked: list[str]) -> bool:
         shorter, longer = sorted((self.asked, asked), key=len)
         return longer[: len(shorter)] == shorter and bool(shorter) == bool(longer)
 
 
-class Lanes:
-    def __init__(self, calls: Sequence[Call]) -> None:
-        self._lanes: list[_Lane] = []
-        for call in calls:
-            asked = _user_messages(call)
-            lane = next((lane for lane in self._lanes if lane.takes(asked)), None)
-            if lane is None:
-                lane = _Lane(asked)
-                self._lanes.append(lane)
-            lane.asked = max(lane.asked, asked, key=len)
-            lane.calls.append(call.id)
+def _lanes(calls: Sequence[Call]) -> list[_Lane]:
+    """That of each call."""
+    found: list[_Lane] = []
+    for asked in map(_user_messages, calls):
+        lane = next((lane for lane in found if lane.takes(asked)), None) or _Lane(asked)
+        lane.asked = max(lane.asked, asked, key=len)
+        found.append(lane)
+    return found
 
-    def condition(self, call: Call) -> JsonObject:
-        """Empty in a run with one lane, and where a lane has no line of its own."""
-        if len(self._lanes) == 1:
-            return {}
-        (own,) = [lane for lane in self._lanes if call.id in lane.calls]
-        others = [message for lane in self._lanes if lane is not own for message in lane.asked]
-        for line in (line.strip() for message in _user_messages(call) for line in message.splitlines()):
-            if line and len(line) <= LONGEST_LINE and not any(line in message for message in others):
-                return {"when_asked": line}
-        return {}
+
+def _condition(call: Call, own: _Lane, lanes: Sequence[_Lane]) -> JsonObject:
+    """Empty in a run with one lane, and where a lane has no line of its own."""
+    others = [lane for lane in lanes if lane is not own]
+    for line in (line.strip() for message in _user_messages(call) for line in message.splitlines() if others):
+        if line and len(line) <= LONGEST_LINE and not any(line in said for lane in others for said in lane.asked):
+            return {"when_asked": line}
+    return {}
 
 
 def _user_messages(call: Call) -> list[str]:
@@ -209,8 +196,8 @@ def model_calls(calls: Iterable[Call]) -> list[Call]:
 
 def recorded_turns(calls: Sequence[Call]) -> list[JsonObject]:
     """`calls`: of one run, as `model_calls` gives them."""
-    lanes = Lanes(calls)
-    return [{**_turn(call), **lanes.condition(call)} for call in calls]
+    lanes = _lanes(calls)
+    return [{**_turn(call), **_condition(call, own, lanes)} for call, own in zip(calls, lanes, strict=True)]
 
 
 def _turn(call: Call) -> JsonObject:
