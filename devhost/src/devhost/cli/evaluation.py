@@ -84,7 +84,7 @@ class EvalOptions:
     judge: str | None = option("--judge-model NAME", "The model that judges; by default that of --model.")
 
     def suite(self) -> Suite:
-        return Suite.read(self.file).only(self.cases, self.columns).repeated(self.repeats)
+        return Suite.read(self.file).only(self.cases, self.columns, self.repeats)
 
     def ground(self, suite: Suite, host: HostOptions, models: EvaluationModels, *, validated: bool) -> Ground:
         flows = list(suite.flows.values())
@@ -134,9 +134,6 @@ class ReportOptions:
     as_json: bool = json_option()
     color: bool = color_option()
 
-    def results_of(self, cases: Path) -> Path:
-        return self.results or cases.with_suffix(".results.jsonl")
-
 
 # The command `eval`. Exit codes: 0 every column reaches the threshold, 1 one does not, 2 a mistake.
 
@@ -154,7 +151,7 @@ def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report:
         refuse_to_destroy(report.page, suite.file, force=False)
     if report.junit is not None and not report.junit.parent.is_dir():
         raise SuiteError(f"--junit {report.junit}: the folder {report.junit.parent} does not exist")
-    file = report.results_of(suite.file)
+    file = report.results or suite.file.with_suffix(".results.jsonl")
     console = open_console(stderr=report.as_json, color=report.color)
     if report.show:
         evaluation, other = read_evaluation(file), _other(report, file, None)

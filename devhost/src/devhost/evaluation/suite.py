@@ -124,18 +124,13 @@ class Suite(SuiteFile):
         known = {**dict(written), "tools": tools, "cases": cases}
         return cls.model_construct(**known, file=file, flows=_flows(file, cases))
 
-    def only(self, cases: Sequence[str], columns: Sequence[str]) -> Self:
-        """Those whose names fit one of the patterns (* and ?); without patterns all."""
-        fitting = {
-            "cases": _fitting("--case", cases, self.cases, self.file),
-            "columns": _fitting("--column", columns, self.columns, self.file),
-        }
-        return self.model_copy(update=fitting)
-
-    def repeated(self, repeats: int | None) -> Self:
-        """Every case so often; None leaves them as they are written."""
-        changed = {} if repeats is None else {"repeats": repeats}
-        return self.model_copy(update={"cases": tuple(case.model_copy(update=changed) for case in self.cases)})
+    def only(self, cases: Sequence[str], columns: Sequence[str], repeats: int | None) -> Self:
+        """What fits one of the patterns (* and ?), without patterns all. `repeats`: of each case, unless it is None."""
+        kept = _fitting("--case", cases, self.cases, self.file)
+        if repeats is not None:
+            kept = tuple(case.model_copy(update={"repeats": repeats}) for case in kept)
+        fitting = _fitting("--column", columns, self.columns, self.file)
+        return self.model_copy(update={"cases": kept, "columns": fitting})
 
 
 def _written(file: Path) -> SuiteFile:
