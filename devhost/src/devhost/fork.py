@@ -1,7 +1,8 @@
 """A traced run once more, with something changed from a round on: `devhost fork`, and what it is given."""
 
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ from devhost.hosting import ModelOptions, credential_option
 from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend, ModelCallError, ModelRequest
 from devhost.models.scripted.model import ScriptedModel
-from devhost.models.scripted.script import Recorded, Script, ScriptedModelCard, Turn
+from devhost.models.scripted.script import Recorded, Script, Turn
 from devhost.node.outputs.run import Run
 from devhost.options import FILE, PATH, argument, json_option, option
 from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
@@ -38,6 +39,83 @@ from devhost.trace.lines import Trace, read_trace
 from devhost.trace.runs import Call, TracedRun, written_calls
 from devhost.words import counted
 
+# Which run goes on, and its rounds: each is a turn of the model, with the tries that failed before it.
+
+
+@dataclass(frozen=True)
+class Round:
+    calls: tuple[Call, ...]
+    """Of the model. The last one is the turn, unless `is_answered` is false."""
+
+    @property
+    def is_answered(self) -> bool:
+        return not self.calls[-1].error and self.calls[-1].ended is not None
+
+    @property
+    def gist(self) -> str:
+        """What the model wrote, in a few words."""
+        last = self.calls[-1]
+        if not self.is_answered:
+            return f"no answer: {last.error or 'the run ended first'}"[:100]
+        called = ", ".join(call.name for call in written_calls(last))
+        return f"calls {called}" if called else "answers"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What is forked."""
+
+    trace: Trace
+    file: Path
+    run: TracedRun
+    which: str = ""
+    """A sentence that says which run of the trace it is, where there are others."""
+
+    @property
+    def strategy(self) -> str:
+        return strategy_of(self.trace, self.run)
+
+    @cached_property
+    def rounds(self) -> list[Round]:
+        made: list[Round] = []
+        for call in parts.model_calls(self.run.calls):
+            tried = made.pop().calls if made and not made[-1].is_answered else ()
+            made.append(Round((*tried, call)))
+        return made
+
+    @property
+    def answered(self) -> int:
+        """How many of the rounds have an answer."""
+        return sum(each.is_answered for each in self.rounds)
+
+
+def find_origin(trace: Trace, file: Path, question: int | None) -> Origin:
+    """The run of a question of the last conversation, counted from 1; by default of its last one."""
+    runs = runs_of(trace, file)
+    number = len(runs) if question is None else question
+    if not 1 <= number <= len(runs):
+        raise TraceError(f"--question {question}: there is no such question in {file}; it has {len(runs)}")
+    last = f"forking the last of {len(runs)} questions; --question NUMBER names another one"
+    return Origin(trace, file, runs[number - 1], last if question is None and len(runs) > 1 else "")
+
+
+def find_in_flow(trace: Trace, file: Path, turn: int | None, node: str | None) -> Origin:
+    """An agent's run in a turn of the last conversation; by default the last one of all."""
+    runs = {
+        (number, each.rows[execution].node.id): found[-1]
+        for number, each in enumerate(last_conversation(trace), start=1)
+        for execution, found in each.agents.items()
+    }
+    fitting = [(number, of) for number, of in runs if turn in {None, number} and node in {None, of}]
+    if not fitting:
+        there_are = naming(f"{of} in turn {number}" for number, of in runs)
+        raise TraceError(f"{file} has no such run of an agent; {there_are}")
+    number, of = fitting[-1]
+    which = f"forking the agent {of} in turn {number}, without the flow around it"
+    others = "; --question NUMBER and --node ID name another one" if len(fitting) > 1 else ""
+    return Origin(trace, file, runs[number, of], f"{which}{others}")
+
+
 # The tools of a fork: they answer from the recording, or run.
 #
 # A tool that may run still answers the calls of the past from the recording: they were made, and are not made twice.
@@ -58,37 +136,47 @@ class LiveTool:
         return replayed(recorded)
 
 
-# The rounds of a traced run: each is a turn of the model, with the tries that failed before it.
+# A fork: a run, from which round it goes on, and what changed.
 
 
 @dataclass(frozen=True)
-class Round:
-    number: int
-    calls: tuple[Call, ...]
-    """Of the model. The last one is the turn, unless `is_answered` is false."""
+class Fork:
+    origin: Origin
+    at: int
+    """How many of its rounds stay."""
+    recorded: Script
+    """The whole run as it was."""
+    scenario: Scenario
+    """What is asked, with what was changed."""
 
     @property
-    def is_answered(self) -> bool:
-        return not self.calls[-1].error and self.calls[-1].ended is not None
+    def question(self) -> str:
+        """That of the trace, or another one."""
+        return self.scenario.written.query
 
+    @property
+    def past_turns(self) -> tuple[Turn, ...]:
+        """What the model said in the rounds that stay."""
+        return self.recorded.turns[: sum(len(each.calls) for each in self.origin.rounds[: self.at])]
 
-def rounds(run: TracedRun) -> list[Round]:
-    made: list[Round] = []
-    for call in parts.model_calls(run.calls):
-        if made and not made[-1].is_answered:
-            made[-1] = Round(made[-1].number, (*made[-1].calls, call))
-        else:
-            made.append(Round(len(made) + 1, (call,)))
-    return made
-
-
-def gist(made: Round) -> str:
-    """What the model wrote, in a few words."""
-    last = made.calls[-1]
-    if not made.is_answered:
-        return f"no answer: {last.error or 'the run ended first'}"[:100]
-    called = ", ".join(call.name for call in written_calls(last))
-    return f"calls {called}" if called else "answers"
+    def play(self, host: Host, model: ModelBackend, on_message: OnMessage) -> Run:
+        question, run, recorded = self.question, self.origin.run, self.recorded.recorded
+        following = self.origin.rounds[self.at :]
+        until = following[0].calls[0].began if following else float("inf")
+        past = sum(call.began < until for call in parts.tool_calls(run.calls))
+        answers = RecordedAnswers(recorded.calls[:past], once=True)
+        live = [LiveTool(tool, answers) for tool in host.tools]
+        files = [host.server.offer(file) for file in self.scenario.attached.first]
+        return host.run(
+            self.scenario.strategy.identity.name,
+            self.scenario.values(question, files),
+            model=model,
+            tools=[*live, *recorded_tools(recorded, instead=host.tools)],
+            variables={**self.scenario.variables(question, files), CONVERSATION: run.conversation_id or ""},
+            history=parts.model_in(run.parameters).get("history_prompt_messages") or (),
+            conversation_id=run.conversation_id,
+            on_message=on_message,
+        )
 
 
 # The model of a fork: it says again what was recorded, and then leaves the calls to another model.
@@ -97,11 +185,9 @@ def gist(made: Round) -> str:
 
 
 class ForkedModel(ScriptedModel):
-    def __init__(
-        self, turns: Sequence[Turn], card: ScriptedModelCard, trace: Path, later: CountingModel | None
-    ) -> None:
-        """`turns`: what the model said in the rounds that stay, or, without a `later` model, in all."""
-        super().__init__(turns, card=card, place=str(trace))
+    def __init__(self, fork: Fork, later: CountingModel | None) -> None:
+        turns, trace = fork.recorded.turns if later is None else fork.past_turns, fork.origin.file
+        super().__init__(turns, card=fork.recorded.model, place=str(trace))
         self._later = later
         if later is None:
             notice = f"the model's turns are those recorded in {trace}, no provider is called"
@@ -129,97 +215,6 @@ class ForkedModel(ScriptedModel):
 
     def spent(self) -> JsonObject | None:
         return None if self._later is None else self._later.spent()
-
-
-# A fork: which run goes on, from which round, with what changed.
-
-
-@dataclass(frozen=True)
-class Origin:
-    """What is forked."""
-
-    trace: Trace
-    file: Path
-    run: TracedRun
-    which: str = ""
-    """A sentence that says which run of the trace it is, where there are others."""
-
-    @property
-    def strategy(self) -> str:
-        return strategy_of(self.trace, self.run)
-
-
-def find_origin(trace: Trace, file: Path, question: int | None) -> Origin:
-    """The run of a question of the last conversation, counted from 1; by default of its last one."""
-    runs = runs_of(trace, file)
-    if question is not None and not 1 <= question <= len(runs):
-        raise TraceError(f"--question {question}: there is no such question in {file}; it has {len(runs)}")
-    if question is None and len(runs) > 1:
-        which = f"forking the last of {len(runs)} questions; --question NUMBER names another one"
-        return Origin(trace, file, runs[-1], which)
-    return Origin(trace, file, runs[-1 if question is None else question - 1])
-
-
-def find_in_flow(trace: Trace, file: Path, turn: int | None, node: str | None) -> Origin:
-    """An agent's run in a turn of the last conversation; by default the last one of all."""
-    runs = {
-        (number, each.rows[execution].node.id): found[-1]
-        for number, each in enumerate(last_conversation(trace), start=1)
-        for execution, found in each.agents.items()
-    }
-    fitting = [(number, of) for number, of in runs if turn in {None, number} and node in {None, of}]
-    if not fitting:
-        there_are = naming(f"{of} in turn {number}" for number, of in runs)
-        raise TraceError(f"{file} has no such run of an agent; {there_are}")
-    number, of = fitting[-1]
-    which = f"forking the agent {of} in turn {number}, without the flow around it"
-    others = "; --question NUMBER and --node ID name another one" if len(fitting) > 1 else ""
-    return Origin(trace, file, runs[number, of], f"{which}{others}")
-
-
-@dataclass(frozen=True)
-class Fork:
-    origin: Origin
-    at: int
-    """How many of its rounds stay."""
-    recorded: Script
-    """The whole run as it was."""
-    scenario: Scenario
-    """What is asked, with what was changed."""
-
-    @property
-    def rounds(self) -> int:
-        """How many the run has that were answered."""
-        return sum(each.is_answered for each in rounds(self.origin.run))
-
-    @property
-    def question(self) -> str:
-        """That of the trace, or another one."""
-        return self.scenario.written.query
-
-    @property
-    def past_turns(self) -> tuple[Turn, ...]:
-        """What the model said in the rounds that stay."""
-        return self.recorded.turns[: sum(len(each.calls) for each in rounds(self.origin.run)[: self.at])]
-
-    def play(self, host: Host, model: ModelBackend, on_message: OnMessage) -> Run:
-        question, run, recorded = self.question, self.origin.run, self.recorded.recorded
-        following = rounds(run)[self.at :]
-        until = following[0].calls[0].began if following else float("inf")
-        past = sum(call.began < until for call in parts.tool_calls(run.calls))
-        answers = RecordedAnswers(recorded.calls[:past], once=True)
-        live = [LiveTool(tool, answers) for tool in host.tools]
-        files = [host.server.offer(file) for file in self.scenario.attached.first]
-        return host.run(
-            self.scenario.strategy.identity.name,
-            self.scenario.values(question, files),
-            model=model,
-            tools=[*live, *recorded_tools(recorded, instead=host.tools)],
-            variables={**self.scenario.variables(question, files), CONVERSATION: run.conversation_id or ""},
-            history=parts.model_in(run.parameters).get("history_prompt_messages") or (),
-            conversation_id=run.conversation_id,
-            on_message=on_message,
-        )
 
 
 # What `devhost fork` is given.
@@ -274,6 +269,9 @@ class ForkOptions:
 
     def read(self, origin: Origin, limits: HostLimits, tools: tuple[ToolSetup, ...] = ()) -> Fork:
         """`tools`: those that run."""
+        if self.at is not None and self.at > origin.answered:
+            said = f"the model answered {counted(origin.answered, 'time')}: --at 0 asks it from the beginning"
+            raise TraceError(f"--at {self.at}: in this run of {self.trace}, {said}")
         kept, run = KeptFiles(self.trace, None), origin.run
         recorded = Script.of(script_of([run], origin.strategy, kept))
         if not self.files and len(recorded.files) < len(list(parts.files_in(run.parameters))):
@@ -294,11 +292,7 @@ class ForkOptions:
         attached = AttachedFiles.of(script, (), limits)
         scenario = Scenario(name, script, declared, strategy, tools, given, attached=attached)
         scenario.check(script.query)
-        fork = Fork(origin, self.at or 0, recorded, scenario)
-        if fork.at > fork.rounds:
-            said = f"the model answered {counted(fork.rounds, 'time')}: --at 0 asks it from the beginning"
-            raise TraceError(f"--at {fork.at}: in this run of {self.trace}, {said}")
-        return fork
+        return Fork(origin, self.at or 0, recorded, scenario)
 
     def read_tools(
         self, origin: Origin, environment: MutableMapping[str, str], *, validated: bool = True
@@ -311,17 +305,13 @@ class ForkOptions:
                     raise ParameterError(f"--{option_name} is for tools that run: give --live-tools too")
             return ()
         with about("live"):
-            folders = self.live_folders(origin)
+            header = origin.trace.header
+            name = "" if header.command == "flow" else header.example
+            example = [Example.find(examples_of(self.folder), name).directory] if name else []
+            folders = (*example, *self.tools)
             if not folders:
                 raise ParameterError("--live-tools: the trace names no example, so say which tools: --tools DIR")
             return tuple(read_tool_setups(folders, self.credentials, self.settings, environment, validated=validated))
-
-    def live_folders(self, origin: Origin) -> tuple[Path, ...]:
-        """Of the tool plugins that --live-tools runs; HostError for an example that is not there."""
-        header = origin.trace.header
-        name = "" if header.command == "flow" else header.example
-        example = [Example.find(examples_of(self.folder), name).directory] if name else []
-        return (*example, *self.tools)
 
     def read_script(self, origin: Origin) -> Script | None:
         with about("script"):
@@ -329,11 +319,7 @@ class ForkOptions:
 
     def model(self, fork: Fork, options: ModelOptions) -> ForkedModel:
         """A script's model, or a real one, or else what was recorded to the end."""
-        origin, script = fork.origin, self.read_script(fork.origin)
-        if script is not None:
-            later = replace(options, scripted=True).choose(script, script.query)
-            return ForkedModel(fork.past_turns, fork.recorded.model, origin.file, later)
+        if (script := self.read_script(fork.origin)) is not None:
+            return ForkedModel(fork, replace(options, scripted=True).choose(script, script.query))
         chosen = options.choose(fork.scenario.script, fork.question)
-        if chosen.description.scripted:
-            return ForkedModel(fork.recorded.turns, fork.recorded.model, origin.file, None)
-        return ForkedModel(fork.past_turns, fork.recorded.model, origin.file, chosen)
+        return ForkedModel(fork, None if chosen.description.scripted else chosen)

@@ -10,7 +10,7 @@ import click
 from devhost.comparison.comparison import Comparison, Side
 from devhost.comparison.report import ForkReport, render_fork, show_fork
 from devhost.errors import TraceError
-from devhost.fork import Fork, ForkedModel, ForkOptions, find_origin, gist, rounds
+from devhost.fork import Fork, ForkedModel, ForkOptions, find_origin
 from devhost.hosting import HostOptions, ModelOptions, started_host, traced
 from devhost.node.outputs.run import Run, report
 from devhost.options import FILE, argument, command, option, print_json
@@ -84,9 +84,9 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
     if origin.which:
         click.echo(origin.which, err=True)
     if asked.at is None:
-        for each in rounds(origin.run):
-            click.echo(f"{each.number}  {gist(each)}")
-        stay = "Say how many of these rounds stay: --at ROUND" if rounds(origin.run) else "No model call is recorded"
+        for number, each in enumerate(origin.rounds, start=1):
+            click.echo(f"{number}  {each.gist}")
+        stay = "Say how many of these rounds stay: --at ROUND" if origin.rounds else "No model call is recorded"
         click.echo(f"{stay}; --at 0 asks the model from the beginning")
         return 0
     tools = asked.read_tools(origin, os.environ, validated=not models.unvalidated)

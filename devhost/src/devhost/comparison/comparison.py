@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import Literal
 
-from devhost.fork import Origin, rounds
+from devhost.fork import Origin
 from devhost.node.outputs.run import Run, plugin_error
 from devhost.page.calls import Said, offered_tools, prompt_of
 from devhost.protocol.wire import JsonObject
@@ -89,7 +89,7 @@ class Side:
     def prompts(self) -> Iterator[list[str]]:
         """Of each round the lines that no earlier prompt of the run had; of the first one with the tools' names."""
         known = set[Said]()
-        for number, each in enumerate(rounds(self.origin.run)):
+        for number, each in enumerate(self.origin.rounds):
             last, lines = each.calls[-1], list[str]()
             if number == 0:
                 lines.append(f"tools: {', '.join(tool.name for tool in offered_tools(last)) or 'none'}")

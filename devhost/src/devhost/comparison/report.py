@@ -46,8 +46,8 @@ class ForkReport:
             counts = Counter(call.partition(" ")[0] for call in missing)
             calls = ", ".join(f"{count} × {name}" for name, count in sorted(counts.items()))
             yield f"Calls that are not in the recording: {calls}. --live-tools runs them."
-        at, comparison = self.fork.at, self.comparison
-        if 0 < at == self.fork.rounds and comparison.right.model_calls <= comparison.left.model_calls:
+        at, answered, comparison = self.fork.at, self.fork.origin.answered, self.comparison
+        if 0 < at == answered and comparison.right.model_calls <= comparison.left.model_calls:
             kept, lower = ("it", "--at 0") if at == 1 else ("them all", f"--at {at - 1} or lower")
             needs = f"{lower}, and --script FILE or a real model"
             yield f"The run has {counted(at, 'round')}, and --at {at} keeps {kept}. Another answer needs {needs}."

@@ -12,7 +12,7 @@ from devhost.console.forms import WRONG, Options, RunForm, fields_of, question_o
 from devhost.console.found import find
 from devhost.console.setup import QUESTION, TYPED, Setup, Values, number_in
 from devhost.console.web import Console, console_of, posted
-from devhost.fork import Origin, find_origin, gist, rounds
+from devhost.fork import Origin, find_origin
 from devhost.host.host import find_strategy
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.recording.case import runs_of
@@ -76,7 +76,7 @@ def form_of(console: Console, name: str, values: Values) -> ForkForm:
         origin=origin,
         questions=questions,
         turn=turn,
-        rounds=[(str(each.number), gist(each)) for each in rounds(origin.run) if each.is_answered],
+        rounds=[(str(number), each.gist) for number, each in enumerate(origin.rounds, start=1) if each.is_answered],
         scripts=things.of("script"),
         was=was,
         plugin=plugin,
