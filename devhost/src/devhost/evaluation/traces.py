@@ -57,13 +57,10 @@ class CaseTraces(Watcher):
             try:
                 yield trace
             finally:
-                self._forget(writer)
+                with self._changing:
+                    self._writers = {key: value for key, value in self._writers.items() if value is not writer}
         if not trace.is_kept:
             file.unlink()
-
-    def _forget(self, writer: TraceWriter) -> None:
-        with self._changing:
-            self._writers = {key: value for key, value in self._writers.items() if value is not writer}
 
     def crossed(self, side: Side, plugin: str, message: JsonObject) -> None:
         session = message.get("session_id")

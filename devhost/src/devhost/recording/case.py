@@ -42,15 +42,16 @@ class Case:
 def recorded_case(trace: Trace, file: Path, files: KeptFiles) -> Case:
     """`file`: the trace's, for sentences."""
     recorded = _of_flow if trace.header.command == "flow" else _of_agent
-    script, lacks, runs = recorded(trace, file, files)
+    script, runs, left_out = recorded(trace, file, files)
     about = f": {trace.header.description}" if trace.header.description else ""
     kept = {"description": f"Recorded on {trace.header.started:%Y-%m-%d}{about}", **_filled(script)}
     whole = hidden(kept, (run.end.outcome for run in runs if run.end is not None))
-    return Case(whole, tuple(dict.fromkeys([*lacks, *files.lacking])))
+    lacks = (left_out, *_not_repeated(runs), *files.lacking)
+    return Case(whole, tuple(dict.fromkeys(filter(None, lacks))))
 
 
-type _Script = tuple[JsonObject, list[str], Sequence[TracedRun]]
-"""What it lacks, and the runs in it."""
+type _Script = tuple[JsonObject, Sequence[TracedRun], str]
+"""With the runs in it, and a sentence about those of the trace that are not; often empty."""
 
 
 def _filled(values: JsonObject) -> JsonObject:
@@ -81,10 +82,8 @@ def _of_agent(trace: Trace, file: Path, files: KeptFiles) -> _Script:
     repeatable = list(takewhile(lambda run: run.end is not None and parts.model_calls(run.calls), runs))
     if not repeatable:
         raise TraceError(f"{file} cannot be recorded: a case needs a run that ended, and that asked its model")
-    left_out = len(traced_runs(trace)) - len(repeatable)
     script = script_of(repeatable, strategy_of(trace, repeatable[0]), files, _expected_of_runs(trace, repeatable))
-    lacks = [_left_out(left_out, "run")] if left_out else []
-    return script, [*lacks, *_not_repeated(repeatable)], repeatable
+    return script, repeatable, _left_out(len(traced_runs(trace)) - len(repeatable), "run")
 
 
 def script_of(
@@ -107,7 +106,8 @@ def script_of(
 
 
 def _left_out(number: int, noun: str) -> str:
-    return f"{counted(number, noun)} of earlier conversations, or without an end or a call of the model"
+    words = f"{counted(number, noun)} of earlier conversations, or without an end or a call of the model"
+    return words if number else ""
 
 
 def runs_of(trace: Trace, file: Path) -> list[TracedRun]:
@@ -154,7 +154,6 @@ def _of_flow(trace: Trace, file: Path, files: KeptFiles) -> _Script:
     turns = [turn for turn in last_conversation(trace) if turn.ended is not None and turn.ended.status != "stopped"]
     if not turns:
         raise TraceError(f"{file} cannot be recorded: a case needs a turn that ended")
-    left_out = len(traced_turns(trace)) - len(turns)
     flow = FlowFile.read(Path(turns[0].facts.file))
     if gone := {row.node.id for turn in turns for row in turn.rows.values()} - flow.nodes.keys():
         raise TraceError(f"{flow.path} has no node {', '.join(sorted(gone))} any more: it was changed after the trace")
@@ -175,8 +174,7 @@ def _of_flow(trace: Trace, file: Path, files: KeptFiles) -> _Script:
     conversation = turns[0].facts.conversation_id
     if conversation and conversation in json.dumps(script):  # a tool was given it
         script["conversation_id"] = conversation
-    lacks = [_left_out(left_out, "turn")] if left_out else []
-    return script, [*lacks, *_not_repeated(runs)], runs
+    return script, runs, _left_out(len(traced_turns(trace)) - len(turns), "turn")
 
 
 def last_conversation(trace: Trace) -> list[TracedTurn]:
@@ -200,15 +198,14 @@ class _FlowRecorder:
 
     def turn(self, turn: TracedTurn) -> JsonObject:
         """As a turn of a flow's script."""
-        ends = turn.nodes
         return _filled(
             {
                 "query": turn.facts.query,
                 "files": [path for name in turn.facts.files if (path := self.files.sent({"filename": name}))],
                 "models": self._models(turn),
-                "knowledge": self._knowledge(ends),
-                "answers": self._answers(ends),
-                "expect": _expected_of_turn(turn, ends, self.flow),
+                "knowledge": self._knowledge(turn.nodes),
+                "answers": self._answers(turn.nodes),
+                "expect": _expected_of_turn(turn, self.flow),
             }
         )
 
@@ -253,15 +250,14 @@ class _FlowRecorder:
         for end in ends:
             if end.node.type == HUMAN_INPUT:
                 button = end.outputs.get("__action_id") or LATE
-                given = {end.node.id: button, **({} if button == LATE else self._fields(end))}
+                given = {end.node.id: button}
+                for field in () if button == LATE else Form.of(self.flow, self.flow.nodes[end.node.id]).inputs:
+                    if field.name in end.outputs:
+                        given[f"{end.node.id}.{field.name}"] = end.outputs[field.name]
                 if end.node.id in found and not given.items() <= found.items():
                     self.files.lacking.append(f"other answers to {end.node}: a turn of a script has one for each form")
                 found = {**given, **found}
         return found
-
-    def _fields(self, end: NodeEnded) -> JsonObject:
-        names = (each.name for each in Form.of(self.flow, self.flow.nodes[end.node.id]).inputs)
-        return {f"{end.node.id}.{name}": end.outputs[name] for name in names if name in end.outputs}
 
 
 # What is expected of a case by default: the calls, the outcome and the answer of its trace.
@@ -277,13 +273,13 @@ def _expected_of_runs(trace: Trace, runs: Sequence[TracedRun]) -> JsonObject:
         {
             "text": None if error else _again(observed.text),
             "error": error and {"contains": _again(error.message) or error.kind},
-            "calls": _expected_calls(_tool_calls(runs)),
+            "calls": _expected_calls(runs),
             "stop_reason": observed.stop_reason,
         }
     )
 
 
-def _expected_of_turn(turn: TracedTurn, ends: Sequence[NodeEnded], flow: FlowFile) -> JsonObject:
+def _expected_of_turn(turn: TracedTurn, flow: FlowFile) -> JsonObject:
     if turn.ended is None:
         return {}
     outputs = turn.ended.outputs
@@ -292,7 +288,7 @@ def _expected_of_turn(turn: TracedTurn, ends: Sequence[NodeEnded], flow: FlowFil
         "error": None if turn.ended.status == "paused" else _again(turn.ended.error),
         "answer": _again(outputs.get("answer")),
         "outputs": {} if flow.is_chatflow else _filled({name: _again(value) for name, value in outputs.items()}),
-        "nodes": {end.node.id: _expected_of_agent(turn, end) for end in ends if end.run is not None},
+        "nodes": {end.node.id: _expected_of_agent(turn, end) for end in turn.nodes if end.run is not None},
     }
     return _filled(expected)
 
@@ -309,11 +305,12 @@ def _expected_of_agent(turn: TracedTurn, last: NodeEnded) -> JsonObject:
     runs = [run for each, row in turn.rows.items() if row.node.id == last.node.id for run in turn.agents.get(each, ())]
     reason = last.outputs.get("stop_reason")
     outputs = {"stop_reason": reason} if isinstance(reason, str) else {}
-    return _filled({"calls": _expected_calls(_tool_calls(runs)), "outputs": outputs})
+    return _filled({"calls": _expected_calls(runs), "outputs": outputs})
 
 
-def _expected_calls(calls: Sequence[Call]) -> JsonObject:
+def _expected_calls(runs: Sequence[TracedRun]) -> JsonObject:
     """Calls that went on side by side may begin in another order."""
+    calls = _tool_calls(runs)
     made = [
         {call.name: {name: value for name, value in call.arguments.items() if not _has_file(value)}} for call in calls
     ]
