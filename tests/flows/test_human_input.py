@@ -14,7 +14,7 @@ from devhost.flow.traces import FlowTrace
 from devhost.flow.turn import FlowTurn
 from devhost.flow.view import facts_of
 from devhost.recording.case import recorded_case
-from devhost.recording.files import KeptFiles
+from devhost.recording.turns import KeptFiles
 from devhost.trace import flow
 from devhost.trace.lines import read_trace
 from support.flow_documents import START, Edge, answer, chatflow, iteration, node

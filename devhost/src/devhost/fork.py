@@ -22,7 +22,7 @@ from devhost.process.session import Answer
 from devhost.protocol.wire import JsonObject
 from devhost.recording import turns as parts
 from devhost.recording.case import last_conversation, runs_of, script_of, strategy_of
-from devhost.recording.files import KeptFiles
+from devhost.recording.turns import KeptFiles
 from devhost.scenario import (
     CONVERSATION,
     AttachedFiles,

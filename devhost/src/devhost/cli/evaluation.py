@@ -25,9 +25,8 @@ from devhost.evaluation.results import (
     kept_beside,
     read_evaluation,
 )
-from devhost.evaluation.runs import EvaluationModels, evaluate, one_at_a_time
+from devhost.evaluation.runs import CaseTraces, EvaluationModels, evaluate, one_at_a_time
 from devhost.evaluation.suite import Ground, Planned, Suite, header_of, plan
-from devhost.evaluation.traces import CaseTraces
 from devhost.flow.cases import FlowCase
 from devhost.flow.document import FlowFile
 from devhost.flow.outside import Allowed

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from devhost.comparison.comparison import Comparison, Side
-from devhost.comparison.report import ForkReport, render_fork, show_fork
+from devhost.comparison.comparison import Comparison, ForkReport, Side, render_fork, show_fork
 from devhost.errors import TraceError
 from devhost.fork import Fork, ForkedModel, ForkOptions, find_origin
 from devhost.hosting import HostOptions, ModelOptions, started_host, traced
@@ -17,7 +16,7 @@ from devhost.options import FILE, argument, command, option, print_json
 from devhost.page.page import refuse_to_destroy, write_page
 from devhost.process.session import Watchers
 from devhost.recording.case import recorded_case, write_case
-from devhost.recording.files import KeptFiles
+from devhost.recording.turns import KeptFiles
 from devhost.terminal.chat_view import scenario_facts
 from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import ViewOptions, on_ctrl_c, open_console

@@ -18,8 +18,7 @@ from devhost.errors import HostError, SuiteError
 from devhost.evaluation.suite import Suite
 from devhost.protocol.wire import JsonObject
 from devhost.recording.case import readable, recorded_case, runs_of, strategy_of, write_case
-from devhost.recording.files import KeptFiles
-from devhost.recording.turns import tool_calls
+from devhost.recording.turns import KeptFiles, tool_calls
 from devhost.trace.lines import Trace, read_trace
 from devhost.trace.runs import run_of
 

@@ -22,7 +22,7 @@ from devhost.models.scripted.script import ScriptedModelCard
 from devhost.plugin.casting import is_file
 from devhost.protocol.wire import JsonObject
 from devhost.recording import turns as parts
-from devhost.recording.files import KeptFiles, hidden
+from devhost.recording.turns import KeptFiles, hidden
 from devhost.text import MASK, worded
 from devhost.tools.entity import shortened
 from devhost.trace.flow import NodeEnded
