@@ -63,8 +63,6 @@ def record(options: RecordOptions) -> int:
 
 # The command `fork`: goes on from a round of a traced run, with something changed.
 
-RECORDED, FORKED = "recorded", "fork"
-
 
 @command(ForkOptions, ModelOptions, HostOptions, ViewOptions)
 def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: ViewOptions) -> int:
@@ -102,7 +100,7 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
         models.plugins.tell(view.screen)
         run = _played(made, model, hosting, view, own, asked.new_trace)
         right = Side(find_origin(read_trace(own), own, None), model.is_recorded)
-    found = ForkReport(Comparison((RECORDED, FORKED), Side(origin), right), made, model)
+    found = ForkReport(Comparison(("recorded", "fork"), Side(origin), right), made, model)
     if asked.as_json:
         print_json({**found.as_json(), "run": report(run, model.description, model.spent())})
     show_fork(found, console)

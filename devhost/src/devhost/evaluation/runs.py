@@ -8,7 +8,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
@@ -40,15 +40,6 @@ from devhost.trace.lines import TraceWriter
 # The traces of the runs, which go on at once in one host: those of runs that failed stay.
 
 
-@dataclass
-class CaseTrace:
-    """Of one run."""
-
-    file: Path
-    writer: TraceWriter
-    is_kept: bool = False
-
-
 class CaseTraces(Watcher):
     """Each message goes to the trace of its run: to that of its conversation, or of the call that its session serves.
 
@@ -59,31 +50,33 @@ class CaseTraces(Watcher):
         """Without a folder nothing is written."""
         self._folder = folder
         self._secrets = secrets
-        self._writers: dict[object, TraceWriter] = {}
+        self._writers: dict[object, Watcher] = {}
         """By the ids of conversations, sessions, and the requests that they make."""
         self._changing = threading.Lock()
 
+    def file(self, about: str) -> Path | None:
+        """For the trace of a run."""
+        words = re.sub(r"[^A-Za-z0-9]+", "-", about).strip("-")[:60] or "case"
+        return None if self._folder is None else self._folder / f"{words}-{random.token_hex(3)}.jsonl"
+
     @contextmanager
-    def of(self, conversation: str, about: str, facts: Mapping[str, object]) -> Iterator[CaseTrace | None]:
-        """The trace of a run that begins now; it is removed when the run is over, unless it is kept."""
-        if self._folder is None:
+    def writing(
+        self, file: Path | None, conversation: str, facts: Mapping[str, object]
+    ) -> Iterator[TraceWriter | None]:
+        """The trace of a run that begins now."""
+        if file is None:
             yield None
             return
-        words = re.sub(r"[^A-Za-z0-9]+", "-", about).strip("-")[:60] or "case"
-        file = self._folder / f"{words}-{random.token_hex(3)}.jsonl"
-        with worded(lambda why: SuiteError(f"--traces {self._folder} cannot be made: {why}")):
-            self._folder.mkdir(parents=True, exist_ok=True)
+        with worded(lambda why: SuiteError(f"--traces {file.parent} cannot be made: {why}")):
+            file.parent.mkdir(parents=True, exist_ok=True)
         with TraceWriter(file, self._secrets, facts) as writer:
-            trace = CaseTrace(file, writer)
             with self._changing:
                 self._writers[conversation] = writer
             try:
-                yield trace
+                yield writer
             finally:
                 with self._changing:
                     self._writers = {key: value for key, value in self._writers.items() if value is not writer}
-        if not trace.is_kept:
-            file.unlink()
 
     def crossed(self, side: Side, plugin: str, message: JsonObject) -> None:
         session = message.get("session_id")
@@ -107,9 +100,8 @@ class CaseTraces(Watcher):
 
     def ended(self, session_id: str, run: Run, model: ModelDescription) -> None:
         with self._changing:
-            writer = self._writers.get(session_id)
-        if writer is not None:
-            writer.ended(session_id, run, model)
+            writer = self._writers.get(session_id, Watcher())
+        writer.ended(session_id, run, model)
 
 
 class EvaluationModels:
@@ -170,10 +162,11 @@ def run_once(host: ToolHost, planned: Planned, models: EvaluationModels, traces:
         reset(planned.case.reset, planned.file.parent)
     given = planned.played.script.conversation_id if isinstance(planned.played, FlowCase) else ""
     conversation_id, about = given or str(uuid.uuid4()), f"{planned.case.name} {planned.column.name}"
-    with traces.of(conversation_id, about, _facts(planned)) as trace:
+    file = traces.file(about)
+    with traces.writing(file, conversation_id, _facts(planned)) as writer:
         match planned.played, host:
             case FlowCase() as case, _:
-                written = FlowTrace(None if trace is None else trace.writer)
+                written = FlowTrace(writer)
                 case = replace(case, models=models.of_nodes(planned))
                 conversation = FlowConversation(case, written.written(load_engine()), id=conversation_id)
                 observed, found = _play_flow(host, conversation)
@@ -182,18 +175,23 @@ def run_once(host: ToolHost, planned: Planned, models: EvaluationModels, traces:
                 observed, found = _play(host, scenario, planned, models, conversation_id), []
             case _:
                 raise HostError("the case needs a strategy plugin, and none was started")
-        found += [*planned.expected.checks(observed), *_judgement(planned, observed, models)]
+        found += planned.expected.checks(observed)
+        judge = planned.expected.judge
+        if judge is not None and observed.error is None:  # a run that failed has no answer to judge
+            model = models.judging() or ScriptedModel(judge.turns or (), place="the case")
+            found.append(judged(model, judge.rubric, planned.question, observed.text))
         if planned.strict:
             found.append(Check("rules of Dify", "none is broken", ", ".join(observed.findings)))
-        if trace is not None:
-            trace.is_kept = not all(check.passed for check in found)
+    fits = all(check.passed for check in found)
+    if file is not None and fits:
+        file.unlink()
     return Result(
         case=planned.case.name,
         column=planned.column.name,
         repeat=planned.repeat,
         observed=observed,
         checks=tuple(found),
-        trace=str(trace.file) if trace is not None and trace.is_kept else "",
+        trace="" if file is None or fits else str(file),
     )
 
 
@@ -221,15 +219,6 @@ def _play_flow(host: ToolHost, conversation: FlowConversation) -> tuple[Observed
     turns = list(case_turns(conversation, host, said))
     found = [replace(check, name=f"{turn.place}: {check.name}") for turn in turns for check in turn.checks]
     return observed_of(turns), found
-
-
-def _judgement(planned: Planned, observed: Observed, models: EvaluationModels) -> list[Check]:
-    """A run that failed has no answer to judge."""
-    expected = planned.expected.judge
-    if expected is None or observed.error is not None:
-        return []
-    judge = models.judging() or ScriptedModel(expected.turns or (), place="the case")
-    return [judged(judge, expected.rubric, planned.question, observed.text)]
 
 
 # A judge: a model that reads a question, an answer and a rubric, and says whether the answer passes.
