@@ -13,7 +13,7 @@ from devhost.cli.commands import main
 from devhost.page import contents
 from devhost.page.calls import Said, changes_since, prompt_changes
 from devhost.page.contents import ShownFile, shown_files
-from devhost.page.page import LONGEST_PASSAGE, render_page
+from devhost.page.page import render_page
 from devhost.page.section import FEW_ROWS, shown_run
 from devhost.protocol.wire import JsonObject
 from devhost.trace.lines import read_trace
@@ -105,7 +105,7 @@ def test_the_round_before_has_the_same_beginning_and_has_ended(calls: list[Call]
 
 # --- sources, parameters, printed lines -------------------------------------------------------------------------------
 
-PASSAGE = "The long passage. " * LONGEST_PASSAGE
+PASSAGE = "The long passage. " * 240
 
 
 def variable(name: str, value: object) -> JsonObject:

@@ -99,7 +99,7 @@ def _texts(shown: ShownRun, span: Span) -> Iterator[str]:
             yield from (*said_by(call), *(f"{wrote.name} {pretty(wrote.values)}" for wrote in written_calls(call)))
         else:
             yield from (pretty(given_to(call)), traceback_of(call))
-            yield from (pretty(result.value) for result in results_of(call))
+            yield from (pretty(value) for _, value in results_of(call))
 
 
 def read_seen(file: Path, changed: tuple[int, int], *, is_written: bool) -> Seen:

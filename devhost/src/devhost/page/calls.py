@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -21,13 +21,6 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Result:
-    kind: str
-    value: object
-    """A text, or what is shown as JSON."""
-
-
-@dataclass(frozen=True)
 class OfferedTool:
     """A tool as the model was told of it."""
 
@@ -40,8 +33,7 @@ class OfferedTool:
 def said_by(call: Call) -> tuple[str, str]:
     """What a model thought, and what it said."""
     spans = ThoughtSpans()
-    contents = [message.get("content") for message in call.messages]
-    said = [*(span for content in contents for span in spans.feed(_words(content))), *spans.finish()]
+    said = [*(span for each in call.messages for span in spans.feed(_words(each.get("content")))), *spans.finish()]
     thought, text = (
         "".join(words for is_thought, words in said if is_thought is kind).strip() for kind in (True, False)
     )
@@ -53,7 +45,8 @@ def given_to(call: Call) -> JsonObject:
     return call.arguments or ({} if call.kind == "tool" else call.request)
 
 
-def results_of(call: Call) -> list[Result]:
+def results_of(call: Call) -> list[tuple[str, object]]:
+    """Of each message its type, and a text, or what is shown as JSON."""
     return [_result(piece.data) for piece in call.pieces]
 
 
@@ -96,15 +89,12 @@ def _words(content: object) -> str:
     )
 
 
-def _result(data: JsonObject) -> Result:
+def _result(data: JsonObject) -> tuple[str, object]:
     if "type" not in data:  # the answer to what a tool asks for: a summary, storage
-        return Result("answer", data)
-    kind = str(data["type"]).replace("_", " ")
+        return "answer", data
     match data.get("message"):
-        case {"text": text} | {"json_object": text}:
-            return Result(kind, text)
-        case body:
-            return Result(kind, body)
+        case {"text": said} | {"json_object": said} | said:
+            return str(data["type"]).replace("_", " "), said
 
 
 # The sources of an answer, each with its passage.
@@ -124,7 +114,8 @@ class Source:
 
 def sources_of(variable: object, run: TracedRun) -> list[Source]:
     """Those of the variable `sources`; of a strategy without it, what it sent as retrieved."""
-    sent = [resource for piece in run.streamed for resource in _resources(piece.data)]
+    retrieving = (piece.data for piece in run.streamed if piece.data.get("type") == "retriever_resources")
+    sent = [each for said in retrieving for each in items(mapping(said.get("message")).get("retriever_resources"))]
     if not isinstance(variable, list):
         return retrieved(sent)
     passages = {resource.get("position"): str(resource.get("content") or "") for resource in sent}
@@ -154,12 +145,6 @@ def _source(source: JsonObject, number: object, passages: Mapping[object, str]) 
         is_cited=bool(source.get("cited")),
         passage=passages.get(number, ""),
     )
-
-
-def _resources(message: JsonObject) -> Iterator[JsonObject]:
-    match message:
-        case {"type": "retriever_resources", "message": {"retriever_resources": resources}}:
-            yield from items(resources)
 
 
 # What is new in a prompt since the round before.

@@ -54,13 +54,6 @@ DEVHOST = Path(__file__).parent.parent
 TEMPLATES = [DEVHOST / folder for folder in ("page", "flow", "evaluation", "comparison", "console/templates")]
 LONGEST = 20_000
 """Characters of one text; the trace has the rest."""
-LONGEST_HEADING = 1_000
-"""Characters of a question; of a longer one, only the beginning is a heading."""
-LONGEST_OPEN = 300
-"""Characters of a text variable; a longer one, such as a state, is folded."""
-LONGEST_PASSAGE = 240
-"""Characters of the passage of a source; a longer one is folded, and that of a source that is not cited."""
-
 
 FUNCTIONS: tuple[Callable[..., object], ...] = (
     *(said_by, written_calls, prompt_of, offered_tools, given_to, results_of, traceback_of),
@@ -79,14 +72,7 @@ def page_environment() -> Environment:
     )
     filters = {"clip": clip, "pretty": pretty, "written": written, "hint": hint, "number": number, "price": price_text}
     environment.filters.update(filters)
-    environment.globals.update(
-        {each.__name__: each for each in FUNCTIONS},
-        LONGEST_HEADING=LONGEST_HEADING,
-        LONGEST_OPEN=LONGEST_OPEN,
-        LONGEST_PASSAGE=LONGEST_PASSAGE,
-        GENERATOR=GENERATOR,
-        ANSWERED=ANSWERED,
-    )
+    environment.globals.update({each.__name__: each for each in FUNCTIONS}, GENERATOR=GENERATOR, ANSWERED=ANSWERED)
     return environment
 
 

@@ -5,9 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from devhost.node.outputs.outputs import NodeOutputs
 from devhost.node.outputs.run import Ending, Run
 from devhost.node.parameters import files_among
 from devhost.page.calls import OfferedTool, PromptChanges, Source, changes_since, offered_tools, sources_of
@@ -48,15 +46,13 @@ class ShownRun:
 
     @cached_property
     def answer(self) -> list[Passage]:
-        return passages(self.outputs.text, self.sources, self.source_anchor)
-
-    @property
-    def outputs(self) -> NodeOutputs:
-        return self.run.outputs
+        return passages(self.run.outputs.text, self.sources, self.source_anchor)
 
     @property
     def variables(self) -> Mapping[str, object]:
-        return {name: value for name, value in self.outputs.variables.items() if name != "sources" or not self.sources}
+        """Those that no card of the page shows."""
+        given = self.run.outputs.variables
+        return {name: value for name, value in given.items() if name != "sources" or not self.sources}
 
     @property
     def parameters(self) -> Mapping[str, object]:
@@ -95,13 +91,6 @@ class ShownRun:
     def prompt_changes(self) -> Mapping[str, PromptChanges]:
         """By the id of a model call, how its prompt differs from the one of the round before."""
         return changes_since(self.traced.calls)
-
-    @property
-    def json(self) -> list[Any]:
-        return self.outputs.json_of_strategy()
-
-    def count(self, kind: str) -> int:
-        return sum(call.kind == kind for call in self.traced.calls)
 
 
 def shown_run(
