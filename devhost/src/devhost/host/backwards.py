@@ -372,8 +372,8 @@ class BackwardsCalls:
 
 
 _DECODED: Mapping[str, Callable[[JsonObject], JsonObject]] = {
-    "llm": structs.llm_chunk,
-    "llm_structured_output": structs.structured_chunk,
+    "llm": partial(structs.from_json, structs.LLM_CHUNK),
+    "llm_structured_output": partial(structs.from_json, structs.STRUCTURED_CHUNK),
     "tool": partial(structs.from_json, structs.TOOL_MESSAGE),
 }
 

@@ -116,24 +116,9 @@ def decode_model_request(
     request: JsonObject, opaque_body: OpaqueBodyPolicy, struct: structs.Struct = structs.LLM
 ) -> ModelRequest:
     """`struct` is what the daemon reads: a plain call, or one for structured output."""
-    bodies: list[object] = []
-    if opaque_body == "keep":
-        request, bodies = _without_opaque_bodies(request)
-    body = structs.to_the_api(struct, request)
-    for message, carried in zip(body["prompt_messages"] or (), bodies, strict=False):
-        message["opaque_body"] = carried
+    body = structs.to_the_api(struct, request, keeps_raw=opaque_body == "keep")
     with worded(ApiCallError.invalid_payload):
         return ModelRequest.model_validate(body)
-
-
-def _without_opaque_bodies(request: JsonObject) -> tuple[JsonObject, list[object]]:
-    """The request as a daemon that knows the field would read it, and what it carries, by message."""
-    messages = request.get("prompt_messages")
-    if not isinstance(messages, list):
-        return request, []
-    bodies = [message.get("opaque_body") if isinstance(message, dict) else None for message in messages]
-    without = [{**message, "opaque_body": None} if isinstance(message, dict) else message for message in messages]
-    return {**request, "prompt_messages": without}, bodies
 
 
 # The interface of a model, and the shape of its answer. A backend takes a `ModelRequest` and yields chunks (see

@@ -7,14 +7,16 @@ encoding/json: each refuses in its own words, which are recorded (devhost/tests/
 import json
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import partial
 
 from devhost.errors import InvocationError, RefusedCallError
 from devhost.golang import Json, marshalled, number, remarshalled, well_formed
 from devhost.protocol.wire import MESSAGE_TYPES, JsonObject
 
 # The structs. A kind of field is a Go type, `[kind]` for a slice, a struct, or a choice of texts. `raw` is
-# json.RawMessage, `price` a decimal, and `content` a text or a list of parts. Before a Go type, `*` means a pointer,
-# whose zero value is null. Before a key, `!` means that the daemon requires a value, and `?` that null is not written.
+# json.RawMessage, `price` a decimal, `content` a text or a list of parts, and `emptied` a list that is not passed on.
+# Before a Go type, `*` means a pointer, whose zero value is null. Before a key, `!` means that the daemon requires a
+# value, and `?` that null is not written.
 
 type Kind = str | list[Kind] | Choice | Struct
 type Keys = dict[str, Kind]
@@ -111,52 +113,37 @@ _USAGE = Struct(
 _DELTA = Struct(
     "LLMResultChunkDelta", {"!index": "*int", "message": _MESSAGE, "usage": _USAGE, "finish_reason": "*string"}
 )
-_CHUNK: Keys = {"!model": "string", "system_fingerprint": "string", "delta": _DELTA}
-_LLM_CHUNK = Struct("LLMResultChunk", _CHUNK)
-_STRUCTURED_CHUNK = Struct("LLMResultChunkWithStructuredOutput", _CHUNK, {"structured_output": "map"})
+_CHUNK: Keys = {"!model": "string", "system_fingerprint": "string", "delta": _DELTA, "prompt_messages": "emptied"}
+LLM_CHUNK = Struct("LLMResultChunk", _CHUNK)
+STRUCTURED_CHUNK = Struct("LLMResultChunkWithStructuredOutput", _CHUNK, {"structured_output": "map"})
 _TYPE = Choice("is_valid_tool_response_chunk_type", MESSAGE_TYPES)
 _MESSAGE_KEYS: Keys = {"!type": _TYPE, "message": "map", "meta": "map"}
 TOOL_MESSAGE = Struct("tool_entities.ToolResponseChunk", _MESSAGE_KEYS)
 _AGENT_MESSAGE = Struct("agent_entities.AgentStrategyResponseChunk", ("ToolResponseChunk", _MESSAGE_KEYS))
 
 
-def to_the_api(struct: Struct, request: JsonObject) -> JsonObject:
-    """The body that Dify's API gets of a backwards call, or RefusedCallError in the daemon's words."""
+def to_the_api(struct: Struct, request: JsonObject, *, keeps_raw: bool = False) -> JsonObject:
+    """The body that Dify's API gets of a backwards call, or RefusedCallError in the daemon's words.
+
+    `keeps_raw`: of a daemon that passes on any `raw` field.
+    """
     try:
-        return _Pass(is_map=True).over(struct, remarshalled(request))
+        return _Pass(is_map=True, keeps_raw=keeps_raw).over(struct, remarshalled(request))
     except GoDecodeError as error:
         raise RefusedCallError(f"unmarshal backwards invoke request failed: {error}") from error
 
 
-def llm_chunk(said: Json) -> JsonObject:
-    """The prompt is not passed on: the list is always empty."""
-    return {**from_json(_LLM_CHUNK, said), "prompt_messages": []}
-
-
-def model_chunk(said: Json) -> JsonObject:
-    """As the daemon passes a model plugin's chunk on to Dify, or InvocationError in its words."""
-    return {**_streamed(_LLM_CHUNK, said), "prompt_messages": []}
-
-
-def structured_chunk(said: Json) -> JsonObject:
-    return {**from_json(_STRUCTURED_CHUNK, said), "prompt_messages": []}
-
-
-def tool_message(said: Json) -> JsonObject:
-    """As the daemon passes it on to Dify, or InvocationError in its words."""
-    return _streamed(TOOL_MESSAGE, said)
-
-
-def agent_message(said: Json) -> JsonObject:
-    """As above, of a strategy."""
-    return _streamed(_AGENT_MESSAGE, said)
-
-
 def _streamed(struct: Struct, said: Json) -> JsonObject:
+    """As the daemon passes a part of a plugin's answer on to Dify, or InvocationError in its words."""
     try:
         return from_json(struct, said)
     except GoDecodeError as error:
         raise InvocationError("unmarshal_error", f"unmarshal json failed: {error}") from error
+
+
+model_chunk = partial(_streamed, LLM_CHUNK)
+tool_message = partial(_streamed, TOOL_MESSAGE)
+agent_message = partial(_streamed, _AGENT_MESSAGE)
 
 
 # Reading, checking and writing, in one pass and in the order of a struct's fields. Null is the zero value.
@@ -167,7 +154,7 @@ class GoDecodeError(Exception):
 
 
 def from_json(struct: Struct, value: Json) -> JsonObject:
-    return _Pass(is_map=False).over(struct, value)
+    return _Pass(is_map=False, keeps_raw=True).over(struct, value)
 
 
 _ZERO: dict[str, Json] = {"string": "", "bool": False, "int": 0, "price": "0"}
@@ -176,8 +163,8 @@ _PYTHON: dict[str, tuple[type, ...]] = {"string": (str,), "bool": (bool,), "int"
 
 
 class _Pass:
-    def __init__(self, *, is_map: bool) -> None:
-        self._is_map = is_map
+    def __init__(self, *, is_map: bool, keeps_raw: bool) -> None:
+        self._is_map, self._keeps_raw = is_map, keeps_raw
         self._faults: list[str] = []
         """Of mapstructure, without weak typing, or else of encoding/json."""
         self._violations: list[str] = []
@@ -204,6 +191,8 @@ class _Pass:
                 return self._struct(kind, value, path, owner, where)
             case "content":
                 return self._content(value)
+            case "emptied":
+                return []
             case Choice() | str() if value is None:
                 return _ZERO.get("string" if isinstance(kind, Choice) else kind)
             case _ if value is None:
@@ -214,7 +203,7 @@ class _Pass:
                     self._read(inner, item, at, owner, f"{where}[{position}]")
                     for position, (item, at) in enumerate(zip(value, paths, strict=True))
                 ]
-            case "raw" if not self._is_map:
+            case "raw" if self._keeps_raw:
                 return value
             case "raw" if isinstance(value, list):  # a list of bytes, which no plugin sends
                 odd = {position: item for position, item in enumerate(value) if not isinstance(item, int)}
@@ -257,7 +246,7 @@ class _Pass:
         """The daemon decodes the content of a message by itself."""
         if isinstance(content, str):
             return well_formed(content)
-        inner = _Pass(is_map=False)
+        inner = _Pass(is_map=False, keeps_raw=True)
         parts = inner._read([_PART], content, "", "", "")
         if content is None or inner._faults:
             must = "is required" if content is None else "must be a string or a list of contents"
