@@ -8,6 +8,7 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import quote
@@ -110,7 +111,7 @@ class Secrets:
 
     def masked[T](self, value: T) -> T:
         """A copy of the same shape without secrets; the value itself if it contains none."""
-        return value if self._pattern is None else _rewritten(value, self._pattern)
+        return value if self._pattern is None else rewritten(value, partial(self._pattern.sub, MASK))
 
 
 def _spellings(secret: str) -> set[str]:
@@ -121,17 +122,18 @@ def _spellings(secret: str) -> set[str]:
     return found
 
 
-def _rewritten(value: Any, pattern: re.Pattern[str]) -> Any:  # noqa: ANN401 - data of any shape
+def rewritten(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401 - data of any shape
+    """With each text in it changed, keys as well."""
     match value:
         case str():
-            return pattern.sub(MASK, value)
+            return change(value)
         case dict():
-            return {_rewritten(key, pattern): _rewritten(item, pattern) for key, item in value.items()}
+            return {rewritten(key, change): rewritten(item, change) for key, item in value.items()}
         case list() | tuple():
-            return type(value)([_rewritten(item, pattern) for item in value])
+            return type(value)([rewritten(item, change) for item in value])
         case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
             fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-            return dataclasses.replace(value, **{name: _rewritten(item, pattern) for name, item in fields.items()})
+            return dataclasses.replace(value, **{name: rewritten(item, change) for name, item in fields.items()})
         case _:
             return value
 

@@ -4,7 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Self
 
 from devhost.errors import RefusedCallError
@@ -12,31 +12,36 @@ from devhost.models import backend
 from devhost.models.backend import ModelRequest
 from devhost.models.scripted.script import WRITTEN_HERE, Script, ScriptedCall, ScriptedModelCard, Turn, read_turns
 from devhost.protocol.wire import JsonObject
+from devhost.text import rewritten
 from devhost.words import in_a_line
 
 CHARACTERS_PER_TOKEN = 4
 
 
-def turn_chunks(turn: Turn, request: ModelRequest) -> Iterator[JsonObject]:
-    """Thought and text in pieces; then the last chunk, with the calls and what only the end can know."""
-    texts = list(_texts(turn))
+def turn_chunks(turn: Turn, model: str, prompt_tokens: int) -> Iterator[JsonObject]:
+    """Thought and text in pieces; then the last chunk, with the calls and what only the end can know.
+
+    The usage has all fields of LLMUsage; prices are strings, as Decimals travel. Tokens that are not given are
+    estimated, those of the prompt by the caller.
+    """
+    texts, usage = list(_texts(turn)), None
     for piece in texts:
-        yield backend.chunk(request.model, text=piece)
-    yield backend.chunk(
-        request.model,
-        tool_calls=[backend.tool_call(call.id, call.name, arguments_text(call)) for call in turn.tool_calls],
-        usage=turn_usage(turn, request, latency=turn.delay * (len(texts) + 1)),
-        finish_reason=turn.finish_reason or ("tool_calls" if turn.tool_calls else "stop"),
-    )
+        yield backend.chunk(model, text=piece)
+    calls = [backend.tool_call(call.id, call.name, arguments_text(call)) for call in turn.tool_calls]
+    if turn.usage is not None:
+        said = "".join((*texts, *(text for call in calls for text in call["function"].values())))
+        estimated = {"prompt_tokens": prompt_tokens, "completion_tokens": _tokens(said)}
+        usage = {"latency": round(turn.delay * (len(texts) + 1), 3), **estimated}
+        usage |= turn.usage.model_dump(exclude_none=True)
+        usage = {"total_tokens": usage["prompt_tokens"] + usage["completion_tokens"], **usage}
+    finish_reason = turn.finish_reason or ("tool_calls" if calls else "stop")
+    yield backend.chunk(model, tool_calls=calls, usage=usage, finish_reason=finish_reason)
 
 
 def _texts(turn: Turn) -> Iterator[str]:
     if turn.thought:
         yield from _pieces(f"<think>\n{turn.thought}\n</think>\n\n", turn.chunk_size)
-    if isinstance(turn.text, str):
-        yield from _pieces(turn.text, turn.chunk_size)
-    else:
-        yield from turn.text
+    yield from _pieces(turn.text, turn.chunk_size) if isinstance(turn.text, str) else turn.text
 
 
 def arguments_text(call: ScriptedCall) -> str:
@@ -47,26 +52,8 @@ def _pieces(text: str, size: int) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
-def turn_usage(turn: Turn, request: ModelRequest, *, latency: float) -> JsonObject | None:
-    """All fields of LLMUsage; prices are strings, as Decimals travel. Tokens that are not given are estimated."""
-    if turn.usage is None:
-        return None
-    calls = (call.name + arguments_text(call) for call in turn.tool_calls)
-    estimated = {
-        "prompt_tokens": _prompt_tokens(request),
-        "completion_tokens": _tokens("".join((*_texts(turn), *calls))),
-        "latency": round(latency, 3),
-    }
-    usage = {**estimated, **turn.usage.model_dump(exclude_none=True)}
-    return {"total_tokens": usage["prompt_tokens"] + usage["completion_tokens"], **usage}
-
-
 def _tokens(text: str) -> int:
     return max(1, len(text) // CHARACTERS_PER_TOKEN)
-
-
-def _prompt_tokens(request: ModelRequest) -> int:
-    return _tokens(request.model_dump_json(include={"prompt_messages", "tools"}))
 
 
 def answer_to_the_unknown(script: Script) -> Turn:
@@ -108,6 +95,8 @@ class ScriptedModel:
         self._unused = list(turns)
         self._place = place
         self._standing = standing
+        self._longest = 0
+        """Tokens of a prompt, as they are estimated."""
         self._choosing = threading.Lock()
 
     @classmethod
@@ -131,7 +120,7 @@ class ScriptedModel:
     @property
     def afterwards(self) -> str:
         """A sentence for the person at the terminal after the run; empty if there is nothing to say."""
-        said, most, window = "", max(map(_prompt_tokens, self.requests), default=0), self.description.context_size
+        said, most, window = "", self._longest, self.description.context_size
         if self.remaining and self._standing is None:  # of the turns for any question, each call takes one that fits
             said = f"The script has turns that no model call asked for: {self.remaining}. "
         if window is not None and most > window:
@@ -145,8 +134,9 @@ class ScriptedModel:
         return None
 
     def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
-        turn = self._take_turn(request) or self._standing
-        answer = self.unwritten(request) if turn is None else self._say(turn, request)
+        tokens = _tokens(request.model_dump_json(include={"prompt_messages", "tools"}))
+        turn = self._take_turn(request, tokens) or self._standing
+        answer = self.unwritten(request) if turn is None else _said(turn, turn_chunks(turn, request.model, tokens))
         yield from answer if turn is None or turn.api_fails is None else turn.api_fails.through(answer)
 
     def unwritten(self, _request: ModelRequest, /) -> Iterator[JsonObject]:
@@ -158,26 +148,28 @@ class ScriptedModel:
             f"written in {self._place}.",
         )
 
-    def _say(self, turn: Turn, request: ModelRequest) -> Iterator[JsonObject]:
-        shown = None if turn.error is None else turn.error.after_chunks
-        for piece in islice(turn_chunks(turn, request), shown):
-            time.sleep(turn.delay)
-            yield piece
-        if turn.error is not None and turn.error.words:
-            raise RefusedCallError(turn.error.words)
-        if turn.error is not None:
-            raise backend.ModelCallError(turn.error.type, turn.error.message)
-
-    def _take_turn(self, request: ModelRequest) -> Turn | None:
+    def _take_turn(self, request: ModelRequest, tokens: int) -> Turn | None:
         results = tool_results(request)
         with self._choosing:
             self.requests.append(request)
+            self._longest = max(self._longest, tokens)
             for position, turn in enumerate(self._unused):
                 filled = fill(turn, self._query, results)
                 if _fits(filled, request, results):
                     del self._unused[position]
                     return filled
         return None
+
+
+def _said(turn: Turn, chunks: Iterator[JsonObject]) -> Iterator[JsonObject]:
+    """In their time, up to the turn's error."""
+    for piece in islice(chunks, None if turn.error is None else turn.error.after_chunks):
+        time.sleep(turn.delay)
+        yield piece
+    if turn.error is not None and turn.error.words:
+        raise RefusedCallError(turn.error.words)
+    if turn.error is not None:
+        raise backend.ModelCallError(turn.error.type, turn.error.message)
 
 
 def _fits(turn: Turn, request: ModelRequest, results: str) -> bool:
@@ -197,28 +189,16 @@ def _conditions(turn: Turn) -> dict[str, str]:
 
 def tool_results(request: ModelRequest) -> str:
     """All tool messages since the last assistant message, joined by blank lines."""
-    results: list[str] = []
-    for message in reversed(request.prompt_messages):
-        if isinstance(message, backend.AssistantMessage):
-            break
-        if isinstance(message, backend.ToolMessage):
-            results.append(message.text)
+    latest = takewhile(lambda each: not isinstance(each, backend.AssistantMessage), reversed(request.prompt_messages))
+    results = [message.text for message in latest if isinstance(message, backend.ToolMessage)]
     return "\n\n".join(reversed(results))
 
 
 def fill(turn: Turn, query: str, results: str) -> Turn:
     """The turn with both placeholders replaced in every string of it."""
-    return Turn.model_validate(
-        {key: _filled(value, query, results) for key, value in turn.model_dump(exclude_unset=True).items()}
-    )
 
-
-def _filled(value: object, query: str, results: str) -> object:
-    if isinstance(value, str):
+    def filled(text: str) -> str:
         # One pass each, the results last: what a tool said is never searched for placeholders.
-        return results.join(part.replace("{{query}}", query) for part in value.split("{{tool_results}}"))
-    if isinstance(value, dict):
-        return {key: _filled(item, query, results) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_filled(item, query, results) for item in value]
-    return value
+        return results.join(part.replace("{{query}}", query) for part in text.split("{{tool_results}}"))
+
+    return Turn.model_validate(rewritten(turn.model_dump(exclude_unset=True), filled))
