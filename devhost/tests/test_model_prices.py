@@ -5,7 +5,9 @@ from devhost.words import price_text
 
 
 def test_a_call_is_priced_by_what_was_cached_and_written() -> None:
-    counts = TokenCounts(prompt=100_000, cached=60_000, written=10_000, completion=2_000, reasoning=500)
+    counts = TokenCounts(
+        100_000, cached_tokens=60_000, cache_write_tokens=10_000, completion_tokens=2_000, reasoning_tokens=500
+    )
     usage = counts.usage("gpt-5.6-terra", 1.23456)
 
     # 30,000 fresh at 2, 60,000 cached at 0.2, 10,000 written at 2.5; 2,000 at 12: dollars per million.
@@ -21,7 +23,7 @@ def test_a_call_is_priced_by_what_was_cached_and_written() -> None:
 
 
 def test_an_unlisted_model_costs_nothing_and_the_notice_says_so() -> None:
-    assert TokenCounts(prompt=5, completion=5).usage("qwen3", 0)["total_price"] == "0.0000000"
+    assert TokenCounts(prompt_tokens=5, completion_tokens=5).usage("qwen3", 0)["total_price"] == "0.0000000"
     assert price_notice("qwen3") == "devhost knows no price of qwen3 and counts 0"
     assert price_notice("gpt-5-mini-2025-08-07") == price_notice("gpt-5") == "OpenAI's prices of November 2026"
 

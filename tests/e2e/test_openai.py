@@ -73,8 +73,8 @@ def test_two_tools_side_by_side_over_a_round_trip(host: Host, fake: FakeOpenAI, 
     assert run.outputs.usage["prompt_tokens"] == 3_000
     assert run.outputs.usage["completion_tokens"] == 150
     assert Decimal(run.outputs.usage["total_price"]) == Decimal("0.004125")
-    assert backend.tokens.cached == 1_000
-    assert backend.tokens.reasoning == 64
+    assert backend.tokens.cached_tokens == 1_000
+    assert backend.tokens.reasoning_tokens == 64
     results = [
         item.get("output", item.get("content"))
         for item in fake.requests[1][1]["input" if api == "responses" else "messages"]

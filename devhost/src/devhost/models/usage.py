@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, fields
 from decimal import Decimal
 from typing import Any, Self
 
@@ -18,24 +18,22 @@ _FREE = ModelFacts(0, Decimal(0), Decimal(0), Decimal(0), Decimal(0))
 
 @dataclass(frozen=True)
 class TokenCounts:
-    prompt: int = 0
-    cached: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
     """Of the prompt: found in the provider's cache."""
-    written: int = 0
+    cache_write_tokens: int = 0
     """Of the prompt: put there."""
-    completion: int = 0
-    reasoning: int = 0
+    completion_tokens: int = 0
+    reasoning_tokens: int = 0
     """Of the completion."""
 
     @classmethod
     def read(cls, usage: Mapping[str, Any], prompt: str, completion: str) -> Self:
         """From a provider's usage, whose two sides are named so; compatible servers leave out what they do not know."""
-        of_prompt, of_completion = (usage.get(f"{side}_details") or {} for side in (prompt, completion))
-        counts = (
-            *(usage.get(prompt), of_prompt.get("cached_tokens"), of_prompt.get("cache_write_tokens")),
-            *(usage.get(completion), of_completion.get("reasoning_tokens")),
-        )
-        return cls(*(count if isinstance(count, int) else 0 for count in counts))
+        details = {**(usage.get(f"{prompt}_details") or {}), **(usage.get(f"{completion}_details") or {})}
+        known = {**details, "prompt_tokens": usage.get(prompt), "completion_tokens": usage.get(completion)}
+        counts = {field.name: known.get(field.name) for field in fields(cls)}
+        return cls(**{name: count for name, count in counts.items() if isinstance(count, int)})
 
     def __add__(self, other: "TokenCounts") -> "TokenCounts":
         return TokenCounts(*map(sum, zip(astuple(self), astuple(other), strict=True)))
@@ -43,19 +41,20 @@ class TokenCounts:
     def usage(self, model: str, seconds: float) -> JsonObject:
         """Dify's usage at the model's prices; an unlisted model costs nothing here."""
         prices = facts_of(model) or _FREE
-        fresh = max(0, self.prompt - self.cached - self.written)
-        asked = _dollars(fresh * prices.prompt + self.cached * prices.cached + self.written * prices.written)
-        answered = _dollars(self.completion * prices.completion)
+        cached, written = self.cached_tokens, self.cache_write_tokens
+        fresh = max(0, self.prompt_tokens - cached - written)
+        asked = _dollars(fresh * prices.prompt + cached * prices.cached + written * prices.written)
+        answered = _dollars(self.completion_tokens * prices.completion)
         return {
-            "prompt_tokens": self.prompt,
+            "prompt_tokens": self.prompt_tokens,
             "prompt_unit_price": str(prices.prompt),
             "prompt_price_unit": f"{_MILLIONTH:f}",
             "prompt_price": f"{asked:f}",
-            "completion_tokens": self.completion,
+            "completion_tokens": self.completion_tokens,
             "completion_unit_price": str(prices.completion),
             "completion_price_unit": f"{_MILLIONTH:f}",
             "completion_price": f"{answered:f}",
-            "total_tokens": self.prompt + self.completion,
+            "total_tokens": self.prompt_tokens + self.completion_tokens,
             "total_price": f"{asked + answered:f}",
             "currency": "USD",
             "latency": round(seconds, 3),
@@ -89,21 +88,17 @@ class CountsSpending:
     def afterwards(self) -> str:
         """A sentence for the person at the terminal after the run."""
         tokens = self.tokens
-        cached = f", of which {tokens.cached:,} from the cache" if tokens.cached else ""
-        reasoning = f", of which {tokens.reasoning:,} for reasoning" if tokens.reasoning else ""
+        cached = f", of which {tokens.cached_tokens:,} from the cache" if tokens.cached_tokens else ""
+        reasoning = f", of which {tokens.reasoning_tokens:,} for reasoning" if tokens.reasoning_tokens else ""
         return (
-            f"Model calls answered: {self.calls}. Prompt tokens: {tokens.prompt:,}{cached}. "
-            f"Completion tokens: {tokens.completion:,}{reasoning}."
+            f"Model calls answered: {self.calls}. Prompt tokens: {tokens.prompt_tokens:,}{cached}. "
+            f"Completion tokens: {tokens.completion_tokens:,}{reasoning}."
         )
 
     def spent(self) -> JsonObject:
         return {
             "calls": self.calls,
-            "prompt_tokens": self.tokens.prompt,
-            "cached_tokens": self.tokens.cached,
-            "cache_write_tokens": self.tokens.written,
-            "completion_tokens": self.tokens.completion,
-            "reasoning_tokens": self.tokens.reasoning,
+            **asdict(self.tokens),
             "total_price": price_text(self.price),
             "currency": self._currency,
         }
@@ -113,7 +108,6 @@ class CountsSpending:
         with self._counting:
             self.calls += 1
             if usage is not None:
-                known = tokens or TokenCounts(usage["prompt_tokens"], completion=usage["completion_tokens"])
-                self.tokens += known
+                self.tokens += tokens or TokenCounts.read(usage, "prompt_tokens", "completion_tokens")
                 self.price += Decimal(usage["total_price"])
                 self._currency = usage["currency"]

@@ -96,9 +96,9 @@ class OpenAIModel(CountsSpending):
     def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
         began = time.monotonic()
         with provider.provider_failures(self._key, self._url):
-            for event in self._turn(request):
+            for event in provider.with_blocks(self._turn(request)):
                 match event:
-                    case str(text) if text:
+                    case str(text):
                         yield chunk(request.model, text=text)
                     case provider.Finished(tokens=tokens):
                         usage = None if tokens is None else tokens.usage(request.model, time.monotonic() - began)

@@ -33,12 +33,6 @@ type Api = Literal["responses", "chat"]
 
 # A provider's failures in the words in which Dify's openai plugin passes them on.
 
-_DESCRIPTIONS = {
-    "InvokeConnectionError": "Connection Error",
-    "InvokeServerUnavailableError": "Server Unavailable Error",
-    "InvokeRateLimitError": "Rate Limit Error",
-    "InvokeBadRequestError": "Bad Request Error",
-}
 _RAISED: tuple[tuple[type[openai.APIError], str], ...] = (
     (openai.APIConnectionError, "InvokeConnectionError"),
     (openai.InternalServerError, "InvokeServerUnavailableError"),
@@ -66,7 +60,8 @@ def failure(error_type: str, message: str) -> ModelCallError:
     """The message for a refused key quotes nothing, as in Dify's openai plugin, so no part of the key is shown."""
     if error_type == "InvokeAuthorizationError":
         return ModelCallError(error_type, "[models] Incorrect model credentials provided, please check and try again.")
-    return ModelCallError(error_type, f"[models] {_DESCRIPTIONS[error_type]}, {message}")
+    described = " ".join(re.findall(r"[A-Z][a-z]+", error_type.removeprefix("Invoke")))
+    return ModelCallError(error_type, f"[models] {described}, {message}")
 
 
 def refused(message: str) -> ModelCallError:
@@ -110,8 +105,12 @@ def _worded(error: Exception) -> ModelCallError:
     return ModelCallError("InvokeError", f"[models] Error: {type(error).__name__}: {error}")
 
 
-# What a provider's stream says, whichever API it came over: pieces of text, and the end of the turn with its calls.
-# Text carries thoughts as `<think>` blocks, which `ThoughtText` opens and closes.
+# What a provider's stream says, whichever API it came over: pieces of thoughts and of text, and the end of the turn
+# with its calls.
+
+
+class Thought(str):
+    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -128,31 +127,20 @@ type TurnEvent = str | Finished
 _BLOCK = re.compile(r"<think>\n.*?\n</think>\n*", re.DOTALL)
 
 
-class ThoughtText:
-    """Joins thoughts and answer into one text, with the thoughts between tags."""
-
-    def __init__(self) -> None:
-        self._thinking = False
-
-    def thought(self, text: str) -> str:
-        if not text:
-            return ""
-        opening = "" if self._thinking else "<think>\n"
-        self._thinking = True
-        return opening + text
-
-    def words(self, text: str) -> str:
-        return self.end() + text if text else ""
-
-    def end(self) -> str:
-        if not self._thinking:
-            return ""
-        self._thinking = False
-        return "\n</think>\n"
+def with_blocks(said: Iterable[TurnEvent]) -> Iterator[TurnEvent]:
+    """Thoughts stand in the text, in `<think>` blocks; empty pieces are left out."""
+    thinking = False
+    for event in said:
+        if not event:
+            continue
+        if isinstance(event, Thought) != thinking:
+            thinking = not thinking
+            yield "<think>\n" if thinking else "\n</think>\n"
+        yield event
 
 
 def without_thoughts(text: str) -> str:
-    """The text for a provider: without the thoughts that `ThoughtText` put in."""
+    """The text for a provider: without the thoughts that `with_blocks` put in."""
     return _BLOCK.sub("", text)
 
 
@@ -246,8 +234,7 @@ _REASONING = ("reasoning_content", "reasoning")
 
 
 def chat_turn(chunks: Iterable[ChatCompletionChunk]) -> Iterator[TurnEvent]:
-    text, calls = ThoughtText(), list[JsonObject]()
-    reason, tokens = None, None
+    calls, reason, tokens = list[JsonObject](), None, None
     by_index: dict[int, JsonObject] = {}
     for chunk in chunks:
         if chunk.usage is not None:
@@ -257,8 +244,8 @@ def chat_turn(chunks: Iterable[ChatCompletionChunk]) -> Iterator[TurnEvent]:
             # Some servers end with a choice whose delta is null, or has none.
             delta: ChoiceDelta = getattr(choice, "delta", None) or ChoiceDelta()
             extra = delta.model_extra or {}
-            yield text.thought(next((said for name in _REASONING if (said := extra.get(name))), ""))
-            yield text.words((delta.content or "") + (delta.refusal or ""))
+            yield Thought(next((said for name in _REASONING if (said := extra.get(name))), ""))
+            yield (delta.content or "") + (delta.refusal or "")
             for fragment in delta.tool_calls or ():
                 call = by_index.get(fragment.index)
                 # Some servers give all calls one index.
@@ -266,7 +253,6 @@ def chat_turn(chunks: Iterable[ChatCompletionChunk]) -> Iterator[TurnEvent]:
                     call = by_index[fragment.index] = tool_call(fragment.id or "", "", "")
                     calls.append(call)
                 _add(call["function"], fragment)
-    yield text.end()
     if reason is None:
         raise cut_off("a finish_reason")
     yield Finished(reason, tuple(calls), tokens=tokens)
@@ -355,17 +341,15 @@ _REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
 def responses_turn(events: Iterable[ResponseStreamEvent]) -> Iterator[TurnEvent]:
-    text = ThoughtText()
     for event in events:
         match event.type:
             case "response.output_text.delta" | "response.refusal.delta":
-                yield text.words(event.delta)
+                yield event.delta
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
-                yield text.thought(event.delta)
+                yield Thought(event.delta)
             case "response.reasoning_summary_part.added" if event.summary_index > 0:
-                yield text.thought("\n\n")
+                yield Thought("\n\n")
             case "response.completed" | "response.incomplete":
-                yield text.end()
                 yield _finished(event.response)
                 return
             case "response.failed":
