@@ -225,22 +225,15 @@ class PluginModel(CountsSpending):
 # The model plugins of a command.
 
 
-class _Relay(Watcher):
-    """Before there is a view of a run, a person reads it on stderr."""
-
-    to: Watcher | None = None
+class _OnStderr(Watcher):
+    """Where a person reads it before there is a view of a run."""
 
     def starting(self, plugins: Sequence[str]) -> None:
-        if self.to is not None:
-            self.to.starting(plugins)
-        elif plugins:
+        if plugins:
             click.echo(f"starting {', '.join(plugins)} …", err=True)
 
     def printed(self, plugin: str, text: str) -> None:
-        if self.to is not None:
-            self.to.printed(plugin, text)
-        else:
-            click.echo(f"{plugin} | {text}", err=True)
+        click.echo(f"{plugin} | {text}", err=True)
 
 
 class ModelPlugins:
@@ -248,7 +241,7 @@ class ModelPlugins:
 
     def __init__(self) -> None:
         self._started: dict[Path, ModelPlugin] = {}
-        self._relay = _Relay()
+        self._told = Watchers(_OnStderr())
         self._starting = threading.Lock()
         if (context := click.get_current_context(silent=True)) is not None:
             context.call_on_close(self.end)
@@ -273,15 +266,15 @@ class ModelPlugins:
                     {**taken, **credentials},
                     validated=validated,
                     ask_for=_asked if sys.stdin.isatty() else None,
-                    watcher=self._relay,
+                    watcher=self._told,
                     installs=installs,
                 )
             return self._started[directory]
 
     def tell(self, *watchers: Watcher) -> Watcher:
         """What the plugins print from now on; returns the watchers as one."""
-        self._relay.to = Watchers(*watchers)
-        return self._relay.to
+        self._told.watchers = watchers
+        return Watchers(*watchers)
 
     def end(self) -> None:
         for plugin in self._started.values():

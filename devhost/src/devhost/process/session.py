@@ -173,8 +173,10 @@ class Watchers(Watcher):
     """Tells each of several."""
 
     def __init__(self, *watchers: Watcher) -> None:
+        self.watchers = watchers
+
         def tell(name: str, /, *told: object, **by_name: object) -> None:
-            for watcher in watchers:
+            for watcher in self.watchers:
                 getattr(watcher, name)(*told, **by_name)
 
         for name in vars(Watcher).keys() - vars(object).keys():

@@ -338,13 +338,12 @@ class Script(ScriptFile):
         """The script for a strategy, by default for the first one that the file names. `asks`: it needs a question."""
         with about("script"):
             files = read_files(file, asks=asks)
-        return cls.model_construct(**chosen(files, strategy or _first_strategy(files)), place=_place(file))
+        return cls.model_construct(**chosen(files, strategy), place=_place(file))
 
     @classmethod
     def of(cls, data: object, strategy: str | None = None, folder: Path | None = None) -> Self:
         """From plain data in the form of a script file; `folder` is where its files are, by default the current one."""
-        files = (checked(data, folder),)
-        return cls.model_construct(**chosen(files, strategy or _first_strategy(files)), place=WRITTEN_HERE)
+        return cls.model_construct(**chosen([checked(data, folder)], strategy), place=WRITTEN_HERE)
 
     @property
     def fits(self) -> bool:
@@ -367,7 +366,7 @@ class Script(ScriptFile):
         return self.otherwise
 
     def knows(self, query: str) -> bool:
-        return any(gist(question) == gist(query) for question in self.questions)
+        return gist(query) in map(gist, self.questions)
 
     def begins_with(self, query: str) -> bool:
         """Whether the query is the script's own question."""
@@ -375,33 +374,24 @@ class Script(ScriptFile):
 
 
 def chosen(files: Sequence[ScriptFile], strategy: str | None) -> dict[str, Any]:
-    """The fields of a Script. What stands later goes before what stands earlier."""
+    """The fields of a Script, by default for the first strategy. What stands later goes before what stands earlier."""
+    first = next((file.strategy[0] for file in reversed(files) if file.strategy), None)
     given: dict[str, Any] = {"params": {}, "variables": {}, "turns": ()}
     for file in files:
-        given |= {name: getattr(file, name) for name in file.model_fields_set & SHARED}
+        given |= _given(file, SHARED)
         given["variables"] |= file.variables
         given["params"] |= file.params
         for part in file.parts:
-            if not part.strategy or strategy in part.strategy:
+            if not part.strategy or (strategy or first) in part.strategy:
                 given["params"] |= part.params
-                given |= _conversation(part)
-    return {**given, "first_strategy": _first_strategy(files), "written_for": _written_for(files)}
+                # With turns of its own, a part has a conversation of its own: what follows in another is not inherited.
+                given |= {**({"then": ()} if part.turns else {}), **_given(part, {"turns", "then", "otherwise"})}
+    return {**given, "first_strategy": first, "written_for": _written_for(files)}
 
 
-def _conversation(part: Part) -> dict[str, Any]:
-    """With turns of its own, a part has a conversation of its own: what follows in another is not inherited."""
-    own: dict[str, Any] = {}
-    if part.turns:
-        own["turns"] = part.turns
-    if part.turns or part.then:
-        own["then"] = part.then
-    if part.otherwise is not None:
-        own["otherwise"] = part.otherwise
-    return own
-
-
-def _first_strategy(files: Sequence[ScriptFile]) -> str | None:
-    return next((file.strategy[0] for file in reversed(files) if file.strategy), None)
+def _given(part: Part, names: set[str]) -> dict[str, Any]:
+    """Those of its fields that the file sets."""
+    return {name: getattr(part, name) for name in part.model_fields_set & names}
 
 
 def _written_for(files: Sequence[ScriptFile]) -> tuple[str, ...]:
