@@ -1,17 +1,15 @@
-"""`/runs/NAME/again`: a run once more, with something changed from a round on. Nothing starts before it fits."""
+"""A run once more, with something changed from a round on. Nothing starts before it fits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
 from devhost.console.forms import WRONG, Options, RunForm, fields_of, question_of
 from devhost.console.found import find
 from devhost.console.setup import QUESTION, TYPED, Setup, Values, number_in
-from devhost.console.web import Console, console_of, posted
+from devhost.console.web import Console
 from devhost.fork import Origin, find_origin
 from devhost.host.host import find_strategy
 from devhost.plugin.declaration import PluginDeclaration
@@ -86,22 +84,16 @@ def form_of(console: Console, name: str, values: Values) -> ForkForm:
 # The pages.
 
 
-def form(request: Request) -> Response:
+def form(console: Console, asked: Values, name: str) -> Response:
     """The address may choose the turn and the round."""
-    console, query = console_of(request), request.query_params
-    values = {name: query[name] for name in ("turn", "at") if name in query}
-    return console.page("run_again.html.j2", form=form_of(console, request.path_params["name"], values))
+    values = {each: asked[each] for each in ("turn", "at") if each in asked}
+    return console.page("run_again.html.j2", form=form_of(console, name, values))
 
 
-@posted
-def submit(request: Request, given: Mapping[str, str]) -> Response:
-    console = console_of(request)
-    plan = form_of(console, request.path_params["name"], given)
+def submit(console: Console, given: Values, name: str) -> Response:
+    plan = form_of(console, name, given)
     try:
         plan.setup.check(console.folder.trace)
     except WRONG as error:
         return console.page("run_again.html.j2", 422, form=plan.refused(error, LABELS))
     return RedirectResponse(f"/runs/{console.start(plan.setup)}", 303)
-
-
-ROUTES = (Route("/runs/{name}/again", form), Route("/runs/{name}/again", submit, methods=["POST"]))

@@ -2,12 +2,13 @@
 
 import secrets
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -17,7 +18,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from devhost.console import again, cases, new_run, run_page, runs_page, side_by_side, suites
-from devhost.console.web import STATIC, TEMPLATES, Console, console_of, style_sheet
+from devhost.console.web import STATIC, TEMPLATES, Console, style_sheet
 from devhost.errors import BusyError, ConsoleError, HostError, UnknownRunError
 from devhost.text import worded
 
@@ -111,19 +112,44 @@ def _refused(reason: str) -> Response:
 
 
 # The application: all addresses of the console behind the guard.
+#
+# A page is a function of the console, of what the browser sent, and of the parts of the address that have a name. What
+# is sent are texts: of an address what stands after its question mark, of a form its fields.
+
+type Page = Callable[..., Response]
+
+SHOWN: Mapping[str, Page] = {
+    "/": runs_page.list_of_runs,
+    "/new": new_run.form,
+    "/runs/{name}": run_page.one_run,
+    "/runs/{name}/rows/{row}": run_page.row,
+    "/runs/{name}/find": run_page.find,
+    "/runs/{name}/again": again.form,
+    "/runs/{name}/keep": cases.form,
+    "/compare": side_by_side.chosen,
+    "/compare/{left}/{right}": side_by_side.side_by_side,
+    "/suites": suites.suites,
+    "/suite": suites.one_suite,
+    "/static/console.css": lambda _console, _asked: Response(style_sheet(), media_type="text/css"),
+}
+SENT: Mapping[str, Page] = {
+    "/delete": runs_page.delete,
+    "/new": new_run.submit,
+    "/runs/{name}/steer": run_page.steer,
+    "/runs/{name}/again": again.submit,
+    "/runs/{name}/keep": cases.submit,
+    "/suite": suites.change,
+}
+"""Forms, each of which changes something."""
+SEVERAL = frozenset({"tools", "run"})
+"""The names that may have several values: they are lines then."""
 
 
 def application(console: Console, port: int, token: str) -> Starlette:
     app = Starlette(
         routes=[
-            *runs_page.ROUTES,
-            *run_page.ROUTES,
-            *again.ROUTES,
-            *cases.ROUTES,
-            *side_by_side.ROUTES,
-            *new_run.ROUTES,
-            *suites.ROUTES,
-            Route("/static/console.css", styles),
+            *(Route(address, _answering(page)) for address, page in SHOWN.items()),
+            *(Route(address, _answering(page), methods=["POST"]) for address, page in SENT.items()),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         middleware=[Middleware(Guard, port=port, token=token)],
@@ -133,13 +159,25 @@ def application(console: Console, port: int, token: str) -> Starlette:
     return app
 
 
-def styles(_request: Request) -> Response:
-    return Response(style_sheet(), media_type="text/css")
+def _answering(page: Page) -> Callable[[Request], Awaitable[Response]]:
+    """A page may take its time. Browsers send CR LF at a line's end."""
+
+    async def endpoint(request: Request) -> Response:
+        asked: dict[str, str] = {}
+        sent = request.query_params if request.method in READS else await request.form()
+        for name, value in sent.multi_items():
+            if isinstance(value, str):
+                text = value.replace("\r\n", "\n")
+                asked[name] = f"{asked[name]}\n{text}" if name in asked and name in SEVERAL else text
+        return await run_in_threadpool(page, request.app.state.console, asked, **request.path_params)
+
+    return endpoint
 
 
 def _problem(request: Request, error: Exception) -> Response:
     """A page that says what is wrong; of too many runs, with links to them."""
-    console, words = console_of(request), str(error)
+    console: Console = request.app.state.console
+    words = str(error)
     if isinstance(error, HTTPException):
         words = error.detail
     elif isinstance(error, OSError) and error.filename:  # such as a folder of runs that was deleted

@@ -1,19 +1,18 @@
-"""`/runs/NAME/keep`: keeps a run as a case of a suite, as `devhost record` writes it."""
+"""Keeps a run as a case of a suite, as `devhost record` writes it."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import indent, shorten
 from urllib.parse import urlencode
 
 import yaml
-from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
 from devhost.console.found import CASE, find, shortened
-from devhost.console.web import Console, console_of, posted
+from devhost.console.setup import Values
+from devhost.console.web import Console
 from devhost.errors import HostError, SuiteError
 from devhost.evaluation.suite import Suite
 from devhost.protocol.wire import JsonObject
@@ -106,12 +105,8 @@ def name_of(words: str) -> str:
 # The pages.
 
 
-def form(request: Request) -> Response:
-    return _page(request, {}, "")
-
-
-def _page(request: Request, given: Mapping[str, str], mistake: str) -> Response:
-    console, name = console_of(request), request.path_params["name"]
+def form(console: Console, given: Values, name: str, mistake: str = "") -> Response:
+    """`given`: what was sent, with a mistake."""
     file = console.folder.trace(name)
     trace = read_trace(file)
     case = recorded_case(trace, file, KeptFiles(file, None))
@@ -138,9 +133,7 @@ def _files(console: Console) -> list[str]:
     return list(dict.fromkeys(map(str, (own, *find(console.plugin, console.folder.path).of("suite", own=True)))))
 
 
-@posted
-def submit(request: Request, given: Mapping[str, str]) -> Response:
-    console, name = console_of(request), request.path_params["name"]
+def submit(console: Console, given: Values, name: str) -> Response:
     file, case = given.get("file", ""), name_of(given.get("name", ""))
     try:
         if file not in _files(console):
@@ -149,8 +142,5 @@ def submit(request: Request, given: Mapping[str, str]) -> Response:
         shown = [key.removeprefix("shown.") for key in given if key.startswith("shown.")]
         keep(trace, case, Path(file), [each for each in shown if TICK + each not in given])
     except (HostError, OSError) as error:
-        return _page(request, given, str(error))
+        return form(console, given, name, str(error))
     return RedirectResponse(f"/suite?{urlencode({'file': file, 'kept': case})}", 303)
-
-
-ROUTES = (Route("/runs/{name}/keep", form), Route("/runs/{name}/keep", submit, methods=["POST"]))

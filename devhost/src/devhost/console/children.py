@@ -11,8 +11,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from devhost.console.folder import OUTPUT, RunFolder
-from devhost.console.setup import SETUP, Setup
 from devhost.errors import BusyError, ConsoleError
 from devhost.home import devhost_command
 
@@ -125,19 +123,3 @@ class Children:
             child.end()
         for child in children:
             child.wait(PATIENCE_SECONDS)
-
-
-def start_run(folder: RunFolder, children: Children, setup: Setup, *lines: str) -> str:
-    """Starts a run, with its setup beside its trace; its name. `lines`: what its process is told at once."""
-    name = folder.new_name(setup.about)
-    setup.write(folder.beside(name, SETUP))
-    options = ("--trace", str(folder.trace(name)), "--no-color", *(["--json-lines"] if setup.kind != "fork" else []))
-    try:
-        child = children.start(name, (*setup.arguments(folder.trace), *options), folder.beside(name, OUTPUT))
-    except ConsoleError:
-        folder.beside(name, SETUP).unlink()
-        folder.beside(name, OUTPUT).unlink(missing_ok=True)
-        raise
-    for line in lines:
-        child.tell(line)
-    return name

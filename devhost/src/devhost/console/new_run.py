@@ -1,14 +1,11 @@
-"""`/new`: a question to a strategy or a flow. What is wrong is said before anything starts."""
+"""A question to a strategy or a flow. What is wrong is said before anything starts."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
-from devhost.console.conversation import said
 from devhost.console.forms import WRONG, Options, RunForm, fields_of, inputs_of, question_of
 from devhost.console.found import Kind, Things, find, label_of, shortened
 from devhost.console.setup import (
@@ -25,7 +22,7 @@ from devhost.console.setup import (
     paths_in,
     scenario_options,
 )
-from devhost.console.web import Console, console_of, posted
+from devhost.console.web import Console
 from devhost.errors import ConsoleError, about
 from devhost.hosting import strategy_plugin
 from devhost.plugin.declaration import PluginDeclaration
@@ -161,28 +158,22 @@ def _of_flow(form: NewRun) -> NewRun:
 # The pages.
 
 
-def form(request: Request) -> Response:
-    """`from`: the name of a run whose setup fills the form; else the address may choose what the form does."""
-    console, name = console_of(request), request.query_params.get("from")
-    asked = {each: request.query_params[each] for each in CHOSEN if request.query_params.get(each)}
-    values = asked if name is None else _again(console, name)
-    return console.page("new_run.html.j2", form=form_of(values, console.plugin, console.folder.path))
-
-
 CHOSEN = ("source", "plugin", "strategy", "tools")
 
 
-def _again(console: Console, name: str) -> Values:
-    console.folder.trace(name)
-    known = console.folder.setup(name)
-    if known is None:
-        raise ConsoleError(f"how {name} was started is not known: it was not started from a form")
-    return known.values
+def form(console: Console, asked: Values) -> Response:
+    """`from`: the name of a run whose setup fills the form; else the address may choose what the form does."""
+    values: Values = {each: asked[each] for each in CHOSEN if asked.get(each)}
+    if name := asked.get("from"):
+        console.folder.trace(name)
+        known = console.folder.setup(name)
+        if known is None:
+            raise ConsoleError(f"how {name} was started is not known: it was not started from a form")
+        values = known.values
+    return console.page("new_run.html.j2", form=form_of(values, console.plugin, console.folder.path))
 
 
-@posted
-def submit(request: Request, given: Mapping[str, str]) -> Response:
-    console = console_of(request)
+def submit(console: Console, given: Values) -> Response:
     plan = form_of(given, console.plugin, console.folder.path)
     try:
         if plan.mistake is None:
@@ -191,8 +182,4 @@ def submit(request: Request, given: Mapping[str, str]) -> Response:
         plan = plan.refused(error, LABELS)
     if plan.mistake is not None:
         return console.page("new_run.html.j2", 422, form=plan)
-    first = [said(plan.setup.question)] if plan.setup.converses else []
-    return RedirectResponse(f"/runs/{console.start(plan.setup, *first)}", 303)
-
-
-ROUTES = (Route("/new", form), Route("/new", submit, methods=["POST"]))
+    return RedirectResponse(f"/runs/{console.start(plan.setup)}", 303)

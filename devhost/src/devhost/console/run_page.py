@@ -1,28 +1,20 @@
-"""`/runs/NAME`: one run, or the turns of a conversation, while it goes on too.
+"""One run, or the turns of a conversation, while it goes on too: its page, its rows, and what a person says to it."""
 
-`rows/ROW` is what a row holds, `find` looks for words in all rows, and `steer` says something to the run.
-"""
-
-from collections.abc import Mapping
-
-from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
-from starlette.routing import Route
 
 from devhost.console.conversation import form_of, obey, values_in, waiting_of
-from devhost.console.web import NOTHING_NEW, console_of, is_shown, posted
+from devhost.console.setup import Values
+from devhost.console.web import NOTHING_NEW, Console
 from devhost.errors import ConsoleError, UnknownRunError
 
 
-def one_run(request: Request) -> Response:
-    console, name = console_of(request), request.path_params["name"]
+def one_run(console: Console, asked: Values, name: str) -> Response:
     version = console.version(name)
-    return Response(status_code=NOTHING_NEW) if is_shown(request, version) else _page(request, version)
+    return Response(status_code=NOTHING_NEW) if asked.get("seen") == version else _page(console, name, version)
 
 
-def _page(request: Request, version: str, refused: str = "", given: Mapping[str, str] | None = None) -> Response:
+def _page(console: Console, name: str, version: str, refused: str = "", given: Values | None = None) -> Response:
     """`refused`: why what was `given` last had no effect."""
-    console, name = console_of(request), request.path_params["name"]
     seen = console.seen(name)
     setup = console.folder.setup(name)
     waiting = waiting_of(console.folder, name, console.children.of(name), seen)
@@ -45,35 +37,24 @@ def _page(request: Request, version: str, refused: str = "", given: Mapping[str,
     )
 
 
-def row(request: Request) -> Response:
-    console, anchor = console_of(request), request.path_params["row"]
-    found = console.seen(request.path_params["name"]).row(anchor)
+def row(console: Console, _asked: Values, name: str, row: str) -> Response:
+    """What an opened row holds."""
+    found = console.seen(name).row(row)
     if found is None:
-        raise UnknownRunError(f"the run has no row {anchor!r}")
+        raise UnknownRunError(f"the run has no row {row!r}")
     shown, span = found
     return HTMLResponse(console.render("row_inside.html.j2", span=span, shown=shown))
 
 
-def find(request: Request) -> JSONResponse:
+def find(console: Console, asked: Values, name: str) -> Response:
     """The ids of the rows that hold all the `words`."""
-    seen = console_of(request).seen(request.path_params["name"])
-    return JSONResponse(seen.matching(request.query_params.get("words", "")))
+    return JSONResponse(console.seen(name).matching(asked.get("words", "")))
 
 
-@posted
-def steer(request: Request, given: Mapping[str, str]) -> Response:
-    console, name = console_of(request), request.path_params["name"]
+def steer(console: Console, given: Values, name: str) -> Response:
     try:
         child = console.children.of(name)
         obey(child, name, given, form_of(child, console.seen(name)))
     except ConsoleError as error:
-        return _page(request, console.version(name), str(error), given)
+        return _page(console, name, console.version(name), str(error), given)
     return RedirectResponse(f"/runs/{name}", 303)
-
-
-ROUTES = (
-    Route("/runs/{name}", one_run),
-    Route("/runs/{name}/rows/{row}", row),
-    Route("/runs/{name}/find", find),
-    Route("/runs/{name}/steer", steer, methods=["POST"]),
-)

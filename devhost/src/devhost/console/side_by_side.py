@@ -1,4 +1,4 @@
-"""`/compare/A/B`: two runs beside each other."""
+"""Two runs beside each other."""
 
 import json
 from collections.abc import Iterator
@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from textwrap import shorten
 from typing import Literal
 
-from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
 from devhost.comparison.comparison import Comparison, Row, Side, rows
 from devhost.console.folder import RunFolder
-from devhost.console.setup import number_in
-from devhost.console.web import console_of
+from devhost.console.setup import Values, lines_in, number_in
+from devhost.console.web import Console
 from devhost.errors import ParameterError
 from devhost.fork import Origin, find_origin
 from devhost.recording.turns import settings
@@ -97,23 +95,18 @@ def _set(origin: Origin) -> Iterator[str]:
 # The pages.
 
 
-def chosen(request: Request) -> Response:
-    """`/compare?run=A&run=B`, as the list of runs asks: the first in the list is the newer one, and stands right."""
-    console, names = console_of(request), request.query_params.getlist("run")
-    try:
-        newer, older = names
-    except ValueError:
-        raise ParameterError(f"two runs can be compared: choose two of the list, not {len(names)}") from None
-    for name in names:
-        console.folder.trace(name)  # only the names of runs fit into an address as they are
-    return RedirectResponse(f"/compare/{older}/{newer}", 303)
+def chosen(console: Console, asked: Values) -> Response:
+    """As the list of runs asks: the first in the list is the newer one, and stands right."""
+    match lines_in(asked, "run"):
+        case (newer, older):
+            for name in (newer, older):
+                console.folder.trace(name)  # only the names of runs fit into an address as they are
+            return RedirectResponse(f"/compare/{older}/{newer}", 303)
+        case names:
+            raise ParameterError(f"two runs can be compared: choose two of the list, not {len(names)}")
 
 
-def side_by_side(request: Request) -> Response:
-    console, left, right = console_of(request), request.path_params["left"], request.path_params["right"]
+def side_by_side(console: Console, _asked: Values, left: str, right: str) -> Response:
     pair = read_pair(console.folder, left, right)
     titles = (console.title(left), console.title(right))
     return console.page("side_by_side.html.j2", pair=pair, left=left, right=right, titles=titles)
-
-
-ROUTES = (Route("/compare", chosen), Route("/compare/{left}/{right}", side_by_side))

@@ -1,7 +1,7 @@
-"""`/suites`: the files of cases; `/suite?file=PATH`: one of them, its last evaluation, and the next one."""
+"""The files of cases; one of them, its last evaluation, and the next one."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -9,16 +9,14 @@ from itertools import chain
 from pathlib import Path
 from urllib.parse import urlencode
 
-from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
 from devhost.console.children import Child
 from devhost.console.folder import OUTPUT, last_printed
 from devhost.console.forms import can_be_real
 from devhost.console.found import Kind, find, own_tools, shortened
 from devhost.console.setup import INSTRUCTION, Values, path_in, typed
-from devhost.console.web import NOTHING_NEW, Console, changed_at, console_of, is_shown, posted, version_of
+from devhost.console.web import NOTHING_NEW, Console, changed_at, version_of
 from devhost.errors import HostError, SuiteError
 from devhost.evaluation.results import Evaluation, compared, read_evaluation
 from devhost.evaluation.suite import Suite
@@ -59,7 +57,7 @@ class _Evaluating:
     file: Path
 
     @classmethod
-    def of(cls, console: Console, given: Mapping[str, str]) -> "_Evaluating":
+    def of(cls, console: Console, given: Values) -> "_Evaluating":
         if not given.get("file"):
             raise SuiteError("the address names no file of cases: choose one of the list of suites")
         return cls(console, shortened(Path(given["file"])))
@@ -145,8 +143,7 @@ LISTED: Sequence[tuple[str, Kind, str]] = (
 )
 
 
-def suites(request: Request) -> Response:
-    console = console_of(request)
+def suites(console: Console, _asked: Values) -> Response:
     things = find(console.plugin, console.folder.path)
     groups = [
         (f"{whose}{title}", _titled(things.of(kind, own=not whose), key))
@@ -170,22 +167,20 @@ def _titled(files: Sequence[Path], key: str = "") -> list[tuple[str, Path, str]]
     return found
 
 
-def one_suite(request: Request) -> Response:
-    shown = _Evaluating.of(console_of(request), request.query_params)
-    version, kept = shown.version(), request.query_params.get("kept", "")
-    return Response(status_code=NOTHING_NEW) if is_shown(request, version) else shown.page(version, kept)
+def one_suite(console: Console, asked: Values) -> Response:
+    shown = _Evaluating.of(console, asked)
+    version = shown.version()
+    if asked.get("seen") == version:
+        return Response(status_code=NOTHING_NEW)
+    return shown.page(version, asked.get("kept", ""))
 
 
-@posted
-def change(request: Request, given: Mapping[str, str]) -> Response:
+def change(console: Console, given: Values) -> Response:
     """`do`: "stop", which keeps what has a result, as Ctrl-C does; "run", which goes on; or "fresh"."""
-    shown = _Evaluating.of(console_of(request), given)
+    shown = _Evaluating.of(console, given)
     child = shown.child
     if given.get("do") in {"run", "fresh"}:
         shown.start({name: given[name] for name in (INSTRUCTION, "plugin", "real", "do") if name in given})
     elif child is not None and shown.goes_on:
         child.stop()
     return RedirectResponse(f"/suite?{urlencode({'file': str(shown.file)})}", 303)
-
-
-ROUTES = (Route("/suites", suites), Route("/suite", one_suite), Route("/suite", change, methods=["POST"]))

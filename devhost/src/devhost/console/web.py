@@ -1,22 +1,21 @@
-"""What the pages of one console have in common: templates, sent forms, and how a page follows what goes on."""
+"""What the pages of one console have in common: runs, templates, and how a page follows what goes on."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import cast
 
 from jinja2 import Environment
-from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse
 
-from devhost.console.children import Children, start_run
-from devhost.console.folder import OUTPUT, RunFolder
+from devhost.console.children import Children
+from devhost.console.conversation import said
+from devhost.console.folder import OUTPUT, TRACE, RunFolder
 from devhost.console.found import label_of, shortened
 from devhost.console.listing import Index, read_run
 from devhost.console.readers import KEPT, Seen, read_seen
-from devhost.console.setup import Setup, Values, is_name
+from devhost.console.setup import SETUP, Setup, Values, is_name
+from devhost.errors import ConsoleError
 from devhost.evaluation import report
 from devhost.evaluation.results import Evaluation
 from devhost.golang import well_formed
@@ -87,13 +86,26 @@ class Console:
         """What a person calls the run: its first question."""
         return read_run(self.folder, name).title
 
-    def start(self, setup: Setup, *lines: str) -> str:
-        """The name of the run that begins. `lines`: what its process is told at once."""
-        return start_run(self.folder, self.children, setup, *lines)
-
-
-def console_of(request: Request) -> Console:
-    return cast("Console", request.app.state.console)
+    def start(self, setup: Setup) -> str:
+        """Starts a run, with its setup beside its trace; its name."""
+        name = self.folder.new_name(setup.about)
+        written, output = self.folder.beside(name, SETUP), self.folder.beside(name, OUTPUT)
+        options = (
+            "--trace",
+            str(self.folder.beside(name, TRACE)),
+            "--no-color",
+            *(["--json-lines"] if setup.kind != "fork" else []),
+        )
+        setup.write(written)
+        try:
+            child = self.children.start(name, (*setup.arguments(self.folder.trace), *options), output)
+        except ConsoleError:
+            written.unlink()
+            output.unlink(missing_ok=True)
+            raise
+        if setup.converses:
+            child.tell(said(setup.question))
+        return name
 
 
 # A page that follows what goes on asks for itself again and again, with the version that it shows.
@@ -105,11 +117,6 @@ def version_of(*facts: object) -> str:
     return f"{hash(facts) & 0xFFFFFFFF:x}"
 
 
-def is_shown(request: Request, version: str) -> bool:
-    """Whether the page that asks shows this version already."""
-    return request.query_params.get("seen") == version
-
-
 def changed_at(file: Path) -> tuple[int, int]:
     """Time and size; another value whenever the file has changed."""
     try:
@@ -117,24 +124,3 @@ def changed_at(file: Path) -> tuple[int, int]:
     except OSError:
         return (0, -1)
     return (status.st_mtime_ns, status.st_size)
-
-
-type Posted = Callable[[Request, Mapping[str, str]], Response]
-
-
-SEVERAL = frozenset({"tools", "run"})
-"""The names under which a form may send several values: they are lines then."""
-
-
-def posted(answer: Posted) -> Callable[[Request], Awaitable[Response]]:
-    """An endpoint for a form: `answer` gets its texts, and may take its time. Browsers send CR LF at a line's end."""
-
-    async def endpoint(request: Request) -> Response:
-        given: dict[str, str] = {}
-        for name, value in (await request.form()).multi_items():
-            if isinstance(value, str):
-                text = value.replace("\r\n", "\n")
-                given[name] = f"{given[name]}\n{text}" if name in given and name in SEVERAL else text
-        return await run_in_threadpool(answer, request, given)
-
-    return endpoint
