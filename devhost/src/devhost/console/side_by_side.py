@@ -2,54 +2,18 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from textwrap import shorten
-from typing import Literal
 
 from starlette.responses import RedirectResponse, Response
 
-from devhost.comparison.comparison import Comparison, Row, Side, rows
+from devhost.comparison.comparison import Comparison, Side, rows
 from devhost.console.folder import RunFolder
-from devhost.console.setup import Values, lines_in, number_in
+from devhost.console.setup import INSTRUCTION, Values, lines_in, number_in
 from devhost.console.web import Console
 from devhost.errors import ParameterError
 from devhost.fork import Origin, find_origin
 from devhost.recording.turns import settings
 from devhost.trace.lines import read_trace
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two runs of the folder beside each other, as far as they have come."""
-
-    comparison: Comparison
-    settings: list[Row]
-    """Question, strategy and parameters, where they differ."""
-    kept: int | None
-    """How many rounds of the first run the second one repeats; None if it is not a fork of it."""
-    turns: Literal["recorded", "written", ""]
-    """What the model of the second run said, if another instruction was given to one that is not real."""
-
-    @property
-    def answer(self) -> list[Row]:
-        """The whole answers."""
-        return rows(self.comparison.left.answer, self.comparison.right.answer, whole=True)
-
-
-def read_pair(folder: RunFolder, left: str, right: str) -> Pair:
-    """TraceError for one that has not asked its strategy."""
-    setup = folder.setup(right)
-    fork = setup.values if setup is not None and setup.kind == "fork" and setup.of == left else None
-    before = _origin(folder, left, None if fork is None else number_in(fork, "turn"))
-    after = _origin(folder, right, None)
-    names = ("before", "run again") if fork is not None else _names(before, after)
-    repeats = fork is not None and after.trace.header.model.scripted and not fork.get("script")
-    return Pair(
-        Comparison(names, Side(before), Side(after, repeats)),
-        rows(list(_set(before)), list(_set(after))),
-        None if fork is None else number_in(fork, "at") or 0,
-        _turns(before, after, repeats=repeats),
-    )
 
 
 def _names(before: Origin, after: Origin) -> tuple[str, str]:
@@ -68,13 +32,6 @@ def _names(before: Origin, after: Origin) -> tuple[str, str]:
 def _origin(folder: RunFolder, name: str, turn: int | None) -> Origin:
     file = folder.trace(name)
     return find_origin(read_trace(file), file, turn)
-
-
-def _turns(before: Origin, after: Origin, *, repeats: bool) -> Literal["recorded", "written", ""]:
-    told = [origin.run.parameters.get("instruction") for origin in (before, after)]
-    if told[0] == told[1] or not after.trace.header.model.scripted:
-        return ""
-    return "recorded" if repeats else "written"
 
 
 def _set(origin: Origin) -> Iterator[str]:
@@ -107,6 +64,25 @@ def chosen(console: Console, asked: Values) -> Response:
 
 
 def side_by_side(console: Console, _asked: Values, left: str, right: str) -> Response:
-    pair = read_pair(console.folder, left, right)
-    titles = (console.title(left), console.title(right))
-    return console.page("side_by_side.html.j2", pair=pair, left=left, right=right, titles=titles)
+    """TraceError for a run that has not asked its strategy."""
+    setup = console.folder.setup(right)
+    fork = setup.values if setup is not None and setup.kind == "fork" and setup.of == left else None
+    before = _origin(console.folder, left, None if fork is None else number_in(fork, "turn"))
+    after = _origin(console.folder, right, None)
+    names = _names(before, after) if fork is None else ("before", "run again")
+    scripted = after.trace.header.model.scripted
+    repeats = fork is not None and scripted and not fork.get("script")
+    told = [origin.run.parameters.get(INSTRUCTION) for origin in (before, after)]
+    comparison = Comparison(names, Side(before), Side(after, repeats))
+    return console.page(
+        "side_by_side.html.j2",
+        left=left,
+        right=right,
+        titles=(console.title(left), console.title(right)),
+        comparison=comparison,
+        settings=rows(list(_set(before)), list(_set(after))),
+        answer=rows(comparison.left.answer, comparison.right.answer, whole=True),
+        kept=None if fork is None else number_in(fork, "at") or 0,
+        repeats=repeats,
+        instruction_is_unread=scripted and told[0] != told[1],
+    )
