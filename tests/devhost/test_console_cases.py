@@ -37,10 +37,7 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def kept(console: ConsoleClient, name: str, *ticked: str, status: int = 303) -> str:
-    shown = {f"shown.{each}": "yes" for each in ("text", "calls", "stop_reason")}
-    return console.post(
-        KEEP, status, name=name, file="cases.yaml", **shown, **{f"expect.{each}": "yes" for each in ticked}
-    )
+    return console.post(KEEP, status, name=name, file="cases.yaml", **{f"expect.{each}": "yes" for each in ticked})
 
 
 def test_the_form_has_what_devhost_record_expects_and_ticks_what_was_right(console: ConsoleClient) -> None:

@@ -1,7 +1,6 @@
 """Keeps a run as a case of a suite, as `devhost record` writes it."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import indent, shorten
@@ -49,8 +48,8 @@ def expectations(trace: Trace, file: Path, script: JsonObject) -> list[Expectati
     return [Expectation(name, readable({name: value}), is_right.get(name, ended)) for name, value in expected.items()]
 
 
-def keep(file_of_trace: Path, name: str, cases: Path, dropped: Sequence[str]) -> None:
-    """Writes the case beside `cases` and names it there. `dropped`: what is not expected."""
+def keep(file_of_trace: Path, name: str, cases: Path, ticked: Values) -> None:
+    """Writes the case beside `cases` and names it there. `ticked`: has the expectations of an agent's run."""
     script = cases.parent / f"{name}{CASE}"
     if script.exists():
         raise SuiteError(f"{script} exists: give the case another name")
@@ -59,7 +58,8 @@ def keep(file_of_trace: Path, name: str, cases: Path, dropped: Sequence[str]) ->
     strategy = None if is_flow else strategy_of(trace, runs_of(trace, file_of_trace)[0])
     with_it = _appended(cases, name, strategy) if cases.exists() else f"cases:\n  - {script.name}\n"
     case = recorded_case(trace, file_of_trace, KeptFiles(file_of_trace, script))
-    expected = {key: value for key, value in case.script.get("expect", {}).items() if key not in dropped}
+    expected: JsonObject = case.script.get("expect", {})
+    expected = {key: value for key, value in expected.items() if is_flow or f"{TICK}{key}" in ticked}
     write_case(replace(case, script={**case.script, "expect": expected}), script)
     try:
         cases.write_text(with_it, encoding="utf-8")
@@ -138,9 +138,7 @@ def submit(console: Console, given: Values, name: str) -> Response:
     try:
         if file not in _files(console):
             raise SuiteError(f"{file} is not a file of cases in this folder")
-        trace = console.folder.trace(name)
-        shown = [key.removeprefix("shown.") for key in given if key.startswith("shown.")]
-        keep(trace, case, Path(file), [each for each in shown if TICK + each not in given])
+        keep(console.folder.trace(name), case, Path(file), given)
     except (HostError, OSError) as error:
         return form(console, given, name, str(error))
     return RedirectResponse(f"/suite?{urlencode({'file': file, 'kept': case})}", 303)

@@ -19,15 +19,28 @@ class Child:
     """One command of devhost, in a session of its own, so that Ctrl-C in the console's terminal does not reach it."""
 
     def __init__(self, arguments: Sequence[str], output: Path) -> None:
-        """`arguments` of devhost; `output`: where what it prints goes."""
+        """`arguments` of devhost; `output`: where what it prints goes.
+
+        ConsoleError if the system refuses it, as it does an argument of more than 128 KiB, or a full disk.
+        """
         self.output = output
         self.told = 0
         """How many lines it got."""
         self.asked, self.answered = 0, ""
         """How many of them were questions; the id of the form that the last answer was for."""
         self.began = time.time()
-        self._process = _started(arguments, output)
         self._telling = threading.Lock()
+        try:
+            with output.open("wb") as printed:
+                self._process = subprocess.Popen(
+                    devhost_command(sys.executable, arguments),
+                    stdin=subprocess.PIPE,
+                    stdout=printed,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+        except (OSError, ValueError) as error:
+            raise ConsoleError(f"the command cannot be started: {error}") from error
 
     @property
     def exit_code(self) -> int | None:
@@ -67,21 +80,6 @@ class Child:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             self._process.kill()
-
-
-def _started(arguments: Sequence[str], output: Path) -> "subprocess.Popen[bytes]":
-    """ConsoleError if the system refuses it, as it does an argument of more than 128 KiB, or a full disk."""
-    try:
-        with output.open("wb") as printed:
-            return subprocess.Popen(
-                devhost_command(sys.executable, arguments),
-                stdin=subprocess.PIPE,
-                stdout=printed.fileno(),
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-    except (OSError, ValueError) as error:
-        raise ConsoleError(f"the command cannot be started: {error}") from error
 
 
 # All children of a console, by the names of their runs; they end with it.
