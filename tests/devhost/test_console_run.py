@@ -10,7 +10,7 @@ import pytest
 
 from devhost import FunctionTool, Host, NodeOutputs, Run, RunError, ScriptedModel
 from devhost.chat import YES
-from devhost.console.conversation import ChildFacts, State, rejected, said, state_of, suggestion, waiting_of
+from devhost.console.conversation import State, rejected, said, state_of, suggestion, waiting_of
 from devhost.console.folder import OUTPUT, TRACE, RunFolder
 from devhost.console.readers import Seen
 from devhost.console.setup import SETUP, Setup
@@ -80,9 +80,17 @@ def test_a_run_is_running_until_no_process_writes_its_trace(console: ConsoleClie
     assert "TraceEndsError" in after
 
 
-def test_a_file_that_is_not_a_trace_is_a_page_that_says_so(console: ConsoleClient, file: Path) -> None:
+def test_a_file_that_is_not_a_trace_is_a_page_that_says_so_and_of_a_broken_one_the_rest_is_shown(
+    console: ConsoleClient, whole: bytes, file: Path
+) -> None:
     file.write_text("{}\n")
     assert "not a trace of devhost" in console.get("/runs/run", 400)
+
+    begin, asked, _, *rest = whole.splitlines(keepends=True)
+    file.write_bytes(b"".join([begin, asked, b"{}\n", *rest]))
+    page = console.get("/runs/run")
+    assert "line 3: not a line of a trace" in page
+    assert '<dt>Outcome</dt><dd class="good">finished</dd>' in page
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------
@@ -125,32 +133,27 @@ def turn(*pending: object, error: RunError | None = None, **asked: int) -> Run:
     return Run("puppet", outputs, error, [], [], 0.0, CallsMade(asked))
 
 
-def going(told: int) -> ChildFacts:
-    return ChildFacts(told, None)
-
-
 @pytest.mark.parametrize(
-    ("ended", "child", "expected"),
+    ("ended", "asked", "expected"),
     [
         ([], None, State("over")),
         ([turn(CALL)], None, State("over")),
-        ([], ChildFacts(1, 2), State("over")),
-        ([turn(CALL)], ChildFacts(1, -9), State("over")),
-        ([], going(1), State("running")),
-        ([turn()], going(2), State("running")),
-        ([], going(0), State("question")),
-        ([turn()], going(1), State("question")),
-        ([turn(), turn(CALL)], going(2), State("approval", (CALL,))),
-        ([turn(CALL), turn()], going(2), State("question")),
-        ([turn(CALL), turn(error=FAILED, llm=1)], going(2), State("approval", (CALL,))),
-        ([turn(CALL), turn(error=FAILED, tool=1)], going(2), State("question")),
-        ([turn()], ChildFacts(0, None, converses=False), State("running")),
+        ([], 1, State("running")),
+        ([turn()], 2, State("running")),
+        ([], 0, State("question")),
+        ([turn()], 1, State("question")),
+        ([turn(), turn(CALL)], 2, State("approval", (CALL,))),
+        ([turn(CALL), turn()], 2, State("question")),
+        ([turn(CALL), turn(error=FAILED, llm=1)], 2, State("approval", (CALL,))),
+        ([turn(CALL), turn(error=FAILED, tool=1)], 2, State("question")),
     ],
 )
-def test_the_state_follows_from_the_turns_and_the_child(
-    ended: list[Run], child: ChildFacts | None, expected: State
-) -> None:
-    assert state_of([[run] for run in ended], child) == expected
+def test_the_state_follows_from_the_turns_and_the_child(ended: list[Run], asked: int | None, expected: State) -> None:
+    assert state_of([[run] for run in ended], asked) == expected
+
+
+def test_a_command_that_reads_no_questions_waits_for_none() -> None:
+    assert state_of([[turn()]], 0, converses=False) == State("running")
 
 
 def test_no_words_are_a_command_of_the_chat() -> None:
@@ -172,7 +175,7 @@ def test_a_run_of_another_console_is_over_and_says_what_it_printed_without_colou
     waiting = waiting_of(folder, "old", None, Seen(None))
 
     assert (during.state, during.printed) == (State("elsewhere"), "")
-    assert (waiting.state, waiting.began, waiting.printed) == (State("over"), False, "Error: the plugin broke")
+    assert (waiting.state, waiting.printed) == (State("over"), "Error: the plugin broke")
     assert waiting.command.startswith("devhost chat --example order_entry ")
 
 

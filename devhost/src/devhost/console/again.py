@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
-from devhost.console.forms import WRONG, Options, RunForm, fields_of, question_of
+from devhost.console.forms import Options, RunForm, fields_of, submitted
 from devhost.console.found import find
 from devhost.console.setup import QUESTION, TYPED, Setup, Values, number_in
 from devhost.console.web import Console
@@ -27,6 +27,7 @@ ANSWERS: Mapping[str, Sequence[str]] = {"script": ("script",), "real": ("model",
 
 @dataclass(frozen=True, kw_only=True)
 class ForkForm(RunForm):
+    labels = LABELS
     name: str
     origin: Origin
     """The run of the turn."""
@@ -43,16 +44,15 @@ class ForkForm(RunForm):
 
     @property
     def setup(self) -> Setup:
-        """Only what was changed."""
-        given, question = self.values, self.question
+        given = self.values
         names = ("at", "answers", "live", *ANSWERS.get(given.get("answers", ""), ()))
         values = {name: given[name] for name in names if given.get(name)}
         if given.get("live") == "yes":
             values["tools"] = "\n".join(map(str, self.was.options.tools))
         if len(self.questions) > 1:
             values["turn"] = str(self.turn)
-        if question is not None and question.text != question.base:
-            values |= {TYPED + QUESTION: question.text.strip(), "asks": "other"}
+        if self.question is not None and self.question != self.origin.run.question:
+            values[TYPED + QUESTION] = self.question.strip()
         common = {"plugin": str(self.plugin), "strategy": self.origin.strategy}
         return Setup(kind="fork", of=self.name, values={**values, **common, **self.changed})
 
@@ -69,7 +69,7 @@ def form_of(console: Console, name: str, values: Values) -> ForkForm:
     return ForkForm(
         values=values,
         fields=fields_of(strategy, origin.run.parameters, values),
-        question=question_of(origin.run.question, values),
+        question=values.get(TYPED + QUESTION, origin.run.question),
         name=name,
         origin=origin,
         questions=questions,
@@ -91,9 +91,4 @@ def form(console: Console, asked: Values, name: str) -> Response:
 
 
 def submit(console: Console, given: Values, name: str) -> Response:
-    plan = form_of(console, name, given)
-    try:
-        plan.setup.check(console.folder.trace)
-    except WRONG as error:
-        return console.page("run_again.html.j2", 422, form=plan.refused(error, LABELS))
-    return RedirectResponse(f"/runs/{console.start(plan.setup)}", 303)
+    return submitted(console, "run_again.html.j2", form_of(console, name, given))

@@ -90,16 +90,6 @@ type Word = Literal["running", "question", "approval", "form", "elsewhere", "ove
 
 
 @dataclass(frozen=True)
-class ChildFacts:
-    told: int
-    """How many questions it got: each is a turn."""
-    exit_code: int | None
-    """None while it goes on."""
-    converses: bool = True
-    """Whether it is a chat; any other command has no input."""
-
-
-@dataclass(frozen=True)
 class State:
     word: Word
     calls: tuple[object, ...] = ()
@@ -108,17 +98,23 @@ class State:
 
 
 def state_of(
-    ended: Sequence[Sequence[Run]], child: ChildFacts | None, form: FormAsked | None = None, *, is_written: bool = False
+    ended: Sequence[Sequence[Run]],
+    asked: int | None,
+    form: FormAsked | None = None,
+    *,
+    is_written: bool = False,
+    converses: bool = True,
 ) -> State:
     """`ended`: of each turn that has an end, in order, the runs of strategies; `is_written`: by any process.
 
-    `form`: that of a flow, which waits.
+    `asked`: how many questions the child got, each of which is a turn; None without a child that goes on. `form`: that
+    of a flow, which waits. `converses`: whether the child is a chat; any other command reads no questions.
     """
-    if child is None or child.exit_code is not None:
-        return State("elsewhere", form=form) if child is None and is_written else State("over")
+    if asked is None:
+        return State("elsewhere", form=form) if is_written else State("over")
     if form is not None:
         return State("form", form=form)
-    if not child.converses or child.told > len(ended):
+    if not converses or asked > len(ended):
         return State("running")
     kept = KeptState()
     for run in chain(*ended):
@@ -134,13 +130,8 @@ ENDED = 128 + signal.SIGTERM
 
 @dataclass(frozen=True)
 class Waiting:
-    name: str
     state: State
     told: int
-    setup: Setup | None
-    """None for a run that no console started."""
-    began: bool
-    """Whether the strategy, or the flow, was asked anything."""
     awaited: tuple[str, float] | None
     """What is under way, with a name if it has one, and since when in seconds since 1970."""
     suggestion: str
@@ -150,14 +141,6 @@ class Waiting:
     command: str
     """For a terminal; empty for a run that no form started."""
 
-    @property
-    def calls(self) -> Sequence[tuple[str, object]]:
-        """Tool and arguments of each call that waits; a strategy may put out anything."""
-        return [
-            (str(call.get("tool", "")), call.get("arguments", {})) if isinstance(call, dict) else ("", call)
-            for call in self.state.calls
-        ]
-
 
 def form_of(child: Child | None, seen: Seen) -> FormAsked | None:
     """The flow's that waits; it takes a moment until the flow goes on after an answer."""
@@ -166,26 +149,24 @@ def form_of(child: Child | None, seen: Seen) -> FormAsked | None:
 
 
 def waiting_of(folder: RunFolder, name: str, child: Child | None, seen: Seen) -> Waiting:
-    setup = folder.setup(name)
-    facts = None if child is None else ChildFacts(child.asked, child.exit_code, setup is None or setup.converses)
-    ended = [[run.run for run in turn.runs] for turn in seen.turns if turn.ended]
-    state = state_of(ended, facts, form_of(child, seen), is_written=is_written(folder.beside(name, TRACE)))
-    starts = child is not None and not seen.turns and state.word == "running"
-    waits = bool(seen.turns) and seen.turns[-1].shown.ending.level == "limited"
-    failed = child is not None and child.exit_code not in {None, 0, ENDED} and not waits
-    printed = (
-        last_printed(folder.beside(name, OUTPUT))
-        if failed or starts or (state.word == "over" and not seen.turns)
-        else ""
+    setup, turns = folder.setup(name), seen.turns
+    state = state_of(
+        [[run.run for run in turn.runs] for turn in turns if turn.ended],
+        None if child is None or child.exit_code is not None else child.asked,
+        form_of(child, seen),
+        is_written=is_written(folder.beside(name, TRACE)),
+        converses=setup is None or setup.converses,
     )
+    starts = child is not None and not turns and state.word == "running"
+    waits = bool(turns) and turns[-1].shown.ending.level == "limited"
+    failed = child is not None and child.exit_code not in {None, 0, ENDED} and not waits
+    is_shown = failed or starts or (state.word == "over" and not turns)
+    printed = last_printed(folder.beside(name, OUTPUT)) if is_shown else ""
     return Waiting(
-        name,
         state,
-        0 if child is None else child.told,
-        setup,
-        began=bool(seen.turns),
+        told=0 if child is None else child.told,
         awaited=("", child.began) if child is not None and starts else seen.awaited,
-        suggestion=suggestion(setup, [turn.question for turn in seen.turns], state),
+        suggestion=suggestion(setup, [turn.question for turn in turns], state),
         printed=printed.rpartition("\n")[2] if starts else printed,
         command="" if setup is None else typed(setup.arguments(lambda of: folder.beside(of, TRACE))),
     )

@@ -68,6 +68,18 @@ class RunFolder:
                 file.rename(self.path / DELETED / file.name)
 
 
+type Change = tuple[int, int]
+"""Time and size of a file; another value whenever the file has changed."""
+
+
+def changed_at(file: Path) -> Change:
+    try:
+        status = file.stat()
+    except OSError:
+        return (0, -1)
+    return (status.st_mtime_ns, status.st_size)
+
+
 MOST_BYTES = 40_000
 """A plugin can print without end."""
 

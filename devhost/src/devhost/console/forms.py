@@ -1,16 +1,18 @@
 """The forms that start a run: fields from a strategy's YAML or a flow's Start node, and what is wrong in them."""
 
 import json
-import os
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
-from devhost.console.setup import QUESTION, TYPED, Values
+from starlette.responses import RedirectResponse, Response
+
+from devhost.console.setup import QUESTION, TYPED, Setup, Values
+from devhost.console.web import Console
 from devhost.errors import HostError
 from devhost.flow.document import FlowFile, start_fields
-from devhost.hosting import ModelOptions
 from devhost.plugin.declaration import I18n, Option, Parameter, Strategy
 from devhost.scenario import PICKED
 
@@ -96,10 +98,6 @@ def _as_parameter(name: str, field: Mapping[str, object]) -> Parameter:
     )
 
 
-def question_of(query: str, values: Values) -> Field:
-    return Field.of(Parameter(name=QUESTION, label=I18n(en_US="Question"), type="string"), query, values)
-
-
 def as_text(value: object) -> str:
     """As a person would type it: JSON for anything but a text."""
     if value is None or isinstance(value, str):
@@ -150,31 +148,41 @@ class Mistake:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunForm:
+class RunForm(ABC):
+    labels: ClassVar[Labels]
     values: Values
     fields: tuple[Field, ...] = ()
-    question: Field | None = None
+    question: str | None = None
+    """None of a workflow, which takes none."""
     mistake: Mistake | None = None
 
     @property
-    def can_be_real(self) -> bool:
-        """Whether a model behind an API can be asked."""
-        return can_be_real()
+    @abstractmethod
+    def setup(self) -> Setup:
+        """Only what was changed."""
 
     @property
     def changed(self) -> dict[str, str]:
         """The texts of changed parameters, by their names in the form."""
         return {TYPED + each.name: each.text for each in self.fields if each.text != each.base}
 
-    def refused(self, error: Exception, labels: Labels) -> Self:
+    def refused(self, error: Exception) -> Self:
         """With the mistake that an error is."""
         kind, _, name = error.field.partition(".") if isinstance(error, HostError) else ("", "", "")
-        target, label = labels.get(kind, ("", ""))
+        target, label = self.labels.get(kind, ("", ""))
         if kind in {"param", QUESTION}:
             target = f"{TYPED}{name or kind}"
             label = next((each.label for each in self.fields if each.name == name), "Question")
-        return replace(self, mistake=Mistake(target, label, in_words_of_the_page(str(error), labels)))
+        return replace(self, mistake=Mistake(target, label, in_words_of_the_page(str(error), self.labels)))
 
 
-def can_be_real() -> bool:
-    return not ModelOptions().asks_the_script(os.environ)
+def submitted(console: Console, template: str, form: RunForm) -> Response:
+    """Starts what the form asks for, or shows the form again with what is wrong in it."""
+    try:
+        if form.mistake is None:
+            form.setup.check(console.folder.trace)
+    except WRONG as error:
+        form = form.refused(error)
+    if form.mistake is not None:
+        return console.page(template, 422, form=form)
+    return RedirectResponse(f"/runs/{console.start(form.setup)}", 303)

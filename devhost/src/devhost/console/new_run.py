@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
-from devhost.console.forms import WRONG, Options, RunForm, fields_of, inputs_of, question_of
+from devhost.console.forms import WRONG, Options, RunForm, fields_of, inputs_of, submitted
 from devhost.console.found import Kind, Things, find, label_of, shortened
 from devhost.console.setup import (
     EXAMPLE,
@@ -44,6 +44,7 @@ LABELS = {
 
 @dataclass(frozen=True, kw_only=True)
 class NewRun(RunForm):
+    labels = LABELS
     plugin: PluginDeclaration | None = None
     """None if it cannot be read."""
     plugins: Sequence[Path] = ()
@@ -63,14 +64,13 @@ class NewRun(RunForm):
 
     @property
     def setup(self) -> Setup:
-        """Only what differs from the scenario."""
         values = {name: self.values[name] for name in KEPT if self.values.get(name)}
         if self.plugin is not None:
             values["plugin"] = str(self.plugin.directory)
         if self.question is None:
             values["play"] = "run"
         else:
-            values[TYPED + QUESTION] = self.question.text.strip()
+            values[TYPED + QUESTION] = self.question.strip()
         return Setup(kind="flow" if self.is_flow else "chat", values={**values, **self.changed})
 
 
@@ -91,7 +91,7 @@ def form_of(values: Values, default: Path | None, runs: Path = Path()) -> NewRun
         plugins = dict.fromkeys((*things.plugins, shortened(plugin.directory)))
         form = replace(form, plugin=plugin, plugins=list(plugins))
     except WRONG as error:
-        plugin, form = None, form.refused(error, LABELS)
+        plugin, form = None, form.refused(error)
     form = replace(form, groups=list(_choices(things, plugin)))
     known = [value for _, group in form.groups for value, _ in group]
     source, strategy = form.values["source"], form.values.get("strategy", "")
@@ -131,11 +131,11 @@ def _of_strategy(form: NewRun, plugin: PluginDeclaration) -> NewRun:
     try:
         script = options.read_script(options.strategy)
     except WRONG as error:
-        form = form.refused(error, LABELS)
+        form = form.refused(error)
     return replace(
         form,
         fields=fields_of(strategy, {} if script is None else script.params, values),
-        question=question_of("" if script is None else script.query, values),
+        question=values.get(TYPED + QUESTION, "" if script is None else script.query),
         description="" if script is None else script.description,
     )
 
@@ -146,11 +146,11 @@ def _of_flow(form: NewRun) -> NewRun:
         with about("script"):
             script, file = options.read_script(), options.read_file()
     except WRONG as error:
-        return form.refused(error, LABELS)
+        return form.refused(error)
     return replace(
         form,
         fields=inputs_of(file, script.inputs, values),
-        question=question_of(script.query, values) if file.is_chatflow else None,
+        question=values.get(TYPED + QUESTION, script.query) if file.is_chatflow else None,
         description=script.description,
     )
 
@@ -174,12 +174,4 @@ def form(console: Console, asked: Values) -> Response:
 
 
 def submit(console: Console, given: Values) -> Response:
-    plan = form_of(given, console.plugin, console.folder.path)
-    try:
-        if plan.mistake is None:
-            plan.setup.check(console.folder.trace)
-    except WRONG as error:
-        plan = plan.refused(error, LABELS)
-    if plan.mistake is not None:
-        return console.page("new_run.html.j2", 422, form=plan)
-    return RedirectResponse(f"/runs/{console.start(plan.setup)}", 303)
+    return submitted(console, "new_run.html.j2", form_of(given, console.plugin, console.folder.path))

@@ -1,17 +1,20 @@
 """A run as the console's pages show it, as far as its trace is written."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from devhost.console.folder import Change
+from devhost.console.listing import NEEDED
+from devhost.errors import TraceError
 from devhost.flow.pages import ShownTurn, shown_turns
 from devhost.node.outputs.outputs import OPEN
 from devhost.page.calls import given_to, prompt_of, results_of, said_by, traceback_of
-from devhost.page.contents import Passage, pretty
+from devhost.page.contents import pretty
 from devhost.page.section import ShownRun, shown_run
 from devhost.trace.flow import FormAsked
-from devhost.trace.lines import Trace, read_trace
+from devhost.trace.lines import NoticeLine, Trace, read_trace
 from devhost.trace.runs import traced_runs, written_calls
 from devhost.trace.timeline import Span
 
@@ -25,19 +28,16 @@ class Turn:
 
     shown: ShownRun | ShownTurn
     question: str
-    answer: Sequence[Passage]
     runs: Sequence[ShownRun]
     """Of strategies: the turn itself, or those of the flow's agents."""
     ended: bool
-    goes_on: bool
 
     @classmethod
     def of(cls, shown: ShownRun | ShownTurn) -> Self:
         if isinstance(shown, ShownRun):
-            ended = shown.traced.end is not None
-            return cls(shown, shown.traced.question, shown.answer, (shown,), ended, shown.goes_on)
+            return cls(shown, shown.traced.question, (shown,), shown.traced.end is not None)
         runs = [run for node in shown.nodes for run in node.runs]
-        return cls(shown, shown.traced.facts.query, shown.answer, runs, shown.traced.ended is not None, shown.goes_on)
+        return cls(shown, shown.traced.facts.query, runs, shown.traced.ended is not None)
 
     @property
     def open(self) -> Iterator[tuple[str, float]]:
@@ -102,16 +102,26 @@ def _texts(shown: ShownRun, span: Span) -> Iterator[str]:
             yield from (pretty(value) for _, value in results_of(call))
 
 
-def read_seen(file: Path, changed: tuple[int, int], *, is_written: bool) -> Seen:
-    """TraceError for a file that is not a trace. `changed`: its time and size, by which the answer can be kept."""
+def read_seen(file: Path, changed: Change, *, is_written: bool) -> Seen:
+    """TraceError for a file that is not a trace. `changed`: by which the answer can be kept."""
     if changed[1] <= 0:
         return Seen(None)
-    trace = read_trace(file)
-    runs = traced_runs(trace)
+    trace = _readable(file)
     if trace.header.command == "flow":
         return Seen(trace, list(map(Turn.of, shown_turns(trace, is_written=is_written))))
+    runs = traced_runs(trace)
     shown = [
         shown_run(number, each, trace, is_written=is_written and each is runs[-1])
         for number, each in enumerate(runs, start=1)
     ]
     return Seen(trace, list(map(Turn.of, shown)))
+
+
+def _readable(file: Path) -> Trace:
+    """Of a file with a line that no trace has, what the list of runs reads, and a notice that says so."""
+    try:
+        return read_trace(file)
+    except TraceError as error:
+        trace = read_trace(file, NEEDED)
+        notice = NoticeLine(at=0, sentence=f"{error}. So only questions and answers are shown, without the calls.")
+        return replace(trace, lines=(notice, *trace.lines))

@@ -3,6 +3,7 @@
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from devhost.console.conversation import form_of, obey, values_in, waiting_of
+from devhost.console.listing import title_of
 from devhost.console.setup import Values
 from devhost.console.web import NOTHING_NEW, Console
 from devhost.errors import ConsoleError, UnknownRunError
@@ -25,10 +26,10 @@ def _page(console: Console, name: str, version: str, refused: str = "", given: V
     return console.page(
         "one_run.html.j2",
         name=name,
-        title=next((" ".join(question.split()) for question in questions if question.strip()), name),
+        title=title_of(questions, name),
+        setup=setup,
         trace=seen.trace,
         turns=seen.turns,
-        before="" if setup is None else setup.of,
         waiting=waiting,
         typed=typed,
         wrong=form.refused(typed) if form and given else {},

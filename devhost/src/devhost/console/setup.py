@@ -3,7 +3,7 @@
 import os
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -97,21 +97,21 @@ class Setup(BaseModel):
         if self.kind == "flow":
             flow_options(self.values).read(environment, HostLimits(), models)
             return
+        is_scripted = models.scripted
         if self.kind == "chat":
             scenario = self.options.read(limits=HostLimits(), environment=environment)
             scenario.check(self.question)
-            script = scenario.script
-            if script is not None and models.scripted:
+            if is_scripted:
                 refuse_misfit(scenario)
+            is_scripted &= scenario.script is not None
         else:
             asked = fork_options(self.values, trace_of(self.of))
             origin = asked.origin()
-            tools = asked.read_tools(origin, environment)
-            script = asked.read(origin, HostLimits(), tools).scenario.script
+            asked.read(origin, HostLimits(), asked.read_tools(origin, environment))
             with about("script"):
                 if asked.read_script(origin) is None and self.values.get("answers") == "script":
                     raise ParameterError("choose the script")
-        if script is None or not models.scripted:
+        if not is_scripted:
             with about("model"):
                 models.choose(None, self.question, environment)
 
@@ -148,11 +148,10 @@ def number_in(values: Values, name: str) -> int | None:
     return int(text) if text.isdecimal() else None
 
 
-def typed_in(values: Values) -> dict[str, str]:
-    """The texts of parameters, by their names, without the question."""
+def typed_in(values: Values, *others: str) -> tuple[str, ...]:
+    """KEY=VALUE of each parameter but the `others`."""
     texts = {name.removeprefix(TYPED): text for name, text in values.items() if name.startswith(TYPED)}
-    texts.pop(QUESTION, None)
-    return texts
+    return tuple(f"{name}={text}" for name, text in texts.items() if name not in others)
 
 
 def source_file(values: Values) -> Path | None:
@@ -173,7 +172,7 @@ def scenario_options(values: Values) -> ScenarioOptions:
         tools=tuple(dict.fromkeys((*own, *paths_in(values, "tools")))),
         files=paths_in(values, "files"),
         strategy=values.get("strategy") or None,
-        parameters=assignments(typed_in(values)),
+        parameters=typed_in(values, QUESTION),
         plugin=path_in(values, "plugin"),
     )
 
@@ -185,7 +184,7 @@ def flow_options(values: Values) -> FlowOptions:
     return FlowOptions(
         file=None if is_script else file,
         script=file if is_script else None,
-        inputs=assignments(typed_in(values)),
+        inputs=typed_in(values, QUESTION),
         tools=paths_in(values, "tools"),
         plugin=path_in(values, "plugin"),
         http=values.get("http") == "yes",
@@ -201,21 +200,15 @@ def model_options(values: Values) -> ModelOptions:
     return ModelOptions(api=api, name=values.get("model") or None, completion=lines_in(values, "completion"))
 
 
-def assignments(texts: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(f"{name}={text}" for name, text in texts.items())
-
-
 def fork_options(values: Values, trace: Path) -> ForkOptions:
-    """`trace`: of the run that goes on."""
-    texts, is_live = typed_in(values), values.get("live") == "yes"
-    if values.get("asks") == "other":
-        texts[QUESTION] = values[TYPED + QUESTION]
+    """`trace`: of the run that goes on. The question is one of the parameters, if it was changed."""
+    is_live = values.get("live") == "yes"
     return ForkOptions(
         trace=trace,
         at=number_in(values, "at") or 0,
         question=number_in(values, "turn"),
-        instruction=texts.pop(INSTRUCTION, None),
-        parameters=assignments(texts),
+        instruction=values.get(TYPED + INSTRUCTION),
+        parameters=typed_in(values, INSTRUCTION),
         script=path_in(values, "script"),
         live_tools=is_live,
         tools=paths_in(values, "tools") if is_live else (),
@@ -223,6 +216,6 @@ def fork_options(values: Values, trace: Path) -> ForkOptions:
     )
 
 
-def typed(given: tuple[str, ...]) -> str:
+def typed(given: Iterable[str]) -> str:
     """For a shell."""
     return shlex.join(("devhost", *given))

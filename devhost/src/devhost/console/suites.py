@@ -12,11 +12,10 @@ from urllib.parse import urlencode
 from starlette.responses import RedirectResponse, Response
 
 from devhost.console.children import Child
-from devhost.console.folder import OUTPUT, last_printed
-from devhost.console.forms import can_be_real
+from devhost.console.folder import OUTPUT, changed_at, last_printed
 from devhost.console.found import Kind, find, own_tools, shortened
 from devhost.console.setup import INSTRUCTION, Values, path_in, typed
-from devhost.console.web import NOTHING_NEW, Console, changed_at, version_of
+from devhost.console.web import NOTHING_NEW, Console, version_of
 from devhost.errors import HostError, SuiteError
 from devhost.evaluation.results import Evaluation, compared, read_evaluation
 from devhost.evaluation.suite import Suite
@@ -31,22 +30,6 @@ def instruction_of(suite: Suite) -> str:
     """For all cases, if the file has one."""
     value = suite.params.get(INSTRUCTION)
     return value if isinstance(value, str) else ""
-
-
-def arguments(suite: Suite, asked: Values, plugin: Path | None) -> Iterator[str]:
-    """Of `devhost eval`. An instruction that is as in the file is left out."""
-    yield from ("eval", str(suite.file))
-    instruction = asked.get(INSTRUCTION, instruction_of(suite))
-    if instruction != instruction_of(suite):
-        yield from ("--param", f"{INSTRUCTION}={instruction}")
-    if plugin is not None:
-        yield from ("--plugin", str(plugin))
-    if not (suite.flows or suite.tools or suite.example):
-        yield from chain.from_iterable(("--tools", str(folder)) for folder in own_tools(suite.file))
-    if asked.get("real") != "yes":
-        yield "--scripted"
-    if asked.get("do") == "fresh":
-        yield "--fresh"
 
 
 @dataclass(frozen=True)
@@ -88,9 +71,21 @@ class _Evaluating:
     def plugins(self) -> Sequence[Path]:
         return find(self.console.plugin, self.console.folder.path).plugins
 
-    def arguments(self, asked: Values) -> tuple[str, ...]:
-        plugin = path_in(asked, "plugin") or next(iter(self.plugins), None)  # flows may need none
-        return tuple(arguments(self.suite, asked, plugin))
+    def arguments(self, asked: Values) -> Iterator[str]:
+        """Of `devhost eval`. An instruction that is as in the file is left out."""
+        suite = self.suite
+        yield from ("eval", str(suite.file))
+        instruction = asked.get(INSTRUCTION, instruction_of(suite))
+        if instruction != instruction_of(suite):
+            yield from ("--param", f"{INSTRUCTION}={instruction}")
+        if plugin := path_in(asked, "plugin") or next(iter(self.plugins), None):  # flows may need none
+            yield from ("--plugin", str(plugin))
+        if not (suite.flows or suite.tools or suite.example):
+            yield from chain.from_iterable(("--tools", str(folder)) for folder in own_tools(suite.file))
+        if asked.get("real") != "yes":
+            yield "--scripted"
+        if asked.get("do") == "fresh":
+            yield "--fresh"
 
     def version(self) -> str:
         child = self.child
@@ -117,7 +112,6 @@ class _Evaluating:
             plugins=self.plugins,
             plugin=asked.get("plugin", ""),
             is_real=asked.get("real") == "yes",
-            can_be_real=can_be_real(),
             goes_on=goes_on,
             evaluation=evaluation,
             comparison=compared(earlier, evaluation) if earlier and evaluation and evaluation != earlier else None,

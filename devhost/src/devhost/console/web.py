@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse
 
 from devhost.console.children import Children
 from devhost.console.conversation import said
-from devhost.console.folder import OUTPUT, TRACE, RunFolder
+from devhost.console.folder import OUTPUT, TRACE, RunFolder, changed_at
 from devhost.console.found import label_of, shortened
 from devhost.console.listing import Index, read_run
 from devhost.console.readers import KEPT, Seen, read_seen
@@ -19,6 +19,7 @@ from devhost.errors import ConsoleError
 from devhost.evaluation import report
 from devhost.evaluation.results import Evaluation
 from devhost.golang import well_formed
+from devhost.hosting import ModelOptions
 from devhost.page.page import page_environment
 from devhost.trace.lines import is_written
 
@@ -29,7 +30,8 @@ TEMPLATES, STATIC = HERE / "templates", HERE / "static"
 def _environment() -> Environment:
     environment = page_environment()
     environment.filters.update(label=label_of, shortened=shortened)
-    environment.globals.update(costs=report.costs, mark=report.mark, share=report.share, page_of=_page_of)
+    environment.globals.update(costs=report.costs, mark=report.mark, share=report.share)
+    environment.globals.update(page_of=_page_of, can_be_real=_can_be_real)
     return environment
 
 
@@ -37,6 +39,11 @@ def _page_of(trace: str) -> str:
     """The address of the run whose trace it is; empty for one that is elsewhere, or gone."""
     file = Path(trace)
     return f"/runs/{file.stem}" if file.is_file() and is_name(file.stem) else ""
+
+
+def _can_be_real() -> bool:
+    """Whether a model behind an API can be asked."""
+    return not ModelOptions().asks_the_script()
 
 
 def style_sheet() -> str:
@@ -115,12 +122,3 @@ NOTHING_NEW = 204
 
 def version_of(*facts: object) -> str:
     return f"{hash(facts) & 0xFFFFFFFF:x}"
-
-
-def changed_at(file: Path) -> tuple[int, int]:
-    """Time and size; another value whenever the file has changed."""
-    try:
-        status = file.stat()
-    except OSError:
-        return (0, -1)
-    return (status.st_mtime_ns, status.st_size)
