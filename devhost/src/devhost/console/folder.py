@@ -14,7 +14,6 @@ from devhost.errors import ConsoleError, UnknownRunError
 from devhost.files import BESIDE_A_TRACE
 from devhost.terminal.tables import printable
 from devhost.text import open_file, worded
-from devhost.trace.lines import is_written
 
 TRACE, OUTPUT = ".jsonl", ".output.txt"
 DELETED = "deleted"
@@ -58,9 +57,8 @@ class RunFolder:
         return Setup.known(self.beside(name, SETUP))
 
     def delete(self, name: str) -> None:
-        """Moves the run's files to the folder `deleted`; ConsoleError for a run that goes on."""
-        if is_written(self.trace(name)):
-            raise ConsoleError(f"the run {name!r} goes on: end it before you delete it")
+        """Moves the files of a run that has ended to the folder `deleted`."""
+        self.trace(name)  # refuses what is not the name of a run, such as a path
         (self.path / DELETED).mkdir(exist_ok=True)
         for ending in (TRACE, SETUP, OUTPUT, BESIDE_A_TRACE):
             file = self.beside(name, ending)

@@ -1,6 +1,5 @@
 """The forms that start a run: fields from a strategy's YAML or a flow's Start node, and what is wrong in them."""
 
-import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from devhost.console.setup import QUESTION, TYPED, Setup, Values
 from devhost.console.web import Console
 from devhost.errors import HostError
 from devhost.flow.document import FlowFile, start_fields
+from devhost.page.contents import pretty
 from devhost.plugin.declaration import I18n, Option, Parameter, Strategy
 from devhost.scenario import PICKED
 
@@ -100,9 +100,7 @@ def _as_parameter(name: str, field: Mapping[str, object]) -> Parameter:
 
 def as_text(value: object) -> str:
     """As a person would type it: JSON for anything but a text."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    return json.dumps(value, ensure_ascii=False, indent=2 if isinstance(value, dict | list) else None)
+    return "" if value is None else pretty(value)
 
 
 def _is_number(text: str) -> bool:

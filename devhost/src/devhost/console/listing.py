@@ -2,11 +2,10 @@
 
 import re
 import threading
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from devhost.console.folder import TRACE, Change, RunFolder, changed_at
 from devhost.console.setup import SETUP, Setup
@@ -15,7 +14,7 @@ from devhost.expected import rounds_of
 from devhost.flow.played import WAITS
 from devhost.flow.traces import traced_turns
 from devhost.node.outputs.run import Ending, Run
-from devhost.trace.lines import Trace, is_written, read_trace
+from devhost.trace.lines import Trace, read_trace
 from devhost.trace.runs import run_of, traced_runs
 
 # A run in a line: what was asked, what came of it, what it cost.
@@ -54,13 +53,13 @@ class Listed:
     rounds: int = 0
     problem: str = ""
     """Why its file is not a trace."""
-    is_written: bool = False
-    """Whether a process still writes the trace."""
+    goes_on: bool = False
+    """Whether a process writes the trace, or will."""
 
     @property
     def state(self) -> State:
-        if self.is_unfinished and not (self.is_written and self.ending.words):
-            return "running" if self.is_written else "stopped"
+        if self.is_unfinished and not (self.goes_on and self.ending.words):
+            return "running" if self.goes_on else "stopped"
         if self.ending.level == "bad":
             return "failed"
         return "waiting" if self.ending.words.startswith("waits for") else "answered"
@@ -69,7 +68,7 @@ class Listed:
     def badge(self) -> tuple[str, str]:
         """Words and level."""
         if self.state in {"running", "stopped"}:
-            return self.state, "live" if self.is_written else "limited"
+            return self.state, "live" if self.goes_on else "limited"
         return self.ending.words, self.ending.level
 
     @property
@@ -149,15 +148,13 @@ def _tokens(run: Run) -> int:
 
 
 class Index:
-    def __init__(self, folder: RunFolder, is_running: Callable[[str], bool] = lambda _name: False) -> None:
-        """`is_running`: of a run whose process may not write its trace yet."""
+    def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
-        self._is_running = is_running
         self._reading = threading.Lock()
         self._known: dict[str, tuple[Sequence[Change], Listed]] = {}
 
-    def runs(self) -> Sequence[Listed]:
-        """The newest first. Those whose files are not traces, too: those have a problem."""
+    def runs(self, goes_on: Callable[[str], bool]) -> Sequence[Listed]:
+        """The newest first. Those whose files are not traces, too: those have a problem. `goes_on`: of a name."""
         with self._reading:
             known = {}
             for name in self._folder.names():
@@ -165,27 +162,5 @@ class Index:
                 kept = self._known.get(name)
                 known[name] = kept if kept and kept[0] == stamp else (stamp, read_run(self._folder, name))
             self._known = known
-        listed = [
-            replace(run, is_written=is_written(self._folder.beside(name, TRACE)) or self._is_running(name))
-            for name, (_, run) in known.items()
-        ]
+        listed = [replace(run, goes_on=goes_on(name)) for name, (_, run) in known.items()]
         return sorted(listed, key=lambda run: (run.when, run.name), reverse=True)
-
-
-MOST_SHOWN = 100
-
-
-def find(runs: Sequence[Listed], search: str, ending: str) -> Mapping[str, Any]:
-    """The list as its page shows it: those that have all words, and how many there are by state, "" for all of them."""
-    traces = [run for run in runs if not run.problem]
-    matching = [run for run in traces if run.has(search.casefold().split())]
-    shown = [run for run in matching if ending in {"", run.state}]
-    return {
-        "search": search,
-        "ending": ending,
-        "runs": shown[:MOST_SHOWN],
-        "counts": {"": len(matching), **dict.fromkeys(STATES, 0), **Counter(run.state for run in matching)},
-        "total": len(shown),
-        "problems": [run for run in runs if run.problem],
-        "is_empty": not traces,
-    }

@@ -26,7 +26,7 @@ from devhost.console.web import Console
 from devhost.errors import ConsoleError, about
 from devhost.hosting import strategy_plugin
 from devhost.plugin.declaration import PluginDeclaration
-from devhost.scenario import SCENARIOS, examples_of
+from devhost.scenario import SCENARIOS, UNWRITTEN, examples_of
 from devhost.scenario import SCRIPT as DEFAULT_SCRIPT
 
 LABELS = {
@@ -127,16 +127,16 @@ def _of_strategy(form: NewRun, plugin: PluginDeclaration) -> NewRun:
     """With a scenario: an example's, or one of the folder."""
     values = {**form.values, "plugin": str(plugin.directory)}
     options, (_, strategy) = scenario_options(values), plugin.strategies[values["strategy"]]
-    script = None
+    script = UNWRITTEN
     try:
-        script = options.read_script(options.strategy)
+        script = options.read_script(options.strategy) or UNWRITTEN
     except WRONG as error:
         form = form.refused(error)
     return replace(
         form,
-        fields=fields_of(strategy, {} if script is None else script.params, values),
-        question=values.get(TYPED + QUESTION, "" if script is None else script.query),
-        description="" if script is None else script.description,
+        fields=fields_of(strategy, script.params, values),
+        question=values.get(TYPED + QUESTION, script.query),
+        description=script.description,
     )
 
 

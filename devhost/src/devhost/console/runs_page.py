@@ -1,23 +1,46 @@
 """The list of the folder's runs, and what removes some of them from it."""
 
+from collections import Counter
+
 from starlette.responses import RedirectResponse, Response
 
 from devhost.console.found import shortened
-from devhost.console.listing import find
+from devhost.console.listing import STATES
 from devhost.console.setup import Values, lines_in
 from devhost.console.web import Console
 from devhost.errors import ConsoleError
 
+MOST_SHOWN = 100
+
 
 def list_of_runs(console: Console, asked: Values) -> Response:
     """The page asks for itself again and again, and takes what changes as runs begin and end."""
-    found = find(console.index.runs(), asked.get("search", "").strip(), asked.get("ending", ""))
-    return console.page("runs.html.j2", found=found, folder=shortened(console.folder.path.resolve()))
+    search, ending = asked.get("search", "").strip(), asked.get("ending", "")
+    runs = console.index.runs(console.goes_on)
+    traces = [run for run in runs if not run.problem]
+    matching = [run for run in traces if run.has(search.casefold().split())]
+    shown = [run for run in matching if ending in {"", run.state}]
+    counts: dict[str, int] = {
+        "": len(matching),
+        **dict.fromkeys(STATES, 0),
+        **Counter(run.state for run in matching),
+    }
+    return console.page(
+        "runs.html.j2",
+        search=search,
+        ending=ending,
+        runs=shown[:MOST_SHOWN],
+        counts=counts,
+        total=len(shown),
+        problems=[run for run in runs if run.problem],
+        is_empty=not traces,
+        folder=shortened(console.folder.path.resolve()),
+    )
 
 
 def delete(console: Console, given: Values) -> Response:
     for name in lines_in(given, "run"):
-        if console.children.is_running(name):
+        if console.goes_on(name):
             raise ConsoleError(f"the run {name!r} goes on: end it before you delete it")
         console.folder.delete(name)
     return RedirectResponse("/", 303)

@@ -63,10 +63,6 @@ class _Evaluating:
         """What evaluates the file, if this console started it."""
         return self.console.children.of(self.key)
 
-    @property
-    def goes_on(self) -> bool:
-        return self.console.children.is_running(self.key)
-
     @cached_property
     def plugins(self) -> Sequence[Path]:
         return find(self.console.plugin, self.console.folder.path).plugins
@@ -86,39 +82,6 @@ class _Evaluating:
             yield "--scripted"
         if asked.get("do") == "fresh":
             yield "--fresh"
-
-    def version(self) -> str:
-        child = self.child
-        return version_of(child and child.exit_code, changed_at(self.results))
-
-    def page(self, version: str, kept: str) -> Response:
-        """`kept`: the case that was just written into the file."""
-        child, goes_on = self.child, self.goes_on
-        problem = last_printed(child.output) if child is not None and child.exit_code == MISTAKE else ""
-        asked, before = self.console.evaluations.get(self.key, ({}, None))
-        evaluation: Evaluation | None = None
-        try:
-            evaluation = read_evaluation(self.results) if self.results.is_file() else None
-        except SuiteError as error:
-            problem = problem or str(error)
-        earlier = before if before is not None and before.is_finished else None
-        if goes_on and evaluation == earlier:  # it has not begun to write
-            evaluation = None
-        return self.console.page(
-            "suite.html.j2",
-            suite=self.suite,
-            kept=kept,
-            instruction=asked.get(INSTRUCTION, instruction_of(self.suite)),
-            plugins=self.plugins,
-            plugin=asked.get("plugin", ""),
-            is_real=asked.get("real") == "yes",
-            goes_on=goes_on,
-            evaluation=evaluation,
-            comparison=compared(earlier, evaluation) if earlier and evaluation and evaluation != earlier else None,
-            problem=problem,
-            command=typed(self.arguments(asked)),
-            version=version,
-        )
 
     def start(self, asked: Values) -> None:
         folder = self.console.folder.path
@@ -162,19 +125,45 @@ def _titled(files: Sequence[Path], key: str = "") -> list[tuple[str, Path, str]]
 
 
 def one_suite(console: Console, asked: Values) -> Response:
+    """`kept`: the case that was just written into the file."""
     shown = _Evaluating.of(console, asked)
-    version = shown.version()
+    results, child = shown.results, shown.child
+    version = version_of(child and child.exit_code, changed_at(results))
     if asked.get("seen") == version:
         return Response(status_code=NOTHING_NEW)
-    return shown.page(version, asked.get("kept", ""))
+    goes_on = child is not None and child.exit_code is None
+    problem = last_printed(child.output) if child is not None and child.exit_code == MISTAKE else ""
+    given, before = console.evaluations.get(shown.key, ({}, None))
+    evaluation: Evaluation | None = None
+    try:
+        evaluation = read_evaluation(results) if results.is_file() else None
+    except SuiteError as error:
+        problem = problem or str(error)
+    earlier = before if before is not None and before.is_finished else None
+    if goes_on and evaluation == earlier:  # it has not begun to write
+        evaluation = None
+    return console.page(
+        "suite.html.j2",
+        suite=shown.suite,
+        kept=asked.get("kept", ""),
+        instruction=given.get(INSTRUCTION, instruction_of(shown.suite)),
+        plugins=shown.plugins,
+        plugin=given.get("plugin", ""),
+        is_real=given.get("real") == "yes",
+        goes_on=goes_on,
+        evaluation=evaluation,
+        comparison=compared(earlier, evaluation) if earlier and evaluation and evaluation != earlier else None,
+        problem=problem,
+        command=typed(shown.arguments(given)),
+        version=version,
+    )
 
 
 def change(console: Console, given: Values) -> Response:
     """`do`: "stop", which keeps what has a result, as Ctrl-C does; "run", which goes on; or "fresh"."""
     shown = _Evaluating.of(console, given)
-    child = shown.child
     if given.get("do") in {"run", "fresh"}:
         shown.start({name: given[name] for name in (INSTRUCTION, "plugin", "real", "do") if name in given})
-    elif child is not None and shown.goes_on:
-        child.stop()
+    elif shown.child is not None:
+        shown.child.stop()
     return RedirectResponse(f"/suite?{urlencode({'file': str(shown.file)})}", 303)

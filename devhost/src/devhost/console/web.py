@@ -67,7 +67,11 @@ class Console:
 
     @cached_property
     def index(self) -> Index:
-        return Index(self.folder, self.children.is_running)
+        return Index(self.folder)
+
+    def goes_on(self, name: str) -> bool:
+        """Whether a process writes the trace, or will."""
+        return is_written(self.folder.trace(name)) or self.children.is_running(name)
 
     def seen(self, name: str) -> Seen:
         """The run as far as its trace is written; UnknownRunError, TraceError."""
@@ -97,12 +101,8 @@ class Console:
         """Starts a run, with its setup beside its trace; its name."""
         name = self.folder.new_name(setup.about)
         written, output = self.folder.beside(name, SETUP), self.folder.beside(name, OUTPUT)
-        options = (
-            "--trace",
-            str(self.folder.beside(name, TRACE)),
-            "--no-color",
-            *(["--json-lines"] if setup.kind != "fork" else []),
-        )
+        lines = () if setup.kind == "fork" else ("--json-lines",)
+        options = ("--trace", str(self.folder.beside(name, TRACE)), "--no-color", *lines)
         setup.write(written)
         try:
             child = self.children.start(name, (*setup.arguments(self.folder.trace), *options), output)
