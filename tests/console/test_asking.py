@@ -165,7 +165,7 @@ def test_a_changed_instruction_leads_to_another_run_and_both_side_by_side(page: 
     page.get_by_role("button", name="Run again").click()
 
     expect(page).to_have_url(re.compile(r"/runs/[^/]+-again-[0-9a-f]+$"))
-    status(page, "The conversation has ended.")
+    status(page, "The run has ended.")
     page.get_by_role("link", name="Compare with the run before").click()
     expect(page.locator("ins, .came").filter(has_text="Answer in one sentence.").first).to_be_visible()
     expect(page.get_by_role("heading", name="Numbers")).to_be_visible()

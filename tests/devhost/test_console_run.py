@@ -78,6 +78,7 @@ def test_a_run_is_running_until_no_process_writes_its_trace(console: ConsoleClie
     assert "The run goes on in a process that this console did not start" in during
     assert '<dd class="bad">not ended</dd>' in after
     assert "TraceEndsError" in after
+    assert "The run has ended." in after
 
 
 def test_a_file_that_is_not_a_trace_is_a_page_that_says_so_and_of_a_broken_one_the_rest_is_shown(

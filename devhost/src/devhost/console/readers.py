@@ -14,7 +14,7 @@ from devhost.page.calls import given_to, prompt_of, results_of, said_by, traceba
 from devhost.page.contents import pretty
 from devhost.page.section import ShownRun, shown_run
 from devhost.trace.flow import FormAsked
-from devhost.trace.lines import NoticeLine, Trace, read_trace
+from devhost.trace.lines import SentenceLine, Trace, read_trace
 from devhost.trace.runs import traced_runs, written_calls
 from devhost.trace.timeline import Span
 
@@ -123,5 +123,7 @@ def _readable(file: Path) -> Trace:
         return read_trace(file)
     except TraceError as error:
         trace = read_trace(file, NEEDED)
-        notice = NoticeLine(at=0, sentence=f"{error}. So only questions and answers are shown, without the calls.")
+        notice = SentenceLine(
+            at=0, event="notice", sentence=f"{error}. So only questions and answers are shown, without the calls."
+        )
         return replace(trace, lines=(notice, *trace.lines))
