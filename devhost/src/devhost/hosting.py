@@ -350,7 +350,7 @@ def traced(  # noqa: PLR0913 - the facts of a trace's first line
     facts = {
         "command": command,
         "example": scenario.name,
-        "description": scenario.description,
+        "description": scenario.written.description,
         "strategy": scenario.strategy.identity.name,
         "transport": transport,
         "model": model.facts,

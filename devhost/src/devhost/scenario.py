@@ -54,10 +54,8 @@ class AttachedFiles:
         return written[asked] if asked < len(written) else ()
 
 
-def file_setting(strategy: Strategy, files: Sequence[JsonObject], value: object) -> JsonObject:
-    """`value` for the parameter in which the strategy takes files; nothing without files."""
-    if not files:
-        return {}
+def file_parameter(strategy: Strategy) -> str:
+    """The parameter in which the strategy takes files."""
     takers = [
         parameter.name
         for parameter in strategy.parameters
@@ -68,7 +66,7 @@ def file_setting(strategy: Strategy, files: Sequence[JsonObject], value: object)
             f"{strategy.identity.name} has no parameter for files, which is one of type any with the scope "
             f'{LIST_OF_FILES}. Choose another with --param \'NAME={{"variable": "{FILES}"}}\''
         )
-    return {takers[0]: value}
+    return takers[0]
 
 
 # Values for a strategy's parameters, as the node's panel would hold them.
@@ -254,10 +252,6 @@ class Scenario:
         return self.script or UNWRITTEN
 
     @property
-    def description(self) -> str:
-        return self.written.description
-
-    @property
     def api_fails(self) -> Mapping[str, ApiFault]:
         """By tool; ParameterError for a tool that is not offered."""
         faults = self.written.api_fails
@@ -315,8 +309,8 @@ class Scenario:
     def values(self, question: str, files: Sequence[JsonObject] = ()) -> JsonObject:
         """The settings: the script's, over them the question, over them the command line's."""
         values = {**self.written.params, "query": {"variable": QUESTION}, **self.given}
-        if FILES not in str(values):
-            values = {**file_setting(self.strategy, files, {"variable": FILES}), **values}
+        if files and FILES not in str(values):
+            values = {file_parameter(self.strategy): {"variable": FILES}, **values}
         return checked_settings(self.strategy, values, NodeVariables(self.variables(question, files)))
 
     def variables(self, question: str, files: Sequence[JsonObject] = ()) -> JsonObject:

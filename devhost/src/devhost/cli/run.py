@@ -207,7 +207,7 @@ def run(  # noqa: PLR0913, PLR0917 - one argument per group of options
         otlp.sending(options.trace) as kept,
         traced(kept, scenario, model, node.transport, command="run", query=question) as watcher,
     ):
-        shown_turns.open(question)
+        view.open(scenario_facts(scenario, model), question, conversation.files_of(question))
         storage, watchers = node.storage_beside(options.trace), models.plugins.tell(watcher, view.screen)
         shown_turns.play(turns, started_host(scenario, node, watchers, storage, options.trace), watcher)
     broken = node.strict and any(turn.run.findings for turn in shown_turns.ended)
@@ -224,10 +224,6 @@ class _ShownTurns:
     expected: Expected | None
     as_json: bool
     ended: list[Ended] = field(default_factory=list, init=False)
-
-    def open(self, question: str) -> None:
-        facts = scenario_facts(self.conversation.scenario, self.model)
-        self.view.open(facts, question, self.conversation.files_of(question))
 
     def play(self, turns: Turns, hosting: AbstractContextManager[Host], watcher: Watcher) -> None:
         view = self.view

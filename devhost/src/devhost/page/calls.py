@@ -119,7 +119,16 @@ def sources_of(variable: object, run: TracedRun) -> list[Source]:
     if not isinstance(variable, list):
         return retrieved(sent)
     passages = {resource.get("position"): str(resource.get("content") or "") for resource in sent}
-    return [_source(source, source.get("number", place), passages) for place, source in enumerate(items(variable), 1)]
+    return [
+        Source(
+            number=str(source.get("number", place)),
+            title=str(source.get("title") or source.get("document_id")),
+            document=str(source["document_id"]) if source.get("title") and source.get("document_id") else "",
+            is_cited=bool(source.get("cited")),
+            passage=passages.get(source.get("number", place), ""),
+        )
+        for place, source in enumerate(items(variable), start=1)
+    ]
 
 
 def retrieved(resources: Sequence[JsonObject]) -> list[Source]:
@@ -133,18 +142,6 @@ def retrieved(resources: Sequence[JsonObject]) -> list[Source]:
         )
         for place, resource in enumerate(resources, start=1)
     ]
-
-
-def _source(source: JsonObject, number: object, passages: Mapping[object, str]) -> Source:
-    """`passages`: of the resources that the strategy sent, by their number."""
-    title, document = source.get("title"), source.get("document_id")
-    return Source(
-        number=str(number),
-        title=str(title or document),
-        document=str(document) if title and document else "",
-        is_cited=bool(source.get("cited")),
-        passage=passages.get(number, ""),
-    )
 
 
 # What is new in a prompt since the round before.

@@ -26,7 +26,7 @@ from devhost.words import counted
 
 
 def scenario_facts(scenario: Scenario, model: ModelDescription) -> Table:
-    names = (scenario.name, scenario.description, scenario.strategy.identity.name)
+    names = (scenario.name, scenario.written.description, scenario.strategy.identity.name)
     return tables.facts_table(*names, model, scenario.notices)
 
 
