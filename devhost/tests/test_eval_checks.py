@@ -7,12 +7,17 @@ from typing import Any
 import pytest
 
 from devhost.evaluation.runs import judged
-from devhost.expected import Call, Expected, Observed
+from devhost.expected import Expected, Observed
 from devhost.models.scripted.model import ScriptedModel
+from devhost.node.outputs.run import ToolCall
 
 SEEN = Observed(
     text="Files stay 30 days [1].\nThen they are gone.",
-    calls=(Call("search", {"terms": "trash", "language": "en"}), Call("look", {}), Call("search", {"terms": "bin"})),
+    calls=(
+        ToolCall("search", {"terms": "trash", "language": "en"}),
+        ToolCall("look", {}),
+        ToolCall("search", {"terms": "bin"}),
+    ),
     failed_calls=1,
     stop_reason="answered",
     sources=("Guide (en/user-guide.md)", "Past answer (E-2011)"),

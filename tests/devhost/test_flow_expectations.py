@@ -10,7 +10,7 @@ from devhost.flow.document import FlowFile
 from devhost.flow.played import PlayedTurn
 from devhost.flow.script import FlowExpected
 from devhost.node.outputs.outputs import NodeOutputs
-from devhost.node.outputs.run import CallsMade, Run
+from devhost.node.outputs.run import CallsMade, Run, ToolCall
 from devhost.trace.flow import FlowEnded, NodeEnded
 from tests.devhost import ROOT
 
@@ -22,7 +22,7 @@ RUN = Run(
     [],
     [],
     0.1,
-    CallsMade(sent={"r1": {"words": "chairs"}, "r2": {"to": "a@b.example"}}, tools={"r1": "search", "r2": "send"}),
+    CallsMade(tools={"r1": ToolCall("search", {"words": "chairs"}), "r2": ToolCall("send", {"to": "a@b.example"})}),
 )
 OUTPUTS: dict[str, Any] = {
     "text": "Two documents.",

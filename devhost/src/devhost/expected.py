@@ -13,9 +13,8 @@ from pydantic_core import PydanticCustomError
 
 from devhost.errors import ScriptError, naming
 from devhost.models.scripted.script import Script, Scripted, SomeTurns, Texts, listed
-from devhost.node.outputs.run import Run
+from devhost.node.outputs.run import Run, ToolCall
 from devhost.node.texts import ThoughtSpans
-from devhost.protocol.wire import JsonObject
 from devhost.text import json_value, validator_of, worded
 
 # One expectation and what came of it.
@@ -39,21 +38,6 @@ class Check:
     def sentence(self) -> str:
         """For a check that failed."""
         return f"{self.name}: expected {self.expected}; found {self.found}"
-
-
-@dataclass(frozen=True)
-class Call:
-    """A tool call that reached its tool."""
-
-    name: str
-    arguments: JsonObject
-    """As the tool got them."""
-    error: str = ""
-    """Why it failed."""
-
-    def __str__(self) -> str:
-        called = f"{self.name}({json.dumps(self.arguments, ensure_ascii=False)})"
-        return f"{called} failed: {self.error}" if self.error else called
 
 
 # The parts of an expectation. Each says whether what was found fits.
@@ -163,7 +147,7 @@ class ExpectedCall(Scripted):
     arguments: Annotated[dict[str, Any], BeforeValidator(json_value)] = Field(default_factory=dict)
     """Those that matter, with their values; the tool may have been given others too."""
 
-    def fits(self, call: Call) -> bool:
+    def fits(self, call: ToolCall) -> bool:
         given = call.arguments
         return self.name == call.name and all(
             name in given and given[name] == value for name, value in self.arguments.items()
@@ -189,7 +173,7 @@ class CallsExpected(Scripted):
     def every(self) -> tuple[ExpectedCall, ...]:
         return (*(self.exactly or ()), *self.in_order, *self.at_least, *self.never)
 
-    def checks(self, name: str, calls: Sequence[Call]) -> Iterator[Check]:
+    def checks(self, name: str, calls: Sequence[ToolCall]) -> Iterator[Check]:
         made = _in_a_row(calls)
         if self.exactly is not None:
             same = len(calls) == len(self.exactly) and all(map(ExpectedCall.fits, self.exactly, calls))
@@ -205,11 +189,11 @@ class CallsExpected(Scripted):
             yield Check(f"{name} never", str(never), _in_a_row(made_anyway) if made_anyway else "")
 
 
-def _in_a_row(calls: Sequence[Call | ExpectedCall]) -> str:
+def _in_a_row(calls: Sequence[ToolCall | ExpectedCall]) -> str:
     return ", ".join(map(str, calls)) or "no call"
 
 
-def _among(expected: Sequence[ExpectedCall], calls: Sequence[Call]) -> bool:
+def _among(expected: Sequence[ExpectedCall], calls: Sequence[ToolCall]) -> bool:
     """Whether each expected call has a call of its own; those that say most of their call choose first."""
     left = list(calls)
     for each in sorted(expected, key=lambda each: len(each.arguments), reverse=True):
@@ -264,7 +248,7 @@ class Observed:
     text: str
     """Without thoughts."""
     error: str | None = None
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
     failed_calls: int = 0
     """How many of these calls failed."""
     stop_reason: str = ""
@@ -286,11 +270,7 @@ class Observed:
         return cls(
             text=without_thoughts(last.outputs.text),
             error=None if last.error is None else f"{last.error.kind}: {last.error.message}",
-            calls=tuple(
-                Call(*called, run.calls.failures.get(request, ""))
-                for run in runs
-                for request, called in zip(run.calls.tools, run.called, strict=True)
-            ),
+            calls=tuple(call for run in runs for call in run.calls.tools.values()),
             failed_calls=sum(run.tool_calls.failed for run in runs),
             stop_reason=last.ending.stop_reason,
             sources=tuple(_cited(last.outputs.variables.get("sources"))),

@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal, Self
@@ -29,7 +29,7 @@ from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend, ModelCallError, OpaqueBodyPolicy, model_answer, summary
 from devhost.node.messages import FileMessages
 from devhost.node.outputs.outputs import Finding, spent
-from devhost.node.outputs.run import CallsMade, error_line
+from devhost.node.outputs.run import CallsMade, ToolCall, error_line
 from devhost.plugin.declaration import Manifest, Permission
 from devhost.process.session import Places, Session
 from devhost.protocol import failures, structs
@@ -257,8 +257,7 @@ class BackwardsCalls:
 
     def __post_init__(self) -> None:
         self._counts: Counter[str] = Counter()
-        self._sent: dict[str, JsonObject] = {}
-        self._tools_called: dict[str, str] = {}
+        self._tools_called: dict[str, ToolCall] = {}
         self._usages: dict[str, JsonObject] = {}
         self._replies: dict[str, Reply] = {}
         self._tools = {(tool.provider, tool.name): tool for tool in self.tools}
@@ -266,27 +265,25 @@ class BackwardsCalls:
     @property
     def made(self) -> CallsMade:
         """The calls so far."""
-        failed = {call: error_line(reply.error) for call, reply in dict(self._replies).items() if reply.error}
-        usage, tools = spent(self._usages.values()), dict(self._tools_called)
-        return CallsMade(dict(self._counts), dict(self._sent), usage, tools, failed)
+        called = dict(self._tools_called)
+        tools = {id_: replace(call, error=error_line(self._replies[id_].error)) for id_, call in called.items()}
+        return CallsMade(dict(self._counts), spent(self._usages.values()), tools)
 
     def answer(self, session: Session, invoked: Invoked) -> None:
         self._counts[invoked.kind] += 1
-        if invoked.kind == "tool":
-            self._tools_called[invoked.request_id] = str(invoked.request.get("tool"))
-        threading.Thread(target=self._serve, args=(session, invoked), daemon=True).start()
-
-    def _serve(self, session: Session, invoked: Invoked) -> None:
-        permission = session.declaration.manifest.permission
         cut_words = worded(invoked.kind, failures.ApiCallError("broken", failures.CLOSED))
         places = Places(self.limits.burst_messages * PLACES_OF_AN_ANSWER, partial(self.found, "answer-lost"))
         reply = Reply(session, invoked.request_id, self.limits.call_seconds, cut_words, places)
         if invoked.kind == "tool":
             self._replies[invoked.request_id] = reply
+            self._tools_called[invoked.request_id] = ToolCall(str(invoked.request.get("tool")), {})
+        threading.Thread(target=self._serve, args=(session, invoked, reply), daemon=True).start()
+
+    def _serve(self, session: Session, invoked: Invoked, reply: Reply) -> None:
         # A plugin that has gone needs no answer, and its run already knows.
         with contextlib.suppress(PluginLostError), reply:
             try:
-                check_access(invoked.kind, permission)
+                check_access(invoked.kind, session.declaration.manifest.permission)
                 self._pass_on(session, invoked, reply)
             except HostError as error:  # the daemon's own refusal
                 reply.finish(str(error))
@@ -344,7 +341,7 @@ class BackwardsCalls:
         asked = structs.to_the_api(structs.TOOL, request)
         if asked["tool_parameters"] is None:
             raise failures.ApiCallError.invalid_payload("tool_parameters: Input should be keys with values")
-        self._sent[request_id] = asked["tool_parameters"]
+        self._tools_called[request_id] = ToolCall(asked["tool"], asked["tool_parameters"])
         fault = self.api_fails.get(asked["tool"])
         answer = self._asked_tool(asked, request_id)
         return answer if fault is None else fault.through(answer)

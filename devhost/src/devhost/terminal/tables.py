@@ -100,10 +100,10 @@ def _entry(entry: LogEntry, calls: CallsMade, *, whole: bool) -> Text:
         line.append(f"\n{indent(printable(said), '  ')}", "dim")
     ids = entry.data.get("request_ids")
     request = str(ids[-1]) if isinstance(ids, list) and ids else ""
-    written, sent = entry.data.get("arguments", {}), calls.sent.get(request, {})
-    if isinstance(written, dict) and (changed := sent_otherwise(written, sent)):
+    written, call = entry.data.get("arguments", {}), calls.tools.get(request)
+    if call and isinstance(written, dict) and (changed := sent_otherwise(written, call.arguments)):
         line.append(f"\n  sent: {printable(preview(changed))}", "dim")
-    if reason := calls.failures.get(request) or entry.reason:
+    if reason := (call and call.error) or entry.reason:
         line.append(f"\n{indent(printable(reason), '  ')}", "red")
     return line
 

@@ -205,7 +205,7 @@ class TraceWriter(Watcher):
         self._write("serving", {}, session_id=session_id, request_id=request_id)
 
     def ended(self, session_id: str, run: Run, model: ModelDescription) -> None:
-        ended = {"asked": dict(run.asked), "failures": dict(run.calls.failures), "outcome": report(run, model)}
+        ended = {"asked": dict(run.asked), "failures": run.calls.failures, "outcome": report(run, model)}
         self._write("end", ended, session_id=session_id)
 
     def notice(self, sentence: str) -> None:

@@ -11,7 +11,7 @@ from devhost.errors import InvocationError, NodeFailedError, WireError
 from devhost.limits import HostLimits
 from devhost.node.messages import ToolFileStore
 from devhost.node.outputs.outputs import NodeOutputs, OutputsFold, spent
-from devhost.node.outputs.run import UNFINISHED, CallsMade, Run, error_line
+from devhost.node.outputs.run import UNFINISHED, CallsMade, Run, ToolCall, error_line
 from devhost.protocol.structs import agent_message
 from devhost.protocol.wire import Invoked, JsonObject, Streamed, read_session_event
 from devhost.text import json_or
@@ -265,20 +265,17 @@ HARMLESS = frozenset({"text", "link", "json", "variable", "log", "retriever_reso
 
 def run_of(traced: TracedRun, strategy: str) -> Run:
     """The `Run` as the host returned it; for a run without an end, what came of it until then, and an error."""
-    messages, of_tools = (
-        [piece.data for piece in traced.streamed],
-        [each for each in traced.calls if each.kind == "tool"],
-    )
-    calls = CallsMade(
-        Counter(call.kind for call in traced.calls),
-        {call.id: call.arguments for call in of_tools},
-        spent(call.usage for call in traced.calls),
-        {call.id: str(call.request.get("tool")) for call in of_tools},
-        {call.id: call.reason for call in of_tools if call.error},
-    )
+    messages = [piece.data for piece in traced.streamed]
+    failures = traced.end.failures if traced.end else {call.id: call.reason for call in traced.calls if call.error}
+    tools = {
+        call.id: ToolCall(str(call.request.get("tool")), call.arguments, failures.get(call.id, ""))
+        for call in traced.calls
+        if call.kind == "tool"
+    }
+    counts = traced.end.asked if traced.end else Counter(call.kind for call in traced.calls)
+    calls = CallsMade(counts, spent(call.usage for call in traced.calls), tools)
     if traced.end is None:
         return Run(strategy, _so_far(traced), UNFINISHED, [], messages, traced.finished - traced.began, calls)
-    calls = replace(calls, counts=traced.end.asked, failures=traced.end.failures)
     return replace(traced.end.outcome, messages=messages, calls=calls, session_id=traced.end.session_id)
 
 

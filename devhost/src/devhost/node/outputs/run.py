@@ -140,25 +140,35 @@ UNFINISHED = RunError("TraceEndsError", "the trace ends before the run does: it 
 
 
 @dataclass(frozen=True)
+class ToolCall:
+    """A tool call that was sent."""
+
+    name: str
+    arguments: JsonObject
+    """As the tool got them."""
+    error: str = ""
+    """Why it failed, in a line."""
+
+    def __str__(self) -> str:
+        called = f"{self.name}({json.dumps(self.arguments, ensure_ascii=False)})"
+        return f"{called} failed: {self.error}" if self.error else called
+
+
+@dataclass(frozen=True)
 class CallsMade:
     """What the strategy and the tools that it called asked of the host."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
     """By the calls' type: llm, tool, …"""
-    sent: Mapping[str, JsonObject] = field(default_factory=dict)
-    """By the id of the request, the parameters of each call of a tool."""
     spent: JsonObject = field(default_factory=lambda: spent([]))
     """The usage that the answers of models brought, summed."""
-    tools: Mapping[str, str] = field(default_factory=dict)
-    """By the id of the request, the name of each tool that was called, in the order of the calls."""
-    failures: Mapping[str, str] = field(default_factory=dict)
-    """By the id of the request, why a call of a tool failed, in a line."""
+    tools: Mapping[str, ToolCall] = field(default_factory=dict)
+    """By the id of the request, in the order of the calls."""
 
     @property
-    def left_failed(self) -> list[str]:
-        """The tools of which the last call failed: nothing that came after it has made up for that."""
-        last = {name: request for request, name in self.tools.items()}
-        return [name for name, request in last.items() if request in self.failures]
+    def failures(self) -> dict[str, str]:
+        """By the id of the request, why a call of a tool failed."""
+        return {request: call.error for request, call in self.tools.items() if call.error}
 
 
 def sent_otherwise(written: JsonObject, sent: JsonObject) -> JsonObject:
@@ -243,7 +253,7 @@ class Run:
     @property
     def called(self) -> list[tuple[str, JsonObject]]:
         """The name of each tool that was called, with the arguments that it got, in the order of the calls."""
-        return [(name, self.calls.sent.get(request, {})) for request, name in self.calls.tools.items()]
+        return [(call.name, call.arguments) for call in self.calls.tools.values()]
 
     @property
     def tool_calls(self) -> ToolCalls:
@@ -266,7 +276,8 @@ class Run:
             calls = self.tool_calls
             if calls.count and calls.failed + calls.refused == calls.count:
                 return Ending("finished without a successful tool call", "limited", code)
-            if failed := " and ".join(self.calls.left_failed):
+            last = {call.name: call for call in self.calls.tools.values()}  # a later success makes up for a failure
+            if failed := " and ".join(name for name, call in last.items() if call.error):
                 return Ending(f"finished with a failed call of {failed}", "limited", code)
             return Ending("finished", "good", code)
         return Ending(STOPPED.get(code, "ended early"), "limited", code)
