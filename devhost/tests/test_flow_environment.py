@@ -11,11 +11,11 @@ SHELL = shutil.which("sh") or "/bin/sh"
 GO_ON = """
 import sys
 from pathlib import Path
-from devhost.errors import FlowEnvironmentError
+from devhost.errors import HostError
 from devhost.flow.turn import go_on_in_flow_environment
 try:
     go_on_in_flow_environment(["flow", "a b.yml"], Path(sys.argv[1]) if sys.argv[1] else None)
-except FlowEnvironmentError as error:
+except HostError as error:
     sys.exit(f"Error: {error}")
 """
 PYTHON = """#!/bin/sh

@@ -32,10 +32,6 @@ class DeclarationError(HostError):
     """A YAML file cannot be read, or a plugin directory is incomplete or does not fit the schema of plugins."""
 
 
-class PackageError(HostError):
-    """A `.difypkg` file that cannot be written, or is not a package that Dify opens."""
-
-
 class ScriptError(HostError):
     """A script, read from YAML or given as data, does not fit the schema of scripts."""
 
@@ -77,10 +73,6 @@ class SuiteError(HostError):
     """A file of cases or of results that cannot be read or run; the sentence names the case and the key."""
 
 
-class TelemetryError(HostError):
-    """No OTLP server took the spans of a run."""
-
-
 class ConsoleError(HostError):
     """The console cannot be served, or cannot do what was asked of it."""
 
@@ -103,10 +95,6 @@ class FlowFileError(HostError):
 
 class UnansweredFormError(HostError):
     """A Human Input node waits for an answer that was not given; the sentence says how to give it."""
-
-
-class FlowEnvironmentError(HostError):
-    """The environment of Dify's workflow engine cannot be made."""
 
 
 class RefusedCallError(HostError):

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from devhost.errors import PackageError
+from devhost.errors import HostError
 from devhost.limits import HostLimits
 from devhost.options import DIRECTORY, argument, color_option, command, option
 from devhost.overview import accept_option, check_lines
@@ -83,12 +83,12 @@ def opened_package(file: Path) -> Iterator[Path]:
 def unpack(file: Path, folder: Path) -> None:
     """`folder` is made. The library makes a link a file, and leaves nothing outside of the folder."""
     try:
-        with worded(lambda why: PackageError(f"{file} cannot be opened: {why}")), zipfile.ZipFile(file) as package:
+        with worded(lambda why: HostError(f"{file} cannot be opened: {why}")), zipfile.ZipFile(file) as package:
             if (size := sum(entry.file_size for entry in package.infolist())) > MAX_BYTES:
-                raise PackageError(f"{file} holds {size:,} bytes; Dify takes {MAX_BYTES:,}")
+                raise HostError(f"{file} holds {size:,} bytes; Dify takes {MAX_BYTES:,}")
             package.extractall(folder)
     except UNREADABLE as error:
-        raise PackageError(f"{file} is not a package, or is damaged: {error}. Make it again") from error
+        raise HostError(f"{file} is not a package, or is damaged: {error}. Make it again") from error
     plugin_in(folder)
 
 
@@ -162,7 +162,7 @@ def package(options: PackageOptions) -> int:
         installing, starting = try_install(content, MARKETPLACE if options.marketplace else None, Screen(console))
         seconds = f"installed in {installing:.0f} s, answered after {starting:.1f} s"
         console.print(Text(seconds, "green"), soft_wrap=True)
-    with worded(lambda why: PackageError(f"{target} cannot be written: {why}")):
+    with worded(lambda why: HostError(f"{target} cannot be written: {why}")):
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
     digest = hashlib.sha256(content).hexdigest()

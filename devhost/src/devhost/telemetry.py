@@ -17,7 +17,7 @@ from opentelemetry.semconv.attributes.error_attributes import ERROR_TYPE
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 from pydantic import HttpUrl, TypeAdapter
 
-from devhost.errors import ParameterError, TelemetryError
+from devhost.errors import HostError, ParameterError
 from devhost.text import worded
 from devhost.trace.lines import Header, Trace
 from devhost.trace.runs import Call, TracedRun, run_of, traced_runs, written_calls
@@ -190,11 +190,11 @@ def shown(address: str) -> str:
 
 
 def send(spans: Sequence[ReadableSpan], address: str) -> None:
-    """TelemetryError if the server did not take them."""
+    """HostError if the server did not take them."""
     logging.getLogger(OTLPSpanExporter.__module__).disabled = True  # it shows an address with its password
     exporter = OTLPSpanExporter(endpoint=address, timeout=PATIENCE)
     try:
         if exporter.export(spans) is not SpanExportResult.SUCCESS:
-            raise TelemetryError(f"--otlp: no OTLP server took the spans at {shown(address)}")
+            raise HostError(f"--otlp: no OTLP server took the spans at {shown(address)}")
     finally:
         exporter.shutdown()  # type: ignore[no-untyped-call] # the SDK's

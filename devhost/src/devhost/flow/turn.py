@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NoReturn, cast
 
-from devhost.errors import FlowEnvironmentError
+from devhost.errors import HostError
 from devhost.files import LocalFile
 from devhost.flow.document import FlowFile
 from devhost.flow.forms import Ask, GivenAnswers
@@ -87,16 +87,16 @@ type FlowEngine = Callable[[FlowFile, FlowTurn, Surroundings], Iterator[FlowEven
 
 
 def go_on_in_flow_environment(arguments: Sequence[str], repository: Path | None = REPOSITORY) -> NoReturn:
-    """Makes the environment when it is missing or out of date; FlowEnvironmentError if that fails."""
+    """Makes the environment when it is missing or out of date; HostError if that fails."""
     if repository is None:
-        raise FlowEnvironmentError(
+        raise HostError(
             "a flow runs on Dify's workflow engine, which is not installed: pip install 'dify-devhost[flow]', with "
             "Python 3.12 or 3.13"
         )
     set_up, python = repository / "scripts" / "setup", str(repository / ".venv-flow" / "bin" / "python")
     made = subprocess.run([str(set_up), "flow"], check=False, stdout=sys.stderr)
     if made.returncode:
-        raise FlowEnvironmentError(f"{set_up} flow could not make the environment of the workflow engine; see above")
+        raise HostError(f"{set_up} flow could not make the environment of the workflow engine; see above")
     os.execv(python, devhost_command(python, arguments))  # noqa: S606 - its own interpreter
 
 
