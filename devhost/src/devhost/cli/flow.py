@@ -21,7 +21,7 @@ from devhost.hosting import HostOptions, ModelOptions
 from devhost.options import command, json_option, option, print_json, trace_option
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.chat_view import TalkOptions, read_questions
-from devhost.terminal.screen import Interrupt, ViewOptions, on_ctrl_c, open_console
+from devhost.terminal.screen import Interrupt, ViewOptions, open_console
 from devhost.text import Secrets
 from devhost.words import examples
 
@@ -88,19 +88,15 @@ def run(
         trace = FlowTrace(watcher)
         conversation = FlowConversation(case, trace.written(load_engine()), view.show, hidden, ask)
         view.open(begins, setup.notices, setup.scripted.notice if setup.scripted else "")
-        try:
-            watchers = models.plugins.tell(watcher, view.screen)
-            with setup.host(hosting, watchers, options.trace) as host, on_ctrl_c(view.show_how_far):
-                view.begin_answer()
-                for each in case_turns(conversation, host, turns):
-                    ended.append(each)
-                    if each.has_expectations:
-                        trace.judged(each.failures)
-                    if len(ended) < len(turns) and not each.stays_open:
-                        _close(view, each)
-                        view.go_on(turns[len(ended)].query)
-        finally:
-            view.abandon()
+        watchers = models.plugins.tell(watcher, view.screen)
+        with view.answering(setup.host(hosting, watchers, options.trace)) as host:
+            for each in case_turns(conversation, host, turns):
+                ended.append(each)
+                if each.has_expectations:
+                    trace.judged(each.failures)
+                if len(ended) < len(turns) and not each.stays_open:
+                    _close(view, each)
+                    view.go_on(turns[len(ended)].query)
     if options.as_json:
         report = {**conversation_report([_report(each) for each in ended]), "notices": list(setup.notices)}
         print_json(report)

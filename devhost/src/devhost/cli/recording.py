@@ -9,9 +9,9 @@ import click
 
 from devhost.comparison.comparison import Comparison, ForkReport, Side, render_fork, show_fork
 from devhost.errors import TraceError
-from devhost.fork import Fork, ForkedModel, ForkOptions, find_origin
+from devhost.fork import ForkOptions, find_origin
 from devhost.hosting import HostOptions, ModelOptions, started_host, traced
-from devhost.node.outputs.run import Run, report
+from devhost.node.outputs.run import report
 from devhost.options import FILE, argument, command, option, print_json
 from devhost.page.page import refuse_to_destroy, write_page
 from devhost.process.session import Watchers
@@ -19,7 +19,7 @@ from devhost.recording.case import recorded_case, write_case
 from devhost.recording.turns import KeptFiles
 from devhost.terminal.chat_view import scenario_facts
 from devhost.terminal.run_view import RunView
-from devhost.terminal.screen import ViewOptions, on_ctrl_c, open_console
+from devhost.terminal.screen import ViewOptions, open_console
 from devhost.trace.lines import read_trace
 
 # The command `record`: makes a case of a trace.
@@ -98,7 +98,14 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
         own = asked.new_trace or Path(folder) / "fork.jsonl"  # what is compared is read from traces
         view = RunView(console, shown)
         models.plugins.tell(view.screen)
-        run = _played(made, model, hosting, view, own, asked.new_trace)
+        scenario, question, described = made.scenario, made.question, model.description
+        with traced(own, scenario, described, hosting.transport, command="run", query=question) as watcher:
+            view.open(scenario_facts(scenario, described), question)
+            watchers, storage = Watchers(watcher, view.screen), hosting.storage_beside(asked.new_trace)
+            with view.answering(started_host(scenario, hosting, watchers, storage, asked.new_trace)) as host:
+                run = made.play(host, model, view.show)
+                watcher.remark(model.afterwards)
+            view.finish_answer()
         right = Side(find_origin(read_trace(own), own, None), model.is_recorded)
     found = ForkReport(Comparison(("recorded", "fork"), Side(origin), right), made, model)
     if asked.as_json:
@@ -108,23 +115,3 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
         write_page(render_fork(found), asked.page, asked.trace, force=asked.force)
         click.echo(asked.page, err=asked.as_json)
     return int(bool(run.error or (hosting.strict and run.findings)))
-
-
-def _played(  # noqa: PLR0913, PLR0917 - a run, and where it is shown and kept
-    made: Fork, model: ForkedModel, options: HostOptions, view: RunView, own: Path, kept: Path | None
-) -> Run:
-    scenario, question = made.scenario, made.question
-    described = model.description
-    with traced(own, scenario, described, options.transport, command="run", query=question) as watcher:
-        view.open(scenario_facts(scenario, described), question)
-        watchers = Watchers(watcher, view.screen)
-        hosting = started_host(scenario, options, watchers, options.storage_beside(kept), kept)
-        try:
-            with hosting as host, on_ctrl_c(view.show_how_far):
-                view.begin_answer()
-                run = made.play(host, model, view.show)
-                watcher.remark(model.afterwards)
-        finally:
-            view.abandon()
-        view.finish_answer()
-    return run

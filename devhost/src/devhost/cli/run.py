@@ -5,29 +5,26 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import click
 
 from devhost.chat import ANY_QUESTION, Chat
-from devhost.conversation import Conversation, Ended, Turns, conversation_report, play
+from devhost.conversation import Conversation, Ended, conversation_report, play
 from devhost.errors import HostError, ParameterError, TraceError
 from devhost.expected import Expected, Observed
 from devhost.home import devhost_command
-from devhost.host.host import Host
 from devhost.hosting import HostOptions, ModelOptions, ScenarioOptions, started_host, traced
-from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import never_begun, report
 from devhost.options import command, json_option, option, print_json, trace_option
-from devhost.process.session import Watcher
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import refuse_misfit
 from devhost.terminal.chat_view import ChatView, TalkOptions, read_questions, scenario_facts
 from devhost.terminal.run_view import RunView
-from devhost.terminal.screen import Interrupt, ViewOptions, on_ctrl_c, open_console
+from devhost.terminal.screen import Interrupt, ViewOptions, open_console
 from devhost.words import counted
 
 # `--watch`: the command again whenever a person has edited a file.
@@ -199,63 +196,36 @@ def run(  # noqa: PLR0913, PLR0917 - one argument per group of options
     script = scenario.script
     is_whole = script is not None and script.begins_with(question) and len(follow_ups) == len(script.then)
     expected = Expected.of(script) if script is not None and is_whole else None
-    conversation = Conversation(scenario)
-    turns = play(conversation, question, follow_ups, choose)
+    conversation, ended = Conversation(scenario), list[Ended]()
     view = RunView(open_console(stderr=options.as_json, color=shown.color), shown)
-    shown_turns = _ShownTurns(conversation, view, model, expected, as_json=options.as_json)
+
+    def print_reports(*lost: JsonObject, **judged: object) -> None:
+        if options.as_json:
+            reports = conversation_report([*(turn.report for turn in ended), *lost])
+            print_json({**reports, "notices": list(scenario.notices), **judged})
+
     with (
         otlp.sending(options.trace) as kept,
         traced(kept, scenario, model, node.transport, command="run", query=question) as watcher,
     ):
         view.open(scenario_facts(scenario, model), question, conversation.files_of(question))
         storage, watchers = node.storage_beside(options.trace), models.plugins.tell(watcher, view.screen)
-        shown_turns.play(turns, started_host(scenario, node, watchers, storage, options.trace), watcher)
-    broken = node.strict and any(turn.run.findings for turn in shown_turns.ended)
-    return int(broken or bool(shown_turns.failures))
-
-
-@dataclass
-class _ShownTurns:
-    """What a run shows of its conversation, turn by turn."""
-
-    conversation: Conversation
-    view: RunView
-    model: ModelDescription
-    expected: Expected | None
-    as_json: bool
-    ended: list[Ended] = field(default_factory=list, init=False)
-
-    def play(self, turns: Turns, hosting: AbstractContextManager[Host], watcher: Watcher) -> None:
-        view = self.view
         try:
-            with hosting as host, on_ctrl_c(view.show_how_far):
-                view.begin_answer()
-                for turn in turns(host, view.show):
+            with view.answering(started_host(scenario, node, watchers, storage, options.trace)) as host:
+                for turn in play(conversation, question, follow_ups, choose)(host, view.show):
                     watcher.remark(turn.remark)
-                    self.ended.append(turn)
+                    ended.append(turn)
                     if turn.next_question is not None:
                         view.close(turn.run, turn.remark)
-                        view.go_on(turn.next_question, self.conversation.files_of(turn.next_question))
+                        view.go_on(turn.next_question, conversation.files_of(turn.next_question))
         except HostError as error:
-            never = never_begun(self.conversation.scenario.strategy.identity.name, error)
-            self._print(report(never, self.model))
+            print_reports(report(never_begun(scenario.strategy.identity.name, error), model))
             raise
-        finally:
-            view.abandon()
-        judged = {} if self.expected is None else {"failed_expectations": self.failures}
-        self._print(**judged)
-        view.close(self.ended[-1].run, self.ended[-1].remark)
-        if self.expected is not None:
-            view.judge(self.failures)
-
-    @property
-    def failures(self) -> list[str]:
-        """A sentence for each expectation that failed; by default the last run has to end without an error."""
-        observed = Observed.of([turn.run for turn in self.ended])
-        expected = self.expected or Expected()
-        return [check.sentence for check in expected.checks(observed) if not check.passed]
-
-    def _print(self, *lost: JsonObject, **judged: object) -> None:
-        if self.as_json:
-            reports = [*(turn.report for turn in self.ended), *lost]
-            print_json({**conversation_report(reports), "notices": list(self.conversation.scenario.notices), **judged})
+        checks = (expected or Expected()).checks(Observed.of([turn.run for turn in ended]))
+        failures = [check.sentence for check in checks if not check.passed]
+        print_reports(**({} if expected is None else {"failed_expectations": failures}))
+        view.close(ended[-1].run, ended[-1].remark)
+        if expected is not None:
+            view.judge(failures)
+    broken = node.strict and any(turn.run.findings for turn in ended)
+    return int(broken or bool(failures))

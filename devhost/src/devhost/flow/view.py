@@ -185,9 +185,9 @@ class FlowView(View):
         self._console.print(Text(words, "red" if failed else "green"))
 
     def show_how_far(self) -> None:
-        """After Ctrl-C: the nodes until then."""
+        super().show_how_far()
         rows = node_rows(self._turn, whole=self._options.verbose) if self._turn.roots else None
-        self._show_how_far("nodes until Ctrl-C", rows)
+        self._section("nodes until Ctrl-C", rows)
 
 
 def sources_of(turn: PlayedTurn) -> list[JsonObject]:

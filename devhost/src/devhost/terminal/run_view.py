@@ -71,9 +71,8 @@ class RunView(View):
         self._end(run.error, run.elapsed_seconds, Text.assemble(how, (run.tool_calls.remark, "yellow")))
 
     def show_how_far(self) -> None:
-        """After Ctrl-C: the log until then."""
-        roots = self._log.roots()
-        self._show_how_far("log until Ctrl-C", tables.log_tree(roots, whole=self._options.verbose))
+        super().show_how_far()
+        self._section("log until Ctrl-C", tables.log_tree(self._log.roots(), whole=self._options.verbose))
 
     def _write(self, spans: list[Span]) -> None:
         for thinking, text in spans:

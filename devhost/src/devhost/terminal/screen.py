@@ -3,7 +3,7 @@
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -136,6 +136,16 @@ class View:
         self.begin_answer()
 
     @contextmanager
+    def answering[H](self, hosting: AbstractContextManager[H]) -> Iterator[H]:
+        """Starts the plugins; Ctrl-C shows how far the answer came."""
+        try:
+            with hosting as host, on_ctrl_c(self.show_how_far):
+                self.begin_answer()
+                yield host
+        finally:
+            self.screen.end_status()
+
+    @contextmanager
     def turn(self, files: Iterable[JsonObject] = ()) -> Iterator[None]:
         """Of a chat; `files` go with the question."""
         self._begin()
@@ -143,7 +153,7 @@ class View:
         try:
             yield
         finally:
-            self.abandon()
+            self.screen.end_status()
 
     def show_files(self, files: Iterable[JsonObject]) -> None:
         """Those that go with the question."""
@@ -152,10 +162,6 @@ class View:
 
     def note(self, sentence: str) -> None:
         self._console.print(Text(printable(sentence), "dim"), soft_wrap=True)
-
-    def abandon(self) -> None:
-        """It ends without an outcome."""
-        self.screen.end_status()
 
     def _say(self, text: str, style: str | None = None) -> None:
         """A piece of the answer."""
@@ -170,11 +176,10 @@ class View:
         if not self._said_anything:
             self._console.print(Text(printable(unsaid)) if unsaid else Text("(no text)", "dim"))
 
-    def _show_how_far(self, title: str, content: RenderableType | None) -> None:
+    def show_how_far(self) -> None:
         """After Ctrl-C: what there was until then."""
         self.screen.end_status()
         self.screen.end_line()
-        self._section(title, content)
 
     def _section(self, title: str, content: RenderableType | None, *, soft_wrap: bool = False) -> None:
         if content is not None:
