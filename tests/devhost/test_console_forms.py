@@ -81,7 +81,7 @@ def test_each_declared_parameter_is_a_field_with_what_the_yaml_says_of_it() -> N
     }
     assert fields["rounds"].default == "3"
     assert fields["mood"].options == [("calm", "Calm"), ("wild", "Wild")]
-    assert fields["loud"].label == "Loud"
+    assert fields["loud"].declared.label.en_US == "Loud"
 
 
 def test_the_fields_hold_what_the_scenario_sets_and_nothing_of_it_is_a_change() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from starlette.responses import Response
 
-from devhost.console.forms import Options, RunForm, fields_of, submitted
+from devhost.console.forms import RunForm, fields_of, submitted
 from devhost.console.found import find
 from devhost.console.setup import QUESTION, TYPED, Setup, Values, number_in
 from devhost.console.web import Console
@@ -34,8 +34,6 @@ class ForkForm(RunForm):
     questions: Sequence[str]
     """Of all turns of the conversation."""
     turn: int
-    rounds: Options
-    """Those after which a fork can go on: number and gist."""
     scripts: Sequence[Path]
     """To choose from, for what the model says."""
     was: Setup
@@ -47,14 +45,14 @@ class ForkForm(RunForm):
         given = self.values
         names = ("at", "answers", "live", *ANSWERS.get(given.get("answers", ""), ()))
         values = {name: given[name] for name in names if given.get(name)}
+        values |= {"plugin": str(self.plugin), "strategy": self.origin.strategy, **self.changed}
         if given.get("live") == "yes":
             values["tools"] = "\n".join(map(str, self.was.options.tools))
         if len(self.questions) > 1:
             values["turn"] = str(self.turn)
         if self.question is not None and self.question != self.origin.run.question:
             values[TYPED + QUESTION] = self.question.strip()
-        common = {"plugin": str(self.plugin), "strategy": self.origin.strategy}
-        return Setup(kind="fork", of=self.name, values={**values, **common, **self.changed})
+        return Setup(kind="fork", of=self.name, values=values)
 
 
 def form_of(console: Console, name: str, values: Values) -> ForkForm:
@@ -74,7 +72,6 @@ def form_of(console: Console, name: str, values: Values) -> ForkForm:
         origin=origin,
         questions=questions,
         turn=turn,
-        rounds=[(str(number), each.gist) for number, each in enumerate(origin.rounds, start=1) if each.is_answered],
         scripts=things.of("script"),
         was=was,
         plugin=plugin,

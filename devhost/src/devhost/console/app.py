@@ -56,8 +56,6 @@ HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
 }
 
-REFUSED = (TEMPLATES / "refused.html").read_text(encoding="utf-8")
-
 
 class Guard:
     """ASGI middleware before all routes."""
@@ -90,17 +88,13 @@ class Guard:
             return _refused("the request does not come from a page of this console")
         query = dict(parse_qsl(scope["query_string"].decode(errors="replace"), keep_blank_values=True))
         if scope["method"] in READS and self._is_token(query.pop(TOKEN, "")):
-            return self._traded(scope["path"], query)
+            rest = f"?{urlencode(query)}" if query else ""
+            answer = RedirectResponse("/" + scope["path"].lstrip("/") + rest, 303)  # "//host" would lead elsewhere
+            answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict", path="/")
+            return answer
         if not self._is_token(HTTPConnection(scope).cookies.get(self._cookie, "")):
             return _refused("open the address that `devhost ui` printed: it holds the token that lets you in")
         return None
-
-    def _traded(self, path: str, query: Mapping[str, str]) -> Response:
-        """The same address without the token; it cannot lead to another host."""
-        rest = f"?{urlencode(query)}" if query else ""
-        answer = RedirectResponse("/" + path.lstrip("/") + rest, 303)
-        answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict", path="/")
-        return answer
 
     def _is_token(self, text: str) -> bool:
         return secrets.compare_digest(text.encode(), self._token.encode())
@@ -108,7 +102,8 @@ class Guard:
 
 def _refused(reason: str) -> Response:
     """A page without a style sheet, which would be refused as well."""
-    return HTMLResponse(REFUSED.format(reason=reason), 403)
+    page = (TEMPLATES / "refused.html").read_text(encoding="utf-8")
+    return HTMLResponse(page.format(reason=reason), 403)
 
 
 # The application: all addresses of the console behind the guard.

@@ -20,7 +20,6 @@ from devhost.recording.turns import KeptFiles, tool_calls
 from devhost.trace.lines import Trace, read_trace
 from devhost.trace.runs import run_of
 
-CASES_FILE = "cases.yaml"
 TICK = "expect."
 """Before the name of an expectation in the form: whether it is kept."""
 
@@ -44,8 +43,8 @@ def expectations(trace: Trace, file: Path, script: JsonObject) -> list[Expectati
     last = run_of(runs[-1], strategy_of(trace, runs[-1]))
     ended = last.ending.level == "good" or bool(last.outputs.pending_calls)
     is_right = {"calls": not any(call.error for run in runs for call in tool_calls(run.calls))}
-    expected: JsonObject = script.get("expect", {})
-    return [Expectation(name, readable({name: value}), is_right.get(name, ended)) for name, value in expected.items()]
+    expected = script.get("expect", {}).items()
+    return [Expectation(name, readable({name: value}), is_right.get(name, ended)) for name, value in expected]
 
 
 def keep(file_of_trace: Path, name: str, cases: Path, ticked: Values) -> None:
@@ -58,9 +57,9 @@ def keep(file_of_trace: Path, name: str, cases: Path, ticked: Values) -> None:
     strategy = None if is_flow else strategy_of(trace, runs_of(trace, file_of_trace)[0])
     with_it = _appended(cases, name, strategy) if cases.exists() else f"cases:\n  - {script.name}\n"
     case = recorded_case(trace, file_of_trace, KeptFiles(file_of_trace, script))
-    expected: JsonObject = case.script.get("expect", {})
-    expected = {key: value for key, value in expected.items() if is_flow or f"{TICK}{key}" in ticked}
-    write_case(replace(case, script={**case.script, "expect": expected}), script)
+    expected = case.script.get("expect", {}).items()
+    kept = {key: value for key, value in expected if is_flow or f"{TICK}{key}" in ticked}
+    write_case(replace(case, script={**case.script, "expect": kept}), script)
     try:
         cases.write_text(with_it, encoding="utf-8")
     except OSError:
@@ -129,7 +128,7 @@ def form(console: Console, given: Values, name: str, mistake: str = "") -> Respo
 
 def _files(console: Console) -> list[str]:
     """Those that a case can go into, none of another folder; the console's own is first, and may not be there yet."""
-    own = shortened(console.folder.path / CASES_FILE)
+    own = shortened(console.folder.path / "cases.yaml")
     return list(dict.fromkeys(map(str, (own, *find(console.plugin, console.folder.path).of("suite", own=True)))))
 
 

@@ -33,12 +33,8 @@ def said(words: str) -> str:
     return json.dumps(f" {words}" if words.startswith("/") else words)
 
 
-FIELD = "f."
-"""Before the name of a field of a flow's form."""
-
-
 def values_in(form: FormAsked, given: Mapping[str, str]) -> dict[str, str]:
-    return {each.name: given.get(f"{FIELD}{each.name}", each.text) for each in form.fields}
+    return {each.name: given.get(f"f.{each.name}", each.text) for each in form.fields}
 
 
 def answered(form: FormAsked | None, given: Mapping[str, str]) -> str:

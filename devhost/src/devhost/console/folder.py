@@ -3,6 +3,7 @@
 import re
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Self
@@ -19,11 +20,11 @@ TRACE, OUTPUT = ".jsonl", ".output.txt"
 DELETED = "deleted"
 
 
+@dataclass(frozen=True)
 class RunFolder:
     """Traces that a command wrote there are runs, too."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    path: Path
 
     @classmethod
     def opened(cls, path: Path) -> Self:

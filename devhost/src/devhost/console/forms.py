@@ -36,17 +36,12 @@ class Field:
 
     @classmethod
     def of(cls, declared: Parameter, base: object, values: Values) -> Self:
-        """With what was typed."""
         was = as_text(base)
         return cls(declared, was, values.get(TYPED + declared.name, was))
 
     @property
     def name(self) -> str:
         return self.declared.name
-
-    @property
-    def label(self) -> str:
-        return self.declared.label.en_US
 
     @property
     def default(self) -> str:
@@ -72,13 +67,11 @@ class Field:
 
 
 def fields_of(strategy: Strategy, set_by_scenario: Mapping[str, object], values: Values) -> tuple[Field, ...]:
-    """Those of all parameters but the question."""
     asked = (parameter for parameter in strategy.parameters if parameter.name != QUESTION)
     return tuple(Field.of(parameter, set_by_scenario.get(parameter.name), values) for parameter in asked)
 
 
 def inputs_of(file: FlowFile, set_by_script: Mapping[str, object], values: Values) -> tuple[Field, ...]:
-    """Those of the flow's Start node."""
     return tuple(
         Field.of(_as_parameter(name, field), set_by_script.get(name, field.get("default")), values)
         for name, field in start_fields(file).items()
@@ -170,7 +163,7 @@ class RunForm(ABC):
         target, label = self.labels.get(kind, ("", ""))
         if kind in {"param", QUESTION}:
             target = f"{TYPED}{name or kind}"
-            label = next((each.label for each in self.fields if each.name == name), "Question")
+            label = next((each.declared.label.en_US for each in self.fields if each.name == name), "Question")
         return replace(self, mistake=Mistake(target, label, in_words_of_the_page(str(error), self.labels)))
 
 

@@ -48,7 +48,6 @@ class NewRun(RunForm):
     plugin: PluginDeclaration | None = None
     """None if it cannot be read."""
     plugins: Sequence[Path] = ()
-    """To choose from."""
     groups: Sequence[tuple[str, Options]] = ()
     """What can be asked, in groups with a name."""
     description: str = ""
@@ -59,8 +58,8 @@ class NewRun(RunForm):
         return self.values["source"].startswith(FLOW)
 
     @property
-    def knows_source(self) -> bool:
-        return any(value == self.values["source"] for _, choices in self.groups for value, _ in choices)
+    def sources(self) -> Sequence[str]:
+        return [value for _, choices in self.groups for value, _ in choices]
 
     @property
     def setup(self) -> Setup:
@@ -93,10 +92,9 @@ def form_of(values: Values, default: Path | None, runs: Path = Path()) -> NewRun
     except WRONG as error:
         plugin, form = None, form.refused(error)
     form = replace(form, groups=list(_choices(things, plugin)))
-    known = [value for _, group in form.groups for value, _ in group]
     source, strategy = form.values["source"], form.values.get("strategy", "")
-    if source not in {*known, NO_SCRIPT} and not source.startswith((SCRIPT, FLOW)):
-        source = next(iter(known), NO_SCRIPT)
+    if source not in {*form.sources, NO_SCRIPT} and not source.startswith((SCRIPT, FLOW)):
+        source = next(iter(form.sources), NO_SCRIPT)
     if plugin is not None and strategy not in plugin.strategies:
         strategy = next(iter(plugin.strategies))
     form = replace(form, values={**form.values, "source": source, "strategy": strategy})
@@ -124,7 +122,6 @@ def _choices(things: Things, declaration: PluginDeclaration | None) -> Iterator[
 
 
 def _of_strategy(form: NewRun, plugin: PluginDeclaration) -> NewRun:
-    """With a scenario: an example's, or one of the folder."""
     values = {**form.values, "plugin": str(plugin.directory)}
     options, (_, strategy) = scenario_options(values), plugin.strategies[values["strategy"]]
     script = UNWRITTEN

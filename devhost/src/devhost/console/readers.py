@@ -106,7 +106,12 @@ def read_seen(file: Path, changed: Change, *, is_written: bool) -> Seen:
     """TraceError for a file that is not a trace. `changed`: by which the answer can be kept."""
     if changed[1] <= 0:
         return Seen(None)
-    trace = _readable(file)
+    try:
+        trace = read_trace(file)
+    except TraceError as error:  # of a file with a line that no trace has, what the list of runs reads
+        trace = read_trace(file, NEEDED)
+        sentence = f"{error}. So only questions and answers are shown, without the calls."
+        trace = replace(trace, lines=(SentenceLine(at=0, event="notice", sentence=sentence), *trace.lines))
     if trace.header.command == "flow":
         return Seen(trace, list(map(Turn.of, shown_turns(trace, is_written=is_written))))
     runs = traced_runs(trace)
@@ -115,15 +120,3 @@ def read_seen(file: Path, changed: Change, *, is_written: bool) -> Seen:
         for number, each in enumerate(runs, start=1)
     ]
     return Seen(trace, list(map(Turn.of, shown)))
-
-
-def _readable(file: Path) -> Trace:
-    """Of a file with a line that no trace has, what the list of runs reads, and a notice that says so."""
-    try:
-        return read_trace(file)
-    except TraceError as error:
-        trace = read_trace(file, NEEDED)
-        notice = SentenceLine(
-            at=0, event="notice", sentence=f"{error}. So only questions and answers are shown, without the calls."
-        )
-        return replace(trace, lines=(notice, *trace.lines))

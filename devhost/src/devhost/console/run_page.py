@@ -39,7 +39,6 @@ def _page(console: Console, name: str, version: str, refused: str = "", given: V
 
 
 def row(console: Console, _asked: Values, name: str, row: str) -> Response:
-    """What an opened row holds."""
     found = console.seen(name).row(row)
     if found is None:
         raise UnknownRunError(f"the run has no row {row!r}")
@@ -48,7 +47,6 @@ def row(console: Console, _asked: Values, name: str, row: str) -> Response:
 
 
 def find(console: Console, asked: Values, name: str) -> Response:
-    """The ids of the rows that hold all the `words`."""
     return JSONResponse(console.seen(name).matching(asked.get("words", "")))
 
 

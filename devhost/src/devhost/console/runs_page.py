@@ -20,11 +20,8 @@ def list_of_runs(console: Console, asked: Values) -> Response:
     traces = [run for run in runs if not run.problem]
     matching = [run for run in traces if run.has(search.casefold().split())]
     shown = [run for run in matching if ending in {"", run.state}]
-    counts: dict[str, int] = {
-        "": len(matching),
-        **dict.fromkeys(STATES, 0),
-        **Counter(run.state for run in matching),
-    }
+    states = Counter(run.state for run in matching)
+    counts: dict[str, int] = {"": len(matching), **{state: states[state] for state in STATES}}
     return console.page(
         "runs.html.j2",
         search=search,

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 SETUP = ".setup.json"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
 """Of a run; it stands in addresses, and is never a path."""
-RESULTS = (".results", ".results.previous")
-"""Ends of the names of an evaluation's results, which are not traces."""
 EXAMPLE, SCRIPT, FLOW, NO_SCRIPT = "example:", "script:", "flow:", "none"
 """What runs: `example:NAME` or `example:NAME/SCENARIO`, `script:FILE`, `flow:FILE`, or a strategy without a script."""
 TYPED = "p."
@@ -38,8 +36,8 @@ type Values = Mapping[str, str]
 
 
 def is_name(text: str) -> bool:
-    """Whether a run can have this name."""
-    return NAME.fullmatch(text) is not None and not text.endswith(RESULTS)
+    """Whether a run can have this name; an evaluation's results are not traces."""
+    return NAME.fullmatch(text) is not None and not text.endswith((".results", ".results.previous"))
 
 
 class Setup(BaseModel):
@@ -148,10 +146,10 @@ def number_in(values: Values, name: str) -> int | None:
     return int(text) if text.isdecimal() else None
 
 
-def typed_in(values: Values, *others: str) -> tuple[str, ...]:
-    """KEY=VALUE of each parameter but the `others`."""
+def typed_in(values: Values, besides: str) -> tuple[str, ...]:
+    """KEY=VALUE of each parameter but one."""
     texts = {name.removeprefix(TYPED): text for name, text in values.items() if name.startswith(TYPED)}
-    return tuple(f"{name}={text}" for name, text in texts.items() if name not in others)
+    return tuple(f"{name}={text}" for name, text in texts.items() if name != besides)
 
 
 def source_file(values: Values) -> Path | None:
@@ -178,7 +176,6 @@ def scenario_options(values: Values) -> ScenarioOptions:
 
 
 def flow_options(values: Values) -> FlowOptions:
-    """Of a flow's script, or of a flow alone."""
     file = source_file(values) or Path()
     is_script = kind_of(file) == "flow script"
     return FlowOptions(
@@ -217,5 +214,4 @@ def fork_options(values: Values, trace: Path) -> ForkOptions:
 
 
 def typed(given: Iterable[str]) -> str:
-    """For a shell."""
     return shlex.join(("devhost", *given))

@@ -37,14 +37,9 @@ def _origin(folder: RunFolder, name: str, turn: int | None) -> Origin:
 def _set(origin: Origin) -> Iterator[str]:
     """What was set, in lines."""
     known = settings(origin.run.parameters)
-    asked: dict[str, object] = {"question": origin.run.question, "strategy": origin.strategy}
-    for name in sorted(known["params"]):
-        match known["params"][name]:
-            case {"variable": str(variable)} as written:
-                asked[name] = known["variables"].get(variable, written)
-            case written:
-                asked[name] = written
-    for name, value in asked.items():
+    asked = {"question": origin.run.question, "strategy": origin.strategy, **dict(sorted(known["params"].items()))}
+    for name, written in asked.items():
+        value = known["variables"].get(written["variable"], written) if isinstance(written, dict) else written
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
         yield from f"{name}: {text}".splitlines()
 

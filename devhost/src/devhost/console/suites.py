@@ -83,13 +83,6 @@ class _Evaluating:
         if asked.get("do") == "fresh":
             yield "--fresh"
 
-    def start(self, asked: Values) -> None:
-        folder = self.console.folder.path
-        before = read_evaluation(self.results) if self.results.is_file() else None
-        command = (*self.arguments(asked), "--traces", str(folder))
-        self.console.children.start(self.key, command, folder / f"{self.key}{OUTPUT}")
-        self.console.evaluations[self.key] = asked, before
-
 
 # The pages.
 
@@ -110,7 +103,7 @@ def suites(console: Console, _asked: Values) -> Response:
     return console.page("suites.html.j2", groups=groups)
 
 
-def _titled(files: Sequence[Path], key: str = "") -> list[tuple[str, Path, str]]:
+def _titled(files: Sequence[Path], key: str) -> list[tuple[str, Path, str]]:
     """What a person calls each of those that have the key, and its path from the current folder."""
     found = []
     for file in files:
@@ -163,7 +156,12 @@ def change(console: Console, given: Values) -> Response:
     """`do`: "stop", which keeps what has a result, as Ctrl-C does; "run", which goes on; or "fresh"."""
     shown = _Evaluating.of(console, given)
     if given.get("do") in {"run", "fresh"}:
-        shown.start({name: given[name] for name in (INSTRUCTION, "plugin", "real", "do") if name in given})
+        asked = {name: given[name] for name in (INSTRUCTION, "plugin", "real", "do") if name in given}
+        before = read_evaluation(shown.results) if shown.results.is_file() else None
+        folder = console.folder
+        command = (*shown.arguments(asked), "--traces", str(folder.path))
+        console.children.start(shown.key, command, folder.beside(shown.key, OUTPUT))
+        console.evaluations[shown.key] = asked, before
     elif shown.child is not None:
         shown.child.stop()
     return RedirectResponse(f"/suite?{urlencode({'file': str(shown.file)})}", 303)

@@ -30,18 +30,18 @@ TEMPLATES, STATIC = HERE / "templates", HERE / "static"
 def _environment() -> Environment:
     environment = page_environment()
     environment.filters.update(label=label_of, shortened=shortened)
-    environment.globals.update(costs=report.costs, mark=report.mark, share=report.share)
-    environment.globals.update(page_of=_page_of, can_be_real=_can_be_real)
+    functions = (report.costs, report.mark, report.share, page_of, can_be_real)
+    environment.globals.update({each.__name__: each for each in functions})
     return environment
 
 
-def _page_of(trace: str) -> str:
+def page_of(trace: str) -> str:
     """The address of the run whose trace it is; empty for one that is elsewhere, or gone."""
     file = Path(trace)
     return f"/runs/{file.stem}" if file.is_file() and is_name(file.stem) else ""
 
 
-def _can_be_real() -> bool:
+def can_be_real() -> bool:
     """Whether a model behind an API can be asked."""
     return not ModelOptions().asks_the_script()
 
@@ -94,7 +94,6 @@ class Console:
         return HTMLResponse(self.render(template, **values), status)
 
     def title(self, name: str) -> str:
-        """What a person calls the run: its first question."""
         return read_run(self.folder, name).title
 
     def start(self, setup: Setup) -> str:
