@@ -15,10 +15,9 @@ SEEN = Observed(
     text="Files stay 30 days [1].\nThen they are gone.",
     calls=(
         ToolCall("search", {"terms": "trash", "language": "en"}),
-        ToolCall("look", {}),
+        ToolCall("look", {}, "ValueError: broke"),
         ToolCall("search", {"terms": "bin"}),
     ),
-    failed_calls=1,
     stop_reason="answered",
     sources=("Guide (en/user-guide.md)", "Past answer (E-2011)"),
     rounds=2,

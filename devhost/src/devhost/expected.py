@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any, Self
 
@@ -249,8 +249,6 @@ class Observed:
     """Without thoughts."""
     error: str | None = None
     calls: tuple[ToolCall, ...] = ()
-    failed_calls: int = 0
-    """How many of these calls failed."""
     stop_reason: str = ""
     """Empty if the strategy reports none."""
     sources: tuple[str, ...] = ()
@@ -261,8 +259,12 @@ class Observed:
     price: str = "0"
     currency: str = "USD"
     seconds: float = 0.0
-    findings: tuple[str, ...] = field(default=())
+    findings: tuple[str, ...] = ()
     """The rules of Dify that the runs broke."""
+
+    @property
+    def failed_calls(self) -> int:
+        return sum(bool(call.error) for call in self.calls)
 
     @classmethod
     def of(cls, runs: Sequence[Run]) -> "Observed":
@@ -271,7 +273,6 @@ class Observed:
             text=without_thoughts(last.outputs.text),
             error=None if last.error is None else f"{last.error.kind}: {last.error.message}",
             calls=tuple(call for run in runs for call in run.calls.tools.values()),
-            failed_calls=sum(run.tool_calls.failed for run in runs),
             stop_reason=last.ending.stop_reason,
             sources=tuple(_cited(last.outputs.variables.get("sources"))),
             rounds=sum(map(rounds_of, runs)),

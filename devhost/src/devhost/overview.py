@@ -66,7 +66,7 @@ def tool_lines(tools: Sequence[ProvidedTool]) -> Iterator[Text]:
     for provider in {found.provider_id: found.provider for found in tools}.values():
         yield from credential_lines(provider.identity.name, provider.identity.label.en_US, provider.credentials)
     for found in tools:
-        files = refused_parameters(found.declared)
+        files = refused_parameters(found.declared.parameters)
         note = [f"Dify does not offer it to agents, because it needs a file: {', '.join(files)}"] if files else []
         yield line(f"tool {found.names[1]}", note, found.declared.description.human.en_US)
         yield from parameter_lines(found.declared.parameters)

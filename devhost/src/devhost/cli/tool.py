@@ -64,7 +64,10 @@ def tool(options: ToolOptions, models: ModelOptions, hosting: HostOptions) -> in
         if not there_are:
             raise ParameterError(f"no tools: {', '.join(map(str, folders)) or 'the server'} has none; give --tools DIR")
         if options.tool is not None:
-            found, model = find_tool(there_are, options.tool), _model(models)
+            found, is_scripted = find_tool(there_are, options.tool), models.asks_the_script()
+            if is_scripted:
+                models.refuse_for_a_script()
+            model = NoModel() if is_scripted else models.open(os.environ)
             texts = read_credentials(plugins, credentials, os.environ)
             given = typed_values(found.declared, dict(pairs(options.arguments, "--arg")))
             files = by_parameter(found.declared, [_file(text, hosting.limits) for text in options.files])
@@ -77,13 +80,6 @@ def tool(options: ToolOptions, models: ModelOptions, hosting: HostOptions) -> in
     for line in tool_lines(there_are):
         console.print(line, soft_wrap=True)
     return 0
-
-
-def _model(models: ModelOptions) -> ModelBackend:
-    if not models.asks_the_script():
-        return models.open(os.environ)
-    models.refuse_for_a_script()
-    return NoModel()
 
 
 def _called(  # noqa: PLR0913, PLR0917 - what a call is made of

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from devhost.errors import NodeParameterError, ParameterError, about, naming
 from devhost.node.parameters import NodeVariables
@@ -31,7 +30,7 @@ def tool_entity(provided: ProvidedTool, fixed: Mapping[str, object]) -> JsonObje
     That is a tool that requires a file, and one whose panel lacks a value that is required, or has an invalid one.
     """
     tool = provided.declared
-    if files := refused_parameters(tool):
+    if files := refused_parameters(tool.parameters):
         raise ParameterError(
             f"{tool.identity.name} needs a file ({', '.join(files)}), so Dify does not offer it to an agent"
         )
@@ -53,7 +52,17 @@ def declared_entity(provided: ProvidedTool) -> JsonObject:
             "provider": provided.provider_id,
             "icon": provided.provider.identity.icon,
         },
-        "parameters": [_described(parameter) for parameter in tool.parameters],
+        "parameters": [
+            {
+                **parameter.model_dump(mode="json"),
+                "input_schema": None,  # the daemon has no field for a plugin's, so that no agent gets it
+                "options": [
+                    {"value": option.value, "label": option.label.model_dump(mode="json"), "icon": None}
+                    for option in parameter.options
+                ],
+            }
+            for parameter in tool.parameters
+        ],
         "description": tool.description.model_dump(mode="json"),
         "output_schema": tool.output_schema or {},
         "has_runtime_parameters": tool.has_runtime_parameters,
@@ -76,9 +85,9 @@ def _without(given: JsonObject, usual: JsonObject) -> JsonObject:
     return {name: value for name, value in given.items() if name not in usual or value != usual[name]}
 
 
-def refused_parameters(tool: Tool) -> list[str]:
-    """Parameters for which Dify refuses the whole tool in an agent, because a model cannot pass a file."""
-    return [parameter.name for parameter in tool.parameters if parameter.required and parameter.type in FILES]
+def refused_parameters(parameters: Iterable[Parameter]) -> list[str]:
+    """Those for which Dify refuses the whole tool in an agent, because a model cannot pass a file."""
+    return [parameter.name for parameter in parameters if parameter.required and parameter.type in FILES]
 
 
 def _in_panel(entity: JsonObject, values: JsonObject) -> JsonObject:
@@ -99,16 +108,6 @@ def _value(tool: Tool, parameter: Parameter, fixed: Mapping[str, object]) -> obj
             raise ParameterError(f"{name} needs a valid value: {error}. Set it with --set {name}=VALUE") from error
 
 
-def _described(parameter: Parameter) -> dict[str, Any]:
-    """The daemon has no field for a plugin's `input_schema`, so that no agent gets it."""
-    described = {**parameter.model_dump(mode="json"), "input_schema": None}
-    described["options"] = [
-        {"value": option.value, "label": option.label.model_dump(mode="json"), "icon": None}
-        for option in parameter.options
-    ]
-    return described
-
-
 # Values that a person types for a tool's parameters, as the widgets of Dify's panel would make them.
 
 AS_TYPED = frozenset({"string", "secret-input", "select", "dynamic-select", "number", "boolean", "date", "checkbox"})
@@ -117,8 +116,9 @@ AS_TYPED = frozenset({"string", "secret-input", "select", "dynamic-select", "num
 def typed_values(tool: Tool, texts: Mapping[str, str]) -> dict[str, object]:
     values: dict[str, object] = {}
     for name, text in texts.items():
-        with about(f"set.{tool.identity.name}.{name}"):
-            values[name] = _typed(tool, parameter_of(tool, name), text)
+        where = f"{tool.identity.name}.{name}"
+        with about(f"set.{where}"):
+            values[name] = _typed(parameter_of(tool, name), text, where)
     return values
 
 
@@ -130,8 +130,7 @@ def parameter_of(tool: Tool, name: str) -> Parameter:
     return parameters[name]
 
 
-def _typed(tool: Tool, parameter: Parameter, text: str) -> object:
-    where = f"{tool.identity.name}.{parameter.name}"
+def _typed(parameter: Parameter, text: str, where: str) -> object:
     if text == "" or (parameter.type in AS_TYPED and not parameter.multiple):
         return text
     try:
@@ -153,12 +152,8 @@ def meant_tool(provider: str, name: str, there_are: Iterable[ToolName]) -> ToolN
     named = [tool for tool in there_are if tool[1] == name]
     if (provider, name) in named:
         return provider, name
-    alike = [tool for tool in named if _last(tool[0]) == _last(provider)]
+    alike = [tool for tool in named if tool[0].rpartition("/")[2] == provider.rpartition("/")[2]]
     return alike[0] if len(alike) == 1 else None
-
-
-def _last(provider: str) -> str:
-    return provider.rpartition("/")[2]
 
 
 BY_HAND = 0
@@ -192,9 +187,8 @@ def _tool(entry: JsonObject, there_are: Sequence[JsonObject], variables: NodeVar
     }
     settings = {key: _held(held, variables) for key, held in (entry.get("settings") or {}).items()}
     declared = [Parameter.model_validate(parameter) for parameter in entity["parameters"]]
-    for parameter in declared:
-        if parameter.required and parameter.type in FILES:
-            raise NodeParameterError(f"file type parameter {parameter.name} not supported in agent")
+    if files := refused_parameters(declared):
+        raise NodeParameterError(f"file type parameter {files[0]} not supported in agent")
     values = {
         parameter.name: cast_parameter(parameter, settings.get(parameter.name))
         for parameter in declared

@@ -266,8 +266,12 @@ def connected(servers: Sequence[McpServer], limits: HostLimits, watcher: Watcher
                 raise SetupError(Secrets(server.secrets.values()).masked(_why(server, error, printed))) from None
             call = partial(portal.call, partial(client.call_tool, read_timeout_seconds=limits.call_seconds))
             offered = [McpTool(server, tool, call) for tool in listed]
-            for sentence in _told(server, offered):
-                watcher.printed(server.name, sentence)
+            if not server.is_address:
+                watcher.printed(server.name, "started as a command; Dify needs an address")
+            if not offered:
+                watcher.printed(server.name, "has no tools")
+            for notice in (notice for tool in offered for notice in tool.notices):
+                watcher.printed(server.name, notice)
             tools += offered
         watcher.starting([])
         yield tools
@@ -318,13 +322,3 @@ def _leaf(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
-
-
-def _told(server: McpServer, tools: Sequence[McpTool]) -> Iterator[str]:
-    """What a person should know before a run with these tools."""
-    if not server.is_address:
-        yield "started as a command; Dify needs an address"
-    if not tools:
-        yield "has no tools"
-    for tool in tools:
-        yield from tool.notices

@@ -63,10 +63,10 @@ class ToolSetup:
                 if values:
                     raise
                 left_out.append(str(error))
-        providers = {provider.identity.name: provider for provider in declaration.tool_providers}
         filled = {
             name: filled_credentials(name, provider.credentials, credentials.get(name, {}))
-            for name, provider in providers.items()
+            for provider in declaration.tool_providers
+            for name in [provider.identity.name]
         }
         return cls(declaration, tuple(offered), filled, tuple(left_out))
 

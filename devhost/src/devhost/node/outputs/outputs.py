@@ -127,10 +127,6 @@ class _Metadata(BaseModel):
     time_to_first_token: Seconds | None = None
     time_to_generate: Seconds | None = None
 
-    def stored(self) -> JsonObject:
-        """Prices as text, seconds as floats."""
-        return self.model_dump(mode="json")
-
 
 def read_usage(metadata: Mapping[str, object]) -> JsonObject:
     try:
@@ -143,13 +139,13 @@ def read_usage(metadata: Mapping[str, object]) -> JsonObject:
         ) from error
     if read.total_tokens == 0 and (read.prompt_tokens > 0 or read.completion_tokens > 0):
         read.total_tokens = read.prompt_tokens + read.completion_tokens
-    return read.stored()
+    return read.model_dump(mode="json")  # prices as text, seconds as floats
 
 
 def no_usage() -> JsonObject:
     """The usage of a node that has read no JSON, or a list last: graphon writes its prices as 0.0."""
     prices = [name for name, field in _Metadata.model_fields.items() if field.annotation is Decimal]
-    return _Metadata.model_validate(dict.fromkeys(prices, "0.0")).stored()
+    return _Metadata.model_validate(dict.fromkeys(prices, "0.0")).model_dump(mode="json")
 
 
 def spent(usages: Iterable[Mapping[str, object]]) -> JsonObject:
@@ -284,25 +280,21 @@ class OutputsFold:
             workflow_totals=dict(self._workflow_totals),
         )
 
-    def findings(self, *, was_stopped: bool = False) -> list[Finding]:
+    def findings(self, *, was_stopped: bool = False) -> Iterator[Finding]:
         """The findings about single messages, then those about the finished outputs.
 
         A strategy that a person stopped could not finish what it had begun: that is not found.
         """
-        return [*self._findings, *(() if was_stopped else self._left_open()), *self._final_findings()]
-
-    def _left_open(self) -> Iterator[Finding]:
+        yield from self._findings
         for entry in self._log.entries.values():
-            if entry.status == OPEN:
+            if entry.status == OPEN and not was_stopped:
                 yield Finding("log-left-open", f"log {entry.label!r} was not finished: Dify shows it as running")
-        if self._text.is_open:
+        if self._text.is_open and not was_stopped:
             yield Finding(
                 "think-left-open",
                 "a <think> is never closed (a quoted one counts too): in the chat it swallows all that follows, "
                 "and newer Dify puts a </think> at the end",
             )
-
-    def _final_findings(self) -> Iterator[Finding]:
         for by in dict.fromkeys(self._text.repairs):
             sentence = f"a <think> was open when {by} came: newer Dify puts a </think> before it"
             yield Finding("think-closed-early", sentence)
