@@ -39,17 +39,17 @@ def test_without_a_key_or_where_it_is_asked_for_the_script_answers() -> None:
 def test_each_node_has_a_model_of_the_name_that_it_selects() -> None:
     chosen = models()
 
-    agent, llm = chosen(AGENT, "?"), chosen(LLM, "?")
+    agent, llm = chosen(AGENT), chosen(LLM)
 
     assert (agent.description.name, llm.description.name) == ("gpt-5-mini", "gpt-4.1")
-    assert chosen(AGENT, "and now?") is agent
+    assert chosen(AGENT) is agent
     assert "with the names in the file" in chosen.notice
 
 
 def test_the_name_of_the_command_line_goes_before_the_files() -> None:
     chosen = models(name="gpt-5")
 
-    assert chosen(AGENT, "?").description.name == chosen(LLM, "?").description.name == "gpt-5"
+    assert chosen(AGENT).description.name == chosen(LLM).description.name == "gpt-5"
     assert "with the name gpt-5" in chosen.notice
 
 
@@ -58,7 +58,7 @@ def test_a_node_that_selects_no_model_gets_the_models_default() -> None:
         "agent", "agent", "Agent", {"agent_parameters": {"model": {"type": "constant", "value": None}}}
     )
 
-    assert models()(unfinished, "?").description.name == DEFAULT_MODEL
+    assert models()(unfinished).description.name == DEFAULT_MODEL
 
 
 def test_a_model_plugin_answers_all_nodes(server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +68,7 @@ def test_a_model_plugin_answers_all_nodes(server: FakeOpenAI, monkeypatch: pytes
     with options.start(GATEWAY):
         chosen = models_behind_an_api(options, {})
         assert chosen is not None
-        described = [chosen(node, "?").description for node in (AGENT, LLM)]
+        described = [chosen(node).description for node in (AGENT, LLM)]
     assert [each.name for each in described] == ["gpt-5-mini", "gpt-4.1"]
     assert {each.provider for each in described} == {"devhost-tests/gateway/gateway"}
     assert "through gateway, with the names in the file" in chosen.notice

@@ -88,9 +88,9 @@ def test_an_agent_does_not_go_on_after_the_failure_of_another_branch(
         runs.put(ended)
         return ended
 
-    def model(asking: FlowNode, question: str) -> ModelBackend:
+    def model(asking: FlowNode) -> ModelBackend:
         begun.set() if asking.id == "agent" else begun.wait(PATIENCE)
-        return around.model(asking, question)
+        return around.model(asking)
 
     monkeypatch.setattr(office, "run", kept)
     events = list(play(FlowFile.read(file), FlowTurn("Go"), replace(around, model=model)))

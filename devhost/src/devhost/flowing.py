@@ -113,9 +113,6 @@ class FlowSetup:
 
 # The models of a flow's nodes: those behind an API if a key or a base URL is set, else the script's.
 
-ASKING = frozenset({"agent", "llm", "question-classifier", "parameter-extractor"})
-"""The types of nodes that ask a model."""
-
 
 def selected_name(node: FlowNode) -> str | None:
     """The name of the model that the node selects in the DSL."""
@@ -139,7 +136,7 @@ class ModelsBehindAnApi:
         self._models: dict[str, OpenAIModel | PluginModel] = {}
         self._opening = threading.Lock()
 
-    def __call__(self, node: FlowNode, _question: str) -> "OpenAIModel | PluginModel":
+    def __call__(self, node: FlowNode) -> "OpenAIModel | PluginModel":
         with self._opening:
             if node.id not in self._models:
                 self._models[node.id] = self._options.open(self._environment, selected_name(node))
@@ -163,7 +160,8 @@ def models_behind_an_api(options: ModelOptions, environment: Mapping[str, str]) 
 
 def asking(file: FlowFile) -> list[FlowNode]:
     """The nodes that ask a model."""
-    return [node for node in file.nodes.values() if node.type in ASKING]
+    types = {"agent", "llm", "question-classifier", "parameter-extractor"}
+    return [node for node in file.nodes.values() if node.type in types]
 
 
 def allow_http_option() -> Declared:
@@ -224,7 +222,7 @@ class FlowOptions:
             if models.model_plugin is not None and starts:
                 models.start(models.model_plugin, environment)
                 for node in asking(file):  # a refusal is told before the flow begins
-                    behind_an_api(node, script.query)
+                    behind_an_api(node)
         elif self.script is None and (nodes := ", ".join(map(str, asking(file)))):
             raise ParameterError(
                 f"no model is configured for {nodes}: give --script FILE with what it answers, or set {KEY}"

@@ -47,7 +47,6 @@ BRANCHES = {
     "question-classifier": ("classes", "id"),
 }
 """By a node's type: where its branches are declared, and the key of their ids."""
-UNDECLARED = frozenset({TIMEOUT, "false"})
 
 
 def wrong_branches(file: FlowFile) -> Iterator[str]:
@@ -57,26 +56,14 @@ def wrong_branches(file: FlowFile) -> Iterator[str]:
             names = [str(each.get(key)) for each in branches if isinstance(each, dict)]
             left = {str(edge.get("sourceHandle")) for edge in file.edges if edge.get("source") == node.id}
             yield from (f"no edge leaves {node} at {name!r}: the flow ends there" for name in names if name not in left)
-            for name in sorted(left.difference(names, UNDECLARED)):
+            for name in sorted(left.difference(names, {TIMEOUT, "false"})):  # these are not declared
                 yield f"an edge leaves {node} at {name!r}, which it does not have; {naming(names)}"
-
-
-def not_allowed(file: FlowFile, allowed: Allowed) -> Iterator[str]:
-    for node in file.nodes.values():
-        if (why := allowed.why_not(node.type, node.data)) is not None:
-            yield f"{node} {why}"
 
 
 # The variables that a node refers to, found in its data: in templates, and where a selector stands.
 
 type Reference = tuple[str, str]
 """A node, or `sys`, `conversation` or `env`, and the name of its variable; what a selector names inside is left out."""
-
-_SELECTOR_KEYS = frozenset({"query", "variable", "iterator_selector", "output_selector"})
-"""Keys that hold a selector if they hold a list; so does every key that ends so."""
-_ENDING = "selector"
-_SOURCES = ("type", "input_type", "value_type")
-"""Keys that say with "variable" that the value beside them is a selector."""
 
 
 def references_of(node: FlowNode) -> list[Reference]:
@@ -89,11 +76,11 @@ def _found(value: object, key: str = "") -> Iterator[Reference]:
             for name in REFERENCE.findall(value):
                 yield from _selector(name.split("."))
         case dict():
-            if any(value.get(source) == "variable" for source in _SOURCES):
+            if any(value.get(key) == "variable" for key in ("type", "input_type", "value_type")):
                 yield from _selector(value.get("value"))
             for name, inner in value.items():
                 yield from _found(inner, str(name))
-        case list() if key.endswith(_ENDING) or key in _SELECTOR_KEYS:
+        case list() if key.endswith("selector") or key in {"query", "variable"}:
             yield from _selector(value)
         case list():
             for inner in value:
@@ -205,9 +192,10 @@ def check_flow(  # noqa: PLR0913 - what a flow is played with
     `servers`: the names of MCP servers, which say what tools they have when they are connected.
     """
     declared = tools_of(tools)
+    not_allowed = ((node, allowed.why_not(node.type, node.data)) for node in file.nodes.values())
     given = chain(
         wrong_inputs(file, inputs),
-        not_allowed(file, allowed),
+        (f"{node} {why}" for node, why in not_allowed if why is not None),
         missing_tools(file, [*declared, *recorded], servers),
         unknown_parameters(file, declared),
     )

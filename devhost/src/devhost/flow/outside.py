@@ -44,9 +44,6 @@ NOTHING = Allowed()
 # Runs a program of a code node in a process of its own: with an empty environment, in a temporary folder, for a limited
 # time. This is not a sandbox: it can read and write all that its user can, and reach the network.
 
-MOST_WORDS = 4000
-"""Characters of an error, from its end."""
-
 
 class CodeError(Exception):
     """The program failed, or took too long; the text is what its node shows."""
@@ -80,7 +77,7 @@ def run_program(language: str, program: str, limits: HostLimits) -> str:
                 os.killpg(process.pid, signal.SIGKILL)  # with the processes that it started
             process.wait()
         if code:
-            raise CodeError(_read(complained).strip()[-MOST_WORDS:] or f"the code ended with status {code}")
+            raise CodeError(_read(complained).strip()[-4000:] or f"the code ended with status {code}")
         return _read(printed)
 
 

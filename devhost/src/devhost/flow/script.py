@@ -92,16 +92,13 @@ def retrieved(knowledge: Knowledge, node: FlowNode) -> Sequence[JsonObject]:
 
 # What a turn is expected to be, in the words of `devhost.evaluation`.
 
-
-type _NodeStatuses = Annotated[tuple[NodeStatus, ...], BeforeValidator(script.listed)]
-type _FlowStatuses = Annotated[tuple[FlowStatus, ...], BeforeValidator(script.listed)]
 type _Values = Mapping[str, ValueOrEqual]
 
 
 class NodeExpected(script.Scripted):
     """Of several runs of the node in one turn, the last; the calls are those of all its runs."""
 
-    status: _NodeStatuses = ()
+    status: Annotated[tuple[NodeStatus, ...], BeforeValidator(script.listed)] = ()
     """Any of these."""
     error: ValueOrEqual | None = None
     outputs: _Values = Field(default_factory=dict)
@@ -112,7 +109,7 @@ class NodeExpected(script.Scripted):
 
 
 class FlowExpected(script.Scripted):
-    status: _FlowStatuses = ("succeeded", "partial-succeeded")
+    status: Annotated[tuple[FlowStatus, ...], BeforeValidator(script.listed)] = ("succeeded", "partial-succeeded")
     """Any of these."""
     error: ValueOrEqual | None = None
     answer: ValueOrEqual | None = None
@@ -212,9 +209,9 @@ class ScriptedModels:
     place: str
     made: dict[str, ScriptedModel] = field(default_factory=dict)
 
-    def __call__(self, node: FlowNode, question: str) -> ScriptedModel:
+    def __call__(self, node: FlowNode) -> ScriptedModel:
         for name in (node.id, node.title):
             if name in self.turn.models:
-                model = ScriptedModel(self.turn.models[name], question, self.card, place=self.place)
+                model = ScriptedModel(self.turn.models[name], self.turn.query, self.card, place=self.place)
                 return self.made.setdefault(node.id, model)
         raise ParameterError(f"the script has no turns for {node}: write them in models, under {node.id!r}")

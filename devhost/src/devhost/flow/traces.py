@@ -21,8 +21,6 @@ from devhost.trace.runs import Call, Piece, TracedRun, run_of, traced_runs
 
 # The turns of a flow in a trace, as the events that were written.
 
-AGENT = "agent"
-
 
 @dataclass
 class TracedTurn(PlayedTurn):
@@ -42,7 +40,7 @@ class TracedTurn(PlayedTurn):
     def place(self, run: TracedRun) -> None:
         """By its time: one that the engine tried again, or that the end of the trace cut off."""
         for row in self.rows.values():
-            if row.node.type == AGENT and row.began <= run.began < (row.finished or inf):
+            if row.node.type == "agent" and row.began <= run.began < (row.finished or inf):
                 self.agents.setdefault(row.execution, []).insert(0, run)
                 return
 

@@ -45,8 +45,8 @@ class FlowTurn:
     """The messages of the turns before, all of them: each node with memory gets as many as its settings allow."""
 
 
-type ModelOfNode = Callable[[FlowNode, str], ModelBackend]
-"""The model that answers this run of the node; the text is the question."""
+type ModelOfNode = Callable[[FlowNode], ModelBackend]
+"""The model that answers this run of the node."""
 type Heard = Callable[[FlowNode, Literal["llm", "tool"], JsonObject, Iterator[JsonObject]], Iterator[JsonObject]]
 """Hands on the answer to what a node asks of a model or a tool itself."""
 

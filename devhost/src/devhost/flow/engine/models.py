@@ -46,7 +46,7 @@ class AskedModel:
     @cached_property
     def _backend(self) -> ModelBackend:
         with self._playing.mistakes.watched():
-            return self._playing.around.model(self._node, self._playing.turn.query)
+            return self._playing.around.model(self._node)
 
     @property
     def description(self) -> ModelDescription:
@@ -84,9 +84,6 @@ class PromptsAsSaved(PromptMessageSerializerProtocol):
 # A model's answer as the engine has it. For structured output it is an object of a JSON Schema: text around the JSON
 # and small mistakes in it are repaired, as in Dify, with the same library.
 
-SCHEMA_NAME = "llm_response"
-"""Dify's name for every schema."""
-
 
 class NotStructuredError(ValueError):
     """The answer is not a JSON object."""
@@ -122,40 +119,25 @@ class NodeModel(AskedModel, LLMProtocol):
     Of one run of a node: what runs side by side shares is the backend.
     """
 
+    provider = ""
+    """As the file has it: the engine keeps only the last part."""
+    parameters: Mapping[str, Any] = {}
+    stop: Sequence[str] | None = None
+    """Dify keeps the texts that end an answer among the model's parameters."""
+
     def __init__(self, node: FlowNode, config: ModelConfig, playing: Playing) -> None:
         super().__init__(node, playing)
         self._config = config
-        self._parameters: Mapping[str, Any] = {
-            name: value for name, value in config.completion_params.items() if name != "stop"
-        }
-
-    @property
-    @override
-    def provider(self) -> str:
-        """As the file has it: the engine keeps only the last part."""
-        return str(self._node.data["model"]["provider"])
+        self.provider = str(node.data["model"]["provider"])
+        self.parameters = {name: value for name, value in config.completion_params.items() if name != "stop"}
+        stop = config.completion_params.get("stop")
+        self.stop = stop if isinstance(stop, list) else None
 
     @property
     @override
     def model_name(self) -> str:
         """A scripted model answers under any name: then it is the node's."""
         return self._config.name if self.description.scripted else self.description.name
-
-    @property
-    @override
-    def parameters(self) -> Mapping[str, Any]:
-        return self._parameters
-
-    @parameters.setter
-    def parameters(self, value: Mapping[str, Any]) -> None:
-        self._parameters = value
-
-    @property
-    @override
-    def stop(self) -> Sequence[str] | None:
-        """Dify keeps the texts that end an answer among the model's parameters."""
-        stop = self._config.completion_params.get("stop")
-        return stop if isinstance(stop, list) else None
 
     @override
     def get_model_schema(self) -> AIModelEntity:
@@ -181,7 +163,7 @@ class NodeModel(AskedModel, LLMProtocol):
         self, *, json_schema: Mapping[str, Any], model_parameters: Mapping[str, Any], **asked: Any
     ) -> Generator[LLMResultChunk]:
         """The engine's only caller streams. The parameters have the names of Dify's OpenAI plugin."""
-        schema = json.dumps({"name": SCHEMA_NAME, "schema": json_schema}, ensure_ascii=False)
+        schema = json.dumps({"name": "llm_response", "schema": json_schema}, ensure_ascii=False)  # Dify's name for all
         parameters = {**model_parameters, "response_format": "json_schema", "json_schema": schema}
         return structured(self.model_name, self._chunks(model_parameters=parameters, tools=None, **asked))
 

@@ -92,7 +92,7 @@ class AgentNode(_Playing, Node[AgentNodeData]):
         host = around.host
         if not isinstance(host, Host):
             raise HostError(f"{self._node} needs a strategy plugin, and none was started")
-        model = around.model(self._node, turn.query)
+        model = around.model(self._node)
         _, strategy = find_strategy(host.plugin.declaration, self.node_data.agent_strategy_name)
         parameters, entities = self.node_data.agent_parameters, [tool.entity for tool in around.tools]
         variables = plain_variables(self.runtime_state.variable_pool)

@@ -30,7 +30,7 @@ from graphon.engine_events.node import (
     NodeRunStreamChunkEvent,
     NodeRunSucceededEvent,
 )
-from graphon.enums import BuiltinNodeTypes, WorkflowNodeExecutionMetadataKey
+from graphon.enums import WorkflowNodeExecutionMetadataKey
 from graphon.file.runtime import use_workflow_file_runtime
 from graphon.graph.graph import Graph
 from graphon.graph.validation import GraphValidationError
@@ -95,15 +95,11 @@ class Stretch:
         return cls(playing, state, ResponseStreamFilter())
 
     @classmethod
-    def after_pause(cls, playing: Playing, state: str, answers: str) -> Self:
-        """From what the stretch before wrote."""
-        stream = ResponseStreamFilter()
-        stream.loads(answers)
-        return cls(playing, RuntimeState.from_snapshot(state), stream)
-
-    def written(self) -> tuple[str, str]:
-        """All that the next stretch needs, its state and its answers; only after the last event."""
-        return self._state.dumps(), self._answers.dumps()
+    def after_pause(cls, playing: Playing, before: Self) -> Self:
+        """From what the stretch before writes down after its last event: its state and its answers."""
+        answers = ResponseStreamFilter()
+        answers.loads(before._answers.dumps())
+        return cls(playing, RuntimeState.from_snapshot(before._state.dumps()), answers)
 
     def events(self) -> Generator[EngineEvent]:
         context = EngineEventFilterContext.from_engine(self._engine)
@@ -193,10 +189,7 @@ class Stretch:
         container = self._node(event).container
         if container is None:
             return None
-        keys, is_loop = (
-            WorkflowNodeExecutionMetadataKey,
-            self._playing.file.nodes[container].type == BuiltinNodeTypes.LOOP,
-        )
+        is_loop, keys = self._playing.file.nodes[container].type == "loop", WorkflowNodeExecutionMetadataKey
         index = event.node_run_result.metadata.get(keys.LOOP_INDEX if is_loop else keys.ITERATION_INDEX)
         return index + 1 if isinstance(index, int) else None
 
@@ -234,5 +227,5 @@ def play(file: FlowFile, turn: FlowTurn, around: Surroundings) -> Iterator[flow.
         except UnansweredFormError as error:
             yield stretch.stays_paused(stretch.paused, str(error))
             return
-        stretch = Stretch.after_pause(playing, *stretch.written())
+        stretch = Stretch.after_pause(playing, stretch)
         yield from stretch.told()
