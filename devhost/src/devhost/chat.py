@@ -117,9 +117,6 @@ class Talk[H: ToolHost, T, C: Dialogue](ABC):
         self.view.note(f"{file.path.name} goes with the next message.")
 
 
-# A conversation with a strategy: each question is a run that gets the conversation so far.
-
-
 YES, NO = "yes", "no"
 ANY_QUESTION = "?"
 """In place of a question that is not typed yet, while the other parameters are checked."""

@@ -29,8 +29,6 @@ from devhost.words import counted
 
 STATE, APPROVAL = "state", "approval"
 """The parameters. The first is also the name of the variable that a run puts out."""
-ACT_ON_NOTHING = frozenset({"llm", "llm_structured_output", "system_summary"})
-"""Types of backwards calls."""
 
 
 def takes_state(strategy: Strategy) -> bool:
@@ -55,7 +53,7 @@ class KeptState:
         if run.error is None:
             text = run.outputs.variables.get(STATE)
             return KeptState(text, tuple(run.outputs.pending_calls)) if text and isinstance(text, str) else KeptState()
-        may_have_acted = bool(run.asked.keys() - ACT_ON_NOTHING)
+        may_have_acted = run.asked.keys() - {"llm", "llm_structured_output", "system_summary"}
         return KeptState() if self.waiting and may_have_acted else self
 
     def note_on(self, run: Run) -> str:
@@ -65,11 +63,10 @@ class KeptState:
         return ""
 
 
-# What every conversation keeps, with a strategy or with a flow.
-
-
 @dataclass(kw_only=True)
 class Dialogue(ABC):
+    """What every conversation keeps, with a strategy or with a flow."""
+
     id: str = ""
     """By default a new one."""
     _past: list[PastTurn] = field(default_factory=list, init=False)

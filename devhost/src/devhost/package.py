@@ -33,11 +33,9 @@ from devhost.terminal.tables import printable
 from devhost.text import real_path, worded
 from devhost.words import counted
 
-# A package holds nothing that a person or a program left in the folder.
-
 
 def unknown_files(contents: Contents) -> tuple[str, ...]:
-    """Those that were never added to git, also where git ignores them; none in a folder without git."""
+    """What a person or a program left: never added to git, also where git ignores it; none in a folder without git."""
     git = shutil.which("git")
     told = git and subprocess.run([git, "ls-files", "-z"], check=False, capture_output=True, cwd=contents.directory)
     known = set(told.stdout.decode(errors="replace").split("\0")) if told else set()
@@ -67,9 +65,6 @@ def packed(contents: Contents) -> bytes:
 
 # A `.difypkg` in a temporary folder, from which devhost runs it as any plugin.
 
-UNREADABLE = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError)
-"""What the library raises for a file that is damaged, encrypted, or compressed in another way."""
-
 
 @contextmanager
 def opened_package(file: Path) -> Iterator[Path]:
@@ -87,7 +82,8 @@ def unpack(file: Path, folder: Path) -> None:
             if (size := sum(entry.file_size for entry in package.infolist())) > MAX_BYTES:
                 raise HostError(f"{file} holds {size:,} bytes; Dify takes {MAX_BYTES:,}")
             package.extractall(folder)
-    except UNREADABLE as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
+        # which the library raises for a file that is damaged, encrypted, or compressed in another way
         raise HostError(f"{file} is not a package, or is damaged: {error}. Make it again") from error
     plugin_in(folder)
 
@@ -96,9 +92,6 @@ def unpack(file: Path, folder: Path) -> None:
 #
 # The environment is new and has only the package's dependencies; the plugin is run as by Dify's serverless runtime,
 # as the marketplace's pre-check does.
-
-MARKETPLACE = HostLimits(launch_seconds=20)
-"""How long the marketplace's pre-check waits."""
 
 
 def try_install(
@@ -115,8 +108,6 @@ def try_install(
         with PluginProcess.start(plugin, transport="http", python=python, limits=limits or HostLimits(), watcher=heard):
             return installed - began, time.monotonic() - installed
 
-
-# `devhost package`: a plugin as the file that Dify installs.
 
 FOLDER = Path("dist")
 
@@ -159,7 +150,8 @@ def package(options: PackageOptions) -> int:
     content = packed(checked.contents)
     if options.install:
         console.print(Text("installing it into an environment of its own …", "dim"))
-        installing, starting = try_install(content, MARKETPLACE if options.marketplace else None, Screen(console))
+        limits = HostLimits(launch_seconds=20) if options.marketplace else None  # as long as its pre-check waits
+        installing, starting = try_install(content, limits, Screen(console))
         seconds = f"installed in {installing:.0f} s, answered after {starting:.1f} s"
         console.print(Text(seconds, "green"), soft_wrap=True)
     with worded(lambda why: HostError(f"{target} cannot be written: {why}")):

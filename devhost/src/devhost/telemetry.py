@@ -168,19 +168,12 @@ def _message(role: str, parts: Sequence[object]) -> str:
     return json.dumps([{"role": role, "parts": parts}], ensure_ascii=False)
 
 
-# Sends spans to an OTLP server over HTTP, with the OpenTelemetry SDK's own exporter.
-
-PATH = "/v1/traces"
-PATIENCE = 10
-"""Seconds for the server to take the spans."""
-
-
 def endpoint(url: str) -> str:
     """`http://localhost:4318` gets OTLP's own path; ParameterError for what is not an HTTP address."""
     words = f"--otlp {url!r} is not the address of an OTLP server, such as http://localhost:4318"
     with worded(lambda _: ParameterError(words)):
         path = TypeAdapter(HttpUrl).validate_python(url).path or ""
-    return url if path.strip("/") else f"{url.rstrip('/')}{PATH}"
+    return url if path.strip("/") else f"{url.rstrip('/')}/v1/traces"
 
 
 def shown(address: str) -> str:
@@ -190,9 +183,9 @@ def shown(address: str) -> str:
 
 
 def send(spans: Sequence[ReadableSpan], address: str) -> None:
-    """HostError if the server did not take them."""
+    """HostError if the server did not take them in 10 seconds."""
     logging.getLogger(OTLPSpanExporter.__module__).disabled = True  # it shows an address with its password
-    exporter = OTLPSpanExporter(endpoint=address, timeout=PATIENCE)
+    exporter = OTLPSpanExporter(endpoint=address, timeout=10)
     try:
         if exporter.export(spans) is not SpanExportResult.SUCCESS:
             raise HostError(f"--otlp: no OTLP server took the spans at {shown(address)}")

@@ -25,9 +25,6 @@ from devhost.trace.runs import Piece, TracedRun, run_of, traced_runs
 STDOUT = Path("-")
 
 
-# A trace, shown as its runs were.
-
-
 def replay_trace(trace: Trace, console: Console, options: ViewOptions) -> bool:
     """Whether there is a run in it."""
     header = trace.header

@@ -13,7 +13,6 @@ from devhost.text import SWITCHES
 FILE_IDENTITY = "__dify__file__"
 PLUGIN_FILE = ("dify_model_identity", "mime_type", "filename", "extension", "size", "type", "url")
 """What a plugin gets of a file (`File.to_plugin_parameter`)."""
-SELECTS = frozenset({"select", "dynamic-select"})
 
 
 def is_file(value: object) -> TypeGuard[JsonObject]:
@@ -52,7 +51,7 @@ def cast_given(declared: Iterable[Parameter], values: Mapping[str, object]) -> J
 
 def cast_value(parameter: Parameter, value: object) -> object:
     """The second half of the rule, and the whole rule for a tool's parameters."""
-    if parameter.multiple and parameter.type in SELECTS:
+    if parameter.multiple and parameter.type in {"select", "dynamic-select"}:
         given = value if isinstance(value, list) else [] if value is None or value == "" else [value]
         return [str(one) for one in given]
     try:

@@ -55,19 +55,13 @@ def check_plugin(directory: Path, accepted: Collection[str] = (), *, marketplace
     return Checked(declarations.count, contents, tuple(map(judged, problems)), declarations.unchecked)
 
 
-# The declarations of a plugin: its manifest, its providers and their parts.
-
-ASSETS = "_assets"
-TEMPLATE_ICON = b"DIFY_MARKETPLACE_TEMPLATE_ICON"
-"""Begins the mark in the icon of Dify's template for new plugins."""
-ELSEWHERE = ("models", "endpoints", "datasources", "triggers")
-"""Kinds of providers whose rules are not here."""
-
-
 class Declarations:
+    """A plugin's manifest, its providers and their parts."""
+
     def __init__(self, contents: Contents, manifest: JsonObject) -> None:
         kinds = manifest["plugins"] if isinstance(manifest.get("plugins"), dict) else {}
-        self.unchecked = tuple(kind for kind in ELSEWHERE if kinds.get(kind))
+        elsewhere = ("models", "endpoints", "datasources", "triggers")  # the rules for these are not here
+        self.unchecked = tuple(kind for kind in elsewhere if kinds.get(kind))
         self.problems = [*faults(Manifest, MANIFEST, manifest)]
         self.count = 1
         self._contents = contents
@@ -114,10 +108,10 @@ class Declarations:
             icon = holder.get(key) if isinstance(holder, dict) else None
             if not isinstance(icon, str) or not icon:
                 continue
-            path = f"{ASSETS}/{icon}"
+            path = f"_assets/{icon}"
             if reason := self._contents.absent(path):
                 self._found("icon", file, key, f"{path} {reason}")
-            elif TEMPLATE_ICON in self._contents.read(path):
+            elif b"DIFY_MARKETPLACE_TEMPLATE_ICON" in self._contents.read(path):  # begins the mark in that icon
                 sentence = f"{path} is the template's icon: draw one of your own"
                 self.problems.append(Problem("icon", file, key, sentence, level="marketplace"))
 

@@ -27,7 +27,6 @@ from devhost.text import worded
 # alone, and the first that matches a path leaves it out, so that a line with `!` changes nothing (docs/host-facts.md,
 # "Packages"; recorded in devhost/tests/fixtures/dify/packager.json).
 
-NEGATION = "!"
 ANY_FOLDERS = "**"
 
 
@@ -41,8 +40,8 @@ class Ignored:
     def of(cls, text: str) -> Self:
         lines = [(number, line.strip()) for number, line in enumerate(text.split("\n"), start=1)]
         counted = [(number, line) for number, line in lines if line and not line.startswith("#")]
-        patterns = (_expression(line) for _, line in counted if not line.startswith(NEGATION))
-        negations = ((number, line) for number, line in counted if line.startswith(NEGATION))
+        patterns = (_expression(line) for _, line in counted if not line.startswith("!"))
+        negations = ((number, line) for number, line in counted if line.startswith("!"))
         return cls(tuple(filter(None, patterns)), tuple(negations))
 
     def leaves_out(self, path: str, *, is_folder: bool) -> bool:
@@ -181,7 +180,6 @@ PATTERNS = (
     *("*~", "*.swp", "*.swo"),
     *("*.so", "*.dll", "*.dylib", "*.exe", "*.o", "*.a"),
 )
-ALLOWED = frozenset({".env.example"})
 
 
 def forbidden_problems(contents: Contents) -> Iterator[Problem]:
@@ -193,7 +191,7 @@ def forbidden_problems(contents: Contents) -> Iterator[Problem]:
         if not contents.is_regular(path):
             sentence = f"a link or a device, not a file; put the file itself here, or {remedy}"
             yield Problem("forbidden-file", path, "", sentence)
-        elif name not in ALLOWED and any(fnmatch(name, pattern) for pattern in PATTERNS):
+        elif name != ".env.example" and any(fnmatch(name, pattern) for pattern in PATTERNS):
             yield Problem("forbidden-file", path, "", f"a package must not hold it; {remedy}")
 
 
@@ -208,10 +206,7 @@ def size_problems(contents: Contents, most_bytes: int = MAX_BYTES, most_files: i
 # without.
 
 README = "README.md"
-IDEOGRAPH = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 CODE_BLOCK = re.compile(r"^(`{3,}|~{3,}).*?^\1", re.MULTILINE | re.DOTALL)
-TEMPLATE = "please fill in the privacy policy"
-"""What Dify's template for a new plugin says in its place."""
 
 
 def readme_problems(contents: Contents, manifest: JsonObject) -> Iterator[Problem]:
@@ -219,7 +214,7 @@ def readme_problems(contents: Contents, manifest: JsonObject) -> Iterator[Proble
         yield Problem("readme", README, "", f"it {contents.absent(README)}", level="marketplace")
         return
     text = contents.text(README)
-    if found := IDEOGRAPH.search(CODE_BLOCK.sub("", text)):
+    if found := re.search(r"[\u3400-\u4dbf\u4e00-\u9fff]", CODE_BLOCK.sub("", text)):
         sentence = f"{found[0]!r} is a Chinese character outside a code block; READMEs in other languages"
         yield Problem("readme", README, "", f"{sentence} are readme/README_zh_Hans.md and so on", level="marketplace")
     repo = manifest.get("repo")
@@ -232,7 +227,7 @@ def privacy_problems(contents: Contents, manifest: JsonObject) -> Iterator[Probl
     if not isinstance(path, str) or not path or re.match(r"[a-z]+://", path):
         return
     text = contents.text(path).strip() if path in contents else ""
-    if not text or TEMPLATE in text.lower():
+    if not text or "please fill in the privacy policy" in text.lower():
         reason = contents.absent(path) or "is empty, or the template's: say which data the plugin handles"
         yield Problem("privacy", "manifest.yaml", "privacy", f"{path} {reason}", level="marketplace")
 

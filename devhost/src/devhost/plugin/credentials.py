@@ -1,7 +1,6 @@
-"""A provider's credentials: the fields in its YAML, and the values for them, checked as Dify checks them.
+"""The credentials of a tool's or a model's provider: values for the fields in its YAML, checked as Dify checks them.
 
-In: the fields of a tool's or a model's provider, and values by key. Out: the credentials as the plugin gets them, or a
-`ParameterError` that names what there is, and never a value.
+A `ParameterError` names what there is, and never a value.
 """
 
 import re

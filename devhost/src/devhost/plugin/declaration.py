@@ -45,9 +45,6 @@ def as_sent(value: Any) -> Any:  # noqa: ANN401 - YAML of any shape
             return value
 
 
-# What all declared values have in common, and a text in the languages of Dify.
-
-
 class Declared(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
@@ -127,9 +124,6 @@ class Manifest(Declared):
     entrypoint: str = Field(validation_alias=AliasPath("meta", "runner", "entrypoint"))
 
 
-# The parameters of strategies and tools.
-
-
 class CredentialOption(Declared):
     value: str
     """YAML reads an unquoted number or yes as another type; Dify turns it into a text."""
@@ -169,9 +163,6 @@ class ToolParameter(Parameter):
     human_description: I18n
 
 
-# The credentials of a tool provider.
-
-
 class CredentialField(Declared):
     type: CredentialType
     required: bool = False
@@ -181,9 +172,6 @@ class CredentialField(Declared):
     @property
     def is_secret(self) -> bool:
         return self.type == "secret-input"
-
-
-# A provider of models, with its two forms: one for its own models, and one for each further model that a person adds.
 
 
 class _ShownOn(Declared):
@@ -219,9 +207,9 @@ class ModelProvider(Declared):
     supported_model_types: tuple[str, ...] = ()
     configurate_methods: tuple[Literal["predefined-model", "customizable-model"], ...] = ()
     of_provider: tuple[ModelCredential, ...] = _inside("provider_credential_schema", "credential_form_schemas")
-    """One form of credentials."""
+    """The form for its own models."""
     of_model: tuple[ModelCredential, ...] = _inside("model_credential_schema", "credential_form_schemas")
-    """The other one."""
+    """The form for each further model that a person adds."""
     predefined: tuple[str, ...] = _inside("models", "llm", "predefined")
     """Patterns of paths to language models."""
 
@@ -243,9 +231,6 @@ class ModelProvider(Declared):
     def every_credential(self) -> Mapping[str, ModelCredential]:
         """Of both forms, the fields that a language model can have."""
         return {each.variable: each for each in (*self.of_model, *self.of_provider) if each.is_for_language_models}
-
-
-# Providers with their strategies and tools, and the plugin that declares them.
 
 
 class Identity(Declared):

@@ -50,9 +50,6 @@ type Time = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\
 """As in RFC 3339."""
 
 
-# Manifests.
-
-
 class _Resource(Declared):
     permission: declaration.Permission = declaration.Permission()
     memory: Annotated[int, Field(gt=0)]
@@ -98,9 +95,6 @@ class Manifest(Declared):
     """This one the marketplace alone reads."""
 
 
-TAKEN = re.compile("langgenius|dify")
-
-
 def marketplace_problems(manifest: JsonObject) -> Iterator[Problem]:
     """What the marketplace asks of a manifest beyond the daemon."""
     wanted = {
@@ -111,12 +105,9 @@ def marketplace_problems(manifest: JsonObject) -> Iterator[Problem]:
     for key, (pattern, sentence) in wanted.items():
         if not re.fullmatch(pattern, str(manifest.get(key) or "")):
             yield Problem("marketplace", "manifest.yaml", key, sentence, level="marketplace")
-    if taken := TAKEN.search(str(manifest.get("author"))):
+    if taken := re.search("langgenius|dify", str(manifest.get("author"))):
         sentence = f"it contains {taken[0]!r}, which stands for Dify's own plugins"
         yield Problem("marketplace", "manifest.yaml", "author", sentence, level="marketplace")
-
-
-# Parameters, which strategies and tools share.
 
 
 class _Option(declaration.Option):
@@ -171,9 +162,6 @@ class _ProviderIdentity(_Identity):
     tags: tuple[Tag, ...] = ()
 
 
-# Strategies.
-
-
 type _Typed = Literal["string", "number", "boolean", "select", "secret-input", "file", "files"]
 type _StrategyParameterType = Literal[_Typed, "app-selector", "model-selector", "array[tools]", "any"]
 
@@ -213,9 +201,6 @@ class _StrategyProvider(Declared):
     identity: _ProviderIdentity
     strategies: Annotated[list[str], Field(min_length=1)]
     extra: Any = None
-
-
-# Tools.
 
 
 class _ToolParameter(declaration.ToolParameter):
@@ -276,8 +261,6 @@ class _ToolProvider(Declared):
     tools: Annotated[list[str], Field(min_length=1)]
     extra: Any = None
 
-
-# The faults of a declaration, file by file.
 
 PROVIDERS: Mapping[str, tuple[type[Declared], str, type[Declared]]] = {
     "agent_strategies": (_StrategyProvider, "strategies", _Strategy),

@@ -8,14 +8,11 @@ from pathlib import Path
 
 from devhost.process.session import Stop
 
-LAST_LINES = 15
-"""Of what it printed, for an error."""
-
 
 def why_it_failed(
     command: Sequence[str], folder: Path, *, environment: Mapping[str, str] | None = None, stop: Stop | None = None
 ) -> str:
-    """Runs it in the folder, without input: its exit code and its last words, or nothing after the code 0.
+    """Runs it in the folder, without input: its exit code and its last lines, or nothing after the code 0.
 
     `environment`: None for devhost's own.
     """
@@ -42,5 +39,5 @@ def why_it_failed(
         except BaseException:
             end()
             raise
-    words = [f"exit code {process.returncode}", *printed.strip().splitlines()[-LAST_LINES:]]
+    words = [f"exit code {process.returncode}", *printed.strip().splitlines()[-15:]]
     return "\n".join(words) if process.returncode else ""

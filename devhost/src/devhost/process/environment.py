@@ -100,7 +100,7 @@ def make_environment(directory: Path, stop: Stop | None = None) -> Path:
             environment.mkdir()
             (environment / ".gitignore").write_text("*\n", encoding="utf-8")
             for command in commands(directory, shutil.which("uv")):
-                _install(command, directory, stop or Stop())
+                _install(command, directory, stop)
         except BaseException as error:
             shutil.rmtree(environment, ignore_errors=True)
             if isinstance(error, OSError | ValueError):
@@ -139,7 +139,7 @@ def _pins(lock: Path) -> str:
     return "".join(f"{package['name']}=={package['version']}\n" for package in pinned)
 
 
-def _install(command: list[str], directory: Path, stop: Stop) -> None:
+def _install(command: list[str], directory: Path, stop: Stop | None) -> None:
     environment = str(directory.absolute() / ENVIRONMENT)
     variables = {**inherited_environment(), "UV_PROJECT_ENVIRONMENT": environment}
     if why := why_it_failed(command, directory, environment=variables, stop=stop):

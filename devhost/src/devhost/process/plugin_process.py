@@ -26,8 +26,6 @@ from devhost.process.transports import StdioTransport, TcpTransport
 from devhost.protocol.wire import Failed, JsonObject, Lost, read_session_event, request_envelope
 from devhost.text import Secrets, json_or
 
-# What a plugin prints, line by line: harmless, without secrets, and not more than a person can read.
-
 LONGEST = 2_000
 """Characters of one line."""
 MOST = 400
@@ -43,7 +41,7 @@ _OF_THE_SDK = re.compile(
 
 
 class PrintedLines:
-    """Of one plugin; may be added to from many threads."""
+    """What a plugin prints: harmless, without secrets, not more than a person can read. Many threads may add to it."""
 
     def __init__(self, told: Callable[[str], None]) -> None:
         self.kept: deque[str] = deque(maxlen=KEPT)
@@ -165,7 +163,7 @@ class PluginProcess:
             self._transport.stop()
             raise
         if self.lost is not None or not served:
-            reason = self._ended_because or (f"{self._transport.awaited} within {self.limits.launch_seconds:g} seconds")
+            reason = self._ended_because or f"{self._transport.awaited} within {self.limits.launch_seconds:g} seconds"
             self._transport.stop()
             raise self._not_started(reason)
         threading.Thread(target=self._watch_heartbeat, daemon=True).start()
@@ -225,7 +223,7 @@ class PluginProcess:
         self.printed.add(line)
 
     def closed(self, reason: str, /) -> None:
-        words = self.printed.masked(self._transport.last_words())
+        words = self.printed.masked("\n".join(self._transport.stderr))
         told = f"{reason}\n{words}".rstrip("\n")
         if (raised := printed_error(words)) and ("exited with" in reason or raised.kind == CRASHED):
             told = f"{reason}: {raised.line}"  # the traceback was printed as it came

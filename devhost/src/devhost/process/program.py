@@ -18,18 +18,12 @@ from devhost.protocol.wire import JsonObject
 from devhost.text import json_or
 
 LOOPBACK = "127.0.0.1"
-WITHHELD = ("OPENAI_", "PYTHONPATH")
-"""How the names begin of variables that a plugin does not get."""
 LONGEST_READ = 16_000
 """Bytes of a printed line that are read at once: the rest is a line of its own."""
-LAST_LINES = 40
-"""Of stderr, for error messages."""
 LOST = (
     "devhost: the line above ends in a message of this plugin, which is lost: "
     "what was printed before it has no newline at its end"
 )
-_MESSAGE = '{"event"'
-"""How a message of the SDK begins."""
 
 STARTER = """
 import builtins, gc, os, runpy, sys, traceback
@@ -120,7 +114,8 @@ class Transport(ABC):
         self.limits = limits
         self.killed_because: str | None = None
         self._python = python
-        self._stderr: deque[str] = deque(maxlen=LAST_LINES)
+        self.stderr: deque[str] = deque(maxlen=40)
+        """Its last lines there, for error messages."""
         self._readers: list[threading.Thread] = []
 
     @abstractmethod
@@ -163,10 +158,6 @@ class Transport(ABC):
             return False
         return True
 
-    def last_words(self) -> str:
-        """The end of what it wrote to stderr."""
-        return "\n".join(self._stderr)
-
     def _run(self, listener: Listener, environment: Mapping[str, str]) -> None:
         self._listener, entrypoint = listener, self.plugin.manifest.entrypoint
         try:
@@ -198,7 +189,7 @@ class Transport(ABC):
 
     def _read_stderr(self, stderr: IO[bytes]) -> None:
         for line in read_lines(stderr):
-            self._stderr.append(line)
+            self.stderr.append(line)
             self._listener.noted(line)
 
     def _read_to_the_end(self, stdout: IO[bytes]) -> None:
@@ -239,7 +230,7 @@ class Transport(ABC):
                 return None
         if text:
             self._listener.noted(text)
-            start = text.rfind(_MESSAGE)
+            start = text.rfind('{"event"')
             if start > 0 and json_or(text[start:], None) is not None:
                 self._listener.noted(LOST)
         return None
@@ -251,6 +242,6 @@ def inherited_environment() -> Mapping[str, str]:
     Without PYTHONPATH: in Dify a plugin finds its own modules and the installed ones, and no others.
     The SDK's clients obey proxy settings, and no proxy leads to this machine's own loopback address.
     """
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(WITHHELD)}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "PYTHONPATH"))}
     direct = {name: ",".join(filter(None, [os.environ.get(name), LOOPBACK])) for name in ("NO_PROXY", "no_proxy")}
     return {**inherited, **direct}

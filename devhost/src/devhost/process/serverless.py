@@ -21,7 +21,6 @@ from devhost.plugin.declaration import PluginDeclaration
 from devhost.process.program import LOOPBACK, Listener, Transport
 from devhost.protocol.wire import Invoked, JsonObject, encoded, read_session_event
 
-HEALTH_PAUSE = 0.02
 LAST_MOMENTS = 1.0
 """Seconds in which a process that has just dropped its connections is seen to be gone."""
 
@@ -122,7 +121,7 @@ class HttpTransport(Transport):
                 del self._answers[call.request_id]
 
     def _await_health(self) -> None:
-        while not self._stopped.wait(HEALTH_PAUSE):
+        while not self._stopped.wait(0.02):
             probe = http.client.HTTPConnection(LOOPBACK, self._port, timeout=1)
             with contextlib.closing(probe), contextlib.suppress(OSError, http.client.HTTPException):
                 probe.request("GET", "/health")

@@ -27,8 +27,6 @@ TEMPLATES = Path(__file__).parent / "templates"
 SUFFIX = ".jinja"
 NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 """Of a plugin and of a Python module; the daemon takes `^[a-z0-9_-]{1,128}$` for a plugin."""
-AUTHOR = re.compile(r"[a-z0-9_-]{1,64}")
-"""The daemon's pattern."""
 SDK = "0.10.2"
 """The version that a new plugin asks for (November 2026)."""
 
@@ -43,7 +41,7 @@ class NewPlugin:
     """Of the agent in a flow."""
 
     def __post_init__(self) -> None:
-        if not NAME.fullmatch(self.name) or not AUTHOR.fullmatch(self.author):
+        if not NAME.fullmatch(self.name) or not re.fullmatch(r"[a-z0-9_-]{1,64}", self.author):  # the daemon's pattern
             raise ParameterError(
                 f"the name {self.name!r} must be small letters, digits and _, a letter first, and the author "
                 f"{self.author!r} small letters, digits, _ and -, 64 at most"

@@ -53,7 +53,9 @@ class FlowNode:
     id: str
     type: str
     title: str
-    data: Annotated[JsonObject, PlainSerializer(lambda data: {key: data[key] for key in TRACED if key in data})]
+    data: Annotated[
+        JsonObject, PlainSerializer(lambda data: {key: data[key] for key in data if key == "error_strategy"})
+    ]
     """As in the DSL; a trace keeps little of it."""
     container: str | None = None
     """The iteration or loop that it is in."""
@@ -63,15 +65,9 @@ class FlowNode:
         return f"node {self.title!r} ({self.id})" if self.title else f"node {self.id}"
 
 
-TRACED = frozenset({"error_strategy"})
-
-
-# What happens in a turn. The same values go through a flow's view and are the lines of its trace.
-
-
 @dataclass(frozen=True)
 class Told(Timed):
-    """What happens in a flow."""
+    """What happens in a turn. The same values go through a flow's view and are the lines of its trace."""
 
 
 @dataclass(frozen=True)

@@ -100,15 +100,11 @@ type TraceLine = Annotated[
 ]
 
 
-# Reads a trace strictly; an error names the number of the line. Only the last line may be cut off: the run was killed.
-
 _LINE: TypeAdapter[TraceLine] = TypeAdapter(TraceLine, config=ConfigDict(defer_build=True))
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A trace as it was written: its header and its lines, in order."""
-
     header: Header
     lines: tuple[TraceLine, ...]
     cut_off: bool
@@ -148,16 +144,11 @@ def _read[T](validate: Callable[[object], T], text: bytes, problem: str) -> T:
         return validate(value)
 
 
-# Writes a trace during the run, each line at once, so that a killed run leaves all messages until then.
-
-UNHEARD = frozenset({None, "heartbeat"})
-"""Messages that belong to no session and that only some transports have: heartbeats, and the manifest."""
-BEGINNING_BYTES = 100
-TRACE_BEGINS = re.compile(rb'\s*\{\s*"trace"\s*:\s*"devhost"')
-
-
 class TraceWriter(Watcher):
-    """A context manager; TraceError on leaving it when the file could not be written to its end."""
+    """Writes each line at once, so that a killed run leaves all messages until then.
+
+    A context manager; TraceError on leaving it when the file could not be written to its end.
+    """
 
     def __init__(self, file: Path, secrets: Secrets | None = None, facts: Mapping[str, Any] | None = None) -> None:
         """`secrets` are known values; without them every credential is hidden where it is sent.
@@ -194,7 +185,8 @@ class TraceWriter(Watcher):
             raise TraceError(f"--trace {self._path} is incomplete: {self._failure.strerror}")
 
     def crossed(self, side: Side, plugin: str, message: JsonObject) -> None:
-        if message.get("event") not in UNHEARD:
+        # Not heartbeats and the manifest, which belong to no session, and which only some transports have.
+        if message.get("event") not in {None, "heartbeat"}:
             hidden = {"message": _without_credentials(message, self._hides)}
             self._write("message", hidden, **{"from": side, "plugin": plugin})
 
@@ -255,8 +247,8 @@ def _refuse_to_destroy(file: Path) -> None:
     if not file.is_file():
         return  # nothing yet, or a device, which keeps nothing
     with file.open("rb") as existing:
-        beginning = existing.read(BEGINNING_BYTES)
-    if beginning and not TRACE_BEGINS.match(beginning):
+        beginning = existing.read(100)
+    if beginning and not re.match(rb'\s*\{\s*"trace"\s*:\s*"devhost"', beginning):
         raise TraceError(f"--trace {file} exists and is not a trace of devhost: name a new file, or an older trace")
 
 

@@ -133,10 +133,7 @@ class TracedRun:
 
 def traced_runs(trace: Trace) -> list[TracedRun]:
     """The runs of the strategy, in the order in which they began."""
-    reader = _Reader(trace)
-    for line in trace.lines:
-        reader.add(line)
-    return reader.runs
+    return _Reader(trace).runs
 
 
 class _Reader:
@@ -149,8 +146,10 @@ class _Reader:
         self._sessions: dict[str, tuple[TracedRun, str]] = {}
         """The run that a session belongs to, and the id of the call that it answers; empty of the strategy's own."""
         self._calls: dict[str, tuple[TracedRun, Call]] = {}
+        for line in trace.lines:
+            self._add(line)
 
-    def add(self, line: TraceLine) -> None:
+    def _add(self, line: TraceLine) -> None:
         match line:
             case MessageLine():
                 self._crossed(line, line.message)
@@ -255,16 +254,15 @@ def _written(begun: list[WrittenCall], call_id: str, name: str, before: int) -> 
     return begun[-1]
 
 
-# The `Run` of a traced run: from the end that the trace recorded, or from the messages until it was cut off.
-#
-# Nothing is computed again. A run without an end has the text, log and variables that had come, and no findings.
-
 HARMLESS = frozenset({"text", "link", "json", "variable", "log", "retriever_resources"})
 """The messages that need neither a file nor the network."""
 
 
 def run_of(traced: TracedRun, strategy: str) -> Run:
-    """The `Run` as the host returned it; for a run without an end, what came of it until then, and an error."""
+    """The `Run` as the host returned it.
+
+    A run without an end has the text, log and variables that had come, an error, and no findings.
+    """
     messages = [piece.data for piece in traced.streamed]
     failures = traced.end.failures if traced.end else {call.id: call.reason for call in traced.calls if call.error}
     tools = {
