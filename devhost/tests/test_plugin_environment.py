@@ -33,7 +33,7 @@ WHEEL = "needed-1.0-py3-none-any.whl"
 def test_what_is_installed_beside_devhost_is_not_missing(tmp_path: Path, line: str, sentence: str | None) -> None:
     (tmp_path / "requirements.txt").write_text(line)
     (tmp_path / "pyproject.toml").write_text("[tool.ruff]\n")
-    assert missing(tmp_path) == ([] if sentence is None else [sentence])
+    assert list(missing(tmp_path)) == ([] if sentence is None else [sentence])
 
 
 def test_uv_installs_what_its_lock_says_and_pip_the_same_versions(tmp_path: Path) -> None:

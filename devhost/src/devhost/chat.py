@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Protocol
@@ -16,8 +16,6 @@ from devhost.node.outputs.run import Run
 from devhost.process.session import Stop
 from devhost.terminal.chat_view import ChatView
 from devhost.terminal.screen import Interrupt
-
-# What every chat does: it reads lines, obeys those that begin with a slash, and asks the others.
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,10 @@ class TalkView[T](Protocol):
 
 @dataclass(kw_only=True)
 class Talk[H: ToolHost, T, C: Dialogue](ABC):
-    """One conversation after another, with a host that is started again when a plugin is lost."""
+    """One conversation after another, with a host that is started again when a plugin is lost.
+
+    It reads lines, obeys those that begin with a slash, and asks the others.
+    """
 
     addressee: ClassVar[str]
     """Who gets the lines that are not commands."""
@@ -104,7 +105,7 @@ class Talk[H: ToolHost, T, C: Dialogue](ABC):
         self.view.note("There was no turn yet.") if self._last is None else show(self._last)
 
     def _reset(self, _: str) -> None:
-        self.conversation = self.conversation.afresh()
+        self.conversation = replace(self.conversation, id="")
         self.view.note("A new conversation begins: memory and state are empty.")
 
     def _attach(self, path: str) -> None:

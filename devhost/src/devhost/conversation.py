@@ -4,9 +4,9 @@ import uuid
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Protocol
 
 from devhost.errors import RunStoppedError
 from devhost.files import LocalFile, local_files
@@ -23,10 +23,6 @@ from devhost.tools.recorded import recorded_tools
 from devhost.tools.tool import Tool
 from devhost.words import counted
 
-# A strategy's state from run to run, as a chatflow keeps it in a conversation variable.
-#
-# The text is never read here: only the strategy knows what it holds.
-
 STATE, APPROVAL = "state", "approval"
 """The parameters. The first is also the name of the variable that a run puts out."""
 
@@ -39,9 +35,10 @@ def takes_state(strategy: Strategy) -> bool:
 
 @dataclass(frozen=True)
 class KeptState:
-    """What the last run left; without a text, it left nothing."""
+    """A strategy's state, as a chatflow keeps it in a conversation variable; without a text, the last run left none."""
 
     text: str = ""
+    """Never read here: only the strategy knows what it holds."""
     waiting: tuple[object, ...] = ()
     """The calls that wait for the user's answer, as the run put them out."""
 
@@ -79,10 +76,6 @@ class Dialogue(ABC):
     def __post_init__(self) -> None:
         self.id = self.id or str(uuid.uuid4())
 
-    def afresh(self) -> Self:
-        """With empty memory and state."""
-        return replace(self, id="")
-
     def times_asked(self, question: str) -> int:
         """How often it was asked before; capitals and the last full stop do not count, as in `Script.turns_for`."""
         return self._asked[gist(question)]
@@ -92,14 +85,14 @@ class Dialogue(ABC):
         """To the next question; ParameterError for what Dify or the strategy does not take."""
 
 
-# A conversation as a chatflow holds it around its Agent node: the node's memory, and the strategy's state.
-
 KEPT = "devhost.state"
 """The variable that stands for the chatflow's conversation variable."""
 
 
 @dataclass
 class Conversation(Dialogue):
+    """As a chatflow holds it around its Agent node: the node's memory, and the strategy's state."""
+
     scenario: Scenario
     state: KeptState = field(default_factory=KeptState, init=False)
     note: str = field(default="", init=False)
@@ -174,9 +167,6 @@ def was_stopped(run: Run) -> bool:
     return run.error is not None and run.error.kind == RunStoppedError.__name__
 
 
-# A script's conversation: its question, and what its user says to the answers, until a turn fails.
-
-
 class CountingModel(ModelBackend, Protocol):
     @property
     def afterwards(self) -> str:
@@ -210,7 +200,10 @@ type Turns = Callable[[Host, OnMessage], Iterator[Ended]]
 def play(
     conversation: Conversation, question: str, follow_ups: Sequence[FollowUp], choose_model: ChooseModel[CountingModel]
 ) -> Turns:
-    """A function, because the models are chosen, and mistakes found, before a host starts."""
+    """A script's conversation, until a turn fails.
+
+    A function, because the models are chosen, and mistakes found, before a host starts.
+    """
     asked: Counter[str] = Counter()
     said: list[tuple[str, str | None, CountingModel]] = []
     for query, approval in [(question, None), *((each.query, each.approval) for each in follow_ups)]:

@@ -43,32 +43,20 @@ def unknown_files(contents: Contents) -> tuple[str, ...]:
     return strange if len(strange) < len(contents.paths) else ()
 
 
-# The bytes of a `.difypkg`: a zip file of a plugin's contents.
-#
-# Folders have no entries, as in those of Dify's own packager.
-
-EARLIEST = (1980, 1, 1, 0, 0, 0)
-"""The first time that a zip file can hold."""
-READABLE = 0o100644 << 16
-"""A file that its owner may write and all may read, in the place of a zip entry for Unix's mode."""
-
-
 def packed(contents: Contents) -> bytes:
+    """A `.difypkg`: a zip file, in which folders have no entries, as in those of Dify's own packager."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as package:
         for path in contents.paths:
-            entry = zipfile.ZipInfo(path, EARLIEST)
-            entry.external_attr = READABLE
+            entry = zipfile.ZipInfo(path, (1980, 1, 1, 0, 0, 0))  # the first time that a zip file can hold
+            entry.external_attr = 0o100644 << 16  # for Unix: a file that its owner may write and all may read
             package.writestr(entry, contents.read(path), zipfile.ZIP_DEFLATED, 9)
     return file.getvalue()
 
 
-# A `.difypkg` in a temporary folder, from which devhost runs it as any plugin.
-
-
 @contextmanager
 def opened_package(file: Path) -> Iterator[Path]:
-    """The folder has the name of the file: errors and traces name it."""
+    """A temporary folder with its contents, which has the name of the file: errors and traces name it."""
     with tempfile.TemporaryDirectory(prefix="devhost-package-") as home:
         folder = Path(home) / file.stem
         unpack(file, folder)
@@ -88,16 +76,14 @@ def unpack(file: Path, folder: Path) -> None:
     plugin_in(folder)
 
 
-# Whether a package can be installed and started with what it declares, and nothing else.
-#
-# The environment is new and has only the package's dependencies; the plugin is run as by Dify's serverless runtime,
-# as the marketplace's pre-check does.
-
-
 def try_install(
     package: bytes, limits: HostLimits | None = None, watcher: Watcher | None = None
 ) -> tuple[float, float]:
-    """The seconds of the installation, and those until the plugin answered; the watcher hears what it prints."""
+    """The seconds of the installation, and those until the plugin answered; the watcher hears what it prints.
+
+    The environment is new and has only the package's dependencies; the plugin is run as by Dify's serverless runtime,
+    as the marketplace's pre-check does.
+    """
     with tempfile.TemporaryDirectory(prefix="devhost-install-") as home:
         file, plugin = Path(home) / "plugin.difypkg", Path(home) / "plugin"
         file.write_bytes(package)

@@ -29,8 +29,6 @@ from devhost.trace.timeline import Span, timeline
 # and subtasks, are not spans: their calls stand under what contains the group.
 
 type Attribute = str | int | float | bool | Sequence[str]
-FAILED = "_OTHER"
-"""The conventions' error type where none is known."""
 NANOSECONDS = 1_000_000_000
 NAME = "devhost"
 IDS, RESOURCE = RandomIdGenerator(), Resource.create({"service.name": NAME})
@@ -86,7 +84,7 @@ class _RunSpans:
                 if call.kind == "llm":
                     operation, attributes = "chat", _of_model(call, self.header.model.provider)
                 times = (call.began, self.run.finished if call.ended is None else call.ended)
-                error = (FAILED, call.error) if call.error else None
+                error = ("_OTHER", call.error) if call.error else None  # the conventions' type for an unknown one
                 made = self._span(operation, call.name, times, attributes, error, parent)
                 around = made.context
                 yield made

@@ -22,8 +22,6 @@ from devhost.terminal.tables import facts_table
 from devhost.trace.lines import PrintedLine, Trace, read_trace
 from devhost.trace.runs import Piece, TracedRun, run_of, traced_runs
 
-STDOUT = Path("-")
-
 
 def replay_trace(trace: Trace, console: Console, options: ViewOptions) -> bool:
     """Whether there is a run in it."""
@@ -103,7 +101,7 @@ def report_page(options: ReportOptions) -> int:
     """
     trace = read_trace(options.trace)
     render = render_flow_page if trace.header.command == "flow" else render_page
-    if options.output == STDOUT:
+    if options.output == Path("-"):
         page = render(trace)
         click.echo(page.encode(errors="replace"), nl=False)
         return 0

@@ -26,7 +26,6 @@ type _OtherType = Literal["object", "array", "date", "date-range", "model-select
 FILES = frozenset(get_args(_FileType.__value__))
 """The types of parameters that hold files."""
 type ToolParameterType = Literal[_PlainType, _FileType, _OtherType]
-type ToolParameterForm = Literal["schema", "form", "llm"]
 
 
 def as_sent(value: Any) -> Any:  # noqa: ANN401 - YAML of any shape
@@ -159,7 +158,7 @@ class Parameter(Declared):
 
 class ToolParameter(Parameter):
     type: ToolParameterType
-    form: ToolParameterForm
+    form: Literal["schema", "form", "llm"]
     human_description: I18n
 
 

@@ -31,9 +31,6 @@ def requirement_lines(file: str, text: str) -> Iterator[tuple[str, str]]:
             yield f"line {number}", requirement
 
 
-# Which of them devhost's own environment has.
-
-
 def requirements_file(directory: Path) -> str:
     """Its name; empty for a plugin without one. A pyproject.toml that only holds settings of tools does not count."""
     try:
@@ -52,26 +49,23 @@ def requirements(directory: Path) -> list[str]:
     return [line for _, line in requirement_lines(file, read_file(directory / file).decode())] if file else []
 
 
-def missing(directory: Path) -> list[str]:
+def missing(directory: Path) -> Iterator[str]:
     """What of it is not installed beside devhost, as parts of a sentence; what cannot be looked up counts as missing.
 
     OSError or ValueError as above.
     """
-    return [each for line in requirements(directory) for each in _missing_of(line)]
+    for line in requirements(directory):
+        name, _, version = line.partition("==")
+        with contextlib.suppress(PackageNotFoundError):
+            if name and version and distribution(name).version == version:
+                continue
+        from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415 - slow, and seldom needed
 
-
-def _missing_of(line: str) -> Iterator[str]:
-    name, _, version = line.partition("==")
-    with contextlib.suppress(PackageNotFoundError):
-        if name and version and distribution(name).version == version:
-            return
-    from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415 - slow, and seldom needed
-
-    try:
-        yield from _missing(Requirement(line))
-    except InvalidRequirement:
-        if not line.startswith("--"):  # an option of pip's, such as --index-url
-            yield line
+        try:
+            yield from _missing(Requirement(line))
+        except InvalidRequirement:
+            if not line.startswith("--"):  # an option of pip's, such as --index-url
+                yield line
 
 
 def _missing(requirement: "Requirement") -> Iterator[str]:

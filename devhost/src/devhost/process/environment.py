@@ -20,7 +20,7 @@ from devhost.process.program import inherited_environment
 from devhost.process.session import Stop, Watcher
 from devhost.text import read_file
 
-ENVIRONMENT, LOCK = ".venv", "uv.lock"
+ENVIRONMENT = ".venv"
 _ONE_AT_A_TIME = threading.Lock()
 """A plugin that is given twice, such as for its tools and its models, has one environment."""
 
@@ -111,7 +111,7 @@ def make_environment(directory: Path, stop: Stop | None = None) -> Path:
 
 def commands(directory: Path, uv: str | None) -> Iterator[list[str]]:
     """They are run in the plugin's folder, one after the other. OSError or ValueError for a list that is not valid."""
-    python, lock = f"{ENVIRONMENT}/bin/python", directory / LOCK
+    python, lock = f"{ENVIRONMENT}/bin/python", directory / "uv.lock"
     if uv is None:
         yield [sys.executable, "-m", "venv", ENVIRONMENT]
         install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]

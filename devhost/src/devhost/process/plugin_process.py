@@ -30,8 +30,6 @@ LONGEST = 2_000
 """Characters of one line."""
 MOST = 400
 """Lines of one run."""
-KEPT = 200
-"""Lines, for error messages."""
 _OF_THE_SDK = re.compile(
     r"Installed (?:tool|model|endpoint|agent|trigger provider): "
     r"| *\* (?:Serving Flask app |Running on http|Server Worker: )"
@@ -44,7 +42,8 @@ class PrintedLines:
     """What a plugin prints: harmless, without secrets, not more than a person can read. Many threads may add to it."""
 
     def __init__(self, told: Callable[[str], None]) -> None:
-        self.kept: deque[str] = deque(maxlen=KEPT)
+        self.kept: deque[str] = deque(maxlen=200)
+        """The last lines, for error messages."""
         self._told = told
         self._secrets = Secrets()
         self._count = 0

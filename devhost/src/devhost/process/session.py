@@ -16,9 +16,6 @@ from devhost.node.outputs.run import Run, RunError
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.protocol.wire import Ended, Failed, Invoked, JsonObject, Lost, SessionEvent, Streamed, answer_envelope
 
-type Decoded = Callable[[Any], JsonObject]
-"""How the daemon decodes a message; InvocationError in its words."""
-
 
 class Places:
     """Of the daemon's queue between a plugin and Dify's API: what comes while all are taken is lost. Thread-safe."""
@@ -80,7 +77,9 @@ class Session:
     def answer(self, request_id: str, event: str, *, message: str = "", data: JsonObject | None = None) -> None:
         self._send(answer_envelope(self.id, request_id, event, message, data))
 
-    def messages(self, answer: "Answer", seconds: float, decoded: Decoded = remarshalled) -> Iterator[JsonObject]:
+    def messages(
+        self, answer: "Answer", seconds: float, decoded: Callable[[Any], JsonObject] = remarshalled
+    ) -> Iterator[JsonObject]:
         """The streamed messages, as the daemon passes them on.
 
         Backwards calls go to `answer`, which must not wait for them to be done. A message that does not decode ends

@@ -13,7 +13,6 @@ from devhost.node.outputs.outputs import OPEN, AgentLog, LogEntry
 from devhost.protocol.wire import JsonObject
 from devhost.trace.runs import Call, TracedRun
 
-type SpanKind = Literal["model", "tool", "group", "step", "moment"]
 FAILED = "error"
 
 
@@ -34,7 +33,7 @@ class Span:
     """It came finished, so that it has no duration."""
 
     @property
-    def kind(self) -> SpanKind:
+    def kind(self) -> Literal["model", "tool", "group", "step", "moment"]:
         for call in self.calls:
             return "model" if call.kind == "llm" else "tool"
         if self.children:
