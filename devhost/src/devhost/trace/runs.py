@@ -96,11 +96,6 @@ class Call:
         return error_line(self.error)
 
     @property
-    def first_at(self) -> float | None:
-        """When the first piece of the answer came."""
-        return self.pieces[0].at if self.pieces else None
-
-    @property
     def usage(self) -> JsonObject:
         """Of a model call, the last one that came; empty without any."""
         return next((delta["usage"] for delta in reversed(self.deltas) if delta.get("usage")), {})
