@@ -7,7 +7,7 @@ import pytest
 
 from devhost.cli.commands import main
 from devhost.errors import DeclarationError
-from devhost.text import MOST_BYTES, read_yaml
+from devhost.text import MOST_BYTES, load_yaml
 
 ALIASES = "a0: &a0 [x, x]\n" + "".join(f"a{number}: &a{number} [{f'*a{number - 1}, ' * 9}]\n" for number in range(1, 9))
 NO_FILE = "it is not a regular file"
@@ -35,7 +35,7 @@ def test_what_costs_too_much_is_refused(tmp_path: Path, text: str, said: str) ->
     file = tmp_path / "a.yaml"
     file.write_text(text)
     with pytest.raises(DeclarationError, match=said):
-        read_yaml(file)
+        load_yaml(file)
 
 
 def test_what_is_not_a_regular_file_is_refused(pipe: Path, tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_what_is_not_a_regular_file_is_refused(pipe: Path, tmp_path: Path) -> No
     link.symlink_to(pipe)
     for file in (pipe, link, Path("/dev/zero")):
         with pytest.raises(DeclarationError, match=NO_FILE):
-            read_yaml(file)
+            load_yaml(file)
 
 
 def test_a_plugin_that_is_a_loop_of_links_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from devhost import Host, ScriptedModel
 from devhost.cli.commands import main
 from devhost.page import contents
 from devhost.page.calls import Said, changes_since, prompt_changes
-from devhost.page.contents import ShownFile, shown_files
+from devhost.page.contents import ShownFile, shown_file
 from devhost.page.page import render_page
 from devhost.page.section import FEW_ROWS, shown_run
 from devhost.protocol.wire import JsonObject
@@ -203,8 +203,7 @@ def test_pictures_are_embedded_others_linked_and_nothing_can_run(
 
 
 def shown(path: Path, folder: Path | None = None) -> ShownFile:
-    (found,) = shown_files([{"filename": "f", "mime_type": "image/png", "size": 1, "path": str(path)}], folder)
-    return found
+    return shown_file({"filename": "f", "mime_type": "image/png", "size": 1, "path": str(path)}, folder)
 
 
 def test_a_path_in_a_trace_is_not_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +211,7 @@ def test_a_path_in_a_trace_is_not_trusted(tmp_path: Path, monkeypatch: pytest.Mo
     picture.write_bytes(b"-----BEGIN PRIVATE KEY")
     assert shown(picture).picture == ""
     for path in ("gone.png", "a\0b", ".", 7):
-        (found,) = shown_files([{"filename": "f", "size": 1, "path": path}])
+        found = shown_file({"filename": "f", "size": 1, "path": path})
         assert (found.path, found.link, found.picture) == ("", "", "")
     picture.write_bytes(PNG)
     assert shown(picture).picture.startswith("data:image/png;base64,")

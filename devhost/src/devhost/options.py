@@ -140,5 +140,4 @@ def trace_option() -> Declared:
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - JSON
-    """What --json prints."""
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))

@@ -92,16 +92,6 @@ def typed_settings(strategy: Strategy, assignments: Iterable[str]) -> JsonObject
     return settings
 
 
-def checked_settings(strategy: Strategy, values: Mapping[str, object], variables: NodeVariables) -> JsonObject:
-    """The values as settings; ParameterError for unknown parameters and for values that Dify's node refuses."""
-    declared = {each.name: each for each in strategy.parameters if each.type not in PICKED}
-    settings = {
-        name: _in_widget(declared[name], value) if name in declared else value for name, value in values.items()
-    }
-    node_parameters(declared.values(), settings, variables)
-    return settings
-
-
 def pairs(assignments: Iterable[str], option: str, *, hidden: bool = False) -> Iterator[tuple[str, str]]:
     """`hidden`: without a sign of equality all of it may be a secret. One in base64 may have them at its end."""
     for assignment in assignments:
@@ -116,12 +106,6 @@ def _is_text_field(parameter: Parameter) -> bool:
     """A number without both bounds is typed, too; with them it is a slider."""
     is_slider = parameter.min is not None and parameter.max is not None
     return parameter.type in TEXT_FIELDS or (parameter.type == "number" and not is_slider)
-
-
-def _in_widget(parameter: Parameter, value: object) -> object:
-    """An object or a list in a script's params becomes JSON in a text field, as a person would type it."""
-    is_plain = isinstance(value, dict | list) and not is_marked(value)
-    return json.dumps(value, ensure_ascii=False) if parameter.type == "string" and is_plain else value
 
 
 # The options about tools, sorted by the plugins that they are about.
@@ -307,11 +291,20 @@ class Scenario:
             self.values(question, [file.described("") for file in files])
 
     def values(self, question: str, files: Sequence[JsonObject] = ()) -> JsonObject:
-        """The settings: the script's, over them the question, over them the command line's."""
+        """The settings: the script's, over them the question, over them the command line's.
+
+        ParameterError for unknown parameters and for values that Dify's node refuses.
+        """
         values = {**self.written.params, "query": {"variable": QUESTION}, **self.given}
         if files and FILES not in str(values):
             values = {file_parameter(self.strategy): {"variable": FILES}, **values}
-        return checked_settings(self.strategy, values, NodeVariables(self.variables(question, files)))
+        declared = [each for each in self.strategy.parameters if each.type not in PICKED]
+        for each in declared:
+            value = values.get(each.name)
+            if each.type == "string" and isinstance(value, dict | list) and not is_marked(value):
+                values[each.name] = json.dumps(value, ensure_ascii=False)  # as a person would type it
+        node_parameters(declared, values, NodeVariables(self.variables(question, files)))
+        return values
 
     def variables(self, question: str, files: Sequence[JsonObject] = ()) -> JsonObject:
         """By `node.name`; includes the system variables that a chatflow always has."""

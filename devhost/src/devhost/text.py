@@ -195,19 +195,11 @@ QUOTES = "\nPut a text that contains a colon with a space, or begins with {, [ o
 
 
 def load_yaml(file: Path) -> dict[str, Any]:
-    data = read_yaml(file)
-    if not isinstance(data, dict):
-        raise DeclarationError(f"{file} must contain keys and values")
-    return data
-
-
-def read_yaml(file: Path) -> object:
-    """Whatever the file contains."""
     try:
         text = read_file(file).decode()
         loader = yaml.SafeLoader if HALF_A_PAIR.search(text) else FAST
         _refuse_depth(file, yaml.parse(text, Loader=loader))
-        data: object = yaml.load(text, Loader=loader)  # noqa: S506 - both are safe
+        data = yaml.load(text, Loader=loader)  # noqa: S506 - both are safe
         values = _values(data, {})
     except OSError as error:
         raise DeclarationError(f"{file} cannot be read: {error.strerror}") from error
@@ -222,6 +214,8 @@ def read_yaml(file: Path) -> object:
         raise DeclarationError(f"{file} contains a value that YAML cannot convert: {error}") from error
     if values > MOST_VALUES:
         raise DeclarationError(f"{file} stands for more than {MOST_VALUES:,} values")
+    if not isinstance(data, dict):
+        raise DeclarationError(f"{file} must contain keys and values")
     return data
 
 

@@ -76,15 +76,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with contextlib.suppress(OSError):
             where = error.filename or "the output"
             click.echo(f"Error: {where} cannot be {'used' if is_too_long else 'written'}: {error.strerror}", err=True)
-        _discard_stdout()
+        with contextlib.suppress(OSError):  # Python would write the rest of its buffer at the end, and fail again
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ASKED_WRONGLY if is_too_long else RUN_FAILED
     return code
-
-
-def _discard_stdout() -> None:
-    """Python would write the rest of its buffer at the end, and fail again."""
-    with contextlib.suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.group(

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -45,9 +45,15 @@ def given_to(call: Call) -> JsonObject:
     return call.arguments or ({} if call.kind == "tool" else call.request)
 
 
-def results_of(call: Call) -> list[tuple[str, object]]:
+def results_of(call: Call) -> Iterator[tuple[str, object]]:
     """Of each message its type, and a text, or what is shown as JSON."""
-    return [_result(piece.data) for piece in call.pieces]
+    for data in (piece.data for piece in call.pieces):
+        if "type" not in data:  # the answer to what a tool asks for: a summary, storage
+            yield "answer", data
+            continue
+        match data.get("message"):
+            case {"text": said} | {"json_object": said} | said:
+                yield str(data["type"]).replace("_", " "), said
 
 
 def traceback_of(call: Call) -> str:
@@ -56,7 +62,13 @@ def traceback_of(call: Call) -> str:
 
 
 def prompt_of(call: Call) -> tuple[Said, ...]:
-    return tuple(map(_said, call.prompt))
+    said = []
+    for message in call.prompt:
+        called = [mapping(tool_call.get("function")) for tool_call in items(message.get("tool_calls"))]
+        written = [f"→ {function.get('name')} {function.get('arguments')}" for function in called]
+        lines = [_words(message.get("content")), *written]
+        said.append(Said(str(message.get("role")), "\n".join(filter(None, lines))))
+    return tuple(said)
 
 
 def offered_tools(call: Call) -> tuple[OfferedTool, ...]:
@@ -70,14 +82,6 @@ def offered_tools(call: Call) -> tuple[OfferedTool, ...]:
     )
 
 
-def _said(message: JsonObject) -> Said:
-    lines = [_words(message.get("content"))]
-    for tool_call in items(message.get("tool_calls")):
-        function = mapping(tool_call.get("function"))
-        lines.append(f"→ {function.get('name')} {function.get('arguments')}")
-    return Said(str(message.get("role")), "\n".join(filter(None, lines)))
-
-
 def _words(content: object) -> str:
     if isinstance(content, str):
         return content
@@ -87,14 +91,6 @@ def _words(content: object) -> str:
         else f"[{part.get('type')}: {part.get('filename') or part.get('mime_type') or part.get('format')}]"
         for part in items(content)
     )
-
-
-def _result(data: JsonObject) -> tuple[str, object]:
-    if "type" not in data:  # the answer to what a tool asks for: a summary, storage
-        return "answer", data
-    match data.get("message"):
-        case {"text": said} | {"json_object": said} | said:
-            return str(data["type"]).replace("_", " "), said
 
 
 # The sources of an answer, each with its passage.

@@ -110,12 +110,8 @@ class ShownFile:
     """A data URI, or empty."""
 
 
-def shown_files(files: Iterable[JsonObject], folder: Path | None = None) -> list[ShownFile]:
+def shown_file(file: JsonObject, folder: Path | None = None) -> ShownFile:
     """`folder`: the page's own, for links that stay right when both are moved."""
-    return [_shown(file, folder) for file in files]
-
-
-def _shown(file: JsonObject, folder: Path | None) -> ShownFile:
     size = counted(file["size"], "byte") if isinstance(file.get("size"), int) else ""
     facts = " · ".join(filter(None, (str(file.get("mime_type") or ""), size)))
     path, data = Path(str(file.get("path") or "")), b""
@@ -126,7 +122,9 @@ def _shown(file: JsonObject, folder: Path | None) -> ShownFile:
     except (OSError, ValueError):  # gone meanwhile, not ours to read, or a path with NUL
         exists = False
     link = _link(path, folder) if exists else ""
-    return ShownFile(str(file.get("filename") or "file"), facts, str(path) if exists else "", link, _picture(data))
+    kind = next((kind for beginning, kind in _BEGINNINGS.items() if re.match(beginning, data, re.DOTALL)), "")
+    picture = f"data:{kind};base64,{base64.b64encode(data).decode()}" if kind else ""
+    return ShownFile(str(file.get("filename") or "file"), facts, str(path) if exists else "", link, picture)
 
 
 def _link(path: Path, folder: Path | None) -> str:
@@ -135,11 +133,6 @@ def _link(path: Path, folder: Path | None) -> str:
     if folder is not None and path.is_relative_to(folder):
         return quote(path.relative_to(folder).as_posix())
     return path.as_uri() if path.is_absolute() else ""
-
-
-def _picture(data: bytes) -> str:
-    kind = next((kind for beginning, kind in _BEGINNINGS.items() if re.match(beginning, data, re.DOTALL)), "")
-    return f"data:{kind};base64,{base64.b64encode(data).decode()}" if kind else ""
 
 
 # Positions on the time axis, in percent, and durations as text.

@@ -37,15 +37,12 @@ def refuse_to_destroy(file: Path, trace: Path, *, force: bool) -> None:
         return
     if file.samefile(trace):
         raise TraceError(f"{file} is the trace itself: name another file")
-    if not force and not may_be_replaced(file):
-        raise TraceError(f"{file} exists and is not a page that devhost made: name another file, or give --force")
-
-
-def may_be_replaced(file: Path) -> bool:
-    """A page of ours, or an empty file."""
+    if force:
+        return
     with file.open("rb") as existing:
         head = existing.read(HEAD_BYTES)
-    return not head or MARK in head
+    if head and MARK not in head:
+        raise TraceError(f"{file} exists and is not a page that devhost made: name another file, or give --force")
 
 
 # The templates, and the words that they make of values.

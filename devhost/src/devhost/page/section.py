@@ -9,7 +9,7 @@ from pathlib import Path
 from devhost.node.outputs.run import Ending, Run
 from devhost.node.parameters import files_among
 from devhost.page.calls import OfferedTool, PromptChanges, Source, changes_since, offered_tools, sources_of
-from devhost.page.contents import Axis, Passage, ShownFile, every, passages, shown_files
+from devhost.page.contents import Axis, Passage, ShownFile, every, passages, shown_file
 from devhost.protocol.wire import JsonObject
 from devhost.trace.lines import Trace
 from devhost.trace.runs import TracedRun, run_of
@@ -66,7 +66,6 @@ class ShownRun:
 
     @cached_property
     def rows(self) -> list[Span]:
-        """In the order of the page."""
         return list(every(self.spans))
 
     def anchor(self, span: Span) -> str:
@@ -89,7 +88,6 @@ class ShownRun:
 
     @cached_property
     def prompt_changes(self) -> Mapping[str, PromptChanges]:
-        """By the id of a model call, how its prompt differs from the one of the round before."""
         return changes_since(self.traced.calls)
 
 
@@ -106,7 +104,7 @@ def shown_run(
         spans=timeline(traced),
         axis=Axis(traced.began, traced.finished),
         sources=sources,
-        given=shown_files(files_among(traced.parameters), folder),
-        files=shown_files(run.outputs.files, folder),
+        given=[shown_file(file, folder) for file in files_among(traced.parameters)],
+        files=[shown_file(file, folder) for file in run.outputs.files],
         goes_on=is_written and traced.end is None,
     )

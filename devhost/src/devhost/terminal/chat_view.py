@@ -1,8 +1,6 @@
 """The view of a conversation in a terminal, and the questions that a person types."""
 
-import contextlib
 import io
-import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +20,7 @@ from devhost.terminal import tables
 from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import ViewOptions
 from devhost.terminal.tables import printable
+from devhost.text import json_or
 from devhost.words import counted
 
 
@@ -132,9 +131,8 @@ def _piped(read: Callable[[str, int], str]) -> Iterator[str]:
 
 
 def _json_text(line: str, number: int) -> str:
-    with contextlib.suppress(ValueError, RecursionError):
-        if isinstance(text := json.loads(line), str):
-            return text.encode(errors="replace").decode()  # JSON can escape what no message can contain
+    if isinstance(text := json_or(line, None), str):
+        return text.encode(errors="replace").decode()  # JSON can escape what no message can contain
     raise ParameterError(f'--json-lines: line {number} of the input must be a text in JSON, such as "What now?"')
 
 
