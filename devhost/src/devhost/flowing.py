@@ -169,8 +169,7 @@ def allow_http_option() -> Declared:
 
 
 def allow_code_option() -> Declared:
-    words = "Let code nodes of flows run on this machine, which is not a sandbox."
-    return option("--allow-code", words)
+    return option("--allow-code", "Let code nodes of flows run on this machine, which is not a sandbox.")
 
 
 # Which flow is played, with which tools, and what its user and its models say.

@@ -98,8 +98,7 @@ def run(
                     _close(view, each)
                     view.go_on(turns[len(ended)].query)
     if options.as_json:
-        report = {**conversation_report([_report(each) for each in ended]), "notices": list(setup.notices)}
-        print_json(report)
+        print_json({**conversation_report([_report(each) for each in ended]), "notices": list(setup.notices)})
     _close(view, ended[-1])
     if len(judged := [each for each in ended if each.has_expectations]) > 1:
         view.sum_up(turns=len(judged), failed=sum(bool(each.failures) for each in judged))

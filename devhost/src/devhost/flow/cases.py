@@ -260,7 +260,7 @@ def case_turns(
 def observed_of(turns: Sequence[CaseTurn]) -> Observed:
     """Of a conversation: the last answer, or what a workflow put out, and the sums of all turns."""
     last = turns[-1].played
-    nodes = [node for turn in turns for node in turn.played.nodes]
+    prices = [node.metadata.get("total_price") for turn in turns for node in turn.played.nodes]
     runs = [run for turn in turns for run in turn.played.runs]
     failed = last.end.status in {"failed", "stopped", "paused"} and turns[-1].failures
     put_out = json.dumps(last.end.outputs, ensure_ascii=False) if last.outputs else ""
@@ -268,7 +268,7 @@ def observed_of(turns: Sequence[CaseTurn]) -> Observed:
         Observed.of(runs) if runs else Observed(""),
         text=without_thoughts(str(last.end.outputs.get("answer") or put_out)),
         error=f"{last.end.status}: {last.end.error}" if failed else None,
-        tokens=sum(int(node.metadata.get("total_tokens") or 0) for node in nodes),
-        price=str(sum((Decimal(str(node.metadata.get("total_price") or 0)) for node in nodes), Decimal(0))),
+        tokens=sum(turn.played.tokens for turn in turns),
+        price=str(sum((Decimal(str(price or 0)) for price in prices), Decimal(0))),
         seconds=round(sum(turn.played.seconds for turn in turns), 3),
     )

@@ -129,7 +129,6 @@ class FlowFile(Given):
 
 # The fields of a flow's Start node: what the command line and the script give, as Dify's form would take it.
 
-TYPED = frozenset({"text-input", "paragraph", "select"})
 FILES = frozenset({"file", "file-list"})
 
 
@@ -156,7 +155,7 @@ def typed_inputs(file: FlowFile, assignments: Iterable[str]) -> JsonObject:
         if kind in FILES:
             inputs[name] = [*inputs.get(name, ()), text]
         else:
-            inputs[name] = text if kind in TYPED else json_or(text, text)
+            inputs[name] = text if kind in {"text-input", "paragraph", "select"} else json_or(text, text)
     return inputs
 
 

@@ -92,8 +92,6 @@ class FormAnswer:
 
 type GivenAnswers = Mapping[str, FormAnswer]
 """By the node's id."""
-
-
 type Ask = Callable[[FormAsked, FormAnswer], FormAnswer]
 """Asks a person for what is not given; UnansweredFormError if the person leaves the form."""
 

@@ -11,8 +11,6 @@ from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets
 from devhost.trace import flow
 
-SYSTEM = ("sys.", "conversation.", "env.")
-"""A Start node puts these out beside its fields."""
 LOST = flow.FlowEnded("failed", {}, "the trace ends before the flow does: it was killed, or it is still going on")
 """The end of a turn whose trace has none."""
 WAITS = Ending("waits for an answer", "limited")
@@ -64,8 +62,11 @@ class Row:
 
     @property
     def outputs(self) -> JsonObject:
+        """Without what a Start node puts out beside its fields."""
         outputs = {} if self.ended is None else self.ended.outputs
-        return {name: value for name, value in outputs.items() if not name.startswith(SYSTEM)}
+        return {
+            name: value for name, value in outputs.items() if not name.startswith(("sys.", "conversation.", "env."))
+        }
 
     @property
     def run(self) -> Run | None:

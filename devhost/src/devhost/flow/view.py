@@ -50,8 +50,6 @@ def _given(value: object) -> object:
 
 # The nodes of a turn as rows in a terminal; an agent's log tree, and the rounds of a loop, stand under their row.
 
-LONGEST = 200
-"""Characters of a row's inputs or outputs, unless all of it is asked for."""
 MARKS = {"succeeded": ("✓", "green"), "failed": ("✗", "red"), "exception": ("!", "yellow"), "": ("…", "yellow")}
 HIDDEN = frozenset({"usage", "json", "files"})
 """Outputs that a row leaves out; `--verbose` and `--json` have them."""
@@ -105,7 +103,7 @@ def _line(row: Row, *, whole: bool) -> Text:
 
 
 def _values(values: Mapping[str, object], *, whole: bool) -> str:
-    return indent(_json(values), "      ").lstrip() if whole else tables.clipped(printable(in_a_line(values)), LONGEST)
+    return indent(_json(values), "      ").lstrip() if whole else tables.clipped(printable(in_a_line(values)), 200)
 
 
 def _json(values: Mapping[str, object]) -> str:

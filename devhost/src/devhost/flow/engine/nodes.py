@@ -32,7 +32,7 @@ from pydantic import Field
 from devhost.conversation import was_stopped
 from devhost.errors import HostError, InvocationError, NodeFailedError, NodeParameterError, RefusedCallError, RunFailure
 from devhost.flow.engine.models import AskedModel
-from devhost.flow.engine.turn import Driven, Playing, for_plugins, plain_variables
+from devhost.flow.engine.turn import Driven, Playing, for_plugins
 from devhost.flow.outside import CodeError, run_program
 from devhost.flow.script import retrieved
 from devhost.flow.tools import panel_settings
@@ -40,7 +40,7 @@ from devhost.host.host import Host, find_strategy
 from devhost.limits import HostLimits
 from devhost.node.messages import FileMessages
 from devhost.node.outputs.run import Run
-from devhost.node.parameters import NodeVariables, Picked, resolved, sent, window
+from devhost.node.parameters import NAME, NodeVariables, Picked, resolved, sent, window
 from devhost.plugin.casting import cast_parameter
 from devhost.plugin.declaration import Parameter
 from devhost.protocol.wire import JsonObject
@@ -95,7 +95,8 @@ class AgentNode(_Playing, Node[AgentNodeData]):
         model = around.model(self._node)
         _, strategy = find_strategy(host.plugin.declaration, self.node_data.agent_strategy_name)
         parameters, entities = self.node_data.agent_parameters, [tool.entity for tool in around.tools]
-        variables = plain_variables(self.runtime_state.variable_pool)
+        pool = self.runtime_state.variable_pool.flatten()  # by `node.name`
+        variables = for_plugins({name: value for name, value in pool.items() if NAME.fullmatch(name)})
         known = NodeVariables(variables)
         settings = panel_settings(strategy, parameters, known, model.description, self._memory(), entities)
         # What the node's row shows: the parameters before their cast, without those that the pickers fill.
@@ -269,13 +270,13 @@ class ToolRuntime(ToolNodeRuntimeProtocol):
 
     @override
     def get_runtime_parameters(self, *, tool_runtime: ToolRuntimeHandle) -> Sequence[ToolRuntimeParameter]:
-        return _prepared(tool_runtime).parameters
+        return cast("_Prepared", tool_runtime.raw).parameters
 
     @override
     def invoke(
         self, *, tool_runtime: ToolRuntimeHandle, tool_parameters: Mapping[str, Any], provider_name: str, **_: object
     ) -> Generator[ToolRuntimeMessage]:
-        prepared = _prepared(tool_runtime)
+        prepared = cast("_Prepared", tool_runtime.raw)
         given = for_plugins({**tool_parameters, **prepared.settings})
         parameters = {name: sent(value) for name, value in given.items()}
         tool, around = prepared.tool, self._playing.around
@@ -306,10 +307,6 @@ class ToolRuntime(ToolNodeRuntimeProtocol):
     @override
     def build_file_reference(self, *, mapping: Mapping[str, Any]) -> File:
         return self._playing.files.build_from_mapping(mapping=mapping)
-
-
-def _prepared(handle: ToolRuntimeHandle) -> _Prepared:
-    return cast("_Prepared", handle.raw)
 
 
 def _resolved(given: object, pool: VariablePool | None) -> object:

@@ -31,7 +31,6 @@ from devhost.flow.forms import Form, FormAnswer, GivenAnswers, Source
 from devhost.flow.turn import FlowTurn, Surroundings
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
-from devhost.node.parameters import NAME
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
 from devhost.trace.flow import FIELD, TIMEOUT, AskedField, FormAsked
@@ -264,11 +263,6 @@ def _typed(file: FlowFile, variable: FlowVariable, value: object) -> Segment:
             f"{file.path}: the conversation variable {variable.name!r} is declared as {variable.value_type}, "
             f"which its value does not fit: {error}"
         ) from error
-
-
-def plain_variables(pool: VariablePool) -> JsonObject:
-    """By `node.name`."""
-    return for_plugins({name: value for name, value in pool.flatten().items() if NAME.fullmatch(name)})
 
 
 def plain(values: Mapping[str, Any]) -> JsonObject:
