@@ -265,6 +265,8 @@ def run_of(traced: TracedRun, strategy: str) -> Run:
         for call in traced.calls
         if call.kind == "tool"
     }
+    if traced.end:  # the list of runs reads how a run ended, and none of its calls
+        tools |= {request: ToolCall("", {}, why) for request, why in failures.items() if request not in tools}
     counts = traced.end.asked if traced.end else Counter(call.kind for call in traced.calls)
     calls = CallsMade(counts, spent(call.usage for call in traced.calls), tools)
     if traced.end is None:
