@@ -136,8 +136,6 @@ SENT: Mapping[str, Page] = {
     "/suite": suites.change,
 }
 """Forms, each of which changes something."""
-SEVERAL = frozenset({"tools", "run"})
-"""The names that may have several values: they are lines then."""
 
 
 def application(console: Console, port: int, token: str) -> Starlette:
@@ -155,7 +153,7 @@ def application(console: Console, port: int, token: str) -> Starlette:
 
 
 def _answering(page: Page) -> Callable[[Request], Awaitable[Response]]:
-    """A page may take its time. Browsers send CR LF at a line's end."""
+    """A page may take its time. Browsers send CR LF at a line's end; what has several values gets a line of each."""
 
     async def endpoint(request: Request) -> Response:
         asked: dict[str, str] = {}
@@ -163,7 +161,7 @@ def _answering(page: Page) -> Callable[[Request], Awaitable[Response]]:
         for name, value in sent.multi_items():
             if isinstance(value, str):
                 text = value.replace("\r\n", "\n")
-                asked[name] = f"{asked[name]}\n{text}" if name in asked and name in SEVERAL else text
+                asked[name] = f"{asked[name]}\n{text}" if name in asked and name in {"tools", "run"} else text
         return await run_in_threadpool(page, request.app.state.console, asked, **request.path_params)
 
     return endpoint

@@ -74,17 +74,16 @@ class Child:
         """It ends its plugins itself."""
         self._process.terminate()
 
-    def wait(self, seconds: float) -> None:
-        """What has not ended by then is killed."""
+    def wait(self) -> None:
+        """What has not ended in ten seconds is killed."""
         try:
-            self._process.wait(seconds)
+            self._process.wait(10)
         except subprocess.TimeoutExpired:
             self._process.kill()
 
 
 # All children of a console, by the names of their runs; they end with it.
 
-PATIENCE_SECONDS = 10.0
 MOST = 8
 """That go on at once: each holds a process for devhost and one for each plugin."""
 
@@ -120,4 +119,4 @@ class Children:
         for child in children:
             child.end()
         for child in children:
-            child.wait(PATIENCE_SECONDS)
+            child.wait()

@@ -131,7 +131,6 @@ class Waiting:
     awaited: tuple[str, float] | None
     """What is under way, with a name if it has one, and since when in seconds since 1970."""
     suggestion: str
-    """What the script's user says next; empty if there is nothing."""
     printed: str
     """By a command that could not start or has failed, without colours; of one that starts the last line."""
     command: str

@@ -21,8 +21,6 @@ from devhost.scenario import PICKED
 type Widget = Literal["text", "json", "number", "select", "shown"]
 type Options = Sequence[tuple[str, str]]
 """To choose from: value and label of each."""
-NOT_EDITED = PICKED | {"secret-input"}
-"""Picked types, and secrets, which belong into no form."""
 KINDS: Mapping[object, str] = {"number": "number", "checkbox": "boolean", "select": "select", "json_object": "object"}
 """By the type of a field of the Start node, that of a parameter; all others are texts."""
 
@@ -57,7 +55,7 @@ class Field:
     def widget(self) -> Widget:
         """A scenario may set any parameter to a variable, which only a text can show."""
         kind, texts = self.declared.type, (self.base, self.text)
-        if kind in NOT_EDITED:
+        if kind in PICKED | {"secret-input"}:  # secrets belong into no form
             return "shown"
         if kind == "number" and all(map(_is_number, texts)):
             return "number"

@@ -54,7 +54,6 @@ class Listed:
     problem: str = ""
     """Why its file is not a trace."""
     goes_on: bool = False
-    """Whether a process writes the trace, or will."""
 
     @property
     def state(self) -> State:

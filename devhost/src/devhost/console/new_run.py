@@ -63,7 +63,8 @@ class NewRun(RunForm):
 
     @property
     def setup(self) -> Setup:
-        values = {name: self.values[name] for name in KEPT if self.values.get(name)}
+        names = ("source", "strategy", "tools", "files", "real", "model", "api", "completion", "http", "code")
+        values = {name: self.values[name] for name in names if self.values.get(name)}
         if self.plugin is not None:
             values["plugin"] = str(self.plugin.directory)
         if self.question is None:
@@ -71,9 +72,6 @@ class NewRun(RunForm):
         else:
             values[TYPED + QUESTION] = self.question.strip()
         return Setup(kind="flow" if self.is_flow else "chat", values={**values, **self.changed})
-
-
-KEPT = ("source", "strategy", "tools", "files", "real", "model", "api", "completion", "http", "code")
 
 
 def form_of(values: Values, default: Path | None, runs: Path = Path()) -> NewRun:
@@ -155,12 +153,9 @@ def _of_flow(form: NewRun) -> NewRun:
 # The pages.
 
 
-CHOSEN = ("source", "plugin", "strategy", "tools")
-
-
 def form(console: Console, asked: Values) -> Response:
     """`from`: the name of a run whose setup fills the form; else the address may choose what the form does."""
-    values: Values = {each: asked[each] for each in CHOSEN if asked.get(each)}
+    values: Values = {each: asked[each] for each in ("source", "plugin", "strategy", "tools") if asked.get(each)}
     if name := asked.get("from"):
         console.folder.trace(name)
         known = console.folder.setup(name)

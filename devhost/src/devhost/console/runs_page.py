@@ -10,8 +10,6 @@ from devhost.console.setup import Values, lines_in
 from devhost.console.web import Console
 from devhost.errors import ConsoleError
 
-MOST_SHOWN = 100
-
 
 def list_of_runs(console: Console, asked: Values) -> Response:
     """The page asks for itself again and again, and takes what changes as runs begin and end."""
@@ -26,7 +24,7 @@ def list_of_runs(console: Console, asked: Values) -> Response:
         "runs.html.j2",
         search=search,
         ending=ending,
-        runs=shown[:MOST_SHOWN],
+        runs=shown[:100],
         counts=counts,
         total=len(shown),
         problems=[run for run in runs if run.problem],

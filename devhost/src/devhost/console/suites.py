@@ -11,7 +11,6 @@ from urllib.parse import urlencode
 
 from starlette.responses import RedirectResponse, Response
 
-from devhost.console.children import Child
 from devhost.console.folder import OUTPUT, changed_at, last_printed
 from devhost.console.found import Kind, find, own_tools, shortened
 from devhost.console.setup import INSTRUCTION, Values, path_in, typed
@@ -24,12 +23,6 @@ from devhost.words import in_a_line
 
 MISTAKE = 2
 """The exit code of a command that found a mistake before it began."""
-
-
-def instruction_of(suite: Suite) -> str:
-    """For all cases, if the file has one."""
-    value = suite.params.get(INSTRUCTION)
-    return value if isinstance(value, str) else ""
 
 
 @dataclass(frozen=True)
@@ -59,9 +52,10 @@ class _Evaluating:
         return f"evaluation-{self.file.stem}-{sha256(bytes(real_path(self.file))).hexdigest()[:8]}"
 
     @property
-    def child(self) -> Child | None:
-        """What evaluates the file, if this console started it."""
-        return self.console.children.of(self.key)
+    def instruction(self) -> str:
+        """For all cases, if the file has one."""
+        value = self.suite.params.get(INSTRUCTION)
+        return value if isinstance(value, str) else ""
 
     @cached_property
     def plugins(self) -> Sequence[Path]:
@@ -71,8 +65,8 @@ class _Evaluating:
         """Of `devhost eval`. An instruction that is as in the file is left out."""
         suite = self.suite
         yield from ("eval", str(suite.file))
-        instruction = asked.get(INSTRUCTION, instruction_of(suite))
-        if instruction != instruction_of(suite):
+        instruction = asked.get(INSTRUCTION, self.instruction)
+        if instruction != self.instruction:
             yield from ("--param", f"{INSTRUCTION}={instruction}")
         if plugin := path_in(asked, "plugin") or next(iter(self.plugins), None):  # flows may need none
             yield from ("--plugin", str(plugin))
@@ -120,7 +114,7 @@ def _titled(files: Sequence[Path], key: str) -> list[tuple[str, Path, str]]:
 def one_suite(console: Console, asked: Values) -> Response:
     """`kept`: the case that was just written into the file."""
     shown = _Evaluating.of(console, asked)
-    results, child = shown.results, shown.child
+    results, child = shown.results, console.children.of(shown.key)
     version = version_of(child and child.exit_code, changed_at(results))
     if asked.get("seen") == version:
         return Response(status_code=NOTHING_NEW)
@@ -139,7 +133,7 @@ def one_suite(console: Console, asked: Values) -> Response:
         "suite.html.j2",
         suite=shown.suite,
         kept=asked.get("kept", ""),
-        instruction=given.get(INSTRUCTION, instruction_of(shown.suite)),
+        instruction=given.get(INSTRUCTION, shown.instruction),
         plugins=shown.plugins,
         plugin=given.get("plugin", ""),
         is_real=given.get("real") == "yes",
@@ -162,6 +156,6 @@ def change(console: Console, given: Values) -> Response:
         command = (*shown.arguments(asked), "--traces", str(folder.path))
         console.children.start(shown.key, command, folder.beside(shown.key, OUTPUT))
         console.evaluations[shown.key] = asked, before
-    elif shown.child is not None:
-        shown.child.stop()
+    elif child := console.children.of(shown.key):
+        child.stop()
     return RedirectResponse(f"/suite?{urlencode({'file': str(shown.file)})}", 303)
