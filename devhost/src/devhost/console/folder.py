@@ -14,7 +14,7 @@ from devhost.console.setup import SETUP, Setup, is_name
 from devhost.errors import ConsoleError, UnknownRunError
 from devhost.files import BESIDE_A_TRACE
 from devhost.terminal.tables import printable
-from devhost.text import open_file, worded
+from devhost.text import open_file, read_file, worded
 
 TRACE, OUTPUT = ".jsonl", ".output.txt"
 DELETED = "deleted"
@@ -54,8 +54,11 @@ class RunFolder:
         return self.path / f"{name}{ending}"
 
     def setup(self, name: str) -> Setup | None:
-        """None for a run that no form started."""
-        return Setup.known(self.beside(name, SETUP))
+        """None for a run that no form started, and for a file of another version."""
+        try:
+            return Setup.model_validate_json(read_file(self.beside(name, SETUP)))
+        except (OSError, ValueError):
+            return None
 
     def delete(self, name: str) -> None:
         """Moves the files of a run that has ended to the folder `deleted`."""

@@ -102,8 +102,6 @@ def form_of(values: Values, default: Path | None, runs: Path = Path()) -> NewRun
 
 
 def _choices(things: Things, declaration: PluginDeclaration | None) -> Iterator[tuple[str, Options]]:
-    """The folder's own scenarios and flows, then the examples."""
-
     def found(kind: Kind, before: str = FLOW, *, own: bool = True) -> Options:
         return [(f"{before}{path}", label_of(path)) for path in things.of(kind, own=own)]
 

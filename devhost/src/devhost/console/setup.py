@@ -17,7 +17,7 @@ from devhost.hosting import ModelOptions, ScenarioOptions
 from devhost.limits import HostLimits
 from devhost.options import arguments
 from devhost.scenario import refuse_misfit
-from devhost.text import read_file, worded
+from devhost.text import worded
 
 if TYPE_CHECKING:
     from devhost.models.openai_api.provider import Api
@@ -68,8 +68,8 @@ class Setup(BaseModel):
     @property
     def about(self) -> str:
         """What it runs, in a word."""
-        asked, file = self.options, source_file(self.values)
-        name = asked.scenario or asked.example or (file.stem if file else asked.strategy) or "run"
+        asked = self.options
+        name = asked.scenario or asked.example or (asked.script.stem if asked.script else asked.strategy) or "run"
         return f"{asked.strategy or 'run'}-again" if self.kind == "fork" else name
 
     def arguments(self, trace_of: Callable[[str], Path]) -> tuple[str, ...]:
@@ -116,14 +116,6 @@ class Setup(BaseModel):
     def write(self, file: Path) -> None:
         with worded(lambda why: ConsoleError(f"{file} cannot be written: {why}")):
             file.write_text(self.model_dump_json(indent=2, exclude_defaults=True) + "\n", encoding="utf-8")
-
-    @classmethod
-    def known(cls, file: Path) -> "Setup | None":
-        """None for a run that no form started, and for a file of another version."""
-        try:
-            return cls.model_validate_json(read_file(file))
-        except (OSError, ValueError):
-            return None
 
 
 # What the values say.
