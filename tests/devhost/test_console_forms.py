@@ -79,7 +79,7 @@ def test_each_declared_parameter_is_a_field_with_what_the_yaml_says_of_it() -> N
         "approval": "text",
         "state": "text",
     }
-    assert fields["rounds"].default == "3"
+    assert fields["rounds"].declared.default == 3
     assert fields["mood"].options == [("calm", "Calm"), ("wild", "Wild")]
     assert fields["loud"].declared.label.en_US == "Loud"
 

@@ -29,21 +29,17 @@ KINDS: Mapping[object, str] = {"number": "number", "checkbox": "boolean", "selec
 class Field:
     declared: Parameter
     base: str
-    """What the scenario sets, as text; empty for nothing."""
+    """What the scenario sets, as a person would type it: JSON for anything but a text; empty for nothing."""
     text: str
 
     @classmethod
     def of(cls, declared: Parameter, base: object, values: Values) -> Self:
-        was = as_text(base)
+        was = "" if base is None else pretty(base)
         return cls(declared, was, values.get(TYPED + declared.name, was))
 
     @property
     def name(self) -> str:
         return self.declared.name
-
-    @property
-    def default(self) -> str:
-        return as_text(self.declared.default)
 
     @property
     def options(self) -> Options:
@@ -87,11 +83,6 @@ def _as_parameter(name: str, field: Mapping[str, object]) -> Parameter:
         options=tuple(Option(value=str(each), label=I18n(en_US=str(each))) for each in options),
         help=I18n(en_US=about) if about else None,
     )
-
-
-def as_text(value: object) -> str:
-    """As a person would type it: JSON for anything but a text."""
-    return "" if value is None else pretty(value)
 
 
 def _is_number(text: str) -> bool:

@@ -19,10 +19,9 @@ from devhost.trace.lines import read_trace
 def _names(before: Origin, after: Origin) -> tuple[str, str]:
     """What tells the two runs apart, in a few words."""
 
-    def facts(origin: Origin) -> Iterator[str]:
+    def facts(origin: Origin) -> tuple[str, ...]:
         header = origin.trace.header
-        yield from (origin.run.question, origin.strategy, header.model.name)
-        yield f"{header.started:%Y-%m-%d %H:%M:%S}"
+        return origin.run.question, origin.strategy, header.model.name, f"{header.started:%Y-%m-%d %H:%M:%S}"
 
     pairs = zip(facts(before), facts(after), strict=True)
     left, right = next((pair for pair in pairs if pair[0] != pair[1]), ("the first", "the second"))
