@@ -18,7 +18,6 @@ from devhost.models.scripted.script import Recorded, Script, Turn
 from devhost.node.outputs.run import Run
 from devhost.options import FILE, PATH, argument, json_option, option
 from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
-from devhost.process.session import Answer
 from devhost.protocol.wire import JsonObject
 from devhost.recording import turns as parts
 from devhost.recording.case import last_conversation, runs_of, script_of, strategy_of
@@ -32,9 +31,8 @@ from devhost.scenario import (
     read_tool_setups,
     typed_settings,
 )
-from devhost.tools.recorded import RecordedAnswers, recorded_tools, replayed
+from devhost.tools.recorded import RecordedAnswers, RecordedTool, recorded_tools
 from devhost.tools.setup import ToolSetup
-from devhost.tools.tool import Tool
 from devhost.trace.lines import Trace, read_trace
 from devhost.trace.runs import Call, TracedRun, written_calls
 from devhost.words import counted
@@ -116,26 +114,6 @@ def find_in_flow(trace: Trace, file: Path, turn: int | None, node: str | None) -
     return Origin(trace, file, runs[number, of], f"{which}{others}")
 
 
-# The tools of a fork: they answer from the recording, or run.
-#
-# A tool that may run still answers the calls of the past from the recording: they were made, and are not made twice.
-
-
-class LiveTool:
-    """A tool of a plugin, behind the recorded calls of the past."""
-
-    def __init__(self, tool: Tool, past: RecordedAnswers) -> None:
-        self.provider, self.name, self.entity = tool.provider, tool.name, tool.entity
-        self._tool = tool
-        self._past = past
-
-    def invoke(self, parameters: JsonObject, answer: Answer, request_id: str, /) -> Iterator[JsonObject]:
-        recorded = self._past.take(self.provider, self.name, parameters)
-        if recorded is None:
-            return self._tool.invoke(parameters, answer, request_id)
-        return replayed(recorded)
-
-
 # A fork: a run, from which round it goes on, and what changed.
 
 
@@ -164,8 +142,9 @@ class Fork:
         following = self.origin.rounds[self.at :]
         until = following[0].calls[0].began if following else float("inf")
         past = sum(call.began < until for call in parts.tool_calls(run.calls))
+        # A tool that may run still answers the calls of the past: they were made, and are not made twice.
         answers = RecordedAnswers(recorded.calls[:past], once=True)
-        live = [LiveTool(tool, answers) for tool in host.tools]
+        live = [RecordedTool(tool.entity, answers, beyond=tool) for tool in host.tools]
         files = [host.server.offer(file) for file in self.scenario.attached.first]
         return host.run(
             self.scenario.strategy.identity.name,

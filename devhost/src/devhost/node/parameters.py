@@ -186,13 +186,11 @@ def node_parameters(
     """
     declared = list(declared)
     names = [parameter.name for parameter in declared]
-    for name in settings:
+    values = dict[str, object]()
+    for name, setting in settings.items():
         with about(f"param.{name}"):
             refuse_unknown("parameter", name, names)
-    values = dict[str, object]()
-    for name in filter(settings.__contains__, names):
-        with about(f"param.{name}"):
-            values[name] = resolved(settings[name], variables)
+            values[name] = resolved(setting, variables)
     return {name: sent(value) for name, value in cast_parameters(declared, values).items()}
 
 

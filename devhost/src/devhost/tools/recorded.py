@@ -64,32 +64,34 @@ NOT_RECORDED = "NotRecordedError"
 
 
 class RecordedTool:
-    def __init__(self, entity: JsonObject, answers: RecordedAnswers) -> None:
+    def __init__(self, entity: JsonObject, answers: RecordedAnswers, beyond: Tool | None = None) -> None:
+        """`beyond` is called for what was not recorded."""
         identity = entity["identity"]
         self.provider, self.name = str(identity["provider"]), str(identity["name"])
-        self.entity = filled(entity)
-        self._answers = answers
+        self.entity = entity
+        self._answers, self._beyond = answers, beyond
 
-    def invoke(self, parameters: JsonObject, _answer: Answer, _request_id: str, /) -> Iterator[JsonObject]:
-        """InvocationError, as for an exception of a tool, if the call was not recorded."""
+    def invoke(self, parameters: JsonObject, answer: Answer, request_id: str, /) -> Iterator[JsonObject]:
+        """Of a call that was not recorded, InvocationError, as for an exception of a tool.
+
+        Of one that failed, RefusedCallError, whose words reach the plugin unchanged.
+        """
         recorded = self._answers.take(self.provider, self.name, parameters)
-        if recorded is None:
+        if recorded is not None:
+            yield from map(_message, recorded.answer)
+            if recorded.error is not None:
+                raise RefusedCallError(recorded.error)
+        elif self._beyond is not None:
+            yield from self._beyond.invoke(parameters, answer, request_id)
+        else:
             raise InvocationError(NOT_RECORDED, self._answers.lacks(self.name, parameters))
-        yield from replayed(recorded)
-
-
-def replayed(recorded: RecordedCall) -> Iterator[JsonObject]:
-    """The messages of the answer; RefusedCallError, whose words reach the plugin unchanged, if the call failed."""
-    yield from map(_message, recorded.answer)
-    if recorded.error is not None:
-        raise RefusedCallError(recorded.error)
 
 
 def recorded_tools(recorded: Recorded, instead: Sequence[Tool] = ()) -> list[Tool]:
     """Those that `instead` does not have."""
     answers = RecordedAnswers(recorded.calls)
     taken = {(tool.provider, tool.name) for tool in instead}
-    tools = [RecordedTool(entity, answers) for entity in recorded.tools]
+    tools = [RecordedTool(filled(entity), answers) for entity in recorded.tools]
     return [tool for tool in tools if (tool.provider, tool.name) not in taken]
 
 

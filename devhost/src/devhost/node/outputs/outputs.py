@@ -66,8 +66,7 @@ class LogEntry:
 
     def stored(self) -> JsonObject:
         """The entry as in `outputs.json`."""
-        kept = {name: getattr(self, name) for name in LOGGED}
-        return {**kept, "metadata": self.metadata, "node_id": NODE_ID}
+        return {**{name: getattr(self, name) for name in LOGGED}, "metadata": self.metadata, "node_id": NODE_ID}
 
     def tree(self) -> JsonObject:
         return {**self.stored(), "children": [child.tree() for child in self.children]}
