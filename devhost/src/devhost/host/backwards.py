@@ -79,8 +79,6 @@ def check_access(kind: str, permission: Permission) -> None:
 # with the values in hexadecimal as they cross the wire.
 
 LONGEST_KEY = 256
-ROOT = "/app/storage/persistence/devhost"
-"""Where the daemon would keep it; plugins see it in an error only."""
 
 
 class _Stored(BaseModel):
@@ -106,7 +104,7 @@ class PluginStorage:
             match asked["opt"]:
                 case "get":
                     if key not in kept:
-                        path = f"{ROOT}/{plugin}/{key}"
+                        path = f"/app/storage/persistence/devhost/{plugin}/{key}"  # where the daemon would keep it
                         raise RefusedCallError(f"load data failed: open {path}: no such file or directory")
                     return {"data": kept[key]}
                 case "exist":

@@ -269,16 +269,10 @@ class ToolFileStore:
 # The first step for every message of a tool or a strategy in Dify: bytes become tool files, files become links. One
 # object per stream, since the chunks of a file belong together.
 
-IMAGE_SECONDS = 20.0
-
-
-type Found = Callable[[str, str], None]
-"""A rule's name, and what broke it."""
-
 
 class FileMessages:
-    def __init__(self, files: ToolFileStore, limits: HostLimits, found: Found) -> None:
-        """`found` is called for each rule that a message breaks without failing the node."""
+    def __init__(self, files: ToolFileStore, limits: HostLimits, found: Callable[[str, str], None]) -> None:
+        """`found` gets the name of each rule that a message breaks without failing the node, and what broke it."""
         self._files = files
         self._limits = limits
         self.found = found
@@ -317,7 +311,7 @@ class FileMessages:
         import httpx  # noqa: PLC0415 - it takes as long to import as half of devhost, and few messages need it
 
         try:
-            response = httpx.get(message.text, timeout=IMAGE_SECONDS, follow_redirects=True)
+            response = httpx.get(message.text, timeout=20.0, follow_redirects=True)
             response.raise_for_status()
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # ValueError: a host that IDNA has no name for
             self.found("image-not-downloaded", f"{message.text} cannot be downloaded: the answer's text says so")

@@ -156,10 +156,6 @@ def meant_tool(provider: str, name: str, there_are: Iterable[ToolName]) -> ToolN
     return alike[0] if len(alike) == 1 else None
 
 
-BY_HAND = 0
-"""`auto` of a parameter that the panel sets; the model sets the others, and what is left empty."""
-
-
 def agent_tools(entries: object, there_are: Sequence[JsonObject], variables: NodeVariables) -> list[JsonObject]:
     """`there_are`: each as a ToolEntity's JSON."""
     filled_in = variables.filled(entries or [])
@@ -180,10 +176,10 @@ def _tool(entry: JsonObject, there_are: Sequence[JsonObject], variables: NodeVar
     if found is None:
         raise NodeParameterError(f"tool {name} of provider {provider} not found")
     entity = by_name[found]
-    by_hand = {
+    by_hand = {  # `auto` is 0: the panel sets these; the model sets the others, and what is left empty
         key: value
         for key, held in (entry.get("parameters") or {}).items()
-        if isinstance(held, dict) and held.get("auto") == BY_HAND and (value := _held(held, variables)) is not None
+        if isinstance(held, dict) and held.get("auto") == 0 and (value := _held(held, variables)) is not None
     }
     settings = {key: _held(held, variables) for key, held in (entry.get("settings") or {}).items()}
     declared = [Parameter.model_validate(parameter) for parameter in entity["parameters"]]

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"[a-z0-9_-]{1,24}")
 """What Dify's page takes as a server's identifier."""
-UNNAMED = "mcp"
 CONNECTING = re.compile(r"(?i)SSL_CERT_(FILE|DIR)|(REQUESTS|CURL)_CA_BUNDLE|NODE_EXTRA_CA_CERTS|(HTTPS?|ALL|NO)_PROXY")
 """Variables that a command needs where the network has a proxy or certificates of its own; the library adds a few."""
 
@@ -65,7 +64,7 @@ class McpServer:
             raise ParameterError("--mcp: the command has a quote that is not closed, or ends in \\") from None
         if not words:
             raise ParameterError(f"--mcp {text!r} is not [NAME=]COMMAND or [NAME=]URL")
-        return cls(name or UNNAMED, target)
+        return cls(name or "mcp", target)
 
     @property
     def is_address(self) -> bool:

@@ -18,9 +18,6 @@ from devhost.tools.tool import Tool, blob_message, json_message, text_message
 # The recorded answers, found by tool and arguments. Number types, the order of keys and the addresses of files make no
 # difference. Thread-safe.
 
-SAME_FILE = ("filename", "size", "type")
-"""A file has another address in every run."""
-
 
 class RecordedAnswers:
     def __init__(self, calls: Iterable[RecordedCall], *, once: bool = False) -> None:
@@ -53,8 +50,8 @@ def _key(provider: str, tool: str, arguments: JsonObject) -> str:
 
 
 def _without_addresses(value: object) -> object:
-    if is_file(value):
-        return {name: value.get(name) for name in SAME_FILE}
+    if is_file(value):  # it has another address in every run
+        return {name: value.get(name) for name in ("filename", "size", "type")}
     if isinstance(value, dict):
         return {key: _without_addresses(item) for key, item in value.items()}
     return [_without_addresses(item) for item in value] if isinstance(value, list) else value
