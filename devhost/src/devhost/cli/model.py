@@ -12,7 +12,7 @@ from devhost.files import LocalFile
 from devhost.hosting import PluginModelOptions
 from devhost.limits import HostLimits
 from devhost.model_plugin import ModelPlugin, PluginModel, PluginModelError
-from devhost.models.backend import Content, MediaPart, ModelDescription, ModelRequest, TextPart, UserMessage
+from devhost.models.backend import Content, MediaPart, ModelDescription, ModelRequest, TextPart, UserMessage, text_of
 from devhost.node.outputs.run import RunError
 from devhost.options import argument, color_option, command, json_option, option, print_json, traceback_option
 from devhost.overview import model_lines
@@ -94,7 +94,7 @@ def called(model: PluginModel, request: ModelRequest, view: ModelView) -> Answer
     try:
         for chunk in model.invoke(request):
             delta = chunk["delta"]
-            text = words_of(delta["message"]["content"])
+            text = text_of(chunk)
             if text and answered.first_seconds is None:
                 answered.first_seconds = round(time.monotonic() - began, 3)
             view.show(text)
@@ -105,13 +105,6 @@ def called(model: PluginModel, request: ModelRequest, view: ModelView) -> Answer
         answered.error = replace(error.failed, node=None)  # that is the Agent node's
     answered.seconds = round(time.monotonic() - began, 3)
     return answered
-
-
-def words_of(content: object) -> str:
-    """Of a chunk's message, whose content is a text or a list of parts."""
-    if isinstance(content, list):
-        return "".join(part["data"] for part in content if part["type"] == "text")
-    return str(content or "")
 
 
 @command(CallOptions, PluginModelOptions)

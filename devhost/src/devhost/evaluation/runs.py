@@ -27,7 +27,7 @@ from devhost.flow.turn import ModelOfNode, load_engine
 from devhost.flowing import models_behind_an_api
 from devhost.host.host import Host, ToolHost
 from devhost.hosting import KEY, ModelOptions
-from devhost.models.backend import ModelBackend, ModelCallError, ModelDescription, model_answer
+from devhost.models.backend import ModelBackend, ModelCallError, ModelDescription, model_answer, text_of
 from devhost.models.scripted.model import ScriptedModel
 from devhost.node.outputs.run import Run
 from devhost.process.session import Side, Watcher
@@ -268,8 +268,7 @@ def _asked(model: ModelBackend, rubric: str, question: str, answer: str) -> str:
         ],
         "stream": False,
     }
-    chunks = model_answer(model, structs.LLM, request, "drop")
-    return "".join(str(chunk["delta"]["message"]["content"] or "") for chunk in chunks)
+    return "".join(map(text_of, model_answer(model, structs.LLM, request, "drop")))
 
 
 # Runs side by side, in threads that end with the process: when the caller stops reading, nothing waits for them.

@@ -241,6 +241,14 @@ def chunk(  # noqa: PLR0913 - a chunk's fields, by keyword
     }
 
 
+def text_of(chunk: JsonObject) -> str:
+    """A chunk's content is a text, or a list of parts."""
+    content = chunk["delta"]["message"]["content"] or ""
+    if isinstance(content, list):
+        return "".join(part["data"] for part in content if part["type"] == "text")
+    return str(content)
+
+
 def tool_call(call_id: str, name: str, arguments: str) -> JsonObject:
     """One call for `chunk(tool_calls=[…])`; `arguments` is JSON as a text, or a part of it."""
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
@@ -269,7 +277,7 @@ def _chunks(model: ModelBackend, request: ModelRequest, opaque_body: OpaqueBodyP
 def _structured(chunks: Iterator[JsonObject]) -> Iterator[JsonObject]:
     text, last = "", dict[str, Any]()
     for last in chunks:
-        text += str(last["delta"]["message"]["content"])
+        text += text_of(last)
         yield {**last, "structured_output": None}
     read = json_or(text, None)
     if not isinstance(read, dict):
@@ -303,15 +311,12 @@ class NoModel:
 # summarize, and its turns are for other calls.
 
 CHARACTERS_PER_TOKEN = 4
-UNKNOWN_WINDOW = 2048
-"""Dify's number of tokens for a model whose context is not known."""
-SHORT_ENOUGH = 0.6
-"""Part of the context up to which Dify leaves a text as it is."""
 
 
 def summary(model: ModelBackend, text: str, instruction: str) -> str:
     """What is still too long is cut, and says so; ModelCallError as the model's other calls raise it."""
-    most = int((model.description.context_size or UNKNOWN_WINDOW) * CHARACTERS_PER_TOKEN * SHORT_ENOUGH)
+    # Dify leaves a text of up to 60 % of the context as it is, and takes 2,048 tokens for a context that is not known.
+    most = int((model.description.context_size or 2048) * CHARACTERS_PER_TOKEN * 0.6)
     if len(text) > most and not model.description.scripted:
         parts = (text[start : start + most] for start in range(0, len(text), most))
         text = "\n".join(_summarized(model, part, instruction) for part in parts)
@@ -328,4 +333,4 @@ def _summarized(model: ModelBackend, part: str, instruction: str) -> str:
         completion_params={},
         prompt_messages=(SystemMessage(role="system", content=asked), UserMessage(role="user", content=part)),
     )
-    return "".join(str(chunk["delta"]["message"]["content"] or "") for chunk in model.invoke(request))
+    return "".join(map(text_of, model.invoke(request)))

@@ -75,16 +75,14 @@ FAULTS: dict[str, tuple[int, ApiCallError | ApiStalledError | None]] = {
     "stalls": (1, ApiStalledError()),
 }
 """How many chunks arrive, and what comes then; None is a normal end."""
-_HTTP = "http_"
 
 
 def _named(value: object) -> object:
     """`closes` and `http_500` are short for these mappings."""
     if not isinstance(value, str):
         return value
-    if value.startswith(_HTTP) and value.removeprefix(_HTTP).isdecimal():
-        return {"http": int(value.removeprefix(_HTTP))}
-    return {"fault": value}
+    name, _, status = value.partition("_")
+    return {"http": int(status)} if name == "http" and status.isdecimal() else {"fault": value}
 
 
 class ApiFault(BaseModel):

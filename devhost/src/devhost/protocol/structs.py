@@ -51,15 +51,12 @@ class Struct:
         self.name, self.nullable = name, nullable
         self.short_name = name.rpartition(".")[2]
         named = [part if isinstance(part, tuple) else ("", part) for part in parts]
-        self.fields = {
-            key.lstrip("!?"): Field(_go_name(key), kind, within, key.startswith("!"), key.startswith("?"))
-            for within, keys in named
-            for key, kind in keys.items()
-        }
-
-
-def _go_name(key: str) -> str:
-    return "".join(part.capitalize() for part in key.lstrip("!?").split("_"))
+        self.fields: dict[str, Field] = {}
+        for within, keys in named:
+            for marked, kind in keys.items():
+                key = marked.lstrip("!?")
+                go_name = "".join(part.capitalize() for part in key.split("_"))
+                self.fields[key] = Field(go_name, kind, within, marked.startswith("!"), marked.startswith("?"))
 
 
 _FUNCTION = Struct("", {"name": "string", "arguments": "string"})

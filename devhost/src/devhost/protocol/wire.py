@@ -11,8 +11,6 @@ from devhost.errors import WireError
 from devhost.golang import well_formed
 
 type JsonObject = dict[str, Any]
-KINDS = frozenset({"stream", "invoke", "error", "end"})
-"""Of a session message."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def read_session_event(data: object) -> SessionEvent:
             return Failed(kind, message, args if isinstance(args, dict) else {})
         case {"type": "end"}:
             return Ended()
-        case {"type": str(kind)} if kind not in KINDS:
+        case {"type": str(kind)} if kind not in {"stream", "invoke", "error", "end"}:
             return Failed("unknown_stream_message_type", f"unknown stream message type: {kind}")
         case _:
             raise WireError(f"not a session message: {str(data)[:200]}")

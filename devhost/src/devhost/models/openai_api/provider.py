@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 
 import openai
 from openai.types.chat import ChatCompletionChunk
-from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
+from openai.types.chat.chat_completion_chunk import ChoiceDelta
 from openai.types.responses import Response, ResponseFunctionToolCall, ResponseStreamEvent
 
 from devhost.models.backend import (
@@ -229,10 +229,6 @@ def _chat_part(part: TextPart | MediaPart) -> JsonObject:
     raise refused(f"Chat Completions takes no {part.type} {'by its URL' if part.url else 'in a prompt'}")
 
 
-_REASONING = ("reasoning_content", "reasoning")
-"""Two names of the same field: the first in DeepSeek, LM Studio and older vLLM, the second in Ollama and vLLM."""
-
-
 def chat_turn(chunks: Iterable[ChatCompletionChunk]) -> Iterator[TurnEvent]:
     calls, reason, tokens = list[JsonObject](), None, None
     by_index: dict[int, JsonObject] = {}
@@ -244,7 +240,8 @@ def chat_turn(chunks: Iterable[ChatCompletionChunk]) -> Iterator[TurnEvent]:
             # Some servers end with a choice whose delta is null, or has none.
             delta: ChoiceDelta = getattr(choice, "delta", None) or ChoiceDelta()
             extra = delta.model_extra or {}
-            yield Thought(next((said for name in _REASONING if (said := extra.get(name))), ""))
+            # The first name is that of DeepSeek, LM Studio and older vLLM, the second that of Ollama and vLLM.
+            yield Thought(extra.get("reasoning_content") or extra.get("reasoning") or "")
             yield (delta.content or "") + (delta.refusal or "")
             for fragment in delta.tool_calls or ():
                 call = by_index.get(fragment.index)
@@ -252,22 +249,17 @@ def chat_turn(chunks: Iterable[ChatCompletionChunk]) -> Iterator[TurnEvent]:
                 if call is None or fragment.id not in {None, "", call["id"]}:
                     call = by_index[fragment.index] = tool_call(fragment.id or "", "", "")
                     calls.append(call)
-                _add(call["function"], fragment)
+                if fragment.function is not None:
+                    called = call["function"]
+                    called["name"] = called["name"] or fragment.function.name or ""
+                    called["arguments"] += fragment.function.arguments or ""
     if reason is None:
         raise cut_off("a finish_reason")
     yield Finished(reason, tuple(calls), tokens=tokens)
 
 
-def _add(function: JsonObject, fragment: ChoiceDeltaToolCall) -> None:
-    if fragment.function is not None:
-        function["name"] = function["name"] or fragment.function.name or ""
-        function["arguments"] += fragment.function.arguments or ""
-
-
 # The Responses API.
 
-OUTPUT_ITEMS = "responses_output"
-"""The key of an opaque body, as Dify's openai plugin names it."""
 REASONING = "reasoning_"
 """Begins the names of parameters that are parts of `reasoning` here, such as effort and summary."""
 
@@ -375,6 +367,7 @@ def _finished(response: Response) -> Finished:
     return Finished(
         reason=reason,
         calls=calls,
-        opaque_body={OUTPUT_ITEMS: [item.to_dict(mode="json") for item in response.output]},
+        # The key is that of Dify's openai plugin.
+        opaque_body={"responses_output": [item.to_dict(mode="json") for item in response.output]},
         tokens=None if usage is None else TokenCounts.read(usage.to_dict(), "input_tokens", "output_tokens"),
     )

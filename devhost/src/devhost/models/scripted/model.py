@@ -1,6 +1,5 @@
 """A model whose answers are written down, streamed in pieces."""
 
-import json
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -10,12 +9,10 @@ from typing import Self
 from devhost.errors import RefusedCallError
 from devhost.models import backend
 from devhost.models.backend import ModelRequest
-from devhost.models.scripted.script import WRITTEN_HERE, Script, ScriptedCall, ScriptedModelCard, Turn, read_turns
+from devhost.models.scripted.script import WRITTEN_HERE, Script, ScriptedModelCard, Turn, read_turns
 from devhost.protocol.wire import JsonObject
 from devhost.text import rewritten
 from devhost.words import in_a_line
-
-CHARACTERS_PER_TOKEN = 4
 
 
 def turn_chunks(turn: Turn, model: str, prompt_tokens: int) -> Iterator[JsonObject]:
@@ -27,7 +24,7 @@ def turn_chunks(turn: Turn, model: str, prompt_tokens: int) -> Iterator[JsonObje
     texts, usage = list(_texts(turn)), None
     for piece in texts:
         yield backend.chunk(model, text=piece)
-    calls = [backend.tool_call(call.id, call.name, arguments_text(call)) for call in turn.tool_calls]
+    calls = [backend.tool_call(call.id, call.name, call.arguments_text) for call in turn.tool_calls]
     if turn.usage is not None:
         said = "".join((*texts, *(text for call in calls for text in call["function"].values())))
         estimated = {"prompt_tokens": prompt_tokens, "completion_tokens": _tokens(said)}
@@ -44,25 +41,12 @@ def _texts(turn: Turn) -> Iterator[str]:
     yield from _pieces(turn.text, turn.chunk_size) if isinstance(turn.text, str) else turn.text
 
 
-def arguments_text(call: ScriptedCall) -> str:
-    return call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments, ensure_ascii=False)
-
-
 def _pieces(text: str, size: int) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 def _tokens(text: str) -> int:
-    return max(1, len(text) // CHARACTERS_PER_TOKEN)
-
-
-def answer_to_the_unknown(script: Script) -> Turn:
-    """For every call of a run whose question the script has no turns for."""
-    listed = "\n".join(f"- {question}" for question in script.questions)
-    return Turn(
-        text=f"I am a scripted model: I cannot think, I only say what is written in {script.place}. "
-        f"There I have answers to:\n\n{listed}\n\nFor any other question, use a real model."
-    )
+    return max(1, len(text) // backend.CHARACTERS_PER_TOKEN)
 
 
 class ScriptedModel:
@@ -109,7 +93,13 @@ class ScriptedModel:
         """`asked`: how often the conversation had this question before."""
         query = script.query if query is None else query
         turns = script.turns_for(query, asked)
-        standing = None if script.knows(query) else answer_to_the_unknown(script)
+        standing = None
+        if not script.knows(query):
+            listed = "\n".join(f"- {question}" for question in script.questions)
+            standing = Turn(
+                text=f"I am a scripted model: I cannot think, I only say what is written in {script.place}. "
+                f"There I have answers to:\n\n{listed}\n\nFor any other question, use a real model."
+            )
         return cls(turns or (), query, script.model, place=script.place, standing=standing)
 
     @property

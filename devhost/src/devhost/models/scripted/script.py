@@ -1,5 +1,6 @@
 """A script file as pydantic checks it, and what one strategy needs of it."""
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -71,6 +72,10 @@ class ScriptedCall(Scripted):
         dict[str, JsonValue] | str, one_sentence("should be a mapping, or a text"), BeforeValidator(json_value)
     ] = Field(default_factory=dict[str, JsonValue])
     """A mapping becomes JSON; a string is sent unchanged, even if it is not valid JSON."""
+
+    @property
+    def arguments_text(self) -> str:
+        return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
 
 
 class ScriptedError(Scripted):
@@ -166,7 +171,6 @@ def _named(entity: dict[str, Any]) -> dict[str, Any]:
 
 type BesideTheScript = Annotated[Path, AfterValidator(beside_the_script)]
 type _Object = Annotated[dict[str, Any], BeforeValidator(json_value)]
-FORMS = ("text", "json", "file", "message")
 
 
 class RecordedPart(Scripted):
@@ -185,7 +189,7 @@ class RecordedPart(Scripted):
     def _one_form(self) -> Self:
         given = [form for form in (self.text, self.json_, self.file, self.message) if form is not None]
         if len(given) != 1:
-            raise PydanticCustomError("form", "needs one of {forms}", {"forms": ", ".join(FORMS)})
+            raise PydanticCustomError("form", "needs one of text, json, file, message")
         return self
 
 
@@ -209,9 +213,6 @@ class Recorded(Scripted):
         """Each with its provider before it."""
         identities = [entity["identity"] for entity in self.tools]
         return tuple((str(each["provider"]), str(each["name"])) for each in identities)
-
-
-type _Names = Annotated[tuple[str, ...], one_sentence("should be a name, or a list of names"), BeforeValidator(listed)]
 
 
 type _Files = tuple[BesideTheScript, ...]
@@ -240,7 +241,9 @@ class ScriptedModelCard(Scripted):
 class Part(Scripted):
     """Turns for some strategies. `model_fields_set` says what the file sets."""
 
-    strategy: _Names = ()
+    strategy: Annotated[
+        tuple[str, ...], one_sentence("should be a name, or a list of names"), BeforeValidator(listed)
+    ] = ()
     """Those whose model calls the turns fit; empty for any."""
     params: _Object = Field(default_factory=dict)
     turns: SomeTurns = ()
