@@ -14,7 +14,7 @@ from devhost.hosting import ModelOptions, credential_option
 from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend, ModelCallError, ModelRequest
 from devhost.models.scripted.model import ScriptedModel
-from devhost.models.scripted.script import Recorded, Script, Turn
+from devhost.models.scripted.script import Recorded, Script
 from devhost.node.outputs.run import Run
 from devhost.options import FILE, PATH, argument, json_option, option
 from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
@@ -132,11 +132,6 @@ class Fork:
         """That of the trace, or another one."""
         return self.scenario.written.query
 
-    @property
-    def past_turns(self) -> tuple[Turn, ...]:
-        """What the model said in the rounds that stay."""
-        return self.recorded.turns[: sum(len(each.calls) for each in self.origin.rounds[: self.at])]
-
     def play(self, host: Host, model: ModelBackend, on_message: OnMessage) -> Run:
         question, run, recorded = self.question, self.origin.run, self.recorded.recorded
         following = self.origin.rounds[self.at :]
@@ -165,7 +160,9 @@ class Fork:
 
 class ForkedModel(ScriptedModel):
     def __init__(self, fork: Fork, later: CountingModel | None) -> None:
-        turns, trace = fork.recorded.turns if later is None else fork.past_turns, fork.origin.file
+        turns, trace = fork.recorded.turns, fork.origin.file
+        if later is not None:
+            turns = turns[: sum(len(each.calls) for each in fork.origin.rounds[: fork.at])]
         super().__init__(turns, card=fork.recorded.model, place=str(trace))
         self._later = later
         if later is None:
@@ -194,9 +191,6 @@ class ForkedModel(ScriptedModel):
 
     def spent(self) -> JsonObject | None:
         return None if self._later is None else self._later.spent()
-
-
-# What `devhost fork` is given.
 
 
 @dataclass(frozen=True)

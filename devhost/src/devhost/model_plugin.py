@@ -27,9 +27,6 @@ from devhost.tools.setup import ask_about_credentials, ask_plugin, refuse
 
 OPTION = "--model-credential "
 
-type AskFor = Callable[[str, ModelCredential], str]
-"""A value for a provider's credential."""
-
 
 class PluginModelError(ModelCallError):
     """A model plugin's failure. Dify passes on the message alone of the errors that it knows."""
@@ -56,7 +53,7 @@ class ModelPlugin:
         credentials: Mapping[str, str] | None = None,
         *,
         validated: bool = True,
-        ask_for: AskFor | None = None,
+        ask_for: Callable[[str, ModelCredential], str] | None = None,
         **options: Unpack[StartOptions],
     ) -> None:
         """`ask_for` gives a credential that is required and missing; `validated`: the plugin is asked about them."""

@@ -49,7 +49,6 @@ from devhost.plugin.declaration import nearest_strategy_plugin
 from devhost.process.session import Watcher, Watchers
 from devhost.scenario import Example, examples_of, read_tool_setups
 from devhost.terminal.screen import Screen, on_ctrl_c, open_console
-from devhost.text import Secrets
 from devhost.tools.mcp import read_servers
 from devhost.tools.mcp import secrets_of as mcp_secrets
 from devhost.words import counted
@@ -134,9 +133,6 @@ class ReportOptions:
     color: bool = color_option()
 
 
-# The command `eval`. Exit codes: 0 every column reaches the threshold, 1 one does not, 2 a mistake.
-
-
 @command(EvalOptions, ModelOptions, HostOptions, ReportOptions, name="eval")
 def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report: ReportOptions) -> int:
     """Run the cases of a file, and say which ones pass. Results are kept beside the file.
@@ -164,7 +160,10 @@ def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report:
         last = read_evaluation(file) if file.is_file() else None
         other = _other(report, file, last)
         _open(console, suite, planned, scripted=models.scripted)
-        header, secrets = header_of(suite, ground, planned), _secrets(ground, planned)
+        flows = [each.played for each in planned if isinstance(each.played, FlowCase)]
+        of_flows = [secret for flow in flows for secret in flow.file.secrets]
+        secrets = secrets_of(ground.tools, others=[*mcp_secrets(ground.servers), *of_flows])
+        header = header_of(suite, ground, planned)
         results = ResultsFile(file, header, secrets, _done(console, file, last, header, fresh=report.fresh))
         done = {result.key for result in results.evaluation.results}
         missing = [each for each in planned if each.key not in done]
@@ -190,25 +189,19 @@ def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report:
     return int(not evaluation.is_finished or not all(total.reaches(threshold) for total in evaluation.totals))
 
 
-def _secrets(ground: Ground, planned: Sequence[Planned]) -> Secrets:
-    of_flows = [secret for each in planned if isinstance(each.played, FlowCase) for secret in each.played.file.secrets]
-    return secrets_of(ground.tools, others=[*mcp_secrets(ground.servers), *of_flows])
-
-
 @contextmanager
 def _hosted(
     first: Planned, ground: Ground, options: HostOptions, console: Console, traces: CaseTraces
 ) -> Iterator[ToolHost]:
     """For all runs."""
-    watcher = _WhileStarting(Screen(console))
-    watchers = Watchers(watcher, traces)
+    watchers = Watchers(_WhileStarting(Screen(console)), traces)
     starting: AbstractContextManager[ToolHost]
     if isinstance(first.played, FlowCase):
         starting = FlowSetup(first.played, ground.plugin, ground.tools, servers=ground.servers).host(options, watchers)
     else:
         starting = started_host(first.played, options, watchers, options.storage_beside(None), None)
     with starting as host:
-        watcher.screen = None
+        watchers.watchers = (traces,)
         yield host
 
 
@@ -216,11 +209,10 @@ class _WhileStarting(Watcher):
     """Shows what is said before the first run: that a .venv is made, or what an MCP server loses in Dify."""
 
     def __init__(self, screen: Screen) -> None:
-        self.screen: Screen | None = screen
+        self._screen = screen
 
     def printed(self, plugin: str, text: str) -> None:
-        if self.screen is not None:
-            self.screen.printed(plugin, text)
+        self._screen.printed(plugin, text)
 
 
 def _other(options: ReportOptions, results: Path, last: Evaluation | None) -> Evaluation | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from devhost.comparison.comparison import Comparison, ForkReport, Side, render_fork, show_fork
+from devhost.comparison.comparison import ForkReport, Side, render_fork, show_fork
 from devhost.errors import TraceError
 from devhost.fork import ForkOptions, find_origin
 from devhost.hosting import HostOptions, ModelOptions, started_host, traced
@@ -21,8 +21,6 @@ from devhost.terminal.chat_view import scenario_facts
 from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import ViewOptions, open_console
 from devhost.trace.lines import read_trace
-
-# The command `record`: makes a case of a trace.
 
 CASE = ".case.yaml"
 """In place of the trace's own suffix."""
@@ -59,9 +57,6 @@ def record(options: RecordOptions) -> int:
         click.echo(f"not recorded: {sentence}", err=True)
     click.echo(output)
     return 0
-
-
-# The command `fork`: goes on from a round of a traced run, with something changed.
 
 
 @command(ForkOptions, ModelOptions, HostOptions, ViewOptions)
@@ -107,7 +102,7 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
                 watcher.remark(model.afterwards)
             view.finish_answer()
         right = Side(find_origin(read_trace(own), own, None), model.is_recorded)
-    found = ForkReport(Comparison(("recorded", "fork"), Side(origin), right), made, model)
+    found = ForkReport(("recorded", "fork"), Side(origin), right, made, model)
     if asked.as_json:
         print_json({**found.as_json(), "run": report(run, model.description, model.spent())})
     show_fork(found, console)

@@ -198,8 +198,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class ForkReport:
-    comparison: Comparison
+class ForkReport(Comparison):
     fork: Fork
     model: ForkedModel
 
@@ -217,16 +216,16 @@ class ForkReport:
     def same_answer(self) -> str:
         if self.changed and self.model.is_recorded:
             return "the same: the model's turns are recorded. A real model shows what a change leads to."
-        return "the same" if self.comparison.left.answer else "none on either side"
+        return "the same" if self.left.answer else "none on either side"
 
     def sentences(self) -> Iterator[str]:
         """For people, after the tables."""
-        if missing := self.comparison.right.not_recorded:
+        if missing := self.right.not_recorded:
             counts = Counter(call.partition(" ")[0] for call in missing)
             calls = ", ".join(f"{count} × {name}" for name, count in sorted(counts.items()))
             yield f"Calls that are not in the recording: {calls}. --live-tools runs them."
-        at, answered, comparison = self.fork.at, self.fork.origin.answered, self.comparison
-        if 0 < at == answered and comparison.right.model_calls <= comparison.left.model_calls:
+        at = self.fork.at
+        if 0 < at == self.fork.origin.answered and self.right.model_calls <= self.left.model_calls:
             kept, lower = ("it", "--at 0") if at == 1 else ("them all", f"--at {at - 1} or lower")
             needs = f"{lower}, and --script FILE or a real model"
             yield f"The run has {counted(at, 'round')}, and --at {at} keeps {kept}. Another answer needs {needs}."
@@ -241,8 +240,8 @@ class ForkReport:
             "strategy": self.fork.origin.strategy,
             "changed": self.changed,
             "model": self.model.description.notice,
-            "not_recorded": list(self.comparison.right.not_recorded),
-            "differences": self.comparison.as_json(),
+            "not_recorded": self.right.not_recorded,
+            "differences": super().as_json(),
         }
 
 
@@ -250,12 +249,9 @@ def _plain(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
-# A fork beside its origin as a self-contained HTML page, with the colours and fonts of a trace's page.
-
-
 def render_fork(fork: ForkReport) -> str:
     template = page_environment().get_template("fork.html.j2")
-    return template.render(fork=fork, comparison=fork.comparison, origin=fork.fork.origin)
+    return template.render(fork=fork, comparison=fork, origin=fork.fork.origin)
 
 
 # A comparison as objects that rich prints. Differences are marked by signs as well as by colours.
@@ -275,15 +271,13 @@ def show_fork(fork: ForkReport, console: Console) -> None:
 
 
 def _sections(fork: ForkReport) -> Iterator[tuple[str, RenderableType]]:
-    comparison = fork.comparison
     yield f"changed after {fork.kept}", Text(printable("\n".join(fork.changed)) or "no parameter")
-    yield "side by side", _facts_table(comparison)
-    if comparison.calls:
-        yield "tool calls", _rows_table(comparison.calls, comparison.names)
-    for prompt in comparison.prompts:
-        yield f"prompt of round {prompt.round}, what differs", _rows_table(prompt.rows, comparison.names)
-    differs = comparison.answer
-    yield "answer", _rows_table(differs, comparison.names) if differs else Text(fork.same_answer)
+    yield "side by side", _facts_table(fork)
+    if fork.calls:
+        yield "tool calls", _rows_table(fork.calls, fork.names)
+    for prompt in fork.prompts:
+        yield f"prompt of round {prompt.round}, what differs", _rows_table(prompt.rows, fork.names)
+    yield "answer", _rows_table(fork.answer, fork.names) if fork.answer else Text(fork.same_answer)
 
 
 def _facts_table(comparison: Comparison) -> Table:

@@ -88,9 +88,6 @@ def costs(total: Total) -> str:
     return f"{total.tokens:,.0f} tokens and {total.seconds:.2f} s a run{price}"
 
 
-# An evaluation as one self-contained page, with the look of a run's report.
-
-
 def render_evaluation(evaluation: Evaluation, threshold: float, comparison: Comparison | None = None) -> str:
     environment = page_environment()
     environment.globals.update(costs=costs, mark=mark, share=share)
@@ -99,13 +96,12 @@ def render_evaluation(evaluation: Evaluation, threshold: float, comparison: Comp
     )
 
 
-# An evaluation as JUnit's XML, which CI systems read: a column is a test suite, a case a test case.
-
 _REFUSED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """By XML 1.0, even if it is escaped."""
 
 
 def junit_xml(evaluation: Evaluation) -> bytes:
+    """For CI systems: a column is a test suite, a case a test case."""
     root = ET.Element("testsuites")
     for total in evaluation.totals:
         counts = {"tests": str(total.cases), "failures": str(total.cases - total.passed)}
@@ -117,11 +113,8 @@ def junit_xml(evaluation: Evaluation) -> bytes:
             if not cell.passed:
                 sentences = "\n".join(check.sentence for check in cell.failures)
                 ET.SubElement(tested, "failure", message=mark(cell)).text = _REFUSED.sub("�", sentences)
-    written: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
-    return written
+    return bytes(ET.tostring(root, encoding="utf-8", xml_declaration=True))
 
-
-# An evaluation in the terminal.
 
 LONGEST = 300
 """Characters of an answer or an expectation."""

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from hashlib import sha256
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -234,9 +235,19 @@ def telling_where(file: Path, case: Case, column: Column) -> Iterator[None]:
 
 
 def plan(suite: Suite, ground: Ground) -> tuple[Planned, ...]:
-    return tuple(
-        planned for case in suite.cases for column in suite.columns for planned in _planned(suite, case, column, ground)
-    )
+    planned: list[Planned] = []
+    for case, column in product(suite.cases, suite.columns):
+        with telling_where(suite.file, case, column):
+            asked = _asked_flow if case.name in suite.flows else _asked
+            played, question, expected = asked(suite, case, column, ground)
+            if ground.scripted and expected.judge is not None and expected.judge.turns is None:
+                needs = "without a key the judge is scripted: give it turns, or set OPENAI_API_KEY"
+                raise SuiteError(f"expect, judge: {needs}")
+        planned += [
+            Planned(suite.file, case, column, repeat, played, question, expected, ground.strict)
+            for repeat in range(1, case.repeats + 1)
+        ]
+    return tuple(planned)
 
 
 def header_of(suite: Suite, ground: Ground, planned: Sequence[Planned]) -> Header:
@@ -260,16 +271,6 @@ def _settings(column: Column, suite: Suite, ground: Ground) -> JsonObject:
     own = column.model_dump(include={"strategy", "model", "completion"}, exclude_defaults=True)
     params = {**suite.params, **column.params, **parse_assignments(ground.assignments)}
     return {**of_all, **own, "params": params}
-
-
-def _planned(suite: Suite, case: Case, column: Column, ground: Ground) -> Iterator[Planned]:
-    with telling_where(suite.file, case, column):
-        asked = _asked_flow if case.name in suite.flows else _asked
-        played, question, expected = asked(suite, case, column, ground)
-        if ground.scripted and expected.judge is not None and expected.judge.turns is None:
-            raise SuiteError("expect, judge: without a key the judge is scripted: give it turns, or set OPENAI_API_KEY")
-    for repeat in range(1, case.repeats + 1):
-        yield Planned(suite.file, case, column, repeat, played, question, expected, ground.strict)
 
 
 type _Asked = tuple[Scenario | FlowCase, str, Expected]

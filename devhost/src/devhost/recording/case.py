@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from pathlib import Path
@@ -46,7 +46,10 @@ def recorded_case(trace: Trace, file: Path, files: KeptFiles) -> Case:
     about = f": {trace.header.description}" if trace.header.description else ""
     kept = {"description": f"Recorded on {trace.header.started:%Y-%m-%d}{about}", **_filled(script)}
     whole = hidden(kept, (run.end.outcome for run in runs if run.end is not None))
-    lacks = (left_out, *_not_repeated(runs), *files.lacking)
+    asked = (call.kind for run in runs for call in run.calls if not call.parent)  # by a tool: part of its answer
+    others = (kind.replace("_", " ") for kind in asked if kind not in {*parts.MODEL_CALLS, "tool"})
+    not_repeated = (f"the answer to the call for {kind}: devhost gives it when the case runs" for kind in others)
+    lacks = (left_out, *not_repeated, *files.lacking)
     return Case(whole, tuple(dict.fromkeys(filter(None, lacks))))
 
 
@@ -140,13 +143,6 @@ def _follow_up(run: TracedRun, files: KeptFiles) -> JsonObject:
     )
 
 
-def _not_repeated(runs: Sequence[TracedRun]) -> Iterator[str]:
-    """What a tool asks for is part of its answer."""
-    for call in (call for run in runs for call in run.calls if not call.parent):
-        if call.kind not in {*parts.MODEL_CALLS, "tool"}:
-            yield f"the answer to the call for {call.kind.replace('_', ' ')}: devhost gives it when the case runs"
-
-
 # The last conversation with a chatflow, or the last run of a workflow.
 
 
@@ -158,11 +154,10 @@ def _of_flow(trace: Trace, file: Path, files: KeptFiles) -> _Script:
     if gone := {row.node.id for turn in turns for row in turn.rows.values()} - flow.nodes.keys():
         raise TraceError(f"{flow.path} has no node {', '.join(sorted(gone))} any more: it was changed after the trace")
     recorder = _FlowRecorder(flow, files)
-    said = [recorder.turn(turn) for turn in turns]
+    first, *later = map(recorder.turn, turns)
     runs = [run for turn in turns for found in turn.agents.values() for run in found]
     asked = [call for turn in turns for calls in turn.calls.values() for call in calls]
     selectors = [{"model": {"type": "model-selector", "entity": call.request.get("entity")}} for call in asked]
-    first, *later = said
     script = {
         "flow": os.path.relpath(flow.path, files.home),
         "inputs": recorder.inputs(turns[0].facts.inputs),
@@ -324,8 +319,6 @@ def _has_file(value: object) -> bool:
 
 # A case as a file that people read and change.
 
-WIDTH = 110
-
 
 class _Readable(yaml.SafeDumper):
     def ignore_aliases(self, _data: object) -> bool:
@@ -342,7 +335,7 @@ _Readable.add_representer(str, _text)
 
 def readable(data: object) -> str:
     """Plain data as YAML."""
-    return yaml.dump(data, Dumper=_Readable, sort_keys=False, allow_unicode=True, width=WIDTH)
+    return yaml.dump(data, Dumper=_Readable, sort_keys=False, allow_unicode=True, width=110)
 
 
 def write_case(case: Case, file: Path) -> None:

@@ -27,9 +27,6 @@ from devhost.trace.runs import Call, WrittenCall, written_calls
 # A secret that a model streams in several pieces is in none of them whole, so that the trace has the pieces; but the
 # run's outcome at the end of the trace has the whole text, with the secret replaced.
 
-LONGEST_SECRET = 10_000
-"""Characters."""
-
 
 def hidden[T](value: T, outcomes: Iterable[Run]) -> T:
     """A copy of the same shape."""
@@ -43,7 +40,7 @@ def _found(masked: str, texts: Iterable[str]) -> Iterator[str]:
     around = masked.split(MASK)
     if not any(part.strip() for part in around):
         return
-    pattern = re.compile(f"(.{{1,{LONGEST_SECRET}}}?)".join(map(re.escape, around)), re.DOTALL)
+    pattern = re.compile("(.{1,10000}?)".join(map(re.escape, around)), re.DOTALL)
     for text in texts:
         found = pattern.fullmatch(text.strip()) if MASK not in text else None
         yield from found.groups() if found else ()
@@ -105,8 +102,6 @@ class KeptFiles:
 
 NODE = "recorded"
 """The node whose variables hold values that a script could not write as constants."""
-LONGEST_NAME = 30
-"""Characters of a variable's name."""
 
 
 def settings(parameters: Mapping[str, object]) -> JsonObject:
@@ -124,7 +119,7 @@ def settings(parameters: Mapping[str, object]) -> JsonObject:
         elif _is_plain(value):
             params[name] = value
         else:
-            variable = f"{NODE}.{name[:LONGEST_NAME]}"
+            variable = f"{NODE}.{name[:30]}"
             params[name], variables[variable] = {"variable": variable}, value
     return {"params": params, "variables": variables}
 
@@ -140,11 +135,14 @@ def _is_model(value: object) -> TypeGuard[JsonObject]:
 
 
 def _are_tools(value: object) -> TypeGuard[list[JsonObject]]:
-    return isinstance(value, list) and bool(value) and all(map(_is_tool, value))
-
-
-def _is_tool(value: object) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("identity"), dict) and "runtime_parameters" in value
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(
+            isinstance(each, dict) and isinstance(each.get("identity"), dict) and "runtime_parameters" in each
+            for each in value
+        )
+    )
 
 
 def tools_in(parameters: Mapping[str, object]) -> list[JsonObject]:
