@@ -68,9 +68,9 @@ class Declarations:
         self._icons(MANIFEST, manifest)
         others = [*(["tools"] if kinds.get("tools") else []), *self.unchecked]
         if kinds.get("agent_strategies") and others:
-            self._found("kinds", MANIFEST, "plugins", f"agent_strategies share a plugin with {', '.join(others)}")
+            self._problem("kinds", MANIFEST, "plugins", f"agent_strategies share a plugin with {', '.join(others)}")
         if not kinds.get("agent_strategies") and not others:
-            self._found("kinds", MANIFEST, "plugins", "the plugin declares nothing")
+            self._problem("kinds", MANIFEST, "plugins", "the plugin declares nothing")
         for kind, (provider, parts, part) in PROVIDERS.items():
             for path in _paths(kinds.get(kind)):
                 declared = self._read(path, provider)
@@ -78,7 +78,7 @@ class Declarations:
                 for path_of_part in _paths(declared.get(parts)):
                     self._read(path_of_part, part)
 
-    def _found(self, rule: str, file: str, key: str, sentence: str) -> None:
+    def _problem(self, rule: str, file: str, key: str, sentence: str) -> None:
         self.problems.append(Problem(rule, file, key, sentence))
 
     def _read(self, path: str, kind: type[Declared]) -> JsonObject:
@@ -87,20 +87,20 @@ class Declarations:
         try:
             declared = load_yaml(self._contents.directory / path)
         except DeclarationError as error:
-            self._found("declaration", path, "", str(error))
+            self._problem("declaration", path, "", str(error))
             return {}
         self.problems += faults(kind, path, declared)
         if reason := self._contents.absent(path):
-            self._found("declaration", path, "", f"it {reason}")
+            self._problem("declaration", path, "", f"it {reason}")
         match declared:
             case {"extra": {"python": {"source": str(source)}}}:
                 if reason := self._contents.absent(source):
-                    self._found("source", path, "extra.python.source", f"{source} {reason}: the SDK cannot load it")
+                    self._problem("source", path, "extra.python.source", f"{source} {reason}: the SDK cannot load it")
                 else:
                     self.problems += class_problems(self._contents, source)
             case _:
                 sentence = "it is missing: the SDK does not know what to load"
-                self._found("source", path, "extra.python.source", sentence)
+                self._problem("source", path, "extra.python.source", sentence)
         return declared
 
     def _icons(self, file: str, holder: object) -> None:
@@ -110,7 +110,7 @@ class Declarations:
                 continue
             path = f"_assets/{icon}"
             if reason := self._contents.absent(path):
-                self._found("icon", file, key, f"{path} {reason}")
+                self._problem("icon", file, key, f"{path} {reason}")
             elif b"DIFY_MARKETPLACE_TEMPLATE_ICON" in self._contents.read(path):  # begins the mark in that icon
                 sentence = f"{path} is the template's icon: draw one of your own"
                 self.problems.append(Problem("icon", file, key, sentence, level="marketplace"))
