@@ -105,7 +105,7 @@ class Talk[H: ToolHost, T, C: Dialogue](ABC):
         self.view.note("There was no turn yet.") if self._last is None else show(self._last)
 
     def _reset(self, _: str) -> None:
-        self.conversation = replace(self.conversation, id="")
+        self.conversation = replace(self.conversation, id="")  # what a conversation keeps is not handed on
         self.view.note("A new conversation begins: memory and state are empty.")
 
     def _attach(self, path: str) -> None:

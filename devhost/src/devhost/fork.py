@@ -248,7 +248,7 @@ class ForkOptions:
         kept, run = KeptFiles(self.trace, None), origin.run
         recorded = Script.of(script_of([run], origin.strategy, kept))
         if not self.files and len(recorded.files) < len(list(parts.files_in(run.parameters))):
-            raise TraceError(f"{kept.lacking[0]}; give it with --file PATH")
+            raise TraceError(f"{kept.lacking[0]}; give it with --file PATH")  # the question's files come first
         declared = PluginDeclaration.read(self.folder)
         _, strategy = find_strategy(declared, origin.strategy)
         short = () if self.instruction is None else (f"instruction={self.instruction}",)

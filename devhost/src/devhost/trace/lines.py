@@ -237,8 +237,10 @@ def is_written(file: Path) -> bool:
     try:
         with open_file(file) as trace:
             fcntl.flock(trace, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        return isinstance(error, BlockingIOError)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
     return False
 
 
