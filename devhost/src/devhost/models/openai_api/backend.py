@@ -35,7 +35,7 @@ class Connection:
     base_url: str = OPENAI
 
     def __post_init__(self) -> None:
-        # Nothing is quoted: both may hold secrets. The client would quote a key that is no HTTP header.
+        # Nothing is quoted: both may hold secrets. The client would quote a key that cannot be an HTTP header.
         if not (self.key.isascii() and self.key.isprintable()):
             raise ParameterError("OPENAI_API_KEY has a line break or another character that no key has: copy it again")
         try:
