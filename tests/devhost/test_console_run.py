@@ -87,6 +87,11 @@ def test_a_file_that_is_not_a_trace_is_a_page_that_says_so_and_of_a_broken_one_t
     file.write_text("{}\n")
     assert "not a trace of devhost" in console.get("/runs/run", 400)
 
+    for beside, text in ((TRACE, ""), (SETUP, '{"kind": "chat", "gone": 1}')):
+        file.with_name(f"other{beside}").write_text(text)
+        assert "other" in console.get("/runs/other")
+        file.with_name(f"other{beside}").unlink()
+
     begin, asked, _, *rest = whole.splitlines(keepends=True)
     file.write_bytes(b"".join([begin, asked, b"{}\n", *rest]))
     page = console.get("/runs/run")

@@ -108,10 +108,12 @@ def _refused(reason: str) -> Response:
 
 # The application: all addresses of the console behind the guard.
 #
-# A page is a function of the console, of what the browser sent, and of the parts of the address that have a name. What
-# is sent are texts: of an address what stands after its question mark, of a form its fields.
+# A page is a function of the console, the values that the browser sent, and the named parts of the address. The values
+# are texts: the query of the address, or the fields of a form.
 
 type Page = Callable[..., Response]
+SEVERAL = frozenset({"tools", "run"})
+"""Names that may be sent several times. Their values become lines; of another name, the last one counts."""
 
 SHOWN: Mapping[str, Page] = {
     "/": runs_page.list_of_runs,
@@ -153,7 +155,7 @@ def application(console: Console, port: int, token: str) -> Starlette:
 
 
 def _answering(page: Page) -> Callable[[Request], Awaitable[Response]]:
-    """A page may take its time. Browsers send CR LF at a line's end; what has several values gets a line of each."""
+    """Runs the page in a thread. Browsers end lines with CR LF."""
 
     async def endpoint(request: Request) -> Response:
         asked: dict[str, str] = {}
@@ -161,7 +163,7 @@ def _answering(page: Page) -> Callable[[Request], Awaitable[Response]]:
         for name, value in sent.multi_items():
             if isinstance(value, str):
                 text = value.replace("\r\n", "\n")
-                asked[name] = f"{asked[name]}\n{text}" if name in asked and name in {"tools", "run"} else text
+                asked[name] = f"{asked[name]}\n{text}" if name in asked and name in SEVERAL else text
         return await run_in_threadpool(page, request.app.state.console, asked, **request.path_params)
 
     return endpoint

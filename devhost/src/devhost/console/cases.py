@@ -105,7 +105,7 @@ def name_of(words: str) -> str:
 
 
 def form(console: Console, given: Values, name: str, mistake: str = "") -> Response:
-    """`given`: what was sent, with a mistake."""
+    """`given`: what was sent; its ticks count where it had a `mistake`."""
     file = console.folder.trace(name)
     trace = read_trace(file)
     case = recorded_case(trace, file, KeptFiles(file, None))
@@ -120,7 +120,7 @@ def form(console: Console, given: Values, name: str, mistake: str = "") -> Respo
         files=_files(console),
         chosen=given.get("file", ""),
         expected=expected,
-        ticked=[each.name for each in expected if (TICK + each.name in given if given else each.is_right)],
+        ticked=[each.name for each in expected if (TICK + each.name in given if mistake else each.is_right)],
         lacks=case.lacks,
         mistake=mistake,
     )

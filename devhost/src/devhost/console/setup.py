@@ -138,10 +138,10 @@ def number_in(values: Values, name: str) -> int | None:
     return int(text) if text.isdecimal() else None
 
 
-def typed_in(values: Values, besides: str) -> tuple[str, ...]:
+def typed_in(values: Values, but: str) -> tuple[str, ...]:
     """KEY=VALUE of each parameter but one."""
     texts = {name.removeprefix(TYPED): text for name, text in values.items() if name.startswith(TYPED)}
-    return tuple(f"{name}={text}" for name, text in texts.items() if name != besides)
+    return tuple(f"{name}={text}" for name, text in texts.items() if name != but)
 
 
 def source_file(values: Values) -> Path | None:

@@ -71,7 +71,7 @@ class Console:
 
     def goes_on(self, name: str) -> bool:
         """Whether a process writes the trace, or will."""
-        return is_written(self.folder.trace(name)) or self.children.is_running(name)
+        return is_written(self.folder.beside(name, TRACE)) or self.children.is_running(name)
 
     def seen(self, name: str) -> Seen:
         """The run as far as its trace is written; UnknownRunError, TraceError."""
