@@ -222,6 +222,17 @@ def test_a_trace_hides_secrets(tmp_path: Path) -> None:
     assert '"key"' in file.read_text("utf-8")
 
 
+def test_a_trace_whose_flow_never_began_has_no_turn(tmp_path: Path) -> None:
+    """An edited one may have events of a flow all the same."""
+    file = tmp_path / "trace.jsonl"
+    told(ran("1", START), trace=file)
+    header, *lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(header + b"".join(line for line in lines if b'"event": "flow"' not in line))
+
+    assert b"node_start" in file.read_bytes()
+    assert "Clerk" not in replayed(file)
+
+
 def test_a_trace_of_a_killed_flow_shows_the_nodes_until_then(tmp_path: Path) -> None:
     file = tmp_path / "trace.jsonl"
     with tracing(file, command="flow") as writer:

@@ -78,7 +78,7 @@ def test_a_file_goes_with_the_next_message_alone(
         template="{{ files | length }} files",
     )
     file = chatflow(tmp_path, [START, names, answer("{{#names.output#}}")], chain("start", "names", "answer"))
-    pipe.write(f"/file {tmp_path}/gone.txt\n/file '{letter}'\none\ntwo\n".encode())
+    pipe.write(f"/file {tmp_path}/gone.txt\n/file '{letter}'\n/reset\none\ntwo\n".encode())
     pipe.seek(0)
 
     assert main(["flow", "chat", str(file)]) == 0

@@ -111,9 +111,10 @@ def test_a_paused_flow_needs_nothing_but_what_it_wrote(tmp_path: Path) -> None:
     assert isinstance(paused, GraphRunPausedEvent)
     (form,) = before.forms.open(paused)
 
+    written = stretch.written()
     after = Playing(file, FlowTurn("it"), around)
     after.forms.answer(form, FormAnswer("no", {"reason": "wrong", "when": "later"}))
-    *_, last = Stretch.after_pause(after, stretch).events()
+    *_, last = Stretch.after_pause(after, *written).events()
 
     assert isinstance(last, GraphRunSucceededEvent)
     assert last.outputs["answer"] == "One moment. No: wrong"

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Protocol
@@ -105,7 +105,7 @@ class Talk[H: ToolHost, T, C: Dialogue](ABC):
         self.view.note("There was no turn yet.") if self._last is None else show(self._last)
 
     def _reset(self, _: str) -> None:
-        self.conversation = replace(self.conversation, id="")  # what a conversation keeps is not handed on
+        self.conversation = self.conversation.afresh()
         self.view.note("A new conversation begins: memory and state are empty.")
 
     def _attach(self, path: str) -> None:

@@ -4,9 +4,9 @@ import uuid
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 from devhost.errors import RunStoppedError
 from devhost.files import LocalFile, local_files
@@ -68,7 +68,7 @@ class Dialogue(ABC):
     """By default a new one."""
     _past: list[PastTurn] = field(default_factory=list, init=False)
     _asked: Counter[str] = field(default_factory=Counter, init=False)
-    _added: tuple[LocalFile, ...] = field(default=(), init=False)
+    added: tuple[LocalFile, ...] = field(default=(), init=False)
     """The files that go with the next question."""
     _recorded: Sequence[Tool] | None = field(default=None, init=False)
     """The same in all turns, which share the recorded answers."""
@@ -79,6 +79,12 @@ class Dialogue(ABC):
     def times_asked(self, question: str) -> int:
         """How often it was asked before; capitals and the last full stop do not count, as in `Script.turns_for`."""
         return self._asked[gist(question)]
+
+    def afresh(self) -> Self:
+        """A new conversation: of what is kept, only the files go on, which were told to go with the next question."""
+        begun = replace(self, id="")
+        begun.added = self.added
+        return begun
 
     @abstractmethod
     def attach(self, path: Path) -> LocalFile:
@@ -115,7 +121,7 @@ class Conversation(Dialogue):
         """`approval` takes the place of the question as the answer to calls that wait."""
         files = [host.server.offer(file) for file in self._attached(question)]
         self._asked[gist(question)] += 1
-        self._added = ()
+        self.added = ()
         variables = self.scenario.variables(question, files)
         variables[CONVERSATION] = variables[CONVERSATION] or self.id
         if self._recorded is None:
@@ -141,9 +147,9 @@ class Conversation(Dialogue):
         return run
 
     def attach(self, path: Path) -> LocalFile:
-        added = local_files([*(file.path for file in self._added), path], self.scenario.attached.limits)
+        added = local_files([*(file.path for file in self.added), path], self.scenario.attached.limits)
         self.scenario.values(QUESTION, [file.described("") for file in added])
-        self._added = added
+        self.added = added
         return added[-1]
 
     def files_of(self, question: str) -> list[JsonObject]:
@@ -153,7 +159,7 @@ class Conversation(Dialogue):
     def _attached(self, question: str) -> tuple[LocalFile, ...]:
         is_first = not self._asked
         written = self.scenario.attached.of_question(question, self.times_asked(question), is_first=is_first)
-        return (*written, *self._added)
+        return (*written, *self.added)
 
     def _settings(self, question: str, files: Sequence[JsonObject], approval: str | None) -> JsonObject:
         """What the user set goes before what the conversation hands over."""

@@ -93,9 +93,13 @@ class FlowConversation(Dialogue):
         self.id = self.id or self.case.script.conversation_id
         super().__post_init__()
 
+    @property
+    def secrets(self) -> Secrets:
+        return self.hidden or Secrets(self.case.file.secrets)
+
     def attach(self, path: Path) -> LocalFile:
-        self._added = local_files([*(file.path for file in self._added), path], self.case.limits)
-        return self._added[-1]
+        self.added = local_files([*(file.path for file in self.added), path], self.case.limits)
+        return self.added[-1]
 
     def typed(self, question: str) -> TurnScript:
         """What the script says of a message that a person types, without the script's files."""
@@ -104,11 +108,10 @@ class FlowConversation(Dialogue):
         return said.model_copy(update={"query": question, "files": ()})
 
     def play(self, said: TurnScript, host: ToolHost | None, stop: Stop | None = None) -> PlayedTurn:
-        files = (*local_files(said.files, self.case.limits), *self._added)
-        self._added = ()
+        files = (*local_files(said.files, self.case.limits), *self.added)
+        self.added = ()
         self._asked[gist(said.query)] += 1
-        hidden = self.hidden or Secrets(self.case.file.secrets)
-        return watched(self._events(said, files, self._around(said, host, stop)), self.show, hidden)
+        return watched(self._events(said, files, self._around(said, host, stop)), self.show, self.secrets)
 
     def _around(self, said: TurnScript, host: ToolHost | None, stop: Stop | None) -> Surroundings:
         """What stands in the place of Dify's services in this turn."""

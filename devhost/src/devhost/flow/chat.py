@@ -14,7 +14,6 @@ from devhost.node.outputs.run import ToolCalls
 from devhost.process.session import Stop
 from devhost.terminal.screen import STYLES
 from devhost.terminal.tables import findings_list, sources_table, variables_list
-from devhost.text import Secrets
 from devhost.trace.flow import FlowLine
 from devhost.words import counted
 
@@ -56,8 +55,7 @@ class FlowChat(Talk[ToolHost, PlayedTurn, FlowConversation]):
         return {"/variables": Command("", "show the conversation variables", self._show_variables)}
 
     def _show_variables(self, _: str) -> None:
-        hidden, variables = self.conversation.hidden or Secrets(), self.conversation.variables
-        self.view.show_variables(hidden.masked(variables))
+        self.view.show_variables(self.conversation.secrets.masked(self.conversation.variables))
 
     def _ask(self, host: ToolHost, question: str, stop: Stop) -> None:
         with self.view.turn():

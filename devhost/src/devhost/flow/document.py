@@ -73,7 +73,7 @@ class FlowFile(Given):
             raise FlowFileError(str(error)) from error
         with worded(lambda why: FlowFileError(f"{path} is not a workflow or chatflow as Dify exports it: {why}")):
             file = cls.model_validate({**data, "path": path, "text": read_file(path).decode()})
-        ids = Counter(entry.id for entry in file.entries)
+        ids = Counter(entry.id for entry in file.entries if entry.type != "custom-note")
         if twice := [name for name, count in ids.items() if count > 1]:
             raise FlowFileError(f"{path} has several nodes with the id {', '.join(twice)}: each needs an id of its own")
         return file

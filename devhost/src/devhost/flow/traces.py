@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import dropwhile
 from math import inf
 from typing import Literal
 
@@ -49,7 +50,8 @@ def traced_turns(trace: Trace) -> list[TracedTurn]:
     turns: list[TracedTurn] = []
     runs = traced_runs(trace)
     by_session = {run.end.session_id: run for run in runs if run.end is not None}
-    for line in trace.lines:
+    # An edited trace may have other events of a flow before its first turn.
+    for line in dropwhile(lambda line: not isinstance(line, flow.FlowLine), trace.lines):
         match line:
             case flow.FlowLine():
                 turns.append(TracedTurn(line, began=line.at, finished=line.at))
@@ -60,7 +62,7 @@ def traced_turns(trace: Trace) -> list[TracedTurn]:
             case flow.FlowJudged():
                 turns[-1].failures.extend(line.failures)
             case flow.NodeEnded():
-                run = by_session.get(str(line.run))
+                run = by_session.pop(str(line.run), None)
                 if run is not None:
                     runs.remove(run)
                     turns[-1].agents.setdefault(line.execution, []).append(run)
@@ -80,7 +82,7 @@ def traced_turns(trace: Trace) -> list[TracedTurn]:
 
 
 class FlowTrace:
-    """Writes each turn into a trace; with a watcher that writes none it does nothing."""
+    """Writes each turn into a trace; without a watcher that writes one it does nothing."""
 
     def __init__(self, watcher: Watcher | None) -> None:
         self._writer = watcher if isinstance(watcher, TraceWriter) else None

@@ -194,8 +194,8 @@ class NodeModel(AskedModel, LLMProtocol):
         )
         asked = {**request.model_dump(mode="json"), "entity": self.description.selector(())["entity"]}
         with self._playing.mistakes.watched(InvokeError):
-            said = self._playing.ending.until_stopped(self.invoke(request))
             try:
+                said = self._playing.ending.until_stopped(self.invoke(request))
                 yield from map(engine_chunk, self._playing.around.heard(self._node, "llm", asked, said))
             except ModelCallError as error:
                 raise KINDS.get(error.error_type, InvokeError)(error.message) from error

@@ -63,7 +63,7 @@ class StopChannel:
         return [AbortCommand(reason="by the user")] if self._stop.requested else []
 
     def send_command(self, command: Command) -> None:
-        """Only layers of the engine send commands, and there are none."""
+        """Only layers of the engine and `request_abort` do; here there are no layers, and that is not called."""
 
 
 class Stretch:
@@ -95,11 +95,15 @@ class Stretch:
         return cls(playing, state, ResponseStreamFilter())
 
     @classmethod
-    def after_pause(cls, playing: Playing, before: Self) -> Self:
-        """From what the stretch before writes down after its last event: its state and its answers."""
+    def after_pause(cls, playing: Playing, state: str, said: str) -> Self:
+        """From what the stretch before has written."""
         answers = ResponseStreamFilter()
-        answers.loads(before._answers.dumps())
-        return cls(playing, RuntimeState.from_snapshot(before._state.dumps()), answers)
+        answers.loads(said)
+        return cls(playing, RuntimeState.from_snapshot(state), answers)
+
+    def written(self) -> tuple[str, str]:
+        """Its state and its answers; only after the last event."""
+        return self._state.dumps(), self._answers.dumps()
 
     def events(self) -> Generator[EngineEvent]:
         context = EngineEventFilterContext.from_engine(self._engine)
@@ -227,5 +231,5 @@ def play(file: FlowFile, turn: FlowTurn, around: Surroundings) -> Iterator[flow.
         except UnansweredFormError as error:
             yield stretch.stays_paused(stretch.paused, str(error))
             return
-        stretch = Stretch.after_pause(playing, stretch)
+        stretch = Stretch.after_pause(playing, *stretch.written())
         yield from stretch.told()
