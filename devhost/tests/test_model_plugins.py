@@ -236,7 +236,9 @@ def test_a_script_can_name_the_plugin_and_needs_no_turns(
         encoding="utf-8",
     )
     configured.will(PONG, Turn(text="The plugin answers."))
-    assert main(["run", "--plugin", str(PUPPET), "--script", str(script), "--json"]) == 0
+    trace = tmp_path / "trace.jsonl"
+    assert main(["run", "--plugin", str(PUPPET), "--script", str(script), "--json", "--trace", str(trace)]) == 0
+    assert KEY not in trace.read_text(encoding="utf-8")
     said = capsys.readouterr()
     report = json.loads(said.out)
     assert report["text"] == "The plugin answers."

@@ -233,12 +233,25 @@ class _OnStderr(Watcher):
         click.echo(f"{plugin} | {text}", err=True)
 
 
+class _Relay(Watcher):
+    """Passes on what model plugins print. Their messages, which hold their credentials, go to no trace."""
+
+    def __init__(self) -> None:
+        self.to: Watcher = _OnStderr()
+
+    def starting(self, plugins: Sequence[str]) -> None:
+        self.to.starting(plugins)
+
+    def printed(self, plugin: str, text: str) -> None:
+        self.to.printed(plugin, text)
+
+
 class ModelPlugins:
     """Those that the command has started; they end with it. Thread-safe."""
 
     def __init__(self) -> None:
         self._started: dict[Path, ModelPlugin] = {}
-        self._told = Watchers(_OnStderr())
+        self._relay = _Relay()
         self._starting = threading.Lock()
         if (context := click.get_current_context(silent=True)) is not None:
             context.call_on_close(self.end)
@@ -263,15 +276,15 @@ class ModelPlugins:
                     {**taken, **credentials},
                     validated=validated,
                     ask_for=_asked if sys.stdin.isatty() else None,
-                    watcher=self._told,
+                    watcher=self._relay,
                     installs=installs,
                 )
             return self._started[directory]
 
     def tell(self, *watchers: Watcher) -> Watcher:
         """What the plugins print from now on; returns the watchers as one."""
-        self._told.watchers = watchers
-        return Watchers(*watchers)
+        self._relay.to = Watchers(*watchers)
+        return self._relay.to
 
     def end(self) -> None:
         for plugin in self._started.values():
