@@ -85,6 +85,15 @@ def test_thoughts_are_a_closed_block_before_the_text(fake: FakeOpenAI, api: Api)
     assert [bool(message["tool_calls"]) for message in messages(called)].index(True) > 1
 
 
+def test_a_thought_that_is_cut_off_is_a_closed_block_too(fake: FakeOpenAI) -> None:
+    deltas = ({"reasoning": {"not": "a text"}}, {"reasoning_content": "Half a"})
+    fake.will(Turn(events=tuple(chat_event(None, choices=[{"index": 0, "delta": delta}]) for delta in deltas)))
+    chunks = list[JsonObject]()
+    with pytest.raises(ModelCallError, match="stream cut off"):
+        chunks.extend(model(fake, "chat").invoke(model_request()))
+    assert text(chunks) == "<think>\nHalf a\n</think>\n"
+
+
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize(("reason", "finish"), [("max_output_tokens", "length"), ("content_filter", "content_filter")])
 def test_a_turn_that_was_cut_says_why(fake: FakeOpenAI, api: Api, reason: str, finish: str) -> None:

@@ -130,13 +130,18 @@ _BLOCK = re.compile(r"<think>\n.*?\n</think>\n*", re.DOTALL)
 def with_blocks(said: Iterable[TurnEvent]) -> Iterator[TurnEvent]:
     """Thoughts stand in the text, in `<think>` blocks; empty pieces are left out."""
     thinking = False
-    for event in said:
-        if not event:
-            continue
-        if isinstance(event, Thought) != thinking:
-            thinking = not thinking
-            yield "<think>\n" if thinking else "\n</think>\n"
-        yield event
+    try:
+        for event in said:
+            if not event:
+                continue
+            if isinstance(event, Thought) != thinking:
+                thinking = not thinking
+                yield "<think>\n" if thinking else "\n</think>\n"
+            yield event
+    except ModelCallError:
+        if thinking:
+            yield "\n</think>\n"
+        raise
 
 
 def without_thoughts(text: str) -> str:
@@ -241,7 +246,8 @@ def chat_turn(chunks: Iterable[ChatCompletionChunk]) -> Iterator[TurnEvent]:
             delta: ChoiceDelta = getattr(choice, "delta", None) or ChoiceDelta()
             extra = delta.model_extra or {}
             # The first name is that of DeepSeek, LM Studio and older vLLM, the second that of Ollama and vLLM.
-            yield Thought(extra.get("reasoning_content") or extra.get("reasoning") or "")
+            thought = extra.get("reasoning_content") or extra.get("reasoning")
+            yield Thought(thought if isinstance(thought, str) else "")
             yield (delta.content or "") + (delta.refusal or "")
             for fragment in delta.tool_calls or ():
                 call = by_index.get(fragment.index)
