@@ -49,7 +49,8 @@ def _end_soon(dropped: "UnraisableHookArgs", /) -> None:
 def start() -> Never:
     """Runs the command of the process's arguments, and exits with its code."""
     gc.set_threshold(100_000)  # imports make many objects and no garbage: to look for it takes a tenth of the start
-    # Looked for in all packages, also by each plugin that devhost starts, which takes 20 ms each time.
+    # pydantic looks for its own plugins, such as logfire's, in all packages. That takes 20 ms here, and in each Dify
+    # plugin that inherits the variable. Another value, such as "no", leaves them on.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     end_with_signals()
     code = main()

@@ -82,7 +82,7 @@ def start_plugins(
 def started_side_by_side(
     starts: Sequence[tuple[str, Callable[[], PluginProcess]]], watcher: Watcher, stop: Stop
 ) -> list[PluginProcess]:
-    """`starts`: names with functions, which `stop` ends: after any exception, Ctrl-C included, all processes have."""
+    """`starts`: names with functions, whose processes `stop` ends. After an exception, also Ctrl-C, none is left."""
     with ThreadPoolExecutor(len(starts)) as pool:
         try:
             futures = {pool.submit(begin): name for name, begin in starts}

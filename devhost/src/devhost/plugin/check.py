@@ -82,7 +82,7 @@ class Declarations:
         self.problems.append(Problem(rule, file, key, sentence))
 
     def _read(self, path: str, kind: type[Declared]) -> JsonObject:
-        """What is declared there, and names its Python file; empty if it cannot be read."""
+        """What is declared there; empty if it cannot be read. Adds its problems, and those of its Python file."""
         self.count += 1
         try:
             declared = load_yaml(self._contents.directory / path)

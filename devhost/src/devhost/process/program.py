@@ -71,9 +71,10 @@ runpy.run_module(sys.argv.pop(), run_name="__main__", alter_sys=True)
 """
 """Does what `python -m` does, a third faster: Python looks for garbage again and again while imports make objects, of
 which few are garbage (the SDK's are about 130,000, so that the first search comes after them, and the others as usual);
-gevent, when it patches, reads the entry points of all packages each time, for hooks that none of them has; httpx
-imports what its own command needs, such as rich; and pydantic builds the validators of some hundred classes of the SDK,
-of which a run needs few. It also tells of two ways to wait for ever, which nothing else would show."""
+gevent, when it patches, reads the entry points of all packages each time, for hooks: its own only warns of a patch that
+the SDK does not make, and those of other packages are not called, as they would be in Dify; httpx imports what its own
+command needs, such as rich; and pydantic builds the validators of some hundred classes of the SDK, of which a run needs
+few. It also tells of two ways to wait for ever, which nothing else would show."""
 
 type TransportName = Literal["stdio", "tcp", "http"]
 
