@@ -116,3 +116,20 @@ def test_what_a_plugin_throws_away_is_collected_as_usual_once_it_has_started(tmp
     (tmp_path / "main.py").write_text("import gc\nkept = [[] for _ in range(300_000)]\nprint(gc.get_threshold())")
     printed = subprocess.check_output([sys.executable, "-c", STARTER, "main"], cwd=tmp_path, text=True)
     assert printed.strip() == str(gc.get_threshold())
+
+
+SDK_AFTER_DEVHOST = f"""
+from pathlib import Path
+from devhost import Host, ScriptedModel
+import dify_plugin
+with Host.start(Path({str(PUPPET)!r})) as host:
+    run = host.run("puppet", {{"query": '[{{"say": "hello"}}]'}}, model=ScriptedModel.of([{{"text": "x"}}]))
+print(run.outputs.text)
+"""
+
+
+@pytest.mark.processes
+def test_a_process_that_loads_the_sdk_after_devhost_runs_plugins() -> None:
+    """The SDK turns threads into greenlets; a queue from before that would wait for them for ever."""
+    command = [sys.executable, "-c", SDK_AFTER_DEVHOST]
+    assert subprocess.check_output(command, text=True, timeout=PATIENCE).strip() == "hello"

@@ -54,8 +54,11 @@ class Session:
     _places: Places = field(default_factory=Places)
     """For messages that wait to be read; without them none is lost."""
     is_left: bool = field(default=False, init=False)
-    _events: queue.SimpleQueue[SessionEvent | None] = field(default_factory=queue.SimpleQueue, init=False)
     _stopped: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        # Looked up now: an SDK that the host's process loads later turns threads into greenlets, and queues with them.
+        self._events = queue.SimpleQueue[SessionEvent | None]()
 
     def __enter__(self) -> Self:
         return self

@@ -1,5 +1,6 @@
 """One turn on the engine: what its nodes share, how it ends early, its forms, its variables."""
 
+import queue
 import time
 import uuid
 from collections import defaultdict, deque
@@ -7,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from queue import SimpleQueue
 from threading import Thread
 from typing import Any, override
 
@@ -81,7 +81,7 @@ class Driven[T]:
 
     def __init__(self, work: Callable[[Callable[[T], None]], None]) -> None:
         self._work = work
-        self._said: SimpleQueue[tuple[T] | Exception | None] = SimpleQueue()
+        self._said = queue.SimpleQueue[tuple[T] | Exception | None]()
         self._stopped = False
 
     def __iter__(self) -> Iterator[T]:
