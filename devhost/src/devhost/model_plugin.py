@@ -3,7 +3,7 @@
 import json
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Self, Unpack
@@ -15,7 +15,7 @@ from devhost.models.backend import ModelCallError, ModelDescription, ModelReques
 from devhost.models.usage import CountsSpending
 from devhost.node.outputs.run import MODEL_ERRORS, RunError
 from devhost.plugin.credentials import environment_name, filled_credentials, refuse_unknown
-from devhost.plugin.declaration import LanguageModel, ModelCredential, PluginDeclaration
+from devhost.plugin.declaration import LanguageModel, PluginDeclaration
 from devhost.process.environment import start_in_own_python
 from devhost.process.plugin_process import PluginProcess, StartOptions
 from devhost.process.session import Watcher, Watchers
@@ -52,18 +52,24 @@ class ModelPlugin:
         directory: Path,
         credentials: Mapping[str, str] | None = None,
         *,
+        environment: MutableMapping[str, str] | None = None,
         validated: bool = True,
-        ask_for: Callable[[str, ModelCredential], str] | None = None,
+        asks: bool = False,
         **options: Unpack[StartOptions],
     ) -> None:
-        """`ask_for` gives a credential that is required and missing; `validated`: the plugin is asked about them."""
+        """`environment`: what it holds of the credentials is taken out of it, because other plugins inherit it.
+
+        `validated`: the plugin is asked about them. `asks` for a required one that is missing, at the terminal.
+        """
         self.declaration = PluginDeclaration.read(directory)
         if not self.declaration.model_providers:
             raise ParameterError(f"{directory} is not a model plugin: its manifest names no models")
         self.provider = self.declaration.model_providers[0]
         refuse_unknown(self.provider.provider, self.provider.every_credential, credentials or {})
-        self._texts = dict(credentials or {})
-        self._validated, self._ask_for, self._options = validated, ask_for, options
+        taken = {} if environment is None else environment
+        names = {key: environment_name(self.provider.provider, key) for key in self.provider.every_credential}
+        self._texts = {key: taken.pop(name) for key, name in names.items() if name in taken} | dict(credentials or {})
+        self._validated, self._asks, self._options = validated, asks, options
         self._secrets = Secrets()
         self._process: PluginProcess | None = None
         self._filled: dict[str, JsonObject] = {}
@@ -155,8 +161,10 @@ class ModelPlugin:
     def _checked(self, name: str, *, of_provider: bool) -> JsonObject:
         fields = self.provider.credentials(self._texts, of_provider=of_provider)
         for key, field in fields.items():
-            if self._ask_for is not None and field.required and not (self._texts.get(key) or field.default):
-                self._texts[key] = self._ask_for(self.provider.provider, field)
+            if self._asks and field.required and not (self._texts.get(key) or field.default):
+                choice = click.Choice([each.value for each in field.options]) if field.options else None
+                asked = f"{self.provider.provider}: {field.variable}"
+                self._texts[key] = str(click.prompt(asked, type=choice, hide_input=field.is_secret, err=True))
         given = {key: text for key, text in self._texts.items() if key in fields}
         credentials = filled_credentials(self.provider.provider, fields, given, OPTION)
         self._secrets = Secrets(
@@ -219,9 +227,6 @@ class PluginModel(CountsSpending):
         self.count(usage)
 
 
-# The model plugins of a command.
-
-
 class _OnStderr(Watcher):
     """Where a person reads it before there is a view of a run."""
 
@@ -265,17 +270,14 @@ class ModelPlugins:
         validated: bool = True,
         installs: bool = False,
     ) -> ModelPlugin:
-        """Its credentials are removed from the environment, which other plugins inherit."""
         with self._starting, about("model_plugin"):
             if directory not in self._started:
-                provider = ModelPlugin(directory).provider
-                names = {key: environment_name(provider.provider, key) for key in provider.every_credential}
-                taken = {key: environment.pop(name) for key, name in names.items() if name in environment}
                 self._started[directory] = ModelPlugin(
                     directory,
-                    {**taken, **credentials},
+                    credentials,
+                    environment=environment,
                     validated=validated,
-                    ask_for=_asked if sys.stdin.isatty() else None,
+                    asks=sys.stdin.isatty(),
                     watcher=self._relay,
                     installs=installs,
                 )
@@ -289,8 +291,3 @@ class ModelPlugins:
     def end(self) -> None:
         for plugin in self._started.values():
             plugin.__exit__()
-
-
-def _asked(provider: str, field: ModelCredential) -> str:
-    choice = click.Choice([each.value for each in field.options]) if field.options else None
-    return str(click.prompt(f"{provider}: {field.variable}", type=choice, hide_input=field.is_secret, err=True))

@@ -78,9 +78,6 @@ def form_of(console: Console, name: str, values: Values) -> ForkForm:
     )
 
 
-# The pages.
-
-
 def form(console: Console, asked: Values, name: str) -> Response:
     """The address may choose the turn and the round."""
     values = {each: asked[each] for each in ("turn", "at") if each in asked}

@@ -101,9 +101,6 @@ def name_of(words: str) -> str:
     return re.sub(r"[^\w]+", "-", shorten(words, 60, placeholder="")).strip("-") or "case"
 
 
-# The pages.
-
-
 def form(console: Console, given: Values, name: str, mistake: str = "") -> Response:
     """`given`: what was sent; its ticks count where it had a `mistake`."""
     file = console.folder.trace(name)

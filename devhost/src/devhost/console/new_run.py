@@ -148,9 +148,6 @@ def _of_flow(form: NewRun) -> NewRun:
     )
 
 
-# The pages.
-
-
 def form(console: Console, asked: Values) -> Response:
     """`from`: the name of a run whose setup fills the form; else the address may choose what the form does."""
     values: Values = {each: asked[each] for each in ("source", "plugin", "strategy", "tools") if asked.get(each)}

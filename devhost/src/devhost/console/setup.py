@@ -118,9 +118,6 @@ class Setup(BaseModel):
             file.write_text(self.model_dump_json(indent=2, exclude_defaults=True) + "\n", encoding="utf-8")
 
 
-# What the values say.
-
-
 def lines_in(values: Values, name: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in values.get(name, "").split("\n") if line.strip())
 

@@ -43,9 +43,6 @@ def _set(origin: Origin) -> Iterator[str]:
         yield from f"{name}: {text}".splitlines()
 
 
-# The pages.
-
-
 def chosen(console: Console, asked: Values) -> Response:
     """As the list of runs asks: the first in the list is the newer one, and stands right."""
     match lines_in(asked, "run"):

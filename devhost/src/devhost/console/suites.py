@@ -78,8 +78,6 @@ class _Evaluating:
             yield "--fresh"
 
 
-# The pages.
-
 LISTED: Sequence[tuple[str, Kind, str]] = (
     ("Files of cases", "suite", ""),
     ("Agents: each script that expects something is a case", "script", "expect"),

@@ -154,9 +154,6 @@ class EvaluationModels:
         return self._behind_an_api(replace(self._options, name=self._judge or self._options.name))
 
 
-# One run.
-
-
 def run_once(host: ToolHost, planned: Planned, models: EvaluationModels, traces: CaseTraces) -> Result:
     with telling_where(planned.file, planned.case, planned.column):
         reset(planned.case.reset, planned.file.parent)

@@ -174,9 +174,6 @@ def missing_dependencies(file: FlowFile) -> Iterator[str]:
         )
 
 
-# All checks of a flow.
-
-
 def check_flow(  # noqa: PLR0913 - what a flow is played with
     file: FlowFile,
     inputs: Mapping[str, object],
