@@ -15,7 +15,7 @@ from examples.runner.rows import Row
 from examples.runner.scenarios import EXAMPLES, example_names
 from examples.runner.table import show
 
-_AT_ONCE = 2
+_AT_ONCE = 4
 WIDTH = 120
 """Characters of a line of the table where no terminal says how many there are."""
 _ROWS = TypeAdapter(list[Row])
