@@ -39,6 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, (_, text) in {
         **FILES,
         "tests/no.yaml": FILES["mine.yaml"],
+        "dist/no.yaml": FILES["mine.yaml"],
         ".hidden/no.yaml": FILES["mine.yaml"],
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
