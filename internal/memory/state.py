@@ -173,9 +173,13 @@ def _packed(state: State) -> bytes:
     if len(written) > MAX_UNPACKED:
         return b""
     packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
-    starts = in_turns(range(0, len(written), 2**14))
-    packed = b"".join([*(packer.compress(written[start : start + 2**14]) for start in starts), packer.flush()])
-    return packed if len(packed) <= _MAX_PACKED else b""
+    packed = bytearray()
+    for start in in_turns(range(0, len(written), 2**14)):
+        packed += packer.compress(written[start : start + 2**14])
+        if len(packed) > _MAX_PACKED:
+            return b""
+    packed += packer.flush()
+    return bytes(packed) if len(packed) <= _MAX_PACKED else b""
 
 
 def _turns(entries: Sequence[EntryRecord]) -> list[int]:

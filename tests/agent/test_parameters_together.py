@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -103,9 +104,10 @@ parameter_values = st.fixed_dictionaries(
 )
 
 
-def declared_variables(strategy: Blueprint[Any]) -> jsonschema_rs.Validator:
+@cache
+def declared_variables(strategy: str) -> jsonschema_rs.Validator:
     """What the picker of the next node shows."""
-    declaration = yaml.safe_load((Path("strategies") / f"{strategy.name}.yaml").read_text(encoding="utf-8"))
+    declaration = yaml.safe_load((Path("strategies") / f"{strategy}.yaml").read_text(encoding="utf-8"))
     return jsonschema_rs.validator_for({**declaration["output_schema"], "additionalProperties": False})
 
 
@@ -122,7 +124,7 @@ def without_nulls(value: Any) -> Any:  # noqa: ANN401 - JSON
 
 def check_variables(outcome: Outcome, strategy: Blueprint[Any], params: Json) -> None:
     variables, extra = outcome.variables, params["extra_outputs"] or ""
-    declared_variables(strategy).validate(without_nulls(variables))
+    declared_variables(strategy.name).validate(without_nulls(variables))
     waits = params["approval_required"] is not None
     assert outcome.stop_reason in set(StopReason)
     assert ("state" in variables) == (waits or "state" in extra)
