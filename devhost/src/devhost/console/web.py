@@ -28,10 +28,8 @@ TEMPLATES, STATIC = HERE / "templates", HERE / "static"
 
 
 def _environment() -> Environment:
-    environment = page_environment()
+    environment = page_environment(report.costs, report.mark, report.share, page_of, can_be_real)
     environment.filters.update(label=label_of, shortened=shortened)
-    functions = (report.costs, report.mark, report.share, page_of, can_be_real)
-    environment.globals.update({each.__name__: each for each in functions})
     return environment
 
 

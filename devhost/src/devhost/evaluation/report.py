@@ -89,11 +89,8 @@ def costs(total: Total) -> str:
 
 
 def render_evaluation(evaluation: Evaluation, threshold: float, comparison: Comparison | None = None) -> str:
-    environment = page_environment()
-    environment.globals.update(costs=costs, mark=mark, share=share)
-    return environment.get_template("evaluation.html.j2").render(
-        evaluation=evaluation, threshold=threshold, comparison=comparison
-    )
+    template = page_environment(costs, mark, share).get_template("evaluation.html.j2")
+    return template.render(evaluation=evaluation, threshold=threshold, comparison=comparison)
 
 
 _REFUSED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -59,7 +60,9 @@ FUNCTIONS: tuple[Callable[..., object], ...] = (
 """Templates call them by their names."""
 
 
-def page_environment() -> Environment:
+@cache
+def page_environment(*functions: Callable[..., object]) -> Environment:
+    """Templates call these functions too."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -69,7 +72,8 @@ def page_environment() -> Environment:
     )
     filters = {"clip": clip, "pretty": pretty, "written": written, "hint": hint, "number": number, "price": price_text}
     environment.filters.update(filters)
-    environment.globals.update({each.__name__: each for each in FUNCTIONS}, GENERATOR=GENERATOR, ANSWERED=ANSWERED)
+    environment.globals.update({each.__name__: each for each in (*FUNCTIONS, *functions)})
+    environment.globals.update(GENERATOR=GENERATOR, ANSWERED=ANSWERED)
     return environment
 
 
