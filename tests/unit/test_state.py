@@ -442,6 +442,7 @@ def test_more_calls_than_may_wait_are_an_error() -> None:
         encode(state_of([[RoundRecord(calls=(call(None, arguments=f'{{"a": "{noise(200_000)}"}}'),))]]))
 
 
+@settings(max_examples=settings().max_examples // 3)  # each is packed some twenty times
 @given(states(), st.integers(1, 300), st.sampled_from(WRITERS))
 def test_a_state_of_any_shape_fits(state: State, times: int, write: Callable[[int, int], str]) -> None:
     grown = state.with_texts(lambda text: text + write(300, len(text)), str)
