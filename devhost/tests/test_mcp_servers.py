@@ -96,6 +96,7 @@ def test_a_credential_of_a_server_is_kept_from_the_plugins() -> None:
     assert "sk" not in repr(server)
 
 
+@pytest.mark.processes
 def test_a_strategy_calls_a_server_that_its_script_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     steps = [{"call": {"provider": "everything", "tool_name": "repeat", "parameters": {"text": "ha", "times": 2}}}]
     script = tmp_path / "script.yaml"
@@ -110,6 +111,7 @@ def test_a_strategy_calls_a_server_that_its_script_names(tmp_path: Path, capsys:
     assert message["message"] == {"text": "ha\nha"}
 
 
+@pytest.mark.processes
 def test_one_tool_of_a_server_is_listed_and_called_alone(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +143,7 @@ def test_one_tool_of_a_server_is_listed_and_called_alone(
     assert "tool repeat needs --arg text=VALUE" in capsys.readouterr().err
 
 
+@pytest.mark.processes
 def test_cases_expect_calls_of_a_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     step = {"call": {"provider": "everything", "tool_name": "repeat", "parameters": {"text": "ha"}}}
 

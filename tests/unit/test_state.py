@@ -464,7 +464,7 @@ _turns: st.SearchStrategy[list[TurnSizes]] = st.lists(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=settings().max_examples // 3)
 @given(_turns, st.sampled_from([noise, emoji]))
 def test_whatever_yields_does_so_in_this_order(sizes: list[TurnSizes], write: Callable[[int, int], str]) -> None:
     turns = [
