@@ -1,6 +1,6 @@
 """`python -m examples [NAME …]`: plays the scenarios of the examples on the scripted model, and checks their databases.
 
-Each example is a plugin with modules of its own, so it has a process of its own; two run at a time.
+Each example is a plugin with modules of its own, so it has a process of its own; four run at a time.
 """
 
 import subprocess
