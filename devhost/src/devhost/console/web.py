@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from jinja2 import Environment
 from starlette.responses import HTMLResponse
 
 from devhost.console.children import Children
@@ -27,12 +26,6 @@ HERE = Path(__file__).parent
 TEMPLATES, STATIC = HERE / "templates", HERE / "static"
 
 
-def _environment() -> Environment:
-    environment = page_environment(report.costs, report.mark, report.share, page_of, can_be_real)
-    environment.filters.update(label=label_of, shortened=shortened)
-    return environment
-
-
 def page_of(trace: str) -> str:
     """The address of the run whose trace it is; empty for one that is elsewhere, or gone."""
     file = Path(trace)
@@ -42,6 +35,10 @@ def page_of(trace: str) -> str:
 def can_be_real() -> bool:
     """Whether a model behind an API can be asked."""
     return not ModelOptions().asks_the_script()
+
+
+FUNCTIONS = (report.costs, report.mark, report.share, page_of, can_be_real, label_of, shortened)
+"""Templates call them by their names."""
 
 
 def style_sheet() -> str:
@@ -58,7 +55,6 @@ class Console:
     plugin: Path | None = None
     """The strategy plugin; None for the nearest one."""
     children: Children = field(default_factory=Children)
-    environment: Environment = field(default_factory=_environment)
     evaluations: dict[str, tuple[Values, Evaluation | None]] = field(default_factory=dict)
     """Of each evaluation, by the name of its child: what it was asked, and the evaluation before it."""
     read: Callable[..., Seen] = field(default_factory=lambda: lru_cache(KEPT)(read_seen))
@@ -86,7 +82,7 @@ class Console:
 
     def render(self, template: str, **values: object) -> str:
         """Without halves of surrogate pairs, which traces and scripts can hold, and UTF-8 cannot."""
-        return well_formed(self.environment.get_template(template).render(**values))
+        return well_formed(page_environment(*FUNCTIONS).get_template(template).render(**values))
 
     def page(self, template: str, status: int = 200, **values: object) -> HTMLResponse:
         return HTMLResponse(self.render(template, **values), status)
