@@ -177,7 +177,7 @@ def _packed(state: State) -> bytes:
     for start in in_turns(range(0, len(written), 2**14)):
         packed += packer.compress(written[start : start + 2**14])
         if len(packed) > _MAX_PACKED:
-            return b""
+            break
     packed += packer.flush()
     return bytes(packed) if len(packed) <= _MAX_PACKED else b""
 
