@@ -65,10 +65,10 @@ class ModelPlugin:
         if not self.declaration.model_providers:
             raise ParameterError(f"{directory} is not a model plugin: its manifest names no models")
         self.provider = self.declaration.model_providers[0]
-        refuse_unknown(self.provider.provider, self.provider.every_credential, credentials or {})
-        taken = {} if environment is None else environment
+        given, held = dict(credentials or {}), {} if environment is None else environment
+        refuse_unknown(self.provider.provider, self.provider.every_credential, given)
         names = {key: environment_name(self.provider.provider, key) for key in self.provider.every_credential}
-        self._texts = {key: taken.pop(name) for key, name in names.items() if name in taken} | dict(credentials or {})
+        self._texts = {key: held.pop(name) for key, name in names.items() if name in held} | given
         self._validated, self._asks, self._options = validated, asks, options
         self._secrets = Secrets()
         self._process: PluginProcess | None = None

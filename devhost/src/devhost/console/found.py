@@ -30,7 +30,7 @@ DEEPEST = 3
 MOST_BYTES = 100_000
 CASE = ".case.yaml"
 """The end of the name of what a suite in the folder of runs plays: it stays when the run goes."""
-NOT_SEARCHED = frozenset({"dist", "node_modules", "site-packages", "tests"})  # dist: copies, of `devhost package`
+NOT_SEARCHED = frozenset({"dist", "node_modules", "site-packages", "tests"})  # dist: copies to be packed
 
 
 @dataclass(frozen=True)

@@ -253,7 +253,7 @@ def plan(suite: Suite, ground: Ground) -> tuple[Planned, ...]:
 def header_of(suite: Suite, ground: Ground, planned: Sequence[Planned]) -> Header:
     cases = {each.case.name: PlannedCase(each.case.name, each.question, each.case.rate) for each in planned}
     columns = {column.name: _settings(column, suite, ground) for column in suite.columns}
-    once = [each for each in planned if each.repeat == 1]
+    once = [each for each in planned if each.repeat == 1]  # a case says how often, and its repeats may be thousands
     written = repr((once, ground, [server.target for server in ground.servers], columns))
     return Header(
         file=str(suite.file),
