@@ -12,10 +12,10 @@ Each imports only those above it in this list (tests/test_architecture.py checks
     policy            the system prompt
     budget            the tokens and tool calls of a run: used, and allowed
     node              the parameters of the node, its model, its tools and their schemas
-    call              a tool call in its shapes: written, judged, ended
+    call              a tool call in its shapes: written, judged, and its outcome
     memory            what a later run needs: records, the state, approvals
     events            what happens in a run, as frozen values
-    transcript        the messages for the model, which only grow and fit into its window
+    transcript        a conversation as steps, and its messages, which only grow and fit into the model's window
     render            writes events out as text, log entries, files, variables and usage
     model             one model turn: request, stream, retries, fallback model, what the user sees of it
     calls             the tool calls of one turn: judged first, then run side by side, and their results read

@@ -48,7 +48,7 @@ def function_calling(run: Run[StrategyParams]) -> Generator[Event, None, Result]
     """One transcript, one loop."""
     loop, second_look = run.first_loop(run.answering(run.toolbox)), SecondLook(run)
     ending = yield from kept_alive(run, second_look.answer(loop))
-    return Result(ending, loop.rounds.transcript.record, variables=second_look.variables)
+    return Result(ending, loop.rounds.transcript.steps, variables=second_look.variables)
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,23 @@
-"""A tool call in its shapes: as the model wrote it, as it was judged, and as it ended."""
+"""A tool call in its shapes: as the model wrote it, as it was judged, and how it ended."""
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, NamedTuple
+from hashlib import sha256
+from typing import Any
 
 from dify_plugin.entities.model.message import AssistantPromptMessage
 from dify_plugin.file.file import File
 
+from internal.node.model import Medium
 from internal.node.tools import Tool, name_in_history
 from internal.node.virtual_tools import LOOKUPS
 from internal.sources import Source
 from internal.text.secrets import texts_in
 from internal.tooling import ToolArgumentsParseResult, parse_tool_arguments
+from prompt import template
 
 
 class CallStatus(StrEnum):
@@ -152,26 +155,57 @@ class WaitingCall:
 type JudgedCall = ValidCall | RejectedCall | WaitingCall
 
 
+MAX_PICTURES = 4
+"""Pictures that one round shows (docs/files.md)."""
+
+
 @dataclass(frozen=True)
-class EndedCall:
-    """A call with its result, for the log, the variables and the repeat guard."""
+class Picture:
+    """A picture that a tool made, as the model sees it, or the reason why the model does not see it."""
+
+    name: str
+    part: Medium | None
+    why: str = ""
+
+    def left_out(self) -> "Picture":
+        """The same picture without its bytes, because others came first."""
+        if self.part is None:
+            return self
+        return Picture(self.name, None, template.PICTURE_BEYOND.format(most=MAX_PICTURES))
+
+    @property
+    def digest(self) -> str:
+        """Equal for equal bytes; "" without bytes."""
+        return sha256(self.part.base64_data.encode()).hexdigest() if self.part else ""
+
+
+@dataclass(frozen=True)
+class ToolOutcome:
+    """How a tool call ended, and what each reader gets of it: the model, the user, the log, later calls, later runs."""
 
     judged: JudgedCall
     status: CallStatus
     tool_response: str
-    """Redacted, and cut to the limit."""
+    """What the log and the variables show. Redacted, and cut to the node's limit."""
     error: str | None = None
-    """For the log: why it failed; None for a call that succeeded, and for one that the user did not approve."""
+    """For the log: why the call failed. None for a call that succeeded, and for one that the user did not approve."""
     elapsed_seconds: float = 0.0
     transient: bool = False
-    """Whether the failure may not come again."""
+    """Whether the failure may not happen again."""
     sources: tuple[Source, ...] = ()
-    pictures: tuple[str, ...] = ()
-    """A digest of each that the model sees: with other pictures it is another result."""
+    pictures: tuple[Picture, ...] = ()
     sent_json: tuple[str, ...] = ()
-    """What the tool sent as JSON, each value as its text, without secrets of the node."""
+    """The JSON values that the tool sent, each as its text, without the node's secrets."""
     has_more_json: bool = False
-    """Whether it sent more than is kept."""
+    """Whether the tool sent more JSON than is kept."""
+    whole: str = ""
+    """The whole result, which a later call may read or refer to. Redacted."""
+    user_text: str = ""
+    """The result of an answer tool as the user reads it: whole, and without the lines about forwarded files."""
+    prompt_text: str = ""
+    """What the prompts of this run show, within the limit: source numbers, and how to read on where it was cut."""
+    record_text: str = ""
+    """The same for later runs and other conversations, which cannot read on."""
 
     @property
     def call(self) -> ToolCall:
@@ -179,26 +213,20 @@ class EndedCall:
 
     @property
     def brings_answer(self) -> bool:
+        """Whether the result is the user's answer, or a part of it (``answer_tools``)."""
         return self.status is CallStatus.OK and self.judged.tool is not None and self.judged.tool.is_answer
 
+    @property
+    def json_values(self) -> tuple[Any, ...]:
+        """The JSON values that the tool sent."""
+        return tuple(json.loads(text) for text in self.sent_json)
 
-class Brought(NamedTuple):
-    """What a call of one of the node's answer tools brought: the answer, or a part of it."""
+    @property
+    def picture_digests(self) -> tuple[str, ...]:
+        """Of each picture that the model sees: with other pictures it is another result."""
+        return tuple(picture.digest for picture in self.pictures if picture.part)
 
-    tool: str
-    result: str
-    """As the model reads it in other conversations."""
-    text: str
-    """As the user reads it: whole, and without what the model reads about files that the user has got."""
-    values: tuple[Any, ...]
-    """What it sent as JSON."""
-
-
-class Result(NamedTuple):
-    """What the model reads as the result of a call."""
-
-    call: ToolCall
-    shown: str
-    """With the numbers of its sources, within the limit; the note of a cut says how to read on, in this run only."""
-    lasting: str
-    """The same for later runs and other conversations."""
+    @property
+    def condensed(self) -> "ToolOutcome":
+        """The outcome as it is kept to the end of the run: without the bulk that only its own round needs."""
+        return replace(self, whole="", pictures=(), user_text="")

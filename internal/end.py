@@ -10,7 +10,7 @@ from internal.events import AnswerBreak, AnswerText, Event, Noted, RunFinished, 
 from internal.host.session import read_exactly
 from internal.loop import Finish
 from internal.memory.approval import approval_question, how_to_answer
-from internal.memory.records import AnswerRecord, EntryRecord, PlanRecord, State, recorded_sources, recorded_tools
+from internal.memory.records import AnswerRecord, PlanRecord, State, recorded_sources, recorded_tools
 from internal.node.params import StrategyParams
 from internal.node.virtual_tools import StructuredOutput
 from internal.run import Run
@@ -18,6 +18,7 @@ from internal.sources import Source
 from internal.text.secrets import without_named
 from internal.text.texts import cut_to_size, language_of
 from internal.text.thoughts import open_fence
+from internal.transcript.steps import Step, records_of
 from prompt import template
 
 
@@ -26,7 +27,7 @@ class Result:
     """What a strategy has made of a run."""
 
     ending: Finish
-    record: Sequence[EntryRecord]
+    steps: Sequence[Step]
     """The conversation without this run's answer; it ends in the question, or in a round."""
     rounds_before: int = 0
     """Of earlier runs in which this plan was begun."""
@@ -44,7 +45,8 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
         variables = {"answer_tool": ", ".join(_tools(ending)) or None, **variables}
     pending = run.approvals.pending
     if pending:  # not those of a subtask that was given up
-        waiting = {call.id for call in State(strategy="", entries=tuple(result.record), plan=result.plan).waiting}
+        left_open = State(strategy="", entries=tuple(records_of(result.steps)), plan=result.plan)
+        waiting = {call.id for call in left_open.waiting}
         pending = [call for call in pending if call.id in waiting]
     question = approval_question(pending, words) if pending else ""
     if run.params.approval_required:
@@ -66,7 +68,7 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
             yield Noted(structured.note)
     if note := run.budget.estimate_note():
         yield Noted(note)
-    is_of_model = run.submit is None and not ending.brought
+    is_of_model = run.submit is None and not ending.tool_answers
     lists_sources = run.params.show_sources and is_of_model and answer == ending.text
     earlier = run.dialogue.state.sources if run.dialogue.state else ()
     yield RunFinished(
@@ -83,7 +85,7 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
             variables=variables,
             extra_outputs=run.params.extra_outputs,
             decisions=result.decisions,
-            brought=ending.brought,
+            tool_answers=ending.tool_answers,
             state=_state(run, result, answer) if run.params.puts_out_state else None,
             sources_heading=template.SOURCES_HEADING[language_of(words)] if lists_sources else "",
         )
@@ -94,12 +96,12 @@ def _state[P: StrategyParams](run: Run[P], result: Result, answer: str) -> State
     """What a later run needs."""
     ending = result.ending
     kept = answer
-    if ending.brought:  # the next runs read a tool's answer as they read its result; a model's is short
+    if ending.tool_answers:  # the next runs read a tool's answer as they read its result; a model's is short
         kept = cut_to_size(answer, run.params.tool_result_limit, note=template.CHARACTERS_NOT_KEPT.format)
     last = () if ending.reason is StopReason.APPROVAL_REQUIRED else (AnswerRecord(text=kept),)
     return State(
         strategy=run.dialogue.strategy,
-        entries=(*run.models.summaries.applied(result.record), *last),
+        entries=(*run.models.summaries.applied(records_of(result.steps)), *last),
         plan=result.plan,
         skills=tuple(run.tools.skills.read),
         found=recorded_tools(run.tools.search.found.values()),
@@ -115,15 +117,15 @@ def _unsaid[P: StrategyParams](run: Run[P], ending: Finish) -> str:
     language = language_of(run.dialogue.words)
     if not ending.text and ending.reason is not StopReason.ANSWERED:  # an image alone is an answer too
         return template.NO_ANSWER[ending.reason.value][language]
-    if ending.brought and not ending.text and not run.tally.files:
+    if ending.tool_answers and not ending.text and not run.tally.files:
         names = template.NAME_SEPARATOR[language].join(_tools(ending))
         return template.TOOL_SAID_NOTHING[language].format(tools=names)
-    return ending.text if ending.brought or run.submit or ending.reason is StopReason.MODEL_FAILED else ""
+    return ending.text if ending.tool_answers or run.submit or ending.reason is StopReason.MODEL_FAILED else ""
 
 
 def _tools(ending: Finish) -> list[str]:
-    """The tools that brought the answer, each once."""
-    return list(dict.fromkeys(each.tool for each in ending.brought))
+    """The tools whose results are the answer, each once."""
+    return list(dict.fromkeys(each.call.name for each in ending.tool_answers))
 
 
 def kept_alive[P: StrategyParams](run: Run[P], work: Generator[Event, None, Finish]) -> Generator[Event, None, Finish]:

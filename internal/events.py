@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from internal.budget import Usage
-from internal.call import Brought, EndedCall, JudgedCall
+from internal.call import JudgedCall, ToolOutcome
 from internal.clock import Clock
 from internal.errors import AgentError, Sentence, StopReason
 from internal.host.files import FileBytes
@@ -148,7 +148,7 @@ class ToolStarted:
 @dataclass(frozen=True)
 class ToolFinished:
     key: str
-    call: EndedCall
+    call: ToolOutcome
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class CallsAnswered:
 
     round: int
     """Of the turn that made the calls; 0 for an earlier run."""
-    calls: tuple[EndedCall, ...]
+    calls: tuple[ToolOutcome, ...]
 
 
 @dataclass(frozen=True)
@@ -221,8 +221,8 @@ class RunSummary:
     variables: Mapping[str, Any] = field(default_factory=dict)
     extra_outputs: frozenset[ExtraOutput] = frozenset()
     decisions: Mapping[str, Any] = field(default_factory=dict)
-    brought: Sequence[Brought] = ()
-    """What answer tools brought, if that is the answer."""
+    tool_answers: Sequence[ToolOutcome] = ()
+    """The outcomes of answer tools, if they are the answer."""
     state: State | None = None
     """None where the run does not put it out."""
     sources_heading: str = ""

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from internal.call import Brought, JudgedCall, RejectedCall, ValidCall
+from internal.call import JudgedCall, RejectedCall, ToolOutcome, ValidCall
 from internal.calls.judging import ArgumentsInvalid, hands_over, validate_arguments, waits, without_tools
 from internal.calls.runner import ToolRounds
 from internal.clock import TOOL_PHASE_SHARE, Deadline
@@ -19,6 +19,7 @@ from internal.node.tools import Tool
 from internal.node.virtual_tools import SUBMIT_ANSWER
 from internal.text.texts import language_of
 from internal.tooling import UnwritableError, refuse_unwritable
+from internal.transcript.steps import AgentNote, AssistantText
 from prompt import template
 
 _MAX_NAMES = 3
@@ -71,8 +72,8 @@ class Finish:
     """The answer in the requested schema."""
     cut: StopReason | None = None
     """Why the text ends too early: length, content_filter or time_limit."""
-    brought: Sequence[Brought] = ()
-    """What answer tools brought, if that is the answer."""
+    tool_answers: Sequence[ToolOutcome] = ()
+    """The outcomes of answer tools, if they are the answer."""
 
 
 type NextStep = AnotherRound | ClosingAnswer | Finish
@@ -133,21 +134,22 @@ class Answer:
             is_over, self._has_been_reminded = self._has_been_reminded, True
         return Finish(StopReason.ANSWER_INVALID, turn.text if closing else "") if is_over else None
 
-    def after_tools(self, brought: Sequence[Brought]) -> Finish | str:
-        """The end, by what answer tools brought, at least one; a text is why it is none, which the model reads next."""
-        text = "\n\n".join(filter(None, (each.result if self.is_of_subtask else each.text for each in brought)))
-        finish = Finish(StopReason.ANSWERED, text, brought=brought)
+    def after_tools(self, outcomes: Sequence[ToolOutcome]) -> Finish | str:
+        """The end by the outcomes of answer tools, at least one; else the reason for the model why they do not fit."""
+        texts = (each.record_text if self.is_of_subtask else each.user_text for each in outcomes)
+        text = "\n\n".join(filter(None, texts))
+        finish = Finish(StopReason.ANSWERED, text, tool_answers=outcomes)
         if self.submit is None:
-            return replace(finish, submitted=_one_object([value for each in brought for value in each.values]))
+            return replace(finish, submitted=_one_object([value for each in outcomes for value in each.json_values]))
         problems = []
-        for each in brought:
+        for each in outcomes:
             try:
-                if (value := _one_object(each.values)) is not None:
+                if (value := _one_object(each.json_values)) is not None:
                     return replace(finish, submitted=validate_arguments(self.submit, value))
                 problem = template.NO_SINGLE_OBJECT
             except ArgumentsInvalid as invalid:
                 problem = str(invalid)
-            problems.append(template.TOOL_ANSWER_UNFIT.format(tool=each.tool, problem=problem))
+            problems.append(template.TOOL_ANSWER_UNFIT.format(tool=each.call.name, problem=problem))
         return "\n".join(problems)
 
 
@@ -178,7 +180,7 @@ class AgentLoop:
     show_thoughts: bool
     words: str
     """What the user wrote: it suggests the language in which silent rounds are announced."""
-    before: Generator[Event, None, Sequence[Brought]] | None = None
+    before: Generator[Event, None, Sequence[ToolOutcome]] | None = None
     """Answers the calls that an earlier run left waiting in this transcript."""
     asked: int = field(init=False)
     """Rounds begun, those of an earlier loop below the same log row included."""
@@ -200,8 +202,8 @@ class AgentLoop:
         """Ask until there is an answer; the text of a draft is not shown, but that of a closing answer is."""
         self._is_draft = is_draft
         before, self.before = self.before, None
-        brought = (yield from before) if before else ()
-        if finish := (yield from self._take(brought, self.part.parent)):
+        tool_answers = (yield from before) if before else ()
+        if finish := (yield from self._take(tool_answers, self.part.parent)):
             return finish
         has_rounds = self.maximum_iterations > 0
         first: NextStep = AnotherRound() if has_rounds else ClosingAnswer(StopReason.ITERATION_LIMIT)
@@ -217,7 +219,7 @@ class AgentLoop:
         """
         self.maximum_iterations += self.answer.submissions
         self.answer = self._new_answer()
-        self.rounds.transcript.append_note(note)
+        self.rounds.transcript.append(AgentNote(note))
         return (yield from self.run(is_draft=is_draft))
 
     @property
@@ -242,7 +244,7 @@ class AgentLoop:
             if self._closings == 1:
                 note = template.CLOSING_NOTE if self.answer.is_text else template.CLOSING_NOTE_FOR_SUBMISSION
         if note:
-            transcript.append_note(note)
+            transcript.append(AgentNote(note))
         span = self._span(name, is_closing=closing is not None)
         row = SpanStarted(span.round_key, label, is_round=closing is None)
         return (yield from in_row(row, self._turn(span, closing), self.models.clock))
@@ -270,12 +272,12 @@ class AgentLoop:
         transcript, toolbox = self.rounds.transcript, self.models.toolbox
         if turn.cut or not turn.calls or (closing and self.answer.is_text):
             if not turn.calls and not turn.cut:
-                transcript.append_answer(turn.content, turn.opaque_body)
+                transcript.append(AssistantText(turn.content, turn.opaque_body))
             verdict = self.answer.after_text(turn, closing)
             yield from self.rounds.refuse(turn, span)
             if isinstance(verdict, Finish):
                 return verdict
-            transcript.append_note(verdict)
+            transcript.append(AgentNote(verdict))
             return ClosingAnswer(closing) if closing else self._within_budget(AnotherRound())
         judged = self.rounds.judge(turn, toolbox)
         if closing is None:
@@ -286,23 +288,23 @@ class AgentLoop:
             if line := tools_line(used, self.words):  # of a round in which the model says nothing
                 yield Remark(line)
         allowed = without_tools(judged) if closing or finish else judged
-        brought = yield from self.rounds.run(turn, allowed, span, self.end if closing else self.tool_deadline)
+        tool_answers = yield from self.rounds.run(turn, allowed, span, self.end if closing else self.tool_deadline)
         if waits(judged):
             return Finish(StopReason.APPROVAL_REQUIRED)
-        finish = finish or (yield from self._take(brought, span.round_key))
+        finish = finish or (yield from self._take(tool_answers, span.round_key))
         return finish or (ClosingAnswer(closing) if closing else self._within_budget(self._after_tools(judged)))
 
-    def _take(self, brought: Sequence[Brought], row: str | None) -> Generator[Event, None, Finish | None]:
-        """The end by what answer tools brought, if anything; where it does not fit, the model reads why."""
-        if not brought:
+    def _take(self, tool_answers: Sequence[ToolOutcome], row: str | None) -> Generator[Event, None, Finish | None]:
+        """The end by the outcomes of answer tools, if there are any. Where they do not fit, the model reads why."""
+        if not tool_answers:
             return None
-        verdict = self.answer.after_tools(brought)
+        verdict = self.answer.after_tools(tool_answers)
         if isinstance(verdict, Finish):
-            for each in brought:
-                yield Noted(OurWords("its result is the answer, since answer_tools names it").of(each.tool), row)
+            for each in tool_answers:
+                yield Noted(OurWords("its result is the answer, since answer_tools names it").of(each.call.name), row)
             return verdict
         yield Noted(Quoting(verdict), row)
-        self.rounds.transcript.append_note(verdict)
+        self.rounds.transcript.append(AgentNote(verdict))
         return None
 
     def _after_tools(self, judged: Sequence[JudgedCall]) -> NextStep:

@@ -33,7 +33,6 @@ from internal.memory.records import (
     PlanRecord,
     RoundRecord,
     SubtaskRecord,
-    UserRecord,
     findings_block,
     quoted_result,
     unread_results,
@@ -46,6 +45,7 @@ from internal.review import Reply, SecondLook, ask_for_call, judge
 from internal.run import Run
 from internal.sources import escaped
 from internal.text.texts import cut_evenly, language_of
+from internal.transcript.steps import Advice, UserInput, records_of
 from internal.transcript.transcript import Transcript, estimate_tokens, without_finding, without_first_picture
 from prompt import template
 
@@ -102,7 +102,7 @@ def plan_and_reflect(run: PlanRun) -> Generator[Event, None, Result]:
     ]
     return Result(
         ending,
-        [*run.dialogue.earlier, question],
+        [*run.dialogue.earlier, UserInput(question)],
         rounds_before=sum(subtask.rounds for subtask in subtasks),
         plan=plan,
         variables={"plan": [record.name for record in records], "subtasks": shown, **second_look.variables},
@@ -280,8 +280,8 @@ class SubtaskWorker:
         self._loops.append(loop)
         ending = yield from loop.run()
         if ending.reason is StopReason.APPROVAL_REQUIRED:
-            return SubtaskOutcome(self._record("", entries=self._transcript.record[len(self.run.dialogue.earlier) :]))
-        if ending.brought:  # what a tool said needs no judgement
+            return SubtaskOutcome(self._record("", entries=records_of(self._transcript.own_steps)))
+        if ending.tool_answers:  # what a tool said needs no judgement
             return SubtaskOutcome(self._record(ending.text, completed=True))
         results = self._transcript.results_since(since)
         if reached := self.run.budget.reached():
@@ -306,8 +306,7 @@ class SubtaskWorker:
         self._transcript.shorten(without_finding)
         kept = self._results_since(self._opened)  # those that are shorter than a note
         self._left_out += [each for each in before if each not in kept]
-        self._transcript.append_note(note)
-        self._transcript.record += [AnswerRecord(text=ending.text), UserRecord(text=note)]
+        self._transcript.append(Advice(ending.text, note))
         return None
 
     def _judge(self, ending: Finish, results: Sequence[str], key: str) -> Generator[Event, None, Reply]:

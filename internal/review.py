@@ -3,7 +3,7 @@
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
-from internal.call import RejectedCall, Result, ValidCall
+from internal.call import CallStatus, RejectedCall, ToolOutcome, ValidCall
 from internal.calls.judging import RepeatGuard, judge_calls
 from internal.clock import TOOL_PHASE_SHARE, Clock, Deadline
 from internal.errors import AgentError, OurWords, Quoting, StopReason
@@ -19,6 +19,7 @@ from internal.node.virtual_tools import review_tool
 from internal.run import Run
 from internal.sources import escaped
 from internal.text.texts import cut_evenly
+from internal.transcript.steps import AgentNote, AssistantText, Round
 from internal.transcript.transcript import Transcript, estimate_tokens
 from prompt import template
 
@@ -48,11 +49,11 @@ def ask_for_call(
                 return call.arguments
         rejected = [call for call in judged if isinstance(call, RejectedCall)]
         if rejected:
-            results = [Result(call.call, call.text, call.text) for call in rejected]
-            request.append_round(turn.content, turn.opaque_body, results)
+            outcomes = [ToolOutcome(call, CallStatus.REFUSED, call.text, prompt_text=call.text) for call in rejected]
+            request.append(Round(turn.content, turn.text, tuple(outcomes), turn.opaque_body))
         else:
-            request.append_answer(turn.content, turn.opaque_body)
-            request.append_note(template.MISSING_CALL.format(name=name))
+            request.append(AssistantText(turn.content, turn.opaque_body))
+            request.append(AgentNote(template.MISSING_CALL.format(name=name)))
         missing = "; ".join(call.text for call in rejected) or "no call"
         yield Noted(Quoting(f"{name} is missing ({missing})"), key)
         if models.budget.reached():
@@ -105,7 +106,7 @@ class SecondLook:
         """
         is_draft = self._may_judge
         ending = yield from loop.run(is_draft=is_draft)
-        while is_draft and ending.reason is StopReason.ANSWERED and ending.text and not ending.brought:
+        while is_draft and ending.reason is StopReason.ANSWERED and ending.text and not ending.tool_answers:
             yield from self._judge(loop, ending.text, findings)
             if self._passed is not False:
                 if loop.answer.is_text:  # with an answer schema, the text is shown at the end of the run
@@ -115,7 +116,7 @@ class SecondLook:
             self._passed = None
             is_draft = self._may_judge
             ending = yield from loop.revise(self._note(loop), is_draft=is_draft)
-        if self._criteria and ending.brought:
+        if self._criteria and ending.tool_answers:
             yield Noted(OurWords("answer_criteria: not applied, since the answer is the result of a tool"))
         return ending
 

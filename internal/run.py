@@ -3,26 +3,17 @@
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
-from dify_plugin.entities.model.message import PromptMessage, PromptMessageContentUnionTypes
+from dify_plugin.entities.model.message import PromptMessageContentUnionTypes
 
 from internal.budget import Budget
-from internal.call import Brought
+from internal.call import ToolOutcome
 from internal.calls.judging import Approvals, RepeatGuard, Resumption
 from internal.calls.runner import ToolRounds, ToolRunner
 from internal.clock import Clock, Deadline
 from internal.errors import InvalidParameters, OurWords, Sentence
 from internal.events import Event, Noted, SpanStarted, Tally, in_row
 from internal.loop import AgentLoop, LoopPart
-from internal.memory.records import (
-    EntryRecord,
-    RoundRecord,
-    State,
-    UserRecord,
-    earlier_media,
-    messages_of,
-    records_of_history,
-    settled,
-)
+from internal.memory.records import EntryRecord, RoundRecord, State, UserRecord, earlier_media, settled
 from internal.model.turn import ModelCaller
 from internal.node.params import StrategyParams
 from internal.node.tools import Tool, Toolbox
@@ -30,7 +21,8 @@ from internal.policy import PolicyTexts
 from internal.sources import Bibliography
 from internal.text.texts import deciding_text
 from internal.transcript.kept_results import KeptResults
-from internal.transcript.transcript import Transcript, opening_messages, user_message
+from internal.transcript.steps import EarlierMessage, EarlierStep, Step, UserInput, earlier_steps, paragraphs
+from internal.transcript.transcript import Transcript
 from prompt import template
 
 
@@ -43,10 +35,8 @@ class Dialogue:
     """Of an earlier run; it takes the place of the node's memory."""
     resumption: Resumption | None
     """The user's answer to calls that an earlier run of this strategy left waiting; None if none wait."""
-    earlier: tuple[EntryRecord, ...]
-    """The conversation before this run, where calls wait up to them; the node's memory only if a state is put out."""
-    history: tuple[PromptMessage, ...]
-    """The same as messages."""
+    earlier: tuple[EarlierStep, ...]
+    """The conversation before this run; where calls wait, up to them."""
     words: str
     """What the user wrote, from which the language of our own sentences is read.
 
@@ -64,11 +54,9 @@ class Dialogue:
             why = "it is blank and there are no files; give the agent a question, e.g. {{#sys.query#}}"
             raise InvalidParameters(f"parameter 'query': {why}")
         if state is None:
-            history = params.model.visible_history()
-            earlier = tuple(records_of_history(history)) if params.puts_out_state else ()
+            earlier: tuple[EarlierStep, ...] = tuple(map(EarlierMessage, params.model.visible_history()))
         else:
-            earlier = state.entries[:-1] if resumption else settled(state)
-            history = tuple(messages_of(earlier, toolbox))
+            earlier = earlier_steps(state.entries[:-1] if resumption else settled(state), toolbox)
         asked = (entry.text for entry in (state.entries if state else ()) if isinstance(entry, UserRecord))
         words = deciding_text(text for text in asked if text != template.SEE_ATTACHED_FILES)
         if not words or resumption is None or resumption.has_question:
@@ -80,7 +68,7 @@ class Dialogue:
             why = "approval: the user gave none" if is_own else "state: it is of another strategy"
             count = f"{len(waiting)} waiting calls count" if len(waiting) > 1 else "1 waiting call counts"
             notes = (OurWords(f"{why}, so {count} as not approved"),)
-        return cls(strategy, state, resumption, earlier, history, words, notes)
+        return cls(strategy, state, resumption, earlier, words, notes)
 
     @property
     def open(self) -> State | None:
@@ -105,7 +93,8 @@ class Dialogue:
         if asked is None:
             return said
         new = said if self.has_question else UserRecord(text="")
-        text, context = _joined(asked.text, new.text), _joined(asked.context, new.context)
+        text = paragraphs(asked.text, new.text)
+        context = paragraphs(asked.context, new.context)
         return asked.model_copy(update={"text": text, "files": (*asked.files, *new.files), "context": context})
 
 
@@ -151,22 +140,20 @@ class Run[P: StrategyParams]:
 
     def transcript(self, text: str) -> Transcript:
         """A new conversation: the system prompt, the history, and a message of context, text and files."""
-        message = user_message(_joined(self.task.context, text), self.files)
-        opening = opening_messages(self.dialogue.history, self.instruction, message)
-        record = [*self.dialogue.earlier, self.task.model_copy(update={"text": text})]
-        return Transcript(opening, self.kept_results, record, offered=self.tools.search.found_before)
+        question = UserInput(self.task.model_copy(update={"text": text}), self.files)
+        return self._opened([question])
 
     def request(self, text: str) -> Transcript:
         """A conversation of its own: the system prompt, and a message of context and text."""
-        message = user_message(_joined(self.task.context, text), ())
-        return Transcript(opening_messages((), self.instruction, message))
+        return Transcript(self.instruction, begun=[UserInput(self.task.model_copy(update={"text": text}))])
 
     def resumed(self, entries: Sequence[EntryRecord] = ()) -> Transcript:
         """A conversation that an earlier run began, up to the calls that wait; ``entries`` follow the history."""
-        begun = list(messages_of(entries, self.toolbox))
-        opening = opening_messages([*self.dialogue.history, *begun], self.instruction)
-        record = [*self.dialogue.earlier, *entries]
-        return Transcript(opening, self.kept_results, record, kept=len(begun), offered=self.tools.search.found_before)
+        return self._opened(earlier_steps(entries, self.toolbox))
+
+    def _opened(self, begun: Sequence[Step]) -> Transcript:
+        found = self.tools.search.found_before
+        return Transcript(self.instruction, self.dialogue.earlier, begun, self.kept_results, found)
 
     def first_loop(self, toolbox: Toolbox, part: LoopPart | None = None) -> AgentLoop:
         """The loop over the user's question, or over the conversation in which calls wait."""
@@ -207,10 +194,10 @@ class Run[P: StrategyParams]:
 
     def _resume(
         self, rounds: ToolRounds, waiting: RoundRecord, key: str, deadline: Deadline
-    ) -> Generator[Event, None, Sequence[Brought]]:
+    ) -> Generator[Event, None, Sequence[ToolOutcome]]:
         """Run the calls that the user approved, answer the others, and add what else the user says.
 
-        What answer tools brought is only returned where the user says no more.
+        The outcomes of answer tools are only returned where the user says no more.
         """
         resumption = self.dialogue.resumption
         if resumption is None:
@@ -218,13 +205,8 @@ class Run[P: StrategyParams]:
         left = self.deadline(1).left
         judged = [resumption.judge(call, waiting.waiting, self.toolbox, left()) for call in waiting.waiting]
         self.approvals.note_approved(judged)
-        brought = yield from rounds.resume(waiting, judged, key, deadline)
+        tool_answers = yield from rounds.resume(waiting, judged, key, deadline)
         if not resumption.has_question:
-            return brought
-        message = user_message(_joined(self.said.context, self.said.text), self.files)
-        rounds.transcript.append_question(message, self.said)
+            return tool_answers
+        rounds.transcript.append(UserInput(self.said, self.files))
         return ()
-
-
-def _joined(*texts: str) -> str:
-    return "\n\n".join(text for text in texts if text)

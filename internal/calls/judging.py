@@ -7,12 +7,12 @@ from typing import Any
 
 from internal.call import (
     CallStatus,
-    EndedCall,
     JudgedCall,
     Reference,
     RejectedCall,
     Signature,
     ToolCall,
+    ToolOutcome,
     ValidCall,
     WaitingCall,
 )
@@ -146,15 +146,16 @@ class RepeatGuard:
             return RejectedCall(call.call, text, call.tool, ends_tool_phase=this in self._told)
         return call
 
-    def record_round(self, ended: Sequence[EndedCall]) -> None:
+    def record_round(self, ended: Sequence[ToolOutcome]) -> None:
         """Remember a round that is over. Of several equal calls in it every failure counts, and the last result."""
         self._told, self._asked_again = self._told | self._asked_again, set()
         known = [(call.judged.signature, call) for call in ended if isinstance(call.judged, ValidCall)]
         for this, call in known:
             if call.status is CallStatus.ERROR:
                 self._failures[this] += 1 if call.transient else _CHANCES
-        brought = {this: (call.tool_response, call.pictures) for this, call in known if call.status is CallStatus.OK}
-        for this, result in brought.items():
+        succeeded = [(this, call) for this, call in known if call.status is CallStatus.OK]
+        latest = {this: (call.tool_response, call.picture_digests) for this, call in succeeded}
+        for this, result in latest.items():
             if self._last.get(this) == result:
                 self._repeating.add(this)
             else:

@@ -6,29 +6,31 @@ import contextlib
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from io import StringIO
 from posixpath import splitext
-from typing import Any, Self
+from typing import Any
 
-from internal.call import CallStatus
-from internal.calls.pictures import MAX_PICTURES, Picture
+from internal.call import MAX_PICTURES, CallStatus, Picture, ToolOutcome, ValidCall
 from internal.clock import in_turns
 from internal.errors import OurWords, Quoting, Sentence
 from internal.events import MAX_ADDRESS_LENGTH, MAX_FILE_BYTES, MAX_NAME_LENGTH, ExternalImage, HostedFile, UserFile
 from internal.host.failures import FailureKind, HostFailure, without_directories, without_tracebacks
 from internal.host.files import FileBytes, FileRefused, is_local_path, read_local_file, sniff_mime_type
-from internal.host.session import WireMessage
+from internal.host.session import DeadlinePassed, WireMessage
+from internal.node.model import MAX_FILE_BYTES as MAX_IMAGE_BYTES
+from internal.node.model import VISIBLE_TYPES, content_of
 from internal.sources import Source, read_source
 from internal.text.secrets import BORDER, KnownSecrets, Redactor
-from internal.text.texts import MAX_KEPT_LENGTH, KeptText, joined, parse_pasted
+from internal.text.texts import MAX_KEPT_LENGTH, KeptText, cut_to_size, joined, parse_pasted
 from prompt import template
 
 TOOL_FAILED = "tool invoke error: failed to execute tool"
 MAX_REASON_LENGTH = 500
 """Characters (docs/tools.md)."""
+NO_ANSWER_IN_TIME = "no answer before the run's deadline"
 _WORDS = {
     FailureKind.INVALID_REQUEST: "invalid input",
     FailureKind.TOO_LARGE: "its result is too large",
@@ -37,27 +39,6 @@ _WORDS = {
     FailureKind.UNKNOWN: "",
 }
 """For failures without a message of the tool; other kinds are told by their own words."""
-
-
-@dataclass(frozen=True)
-class ToolFailure:
-    """Why a call did not bring its whole result."""
-
-    told: str
-    """What the model reads; ``error`` is for the log, whole."""
-    error: str
-    transient: bool = False
-    status: CallStatus = CallStatus.ERROR
-
-    @classmethod
-    def of(cls, failure: HostFailure, secrets: KnownSecrets) -> Self:
-        said = "" if failure.is_hosts_own else plain_reason(failure.reason, secrets.for_model)
-        reason = said or _WORDS.get(failure.kind, failure.kind.value)
-        told = f"{TOOL_FAILED}: {reason}" if reason else TOOL_FAILED
-        return cls(told, failure.reason, transient=failure.is_transient)
-
-
-TIMED_OUT = ToolFailure(f"{TOOL_FAILED}: timeout", "no answer before the run's deadline", transient=True)
 
 
 def plain_reason(message: str, redactor: Redactor) -> str:
@@ -175,6 +156,39 @@ def _given(meta: Mapping[str, Any], *names: str) -> str:
     return ""
 
 
+def picture_in(file: UserFile, redact: Callable[[str], str]) -> Picture | None:
+    """The picture in a file that goes to the user; None for any other file.
+
+    The model sees a picture whose bytes the plugin holds. Others are named.
+    """
+    match file:
+        case ExternalImage(address):
+            return Picture(redact(address), None, template.PICTURE_ELSEWHERE)
+        case HostedFile(address, meta):
+            if not str(meta.get("mime_type") or "").startswith("image/"):
+                return None
+            name = str(meta.get("filename") or address.partition("?")[0])
+            return Picture(redact(name), None, template.PICTURE_ELSEWHERE)
+        case FileBytes(data, mime_type, filename):
+            return _picture_of(data, mime_type, redact(" ".join(filename.split())) or "unnamed")
+
+
+def _picture_of(data: bytes, mime_type: str, name: str) -> Picture | None:
+    """A picture by its bytes, whose type is what they are and not what the tool says."""
+    seen = sniff_mime_type(data)
+    if seen in VISIBLE_TYPES and len(data) <= MAX_IMAGE_BYTES:
+        return Picture(name, content_of("image", data, seen, name))
+    kind = seen if seen.startswith("image/") else mime_type
+    if not kind.startswith("image/"):
+        return None
+    why = template.PICTURE_TYPE.format(kind=kind)
+    if kind in VISIBLE_TYPES and seen == kind:
+        why = template.PICTURE_TOO_LARGE
+    elif kind in VISIBLE_TYPES:
+        why = template.PICTURE_BROKEN.format(kind=kind)
+    return Picture(name, None, why)
+
+
 _PICTURE_IN_TEXT = re.compile(r"data:(image/[\w.+-]{1,50});base64,([A-Za-z0-9+/]{64,}={0,2})")
 """Long enough to be a picture: an example in a text is not."""
 MAX_SOURCE_LENGTH = 40_000
@@ -184,7 +198,7 @@ _OVERHEAD = 400
 
 
 class ToolOutput:
-    """Collects the messages of one call in the order in which they come."""
+    """Collects the messages of one call in the order in which they come, and why the call failed if it did."""
 
     def __init__(self, secrets: KnownSecrets, between_texts: str = "", *, keeps_pictures: bool = False) -> None:
         self._redactor, self._between_texts = secrets.for_model, between_texts
@@ -206,6 +220,67 @@ class ToolOutput:
         self.has_more_json = False
         """Whether there was more than is kept."""
         self.notes: list[Sentence] = []
+        self._status = CallStatus.OK
+        self._told = ""
+        """What the model reads of a failure, before what the tool said."""
+        self._error: str | None = None
+        self._is_transient = False
+
+    def refuse(self, told: str, error: str) -> None:
+        """The call was not sent: ``told`` is for the model, ``error`` for the log."""
+        self._status = CallStatus.REFUSED
+        self._told = told
+        self._error = error
+
+    def fail(self, failure: HostFailure) -> None:
+        """The call failed. The model reads the tool's own reason, or what kind of failure it was."""
+        said = "" if failure.is_hosts_own else plain_reason(failure.reason, self._redactor)
+        reason = said or _WORDS.get(failure.kind, failure.kind.value)
+        self._fail(f"{TOOL_FAILED}: {reason}" if reason else TOOL_FAILED, failure.reason)
+        self._is_transient = failure.is_transient
+
+    def time_out(self) -> None:
+        """The call has not ended before the deadline of the run."""
+        self._fail(f"{TOOL_FAILED}: timeout", NO_ANSWER_IN_TIME)
+        self._is_transient = True
+
+    def give_up(self, error: str) -> None:
+        """What the tool said cannot be read; ``error`` is for the log."""
+        self._fail(TOOL_FAILED, error)
+
+    def _fail(self, told: str, error: str) -> None:
+        self._status = CallStatus.ERROR
+        self._told = told
+        self._error = error
+
+    def read(self, messages: Iterable[WireMessage]) -> Iterator[UserFile]:
+        """Take the messages of a call in until it ends or fails, and yield the files that go to the user."""
+        try:
+            for message in in_turns(messages):
+                if file := self.take(message):
+                    yield file
+        except DeadlinePassed:
+            self.time_out()
+        except HostFailure as failure:
+            self.fail(failure)
+
+    def outcome(self, call: ValidCall, limit: int, elapsed_seconds: float) -> ToolOutcome:
+        """The end of the call: why it failed, then what the tool had said; at most ``limit`` characters are shown."""
+        whole = joined(self._told, self.rendered()) or template.NO_OUTPUT
+        outcome = ToolOutcome(
+            judged=call,
+            status=self._status,
+            tool_response=cut_to_size(whole, limit),
+            error=self._error,
+            elapsed_seconds=elapsed_seconds,
+            transient=self._is_transient,
+            sources=tuple(self.sources),
+            pictures=tuple(self.pictures),
+            sent_json=tuple(self.sent_json),
+            has_more_json=self.has_more_json,
+            whole=whole,
+        )
+        return replace(outcome, user_text=self.user_text()) if outcome.brings_answer else outcome
 
     def take(self, wire: WireMessage) -> UserFile | None:
         """Take one message in; return the file in it that goes to the user."""
@@ -216,7 +291,7 @@ class ToolOutput:
             for lines in (self._lines, *(() if file else (self._links,))):
                 lines.add(f"\n{line}" if lines.length else line)
             if file and self._keeps_pictures:
-                self._take_picture(Picture.of(file, self._redactor.text))
+                self._take_picture(picture_in(file, self._redactor.text))
             return file
         if kind == "text":
             self._take_text(str(message.get("text") or ""))
@@ -250,7 +325,7 @@ class ToolOutput:
                 data = base64.b64decode(found[2], validate=True)
             except binascii.Error:
                 return found[0]
-            self._take_picture(Picture.of(FileBytes(data, found[1], name), self._redactor.text))
+            self._take_picture(picture_in(FileBytes(data, found[1], name), self._redactor.text))
             return f"[{name}]"
 
         return _PICTURE_IN_TEXT.sub(named, text)
@@ -308,15 +383,11 @@ class ToolOutput:
         last = self._lines if has_said else self._contents
         return joined(*self._texts_and_data(), last.excerpt(self._redactor.text))
 
-    def for_user(self) -> tuple[str, tuple[Any, ...]]:
-        """What a user gets of it besides files, redacted: a text, and the JSON values.
-
-        The text is the tool's; without any, what was said in another way; and the links.
-        """
+    def user_text(self) -> str:
+        """What a user reads of it, redacted: the tool's text or else what it said in another way, and the links."""
         redact = self._redactor.text
         said = next((part for part in self._texts_and_data() if part.strip()), self._contents.excerpt(redact))
-        values = tuple(json.loads(value) for value in self.sent_json)
-        return joined(said, self._links.excerpt(redact)), values
+        return joined(said, self._links.excerpt(redact))
 
     def _texts_and_data(self) -> tuple[str, str]:
         """The texts, and the JSON; without either, the variables."""

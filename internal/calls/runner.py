@@ -5,9 +5,9 @@ error says: that is the tool's own word, and it may have acted before it failed.
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import gevent
 from dify_plugin.entities.tool import ToolProviderType
@@ -16,7 +16,7 @@ from gevent.queue import Empty, Queue
 from pydantic_core import to_json
 
 from internal.budget import Budget
-from internal.call import Brought, CallStatus, EndedCall, JudgedCall, RejectedCall, Result, ValidCall, WaitingCall
+from internal.call import CallStatus, JudgedCall, RejectedCall, ToolOutcome, ValidCall, WaitingCall
 from internal.calls.judging import (
     REFUSED_AT_THE_END,
     Approvals,
@@ -24,26 +24,23 @@ from internal.calls.judging import (
     call_parameters,
     judge_calls,
     rounded_arguments,
-    waits,
 )
-from internal.calls.output import TIMED_OUT, TOOL_FAILED, ToolFailure, ToolOutput
-from internal.calls.pictures import Picture, pictures_message
-from internal.clock import Clock, Deadline, in_turns, let_others_through
-from internal.errors import OurWords, Quoting, Sentence
+from internal.calls.output import TOOL_FAILED, ToolOutput
+from internal.clock import Clock, Deadline, let_others_through
+from internal.errors import OurWords, Quoting
 from internal.events import CallsAnswered, Event, FileForwarded, Noted, ToolFinished, ToolStarted
-from internal.host.failures import HostFailure
-from internal.host.session import MAX_REQUEST_BYTES, DeadlinePassed, HostSession, new_request_id
-from internal.memory.records import RoundRecord, messages_of, record_of_round
+from internal.host.session import MAX_REQUEST_BYTES, HostSession, new_request_id
+from internal.memory.records import RoundRecord
 from internal.model.reading import ModelTurn, TurnSpan
 from internal.node.skills import Skills
 from internal.node.tool_search import ToolSearch
-from internal.node.tools import Toolbox
+from internal.node.tools import Tool, Toolbox
 from internal.node.virtual_tools import READ_RESULT, find_tools_tool, read_result_tool, read_skill_tool
 from internal.sources import Bibliography, citation_lines
 from internal.text.secrets import KnownSecrets
-from internal.text.texts import cut_to_size, joined
-from internal.transcript.kept_results import KeptResult
+from internal.text.texts import cut_to_size
 from internal.transcript.references import References
+from internal.transcript.steps import ResumedRound, Round, RoundPictures
 from internal.transcript.transcript import Transcript
 from prompt import template
 
@@ -100,28 +97,6 @@ def drain[T](events: Generator[Event, None, T], post: Post) -> T:
         post(event)
 
 
-class Answer(NamedTuple):
-    """A call that has ended, and its whole result: the round cuts it, once the sources have numbers."""
-
-    ended: EndedCall
-    whole: str
-    pictures: Sequence[Picture] = ()
-    for_user: tuple[str, tuple[Any, ...]] = "", ()
-    """What an answer tool brought: a text, and JSON values."""
-
-
-@dataclass
-class _Job:
-    """One call on its way to the host; ``key`` is its row in the log."""
-
-    key: str
-    call: ValidCall
-    deadline: Deadline
-    started: float
-    is_in_log: bool = False
-    request_id: str = field(default_factory=new_request_id)
-
-
 @dataclass(frozen=True)
 class ToolRunner:
     """Runs the tool calls of one run; all its loops share ``slots``, so that the limit holds over all of them."""
@@ -139,91 +114,81 @@ class ToolRunner:
     keeps_pictures: bool = False
     """Whether the model can see them."""
 
-    def run(self, calls: Mapping[str, ValidCall], deadline: Deadline) -> Generator[Event, None, dict[str, Answer]]:
+    def run(self, calls: Mapping[str, ValidCall], deadline: Deadline) -> Generator[Event, None, dict[str, ToolOutcome]]:
         """Run calls, each under its key in the log; one that has not ended at the deadline counts as timed out."""
-        jobs = [_Job(key, call, deadline, self.clock.now()) for key, call in calls.items()]
-        results = yield from run_side_by_side([partial(self._work, job) for job in jobs], deadline)
-        answers: dict[str, Answer] = {}
-        for position, job in enumerate(jobs):
-            answers[job.key] = results.get(position) or self._answer(job, TIMED_OUT)
-            if not job.is_in_log:
-                yield ToolStarted(job.key, job.call)
-            if position not in results or not job.is_in_log:
-                yield ToolFinished(job.key, answers[job.key].ended)
-        return answers
+        asked = self.clock.now()
+        started: dict[str, float] = {}
+        """When each call that is in the log was started."""
+        jobs = [partial(self._work, key, call, deadline, started) for key, call in calls.items()]
+        results = yield from run_side_by_side(jobs, deadline)
+        outcomes: dict[str, ToolOutcome] = {}
+        for position, (key, call) in enumerate(calls.items()):
+            outcomes[key] = results.get(position) or self._timed_out(call, started.get(key, asked))
+            if key not in started:
+                yield ToolStarted(key, call)
+            if position not in results or key not in started:
+                yield ToolFinished(key, outcomes[key])
+        return outcomes
 
-    def _work(self, job: _Job, post: Post) -> Answer:
+    def _work(
+        self, key: str, call: ValidCall, deadline: Deadline, started: dict[str, float], post: Post
+    ) -> ToolOutcome:
         """One call from its start in the log to its end; it never raises. One that comes too late is not in the log."""
+        asked = self.clock.now()
         with self.slots:
-            if job.deadline.has_passed():
-                return self._answer(job, TIMED_OUT)
-            job.started, job.is_in_log = self.clock.now(), True
-            if job.call.references:
-                self.secrets.learn(job.call.referred_secrets)
+            if deadline.has_passed():
+                return self._timed_out(call, asked)
+            started[key] = self.clock.now()
+            if call.references:
+                self.secrets.learn(call.referred_secrets)
                 let_others_through()
-            parameters = call_parameters(job.call.tool, job.call.arguments, self.toolbox)
-            refusal = self._refusal(parameters)
-            post(ToolStarted(job.key, job.call, None if refusal else job.request_id))
+            parameters = call_parameters(call.tool, call.arguments, self.toolbox)
+            output = self._new_output(call.tool)
+            is_sent = self._may_send(parameters, output)
+            request_id = new_request_id() if is_sent else None
+            post(ToolStarted(key, call, request_id))
             try:
-                answer = self._answer(job, refusal) if refusal else self._execute(job, parameters, post)
+                if request_id:
+                    self._note_rounding(call, key, post)
+                    messages = self.host.invoke_tool(call.tool, parameters, request_id, deadline.left)
+                    for file in output.read(messages):
+                        post(FileForwarded(file))
+                outcome = output.outcome(call, self.result_limit, self.clock.now() - started[key])
             except Exception as defect:  # noqa: BLE001 - a result that cannot be read costs this call, not the run
-                error = f"what the tool said could not be read ({type(defect).__name__})"
-                answer = self._answer(job, ToolFailure(TOOL_FAILED, error))
-            post(ToolFinished(job.key, answer.ended))
-            return answer
+                output = self._new_output(call.tool)
+                output.give_up(f"what the tool said could not be read ({type(defect).__name__})")
+                outcome = output.outcome(call, self.result_limit, self.clock.now() - started[key])
+            for note in output.notes:
+                post(Noted(note.of(call.call.name), key))
+            post(ToolFinished(key, outcome))
+            return outcome
 
-    def _refusal(self, parameters: Mapping[str, Any]) -> ToolFailure | None:
-        """Why a call is not sent; one that is sent counts in the budget."""
+    def _new_output(self, tool: Tool) -> ToolOutput:
+        # Text blocks of an MCP server are a text each; other tools stream one text in pieces.
+        between = "\n" if tool.provider_type is ToolProviderType.MCP else ""
+        return ToolOutput(self.secrets, between, keeps_pictures=self.keeps_pictures and not tool.is_answer)
+
+    def _timed_out(self, call: ValidCall, started: float) -> ToolOutcome:
+        output = self._new_output(call.tool)
+        output.time_out()
+        return output.outcome(call, self.result_limit, self.clock.now() - started)
+
+    def _may_send(self, parameters: Mapping[str, Any], output: ToolOutput) -> bool:
+        """Whether a call is sent, which counts in the budget; else ``output`` says why it is not."""
         if (size := len(to_json(parameters))) > MAX_REQUEST_BYTES:
             error = f"not run: the parameters have {size:,} bytes; at most {MAX_REQUEST_BYTES:,} reach the host"
             told = f"{TOOL_FAILED}: invalid input: too large; all parameters of a call together may have 4 MiB"
-            return ToolFailure(told, error, status=CallStatus.REFUSED)
-        refusal = self.budget.take_call()
-        return ToolFailure(refusal, OurWords("not run"), status=CallStatus.REFUSED) if refusal else None
+            output.refuse(told, error)
+            return False
+        if refusal := self.budget.take_call():
+            output.refuse(refusal, OurWords("not run"))
+            return False
+        return True
 
-    def _execute(self, job: _Job, parameters: Mapping[str, Any], post: Post) -> Answer:
-        """Call the tool and read what it says, until it ends or fails."""
-        tool = job.call.tool
-
-        def note(*notes: Sentence) -> None:
-            for each in notes:
-                post(Noted(each.of(job.call.call.name), job.key))
-
-        for name in rounded_arguments(tool, job.call.arguments):
-            note(OurWords(f"the host rounds integers above 2^53 within the argument {name!r}"))
-        # Text blocks of an MCP server are a text each; other tools stream one text in pieces.
-        between = "\n" if tool.provider_type is ToolProviderType.MCP else ""
-        output = ToolOutput(self.secrets, between, keeps_pictures=self.keeps_pictures and not tool.is_answer)
-        failure: ToolFailure | None = None
-        try:
-            for message in in_turns(self.host.invoke_tool(tool, parameters, job.request_id, job.deadline.left)):
-                if file := output.take(message):
-                    post(FileForwarded(file))
-        except DeadlinePassed:
-            failure = TIMED_OUT
-        except HostFailure as reason:
-            failure = ToolFailure.of(reason, self.secrets)
-        answer = self._answer(job, failure, output)
-        note(*output.notes)
-        return answer
-
-    def _answer(self, job: _Job, failure: ToolFailure | None, output: ToolOutput | None = None) -> Answer:
-        """The end of a call: why it failed, then what it had said."""
-        said = joined(failure.told if failure else "", output.rendered() if output else "") or template.NO_OUTPUT
-        pictures = output.pictures if output else ()
-        ended = EndedCall(
-            judged=job.call,
-            status=failure.status if failure else CallStatus.OK,
-            tool_response=cut_to_size(said, self.result_limit),
-            error=failure.error if failure else None,
-            elapsed_seconds=self.clock.now() - job.started,
-            transient=failure is not None and failure.transient,
-            sources=tuple(output.sources) if output else (),
-            pictures=tuple(each.digest for each in pictures if each.part),
-            sent_json=tuple(output.sent_json) if output else (),
-            has_more_json=output is not None and output.has_more_json,
-        )
-        return Answer(ended, said, pictures, output.for_user() if output and ended.brings_answer else ("", ()))
+    def _note_rounding(self, call: ValidCall, key: str, post: Post) -> None:
+        for name in rounded_arguments(call.tool, call.arguments):
+            note = OurWords(f"the host rounds integers above 2^53 within the argument {name!r}")
+            post(Noted(note.of(call.call.name), key))
 
 
 @dataclass
@@ -255,8 +220,8 @@ class ToolRounds:
 
     def run(
         self, turn: ModelTurn, judged: Sequence[JudgedCall], span: TurnSpan, deadline: Deadline
-    ) -> Generator[Event, None, list[Brought]]:
-        """Answer the calls and append the round; what the node's answer tools brought.
+    ) -> Generator[Event, None, list[ToolOutcome]]:
+        """Answer the calls and append the round. Returns the outcomes of the node's answer tools.
 
         Sources are numbered in the model's order, not as calls end. A turn that only looks up what the agent keeps is
         not a tool round; a run has a number of such turns, so that it ends.
@@ -266,37 +231,33 @@ class ToolRounds:
         for tool in self.tools.search.offer(called, self.transcript.offered):
             note = f"{tool.name} was called by its name before a prompt offered it; the next ones offer it"
             yield Noted(OurWords(note), span.round_key)
-        answers, results = yield from self._answer_all(judged, span.round_key, deadline)
-        ended = [answer.ended for answer in answers]
+        outcomes = yield from self._answer_all(judged, span.round_key, deadline)
         self.tools.budget.lookup_turns_left -= only_looks_up
-        if not waits(judged):  # else the run that has the user's answer closes the round
-            self.transcript.append_round(turn.content, turn.opaque_body, results, is_tool_round=not only_looks_up)
-            yield from self._show_pictures(answers, span.round_key)
-        if record := record_of_round(turn.text, ended, results):
-            self.transcript.record.append(record)
-        yield from self._record(ended, span.round)
-        return _brought(answers, results)
+        kept = tuple(outcome.condensed for outcome in outcomes)
+        ended = Round(turn.content, turn.text, kept, turn.opaque_body, is_of_tools=not only_looks_up)
+        self.transcript.append(ended)
+        if not ended.waits:  # else the run that has the user's answer closes the round
+            yield from self._show_pictures(outcomes, span.round_key)
+        yield from self._record(outcomes, span.round)
+        return [outcome for outcome in outcomes if outcome.brings_answer]
 
     def resume(
         self, waiting: RoundRecord, judged: Sequence[JudgedCall], parent: str, deadline: Deadline
-    ) -> Generator[Event, None, list[Brought]]:
+    ) -> Generator[Event, None, list[ToolOutcome]]:
         """Close the round that an earlier run left open; ``judged`` are its calls that waited, in their order."""
-        answers, results = yield from self._answer_all(judged, parent, deadline)
-        shown = waiting.answered(result.shown for result in results)
-        record = waiting.answered(result.lasting for result in results)
-        toolbox = self.tools.toolbox
-        self.transcript.append_restored(messages_of([shown], toolbox), messages_of([record], toolbox))
-        self.transcript.record.append(record)
-        yield from self._show_pictures(answers, parent)
-        yield from self._record([answer.ended for answer in answers], 0)
+        outcomes = yield from self._answer_all(judged, parent, deadline)
+        kept = tuple(outcome.condensed for outcome in outcomes)
+        self.transcript.append(ResumedRound(waiting, kept, self.tools.toolbox))
+        yield from self._show_pictures(outcomes, parent)
+        yield from self._record(outcomes, 0)
         self._before = self.transcript.rounds
-        return _brought(answers, results)
+        return [outcome for outcome in outcomes if outcome.brings_answer]
 
     def refuse(self, turn: ModelTurn, span: TurnSpan) -> Generator[Event, None, None]:
         """Calls of a cut or closing turn do not run, and the model reads no answer; the log shows them."""
         refused = (RejectedCall(call, REFUSED_AT_THE_END) for call in turn.calls)
-        answers = yield from self._answer_at_once(_by_key(refused, span.round_key))
-        yield from self._record([answer.ended for answer in answers.values()], span.round)
+        outcomes = yield from self._answer_at_once(_by_key(refused, span.round_key))
+        yield from self._record(outcomes.values(), span.round)
 
     def judge(self, turn: ModelTurn, toolbox: Toolbox) -> list[JudgedCall]:
         """Judge the calls of a turn, with the results that they refer to in their arguments."""
@@ -309,97 +270,85 @@ class ToolRounds:
 
     def _answer_all(
         self, judged: Iterable[JudgedCall], parent: str, deadline: Deadline
-    ) -> Generator[Event, None, tuple[list[Answer], list[Result]]]:
-        """Answer the calls; how they ended and what the model reads, in the model's order."""
+    ) -> Generator[Event, None, list[ToolOutcome]]:
+        """Answer the calls, in the model's order, with what prompts and records show of each result."""
         calls = _by_key(judged, parent)
-        answers = yield from self._answer_at_once(calls)
-        to_run = {key: call for key, call in calls.items() if isinstance(call, ValidCall) and key not in answers}
-        answers |= yield from self.tools.run(to_run, deadline)
-        in_order = [answers[key] for key in calls]
-        return in_order, [self._result(answer) for answer in in_order]
+        outcomes = yield from self._answer_at_once(calls)
+        to_run = {key: call for key, call in calls.items() if isinstance(call, ValidCall) and key not in outcomes}
+        outcomes |= yield from self.tools.run(to_run, deadline)
+        return [self._with_texts(outcomes[key]) for key in calls]
 
-    def _show_pictures(self, answers: Iterable[Answer], parent: str) -> Generator[Event, None, None]:
+    def _show_pictures(self, outcomes: Iterable[ToolOutcome], parent: str) -> Generator[Event, None, None]:
         """Append what the model sees of the pictures of a round."""
-        made = [(answer.ended.call.name, answer.pictures) for answer in answers]
-        if shown := pictures_message(made):
-            message, words = shown
-            self.transcript.append_pictures(message)
-            yield Noted(Quoting(words), parent)
+        if pictures := RoundPictures.of(outcomes):
+            self.transcript.append(pictures)
+            yield Noted(Quoting(pictures.words), parent)
 
-    def _record(self, ended: Iterable[EndedCall], number: int) -> Generator[Event, None, None]:
+    def _record(self, outcomes: Iterable[ToolOutcome], number: int) -> Generator[Event, None, None]:
         """Let the variables and the guard know of a round's calls; ``number`` is 0 for one of an earlier run."""
         # To look up the same again does no harm: it has a limit of its own, and the window may have dropped the first.
-        answered = tuple(call for call in ended if not call.call.is_lookup)
+        answered = [outcome for outcome in outcomes if not outcome.call.is_lookup]
         if answered:
-            yield CallsAnswered(number, answered)
+            yield CallsAnswered(number, tuple(outcome.condensed for outcome in answered))
         self.guard.record_round(answered)
 
-    def _answer_at_once(self, calls: Mapping[str, JudgedCall]) -> Generator[Event, None, dict[str, Answer]]:
+    def _answer_at_once(self, calls: Mapping[str, JudgedCall]) -> Generator[Event, None, dict[str, ToolOutcome]]:
         """Answer the calls that no tool has to run for: rejected ones, those that wait, and those of virtual tools."""
-        answers: dict[str, Answer] = {}
+        outcomes: dict[str, ToolOutcome] = {}
         for key, call in calls.items():
             if isinstance(call, ValidCall) and call.tool.runs:
                 continue
             yield ToolStarted(key, call)
-            ended = self._ended(call)
-            answers[key] = Answer(ended, ended.tool_response)
-            yield ToolFinished(key, ended)
-        return answers
+            outcomes[key] = self._outcome_at_once(call)
+            yield ToolFinished(key, outcomes[key])
+        return outcomes
 
-    def _ended(self, call: JudgedCall) -> EndedCall:
-        limit, now = self.tools.result_limit, self.tools.clock.now
+    def _outcome_at_once(self, call: JudgedCall) -> ToolOutcome:
         if isinstance(call, WaitingCall):
-            return EndedCall(call, CallStatus.WAITING, template.WAITS_FOR_APPROVAL)
+            return ToolOutcome(call, CallStatus.WAITING, template.WAITS_FOR_APPROVAL)
         if isinstance(call, RejectedCall):
             error = None if call.by_user else OurWords("not run")
-            return EndedCall(call, CallStatus.REFUSED, cut_to_size(call.text, limit), error)
+            return ToolOutcome(call, CallStatus.REFUSED, cut_to_size(call.text, self.tools.result_limit), error)
         if call.tool.lookup is None:
-            return EndedCall(call, CallStatus.OK, template.ACCEPTED)
+            return ToolOutcome(call, CallStatus.OK, template.ACCEPTED)
         if not self._may_look_up:
             told = template.NO_MORE_LOOKUPS.format(name=call.tool.name)
-            return EndedCall(call, CallStatus.REFUSED, told, OurWords("not run"))
-        started = now()
+            return ToolOutcome(call, CallStatus.REFUSED, told, OurWords("not run"))
+        started = self.tools.clock.now()
         text, error = call.tool.lookup(call.arguments)
         status = CallStatus.ERROR if error else CallStatus.OK
-        return EndedCall(call, status, text, error, now() - started)
+        return ToolOutcome(call, status, text, error, self.tools.clock.now() - started)
 
-    def _result(self, answer: Answer) -> Result:
-        """The result as the model reads it, with its sources' numbers.
+    def _with_texts(self, outcome: ToolOutcome) -> ToolOutcome:
+        """The outcome with its result as prompts and records show it, with the numbers of its sources.
 
-        What does not fit, or what a later call may refer to, is kept: what is shown has its id.
+        A result that does not fit, or that a later call may refer to, is kept: the prompt shows its id.
         """
-        ended, limit, whole = answer.ended, self.tools.result_limit, answer.whole
-        call, kept = ended.call, KeptResult(whole, ended.sent_json, ended.has_more_json, ended.call.name)
-        if call.is_lookup:  # it keeps to a limit of its own
-            return Result(call, whole, whole)
-        numbers = self.bibliography.add(answer.ended.sources)
-        cited = cut_to_size(citation_lines(zip(numbers, answer.ended.sources, strict=True)), limit // 2)
+        whole = outcome.whole or outcome.tool_response
+        if outcome.call.is_lookup:  # it keeps to a limit of its own
+            return replace(outcome, prompt_text=whole, record_text=whole)
+        limit = self.tools.result_limit
+        numbers = self.bibliography.add(outcome.sources)
+        cited = cut_to_size(citation_lines(zip(numbers, outcome.sources, strict=True)), limit // 2)
         end = f"\n\n{cited}" if cited else ""
         room = limit - len(end)
-        lasting = cut_to_size(whole, room) + end
-        ran, is_cut = isinstance(ended.judged, ValidCall) and ended.judged.tool.runs, len(whole) > room
-        may_be_referred_to = ran and (is_cut or ended.sent_json or len(whole) > MAX_UNNAMED_LENGTH)
-        name = self.transcript.kept_results.keep(kept) if may_be_referred_to else None
+        record_text = cut_to_size(whole, room) + end
+        outcome = replace(outcome, prompt_text=record_text, record_text=record_text)
+        is_cut = len(whole) > room
+        may_be_referred_to = is_cut or bool(outcome.sent_json) or len(whole) > MAX_UNNAMED_LENGTH
+        is_of_tool = isinstance(outcome.judged, ValidCall) and outcome.judged.tool.runs
+        name = self.transcript.kept_results.keep(outcome) if is_of_tool and may_be_referred_to else None
         if name is None:
-            return Result(call, lasting, lasting)
+            return outcome
         self.transcript.result_ids.append(name)
         end += template.RESULT_ID.format(id=name)
         if not is_cut:
-            return Result(call, whole + end, lasting)
+            return replace(outcome, prompt_text=whole + end)
         if READ_RESULT not in self.transcript.offered:
             read = partial(self.transcript.kept_results.read, self.transcript.result_ids, limit)
             self.transcript.offered[READ_RESULT] = read_result_tool(read)
         note = partial(template.CHARACTERS_TO_READ.format, id=name)
-        return Result(call, cut_to_size(whole, limit - len(end), note) + end, lasting)
-
-
-def _brought(answers: Iterable[Answer], results: Iterable[Result]) -> list[Brought]:
-    """What the node's answer tools brought, in the model's order."""
-    return [
-        Brought(answer.ended.call.name, result.lasting, *answer.for_user)
-        for answer, result in zip(answers, results, strict=True)
-        if answer.ended.brings_answer
-    ]
+        return replace(outcome, prompt_text=cut_to_size(whole, limit - len(end), note) + end)
 
 
 def _by_key(judged: Iterable[JudgedCall], parent: str) -> dict[str, JudgedCall]:

@@ -1,25 +1,17 @@
-"""A conversation as records, which the state variable holds: how a run becomes records, and records a prompt.
+"""A conversation as records, which the state variable holds.
 
 They have what users, models and tools said, and the calls that wait for an approval; no system prompt, no media, no
 thoughts, no opaque bodies and no notes of one run. They come back as input: each class is also the schema of its JSON.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, Literal, Self
 
-from dify_plugin.entities.model.message import (
-    AssistantPromptMessage,
-    PromptMessage,
-    PromptMessageRole,
-    TextPromptMessageContent,
-    ToolPromptMessage,
-    UserPromptMessage,
-)
 from dify_plugin.file.entities import FileType
 from dify_plugin.file.file import File
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
-from internal.call import CallStatus, EndedCall, JudgedCall, Result, ToolCall, WaitingCall, canonical_json
+from internal.call import JudgedCall, ToolCall, WaitingCall, canonical_json
 from internal.clock import in_turns
 from internal.host.session import MAX_EXACT_INTEGER
 from internal.node.tools import Tool, Toolbox
@@ -244,42 +236,12 @@ def recorded_tools(found: Iterable[Tool]) -> tuple[ToolRecord, ...]:
     return tuple(records[-MAX_FOUND_TOOLS:])
 
 
-# A recorded conversation as the messages of a prompt, and as quotations within another.
+# Records as they are quoted in a prompt.
 
-_ONE_RESULT, _ALL_RESULTS = 4_000, 12_000
-"""Characters of one result, and of all results that no answer puts into words."""
-
-
-class SummaryMessage(UserPromptMessage):
-    """A summary of messages that were left out."""
-
-    turns: int = Field(default=0, exclude=True)
-    """How many turns before the run it stands for, if this run has made it."""
-
-
-def summary_message(text: str, turns: int = 0) -> SummaryMessage:
-    return SummaryMessage(content=template.SUMMARY.format(summary=escaped(text)), turns=turns)
-
-
-def messages_of(entries: Iterable[EntryRecord], toolbox: Toolbox) -> Iterator[PromptMessage]:
-    """The messages, in order; a call that still waits has ``template.APPROVAL_NOT_GIVEN`` for its result."""
-    for entry in in_turns(entries):
-        match entry:
-            case UserRecord():
-                found = template.EARLIER_FINDINGS.format(findings=findings_block(entry.findings))
-                parts = (entry.context, "\n".join([entry.text, *entry.files]), found if entry.findings else "")
-                yield UserPromptMessage(content="\n\n".join(filter(None, parts)))
-            case AnswerRecord(text=text):
-                if text.strip():
-                    yield AssistantPromptMessage(content=text)
-            case SummaryRecord(text=text):
-                yield summary_message(text)
-            case RoundRecord(said=said, calls=calls):
-                written = [call_of(call, toolbox).written_back() for call in in_turns(calls)]
-                yield AssistantPromptMessage(content=said, tool_calls=written)
-                for call, shown in zip(calls, written, strict=True):
-                    result = template.APPROVAL_NOT_GIVEN if call.result is None else call.result
-                    yield ToolPromptMessage(content=result, tool_call_id=call.id, name=shown.function.name)
+_ONE_RESULT = 4_000
+"""Characters of one result."""
+_ALL_RESULTS = 12_000
+"""Characters of all results that no answer puts into words."""
 
 
 def call_of(call: CallRecord, toolbox: Toolbox) -> ToolCall:
@@ -308,22 +270,10 @@ def unread_results(results: Iterable[str]) -> str:
     return template.UNREAD_RESULTS.format(results=cut_to_size(quoted, _ALL_RESULTS))
 
 
-# What a run did, as records of its conversation.
+# What a run did, as records.
 
 _MAX_SOURCES = 300
 """Of a conversation."""
-
-
-def record_of_round(said: str, ended: Sequence[EndedCall], results: Sequence[Result]) -> RoundRecord | None:
-    """A turn and what became of its calls; None if all of them were of virtual tools, which are left out."""
-    waits = any(each.status is CallStatus.WAITING for each in ended)
-    calls = []
-    for each, result in zip(ended, results, strict=True):
-        runs = each.judged.tool is None or each.judged.tool.runs
-        # Where a call waits, one that was not taken stays: the model has yet to read why.
-        if not each.call.is_lookup and (runs or (waits and each.status is CallStatus.REFUSED)):
-            calls.append(record_of(each.judged, result.lasting))
-    return RoundRecord(said=said, calls=tuple(calls)) if calls else None
 
 
 def record_of(judged: JudgedCall, result: str | None = None) -> CallRecord:
@@ -353,20 +303,6 @@ def waiting_files(state: State | None) -> dict[str, File]:
     """The files of the calls that wait, by their names."""
     attached = [file for call in (state.waiting if state else ()) for file in call.attached]
     return {each.name: File(type=FileType(each.kind), **each.model_dump(exclude={"name", "kind"})) for each in attached}
-
-
-def records_of_history(history: Iterable[PromptMessage]) -> Iterator[EntryRecord]:
-    """The conversation that the node's memory holds; media are named, and system messages are left out."""
-    for message in history:
-        lines = [message.content or ""] if not isinstance(message.content, list) else []
-        for part in message.content if isinstance(message.content, list) else ():
-            is_text = isinstance(part, TextPromptMessageContent)
-            lines.append(part.data if is_text else earlier_media(part.type.value, getattr(part, "filename", None)))
-        if text := "\n".join(filter(None, lines)):
-            if message.role is PromptMessageRole.USER:
-                yield UserRecord(text=text)
-            elif message.role is PromptMessageRole.ASSISTANT:
-                yield AnswerRecord(text=text)
 
 
 def settled(state: State) -> tuple[EntryRecord, ...]:

@@ -33,7 +33,8 @@ from internal.model.display import DisplayRule, TurnDisplay
 from internal.text.texts import without_escaped_nul
 from internal.text.thoughts import MAX_STEP_LENGTH
 from internal.tooling import MAX_ARGUMENTS_LENGTH
-from internal.transcript.transcript import Content, estimate_tokens
+from internal.transcript.steps import Content
+from internal.transcript.transcript import estimate_tokens
 
 # How providers say that a turn was cut: docs/model-facts.md, "Finish reasons".
 _TOO_LONG = ("length", "max_tokens", "max_output_tokens", "incomplete", "model_context_window_exceeded")

@@ -15,11 +15,11 @@ from internal.errors import ModelCallFailed, OurWords, Quoting, Sentence, StopRe
 from internal.events import Event, ModelFinished, ModelStarted, Noted, SpanFinished, SpanStarted
 from internal.host.failures import FailureKind, HostFailure
 from internal.host.session import DeadlinePassed, HostSession, ModelRequest, new_request_id, without_opaque_body
-from internal.memory.records import SummaryMessage
 from internal.model.display import DisplayRule
 from internal.model.reading import ModelTurn, Reading, TurnSpan
 from internal.node.tools import Toolbox
 from internal.text.secrets import KnownSecrets, texts_in
+from internal.transcript.steps import SummaryMessage
 from internal.transcript.summary import MAX_SUMMARY_LENGTH, Older, Summaries
 from internal.transcript.transcript import Transcript, Window
 

@@ -12,7 +12,7 @@ from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
 from pydantic_core import to_json
 
-from internal.call import EndedCall, ValidCall, WaitingCall
+from internal.call import ToolOutcome, ValidCall, WaitingCall
 from internal.clock import in_turns
 from internal.events import MAX_NAME_LENGTH, ExternalImage, HostedFile, RunSummary, Thought, UserFile
 from internal.host.files import FileBytes
@@ -179,7 +179,7 @@ def _tool_results(summary: RunSummary, redactor: Redactor, room: int, left_out: 
     return entries[gone:]
 
 
-def _without_result(number: int, ended: EndedCall, redactor: Redactor) -> _Json:
+def _without_result(number: int, ended: ToolOutcome, redactor: Redactor) -> _Json:
     judged, parsed = ended.judged, ended.call.parsed
     checked = judged.valid if isinstance(judged, WaitingCall) else judged
     written: Mapping[str, Any] | None = parsed.args if parsed.ok else None
@@ -194,7 +194,7 @@ def _without_result(number: int, ended: EndedCall, redactor: Redactor) -> _Json:
     }
 
 
-def _sent_json(ended: EndedCall, redactor: Redactor, left_out: Counter[str]) -> object:
+def _sent_json(ended: ToolOutcome, redactor: Redactor, left_out: Counter[str]) -> object:
     """What the tool sent as JSON: the value, a list of several, None for none."""
     fitting = (text for text in ended.sent_json if len(text) <= MAX_EXTRA_BYTES)
     values = [value for value in map(read_exactly, fitting) if _can_be_written(value)]
@@ -205,7 +205,7 @@ def _sent_json(ended: EndedCall, redactor: Redactor, left_out: Counter[str]) -> 
 def _answer_json(summary: RunSummary, redactor: Redactor, left_out: Counter[str]) -> list[Any]:
     """What answer tools sent as JSON, as far as it has room."""
     values, room = list[Any](), MAX_EXTRA_BYTES
-    for value in (value for each in summary.brought for value in each.values):
+    for value in (value for each in summary.tool_answers for value in each.json_values):
         exact = redactor.json(read_exactly(json.dumps(value)))
         size = size_on_the_wire(exact) if _can_be_written(exact) else MAX_EXTRA_BYTES + 1
         if fits := size <= room:
@@ -228,7 +228,7 @@ def _sources(summary: RunSummary) -> list[_Json]:
     structured = summary.structured_output
     # In JSON the brackets around a number are a list; and a tool does not know our numbers.
     texts = texts_in(structured.answer) if structured and structured.answer is not None else [summary.answer]
-    cited = frozenset(number for text in texts if not summary.brought for number in cited_numbers(text))
+    cited = frozenset(number for text in texts if not summary.tool_answers for number in cited_numbers(text))
     earlier = [each for each in summary.earlier_sources if each[0] in cited]
     return [
         {

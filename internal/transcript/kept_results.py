@@ -3,10 +3,11 @@
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
+from internal.call import ToolOutcome
 from internal.clock import in_turns
 from internal.errors import OurWords
 from internal.text.texts import NOT_KEPT
@@ -23,40 +24,32 @@ _WIDTHS = {0x3000: " "} | {wide: chr(wide - 0xFF01 + 0x21) for wide in range(0xF
 """The wide forms of ASCII, by code point, and their ordinary ones."""
 
 
-@dataclass(frozen=True)
-class KeptResult:
-    whole: str
-    sent_json: Sequence[str] = ()
-    """What the tool sent as JSON, each value as its text."""
-    has_more_json: bool = False
-    tool: str = ""
-
-    @property
-    def size(self) -> int:
-        """Bytes of memory."""
-        return sum(map(sys.getsizeof, (self.whole, *self.sent_json)))
-
-
 @dataclass
 class KeptResults:
     """The results of one run that have an id; the oldest make room for new ones."""
 
     longest: int = MAX_KEPT_BYTES
     given: int = 0
-    """The number of the last id; those of a conversation are given once, over all its runs."""
-    _kept: dict[str, KeptResult] = field(default_factory=dict, init=False)
+    """The number of the last id. The runs of a conversation never give one twice."""
+    _kept: dict[str, ToolOutcome] = field(default_factory=dict, init=False)
+    _size: int = field(default=0, init=False)
+    """Bytes of memory of all texts that are kept."""
 
-    def keep(self, result: KeptResult) -> str | None:
+    def keep(self, outcome: ToolOutcome) -> str | None:
         """Keep a result under a new id; None if it is larger than all the memory there is."""
-        if result.size > self.longest:
+        size = _size_of(outcome)
+        if size > self.longest:
             return None
+        while self._size + size > self.longest:
+            oldest = next(iter(self._kept))
+            self._size -= _size_of(self._kept.pop(oldest))
         self.given += 1
-        self._kept[name := f"r{self.given}"] = result
-        while sum(each.size for each in self._kept.values()) > self.longest:
-            del self._kept[next(iter(self._kept))]
+        name = f"r{self.given}"
+        self._kept[name] = replace(outcome, pictures=(), user_text="")
+        self._size += size
         return name
 
-    def get(self, name: str) -> KeptResult | None:
+    def get(self, name: str) -> ToolOutcome | None:
         """None if it was not kept, or had to make room."""
         return self._kept.get(name)
 
@@ -79,6 +72,11 @@ class KeptResults:
             text = template.BEYOND_THE_END.format(id=name, length=len(whole))
             return text, OurWords("the offset is beyond the end")
         return _part(name, whole, offset, limit), None
+
+
+def _size_of(outcome: ToolOutcome) -> int:
+    """Bytes of memory of the texts that are kept of a result."""
+    return sum(map(sys.getsizeof, (outcome.whole, *outcome.sent_json)))
 
 
 def _part(name: str, text: str, offset: int, limit: int) -> str:

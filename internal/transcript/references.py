@@ -105,7 +105,7 @@ class References:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         is_long, note = len(text) > _LONGEST_SHOWN, template.LEFT_OUT_OF_QUESTION.format
         shown = cut_to_size(text, _LONGEST_SHOWN, note=note) if is_long else value
-        part = self._parts[reference] = _Part(value, shown, len(text), kept.tool)
+        part = self._parts[reference] = _Part(value, shown, len(text), kept.call.name)
         let_others_through()
         return part
 

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from dify_plugin.entities.model.message import (
     AssistantPromptMessage,
     PromptMessage,
-    SystemPromptMessage,
     ToolPromptMessage,
 )
 from gevent.lock import BoundedSemaphore
 
-from internal.memory.records import EntryRecord, SummaryMessage, SummaryRecord, UserRecord, summary_message
+from internal.memory.records import EntryRecord, SummaryRecord, UserRecord
 from internal.sources import escaped
 from internal.text.texts import cut_evenly, cut_to_size
 from internal.text.thoughts import without_thoughts
-from internal.transcript.transcript import Transcript, estimate_tokens, user_message
+from internal.transcript.steps import AgentNote, SummaryMessage, summary_message
+from internal.transcript.transcript import Transcript, estimate_tokens
 from prompt import template
 
 MAX_SUMMARY_LENGTH = 4_000
@@ -65,8 +65,7 @@ class Older:
         for share in (0.9, 1):  # each text keeps a minimum, which may be too much together
             texts = ["\n\n".join(cut_evenly(texts, share * most, estimate_tokens))]
         asked = template.SUMMARY_REQUEST.format(conversation=escaped(texts[0]))
-        system = SystemPromptMessage(content=template.SUMMARY_INSTRUCTION)
-        return Transcript([system, user_message(asked, ())])
+        return Transcript(template.SUMMARY_INSTRUCTION, begun=[AgentNote(asked)])
 
 
 def _told(message: PromptMessage) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """The messages of one conversation, which only grow, and what of them fits into the model's window and a request.
 
-They are valid for every provider at any time. They change in three cases only, and for good: a request would not fit,
-so that older messages are summarised or cut; a subtask is tried again, and one line is left of each earlier result; the
-host refuses opaque bodies.
+They are rendered from the steps of the conversation, and are valid for every provider at any time. They change in three
+cases only, and for good: a request would not fit, so that older messages are summarised or cut; a subtask is tried
+again, and one line is left of each earlier result; the host refuses opaque bodies.
 """
 
 import math
@@ -10,12 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
 
 from dify_plugin.entities.model.message import (
     AssistantPromptMessage,
     PromptMessage,
-    PromptMessageContentUnionTypes,
     PromptMessageTool,
     SystemPromptMessage,
     TextPromptMessageContent,
@@ -24,18 +22,24 @@ from dify_plugin.entities.model.message import (
 )
 from pydantic_core import to_json
 
-from internal.call import Result
 from internal.clock import in_turns
 from internal.errors import InvalidParameters, OurWords
 from internal.flow import build_round_prompt_messages
 from internal.host.session import MAX_REQUEST_BYTES, without_opaque_body
-from internal.memory.records import EntryRecord, SummaryMessage, UserRecord
-from internal.node.tools import Tool, name_in_history
+from internal.node.tools import Tool
 from internal.node.virtual_tools import NOT_RESULTS, READ_SKILL
 from internal.transcript.kept_results import KeptResults
+from internal.transcript.steps import (
+    PicturesMessage,
+    ResumedRound,
+    Round,
+    Step,
+    SummaryMessage,
+    UserInput,
+    lasting_results,
+)
 from prompt import template
 
-type Content = str | list[PromptMessageContentUnionTypes]
 type Shortening = Callable[[PromptMessage], PromptMessage]
 
 
@@ -61,10 +65,6 @@ def without_first_medium(message: PromptMessage) -> PromptMessage:
     return message
 
 
-class PicturesMessage(UserPromptMessage):
-    """The pictures that tools made in a round, with their names."""
-
-
 def without_first_picture(message: PromptMessage) -> PromptMessage:
     """The first picture of a tool's becomes a one-line note."""
     return without_first_medium(message) if isinstance(message, PicturesMessage) else message
@@ -77,18 +77,6 @@ SHORTENINGS: dict[str, Shortening] = {
     "opaque bodies": without_opaque_body,
 }
 """By what the log calls the things that they leave out; in the order in which a prompt does without them."""
-
-
-def opening_messages(
-    history: Iterable[PromptMessage], system_instruction: str, question: UserPromptMessage | None = None
-) -> list[PromptMessage]:
-    """System prompt, history, and a user's message, except where a conversation continues with calls that waited."""
-    system = SystemPromptMessage(content=system_instruction) if system_instruction else None
-    return build_round_prompt_messages(history_prompt_messages=history, system_message=system, user_message=question)
-
-
-def user_message(text: str, parts: Sequence[PromptMessageContentUnionTypes]) -> UserPromptMessage:
-    return UserPromptMessage(content=[TextPromptMessageContent(data=text), *parts] if parts else text)
 
 
 _TOKENS_OF_A_MEDIUM = 1_000
@@ -140,77 +128,65 @@ class _Entry:
 
 
 class Transcript:
+    """One conversation with the model."""
+
     def __init__(
         self,
-        opening: Iterable[PromptMessage],
+        instruction: str = "",
+        earlier: Iterable[Step] = (),
+        begun: Iterable[Step] = (),
         kept_results: KeptResults | None = None,
-        record: Iterable[EntryRecord] = (),
-        kept: int = 0,
         offered: Mapping[str, Tool] = MappingProxyType({}),
     ) -> None:
-        """``kept`` messages at the end of the opening are not earlier turns; 0 means from the last user message on."""
+        """Open a conversation with the system prompt, the ``earlier`` turns, and the turn that has ``begun``.
+
+        Without the latter, the turn begins with the last message of the user's.
+        """
         self.kept_results = kept_results or KeptResults()
         self.result_ids: list[str] = []
         """Of this conversation's results that are kept."""
         self.offered: dict[str, Tool] = dict(offered)
         """Tools that the conversation has got since it began, in that order: prompts offer them behind the others."""
-        self.record: list[EntryRecord] = list(record)
-        """What a later run needs of the conversation; without notes, which are about this run."""
+        self.steps: list[Step] = list(earlier)
+        """The whole conversation; nothing of it is ever left out."""
+        self._earlier = len(self.steps)
         self.rounds = 0
         self._entries: list[_Entry] = []
         self.weight = Weight()
         self.length = 0
         """How many messages it has had; those that were left out count too."""
+        opening = build_round_prompt_messages(
+            history_prompt_messages=(message for step in in_turns(self.steps) for message in step.messages),
+            system_message=SystemPromptMessage(content=instruction) if instruction else None,
+            user_message=None,
+        )
         for message in in_turns(opening):
             self._append(message)
-        last = max((at for at, each in enumerate(self._entries) if _is_of_user(each)), default=0)
-        self._question = self._added = len(self._entries) - kept if kept else last
-        """The places of the question, and of what the user added to it; one place where that is nothing."""
+        self._question = len(self._entries)
+        """The place of the question."""
+        for step in in_turns(begun):
+            self._add(step)
+        if self._question == len(self._entries):
+            self._question = max((at for at, each in enumerate(self._entries) if _is_of_user(each)), default=0)
+        self._added = self._question
+        """The place of what the user added to the question; the same place where that is nothing."""
+
+    @property
+    def own_steps(self) -> list[Step]:
+        """The steps after the earlier turns."""
+        return self.steps[self._earlier :]
 
     def messages(self) -> list[PromptMessage]:
         """The prompt of the next request."""
         return [entry.message for entry in self._entries]
 
-    def append_round(
-        self,
-        content: Content,
-        opaque_body: Any,  # noqa: ANN401 - the provider's
-        results: Sequence[Result],
-        *,
-        is_tool_round: bool = True,
-    ) -> None:
-        """Append a turn that called tools, thoughts included, and one result for each of its calls, in their order."""
-        self.rounds += is_tool_round
-        calls = [each.call.written_back() for each in results]
-        self._append(AssistantPromptMessage(content=content, tool_calls=calls, opaque_body=opaque_body))
-        for call, shown, lasting in results:
-            name = name_in_history(call.name)
-            self._append(ToolPromptMessage(content=shown, tool_call_id=call.id, name=name), lasting)
-
-    def append_restored(self, messages: Iterable[PromptMessage], for_others: Iterable[PromptMessage]) -> None:
-        """Append a round that an earlier run began; ``for_others`` are the same messages without notes for this run."""
-        self.rounds += 1
-        for message, other in zip(messages, for_others, strict=True):
-            self._append(message, other.get_text_content())
-
-    def append_question(self, message: UserPromptMessage, record: UserRecord) -> None:
-        """Append what the user says beyond the answer to a call that waited."""
-        self._added = len(self._entries)
-        self._append(message)
-        self.record.append(record)
-
-    def append_answer(self, content: Content, opaque_body: Any) -> None:  # noqa: ANN401
-        """Append an assistant turn without calls; one with nothing in it is left out, since some APIs refuse it."""
-        said = content.strip() if isinstance(content, str) else content
-        if said or opaque_body is not None:
-            self._append(AssistantPromptMessage(content=content, opaque_body=opaque_body))
-
-    def append_pictures(self, message: PicturesMessage) -> None:
-        """Append what the model sees of the round before; later runs do not have it."""
-        self._append(message)
-
-    def append_note(self, text: str) -> None:
-        self._append(UserPromptMessage(content=text))
+    def append(self, step: Step) -> None:
+        """Append what was said or done. What the user says now is added to the question."""
+        if isinstance(step, UserInput):
+            self._added = len(self._entries)
+        if isinstance(step, ResumedRound) or (isinstance(step, Round) and step.is_of_tools and not step.waits):
+            self.rounds += 1
+        self._add(step)
 
     def results_since(self, length: int) -> list[str]:
         """For other conversations: the tool results after the first ``length`` messages, and summaries of them."""
@@ -294,6 +270,12 @@ class Transcript:
         self._entries[stretch.start : stretch.stop] = [entry]
         self._question -= len(gone) - 1 if stretch.start < self._question else 0
         self._added -= len(gone) - 1 if stretch.start < self._added else 0
+
+    def _add(self, step: Step) -> None:
+        self.steps.append(step)
+        lasting = lasting_results(step)
+        for message in step.messages:
+            self._append(message, next(lasting) if isinstance(message, ToolPromptMessage) else "")
 
     def _append(self, message: PromptMessage, for_others: str = "") -> None:
         entry = _Entry(message, weight_of(message), self.length, for_others)

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from internal.call import CallStatus, EndedCall, RejectedCall, ToolCall
+from internal.call import CallStatus, RejectedCall, ToolCall, ToolOutcome
 from internal.errors import StopReason
 from internal.events import CallsAnswered, RunSummary, Tally, Thought
 from internal.memory.records import State, UserRecord
@@ -38,7 +38,7 @@ def made(
     """The variables of a run with one call for each text, and a thought in each round."""
     written = json.dumps({"q": arguments})
     ended = [
-        EndedCall(RejectedCall(ToolCall(f"call_{number}", "search", written), ""), CallStatus.OK, said)
+        ToolOutcome(RejectedCall(ToolCall(f"call_{number}", "search", written), ""), CallStatus.OK, said)
         for number, said in enumerate(texts or ())
     ]
     tally = Tally(

@@ -7,7 +7,7 @@ import pytest
 from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
 
-from internal.call import CallStatus, EndedCall, RejectedCall, ToolCall
+from internal.call import CallStatus, RejectedCall, ToolCall, ToolOutcome
 from internal.errors import StopReason
 from internal.events import CallsAnswered, RunSummary, Tally
 from internal.memory.state import decode
@@ -88,7 +88,7 @@ def closed(summary: RunSummary) -> list[AgentInvokeMessage]:
 
 def test_a_list_of_which_no_line_can_carry_all_loses_its_end_and_the_rest_is_counted() -> None:
     call = RejectedCall(ToolCall("call_1", "検" * 200, "{}"), "")
-    answered = CallsAnswered(1, (EndedCall(call, CallStatus.OK, "", elapsed_seconds=0.5),) * 10_000)
+    answered = CallsAnswered(1, (ToolOutcome(call, CallStatus.OK, "", elapsed_seconds=0.5),) * 10_000)
     summary = RunSummary(StopReason.ANSWERED, 1, "Done.", Tally(tool_rounds=[answered]))
 
     *_, last = closed(summary)

@@ -2,11 +2,13 @@
 
 from typing import Any
 
-from dify_plugin.entities.model.message import AssistantPromptMessage
+from dify_plugin.entities.model.message import AssistantPromptMessage, PromptMessage
 from dify_plugin.file.file import File
 
-from internal.call import Result, ToolCall
+from internal.call import CallStatus, RejectedCall, ToolCall, ToolOutcome
 from internal.node.tools import Tool, Toolbox, ToolParameter, build_toolbox, name_files
+from internal.transcript.steps import Content, EarlierMessage, Round
+from internal.transcript.transcript import Transcript
 from tests.support.wire import parameter, tool
 
 
@@ -34,6 +36,16 @@ def parameter_of(kind: str = "string", **more: Any) -> ToolParameter:  # noqa: A
     return tool_of(parameter("x", kind, **more)).parameters["x"]
 
 
-def ended(call: ToolCall, text: str) -> Result:
-    """A call whose result is this text, whatever became of it."""
-    return Result(call, text, text)
+def outcome_of(call: ToolCall, text: str) -> ToolOutcome:
+    """The end of a call whose result is this text in prompts, in records and as a whole, whatever became of it."""
+    judged = RejectedCall(call, text)
+    return ToolOutcome(judged, CallStatus.OK, text, whole=text, prompt_text=text, record_text=text)
+
+
+def conversation(*messages: PromptMessage, instruction: str = "") -> Transcript:
+    """A transcript that begins with these messages of the node's memory; the last one of the user's is the question."""
+    return Transcript(instruction, map(EarlierMessage, messages))
+
+
+def round_of(*outcomes: ToolOutcome, content: Content = "", opaque_body: object = None) -> Round:
+    return Round(content, "", outcomes, opaque_body)

@@ -22,12 +22,12 @@ def draft_and_check(run: Run[StrategyParams]) -> Generator[Event, None, Result]:
     draft = yield from kept_alive(run, drafting)
     variables = {"draft": draft.text}
     if draft.reason in {StopReason.APPROVAL_REQUIRED, StopReason.MODEL_FAILED}:
-        return Result(draft, first.rounds.transcript.record, variables=variables)
+        return Result(draft, first.rounds.transcript.steps, variables=variables)
 
     transcript = run.transcript(CHECK.format(question=run.said.text, draft=escaped(draft.text)))
     last = run.loop(transcript, run.answering(run.toolbox), LoopPart(parent="answer"))
     ending = yield from kept_alive(run, in_row(SpanStarted("answer", "ANSWER"), last.run(), run.clock))
-    return Result(ending, transcript.record, variables=variables)
+    return Result(ending, transcript.steps, variables=variables)
 
 
 DRAFT_AND_CHECK = Blueprint("draft_and_check", DEFAULT_POLICY, StrategyParams, draft_and_check)

@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.calls.output import MAX_REASON_LENGTH, TOOL_FAILED, ToolFailure, plain_reason
+from internal.call import CallStatus, ToolCall, ValidCall
+from internal.calls.output import MAX_REASON_LENGTH, TOOL_FAILED, ToolOutput, plain_reason
 from internal.host.failures import FailureKind, HostFailure
 from internal.text.secrets import KnownSecrets, Redactor
 from support.recordings import DAEMON, recorded
+from tests.support.builders import tool_of
 from tests.support.generators import joined, text_from_the_host
 
 
@@ -235,7 +237,13 @@ TOLD = {
 
 @pytest.mark.parametrize(("message", "expected"), TOLD.values(), ids=TOLD)
 def test_the_model_reads_the_innermost_message_or_one_word(message: str, expected: str) -> None:
-    assert ToolFailure.of(HostFailure(message), KnownSecrets(REDACTOR)).told == TOOL_FAILED + expected
+    output = ToolOutput(KnownSecrets(REDACTOR))
+    output.fail(HostFailure(message))
+    call = ValidCall(ToolCall("c1", "search", "{}"), tool_of(), {})
+
+    outcome = output.outcome(call, limit=1_000, elapsed_seconds=0.0)
+
+    assert (outcome.status, outcome.whole) == (CallStatus.ERROR, TOOL_FAILED + expected)
 
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "/app/x.py", line 3, in f\n    go()\n    ~~^^\n'

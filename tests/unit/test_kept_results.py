@@ -8,19 +8,25 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from internal.call import ToolCall, ToolOutcome
 from internal.text.texts import KeptText
-from internal.transcript.kept_results import MAX_KEPT_BYTES, KeptResult, KeptResults, places
+from internal.transcript.kept_results import MAX_KEPT_BYTES, KeptResults, places
 from prompt import template
+from tests.support.builders import outcome_of
 
 LIMIT = 1_000
 OFFERED = re.compile(r'read_result\(id="(r\d+)", offset=(\d+)\)\]$')
 FIND = re.compile(r"^\[offset (\d+)\] …", re.MULTILINE)
 
 
+def result(whole: str) -> ToolOutcome:
+    return outcome_of(ToolCall("c1", "search", "{}"), whole)
+
+
 class Conversation:
     def __init__(self, *texts: str, longest: int = MAX_KEPT_BYTES) -> None:
         self.run = KeptResults(longest)
-        self.ids = [name for text in texts if (name := self.run.keep(KeptResult(text)))]
+        self.ids = [name for text in texts if (name := self.run.keep(result(text)))]
 
     def said(self, limit: int = LIMIT, **arguments: Any) -> str:  # noqa: ANN401 - JSON
         text, problem = self.run.read(self.ids, limit, arguments)
@@ -41,10 +47,10 @@ def test_the_oldest_results_make_room_and_the_model_is_told() -> None:
     assert talk.error(id="r1") == template.RESULT_IS_GONE.format(id="r1")
     assert [talk.said(id=name)[0] for name in ("r2", "r3", "r4")] == ["b", "c", "d"]
 
-    assert talk.run.keep(KeptResult("e" * 1_900)) == "r5"
+    assert talk.run.keep(result("e" * 1_900)) == "r5"
     assert [talk.run.read([name], LIMIT, {"id": name})[0][0] for name in ("r4", "r5")] == ["d", "e"]
     assert [talk.error(id=name)[:13] for name in ("r2", "r3")] == ["The full text"] * 2
-    assert talk.run.keep(KeptResult("\N{GRINNING FACE}" * 1_000)) is None
+    assert talk.run.keep(result("\N{GRINNING FACE}" * 1_000)) is None
 
 
 @given(
@@ -71,7 +77,7 @@ def test_what_was_never_kept_is_said_at_its_place() -> None:
     kept.add("a" * 500_000)
     whole = kept.excerpt(str)
     talk = Conversation()
-    talk.ids.append(str(talk.run.keep(KeptResult(whole))))
+    talk.ids.append(str(talk.run.keep(result(whole))))
     gap = whole.index("\n[… ")
 
     assert "characters were not kept …]" in talk.said(id="r1", offset=gap - 100)

@@ -20,13 +20,14 @@ from dify_plugin.entities.model.message import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.call import Result, ToolCall
+from internal.call import ToolCall, ToolOutcome
 from internal.host.session import HostSession, ModelRequest, without_opaque_body
 from internal.node.model import ModelSelection
 from internal.tooling import MAX_ARGUMENTS_LENGTH
-from internal.transcript.transcript import SHORTENINGS, Content, Transcript, Weight, Window, estimate_tokens, weight_of
+from internal.transcript.steps import AssistantText, Content
+from internal.transcript.transcript import SHORTENINGS, Transcript, Weight, Window, estimate_tokens, weight_of
 from prompt import template
-from tests.support.builders import ended
+from tests.support.builders import conversation, outcome_of, round_of
 from tests.support.generators import any_text, json_objects, json_values, readable_text, text_from_the_host
 from tests.support.host import ScriptedModel, Tools, make_session
 from tests.support.scenes import check_prompt
@@ -43,15 +44,15 @@ def image(size: int = 4) -> ImagePromptMessageContent:
     return ImagePromptMessageContent(format="png", base64_data="A" * size, mime_type="image/png")
 
 
-def result(call_id: str, name: str, arguments: str, text: str) -> Result:
-    return ended(ToolCall(call_id, name, arguments), text)
+def result(call_id: str, name: str, arguments: str, text: str) -> ToolOutcome:
+    return outcome_of(ToolCall(call_id, name, arguments), text)
 
 
 def transcript_of(*results: str, opening: Sequence[PromptMessage] = OPENING) -> Transcript:
     """A round per result."""
-    transcript = Transcript(opening)
+    transcript = conversation(*opening)
     for number, text in enumerate(results):
-        transcript.append_round("", None, [result(f"c{number}", "search", "{}", text)])
+        transcript.append(round_of(result(f"c{number}", "search", "{}", text)))
     return transcript
 
 
@@ -71,7 +72,9 @@ contents: st.SearchStrategy[Content] = st.one_of(text_from_the_host, st.lists(pa
 
 
 def append(transcript: Transcript, data: st.DataObject) -> None:
-    transcript.append_round(data.draw(contents), {"opaque": 1}, data.draw(st.lists(results, min_size=1, max_size=3)))
+    content = data.draw(contents)
+    outcomes = data.draw(st.lists(results, min_size=1, max_size=3))
+    transcript.append(round_of(*outcomes, content=content, opaque_body={"opaque": 1}))
 
 
 def shorten(transcript: Transcript, data: st.DataObject) -> None:
@@ -97,7 +100,7 @@ def only_grew(before: list[PromptMessage], after: list[PromptMessage]) -> bool:
 def test_after_any_steps_every_call_has_its_answer_and_the_prefix_is_unchanged(
     steps: list[Callable[[Transcript, st.DataObject], None]], data: st.DataObject
 ) -> None:
-    transcript = Transcript(OPENING)
+    transcript = conversation(*OPENING)
     for step in steps:
         before = transcript.messages()
         step(transcript, data)
@@ -121,9 +124,9 @@ def test_after_any_steps_every_call_has_its_answer_and_the_prefix_is_unchanged(
     ],
 )
 def test_names_and_arguments_that_an_api_would_refuse_are_rewritten(called: str, written: str) -> None:
-    transcript = Transcript(OPENING)
+    transcript = conversation(*OPENING)
     arguments = json.dumps({"q": "x" * MAX_ARGUMENTS_LENGTH})
-    transcript.append_round("", None, [result("a", called, arguments, "unknown tool")])
+    transcript.append(round_of(result("a", called, arguments, "unknown tool")))
 
     turn, answer = transcript.messages()[-2:]
     assert isinstance(turn, AssistantPromptMessage)
@@ -134,11 +137,11 @@ def test_names_and_arguments_that_an_api_would_refuse_are_rewritten(called: str,
 
 @pytest.mark.parametrize("nothing", ["", " \n", []])
 def test_a_turn_with_nothing_in_it_is_left_out(nothing: Content) -> None:
-    transcript = Transcript(OPENING)
-    transcript.append_answer(nothing, None)
+    transcript = conversation(*OPENING)
+    transcript.append(AssistantText(nothing))
     assert transcript.messages() == OPENING
 
-    transcript.append_answer(nothing, {"sealed": 1})
+    transcript.append(AssistantText(nothing, {"sealed": 1}))
     assert len(transcript.messages()) == len(OPENING) + 1
 
 
@@ -176,7 +179,7 @@ def test_the_answer_has_its_share_of_the_window_and_never_more_than_half(
 
 
 def test_a_prompt_that_fits_or_has_nothing_to_leave_out_is_sent_unchanged() -> None:
-    fits, has_only_a_question = transcript_of("a" * 4000), Transcript([UserPromptMessage(content="x" * 100_000)])
+    fits, has_only_a_question = transcript_of("a" * 4000), conversation(UserPromptMessage(content="x" * 100_000))
 
     assert [*Window((), 10_000).fit(fits), *Window(()).fit(transcript_of("a" * 200_000))] == []
     assert [*Window((), 1_000).fit(has_only_a_question), *Window((), 1_000).shrink(has_only_a_question)] == []
@@ -213,7 +216,7 @@ def test_over_the_line_limit_oldest_images_yield_first_then_oldest_results_then_
         *(image(20_000) for _ in range(2)),
     ]
     transcript = transcript_of("a" * 20_000, "b" * 20_000, opening=[UserPromptMessage(content=pictures)])
-    transcript.append_answer("Because.", {"sealed": "s" * 20_000})
+    transcript.append(AssistantText("Because.", {"sealed": "s" * 20_000}))
 
     (note,) = Window(()).fit(transcript)
 
@@ -222,9 +225,9 @@ def test_over_the_line_limit_oldest_images_yield_first_then_oldest_results_then_
 
 
 def test_opaque_bodies_count_as_tokens_too() -> None:
-    transcript = Transcript([UserPromptMessage(content="Why?")])
+    transcript = conversation(UserPromptMessage(content="Why?"))
     for body in ("a" * 40_000, "b" * 4_000):
-        transcript.append_answer("Because.", {"sealed": body})
+        transcript.append(AssistantText("Because.", {"sealed": body}))
     assert Window(()).weigh(transcript).tokens > 11_000
 
     (note,) = Window((), 10_000).fit(transcript)
@@ -248,7 +251,7 @@ def test_the_weight_is_never_smaller_than_the_line_that_is_written(
 ) -> None:
     tools = [PromptMessageTool(name="t", description=text, parameters=schema) for text, schema in described]
     parts: list[PromptMessageContentUnionTypes] = [TextPromptMessageContent(data=data.draw(readable_text)), image(500)]
-    transcript = Transcript([*OPENING, UserPromptMessage(content=parts)])
+    transcript = conversation(*OPENING, UserPromptMessage(content=parts))
     for _ in range(data.draw(st.integers(0, 2))):
         append(transcript, data)
 

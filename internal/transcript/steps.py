@@ -1,0 +1,350 @@
+"""A conversation as steps. Each says once what happened; prompts of this run and records for later runs come from it.
+
+Media, opaque bodies and thoughts are in prompts only. Records outlive the run (internal/memory/records.py).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from dify_plugin.entities.model.message import (
+    AssistantPromptMessage,
+    PromptMessage,
+    PromptMessageContentUnionTypes,
+    PromptMessageRole,
+    TextPromptMessageContent,
+    ToolPromptMessage,
+    UserPromptMessage,
+)
+from pydantic import Field
+
+from internal.call import MAX_PICTURES, CallStatus, ToolCall, ToolOutcome
+from internal.clock import in_turns
+from internal.memory.records import (
+    AnswerRecord,
+    CallRecord,
+    EntryRecord,
+    RoundRecord,
+    SummaryRecord,
+    UserRecord,
+    call_of,
+    earlier_media,
+    findings_block,
+    record_of,
+)
+from internal.node.tools import Toolbox, name_in_history
+from internal.sources import escaped
+from internal.text.texts import cut_to_size
+from prompt import template
+
+type Content = str | list[PromptMessageContentUnionTypes]
+type Messages = tuple[PromptMessage, ...]
+type Records = tuple[EntryRecord, ...]
+
+_MAX_LIST_LENGTH = 2_000
+"""Characters of the list of pictures that are left out."""
+
+
+class SummaryMessage(UserPromptMessage):
+    """A summary of messages that were left out."""
+
+    turns: int = Field(default=0, exclude=True)
+    """How many turns before the run it stands for, if this run wrote it."""
+
+
+def summary_message(text: str, turns: int = 0) -> SummaryMessage:
+    return SummaryMessage(content=template.SUMMARY.format(summary=escaped(text)), turns=turns)
+
+
+class PicturesMessage(UserPromptMessage):
+    """The pictures that tools made in a round, with their names."""
+
+
+def user_message(text: str, parts: Sequence[PromptMessageContentUnionTypes] = ()) -> UserPromptMessage:
+    return UserPromptMessage(content=[TextPromptMessageContent(data=text), *parts] if parts else text)
+
+
+def paragraphs(*texts: str) -> str:
+    """Join the texts that say something, with a blank line between."""
+    return "\n\n".join(filter(None, texts))
+
+
+@dataclass(frozen=True)
+class EarlierMessage:
+    """A message of the node's memory."""
+
+    message: PromptMessage
+
+    @property
+    def messages(self) -> Messages:
+        return (self.message,)
+
+    @property
+    def records(self) -> Records:
+        """Media are named; a system message is left out."""
+        content = self.message.content
+        parts = content if isinstance(content, list) else [TextPromptMessageContent(data=content or "")]
+        text = "\n".join(filter(None, map(_text_of_part, parts)))
+        if text and self.message.role is PromptMessageRole.USER:
+            return (UserRecord(text=text),)
+        if text and self.message.role is PromptMessageRole.ASSISTANT:
+            return (AnswerRecord(text=text),)
+        return ()
+
+
+def _text_of_part(part: PromptMessageContentUnionTypes) -> str:
+    if isinstance(part, TextPromptMessageContent):
+        return part.data
+    return earlier_media(part.type.value, getattr(part, "filename", None))
+
+
+@dataclass(frozen=True)
+class EarlierEntry:
+    """A part of the conversation that an earlier run recorded. ``toolbox`` has the names of the node's tools now."""
+
+    record: EntryRecord
+    toolbox: Toolbox
+
+    @property
+    def records(self) -> Records:
+        return (self.record,)
+
+    @cached_property
+    def messages(self) -> Messages:
+        match self.record:
+            case UserRecord(text=text, files=files, context=context, findings=findings):
+                found = template.EARLIER_FINDINGS.format(findings=findings_block(findings)) if findings else ""
+                return (user_message(paragraphs(context, "\n".join([text, *files]), found)),)
+            case AnswerRecord(text=text):
+                return (AssistantPromptMessage(content=text),) if text.strip() else ()
+            case SummaryRecord(text=text):
+                return (summary_message(text),)
+            case RoundRecord(said=said, calls=calls):
+                return _recorded_round(said, calls, self.toolbox)
+
+
+def _recorded_round(said: str, calls: Iterable[CallRecord], toolbox: Toolbox) -> Messages:
+    """The messages of a recorded round; a call that still waits has ``template.APPROVAL_NOT_GIVEN`` for its result."""
+    written = [call_of(call, toolbox) for call in in_turns(calls)]
+    results = [template.APPROVAL_NOT_GIVEN if call.result is None else call.result for call in calls]
+    return _round(said, written, results)
+
+
+def _round(
+    content: Content,
+    calls: Sequence[ToolCall],
+    results: Iterable[str],
+    opaque_body: Any = None,  # noqa: ANN401 - the provider's
+) -> Messages:
+    """A turn with calls, and one result for each of them, in their order."""
+    written = [call.written_back() for call in calls]
+    turn = AssistantPromptMessage(content=content, tool_calls=written, opaque_body=opaque_body)
+    answers = [
+        ToolPromptMessage(content=result, tool_call_id=call.id, name=name_in_history(call.name))
+        for call, result in zip(calls, results, strict=True)
+    ]
+    return (turn, *answers)
+
+
+@dataclass(frozen=True)
+class UserInput:
+    """What the user says in this run, with this turn's files as the model takes them."""
+
+    record: UserRecord
+    media: tuple[PromptMessageContentUnionTypes, ...] = ()
+
+    @property
+    def records(self) -> Records:
+        return (self.record,)
+
+    @cached_property
+    def messages(self) -> Messages:
+        return (user_message(paragraphs(self.record.context, self.record.text), self.media),)
+
+
+@dataclass(frozen=True)
+class Round:
+    """A turn of the model with its calls, and how each of them ended."""
+
+    content: Content
+    """As the model wrote it, thoughts included."""
+    said: str
+    """The text in it, without thoughts."""
+    outcomes: tuple[ToolOutcome, ...]
+    """In the order of the calls."""
+    opaque_body: Any = None
+    """The provider's; nothing here looks into it."""
+    is_of_tools: bool = True
+    """False for a round that only looks up what the agent keeps, which is not a tool round."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether a call waits for the user's approval. Then the run ends here."""
+        return any(outcome.status is CallStatus.WAITING for outcome in self.outcomes)
+
+    @property
+    def messages(self) -> Messages:
+        """None where a call waits: no prompt of this run shows such a round."""
+        if self.waits:
+            return ()
+        calls = [outcome.call for outcome in self.outcomes]
+        return _round(self.content, calls, [outcome.prompt_text for outcome in self.outcomes], self.opaque_body)
+
+    @property
+    def lasting_results(self) -> tuple[str, ...]:
+        return tuple(outcome.record_text for outcome in self.outcomes)
+
+    @property
+    def records(self) -> Records:
+        """The round without calls of virtual tools; none if no other call is left."""
+        calls = [record_of(each.judged, each.record_text) for each in self.outcomes if self._is_recorded(each)]
+        return (RoundRecord(said=self.said, calls=tuple(calls)),) if calls else ()
+
+    def _is_recorded(self, outcome: ToolOutcome) -> bool:
+        """Where a call waits, a refused call of a virtual tool stays, because the model has yet to read why."""
+        if outcome.call.is_lookup:
+            return False
+        tool = outcome.judged.tool
+        runs = tool is None or tool.runs
+        return runs or (self.waits and outcome.status is CallStatus.REFUSED)
+
+
+@dataclass(frozen=True)
+class ResumedRound:
+    """A round that an earlier run left open, once the calls that waited in it have ended."""
+
+    waiting: RoundRecord
+    outcomes: tuple[ToolOutcome, ...]
+    """Of the calls that waited, in their order."""
+    toolbox: Toolbox
+
+    @property
+    def messages(self) -> Messages:
+        shown = self.waiting.answered(outcome.prompt_text for outcome in self.outcomes)
+        return _recorded_round(shown.said, shown.calls, self.toolbox)
+
+    @property
+    def lasting_results(self) -> tuple[str, ...]:
+        return tuple(call.result or "" for call in self._record.calls)
+
+    @property
+    def records(self) -> Records:
+        return (self._record,)
+
+    @cached_property
+    def _record(self) -> RoundRecord:
+        return self.waiting.answered(outcome.record_text for outcome in self.outcomes)
+
+
+@dataclass(frozen=True)
+class AssistantText:
+    """A turn of the model without calls. The run's answer is recorded at its end, a draft is not."""
+
+    content: Content
+    opaque_body: Any = None
+
+    records: ClassVar[Records] = ()
+
+    @property
+    def messages(self) -> Messages:
+        """A turn with nothing in it is left out, because some APIs refuse it."""
+        said = self.content.strip() if isinstance(self.content, str) else self.content
+        if not said and self.opaque_body is None:
+            return ()
+        return (AssistantPromptMessage(content=self.content, opaque_body=self.opaque_body),)
+
+
+@dataclass(frozen=True)
+class AgentNote:
+    """What the agent tells the model in this run, as a message of the user's."""
+
+    text: str
+
+    records: ClassVar[Records] = ()
+
+    @property
+    def messages(self) -> Messages:
+        return (user_message(self.text),)
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What follows an attempt at a subtask that was not accepted: advice for the next attempt."""
+
+    attempt: str
+    """The answer of the attempt."""
+    text: str
+
+    @property
+    def messages(self) -> Messages:
+        return (user_message(self.text),)
+
+    @property
+    def records(self) -> Records:
+        return AnswerRecord(text=self.attempt), UserRecord(text=self.text)
+
+
+@dataclass(frozen=True)
+class RoundPictures:
+    """The pictures that the tools of a round made; later runs do not have them."""
+
+    parts: tuple[PromptMessageContentUnionTypes, ...]
+
+    records: ClassVar[Records] = ()
+
+    @classmethod
+    def of(cls, outcomes: Iterable[ToolOutcome]) -> "RoundPictures | None":
+        """The pictures by the names of their tools, and why others are left out; None without pictures."""
+        parts: list[PromptMessageContentUnionTypes] = []
+        left_out: list[str] = []
+        room = MAX_PICTURES
+        for outcome in outcomes:
+            tool = outcome.call.name
+            names: list[str] = []
+            seen: list[PromptMessageContentUnionTypes] = []
+            for picture in outcome.pictures:
+                if picture.part and len(seen) < room:
+                    names.append(picture.name)
+                    seen.append(picture.part)
+                    continue
+                why = picture.left_out().why
+                left_out.append(template.PICTURE_LEFT_OUT.format(tool=tool, name=picture.name, why=why))
+            if seen:
+                words = template.PICTURES_FROM.format(tool=tool, names=", ".join(names))
+                parts += [TextPromptMessageContent(data=words), *seen]
+                room -= len(seen)
+        if left_out:
+            parts.append(TextPromptMessageContent(data=cut_to_size("\n".join(left_out), _MAX_LIST_LENGTH)))
+        return cls(tuple(parts)) if parts else None
+
+    @property
+    def words(self) -> str:
+        """What the message says besides the pictures."""
+        return "\n".join(part.data for part in self.parts if isinstance(part, TextPromptMessageContent))
+
+    @property
+    def messages(self) -> Messages:
+        return (PicturesMessage(content=[TextPromptMessageContent(data=template.PICTURES_HEADER), *self.parts]),)
+
+
+type EarlierStep = EarlierMessage | EarlierEntry
+type Step = EarlierStep | UserInput | Round | ResumedRound | AssistantText | AgentNote | Advice | RoundPictures
+
+
+def records_of(steps: Iterable[Step]) -> list[EntryRecord]:
+    """What later runs need of these steps."""
+    return [record for step in in_turns(steps) for record in step.records]
+
+
+def earlier_steps(entries: Iterable[EntryRecord], toolbox: Toolbox) -> tuple[EarlierEntry, ...]:
+    return tuple(EarlierEntry(entry, toolbox) for entry in in_turns(entries))
+
+
+def lasting_results(step: Step) -> Iterator[str]:
+    """The tool results of a step as later runs and other conversations have them, in the order of its messages."""
+    match step:
+        case Round() | ResumedRound():
+            yield from step.lasting_results
+        case _:
+            yield from (each.get_text_content() for each in step.messages if isinstance(each, ToolPromptMessage))
