@@ -62,7 +62,9 @@ class PicturesMessage(UserPromptMessage):
 
 
 def user_message(text: str, parts: Sequence[PromptMessageContentUnionTypes] = ()) -> UserPromptMessage:
-    return UserPromptMessage(content=[TextPromptMessageContent(data=text), *parts] if parts else text)
+    if parts:
+        return UserPromptMessage(content=[TextPromptMessageContent(data=text), *parts])
+    return UserPromptMessage(content=text)
 
 
 def paragraphs(*texts: str) -> str:
@@ -83,9 +85,7 @@ class EarlierMessage:
     @property
     def records(self) -> Records:
         """Media are named; a system message is left out."""
-        content = self.message.content
-        parts = content if isinstance(content, list) else [TextPromptMessageContent(data=content or "")]
-        text = "\n".join(filter(None, map(_text_of_part, parts)))
+        text = _named_content(self.message)
         if text and self.message.role is PromptMessageRole.USER:
             return (UserRecord(text=text),)
         if text and self.message.role is PromptMessageRole.ASSISTANT:
@@ -93,10 +93,17 @@ class EarlierMessage:
         return ()
 
 
-def _text_of_part(part: PromptMessageContentUnionTypes) -> str:
-    if isinstance(part, TextPromptMessageContent):
-        return part.data
-    return earlier_media(part.type.value, getattr(part, "filename", None))
+def _named_content(message: PromptMessage) -> str:
+    """The text of a message, with a line in place of each medium."""
+    if not isinstance(message.content, list):
+        return message.content or ""
+    lines = []
+    for part in message.content:
+        if isinstance(part, TextPromptMessageContent):
+            lines.append(part.data)
+        else:
+            lines.append(earlier_media(part.type.value, getattr(part, "filename", None)))
+    return "\n".join(filter(None, lines))
 
 
 @dataclass(frozen=True)
@@ -113,15 +120,21 @@ class EarlierEntry:
     @cached_property
     def messages(self) -> Messages:
         match self.record:
-            case UserRecord(text=text, files=files, context=context, findings=findings):
-                found = template.EARLIER_FINDINGS.format(findings=findings_block(findings)) if findings else ""
-                return (user_message(paragraphs(context, "\n".join([text, *files]), found)),)
+            case UserRecord():
+                return (_recorded_question(self.record),)
             case AnswerRecord(text=text):
-                return (AssistantPromptMessage(content=text),) if text.strip() else ()
+                return AssistantText(text).messages
             case SummaryRecord(text=text):
                 return (summary_message(text),)
             case RoundRecord(said=said, calls=calls):
                 return _recorded_round(said, calls, self.toolbox)
+
+
+def _recorded_question(record: UserRecord) -> UserPromptMessage:
+    text = paragraphs(record.context, "\n".join([record.text, *record.files]))
+    if record.findings:
+        text = paragraphs(text, template.EARLIER_FINDINGS.format(findings=findings_block(record.findings)))
+    return user_message(text)
 
 
 def _recorded_round(said: str, calls: Iterable[CallRecord], toolbox: Toolbox) -> Messages:
@@ -199,7 +212,9 @@ class Round:
     def records(self) -> Records:
         """The round without calls of virtual tools; none if no other call is left."""
         calls = [record_of(each.judged, each.record_text) for each in self.outcomes if self._is_recorded(each)]
-        return (RoundRecord(said=self.said, calls=tuple(calls)),) if calls else ()
+        if not calls:
+            return ()
+        return (RoundRecord(said=self.said, calls=tuple(calls)),)
 
     def _is_recorded(self, outcome: ToolOutcome) -> bool:
         """Where a call waits, a refused call of a virtual tool stays, because the model has yet to read why."""
@@ -249,8 +264,8 @@ class AssistantText:
     @property
     def messages(self) -> Messages:
         """A turn with nothing in it is left out, because some APIs refuse it."""
-        said = self.content.strip() if isinstance(self.content, str) else self.content
-        if not said and self.opaque_body is None:
+        is_blank = isinstance(self.content, str) and not self.content.strip()
+        if (is_blank or not self.content) and self.opaque_body is None:
             return ()
         return (AssistantPromptMessage(content=self.content, opaque_body=self.opaque_body),)
 
@@ -316,7 +331,9 @@ class RoundPictures:
                 room -= len(seen)
         if left_out:
             parts.append(TextPromptMessageContent(data=cut_to_size("\n".join(left_out), _MAX_LIST_LENGTH)))
-        return cls(tuple(parts)) if parts else None
+        if not parts:
+            return None
+        return cls(tuple(parts))
 
     @property
     def words(self) -> str:
