@@ -7,7 +7,8 @@
 # make format         reformats the code
 # make package        dist/gpt5_agent-VERSION.difypkg, checked and installed once; MARKETPLACE=1: by its rules, too
 #                     EXAMPLE=answers packs an example's tools instead
-# make docs           writes the parts of pages and example apps that come from the strategies' YAML and the manifest
+# make docs           writes strategies/*.yaml and the parts of pages and example apps that come from declarations.yaml
+#                     in strategies/source/ and from the manifest
 # make conversations  writes tests/agent/conversations/ again
 # make fuzz           20,000 conversations of an attacker against approvals; FIRST=N begins at another seed
 # make setup          makes .venv, as all others do first when it is missing or out of date
@@ -36,10 +37,10 @@ format: setup
 lint types tests quick branches properties processes examples compat browser package wheel flows: setup
 	@scripts/test $@
 
-# Writes docs/parameters.md and the Agent nodes of the example apps from the strategies' YAML, and repository and contact
-# from manifest.yaml into the pages that show them.
+# Writes strategies/*.yaml, docs/parameters.md and the Agent nodes of the example apps from
+# strategies/source/declarations.yaml, and repository and contact from manifest.yaml into the pages that show them.
 docs: setup
-	@.venv/bin/python scripts/docs.py
+	@.venv/bin/python -m scripts.docs
 	@.venv/bin/python scripts/publisher.py
 	@.venv/bin/python scripts/example_apps.py
 

@@ -1,97 +1,44 @@
 #!/usr/bin/env python3
-"""Write the parameters in docs/parameters.md from the strategies' YAML, so that they always agree.
+"""Write what is made from strategies/source/declarations.yaml: strategies/*.yaml, and the table of docs/parameters.md.
 
-A parameter that all strategies take is listed once, then those that only one of them takes. `scripts/docs.py --check`
-writes nothing, and returns 1 if the page is stale.
+The table has the parameters of all strategies once, then those of one strategy. `make docs` calls this first; a mistake
+in the source is one sentence, and then nothing is written.
 """
 
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
-import yaml
+from scripts.declarations import ROOT, Parameter, Source, SourceError, files, read
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "parameters.md"
+PAGE = "docs/parameters.md"
 BEGIN = "<!-- parameters: written by `make docs`, do not edit -->"
 END = "<!-- /parameters -->"
 MAX_LINE = 100
 """Characters of a line of prose; tables and code may be wider."""
-MORE = {
-    "model": "model-facts",
-    "tools": "tool-calls",
-    "instruction": "policies",
-    "query": "first-workflow",
-    "context": "sources",
-    "files": "files",
-    "skills": "skills",
-    "approval_required": "approval",
-    "approval": "approval",
-    "state": "state",
-    "answer_schema": "answer-schema",
-    "answer_tools": "answer-tools",
-    "answer_criteria": "second-look",
-    "show_sources": "sources",
-    "emit_intermediate_thoughts": "thoughts",
-    "maximum_iterations": "budgets",
-    "maximum_seconds": "budgets",
-    "maximum_total_tokens": "budgets",
-    "maximum_tool_calls": "budgets",
-    "tool_result_limit": "long-results",
-    "allowed_tools": "tool-calls",
-    "tools_in_prompt": "many-tools",
-    "parallel_tool_calls": "tool-calls",
-    "fallback_model": "fallback-model",
-    "prompt_policy_overrides": "policies",
-    "extra_outputs": "outputs",
-    "maximum_subtasks": "strategies",
-    "maximum_attempts": "strategies",
-}
-"""The page of docs/ on each parameter."""
-
-type Parameter = dict[str, Any]
 
 
-def declared() -> dict[str, list[Parameter]]:
-    """The parameters of each strategy."""
-    strategies = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "strategies").glob("*.yaml"))}
-    return {name: yaml.safe_load(text)["parameters"] for name, text in strategies.items()}
-
-
-def common(strategies: dict[str, list[Parameter]]) -> list[Parameter]:
-    """The parameters that all strategies take; tests check that they are declared alike."""
-    first, *others = strategies.values()
-    return [parameter for parameter in first if all(parameter in other for other in others)]
-
-
-def own(strategies: dict[str, list[Parameter]]) -> dict[str, list[Parameter]]:
-    """The parameters that only one strategy takes, by strategy."""
-    shared = common(strategies)
-    more = {name: [each for each in taken if each not in shared] for name, taken in strategies.items()}
-    return {name: parameters for name, parameters in more.items() if parameters}
-
-
-def reference() -> str:
-    """A table of the parameters of all strategies, and one of those of each."""
-    strategies = declared()
-    sections = {"All strategies": common(strategies)}
-    sections |= {f"Only `{strategy}`": parameters for strategy, parameters in own(strategies).items()}
-    return "\n\n".join(
-        f"## {heading}\n\n| Parameter | Set it |\n|---|---|\n" + "\n".join(map(_row, parameters))
-        for heading, parameters in sections.items()
-    )
+def reference(source: Source) -> str:
+    """A table of the parameters of all strategies, and one for each strategy that has more."""
+    headings = {None: "All strategies"} | {each.name: f"Only `{each.name}`" for each in source.strategies}
+    tables = []
+    for only, heading in headings.items():
+        rows = [_row(parameter) for parameter in source.parameters if parameter.only == only]
+        if rows:
+            tables.append("\n".join([f"## {heading}\n\n| Parameter | Set it |\n|---|---|", *rows]))
+    return "\n\n".join(tables)
 
 
 def _row(parameter: Parameter) -> str:
     """The name with a link to its page, when to set it (the help up to its colon), and the default with the range."""
-    first, *others = re.split(r"(?<=\.) (?=[A-Z])", parameter["help"]["en_US"])
-    when = first if len(first.split()) > 1 else f"{first} {others[0]}"
-    when = when.partition(": ")[0].removesuffix(".") + "."
-    if parameter.get("default") not in (None, ""):
-        span = f" ({parameter['min']} to {parameter['max']})" if "max" in parameter else ""
-        when += f" Default: {str(parameter['default']).lower()}{span}."
-    return f"| [`{parameter['name']}`]({MORE[parameter['name']]}.md) | {when} |"
+    first, *others = re.split(r"(?<=\.) (?=[A-Z])", parameter.help["en_US"])
+    if len(first.split()) == 1:
+        first = " ".join([first, *others[:1]])
+    when = first.partition(": ")[0].removesuffix(".") + "."
+    if parameter.default not in (None, ""):
+        span = "" if parameter.max is None else f" ({parameter.min} to {parameter.max})"
+        when += f" Default: {str(parameter.default).lower()}{span}."
+    return f"| [`{parameter.name}`]({parameter.page}.md) | {when} |"
 
 
 def with_generated(page: str, generated: str) -> str:
@@ -107,19 +54,35 @@ def with_generated(page: str, generated: str) -> str:
     return f"{before}{BEGIN}\n\n{generated}\n\n{END}{after}"
 
 
-def main(arguments: list[str]) -> int:
-    written = PAGE.read_text(encoding="utf-8")
-    wanted = with_generated(written, reference())
-    if wanted == written:
-        return 0
-    name = PAGE.relative_to(ROOT)
-    if arguments == ["--check"]:
-        sys.stdout.write(f"{name} is stale: run `make docs`\n")
+def stale_files(root: Path = ROOT) -> dict[str, str]:
+    """The files that differ from what the source says, by their path in the repository, with what they should be.
+
+    Raises:
+        SourceError: the source has mistakes.
+        ValueError: docs/parameters.md lacks one of its markers.
+    """
+    source = read(root)
+    page = with_generated((root / PAGE).read_text(encoding="utf-8"), reference(source))
+    wanted = {**files(source), PAGE: page}
+    return {path: text for path, text in wanted.items() if _text(root / path) != text}
+
+
+def _text(path: Path) -> str:
+    """Empty if the file does not exist: a new strategy has none."""
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def main(root: Path = ROOT) -> int:
+    try:
+        stale = stale_files(root)
+    except SourceError as error:
+        sys.stderr.write(f"{error}\n")
         return 1
-    PAGE.write_text(wanted, encoding="utf-8")
-    sys.stdout.write(f"{name} written\n")
+    for path, text in stale.items():
+        (root / path).write_text(text, encoding="utf-8")
+        sys.stdout.write(f"{path} written\n")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -11,7 +11,7 @@ import yaml
 from internal.errors import StopReason
 from internal.node.virtual_tools import answer_tool
 from internal.policy import PolicyTexts, build_system_instruction, read_policy
-from scripts import docs
+from scripts import declarations
 from tests.support.command_checks import check_page
 from tests.support.pages import PAGES, README, ROOT, TRANSLATIONS
 
@@ -28,7 +28,7 @@ def test_the_answer_on_the_page_satisfies_the_schema_above_it() -> None:
 @pytest.mark.parametrize("page", [README, *TRANSLATIONS, ROOT / "docs" / "strategies.md"], ids=lambda page: page.name)
 def test_the_pages_name_every_strategy(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert [name for name in docs.declared() if f"`{name}`" not in text] == []
+    assert [each.name for each in declarations.read().strategies if f"`{each.name}`" not in text] == []
 
 
 def test_every_example_of_a_policy_changes_the_prompt() -> None:

@@ -13,13 +13,15 @@ from typing import Any
 import pytest
 import yaml
 from packaging.version import Version
+from pydantic.fields import FieldInfo
 
 from devhost.package import unknown_files
 from devhost.plugin.contents import Contents
 from internal.errors import StopReason
-from internal.node.params import ExtraOutput, StrategyParams
+from internal.node.params import ExtraOutput, Limits, StrategyParams
 from internal.plan_and_reflect import PlanAndReflectParams
 from internal.policy import build_system_instruction
+from scripts import declarations, docs
 
 ROOT = Path(__file__).parent.parent
 LANGUAGES = {"en_US", "ja_JP", "zh_Hans", "pt_BR"}
@@ -41,14 +43,13 @@ PARAMS_TYPES: dict[str, type[StrategyParams]] = {
     "gpt5_react": StrategyParams,
     "gpt5_plan_and_reflect": PlanAndReflectParams,
 }
-COMMON: list[Yaml] = STRATEGY["gpt5_function_calling"]["parameters"]
-OWN: list[Yaml] = STRATEGY["gpt5_plan_and_reflect"]["parameters"][len(COMMON) :]
-PARAMETERS = COMMON + OWN
+PARAMETERS: dict[str, Yaml] = {p["name"]: p for strategy in STRATEGY.values() for p in strategy["parameters"]}
+FIELDS = {name: field for params_type in PARAMS_TYPES.values() for name, field in params_type.model_fields.items()}
 
 each_strategy = pytest.mark.parametrize("strategy", STRATEGY.values(), ids=STRATEGY)
-each_parameter = pytest.mark.parametrize("parameter", PARAMETERS, ids=lambda parameter: parameter["name"])
+each_parameter = pytest.mark.parametrize("parameter", PARAMETERS.values(), ids=PARAMETERS)
 each_number = pytest.mark.parametrize(
-    "parameter", [p for p in PARAMETERS if p["type"] == "number"], ids=lambda parameter: parameter["name"]
+    "parameter", [p for p in PARAMETERS.values() if p["type"] == "number"], ids=lambda parameter: parameter["name"]
 )
 
 
@@ -98,7 +99,7 @@ def test_help_names_range_and_default_in_every_language(parameter: Yaml) -> None
 
 
 def help_of(name: str) -> dict[str, str]:
-    texts: dict[str, str] = next(parameter for parameter in COMMON if parameter["name"] == name)["help"]
+    texts: dict[str, str] = PARAMETERS[name]["help"]
     return texts
 
 
@@ -164,6 +165,7 @@ def test_only_the_plugin_and_its_documents_are_packaged() -> None:
     contents = Contents.of(ROOT)
     left_here = set(unknown_files(contents))  # by a person who tried something; `make package` refuses it
     assert {path.partition("/")[0] for path in contents.paths if path not in left_here} == SHIPPED
+    assert declarations.SOURCE not in contents.paths
 
 
 # --- provider and strategies -----------------------------------------------------------------------------------------
@@ -186,26 +188,13 @@ def test_strategy_identity(name: str, strategy: Yaml) -> None:
     assert strategy["extra"] == {"python": {"source": f"strategies/{name}.py"}}
 
 
-@each_strategy
-def test_common_parameters_and_variables_are_declared_alike_in_all_strategies(strategy: Yaml) -> None:
-    """In the same order; parameters and variables of one strategy come after the common ones."""
-    here = {parameter["name"]: parameter for parameter in strategy["parameters"]}
-    differing = [parameter["name"] for parameter in COMMON if parameter != here.get(parameter["name"], parameter)]
-    assert differing == [], "declare them alike in each YAML of strategies/: type, default, label and help"
-    variables = STRATEGY["gpt5_function_calling"]["output_schema"]["properties"]
-    assert list(strategy["output_schema"]["properties"].items())[: len(variables)] == list(variables.items())
-
-
-KEYS = {"name", "label", "help", "type", "auto_generate", "scope", "required", "default", "min", "max"}
 TYPES = {"string", "number", "boolean", "model-selector", "array[tools]", "any"}
 """The daemon's types that we use. Dify's panel cannot edit `file` and `files`."""
 
 
 @each_parameter
 def test_the_panel_can_edit_the_parameter(parameter: Yaml) -> None:
-    assert set(parameter) <= KEYS
     assert parameter["type"] in TYPES
-    assert isinstance(parameter["required"], bool)
 
 
 @each_parameter
@@ -274,33 +263,55 @@ def test_every_stop_reason_is_named_where_the_variable_is_declared(strategy: Yam
     assert {reason.value for reason in StopReason} <= named
 
 
-# --- YAML and code agree -----------------------------------------------------------------------------------------
+# --- source, YAML and code agree ---------------------------------------------------------------------------------
+
+
+def test_what_the_source_declares_is_what_dify_reads() -> None:
+    """And what docs/parameters.md shows."""
+    stale = ", ".join(docs.stale_files())
+    assert stale == "", f"{stale} differ from {declarations.SOURCE}: change the source only, and run `make docs`"
 
 
 @pytest.mark.parametrize(("name", "strategy"), STRATEGY.items(), ids=STRATEGY)
 def test_declared_parameters_are_the_fields_of_the_params_model(name: str, strategy: Yaml) -> None:
     """In the model's order: fields that a strategy adds come last."""
-    declared, params_type = [parameter["name"] for parameter in strategy["parameters"]], PARAMS_TYPES[name]
-    fields, where = list(params_type.model_fields), f"{params_type.__name__} ({params_type.__module__})"
+    params_type = PARAMS_TYPES[name]
+    where = f"{params_type.__name__} ({params_type.__module__})"
+    declared = [parameter["name"] for parameter in strategy["parameters"]]
+    fields = list(params_type.model_fields)
 
-    assert set(declared) <= set(fields), f"{sorted({*declared} - {*fields})} of {name}.yaml: no such field in {where}"
-    assert set(fields) <= set(declared), f"{sorted({*fields} - {*declared})} of {where}: not declared in {name}.yaml"
-    assert declared == fields, f"{name}.yaml and {where} have the same parameters in another order"
+    without_field = sorted({*declared} - {*fields})
+    assert without_field == [], f"{without_field} of {declarations.SOURCE}: add a field of this name to {where}"
+    without_entry = sorted({*fields} - {*declared})
+    assert without_entry == [], f"{without_entry} of {where}: add an entry to {declarations.SOURCE}; run `make docs`"
+    moved = [(entry, field) for entry, field in zip(declared, fields, strict=True) if entry != field]
+    needed = f"entries of {declarations.SOURCE} and fields of {where} need the same order"
+    assert moved == [], f"{needed}: the entry {moved[0][0]} is where the field {moved[0][1]} is"
+
+
+def field_of(parameter: Yaml) -> FieldInfo:
+    name = parameter["name"]
+    assert name in FIELDS, f"{name} of {declarations.SOURCE}: add a field of this name to the strategy's parameters"
+    return FIELDS[name]
 
 
 @each_parameter
 def test_declared_defaults_are_those_of_the_params_model(parameter: Yaml) -> None:
-    field = PlanAndReflectParams.model_fields[parameter["name"]]
+    field = field_of(parameter)
+    declared = parameter.get("default")
     if "default" in parameter:
-        assert parameter["default"] == field.default
+        assert declared == field.default, f"the entry's default is {declared!r}, and the field's {field.default!r}"
     else:
-        assert field.is_required() or not field.default
+        assert field.is_required() or not field.default, f"the field's default is {field.default!r}: declare it"
 
 
 @each_number
 def test_declared_ranges_are_those_of_the_params_model(parameter: Yaml) -> None:
-    (limits,) = PlanAndReflectParams.model_fields[parameter["name"]].metadata
-    assert parameter["min"] == limits.least
-    assert parameter.get("max") in {limits.most, None}
-    if limits.most is not None:
-        assert all(str(limits.most) in text for text in parameter["help"].values())
+    limits = [each for each in field_of(parameter).metadata if isinstance(each, Limits)]
+    assert limits, "declare the field as Annotated[int, Limits(least, most)]"
+    least = limits[0].least
+    most = limits[0].most
+    assert parameter["min"] == least
+    assert parameter.get("max") in {most, None}
+    if most is not None:
+        assert all(str(most) in text for text in parameter["help"].values())

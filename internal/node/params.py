@@ -129,7 +129,7 @@ _FROM_VARIABLES = ("tools", "instruction", "context", "files", "answer_criteria"
 
 
 class StrategyParams(BaseModel):
-    """One run's parameters: those of the strategy's YAML, in its order (docs/parameters.md says what each means).
+    """One run's parameters: those that the strategy declares, in this order (docs/parameters.md says what each means).
 
     The type of a field names its reader; a value without one is taken as it came. Only a missing model is an error.
     """

@@ -1,0 +1,236 @@
+"""Reads strategies/source/declarations.yaml, which declares each parameter and each output variable once.
+
+`files` returns the YAML files of the strategies, which Dify reads. `scripts/docs.py` writes them.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
+
+from devhost.plugin.problems import LANGUAGES
+from devhost.words import misspelt
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = "strategies/source/declarations.yaml"
+HEAD = f"# written by `make docs` from {SOURCE}; do not edit\n"
+OUR_KEYS = {"name", "only", "page"}
+"""Keys of an output that Dify does not read there. Dify reads the name of a parameter."""
+NUMBERS_NEED = ("default", "min")
+SWITCHES_NEED = ("default",)
+
+
+class SourceError(Exception):
+    """The source cannot be used. The text has one line for each mistake."""
+
+
+def _in_each_language(texts: dict[str, str]) -> dict[str, str]:
+    needed = f"a text needs {', '.join(LANGUAGES)}"
+    if missing := [language for language in LANGUAGES if not texts.get(language)]:
+        raise ValueError(f"lacks {', '.join(missing)}: {needed}")
+    if unknown := [language for language in texts if language not in LANGUAGES]:
+        raise ValueError(f"has {', '.join(unknown)}, which Dify does not show: {needed}")
+    return texts
+
+
+type Translated = Annotated[dict[str, str], AfterValidator(_in_each_language)]
+
+# The description of a field is what the error for a missing key says.
+_NAME = Field(description="letters, digits and underscores")
+_LABEL = Field(description=f"a short name in {', '.join(LANGUAGES)}")
+
+
+class _Checked(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Strategy(_Checked):
+    name: str = _NAME
+    module: str = Field(description="the Python file with its class, such as strategies/gpt5_react.py")
+    label: Translated = _LABEL
+    description: Translated = Field(description=f"what it does, in {', '.join(LANGUAGES)}")
+
+
+class _Variable(_Checked):
+    name: str = _NAME
+    only: str | None = None
+    """The one strategy that has it."""
+
+
+class Parameter(_Variable):
+    """The fields are in the order of the keys in the written files."""
+
+    page: str = Field(description="the page of docs/ about it, without .md")
+    type: str = Field(description="a type of Dify's, such as string, number or boolean")
+    scope: str | None = None
+    required: bool = Field(description="true or false; saved nodes do not have a new parameter, so false")
+    auto_generate: dict[str, str] | None = None
+    default: Any = None
+    min: int | None = None
+    max: int | None = None
+    label: Translated = _LABEL
+    help: Translated = Field(description=f"when to set it, in {', '.join(LANGUAGES)}")
+
+    @model_validator(mode="after")
+    def _has_what_its_type_needs(self) -> Self:
+        needed = {"number": NUMBERS_NEED, "boolean": SWITCHES_NEED}.get(self.type, ())
+        if missing := [f"`{key}`" for key in needed if key not in self.model_fields_set]:
+            raise ValueError(f"is of type {self.type} and lacks {' and '.join(missing)}")
+        return self
+
+
+class Output(_Variable):
+    type: str = Field(description="a type of JSON Schema, such as string, array or object")
+    description: str = Field(description="what it holds and when it comes out, in English")
+    items: dict[str, Any] | None = None
+    properties: dict[str, Any] | None = None
+
+
+class Source(_Checked):
+    author: str = Field(description="the author in manifest.yaml")
+    features: list[str] = Field(description="Dify's features of an agent strategy")
+    strategies: list[Strategy] = Field(description="a list of strategies")
+    parameters: list[Parameter] = Field(description="a list of parameters")
+    outputs: list[Output] = Field(description="a list of output variables")
+
+
+_ENTRIES: Mapping[str, tuple[str, type[_Checked]]] = {
+    "strategies": ("strategy", Strategy),
+    "parameters": ("parameter", Parameter),
+    "outputs": ("output", Output),
+}
+"""For each list of the source, the word for one entry, and the entry's type."""
+
+
+def read(root: Path = ROOT) -> Source:
+    """Read and check the source.
+
+    Raises:
+        SourceError: it is not valid YAML, or an entry is wrong.
+    """
+    try:
+        raw = yaml.safe_load((root / SOURCE).read_text(encoding="utf-8"))
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        remedy = "a text with a colon stands in quotes"
+        raise _source_error([f"line {line} is not valid YAML: {error.problem}; {remedy}"]) from None
+    try:
+        source = Source.model_validate(raw)
+    except ValidationError as error:
+        raise _source_error(_sentence(each, raw) for each in error.errors()) from None
+    pages = {page.stem for page in (root / "docs").glob("*.md")}
+    mistakes = [*_duplicates(source), *_unknown_strategies(source), *_unknown_pages(source, pages)]
+    if mistakes:
+        raise _source_error(mistakes)
+    return source
+
+
+def _source_error(sentences: Iterable[str]) -> SourceError:
+    return SourceError("\n".join(f"{SOURCE}: {sentence}" for sentence in sentences))
+
+
+def _sentence(error: ErrorDetails, raw: Any) -> str:  # noqa: ANN401 - YAML
+    """One sentence about an error of pydantic, which says where the source is wrong and what would be right."""
+    where, entry_type, way = _place(error["loc"], raw)
+    key = ".".join(str(part) for part in way)
+    fields = entry_type.model_fields
+    match error["type"]:
+        case "missing":
+            return f"{where} lacks `{key}`: {fields[key].description}"
+        case "extra_forbidden":
+            return f"{where} has an unknown key {misspelt(key, fields)}; the keys are {', '.join(fields)}"
+        case "model_type":
+            return f"{where} should have keys and values; the keys are {', '.join(fields)}"
+        case "value_error":
+            wrong = error["msg"].removeprefix("Value error, ")
+            return f"{where}: `{key}` {wrong}" if key else f"{where} {wrong}"
+    wrong = error["msg"].removeprefix("Input ")
+    return f"{where}: `{key}` {wrong}"
+
+
+def _place(way: tuple[int | str, ...], raw: Any) -> tuple[str, type[_Checked], tuple[int | str, ...]]:  # noqa: ANN401
+    """The words for an entry, its type, and the way from the entry to the error."""
+    match way:
+        case (str(part), int(position), *rest):
+            word, entry_type = _ENTRIES.get(part, (part, Source))
+            entry = raw[part][position]
+            name = entry.get("name") if isinstance(entry, Mapping) else None
+            return f"{word} {name or f'number {position + 1}'}", entry_type, tuple(rest)
+    return "the file", Source, way
+
+
+def _duplicates(source: Source) -> Iterator[str]:
+    lists: Mapping[str, Sequence[Strategy | Parameter | Output]] = {
+        "strategy": source.strategies,
+        "parameter": source.parameters,
+        "output": source.outputs,
+    }
+    for word, entries in lists.items():
+        names = [entry.name for entry in entries]
+        for name in sorted({name for name in names if names.count(name) > 1}):
+            yield f"{word} {name} is there {names.count(name)} times: each name stands once"
+
+
+def _unknown_strategies(source: Source) -> Iterator[str]:
+    names = [strategy.name for strategy in source.strategies]
+    known = f"the strategies are {', '.join(names)}"
+    lists: Mapping[str, Sequence[_Variable]] = {"parameter": source.parameters, "output": source.outputs}
+    for word, variables in lists.items():
+        for each in variables:
+            if each.only is not None and each.only not in names:
+                yield f"{word} {each.name}: `only` names {misspelt(each.only, names)}; {known}"
+
+
+def _unknown_pages(source: Source, pages: set[str]) -> Iterator[str]:
+    for parameter in source.parameters:
+        if parameter.page not in pages:
+            name = misspelt(parameter.page, pages)
+            remedy = f"write docs/{parameter.page}.md, or name another page"
+            yield f"parameter {parameter.name}: `page` names {name}; {remedy}"
+
+
+def of_strategy[T: (Parameter, Output)](entries: Sequence[T], strategy: str) -> list[T]:
+    """The entries that a strategy has: first those of all strategies, then its own."""
+    common = [entry for entry in entries if entry.only is None]
+    return common + [entry for entry in entries if entry.only == strategy]
+
+
+def files(source: Source) -> dict[str, str]:
+    """The text of each strategy's YAML file, by its path in the repository."""
+    return {f"strategies/{each.name}.yaml": _yaml(_declared(source, each)) for each in source.strategies}
+
+
+def _declared(source: Source, strategy: Strategy) -> dict[str, Any]:
+    """A strategy as Dify reads it."""
+    outputs = of_strategy(source.outputs, strategy.name)
+    return {
+        "identity": {"author": source.author, "name": strategy.name, "label": strategy.label},
+        "description": strategy.description,
+        "features": source.features,
+        "parameters": [
+            parameter.model_dump(exclude_unset=True, exclude={"only", "page"})
+            for parameter in of_strategy(source.parameters, strategy.name)
+        ],
+        "output_schema": {
+            "type": "object",
+            "properties": {output.name: output.model_dump(exclude_unset=True, exclude=OUR_KEYS) for output in outputs},
+        },
+        "extra": {"python": {"source": strategy.module}},
+    }
+
+
+class _Dumper(yaml.SafeDumper):
+    """Indents lists, and repeats what occurs twice where PyYAML would write an alias."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002
+        super().increase_indent(flow, indentless=False)
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - as PyYAML calls it
+        return True
+
+
+def _yaml(declared: Mapping[str, Any]) -> str:
+    return HEAD + yaml.dump(declared, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=float("inf"))
