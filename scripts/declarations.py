@@ -3,7 +3,7 @@
 `files` returns the YAML files of the strategies, which Dify reads. `scripts/docs.py` writes them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -17,10 +17,8 @@ from devhost.words import misspelt
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = "strategies/source/declarations.yaml"
 HEAD = f"# written by `make docs` from {SOURCE}; do not edit\n"
-OUR_KEYS = {"name", "only", "page"}
-"""Keys of an output that Dify does not read there. Dify reads the name of a parameter."""
-NUMBERS_NEED = ("default", "min")
-SWITCHES_NEED = ("default",)
+NEEDED = {"number": ("default", "min"), "boolean": ("default",)}
+"""Keys that a parameter of a type needs."""
 
 
 class SourceError(Exception):
@@ -29,9 +27,11 @@ class SourceError(Exception):
 
 def _in_each_language(texts: dict[str, str]) -> dict[str, str]:
     needed = f"a text needs {', '.join(LANGUAGES)}"
-    if missing := [language for language in LANGUAGES if not texts.get(language)]:
+    missing = [language for language in LANGUAGES if not texts.get(language)]
+    unknown = [language for language in texts if language not in LANGUAGES]
+    if missing:
         raise ValueError(f"lacks {', '.join(missing)}: {needed}")
-    if unknown := [language for language in texts if language not in LANGUAGES]:
+    if unknown:
         raise ValueError(f"has {', '.join(unknown)}, which Dify does not show: {needed}")
     return texts
 
@@ -76,8 +76,8 @@ class Parameter(_Variable):
 
     @model_validator(mode="after")
     def _has_what_its_type_needs(self) -> Self:
-        needed = {"number": NUMBERS_NEED, "boolean": SWITCHES_NEED}.get(self.type, ())
-        if missing := [f"`{key}`" for key in needed if key not in self.model_fields_set]:
+        missing = [f"`{key}`" for key in NEEDED.get(self.type, ()) if key not in self.model_fields_set]
+        if missing:
             raise ValueError(f"is of type {self.type} and lacks {' and '.join(missing)}")
         return self
 
@@ -112,7 +112,7 @@ def read(root: Path = ROOT) -> Source:
         SourceError: it is not valid YAML, or an entry is wrong.
     """
     try:
-        raw = yaml.safe_load((root / SOURCE).read_text(encoding="utf-8"))
+        raw = yaml.load((root / SOURCE).read_text(encoding="utf-8"), _Loader)  # noqa: S506 - it is a SafeLoader
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         remedy = "a text with a colon stands in quotes"
@@ -126,6 +126,20 @@ def read(root: Path = ROOT) -> Source:
     if mistakes:
         raise _source_error(mistakes)
     return source
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that an entry has twice, which PyYAML would replace: the next entry may lack its dash."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002
+        seen = set()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if key.value in seen:
+                line = key.start_mark.line + 1
+                remedy = "a list's next entry begins with a dash"
+                raise _source_error([f"line {line} has `{key.value}` for a second time in one entry; {remedy}"])
+            seen.add(key.value)
+        return super().construct_mapping(node, deep=deep)
 
 
 def _source_error(sentences: Iterable[str]) -> SourceError:
@@ -188,8 +202,8 @@ def _unknown_pages(source: Source, pages: set[str]) -> Iterator[str]:
     for parameter in source.parameters:
         if parameter.page not in pages:
             name = misspelt(parameter.page, pages)
-            remedy = f"write docs/{parameter.page}.md, or name another page"
-            yield f"parameter {parameter.name}: `page` names {name}; {remedy}"
+            remedy = "write it, or name another page without .md"
+            yield f"parameter {parameter.name}: `page` names {name}, which docs/ does not have; {remedy}"
 
 
 def of_strategy[T: (Parameter, Output)](entries: Sequence[T], strategy: str) -> list[T]:
@@ -205,7 +219,6 @@ def files(source: Source) -> dict[str, str]:
 
 def _declared(source: Source, strategy: Strategy) -> dict[str, Any]:
     """A strategy as Dify reads it."""
-    outputs = of_strategy(source.outputs, strategy.name)
     return {
         "identity": {"author": source.author, "name": strategy.name, "label": strategy.label},
         "description": strategy.description,
@@ -216,7 +229,10 @@ def _declared(source: Source, strategy: Strategy) -> dict[str, Any]:
         ],
         "output_schema": {
             "type": "object",
-            "properties": {output.name: output.model_dump(exclude_unset=True, exclude=OUR_KEYS) for output in outputs},
+            "properties": {
+                output.name: output.model_dump(exclude_unset=True, exclude={"name", "only"})
+                for output in of_strategy(source.outputs, strategy.name)
+            },
         },
         "extra": {"python": {"source": strategy.module}},
     }

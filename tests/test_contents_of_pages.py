@@ -11,9 +11,10 @@ import yaml
 from internal.errors import StopReason
 from internal.node.virtual_tools import answer_tool
 from internal.policy import PolicyTexts, build_system_instruction, read_policy
-from scripts import declarations
 from tests.support.command_checks import check_page
 from tests.support.pages import PAGES, README, ROOT, TRANSLATIONS
+
+STRATEGIES = {file.stem: yaml.safe_load(file.read_text("utf-8")) for file in (ROOT / "strategies").glob("*.yaml")}
 
 
 def test_the_answer_on_the_page_satisfies_the_schema_above_it() -> None:
@@ -28,7 +29,7 @@ def test_the_answer_on_the_page_satisfies_the_schema_above_it() -> None:
 @pytest.mark.parametrize("page", [README, *TRANSLATIONS, ROOT / "docs" / "strategies.md"], ids=lambda page: page.name)
 def test_the_pages_name_every_strategy(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert [each.name for each in declarations.read().strategies if f"`{each.name}`" not in text] == []
+    assert [name for name in STRATEGIES if f"`{name}`" not in text] == []
 
 
 def test_every_example_of_a_policy_changes_the_prompt() -> None:
@@ -53,9 +54,10 @@ def test_the_page_on_policies_names_every_block() -> None:
 
 def test_the_page_on_outputs_names_every_variable_and_stop_reason() -> None:
     text = (ROOT / "docs" / "outputs.md").read_text(encoding="utf-8")
-    schemas = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in (ROOT / "strategies").glob("*.yaml")]
-    names = {name for schema in schemas for name in schema["output_schema"]["properties"]} | set(StopReason)
-    assert [name for name in sorted(names) if f"`{name}`" not in text] == []
+    schemas = [strategy["output_schema"] for strategy in STRATEGIES.values()]
+    names = {name for schema in schemas for name in schema["properties"]} | set(StopReason)
+    missing = [name for name in sorted(names) if f"`{name}`" not in text]
+    assert missing == [], f"docs/outputs.md does not describe {missing}"
 
 
 def test_one_page_says_which_models_reason_by_themselves() -> None:

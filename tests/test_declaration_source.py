@@ -21,6 +21,7 @@ LANGUAGES = "en_US, ja_JP, zh_Hans, pt_BR"
 STRATEGIES = "gpt5_function_calling, gpt5_react, gpt5_plan_and_reflect"
 OUTPUT_KEYS = "name, only, type, description, items, properties"
 NEW = "parameter made_up"
+PAGE_REMEDY = "write it, or name another page without .md"
 IN_ENGLISH = "Language of the answer. Optional, blank by default."
 
 
@@ -65,7 +66,7 @@ MISTAKES: list[tuple[Change, str]] = [
     (adds_without("label"), f"{NEW} lacks `label`: a short name in {LANGUAGES}"),
     (
         adds(page="polices"),
-        f"{NEW}: `page` names 'polices' (did you mean 'policies'?); write docs/polices.md, or name another page",
+        f"{NEW}: `page` names 'polices' (did you mean 'policies'?), which docs/ does not have; {PAGE_REMEDY}",
     ),
     (
         adds(help={"en_US": IN_ENGLISH, "ja_JP": "言語", "zh_Hans": ""}),
@@ -131,6 +132,17 @@ def test_a_text_whose_colon_is_not_in_quotes_is_found_by_its_line(tmp_path: Path
 
     wrong = "mapping values are not allowed here; a text with a colon stands in quotes"
     assert str(caught.value) == f"{SOURCE}: line {line} is not valid YAML: {wrong}"
+
+
+def test_an_entry_without_its_dash_is_found_by_its_line(tmp_path: Path) -> None:
+    line = TEXT.splitlines().index("  - name: tools") + 1
+    text = TEXT.replace("  - name: tools", "    name: tools", 1)
+
+    with pytest.raises(declarations.SourceError) as caught:
+        declarations.read(written_root(tmp_path, text))
+
+    wrong = "has `name` for a second time in one entry; a list's next entry begins with a dash"
+    assert str(caught.value) == f"{SOURCE}: line {line} {wrong}"
 
 
 def written_files(root: Path) -> dict[str, Yaml]:

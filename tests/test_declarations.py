@@ -80,22 +80,23 @@ def texts(declared: object, where: str) -> Iterator[Any]:
 )
 def test_every_text_has_exactly_the_four_languages(text: dict[str, str]) -> None:
     assert set(text) == LANGUAGES, f"a text needs {sorted(LANGUAGES)}, and this one has {sorted(text)}"
-    for translation in text.values():
-        assert translation == translation.strip()
-        assert 1 <= len(translation) < 1024
+    for language, translation in text.items():
+        assert translation == translation.strip(), f"the text in {language} has spaces at an end"
+        assert 1 <= len(translation) < 1024, f"the text in {language} has {len(translation)} letters; Dify takes 1023"
 
 
 @each_parameter
 def test_the_help_of_every_parameter_is_translated(parameter: Yaml) -> None:
-    assert len(set(parameter["help"].values())) == len(LANGUAGES)
+    assert len(set(parameter["help"].values())) == len(LANGUAGES), "two languages have the same text: translate it"
 
 
 @each_number
 def test_help_names_range_and_default_in_every_language(parameter: Yaml) -> None:
-    for text in parameter["help"].values():
+    named = {key: parameter[key] for key in ("min", "max", "default") if key in parameter}
+    for language, text in parameter["help"].items():
         numbers = [int(number) for number in re.findall(r"\d+", text)]
-        named = [parameter[key] for key in ("min", "max", "default") if key in parameter]
-        assert numbers[-len(named) :] == named
+        last = numbers[-len(named) :]
+        assert last == list(named.values()), f"the help in {language} has to end with the numbers of {named}"
 
 
 def help_of(name: str) -> dict[str, str]:
@@ -194,13 +195,15 @@ TYPES = {"string", "number", "boolean", "model-selector", "array[tools]", "any"}
 
 @each_parameter
 def test_the_panel_can_edit_the_parameter(parameter: Yaml) -> None:
-    assert parameter["type"] in TYPES
+    kind = parameter["type"]
+    assert kind in TYPES, f"the panel cannot edit a parameter of type {kind}; it can edit {sorted(TYPES)}"
 
 
 @each_parameter
 def test_only_model_and_query_are_required(parameter: Yaml) -> None:
     """Dify fails the node for a missing model, and would for an empty list of tools that is required."""
-    assert parameter["required"] == (parameter["name"] in {"model", "query"})
+    is_required = parameter["name"] in {"model", "query"}
+    assert parameter["required"] == is_required, f"write `required: {str(is_required).lower()}`"
     if parameter["type"] == "boolean":
         assert isinstance(parameter["default"], bool), "Dify would turn an absent value into false"
 
@@ -213,12 +216,23 @@ def width(text: str) -> int:
 @each_parameter
 def test_a_label_fits_the_panel(parameter: Yaml) -> None:
     """One line; of a switch a second one, which says the default that Dify does not show."""
-    is_narrow = parameter["type"] == "boolean" or {"min", "max"} <= set(parameter)
-    most = 139 if is_narrow else 366 if parameter["type"] == "number" else 218
-    for label in parameter["label"].values():
-        parts = re.split(r" (?=\()|(?=（)", label) if parameter["type"] == "boolean" else [label]
-        assert all(width(part) <= most for part in parts)
-        assert len(parts) == 1 + (parameter["type"] == "boolean")
+    most = space_for_label(parameter)
+    for language, label in parameter["label"].items():
+        parts = [label]
+        if parameter["type"] == "boolean":
+            parts = re.split(r" (?=\()|(?=（)", label)
+            assert len(parts) == 2, f"{label!r} ({language}) needs the default in parentheses behind it"
+        for part in parts:
+            assert width(part) <= most, f"{part!r} ({language}) is {width(part)} pixels wide; the panel has {most}"
+
+
+def space_for_label(parameter: Yaml) -> int:
+    """Pixels beside a switch or a slider, beside a number's box, or above a text."""
+    if parameter["type"] == "boolean" or {"min", "max"} <= set(parameter):
+        return 139
+    if parameter["type"] == "number":
+        return 366
+    return 218
 
 
 def test_descriptions_say_it_in_what_dify_does_not_cut() -> None:
@@ -232,13 +246,16 @@ def test_descriptions_say_it_in_what_dify_does_not_cut() -> None:
 @each_number
 def test_numbers_are_whole_and_sliders_where_their_box_shows_the_default(parameter: Yaml) -> None:
     """Of a number without a slider the label says the default (docs/host-facts.md, "The panel of a node")."""
-    assert ("max" in parameter) == (0 < parameter["default"] < 1000)
-    if "max" not in parameter:
+    default = parameter["default"]
+    if 0 < default < 1000:
+        assert "max" in parameter, "with a default from 1 to 999, `max` makes it a slider"
+    else:
+        assert "max" not in parameter, "a slider's box does not show the default: leave out `max`"
         for label in parameter["label"].values():
-            assert re.findall(r"\d+", label) == [str(parameter["default"])]
+            assert re.findall(r"\d+", label) == [str(default)], f"{label!r} has to say the default {default}"
     bounds = [parameter[key] for key in ("min", "default", "max") if key in parameter]
     assert all(isinstance(bound, int) for bound in bounds)
-    assert bounds == sorted(bounds)
+    assert bounds == sorted(bounds), "`min`, `default` and `max` need this order"
 
 
 @each_strategy
@@ -272,18 +289,20 @@ def test_what_the_source_declares_is_what_dify_reads() -> None:
     assert stale == "", f"{stale} differ from {declarations.SOURCE}: change the source only, and run `make docs`"
 
 
-@pytest.mark.parametrize(("name", "strategy"), STRATEGY.items(), ids=STRATEGY)
-def test_declared_parameters_are_the_fields_of_the_params_model(name: str, strategy: Yaml) -> None:
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_declared_parameters_are_the_fields_of_the_params_model(strategy: str) -> None:
     """In the model's order: fields that a strategy adds come last."""
-    params_type = PARAMS_TYPES[name]
+    params_type = PARAMS_TYPES[strategy]
     where = f"{params_type.__name__} ({params_type.__module__})"
-    declared = [parameter["name"] for parameter in strategy["parameters"]]
+    parameters = declarations.read().parameters
+    declared = [parameter.name for parameter in declarations.of_strategy(parameters, strategy)]
     fields = list(params_type.model_fields)
 
     without_field = sorted({*declared} - {*fields})
     assert without_field == [], f"{without_field} of {declarations.SOURCE}: add a field of this name to {where}"
     without_entry = sorted({*fields} - {*declared})
-    assert without_entry == [], f"{without_entry} of {where}: add an entry to {declarations.SOURCE}; run `make docs`"
+    remedy = f"add an entry to {declarations.SOURCE}, and run `make docs`"
+    assert without_entry == [], f"{without_entry} of {where}: {remedy}"
     moved = [(entry, field) for entry, field in zip(declared, fields, strict=True) if entry != field]
     needed = f"entries of {declarations.SOURCE} and fields of {where} need the same order"
     assert moved == [], f"{needed}: the entry {moved[0][0]} is where the field {moved[0][1]} is"

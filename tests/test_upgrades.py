@@ -29,9 +29,6 @@ VARIABLES = {
 
 type Yaml = dict[str, Any]
 
-OTHER_CHANGES = "### Added\n\n- The default of `show_sources` is true. The default of `tools_in_prompt` is 40.\n"
-"""What is new since that release, and on by default."""
-
 FUNCTION_CALLING: Yaml = yaml.safe_load((RELEASES / "0.1.0" / "gpt5_function_calling.yaml").read_text("utf-8"))
 
 
@@ -55,7 +52,8 @@ def test_every_released_version_is_recorded() -> None:
 
 @pytest.mark.parametrize("name", RECORDED)
 def test_no_promise_to_the_nodes_of_a_release_is_broken(name: str) -> None:
-    assert broken_promises(saved(name), STRATEGIES, changes_since(name.partition("/")[0])) == []
+    broken = broken_promises(saved(name), STRATEGIES, changes_since(name.partition("/")[0]))
+    assert broken == [], "; ".join(broken)
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +78,13 @@ def test_the_script_records_a_node_for_each_way_to_set_it() -> None:
     recorded = recorded_strategy(STRATEGIES["gpt5_function_calling"])
 
     assert set(recorded["nodes"]) >= {"untouched", "cleared", "typed", "lowest", "highest"}
+
+
+def released() -> dict[str, Yaml]:
+    """A strategy of the release, as it would be declared today if nothing had changed."""
+    variables = {name: {"type": kind} for name, kind in FUNCTION_CALLING["variables"].items()}
+    parameters = copy.deepcopy(FUNCTION_CALLING["parameters"])
+    return {"gpt5_function_calling": {"parameters": parameters, "output_schema": {"properties": variables}}}
 
 
 def parameter_of(strategy: Yaml, name: str) -> Yaml:
@@ -115,17 +120,17 @@ def new(**fields: object) -> Callable[[Yaml], None]:
     ],
 )
 def test_a_change_that_would_break_saved_nodes_is_named(change: Callable[[Yaml], object], broken: str) -> None:
-    strategies = copy.deepcopy(STRATEGIES)
+    strategies = released()
     change(strategies["gpt5_function_calling"])
 
-    (sentence,) = broken_promises(FUNCTION_CALLING, strategies, OTHER_CHANGES)
+    (sentence,) = broken_promises(FUNCTION_CALLING, strategies, "")
     assert sentence.startswith(broken)
 
 
 def test_another_default_needs_a_line_of_the_changelog() -> None:
-    strategies = copy.deepcopy(STRATEGIES)
+    strategies = released()
     parameter_of(strategies["gpt5_function_calling"], "maximum_iterations")["default"] = 7
-    changes = OTHER_CHANGES + "### Changed\n\n- The default of `maximum_iterations`\n  is 7.\n"
+    changes = "### Changed\n\n- The default of `maximum_iterations`\n  is 7.\n"
 
     assert broken_promises(FUNCTION_CALLING, strategies, changes) == []
-    assert broken_promises(FUNCTION_CALLING, strategies, OTHER_CHANGES) != []
+    assert broken_promises(FUNCTION_CALLING, strategies, "") != []

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from internal.agent import FUNCTION_CALLING, Blueprint
-from internal.plan_and_reflect import PLAN_AND_REFLECT
+from internal.plan_and_reflect import PLAN_AND_REFLECT, PlanAndReflectParams
 from tests.support.host import Json, text_of
 from tests.support.plans import completed, plans, works_on
 from tests.support.run import Outcome, run
@@ -115,6 +115,20 @@ PLACES: dict[str, Json] = {
         "query": f"k {SECRET}",
     },
 }
+
+
+PLAIN = (str, int, bool)
+"""Types that need no line of their own: `redacted` replaces secrets in each text; numbers and switches hold none."""
+NOT_SHOWN = {"approval_required", "answer_tools", "allowed_tools", "extra_outputs"}
+"""Names that are compared with those of tools and variables; the model does not read them."""
+
+
+def test_every_parameter_that_is_redacted_in_its_own_way_has_a_place() -> None:
+    own_way = {name for name, field in PlanAndReflectParams.model_fields.items() if field.annotation not in PLAIN}
+    placed = {name for place in PLACES.values() for name in place}
+    missing = sorted(own_way - NOT_SHOWN - placed)
+    remedy = "redact what the model reads in StrategyParams.redacted and add it to PLACES, or else to NOT_SHOWN"
+    assert missing == [], f"{missing}: {remedy}"
 
 
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
