@@ -176,7 +176,9 @@ class Picture:
     @property
     def digest(self) -> str:
         """Equal for equal bytes; "" without bytes."""
-        return sha256(self.part.base64_data.encode()).hexdigest() if self.part else ""
+        if self.part is None:
+            return ""
+        return sha256(self.part.base64_data.encode()).hexdigest()
 
 
 @dataclass(frozen=True)

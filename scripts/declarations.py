@@ -114,7 +114,8 @@ def read(root: Path = ROOT) -> Source:
     try:
         raw = yaml.load((root / SOURCE).read_text(encoding="utf-8"), _Loader)  # noqa: S506 - it is a SafeLoader
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        mark = error.problem_mark
+        line = 1 + (mark.line if mark else 0)
         remedy = "a text with a colon stands in quotes"
         raise _source_error([f"line {line} is not valid YAML: {error.problem}; {remedy}"]) from None
     try:
@@ -160,7 +161,9 @@ def _sentence(error: ErrorDetails, raw: Any) -> str:  # noqa: ANN401 - YAML
             return f"{where} should have keys and values; the keys are {', '.join(fields)}"
         case "value_error":
             wrong = error["msg"].removeprefix("Value error, ")
-            return f"{where}: `{key}` {wrong}" if key else f"{where} {wrong}"
+            if key:
+                where += f": `{key}`"
+            return f"{where} {wrong}"
     wrong = error["msg"].removeprefix("Input ")
     return f"{where}: `{key}` {wrong}"
 

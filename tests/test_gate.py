@@ -84,7 +84,7 @@ class Project:
         shutil.copy(ROOT / "tests" / "support" / "both_ends.py", self.home / "tests" / "support")
         for folder in ("unit", "agent"):
             (self.home / "tests" / folder).mkdir()
-        for name in ("test_declarations.py", "test_architecture.py"):
+        for name in ("test_declarations.py", "test_architecture.py", "test_lines.py"):
             (self.home / "tests" / name).touch()
         for name, source in tests.items():
             (self.home / "tests" / "unit" / name).write_text(source.format(log=str(self.log)), encoding="utf-8")

@@ -234,9 +234,11 @@ class ToolOutput:
 
     def fail(self, failure: HostFailure) -> None:
         """The call failed. The model reads the tool's own reason, or what kind of failure it was."""
-        said = "" if failure.is_hosts_own else plain_reason(failure.reason, self._redactor)
-        reason = said or _WORDS.get(failure.kind, failure.kind.value)
-        self._fail(f"{TOOL_FAILED}: {reason}" if reason else TOOL_FAILED, failure.reason)
+        reason = ""
+        if not failure.is_hosts_own:
+            reason = plain_reason(failure.reason, self._redactor)
+        reason = reason or _WORDS.get(failure.kind, failure.kind.value)
+        self._fail(": ".join(filter(None, (TOOL_FAILED, reason))), failure.reason)
         self._is_transient = failure.is_transient
 
     def time_out(self) -> None:
@@ -280,7 +282,9 @@ class ToolOutput:
             has_more_json=self.has_more_json,
             whole=whole,
         )
-        return replace(outcome, user_text=self.user_text()) if outcome.brings_answer else outcome
+        if not outcome.brings_answer:
+            return outcome
+        return replace(outcome, user_text=self.user_text())
 
     def take(self, wire: WireMessage) -> UserFile | None:
         """Take one message in; return the file in it that goes to the user."""
