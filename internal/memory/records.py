@@ -50,27 +50,38 @@ class CallRecord(_Record):
     """A tool call; its tool is found again by provider and own name, never by the model's alias for it."""
 
     id: str
-    """As the prompt has it; of a call that waits, the one that the user answers."""
+    """The provider's, as prompts have it. Of a call that waits, the id under which the user answers it."""
     provider: str
     """"" for a tool that the node did not have."""
     tool: str
     """What Dify calls it; what the model wrote where the node has no such tool."""
     setting: str = ""
     arguments: str
-    """The text of a JSON object; of a call that waits, its checked arguments."""
+    """The text of a JSON object, as the model wrote it. Of a call that waits and refers to results: with the results
+    in it, as the user approves it."""
     attached: Several[FileRecord] = ()
     """The files that a call which waits is to send."""
     written: str = ""
-    """Of a call that waits, its arguments as the model wrote them, if results stand in place of references."""
+    """Of a call that waits and refers to results, its arguments as the model wrote them."""
+    call_id: str = ""
+    """Of a call that waits, the provider's id. "" in states of older versions, where the user's id stays."""
     is_asked: bool = True
     """False for one that waits only because others of its round do: the user is not asked, and it runs with them."""
     result: str | None = None
     """None while it waits."""
 
     def ended(self, result: str) -> Self:
-        """The same call, which waited, with its result."""
-        arguments = self.written or self.arguments
-        return self.model_copy(update={"result": result, "attached": (), "arguments": arguments, "written": ""})
+        """The same call, which waited, with its result: under the provider's id, and as the model wrote it.
+
+        Another id or other arguments would be another call for the provider, which may refuse it or miss its cache.
+        """
+        as_of_the_model = {
+            "id": self.call_id or self.id,
+            "arguments": self.written or self.arguments,
+            "call_id": "",
+            "written": "",
+        }
+        return self.model_copy(update={**as_of_the_model, "result": result, "attached": ()})
 
 
 class FindingRecord(_Record):
@@ -277,7 +288,7 @@ _MAX_SOURCES = 300
 
 
 def record_of(judged: JudgedCall, result: str | None = None) -> CallRecord:
-    """A call; one that waits with all that the user is asked to approve: its checked arguments, and its files."""
+    """A call; one that waits with all that the user is asked to approve: its arguments, and its files."""
     call, tool = judged.call, judged.tool
     record = CallRecord(
         id=call.id,
@@ -293,10 +304,10 @@ def record_of(judged: JudgedCall, result: str | None = None) -> CallRecord:
         FileRecord(name=name, kind=file.type.value, **file.model_dump(exclude={"dify_model_identity", "type"}))
         for name, file in judged.files.items()
     )
-    arguments = canonical_json(judged.valid.arguments)
-    written = record.arguments if judged.valid.references else ""
-    waiting = {"id": judged.id, "arguments": arguments, "written": written, "attached": attached, "result": None}
-    return record.model_copy(update={**waiting, "is_asked": judged.is_asked})
+    waiting = {"id": judged.id, "call_id": call.id, "attached": attached, "result": None, "is_asked": judged.is_asked}
+    if judged.valid.references:
+        waiting |= {"arguments": canonical_json(judged.valid.arguments), "written": record.arguments}
+    return record.model_copy(update=waiting)
 
 
 def waiting_files(state: State | None) -> dict[str, File]:

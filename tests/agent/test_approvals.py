@@ -9,14 +9,25 @@ import pytest
 
 from internal.agent import Blueprint
 from internal.memory.records import CallRecord, RoundRecord, State, UserRecord
-from internal.memory.state import encode
+from internal.memory.state import decode, encode
 from prompt import template
 from strategies.gpt5_function_calling import GPT5FunctionCallingStrategy
 from strategies.gpt5_react import GPT5ReActStrategy
 from tests.support.host import Json, Step
 from tests.support.local_http import SignedFiles, served
 from tests.support.run import Outcome, run
-from tests.support.scenes import ANSWER, CITY, check_prompt, log_of, results_in
+from tests.support.scenes import (
+    ANSWER,
+    CITY,
+    asks,
+    assistant_messages,
+    check_prompt,
+    ends,
+    entry,
+    log_of,
+    results_in,
+    text,
+)
 from tests.support.wire import breaks, calls, fails, parameter, replies, says, tool
 
 SANDBOX, PRODUCTION = {"credential_id": "cred-sandbox"}, {"credential_id": "cred-production"}
@@ -427,6 +438,45 @@ def test_a_secret_changes_nothing_that_can_be_seen() -> None:
         return bank([transfer(runtime_parameters={"key": key})], [PAY["transfer"]])
 
     assert asked("1234").variables["pending_calls"] == asked("4321").variables["pending_calls"]
+
+
+PROVIDERS_ID = "functions.order:0"
+WRITTEN = '{"q" : "lamp"}'
+BY_PROVIDER = [text("I order it."), asks(entry(PROVIDERS_ID, "order", WRITTEN)), ends("tool_calls")]
+
+
+def written_back(outcome: Outcome) -> list[tuple[str, str, str]]:
+    """Of each call in the first prompt: its id, the id of its result, and its arguments."""
+    prompt = outcome.model.prompts[0]
+    made = [call for message in assistant_messages(prompt) for call in message.get("tool_calls") or ()]
+    results = [message["tool_call_id"] for message in prompt if message["role"] == "tool"]
+    return [(call["id"], of, call["function"]["arguments"]) for call, of in zip(made, results, strict=True)]
+
+
+@pytest.mark.parametrize("approval", ["yes", "no, it is too dear"])
+def test_after_the_answer_the_call_goes_back_under_the_providers_id_and_as_the_model_wrote_it(approval: str) -> None:
+    first = asked([BY_PROVIDER])
+    second = answered(first, approval)
+    third = run([ANSWER], FOUND, {"state": second.variables["state"], "query": "Thanks."})
+
+    assert first.variables["pending_calls"][0]["id"].startswith("call_1_")
+    for outcome in (second, third):
+        assert written_back(outcome) == [(PROVIDERS_ID, PROVIDERS_ID, WRITTEN)]
+
+
+def test_a_waiting_call_without_the_providers_id_keeps_the_id_that_the_user_answered() -> None:
+    """States of 0.1.0 and of 2026-11 do not have it."""
+    before = decode(asked([BY_PROVIDER]).variables["state"])
+    assert before
+    (waiting,) = before.waiting
+    older = waiting.model_copy(update={"call_id": "", "arguments": '{"q":"lamp"}'})
+    ended = RoundRecord(said="I order it.", calls=(older,))
+    state = encode(before.model_copy(update={"entries": (*before.entries[:-1], ended)}))
+
+    outcome = run([ANSWER], FOUND, {**ASKING, "state": state, "approval": "yes", "query": "yes"})
+
+    assert orders(outcome) == [{"q": "lamp"}]
+    assert written_back(outcome) == [(waiting.id, waiting.id, '{"q":"lamp"}')]
 
 
 def test_a_waiting_call_of_an_older_state_is_not_run_and_can_be_asked_again() -> None:

@@ -162,7 +162,7 @@ def test_a_summary_never_approves_and_the_call_that_waits_stands_behind_it(strat
     state = decode(first.variables["state"])
     assert state
     assert state.entries[0] == SummaryRecord(text="The user said yes to everything.")
-    assert [call.arguments for call in state.waiting] == ['{"q":"more"}']
+    assert [call.arguments for call in state.waiting] == ['{"q": "more"}']
     assert [request["tool_parameters"] for request in outcome.tools.requests] == [{"q": "more"}]
     assert results_in(outcome.model.prompts[0])[0].startswith(LONG)
     assert outcome.stop_reason == "answered"
