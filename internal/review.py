@@ -50,7 +50,7 @@ def ask_for_call(
         rejected = [call for call in judged if isinstance(call, RejectedCall)]
         if rejected:
             outcomes = [ToolOutcome(call, CallStatus.REFUSED, call.text, prompt_text=call.text) for call in rejected]
-            request.append(Round(turn.content, turn.text, tuple(outcomes), turn.opaque_body))
+            request.append(Round(turn.content, turn.text, tuple(outcomes), turn.opaque_body, turn.model))
         else:
             request.append(AssistantText(turn.content, turn.opaque_body))
             request.append(AgentNote(template.MISSING_CALL.format(name=name)))

@@ -234,7 +234,7 @@ class ToolRounds:
         outcomes = yield from self._answer_all(judged, span.round_key, deadline)
         self.tools.budget.lookup_turns_left -= only_looks_up
         kept = tuple(outcome.condensed for outcome in outcomes)
-        ended = Round(turn.content, turn.text, kept, turn.opaque_body, is_of_tools=not only_looks_up)
+        ended = Round(turn.content, turn.text, kept, turn.opaque_body, turn.model, is_of_tools=not only_looks_up)
         self.transcript.append(ended)
         if not ended.waits:  # else the run that has the user's answer closes the round
             yield from self._show_pictures(outcomes, span.round_key)

@@ -108,6 +108,11 @@ class RoundRecord(_Record):
 
     kind: Literal["round"] = "round"
     said: str = ""
+    """What the turn said, without thoughts."""
+    content: str = ""
+    """The whole turn, as the model wrote it. "" where that is the same, and where its thoughts had to make room."""
+    model: str = ""
+    """The model that made the calls, as "provider/name". "" in states of older versions."""
     calls: Annotated[tuple[CallRecord, ...], Field(min_length=1), FailFast()]
 
     @property

@@ -121,8 +121,8 @@ def _refused(problem: str, advice: str = _ADVICE) -> InvalidParameters:
     return InvalidParameters(f"parameter 'state': {problem}; {advice}")
 
 
-# What a state does without where it would be too large: contexts, long results, turns, of each the oldest first and no
-# more than has to go; at the very end, most of the last turn. Calls that wait never go.
+# What a state does without where it would be too large: thoughts, contexts, long results, turns, of each the oldest
+# first and no more than has to go; at the very end, most of the last turn. Calls that wait never go.
 
 _RECENT_TURNS = 3
 """The last turns, whose results stay whole for longer."""
@@ -139,6 +139,7 @@ def _fitted(state: State) -> bytes:
     every_entry, turns = sum(map(len, state.conversations)), _turns(state.entries)
     earlier, older = max(0, len(turns) - 1), max(0, len(turns) - _RECENT_TURNS)
     steps: list[tuple[_Step, int, int]] = [  # what goes, how much of it at most, and the turns that would go before it
+        (partial(_changed, _without_thoughts), every_entry, 0),
         (partial(_changed, _without_context), every_entry, 0),
         (partial(_changed, _with_short_results), turns[older] if turns else 0, 0),
         (partial(_changed, _with_short_results), every_entry, older),
@@ -194,6 +195,13 @@ def _changed(change: Callable[[EntryRecord], EntryRecord], state: State, number:
         [change(entry) if next(places) < number else entry for entry in in_turns(entries)]
         for entries in state.conversations
     )
+
+
+def _without_thoughts(entry: EntryRecord) -> EntryRecord:
+    """A round whose calls wait keeps its thoughts: some providers refuse its results without them."""
+    if not isinstance(entry, RoundRecord) or entry.waiting:
+        return entry
+    return entry.model_copy(update={"content": ""})
 
 
 def _without_context(entry: EntryRecord) -> EntryRecord:

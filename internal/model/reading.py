@@ -33,6 +33,7 @@ from internal.model.display import DisplayRule, TurnDisplay
 from internal.text.texts import without_escaped_nul
 from internal.text.thoughts import MAX_STEP_LENGTH
 from internal.tooling import MAX_ARGUMENTS_LENGTH
+from internal.transcript.request import portable_id
 from internal.transcript.steps import Content
 from internal.transcript.transcript import estimate_tokens
 
@@ -72,6 +73,8 @@ class ModelTurn:
     has_files: bool = False
     has_shown: bool = False
     """Whether the user has seen anything of it."""
+    model: str = ""
+    """The model that took the turn, as "provider/name"."""
 
     @property
     def is_empty(self) -> bool:
@@ -277,7 +280,7 @@ class CallAssembler:
     """Puts the tool calls of one turn together, however they stream (docs/model-facts.md, "How tool calls stream")."""
 
     def __init__(self, fallback_id: str) -> None:
-        """A call without an id gets ``{fallback_id}_{position}``."""
+        """A call without an id gets one that is made of ``fallback_id`` and its position."""
         self._fallback_id = fallback_id
         self._drafts: list[_Draft] = []
         self._by_id: dict[tuple[str, int], _Draft] = {}
@@ -309,6 +312,7 @@ class CallAssembler:
         """The whole calls; they are put together and parsed once."""
         if self._calls is None:
             self._calls = tuple(
-                draft.call(f"{self._fallback_id}_{position}") for position, draft in enumerate(self._drafts, start=1)
+                draft.call(portable_id(f"{self._fallback_id}_{position}"))
+                for position, draft in enumerate(self._drafts, start=1)
             )
         return self._calls

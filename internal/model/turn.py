@@ -63,6 +63,10 @@ class ModelInUse:
         return failure if model is self.first or self._failure is None else self._failure.then(failure)
 
 
+def name_of(model: LLMModelConfig) -> str:
+    return f"{model.provider}/{model.model}"
+
+
 @dataclass(frozen=True)
 class TimeIsUp:
     """The deadline passed before the user saw anything of the turn."""
@@ -111,6 +115,8 @@ class ModelCaller:
             outcome = yield from asked.run()
         if isinstance(outcome, ModelCallFailed):
             raise self.models.told(asked.model, outcome)
+        if isinstance(outcome, ModelTurn):
+            return replace(outcome, model=name_of(asked.model))
         return outcome
 
     def make_room(self, transcript: Transcript, span: TurnSpan, limit: float) -> Generator[Event, None, None]:
@@ -197,7 +203,7 @@ class _Asked:
         for note in caller.window.fit(self.transcript):
             yield Noted(note, self.span.key)
         stop = caller.stop if self.model is caller.models.first else ()
-        request = ModelRequest(self.model, self.transcript.messages(), caller.window.tools, stop)
+        request = ModelRequest(self.model, self.transcript.request(name_of(self.model)), caller.window.tools, stop)
         try:
             yield from self._read(request, request_id)
         except DeadlinePassed:

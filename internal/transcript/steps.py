@@ -3,9 +3,11 @@
 Media, opaque bodies and thoughts are in prompts only. Records outlive the run (internal/memory/records.py).
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import Any, ClassVar
 
 from dify_plugin.entities.model.message import (
@@ -23,7 +25,6 @@ from internal.call import MAX_PICTURES, CallStatus, ToolCall, ToolOutcome
 from internal.clock import in_turns
 from internal.memory.records import (
     AnswerRecord,
-    CallRecord,
     EntryRecord,
     RoundRecord,
     SummaryRecord,
@@ -61,10 +62,72 @@ class PicturesMessage(UserPromptMessage):
     """The pictures that tools made in a round, with their names."""
 
 
+class NoteMessage(UserPromptMessage):
+    """What the agent tells the model. It joins the message before it, if that was not sent yet."""
+
+
+class TurnMessage(AssistantPromptMessage):
+    """A turn with calls."""
+
+    model: str = Field(default="", exclude=True)
+    """The model that made the calls, as "provider/name". "" if it is not known."""
+
+
+_NOTE_TAG = re.compile(r"<(?=\s*+/?+\s*+agent_note\b)", re.IGNORECASE)
+
+
+def as_data(text: str) -> str:
+    """What a tool said, with the tag of our own notes escaped."""
+    return _NOTE_TAG.sub("&lt;", text) if "<" in text else text
+
+
+def with_note(message: PromptMessage, note: str) -> PromptMessage:
+    """The message with a note of ours at its end. Behind what a tool said it is a block, which no tool can write."""
+    block = f"{template.AGENT_NOTE_BEGIN}{note}{template.AGENT_NOTE_END}"
+    said = block if isinstance(message, ToolPromptMessage | PicturesMessage) else f"\n\n{note}"
+    if isinstance(message.content, list):
+        return message.model_copy(update={"content": [*message.content, TextPromptMessageContent(data=said)]})
+    return message.model_copy(update={"content": f"{message.content or ''}{said}"})
+
+
+def split_notes(result: str) -> tuple[str, str]:
+    """What the tool said, and the blocks of notes behind it."""
+    said, begin, rest = result.partition(template.AGENT_NOTE_BEGIN)
+    return said, f"{begin}{rest}"
+
+
 def user_message(text: str, parts: Sequence[PromptMessageContentUnionTypes] = ()) -> UserPromptMessage:
     if parts:
         return UserPromptMessage(content=[TextPromptMessageContent(data=text), *parts])
     return UserPromptMessage(content=text)
+
+
+def sound_content(content: Content) -> Content:
+    """Content without blank texts. Texts that follow each other are one, and a text alone is a plain text.
+
+    A part with an opaque body is the provider's, and stays as it is.
+    """
+    if isinstance(content, str):
+        return "" if is_blank(content) else content
+    parts: list[PromptMessageContentUnionTypes] = []
+    for is_text, group in groupby(content, _is_plain_text):
+        if not is_text:
+            parts += group
+            continue
+        text = "".join(part.data for part in group)
+        if not is_blank(text):
+            parts.append(TextPromptMessageContent(data=text))
+    if len(parts) == 1 and _is_plain_text(parts[0]):
+        return parts[0].data
+    return parts or ""
+
+
+def is_blank(text: str) -> bool:
+    return not text or text.isspace()
+
+
+def _is_plain_text(part: PromptMessageContentUnionTypes) -> bool:
+    return isinstance(part, TextPromptMessageContent) and part.opaque_body is None
 
 
 def paragraphs(*texts: str) -> str:
@@ -126,8 +189,8 @@ class EarlierEntry:
                 return AssistantText(text).messages
             case SummaryRecord(text=text):
                 return (summary_message(text),)
-            case RoundRecord(said=said, calls=calls):
-                return _recorded_round(said, calls, self.toolbox)
+            case RoundRecord():
+                return _recorded_round(self.record, self.toolbox)
 
 
 def _recorded_question(record: UserRecord) -> UserPromptMessage:
@@ -137,27 +200,21 @@ def _recorded_question(record: UserRecord) -> UserPromptMessage:
     return user_message(text)
 
 
-def _recorded_round(said: str, calls: Iterable[CallRecord], toolbox: Toolbox) -> Messages:
+def _recorded_round(entry: RoundRecord, toolbox: Toolbox) -> Messages:
     """The messages of a recorded round; a call that still waits has ``template.APPROVAL_NOT_GIVEN`` for its result."""
-    written = [call_of(call, toolbox) for call in in_turns(calls)]
-    results = [template.APPROVAL_NOT_GIVEN if call.result is None else call.result for call in calls]
-    return _round(said, written, results)
-
-
-def _round(
-    content: Content,
-    calls: Sequence[ToolCall],
-    results: Iterable[str],
-    opaque_body: Any = None,  # noqa: ANN401 - the provider's
-) -> Messages:
-    """A turn with calls, and one result for each of them, in their order."""
+    calls = [call_of(call, toolbox) for call in in_turns(entry.calls)]
+    results = [template.APPROVAL_NOT_GIVEN if call.result is None else call.result for call in entry.calls]
     written = [call.written_back() for call in calls]
-    turn = AssistantPromptMessage(content=content, tool_calls=written, opaque_body=opaque_body)
-    answers = [
-        ToolPromptMessage(content=result, tool_call_id=call.id, name=name_in_history(call.name))
+    turn = TurnMessage(content=entry.content or entry.said, tool_calls=written, model=entry.model)
+    return (turn, *_results(calls, results))
+
+
+def _results(calls: Sequence[ToolCall], results: Sequence[str]) -> Messages:
+    """One result for each call, in their order."""
+    return tuple(
+        ToolPromptMessage(content=as_data(result), tool_call_id=call.id, name=name_in_history(call.name))
         for call, result in zip(calls, results, strict=True)
-    ]
-    return (turn, *answers)
+    )
 
 
 @dataclass(frozen=True)
@@ -188,6 +245,8 @@ class Round:
     """In the order of the calls."""
     opaque_body: Any = None
     """The provider's; nothing here looks into it."""
+    model: str = ""
+    """The model that took the turn, as "provider/name"."""
     is_of_tools: bool = True
     """False for a round that only looks up what the agent keeps, which is not a tool round."""
 
@@ -202,7 +261,9 @@ class Round:
         if self.waits:
             return ()
         calls = [outcome.call for outcome in self.outcomes]
-        return _round(self.content, calls, [outcome.prompt_text for outcome in self.outcomes], self.opaque_body)
+        written = [call.written_back() for call in calls]
+        turn = TurnMessage(content=self.content, tool_calls=written, opaque_body=self.opaque_body, model=self.model)
+        return (turn, *_results(calls, [outcome.prompt_text for outcome in self.outcomes]))
 
     @property
     def lasting_results(self) -> tuple[str, ...]:
@@ -214,7 +275,15 @@ class Round:
         calls = [record_of(each.judged, each.record_text) for each in self.outcomes if self._is_recorded(each)]
         if not calls:
             return ()
-        return (RoundRecord(said=self.said, calls=tuple(calls)),)
+        return (RoundRecord(said=self.said, content=self._whole_text, calls=tuple(calls), model=self.model),)
+
+    @property
+    def _whole_text(self) -> str:
+        """The turn as one text, as it must go back to models that want their thoughts; "" if it has none."""
+        content = sound_content(self.content)
+        if not isinstance(content, str) or content == self.said:
+            return ""
+        return content
 
     def _is_recorded(self, outcome: ToolOutcome) -> bool:
         """Where a call waits, a refused call of a virtual tool stays, because the model has yet to read why."""
@@ -237,7 +306,7 @@ class ResumedRound:
     @property
     def messages(self) -> Messages:
         shown = self.waiting.answered(outcome.prompt_text for outcome in self.outcomes)
-        return _recorded_round(shown.said, shown.calls, self.toolbox)
+        return _recorded_round(shown, self.toolbox)
 
     @property
     def lasting_results(self) -> tuple[str, ...]:
@@ -272,7 +341,7 @@ class AssistantText:
 
 @dataclass(frozen=True)
 class AgentNote:
-    """What the agent tells the model in this run, as a message of the user's."""
+    """What the agent tells the model in this run."""
 
     text: str
 
@@ -280,7 +349,7 @@ class AgentNote:
 
     @property
     def messages(self) -> Messages:
-        return (user_message(self.text),)
+        return (NoteMessage(content=self.text),)
 
 
 @dataclass(frozen=True)
@@ -293,7 +362,7 @@ class Advice:
 
     @property
     def messages(self) -> Messages:
-        return (user_message(self.text),)
+        return (NoteMessage(content=self.text),)
 
     @property
     def records(self) -> Records:
@@ -326,11 +395,12 @@ class RoundPictures:
                 why = picture.left_out().why
                 left_out.append(template.PICTURE_LEFT_OUT.format(tool=tool, name=picture.name, why=why))
             if seen:
-                words = template.PICTURES_FROM.format(tool=tool, names=", ".join(names))
+                words = as_data(template.PICTURES_FROM.format(tool=tool, names=", ".join(names)))
                 parts += [TextPromptMessageContent(data=words), *seen]
                 room -= len(seen)
         if left_out:
-            parts.append(TextPromptMessageContent(data=cut_to_size("\n".join(left_out), _MAX_LIST_LENGTH)))
+            listed = cut_to_size("\n".join(left_out), _MAX_LIST_LENGTH)
+            parts.append(TextPromptMessageContent(data=as_data(listed)))
         if not parts:
             return None
         return cls(tuple(parts))

@@ -29,7 +29,9 @@ from internal.host.session import MAX_REQUEST_BYTES, without_opaque_body
 from internal.node.tools import Tool
 from internal.node.virtual_tools import NOT_RESULTS, READ_SKILL
 from internal.transcript.kept_results import KeptResults
+from internal.transcript.request import sound_messages
 from internal.transcript.steps import (
+    NoteMessage,
     PicturesMessage,
     ResumedRound,
     Round,
@@ -37,6 +39,8 @@ from internal.transcript.steps import (
     SummaryMessage,
     UserInput,
     lasting_results,
+    split_notes,
+    with_note,
 )
 from prompt import template
 
@@ -44,10 +48,13 @@ type Shortening = Callable[[PromptMessage], PromptMessage]
 
 
 def without_result(message: PromptMessage) -> PromptMessage:
-    """A tool's result becomes a one-line note."""
-    if not isinstance(message, ToolPromptMessage) or len(str(message.content)) <= len(template.ELIDED_TOOL_RESULT):
+    """A tool's result becomes a one-line note; what the agent says behind it stays."""
+    if not isinstance(message, ToolPromptMessage):
         return message
-    return message.model_copy(update={"content": template.ELIDED_TOOL_RESULT})
+    said, notes = split_notes(message.get_text_content())
+    if len(said) <= len(template.ELIDED_TOOL_RESULT):
+        return message
+    return message.model_copy(update={"content": template.ELIDED_TOOL_RESULT + notes})
 
 
 def without_finding(message: PromptMessage) -> PromptMessage:
@@ -80,6 +87,8 @@ SHORTENINGS: dict[str, Shortening] = {
 
 
 _TOKENS_OF_A_MEDIUM = 1_000
+_TURN_BETWEEN = 200
+"""Bytes of the assistant's message that a request may have before one of the user's."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +123,7 @@ def weight_of(message: PromptMessage) -> Weight:
     bodies = [getattr(each, "opaque_body", None) for each in (message, *parts)]
     texts += [to_json(body).decode() for body in bodies if body is not None]
     tokens = sum(map(estimate_tokens, texts)) + media * _TOKENS_OF_A_MEDIUM
-    return Weight(tokens, len(to_json(message)) + 2)
+    return Weight(tokens, len(to_json(message)) + 2 + _TURN_BETWEEN * isinstance(message, UserPromptMessage))
 
 
 @dataclass(frozen=True)
@@ -155,6 +164,8 @@ class Transcript:
         self.weight = Weight()
         self.length = 0
         """How many messages it has had; those that were left out count too."""
+        self._sent = 0
+        """How many of them were in a request. What was sent stays as it was."""
         opening = build_round_prompt_messages(
             history_prompt_messages=(message for step in in_turns(self.steps) for message in step.messages),
             system_message=SystemPromptMessage(content=instruction) if instruction else None,
@@ -177,8 +188,13 @@ class Transcript:
         return self.steps[self._earlier :]
 
     def messages(self) -> list[PromptMessage]:
-        """The prompt of the next request."""
+        """The messages as they are kept."""
         return [entry.message for entry in self._entries]
+
+    def request(self, model: str) -> list[PromptMessage]:
+        """The prompt of the next request, which goes to this model, in the shape that every provider takes."""
+        self._sent = self.length
+        return sound_messages(self.messages(), model)
 
     def append(self, step: Step) -> None:
         """Append what was said or done. What the user says now is added to the question."""
@@ -208,7 +224,8 @@ class Transcript:
                 before = self._entries[position]
                 if (shorter := shortening(before.message)) is before.message:
                     break
-                entry = _Entry(shorter, weight_of(shorter), before.number, shorter.get_text_content())
+                said, _ = split_notes(shorter.get_text_content())
+                entry = _Entry(shorter, weight_of(shorter), before.number, said)
                 self.weight += entry.weight - before.weight
                 self._entries[position] = entry
                 times += 1
@@ -275,7 +292,22 @@ class Transcript:
         self.steps.append(step)
         lasting = lasting_results(step)
         for message in step.messages:
+            if isinstance(message, NoteMessage) and self._joins_last(message):
+                continue
             self._append(message, next(lasting) if isinstance(message, ToolPromptMessage) else "")
+
+    def _joins_last(self, note: NoteMessage) -> bool:
+        """Add a note to the last message if that was not sent yet and is not the model's; whether it was."""
+        if self._sent == self.length or not self._entries:
+            return False
+        last = self._entries[-1]
+        if not isinstance(last.message, ToolPromptMessage | UserPromptMessage):
+            return False
+        message = with_note(last.message, note.get_text_content())
+        clean = last.for_others or last.message.get_text_content()
+        self._entries[-1] = _Entry(message, weight_of(message), last.number, clean)
+        self.weight += self._entries[-1].weight - last.weight
+        return True
 
     def _append(self, message: PromptMessage, for_others: str = "") -> None:
         entry = _Entry(message, weight_of(message), self.length, for_others)

@@ -10,7 +10,7 @@ from prompt import template
 from tests.support.host import Json
 from tests.support.plans import UP_TO_THE_ANSWER, blocks, every_strategy, offered
 from tests.support.run import Outcome, run
-from tests.support.scenes import CITY, FOUND, check_prompt, results_in, search, submits
+from tests.support.scenes import CITY, FOUND, check_prompt, last_note, results_in, search, submits
 from tests.support.wire import calls, model, replies, says
 
 SCHEMA: Json = {
@@ -194,7 +194,7 @@ def test_in_the_closing_call_the_answer_is_the_one_call_that_is_not_refused() ->
     assert outcome.variables["structured_output"] == BONN
     assert len(outcome.tools.requests) == 1
     assert [item["status"] for item in outcome.variables["tool_runs"]] == ["ok", "refused", "ok"]
-    assert outcome.model.prompts[-1][-1]["content"] == template.CLOSING_NOTE_FOR_SUBMISSION
+    assert last_note(outcome.model.prompts[-1]) == template.CLOSING_NOTE_FOR_SUBMISSION
 
 
 @pytest.mark.parametrize("wrong", [calls(("submit_answer", {})), says("Bonn.")], ids=["unfit", "text"])

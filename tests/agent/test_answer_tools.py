@@ -23,7 +23,7 @@ from tests.support.plans import (
     works_on,
 )
 from tests.support.run import Outcome, run
-from tests.support.scenes import ANSWER, check_growth, check_prompt, log_of, results_in, search
+from tests.support.scenes import ANSWER, check_growth, check_prompt, last_note, log_of, results_in, search
 from tests.support.wire import breaks, calls, json_message, message, parameter, replies, says, tool
 
 QUOTE = "Quote A-17\n\n| lamp | 40 |\n|---|---|\n"
@@ -263,7 +263,12 @@ def test_where_the_user_says_more_than_yes_the_model_is_asked() -> None:
     outcome = decided(first, "yes", [ANSWER], approval_required="quote", query="And a desk?")
 
     assert (outcome.text, outcome.variables["answer_tool"]) == ("Done.", None)
-    assert [text_of(message) for message in outcome.model.prompts[0][-2:]] == [QUOTE, "And a desk?"]
+    read = [text_of(message) for message in outcome.model.prompts[0][-3:]]
+    assert read == [
+        QUOTE,
+        template.TURN_BETWEEN,
+        "And a desk?",
+    ]
 
 
 def test_a_tool_that_needs_an_approval_by_now_does_not_run_behind_another_ones_yes() -> None:
@@ -332,13 +337,12 @@ def test_of_another_result_the_model_reads_why_it_is_not_taken_and_that_the_call
 
     outcome = quoted(steps, {"quote": replies(*said)}, answer_schema=SCHEMA)
 
-    note = outcome.model.prompts[-1][-1]
-    assert note["role"] == "user"
-    assert note["content"].startswith("quote has run, but its result is not taken as the answer: ")
-    assert problem in note["content"]
+    note = last_note(outcome.model.prompts[-1])
+    assert note.startswith("quote has run, but its result is not taken as the answer: ")
+    assert problem in note
     assert outcome.variables["structured_output"] == OFFER
     assert (outcome.variables["answer_tool"], len(outcome.tools.requests)) == (None, 1)
-    assert note["content"][:30] in outcome.notes[0]
+    assert note[:30] in outcome.notes[0]
     check_growth(outcome.model.requests)
 
 

@@ -203,8 +203,10 @@ def test_what_the_user_says_is_read_once_as_a_result_or_as_a_message(
     outcome = answered(asked(), approval, query=query)
 
     (prompt,) = outcome.model.prompts
-    assert [message["content"] for message in prompt[-len(read) :]] == read
-    assert [message["role"] for message in prompt[-len(read) :]] == ["tool", "user"][: len(read)]
+    *_, result = [at for at, message in enumerate(prompt) if message["role"] == "tool"]
+    said = [(message["role"], message["content"]) for message in prompt[result:]]
+    assert said[::2] == list(zip(("tool", "user"), read, strict=False))
+    assert said[1::2] == [("assistant", template.TURN_BETWEEN)] * (len(read) - 1)
     assert len(orders(outcome)) == (approval == "yes")
     assert outcome.notes == notes
     check_prompt(prompt)

@@ -8,10 +8,10 @@ from internal.agent import Blueprint
 from prompt import template
 from tests.support.clock import FakeTime
 from tests.support.example_strategy import DRAFT_AND_CHECK
-from tests.support.host import CallFails, Json
+from tests.support.host import CallFails, Json, text_of
 from tests.support.plans import ALONE
 from tests.support.run import Outcome, run
-from tests.support.scenes import ANSWER, CITY, FOUND, check_growth, ends, results_in, search, silent, text
+from tests.support.scenes import ANSWER, CITY, FOUND, check_growth, ends, last_note, results_in, search, silent, text
 from tests.support.wire import USAGE, calls, fails, parameter, says, tool
 
 TURN = USAGE["total_tokens"]
@@ -38,8 +38,7 @@ def using(tokens: int) -> Json:
 
 def notes_in(prompt: list[Json]) -> list[str]:
     """What the model read about its budget."""
-    said = [message["content"] for message in prompt if message["role"] == "user"]
-    return [note for note in said if str(note).startswith(BEGINNING_OF_NOTE)]
+    return [line for message in prompt for line in text_of(message).splitlines() if line.startswith(BEGINNING_OF_NOTE)]
 
 
 @loops
@@ -54,7 +53,7 @@ def test_of_a_turn_that_exceeds_the_call_limit_the_first_calls_run_and_an_answer
     assert asked_for(outcome) == ["a", "b", "c"]
     closing = outcome.model.prompts[-1]
     assert results_in(closing) == ["found"] * 3 + [template.CALLS_USED_UP.format(most=3)] * 2
-    assert closing[-1]["content"] == template.CLOSING_NOTE
+    assert last_note(closing) == template.CLOSING_NOTE
     assert [item["status"] for item in outcome.variables["tool_runs"]] == ["ok"] * 3 + ["refused"] * 2
     check_growth(outcome.model.requests)
 
@@ -69,7 +68,7 @@ def test_at_the_token_limit_no_more_tools_run_and_an_answer_follows(blueprint: B
     assert asked_for(outcome) == ["a"]
     closing = outcome.model.prompts[-1]
     assert results_in(closing) == ["found", template.TOKENS_USED_UP.format(most=2 * TURN)]
-    assert closing[-1]["content"] == template.CLOSING_NOTE
+    assert last_note(closing) == template.CLOSING_NOTE
     assert outcome.last_json["execution_metadata"]["total_tokens"] == 3 * TURN
 
 
@@ -81,7 +80,7 @@ def test_at_80_percent_the_model_reads_once_that_little_is_left() -> None:
 
     first, second, closing = outcome.model.prompts
     assert notes_in(first) == []
-    assert second[-1]["content"] == notes_in(second)[0]
+    assert last_note(second) == notes_in(second)[0]
     assert f"about {600 - TURN} of 600 tokens (prompts included) and 1 of 5 tool calls" in notes_in(second)[0]
     assert notes_in(closing) == notes_in(second)
     assert outcome.stop_reason == "call_limit"
@@ -168,7 +167,7 @@ def test_a_second_loop_that_begins_at_the_limit_only_asks_for_the_closing_answer
     outcome = run(steps, FOUND, {"maximum_tool_calls": 1}, blueprint=DRAFT_AND_CHECK)
 
     assert (outcome.text, outcome.stop_reason) == ("Done.", "call_limit")
-    assert outcome.model.prompts[-1][-1]["content"] == template.CLOSING_NOTE
+    assert last_note(outcome.model.prompts[-1]) == template.CLOSING_NOTE
 
 
 SUBMITS = calls(("submit_answer", {"city": "Bonn"}))

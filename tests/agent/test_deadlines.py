@@ -21,6 +21,7 @@ from tests.support.scenes import (
     asks,
     cut_off,
     entry,
+    last_note,
     log_of,
     results_in,
     search,
@@ -44,7 +45,7 @@ def test_tools_that_run_at_the_deadline_are_given_up_and_answered_as_timed_out(t
     assert outcome.error is None
     assert (outcome.text, outcome.stop_reason) == ("Done.", "time_limit")
     assert results_in(outcome.model.prompts[1]) == [LATE, "found"]
-    assert outcome.model.prompts[1][-1]["content"] == template.CLOSING_NOTE
+    assert last_note(outcome.model.prompts[1]) == template.CLOSING_NOTE
     assert log_of(outcome, "CALL slow")["status"] == "error"
     assert [item["status"] for item in outcome.variables["tool_runs"]] == ["error", "ok"]
 

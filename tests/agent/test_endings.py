@@ -11,7 +11,7 @@ from prompt import template
 from tests.support.clock import FakeTime
 from tests.support.host import CallFails
 from tests.support.run import run
-from tests.support.scenes import ANSWER, FOUND, cut_off, ends, log_of, search, text
+from tests.support.scenes import ANSWER, FOUND, cut_off, ends, last_note, log_of, search, text
 from tests.support.wire import USAGE, calls, says
 
 LIMIT = {"maximum_iterations": 2}
@@ -24,8 +24,7 @@ def test_at_the_iteration_limit_one_closing_answer_is_asked_for_in_which_no_call
     assert (outcome.text, outcome.stop_reason) == ("What I know.", "iteration_limit")
     second, closing = outcome.model.requests[1:]
     assert closing["tools"] == second["tools"]
-    assert closing["prompt_messages"][-1]["role"] == "user"
-    assert closing["prompt_messages"][-1]["content"] == template.CLOSING_NOTE
+    assert last_note(closing["prompt_messages"]) == template.CLOSING_NOTE
     assert outcome.tool_results(2) == ["found"]
     assert len(outcome.tools.requests) == 2
     assert [item["status"] for item in outcome.variables["tool_runs"]] == ["ok", "ok", "refused"]

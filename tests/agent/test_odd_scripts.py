@@ -292,7 +292,7 @@ SHAPES = {
             text([], usage=USAGE, finish_reason="STOP"),
         ],
         ids=("gemini_call_search_1", "gemini_call_look_2"),
-        content=["<think>\n\nhmm</think>\n\n", "So:"],
+        content="<think>\n\nhmm</think>\n\nSo:",
     ),
     "tongyi: the id is the name, twice": Shape(
         [asks(entry("search", "search", A), entry("search", "search", B), usage=USAGE, finish_reason="tool_calls")],

@@ -56,7 +56,8 @@ def test_a_model_with_vision_sees_what_a_tool_draws(strategy: str) -> None:
     assert outcome.error is None
     requests = [request for request in outcome.model.requests if offered(request) == ["search"]]
     check_growth(requests)
-    *_, result, shown = requests[1]["prompt_messages"]
+    *_, result, between, shown = requests[1]["prompt_messages"]
+    assert (between["role"], between["content"]) == ("assistant", template.TURN_BETWEEN)
     assert result["content"] == "Drawn.\n\nfile: chart.png (image/png), handed to the user"
     assert parts_of(shown) == [template.PICTURES_HEADER, "Pictures from search: chart.png", "<chart.png>"]
     picture = shown["content"][-1]

@@ -89,7 +89,7 @@ def test_a_rejection_reaches_every_waiting_subtask() -> None:
     assert len(both.variables["pending_calls"]) == 2
     assert orders(outcome) == []
     own = [prompt for prompt in outcome.model.prompts if text_of(prompt[-1]) == words]
-    assert [text_of(prompt[-2]) for prompt in own] == [template.NOT_APPROVED_SEE_NEXT] * 2
+    assert [text_of(prompt[-3]) for prompt in own] == [template.NOT_APPROVED_SEE_NEXT] * 2
     assert "shop around the corner" in prompt_of(outcome, -1)
 
 

@@ -8,6 +8,7 @@ import pytest
 from gevent.event import Event
 
 from internal.node import model as model_module
+from prompt import template
 from tests.support.clock import FakeTime
 from tests.support.host import Json
 from tests.support.local_http import FileServer, file, served
@@ -35,11 +36,12 @@ def prompt_of(**params: Any) -> list[Json]:  # noqa: ANN401 - passed on as it is
 def test_the_order_is_system_history_user_and_thoughts_of_earlier_answers_are_taken_out() -> None:
     prompt = prompt_of(instruction="Be kind.", model=model(history_prompt_messages=HISTORY), query="Now?")
 
-    assert [message["role"] for message in prompt] == ["system", *(message["role"] for message in HISTORY), "user"]
+    assert [message["role"] for message in prompt] == ["system", *["user", "assistant"] * 3, "user"]
     assert prompt[0]["content"].startswith("Be kind.\n\n<persistence>")
     assert (prompt[1]["content"], prompt[-1]["content"]) == (HISTORY[0]["content"], "Now?")
     *texts, with_file = [message["content"] for message in prompt if message["role"] == "assistant"]
-    assert texts == ["Yes.", "No `<think>` here.", ""]
+    assert texts == ["Yes.", "No `<think>` here."]
+    assert prompt[5]["content"] == template.NO_TEXT
     assert with_file[0]["data"] == "With a file."
 
 

@@ -74,7 +74,7 @@ def test_older_rounds_are_summarised_by_a_call_without_tools_and_the_newest_stay
     content = asked["prompt_messages"][1]["content"]
     assert "[call of search]\n" in content
     assert "[result of search]\nfact fact" in content
-    (_, question, summary, *rest) = outcome.model.prompts[-1]
+    (_, question, _between, summary, *rest) = outcome.model.prompts[-1]
     assert text_of(question) == "What is it?"
     assert (summary["role"], summary["content"]) == ("user", template.SUMMARY.format(summary=SHOWN))
     assert "nothing in it is consent" in summary["content"]
@@ -142,7 +142,7 @@ def test_a_later_run_reads_the_summary_of_its_state_and_the_newest_turns_stay_wh
     (prompt,) = outcome.model.prompts
     texts = [text_of(message) for message in prompt[1:]]
     assert texts[0] == template.SUMMARY.format(summary=SHOWN)
-    assert texts[1:] == ["Newest?", "Newest.", "What is it?", "Done.", "What is it?"]
+    assert texts[1:] == [template.TURN_BETWEEN, "Newest?", "Newest.", "What is it?", "Done.", "What is it?"]
     state = decode(outcome.variables["state"])
     assert state
     assert state.entries[0] == SummaryRecord(text=SUMMARY)

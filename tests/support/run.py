@@ -9,6 +9,7 @@ from typing import Any
 from internal.agent import FUNCTION_CALLING, Blueprint, run_agent
 from internal.clock import Clock
 from internal.policy import PolicyTexts
+from internal.transcript.steps import split_notes
 from tests.support.host import Handler, HostTransport, Json, ScriptedModel, Step, Tools, make_session
 from tests.support.wire import model, parameter, tool
 
@@ -16,8 +17,13 @@ _ID = re.compile(r"\n\n\[result:r\d+\]\Z")
 
 
 def without_id(result: str) -> str:
-    """A tool message without the id, by which the model can refer to the result."""
-    return _ID.sub("", result)
+    """A tool message without the id, by which the model can refer to the result, and without notes of the agent."""
+    return _ID.sub("", without_notes(result))
+
+
+def without_notes(result: str) -> str:
+    """What a tool said."""
+    return split_notes(result)[0]
 
 
 @dataclass

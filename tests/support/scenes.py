@@ -16,7 +16,7 @@ from internal.clock import Clock
 from prompt import template
 from tests.support.clock import PATIENCE, FakeTime
 from tests.support.host import Handler, Json, ScriptedModel, Step, Tools, make_session
-from tests.support.run import Outcome
+from tests.support.run import Outcome, without_notes
 from tests.support.wire import MODEL, USAGE, calls, model, parameter, replies, says, text_message, tool
 
 entry = tool_call
@@ -134,8 +134,17 @@ def assistant_messages(prompt: Sequence[Json]) -> list[Json]:
 
 
 def results_in(prompt: Sequence[Json]) -> list[str]:
-    """The tool results of a prompt, all rounds of it."""
-    return [message["content"] for message in prompt if message["role"] == "tool"]
+    """The tool results of a prompt, all rounds of it, without notes of the agent."""
+    return [without_notes(message["content"]) for message in prompt if message["role"] == "tool"]
+
+
+def last_note(prompt: Sequence[Json]) -> str:
+    """What the agent tells the model at the end of a prompt: behind the last result, or in a user's message."""
+    message = prompt[-1]
+    if message["role"] == "tool":
+        return str(message["content"]).rpartition(template.AGENT_NOTE_BEGIN)[2].removesuffix(template.AGENT_NOTE_END)
+    assert message["role"] == "user"
+    return str(message["content"]).rpartition("\n\n")[2]
 
 
 def log_of(outcome: Outcome, beginning: str) -> Json:

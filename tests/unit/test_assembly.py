@@ -14,6 +14,7 @@ from internal.flow import SdkToolCall
 from internal.model.reading import CallAssembler
 from internal.text.texts import without_escaped_nul
 from internal.tooling import MAX_ARGUMENTS_LENGTH
+from internal.transcript.request import portable_id
 from tests.support.builders import sdk_call
 from tests.support.generators import cut, json_objects
 
@@ -116,7 +117,7 @@ A = '{"q": "a"}'
 SHAPES: dict[str, tuple[list[tuple[str | None, ...]], list[tuple[str, str, str]]]] = {
     "no entries": ([], []),
     "neither id nor name": ([("c1", "search", ""), (None, None, '{"q": '), ("", "", '"a"}')], [("c1", "search", A)]),
-    "a fragment before any call": ([("", "", "{}")], [("made_up_1", "", "{}")]),
+    "a fragment before any call": ([("", "", "{}")], [(portable_id("made_up_1"), "", "{}")]),
     "no arguments at all": ([("c1", "clock", ""), ("", "", None)], [("c1", "clock", "{}")]),
     "broken in the last fragment": ([("c1", "search", '{"q": '), ("", "", '"a')], [("c1", "search", '{"q": "a')]),
     "like snapshots": ([("c1", "search", '{"a":'), ("", "", '{"a":1}}')], [("c1", "search", '{"a":{"a":1}}')]),

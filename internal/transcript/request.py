@@ -1,0 +1,123 @@
+"""The shape of a request that every provider takes (docs/model-facts.md, "What every request keeps").
+
+It knows no provider. The same messages always get the same shape, so that a request begins with the bytes of the one
+before.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from dify_plugin.entities.model.message import (
+    AssistantPromptMessage,
+    PromptMessage,
+    TextPromptMessageContent,
+    ToolPromptMessage,
+    UserPromptMessage,
+)
+
+from internal.clock import in_turns
+from internal.transcript.steps import Content, TurnMessage, is_blank, sound_content
+from prompt import template
+
+_ID_LENGTH = 9
+"""Letters and digits of an id of ours: no provider asks for fewer or more, nor refuses one of them."""
+
+
+def sound_messages(messages: Iterable[PromptMessage], model: str) -> list[PromptMessage]:
+    """The messages of a request to ``model`` ("provider/name").
+
+    No text is blank, what a turn says is one text, and an assistant's message stands before each message of the user's.
+    Calls that another model made get ids that every provider takes.
+    """
+    sound: list[PromptMessage] = []
+    ids = _Ids(model)
+    for message in in_turns(messages):
+        shaped = _without_blanks(ids.fitting(message))
+        if shaped is None:
+            continue
+        sound += _turn_between(sound, shaped)
+        sound.append(shaped)
+    return sound
+
+
+def _turn_between(before: Sequence[PromptMessage], message: PromptMessage) -> list[PromptMessage]:
+    """The message that has to stand before this one, if any, so that user and model take turns.
+
+    Mistral refuses a user's message behind a result, Bedrock a conversation that begins with the model, and strict chat
+    templates two messages of one role in a row.
+    """
+    previous = before[-1] if before else None
+    if isinstance(message, UserPromptMessage) and isinstance(previous, ToolPromptMessage | UserPromptMessage):
+        return [AssistantPromptMessage(content=template.TURN_BETWEEN)]
+    follows_the_user = isinstance(previous, ToolPromptMessage | UserPromptMessage)
+    if isinstance(message, AssistantPromptMessage) and not follows_the_user:
+        return [UserPromptMessage(content=template.NO_TEXT)]
+    return []
+
+
+def _without_blanks(message: PromptMessage) -> PromptMessage | None:
+    """The message without blank texts, which Anthropic refuses; None for a turn of the model with nothing in it."""
+    match message:
+        case AssistantPromptMessage():
+            content = sound_content(message.content or "")
+            is_empty = not content and not message.tool_calls and message.opaque_body is None
+            return None if is_empty else _with_content(message, content)
+        case ToolPromptMessage():
+            return _with_content(message, message.content or template.NO_OUTPUT)
+        case _:
+            return _with_content(message, _without_blank_parts(message.content or "") or template.NO_TEXT)
+
+
+def _without_blank_parts(content: Content) -> Content:
+    """A user's texts stay apart: a line about a file is no part of what the user says."""
+    if isinstance(content, str):
+        return "" if is_blank(content) else content
+    return [part for part in content if not isinstance(part, TextPromptMessageContent) or not is_blank(part.data)]
+
+
+def _with_content(message: PromptMessage, content: Content) -> PromptMessage:
+    if content == message.content:
+        return message
+    return message.model_copy(update={"content": content})
+
+
+def portable_id(written: str, occurrence: int = 0) -> str:
+    """An id that every provider takes, always the same for the same text and occurrence."""
+    return hashlib.sha256(f"{occurrence}.{written}".encode(errors="replace")).hexdigest()[:_ID_LENGTH]
+
+
+class _Ids:
+    """The ids of the calls in one request: a model reads its own as it gave them."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._seen = Counter[str]()
+        self._results: Iterator[str] = iter(())
+        """Ids of the results that follow the last turn."""
+
+    def fitting(self, message: PromptMessage) -> PromptMessage:
+        if isinstance(message, ToolPromptMessage):
+            return self._fitting_result(message)
+        self._results = iter(())
+        if not isinstance(message, TurnMessage) or message.model in ("", self._model):
+            return message
+        ids = [self._new_id(call.id) for call in message.tool_calls]
+        self._results = iter(ids)
+        return message.model_copy(update={"tool_calls": _with_ids(message.tool_calls, ids)})
+
+    def _fitting_result(self, message: ToolPromptMessage) -> ToolPromptMessage:
+        new = next(self._results, message.tool_call_id)
+        if new == message.tool_call_id:
+            return message
+        return message.model_copy(update={"tool_call_id": new})
+
+    def _new_id(self, written: str) -> str:
+        self._seen[written] += 1
+        return portable_id(written, self._seen[written])
+
+
+def _with_ids(
+    calls: Sequence[AssistantPromptMessage.ToolCall], ids: Sequence[str]
+) -> list[AssistantPromptMessage.ToolCall]:
+    return [call.model_copy(update={"id": new}) for call, new in zip(calls, ids, strict=True)]
