@@ -153,7 +153,7 @@ def log_of(outcome: Outcome, beginning: str) -> Json:
 
 
 def check_prompt(prompt: Sequence[Json]) -> None:
-    """The invariants that every provider needs: docs/model-facts.md, "What every prompt has to keep"."""
+    """The invariants that every provider needs: docs/model-facts.md, "What every request keeps"."""
     messages = list(prompt)
     assert {message["role"] for message in messages} <= {"system", "user", "assistant", "tool"}
     assert all(message["content"] is not None for message in messages)
