@@ -17,7 +17,7 @@ from dify_plugin.entities.model.message import (
 )
 
 from internal.clock import in_turns
-from internal.transcript.steps import Content, TurnMessage, is_blank, sound_content
+from internal.transcript.steps import Content, TurnMessage, is_blank, sound_content, text_unless_blank
 from prompt import template
 
 _ID_LENGTH = 9
@@ -47,11 +47,10 @@ def _turn_between(before: Sequence[PromptMessage], message: PromptMessage) -> li
     Mistral refuses a user's message behind a result, Bedrock a conversation that begins with the model, and strict chat
     templates two messages of one role in a row.
     """
-    previous = before[-1] if before else None
-    if isinstance(message, UserPromptMessage) and isinstance(previous, ToolPromptMessage | UserPromptMessage):
+    is_turn_of_model = any(isinstance(previous, ToolPromptMessage | UserPromptMessage) for previous in before[-1:])
+    if isinstance(message, UserPromptMessage) and is_turn_of_model:
         return [AssistantPromptMessage(content=template.TURN_BETWEEN)]
-    follows_the_user = isinstance(previous, ToolPromptMessage | UserPromptMessage)
-    if isinstance(message, AssistantPromptMessage) and not follows_the_user:
+    if isinstance(message, AssistantPromptMessage) and not is_turn_of_model:
         return [UserPromptMessage(content=template.NO_TEXT)]
     return []
 
@@ -62,7 +61,9 @@ def _without_blanks(message: PromptMessage) -> PromptMessage | None:
         case AssistantPromptMessage():
             content = sound_content(message.content or "")
             is_empty = not content and not message.tool_calls and message.opaque_body is None
-            return None if is_empty else _with_content(message, content)
+            if is_empty:
+                return None
+            return _with_content(message, content)
         case ToolPromptMessage():
             return _with_content(message, message.content or template.NO_OUTPUT)
         case _:
@@ -72,7 +73,7 @@ def _without_blanks(message: PromptMessage) -> PromptMessage | None:
 def _without_blank_parts(content: Content) -> Content:
     """A user's texts stay apart: a line about a file is no part of what the user says."""
     if isinstance(content, str):
-        return "" if is_blank(content) else content
+        return text_unless_blank(content)
     return [part for part in content if not isinstance(part, TextPromptMessageContent) or not is_blank(part.data)]
 
 

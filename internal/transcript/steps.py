@@ -78,13 +78,15 @@ _NOTE_TAG = re.compile(r"<(?=\s*+/?+\s*+agent_note\b)", re.IGNORECASE)
 
 def as_data(text: str) -> str:
     """What a tool said, with the tag of our own notes escaped."""
-    return _NOTE_TAG.sub("&lt;", text) if "<" in text else text
+    return _NOTE_TAG.sub("&lt;", text)
 
 
 def with_note(message: PromptMessage, note: str) -> PromptMessage:
     """The message with a note of ours at its end. Behind what a tool said it is a block, which no tool can write."""
     block = f"{template.AGENT_NOTE_BEGIN}{note}{template.AGENT_NOTE_END}"
-    said = block if isinstance(message, ToolPromptMessage | PicturesMessage) else f"\n\n{note}"
+    said = f"\n\n{note}"
+    if isinstance(message, ToolPromptMessage | PicturesMessage):
+        said = block
     if isinstance(message.content, list):
         return message.model_copy(update={"content": [*message.content, TextPromptMessageContent(data=said)]})
     return message.model_copy(update={"content": f"{message.content or ''}{said}"})
@@ -108,7 +110,7 @@ def sound_content(content: Content) -> Content:
     A part with an opaque body is the provider's, and stays as it is.
     """
     if isinstance(content, str):
-        return "" if is_blank(content) else content
+        return text_unless_blank(content)
     parts: list[PromptMessageContentUnionTypes] = []
     for is_text, group in groupby(content, _is_plain_text):
         if not is_text:
@@ -120,6 +122,12 @@ def sound_content(content: Content) -> Content:
     if len(parts) == 1 and _is_plain_text(parts[0]):
         return parts[0].data
     return parts or ""
+
+
+def text_unless_blank(text: str) -> str:
+    if is_blank(text):
+        return ""
+    return text
 
 
 def is_blank(text: str) -> bool:

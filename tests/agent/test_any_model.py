@@ -112,7 +112,8 @@ def test_ids_are_written_anew_when_the_model_changes_and_only_then() -> None:
     back = run([ANSWER], FOUND, {"state": first.variables["state"]})
 
     assert first.error is None
-    of_first, of_second = ids_in(first.model.prompts[1]), ids_in(first.model.prompts[-1])
+    of_first = ids_in(first.model.prompts[1])
+    of_second = ids_in(first.model.prompts[-1])
     assert of_first == [KIMI]
     assert of_second[1] == "toolu_1"
     assert len(of_second[0]) == 9
