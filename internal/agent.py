@@ -7,6 +7,7 @@ from typing import Any
 
 from dify_plugin.core.runtime import Session
 from dify_plugin.entities.agent import AgentInvokeMessage
+from dify_plugin.entities.model.llm import LLMMode
 from gevent.lock import BoundedSemaphore
 
 from internal.budget import Budget
@@ -20,8 +21,8 @@ from internal.host.session import HostSession
 from internal.memory.records import found_tools, waiting_files
 from internal.memory.state import decode
 from internal.model.turn import ModelCaller, ModelInUse
-from internal.node.model import file_parts, read_fallback_model
-from internal.node.params import ExtraOutput, StrategyParams, node_secrets
+from internal.node.model import ModelSelection, file_parts, read_fallback_model
+from internal.node.params import CallForm, ExtraOutput, StrategyParams, node_secrets
 from internal.node.skills import Skills
 from internal.node.tool_search import ToolSearch
 from internal.node.tools import build_toolbox, name_files
@@ -96,6 +97,23 @@ def _events[P: StrategyParams](run: Run[P], strategy: Strategy[P]) -> Generator[
     yield from finish(run, (yield from strategy(run)))
 
 
+def writes_calls(model: ModelSelection, form: CallForm, *, is_asked: bool) -> bool:
+    """Whether the model writes its calls as text; ``is_asked`` says whether the run needs any.
+
+    Raises:
+        InvalidParameters: it can make calls in neither form, or not in the one that the node sets.
+    """
+    if form is CallForm.NATIVE or (form is CallForm.AUTO and model.can_call_tools()):
+        if is_asked and not model.can_call_tools():
+            advice = "set it to auto or text, or choose a model with the feature 'tool-call'"
+            raise InvalidParameters(f"parameter 'tool_calls': {model.config.model} has no native tool calls; {advice}")
+        return False
+    if is_asked and model.config.mode == LLMMode.COMPLETION.value:
+        advice = "remove the tools, or choose a chat model"
+        raise InvalidParameters(f"parameter 'model': {model.config.model} completes texts and calls no tools; {advice}")
+    return True
+
+
 def built[P: StrategyParams](
     parameters: Mapping[str, Any], session: Session, blueprint: Blueprint[P], clock: Clock
 ) -> Run[P]:
@@ -120,11 +138,7 @@ def built[P: StrategyParams](
         blueprint.needs_tool_calls or bool(skills.by_name) or submit is not None or bool(params.answer_criteria.strip())
     )
     offers_tools = bool(toolbox.tools) or needs_calls
-    if offers_tools and not model.can_call_tools():
-        why = "which this strategy, its answer_schema, its answer_criteria or its skills need; choose"
-        why = f"and the node has {len(toolbox.tools)}; remove the tools, or choose" if toolbox.tools else why
-        advice = "a model with the feature 'tool-call'"
-        raise InvalidParameters(f"parameter 'model': {model.config.model} cannot call tools, {why} {advice}")
+    calls_in_text = writes_calls(model, params.tool_calls, is_asked=offers_tools)
     dialogue = Dialogue.of(params, toolbox, blueprint.name, state)
     noted: list[Sentence] = [*dialogue.notes, *params.notes]
     policy = read_policy(params.prompt_policy_overrides, blueprint.policy, noted.append)
@@ -166,7 +180,7 @@ def built[P: StrategyParams](
         said=said,
         task=dialogue.task(said),
         files=files,
-        models=ModelCaller(host, toolbox, in_use, window, clock, secrets, budget, Summaries(), stop),
+        models=ModelCaller(host, toolbox, in_use, window, clock, secrets, budget, Summaries(), stop, calls_in_text),
         tools=ToolRunner(
             host,
             toolbox,
@@ -178,6 +192,7 @@ def built[P: StrategyParams](
             skills,
             params.tool_result_limit,
             keeps_pictures=model.can_take("image"),
+            calls_in_text=calls_in_text,
         ),
         budget=budget,
         bibliography=bibliography,

@@ -48,7 +48,7 @@ _UNTITLED = "Untitled"
 _CITATION = re.compile(r"[\[【]\s*(\d{1,4}(?:\s*[,、，;]\s*\d{1,4})*)\s*[\]】]")
 _OWN_TAGS = re.compile(
     r"\s*+/?+\s*+(?:context|source|persistence|context_gathering|uncertainty_and_ambiguity|tool_preamble"
-    r"|tool_results|skills?|task|plan|summary|conversation|findings?|results?|criteria|draft|problems)\b",
+    r"|tool_results|tool_output|tools|agent_note|skills?|task|plan|summary|conversation|findings?|results?|criteria|draft|problems)\b",
     re.IGNORECASE,
 )
 _CODE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)

@@ -286,6 +286,22 @@ PICTURE_BEYOND = "at most {most} are shown in a round"
 
 NO_OUTPUT = "(no output)"
 
+# Calls that a model writes as text (internal/model/text_calls.py, internal/transcript/request.py).
+CALL_FENCE = "tool_call"
+TEXT_CALL = '```tool_call\n{{"name": {name}, "arguments": {arguments}}}\n```'
+TEXT_CALLS_POLICY = """\
+<tools>
+To call a tool, end your turn with a block like this one, as a text, and write nothing behind it:
+```tool_call
+{{"name": "NAME", "arguments": {{"PARAMETER": "VALUE"}}}}
+```
+For several calls write several blocks, one behind the other. Their results come in the next message, each in a
+<tool_output> block. To answer, write no such block. These are the tools, each with the JSON Schema of its arguments:
+{tools}
+</tools>"""
+NEW_TEXT_TOOLS = "From now on these tools can be called, too:\n{tools}"
+TOOL_OUTPUT = '<tool_output tool="{tool}">\n{result}\n</tool_output>'
+
 # The shape of requests (internal/transcript/request.py).
 TURN_BETWEEN = "Understood."
 NO_TEXT = "(no text)"

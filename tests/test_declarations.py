@@ -7,6 +7,7 @@ would be installed, and fail in use.
 import json
 import re
 from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -321,7 +322,8 @@ def test_declared_defaults_are_those_of_the_params_model(parameter: Yaml) -> Non
     if "default" in parameter:
         assert declared == field.default, f"the entry's default is {declared!r}, and the field's {field.default!r}"
     else:
-        assert field.is_required() or not field.default, f"the field's default is {field.default!r}: declare it"
+        is_blank = not field.default or isinstance(field.default, StrEnum)  # blank means the first value of an enum
+        assert field.is_required() or is_blank, f"the field's default is {field.default!r}: declare it"
 
 
 @each_number

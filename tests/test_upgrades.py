@@ -111,6 +111,7 @@ def new(**fields: object) -> Callable[[Yaml], None]:
         (changed("query", type="any"), "query is of type any, and was of string"),
         (changed("instruction", required=True), "instruction has become required"),
         (changed("context", scope="string"), "context has a narrower scope"),
+        (changed("model", scope="tool-call&llm&vision"), "model has a narrower scope"),
         (changed("maximum_iterations", max=50), "maximum_iterations has a narrower range"),
         (changed("maximum_iterations", min=2), "maximum_iterations has a narrower range"),
         (changed("maximum_iterations", default=7), "maximum_iterations has another default, and the changelog"),

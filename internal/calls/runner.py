@@ -4,7 +4,7 @@ A call that is still running at the deadline is given up and counts as timed out
 error says: that is the tool's own word, and it may have acted before it failed.
 """
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -40,7 +40,8 @@ from internal.sources import Bibliography, citation_lines
 from internal.text.secrets import KnownSecrets
 from internal.text.texts import cut_to_size
 from internal.transcript.references import References
-from internal.transcript.steps import ResumedRound, Round, RoundPictures
+from internal.transcript.request import text_tools
+from internal.transcript.steps import AgentNote, ResumedRound, Round, RoundPictures
 from internal.transcript.transcript import Transcript
 from prompt import template
 
@@ -113,6 +114,8 @@ class ToolRunner:
     """Characters of one result that anybody reads."""
     keeps_pictures: bool = False
     """Whether the model can see them."""
+    calls_in_text: bool = False
+    """Whether the model writes its calls as text: then it reads of new tools behind the results."""
 
     def run(self, calls: Mapping[str, ValidCall], deadline: Deadline) -> Generator[Event, None, dict[str, ToolOutcome]]:
         """Run calls, each under its key in the log; one that has not ended at the deadline counts as timed out."""
@@ -226,6 +229,7 @@ class ToolRounds:
         Sources are numbered in the model's order, not as calls end. A turn that only looks up what the agent keeps is
         not a tool round; a run has a number of such turns, so that it ends.
         """
+        offered_before = tuple(self.transcript.offered)
         only_looks_up = self._may_look_up and all(call.call.is_lookup for call in judged)
         called = [call.tool for call in judged if call.tool]
         for tool in self.tools.search.offer(called, self.transcript.offered):
@@ -237,6 +241,7 @@ class ToolRounds:
         ended = Round(turn.content, turn.text, kept, turn.opaque_body, turn.model, is_of_tools=not only_looks_up)
         self.transcript.append(ended)
         if not ended.waits:  # else the run that has the user's answer closes the round
+            self._announce(offered_before)
             yield from self._show_pictures(outcomes, span.round_key)
         yield from self._record(outcomes, span.round)
         return [outcome for outcome in outcomes if outcome.brings_answer]
@@ -245,9 +250,11 @@ class ToolRounds:
         self, waiting: RoundRecord, judged: Sequence[JudgedCall], parent: str, deadline: Deadline
     ) -> Generator[Event, None, list[ToolOutcome]]:
         """Close the round that an earlier run left open; ``judged`` are its calls that waited, in their order."""
+        offered_before = tuple(self.transcript.offered)
         outcomes = yield from self._answer_all(judged, parent, deadline)
         kept = tuple(outcome.condensed for outcome in outcomes)
         self.transcript.append(ResumedRound(waiting, kept, self.tools.toolbox))
+        self._announce(offered_before)
         yield from self._show_pictures(outcomes, parent)
         yield from self._record(outcomes, 0)
         self._before = self.transcript.rounds
@@ -277,6 +284,14 @@ class ToolRounds:
         to_run = {key: call for key, call in calls.items() if isinstance(call, ValidCall) and key not in outcomes}
         outcomes |= yield from self.tools.run(to_run, deadline)
         return [self._with_texts(outcomes[key]) for key in calls]
+
+    def _announce(self, before: Collection[str]) -> None:
+        """Tell a model that writes its calls as text of tools that it may call since this round."""
+        if not self.tools.calls_in_text:
+            return
+        new = [tool.prompt_tool for name, tool in self.transcript.offered.items() if name not in before]
+        if new:
+            self.transcript.append(AgentNote(text_tools(template.NEW_TEXT_TOOLS, new)))
 
     def _show_pictures(self, outcomes: Iterable[ToolOutcome], parent: str) -> Generator[Event, None, None]:
         """Append what the model sees of the pictures of a round."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from internal.clock import in_turns
 from internal.events import AnswerBreak, AnswerText, Shown, ThoughtText
 from internal.flow import should_emit_response_text
+from internal.model.text_calls import TextCalls
 from internal.text.thoughts import (
     MAX_STEP_LENGTH,
     OPENS_A_BLOCK,
@@ -56,8 +57,10 @@ class DisplayRule:
 class TurnDisplay:
     """Shows one turn; ``feed`` it chunks of raw text, then ``finish`` it once."""
 
-    def __init__(self, rule: DisplayRule) -> None:
+    def __init__(self, rule: DisplayRule, text_calls: TextCalls | None = None) -> None:
+        """With ``text_calls``, calls are a part of the text, which is not shown."""
         self._rule = rule
+        self._text_calls = text_calls
         self._splitter = ThoughtSplitter()
         self._text_trimmer, self._thought_trimmer = Trimmer(), Trimmer()
         self._is_answer = (None if rule.may_call_tools else True) if rule.text_is_answer else False
@@ -110,6 +113,9 @@ class TurnDisplay:
         held back stays so unless ``is_judged`` says that there will be no judgement.
         """
         yield from self._show(self._splitter.finish(calls_follow=has_tool_calls, is_cut=is_cut))
+        if self._text_calls:
+            yield from self._show_text(self._text_calls.finish())
+            has_tool_calls = has_tool_calls or bool(self._text_calls.block)
         rule = self._rule
         is_answer = rule.text_is_answer and should_emit_response_text(
             has_tool_calls=has_tool_calls and not is_cut,
@@ -127,11 +133,7 @@ class TurnDisplay:
     def _show(self, pieces: list[Piece]) -> Iterator[Shown]:
         """Show pieces that came together, as far as it is known what they are."""
         if not self._shown and any(piece.kind is PieceKind.WAS_THOUGHT for piece in pieces):
-            before = self._take_held() + self._text_trimmer.held
-            pieces = without_was_thought([Piece(PieceKind.TEXT, before), *pieces])
-            self._text_trimmer = Trimmer()
-            if self._may_hide and self._is_answer:
-                self._is_answer, self._has_opened = None, False
+            pieces = without_was_thought([Piece(PieceKind.TEXT, self._take_back()), *pieces])
         for piece in in_turns(pieces):
             match piece.kind:
                 case PieceKind.THOUGHT:
@@ -139,11 +141,35 @@ class TurnDisplay:
                         self._thoughts.append(text)
                         yield from _steps(ThoughtText, text) if self._rule.show_thoughts else ()
                 case PieceKind.TEXT:
-                    if text := self._text_trimmer.feed(piece.text):
-                        self._held.append(text)
-                        yield from self._show_early()
+                    yield from self._show_text(self._without_calls(piece.text))
                 case PieceKind.WAS_THOUGHT:
                     pass  # the user has read the text as the answer: it stays one
+
+    def _take_back(self) -> str:
+        """All visible text so far, none of which was shown: it was a thought."""
+        before = self._take_held() + self._text_trimmer.held
+        if self._text_calls:
+            before += self._text_calls.take_back()
+        self._text_trimmer = Trimmer()
+        if self._may_hide and self._is_answer:
+            self._is_answer = None
+            self._has_opened = False
+        return before
+
+    def _without_calls(self, words: str) -> str:
+        """Of visible words those that are no part of a call; with the first call, the others are a remark."""
+        if self._text_calls is None:
+            return words
+        words = self._text_calls.feed(words)
+        if self._text_calls.has_begun:
+            self.expect_calls()
+        return words
+
+    def _show_text(self, words: str) -> Iterator[Shown]:
+        """Show visible words, or hold them back."""
+        if text := self._text_trimmer.feed(words):
+            self._held.append(text)
+            yield from self._show_early()
 
     def _show_early(self) -> Iterator[Shown]:
         """Show what is held if it is plainly the answer, as far as it cannot hide a question behind it."""

@@ -30,6 +30,7 @@ from internal.events import (
 from internal.flow import SdkToolCall, extract_stream_tool_calls
 from internal.host.files import FileBytes
 from internal.model.display import DisplayRule, TurnDisplay
+from internal.model.text_calls import TextCalls
 from internal.text.texts import without_escaped_nul
 from internal.text.thoughts import MAX_STEP_LENGTH
 from internal.tooling import MAX_ARGUMENTS_LENGTH
@@ -101,12 +102,15 @@ class TurnSpan:
 class Reading:
     """A stream as far as it has come."""
 
-    def __init__(self, span: TurnSpan) -> None:
+    def __init__(self, span: TurnSpan, text_calls: TextCalls | None = None) -> None:
+        """With ``text_calls`` the model writes its calls as text."""
         self.span = span
-        self.display = TurnDisplay(span.rule)
+        self._text_calls = text_calls or TextCalls()
+        self.display = TurnDisplay(span.rule, text_calls)
         self.finish_reason: str | None = None
         self.chunks = 0
-        self._calls = CallAssembler(f"call_{span.key.replace('.', '_')}")
+        self._fallback_id = f"call_{span.key.replace('.', '_')}"
+        self._calls = CallAssembler(self._fallback_id)
         self._content: list[str | PromptMessageContentUnionTypes] = []
         self._opaque_body: Any = None
         self.usage: LLMUsage | None = None
@@ -130,7 +134,7 @@ class Reading:
     @property
     def calls(self) -> tuple[ToolCall, ...]:
         """The calls that have come, as they would be if the stream ended here."""
-        return self._calls.calls()
+        return self._calls.calls() or self._text_calls.calls(self._fallback_id)
 
     def estimated_tokens(self) -> int:
         """What has come, in tokens, for a provider that does not say."""
@@ -149,13 +153,14 @@ class Reading:
     def finish(self, cut: StopReason | None = None) -> Generator[Event, None, ModelTurn]:
         """Show what was held back, and return the turn; ``cut`` says why it was cut, if the caller knows that."""
         cut = cut or _CUT_REASONS.get((self.finish_reason or "").rpartition(".")[2].lower())
+        is_cut = cut is not None or (self.was_cut_off and not self.calls)
+        has_calls = bool(self.calls)
+        yield from self._show(self.display.finish(has_tool_calls=has_calls, is_cut=is_cut, is_judged=cut is None))
         calls = self.calls
-        is_cut = cut is not None or (self.was_cut_off and not calls)
-        yield from self._show(self.display.finish(has_tool_calls=bool(calls), is_cut=is_cut, is_judged=cut is None))
         if any(call.had_nul for call in calls):
             yield Noted(OurWords("NUL characters were taken out of the arguments of a call"), self.span.key)
         return ModelTurn(
-            content=joined(self._content),
+            content=self._content_without_calls(),
             text=self.display.text,
             calls=calls,
             opaque_body=None if cut else self._opaque_body,
@@ -163,6 +168,16 @@ class Reading:
             has_files=self._has_forwarded,
             has_shown=self.has_shown,
         )
+
+    def _content_without_calls(self) -> Content:
+        """What the model wrote, without calls in its text: later prompts have these as calls."""
+        content = joined(self._content)
+        block = self._text_calls.block
+        if not block:
+            return content
+        if isinstance(content, str) and block in content:
+            return content.partition(block)[0]
+        return self.display.text
 
     def take(self, chunks: Iterable[LLMResultChunk]) -> Iterator[Event]:
         """Read the chunks that have come; texts that follow each other are shown as one, which costs little."""

@@ -17,6 +17,7 @@ from internal.host.failures import FailureKind, HostFailure
 from internal.host.session import DeadlinePassed, HostSession, ModelRequest, new_request_id, without_opaque_body
 from internal.model.display import DisplayRule
 from internal.model.reading import ModelTurn, Reading, TurnSpan
+from internal.model.text_calls import TextCalls
 from internal.node.tools import Toolbox
 from internal.text.secrets import KnownSecrets, texts_in
 from internal.transcript.steps import SummaryMessage
@@ -89,6 +90,13 @@ class ModelCaller:
     summaries: Summaries
     stop: tuple[str, ...] = ()
     """Stop words for the node's own model; a hit discards tool calls, so only a run without tools has any."""
+    calls_in_text: bool = False
+    """Whether the model writes its calls as text, because it cannot make them natively."""
+
+    def request(self, transcript: Transcript, model: LLMModelConfig, stop: tuple[str, ...]) -> ModelRequest:
+        if not self.calls_in_text:
+            return ModelRequest(model, transcript.request(name_of(model)), self.window.tools, stop)
+        return ModelRequest(model, transcript.request_in_text(name_of(model), self.window.tools), stop=stop)
 
     def offering(self, toolbox: Toolbox) -> "ModelCaller":
         """The same with these tools in every request."""
@@ -173,7 +181,7 @@ class _Asked:
         while True:
             request_id = new_request_id()
             yield ModelStarted(span.key, self.model.model, request_id)
-            self.reading = reading = Reading(span)
+            self.reading = reading = Reading(span, self._text_calls())
             outcome = yield from self._try(request_id)
             spent += self._used()
             if outcome is not None:
@@ -195,6 +203,12 @@ class _Asked:
         )
         return result
 
+    def _text_calls(self) -> TextCalls | None:
+        """Reads calls out of the turn's text, where the model writes them there."""
+        if self.caller.calls_in_text and self.caller.toolbox.tools:
+            return TextCalls()
+        return None
+
     def _try(self, request_id: str) -> Generator[Event, None, ModelTurn | TimeIsUp | HostFailure | None]:
         """Send the request and read the stream to its end; None if the model is to be asked again."""
         caller, reading = self.caller, self.reading
@@ -203,7 +217,7 @@ class _Asked:
         for note in caller.window.fit(self.transcript):
             yield Noted(note, self.span.key)
         stop = caller.stop if self.model is caller.models.first else ()
-        request = ModelRequest(self.model, self.transcript.request(name_of(self.model)), caller.window.tools, stop)
+        request = caller.request(self.transcript, self.model, stop)
         try:
             yield from self._read(request, request_id)
         except DeadlinePassed:

@@ -113,6 +113,22 @@ class ExtraOutput(StrEnum):
     THOUGHTS = "thoughts"
 
 
+class CallForm(StrEnum):
+    """How the model's calls of tools travel."""
+
+    AUTO = "auto"
+    NATIVE = "native"
+    TEXT = "text"
+
+
+def _call_form(value: object, default: CallForm, note: Note) -> CallForm:
+    word = _text(value).strip().casefold()
+    if word not in list(CallForm):
+        note(Quoting(f"{word!r} is ignored; the values are {', '.join(CallForm)}"))
+        return default
+    return CallForm(word)
+
+
 def _extra_outputs(value: object, _default: object, note: Note) -> frozenset[ExtraOutput]:
     """Names in upper or lower case; unknown ones are noted."""
     known, names = {choice.value: choice for choice in ExtraOutput}, _names(value)
@@ -165,6 +181,8 @@ class StrategyParams(BaseModel):
     """Names or ``provider/name``; empty allows all."""
     tools_in_prompt: Annotated[int, Limits(0, 500)] = 40
     """With more tools, prompts offer the first ones, and the model finds the others."""
+    tool_calls: Annotated[CallForm, _call_form] = CallForm.AUTO
+    """Automatic is native where the model can, else in text."""
     parallel_tool_calls: Annotated[int, Limits(1, 16)] = 8
     fallback_model: Text = ""
     prompt_policy_overrides: Text = ""
@@ -191,7 +209,7 @@ class StrategyParams(BaseModel):
             return self
         return self.model_copy(
             update={
-                **{name: secrets.text(value) for name, value in self if isinstance(value, str) and name != "state"},
+                **{name: secrets.text(value) for name, value in self if type(value) is str and name != "state"},
                 "answer_schema": secrets.json_text(self.answer_schema),
                 "context": secrets.json(self.context),
                 "tools": tuple(_redacted_tool(tool, secrets) for tool in self.tools),

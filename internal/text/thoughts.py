@@ -200,7 +200,7 @@ class ThoughtSplitter:
         self._add(PieceKind.TEXT, words)
         self._is_behind_thought = self._is_behind_thought and not words.strip()
         if words.startswith("\n"):
-            self._fence, self._line = _fence_after(self._line, self._fence), ""
+            self._fence, self._line = fence_after(self._line, self._fence), ""
         else:
             self._line = (self._line + words)[:_MAX_FENCE_LINE]
 
@@ -251,7 +251,7 @@ class ThoughtSplitter:
         return [Piece(kind, "".join(piece.text for piece in group)) for kind, group in groups]
 
 
-def _fence_after(line: str, fence: str) -> str:
+def fence_after(line: str, fence: str) -> str:
     """The marks of the code block that is open after a line, when these were open before it; "" for none."""
     found = _FENCE.match(line)
     if found is None:
@@ -263,7 +263,7 @@ def _fence_after(line: str, fence: str) -> str:
 
 def open_fence(text: str) -> str:
     """The marks that close the code block in which a text ends; "" if it ends in none."""
-    return reduce(lambda fence, line: _fence_after(line, fence), text.split("\n"), "")
+    return reduce(lambda fence, line: fence_after(line, fence), text.split("\n"), "")
 
 
 def without_was_thought(pieces: Iterable[Piece]) -> list[Piece]:

@@ -5,19 +5,31 @@ before.
 """
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from dify_plugin.entities.model.message import (
     AssistantPromptMessage,
     PromptMessage,
+    PromptMessageTool,
+    SystemPromptMessage,
     TextPromptMessageContent,
     ToolPromptMessage,
     UserPromptMessage,
 )
 
 from internal.clock import in_turns
-from internal.transcript.steps import Content, TurnMessage, is_blank, sound_content, text_unless_blank
+from internal.sources import attribute, escaped
+from internal.transcript.steps import (
+    Content,
+    TurnMessage,
+    is_blank,
+    paragraphs,
+    sound_content,
+    split_notes,
+    text_unless_blank,
+)
 from prompt import template
 
 _ID_LENGTH = 9
@@ -39,6 +51,65 @@ def sound_messages(messages: Iterable[PromptMessage], model: str) -> list[Prompt
         sound += _turn_between(sound, shaped)
         sound.append(shaped)
     return sound
+
+
+def messages_with_calls_in_text(
+    messages: Iterable[PromptMessage], tools: Sequence[PromptMessageTool]
+) -> Iterator[PromptMessage]:
+    """The messages for a model that writes its calls as text, and reads their results in a message of the user's.
+
+    The system prompt ends with the description of the tools.
+    """
+    instruction = ""
+    results: list[ToolPromptMessage] = []
+    said: list[PromptMessage] = []
+    for message in in_turns(messages):
+        if isinstance(message, SystemPromptMessage):
+            instruction = message.get_text_content()
+        elif isinstance(message, ToolPromptMessage):
+            results.append(message)
+        else:
+            said += _results_in_text(results)
+            said.append(_turn_in_text(message))
+            results = []
+    instruction = paragraphs(instruction, text_tools(template.TEXT_CALLS_POLICY, tools))
+    if instruction:
+        yield SystemPromptMessage(content=instruction)
+    yield from said
+    yield from _results_in_text(results)
+
+
+def text_tools(wording: str, tools: Sequence[PromptMessageTool]) -> str:
+    """The tools as a text, one a line; "" without any."""
+    if not tools:
+        return ""
+    lines = [tool.model_dump_json(include={"name", "description", "parameters"}) for tool in tools]
+    return wording.format(tools="\n".join(lines))
+
+
+def _turn_in_text(message: PromptMessage) -> PromptMessage:
+    if not isinstance(message, AssistantPromptMessage) or not message.tool_calls:
+        return message
+    blocks = [
+        template.TEXT_CALL.format(name=json.dumps(call.function.name), arguments=call.function.arguments)
+        for call in message.tool_calls
+    ]
+    text = sound_content(message.content or "")
+    said = text if isinstance(text, str) else message.get_text_content()
+    return AssistantPromptMessage(content=paragraphs(said.strip(), *blocks))
+
+
+def _results_in_text(results: Sequence[ToolPromptMessage]) -> Iterator[PromptMessage]:
+    """Results with the tags of the blocks around them escaped, then what the agent says behind them."""
+    if not results:
+        return
+    split = [split_notes(message.get_text_content()) for message in results]
+    outputs = [
+        template.TOOL_OUTPUT.format(tool=attribute(message.name or ""), result=escaped(said))
+        for message, (said, _) in zip(results, split, strict=True)
+    ]
+    notes = "".join(note for _, note in split)
+    yield UserPromptMessage(content="\n\n".join(outputs) + notes)
 
 
 def _turn_between(before: Sequence[PromptMessage], message: PromptMessage) -> list[PromptMessage]:

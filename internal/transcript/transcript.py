@@ -29,7 +29,7 @@ from internal.host.session import MAX_REQUEST_BYTES, without_opaque_body
 from internal.node.tools import Tool
 from internal.node.virtual_tools import NOT_RESULTS, READ_SKILL
 from internal.transcript.kept_results import KeptResults
-from internal.transcript.request import sound_messages
+from internal.transcript.request import messages_with_calls_in_text, sound_messages
 from internal.transcript.steps import (
     NoteMessage,
     PicturesMessage,
@@ -154,6 +154,7 @@ class Transcript:
         self.kept_results = kept_results or KeptResults()
         self.result_ids: list[str] = []
         """Of this conversation's results that are kept."""
+        self._offered_first = frozenset(offered)
         self.offered: dict[str, Tool] = dict(offered)
         """Tools that the conversation has got since it began, in that order: prompts offer them behind the others."""
         self.steps: list[Step] = list(earlier)
@@ -195,6 +196,13 @@ class Transcript:
         """The prompt of the next request, which goes to this model, in the shape that every provider takes."""
         self._sent = self.length
         return sound_messages(self.messages(), model)
+
+    def request_in_text(self, model: str, tools: Sequence[PromptMessageTool]) -> list[PromptMessage]:
+        """The same for a model that writes its calls as text; tools that were offered later are announced in notes."""
+        self._sent = self.length
+        later = self.offered.keys() - self._offered_first
+        first = [tool for tool in tools if tool.name not in later]
+        return sound_messages(messages_with_calls_in_text(self.messages(), first), model)
 
     def append(self, step: Step) -> None:
         """Append what was said or done. What the user says now is added to the question."""

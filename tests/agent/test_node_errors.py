@@ -25,16 +25,16 @@ def test_the_rule_of_the_node_is_difys() -> None:
     assert [node_shows(row["raised"]) for row in rows] == [row["node_shows"] for row in rows]
 
 
-BLIND = {"model": model(features=["vision"])}
+BLIND = {"model": model(features=["vision"], mode="completion")}
 SKILL = "---\nname: tone\n---\nBe kind."
 RESTARTS = 'invoke llm model failed: Post "http://10.0.0.2:5001/inner/api/invoke/llm": EOF'
 CUT = "read llm model failed: unexpected EOF\nfailed to read system header"
 ENDINGS: list[tuple[list[Any], dict[str, Any], str, str]] = [
     ([], {"query": " "}, "InvokeBadRequestError", "parameter 'query': "),
     ([], {"model": {}}, "InvokeBadRequestError", "parameter 'model': no model is chosen"),
-    ([], {**BLIND, "tools": [tool("x")]}, "InvokeBadRequestError", f"parameter 'model': {MODEL} cannot call tools"),
+    ([], {**BLIND, "tools": [tool("x")]}, "InvokeBadRequestError", f"parameter 'model': {MODEL} completes texts and "),
     *(
-        ([], {**BLIND, **needs}, "InvokeBadRequestError", f"parameter 'model': {MODEL} cannot call tools")
+        ([], {**BLIND, **needs}, "InvokeBadRequestError", f"parameter 'model': {MODEL} completes texts and ")
         for needs in ({"answer_schema": {"type": "object"}}, {"answer_criteria": "Short."}, {"skills": SKILL})
     ),
     ([], {"query": "q" * 5_000_000}, "InvokeBadRequestError", "the prompt has 5,0"),

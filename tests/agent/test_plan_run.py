@@ -182,10 +182,10 @@ def test_logs_and_files_of_a_subtask_come_while_the_others_still_work() -> None:
 
 @pytest.mark.parametrize("handlers", [{}, {"search": echo}], ids=["no tools", "with tools"])
 def test_a_model_that_cannot_call_tools_is_one_clear_error_before_any_call(handlers: dict[str, Handler]) -> None:
-    outcome = plan_run([], handlers, {"model": model(features=["vision"])})
+    outcome = plan_run([], handlers, {"model": model(features=["vision"]), "tool_calls": "native"})
 
     assert isinstance(outcome.error, InvokeBadRequestError)
-    assert "cannot call tools" in str(outcome.error)
+    assert "has no native tool calls" in str(outcome.error)
     assert outcome.model.requests == []
 
 

@@ -119,7 +119,7 @@ PLACES: dict[str, Json] = {
 
 PLAIN = (str, int, bool)
 """Types that need no line of their own: `redacted` replaces secrets in each text; numbers and switches hold none."""
-NOT_SHOWN = {"approval_required", "answer_tools", "allowed_tools", "extra_outputs"}
+NOT_SHOWN = {"approval_required", "answer_tools", "allowed_tools", "extra_outputs", "tool_calls"}
 """Names that are compared with those of tools and variables; the model does not read them."""
 
 

@@ -85,11 +85,11 @@ def test_an_unknown_name_tells_those_there_are() -> None:
 
 def test_skills_need_no_tools_but_a_model_that_can_call_some() -> None:
     alone = skill_run([reads("tone"), ANSWER], tools=[])
-    unable = skill_run([], tools=[], model=model(features=["vision"]))
+    unable = skill_run([], tools=[], model=model(features=["vision"]), tool_calls="native")
 
     assert [plans.offered(request) for request in alone.model.requests] == [["read_skill"]] * 2
     assert type(unable.error).__name__ in KNOWN_TO_DIFY
-    assert "its skills need" in str(unable.error)
+    assert "has no native tool calls" in str(unable.error)
 
 
 @pytest.mark.parametrize("skills", ["start.skills", "No head.", SKILLS + SKILLS], ids=["variable", "text", "double"])

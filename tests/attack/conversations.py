@@ -19,6 +19,7 @@ from internal.agent import FUNCTION_CALLING, Blueprint
 from internal.plan_and_reflect import PLAN_AND_REFLECT
 from tests.support.host import CallFails, Json, Step
 from tests.support.run import Outcome, run
+from tests.support.text_form import IN_TEXT, in_text
 from tests.support.wire import calls, fails, parameter, says, text_message, tool
 
 GUARDED = ("transfer", "mail")
@@ -148,6 +149,9 @@ class Conversation:
         }
         names = {each["filename"]: each["url"] for each in attached}
         script = [self._step([*self.files, *names]) for _ in range(chance.randint(0, 5))]
+        if (self.seed + self._number) % 3 == 0:  # a conversation may change its form
+            script = in_text(script)
+            params |= IN_TEXT
         outcome = run(
             script,
             dict.fromkeys(("search", *GUARDED), world),

@@ -41,7 +41,7 @@ def _of_parameter(released: Yaml, declared: Yaml | None, changes: str) -> Iterat
         yield f"{name} has become required"
     if gone := set(released.get("options", ())) - {str(option["value"]) for option in declared.get("options") or ()}:
         yield f"{name} has lost the options {sorted(gone)}"
-    if declared.get("scope") and _parts(released) - _parts(declared):
+    if declared.get("scope") and _is_narrower(_parts(declared), _parts(released), declared["type"]):
         yield f"{name} has a narrower scope"
     if _least(declared) > _least(released) or _most(declared) < _most(released):
         yield f"{name} has a narrower range"
@@ -55,6 +55,13 @@ def _of_new(declared: Yaml, changes: str) -> Iterator[str]:
         yield f"{name} is new and required: saved nodes do not have it"
     if declared.get("default") and not _is_told(name, changes):
         yield f"{name} is new and on by default, and the changelog has no line about the default of `{name}`"
+
+
+def _is_narrower(declared: set[str], released: set[str], kind: str) -> bool:
+    """The parts of a model's scope are what it must be able to do; those of others are what may be chosen."""
+    if kind == "model-selector":
+        return bool(declared - released)
+    return bool(released - declared)
 
 
 def _parts(parameter: Yaml) -> set[str]:

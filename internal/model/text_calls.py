@@ -1,0 +1,152 @@
+"""Calls that a model writes as text, where it cannot make them natively (docs/text-calls.md).
+
+A call is a fenced block with the info string ``tool_call`` at the end of a turn, with an object of name and arguments.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from internal.call import ToolCall
+from internal.text.texts import has_lone_surrogate, without_escaped_nul
+from internal.text.thoughts import fence_after
+from internal.tooling import refuse_constant
+from internal.transcript.request import portable_id
+from prompt import template
+
+_OPENING = re.compile(rf" {{0,3}}(?P<run>`{{3,}}|~{{3,}})[ \t]*{template.CALL_FENCE}[ \t]*", re.IGNORECASE)
+_MAY_OPEN = re.compile(r" {0,3}(?:(?:`+|~+)[ \t]*\w{0,20}[ \t]*)?")
+"""What a line begins with that may become the opening of a call."""
+_MAX_BEGUN = 200
+"""Characters of a line that are looked at: it may be a code fence's."""
+_NAME = re.compile(r'"name"\s*:\s*"(?P<name>[^"\\]{1,200})"')
+
+
+@dataclass
+class TextCalls:
+    """Splits the visible text of one turn, while it streams, into what comes before its calls and the calls.
+
+    A block within another code block is quoted, and no call. What follows the first call is not shown.
+    """
+
+    _block: list[str] = field(default_factory=list, init=False)
+    """The text from the first call on, in pieces."""
+    _line: str = field(default="", init=False)
+    """The beginning of a line that is not settled yet."""
+    _begun: str = field(default="", init=False)
+    """The part of the line that was shown."""
+    _fence: str = field(default="", init=False)
+    """The marks of the code block that is open."""
+
+    @property
+    def block(self) -> str:
+        """The text from the first call on; "" as long as there is no call."""
+        return "".join(self._block)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is a call."""
+        return bool(self._block)
+
+    def take_back(self) -> str:
+        """The text that is not shown, which turned out to be a thought, as all text before it."""
+        taken = self.block + self._line
+        self._block = []
+        self._line = ""
+        self._begun = ""
+        self._fence = ""
+        return taken
+
+    def feed(self, text: str) -> str:
+        """Take more of the text, and return what can be shown of it by now."""
+        if self._block:
+            self._block.append(text)
+            return ""
+        *lines, rest = (self._line + text).split("\n")
+        shown: list[str] = []
+        for number, line in enumerate(lines):
+            if self._opens(line):
+                self._block.append("\n".join([*lines[number:], rest]))
+                self._line = ""
+                return "".join(shown)
+            shown.append(f"{line}\n")
+            self._fence = fence_after(self._begun + line, self._fence)
+            self._begun = ""
+        return "".join([*shown, self._settled(rest)])
+
+    def finish(self) -> str:
+        """Take the end of the text, and return the rest of what is shown."""
+        rest = self._line
+        self._line = ""
+        if self._block or not self._opens(rest):
+            return rest
+        self._block.append(rest)
+        return ""
+
+    def _settled(self, rest: str) -> str:
+        """Of the last line, what cannot become the opening of a call any more."""
+        if not self._begun and not self._fence and _MAY_OPEN.fullmatch(rest):
+            self._line = rest
+            return ""
+        self._line = ""
+        self._begun = (self._begun + rest)[:_MAX_BEGUN]
+        return rest
+
+    def _opens(self, line: str) -> bool:
+        return not self._fence and not self._begun and _OPENING.fullmatch(line) is not None
+
+    def calls(self, fallback_id: str) -> tuple[ToolCall, ...]:
+        """The calls, in their order."""
+        return tuple(
+            _call(written, portable_id(f"{fallback_id}_{number}"))
+            for number, written in enumerate(_blocks(self.block), start=1)
+        )
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """What stands in each block; the last one may lack its end."""
+    inside: list[str] | None = None
+    fence = ""
+    for line in text.split("\n"):
+        if inside is None:
+            opening = _OPENING.fullmatch(line)
+            if opening:
+                fence = opening["run"]
+                inside = []
+        elif fence_after(line, fence) == "":
+            yield "\n".join(inside)
+            inside = None
+        else:
+            inside.append(line)
+    if inside is not None:
+        yield "\n".join(inside)
+
+
+def _call(written: str, call_id: str) -> ToolCall:
+    """The call in a block. Of a block that is no such object the whole text counts as the arguments, which fail."""
+    kept = without_escaped_nul(written)
+    had_nul = kept != written
+    try:
+        value = json.loads(kept, parse_constant=refuse_constant)
+    except (ValueError, RecursionError):
+        value = None
+    if isinstance(value, dict) and _is_name(value.get("name")):
+        return ToolCall(call_id, value["name"], _arguments(value.get("arguments")), had_nul)
+    named = _NAME.search(kept)
+    name = named["name"] if named else ""
+    return ToolCall(call_id, name, kept.strip() or "{}", had_nul)
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and not has_lone_surrogate(value)
+
+
+def _arguments(value: object) -> str:
+    """Arguments may also come as the text of an object, and none at all are an empty object."""
+    if value is None:
+        return "{}"
+    if isinstance(value, str):
+        return value
+    text = json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=has_lone_surrogate(text))
