@@ -22,6 +22,7 @@ from prompt import template
 
 _NAME_LENGTH = 64
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_BEGINS_A_NAME = re.compile(r"[a-zA-Z_]")
 
 
 def _matching_entries(name: str, provider: str, allowed: frozenset[str]) -> frozenset[str]:
@@ -31,8 +32,15 @@ def _matching_entries(name: str, provider: str, allowed: frozenset[str]) -> froz
 
 
 def name_in_history(name: str) -> str:
-    """The name of a call as model APIs accept it; a model may invent a tool of any name."""
-    return _NOT_IN_A_NAME.sub("_", name)[:_NAME_LENGTH] or "unnamed"
+    """The name of a call as model APIs accept it; a model may invent a tool of any name.
+
+    A first character that is not a letter gets an underscore in front (docs/model-facts.md, "Names and schemas that
+    APIs refuse").
+    """
+    plain = _NOT_IN_A_NAME.sub("_", name) or "unnamed"
+    if not _BEGINS_A_NAME.match(plain):
+        plain = f"_{plain}"
+    return plain[:_NAME_LENGTH]
 
 
 def _free_name(name: str, provider: str, taken: Iterable[str]) -> str:
@@ -196,7 +204,7 @@ class Tool:
     """One tool: what the model is told of it and what a call of it needs."""
 
     name: str
-    """Unique in the toolbox, ``^[a-zA-Z0-9_-]{1,64}$``."""
+    """Unique in the toolbox, ``^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$``."""
     own_name: str
     """What Dify calls it."""
     provider: str

@@ -65,6 +65,18 @@ def test_a_call_without_a_name_is_answered_under_a_name() -> None:
     check_prompt(outcome.model.prompts[1])
 
 
+def test_a_tool_whose_name_begins_with_a_digit_is_offered_under_another_and_called_under_its_own() -> None:
+    wanted = [calls(("_1start", {"q": "x"})), ANSWER]
+
+    outcome = run(wanted, {"1start": replies("begun")}, {"allowed_tools": "1start"})
+
+    assert outcome.error is None
+    assert [each["name"] for each in outcome.model.requests[0]["tools"]] == ["_1start"]
+    assert [request["tool"] for request in outcome.tools.requests] == ["1start"]
+    assert outcome.tool_results() == ["begun"]
+    assert [message["name"] for message in outcome.model.prompts[1] if message["role"] == "tool"] == ["_1start"]
+
+
 def test_arguments_are_coerced_and_the_developers_values_win() -> None:
     outcome = run(
         [calls(("search", {"q": 7, "n": "3", "size": None})), ANSWER], {"search": replies()}, {"tools": [SEARCH]}

@@ -11,12 +11,12 @@ from jsonschema_rs import meta
 
 from internal.calls.judging import ArgumentsInvalid, validate_arguments
 from internal.node.tool_search import MAX_FOUND, ToolSearch, nearest
-from internal.node.tools import Toolbox, build_toolbox, name_files
+from internal.node.tools import Toolbox, build_toolbox, name_files, name_in_history
 from tests.support.builders import file, parameter_of, tool_of
 from tests.support.generators import text_from_the_host
 from tests.support.wire import parameter, tool
 
-NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 
 
 def own_names(toolbox: Toolbox) -> list[str]:
@@ -27,7 +27,11 @@ def own_names(toolbox: Toolbox) -> list[str]:
 
 
 @given(
-    st.lists(text_from_the_host | st.sampled_from(["search", "sear ch", "sear_ch", "x" * 80, "検索", "-"]), max_size=8)
+    st.lists(
+        text_from_the_host
+        | st.sampled_from(["search", "sear ch", "sear_ch", "x" * 80, "検索", "-", "1x", "_1x", "1" * 64]),
+        max_size=8,
+    )
 )
 def test_every_name_is_one_that_model_apis_take_and_no_other_tool_has(names: list[str]) -> None:
     toolbox = build_toolbox([tool(name) for name in names])
@@ -45,6 +49,18 @@ def test_namesakes_are_told_apart_by_their_provider_and_mapped_back() -> None:
     assert own_names(toolbox) == ["search"] * 4
     assert [found.provider for found in toolbox.tools.values()] == ["acme/a/a", *["acme/b/b"] * 3]
     assert {len(name) for name in build_toolbox([tool("x" * 90) for _ in range(12)]).tools} == {64}
+
+
+def test_a_name_that_begins_with_a_digit_or_a_hyphen_gets_an_underscore_in_front() -> None:
+    """Gemini refuses every request that offers such a tool."""
+    raw = [tool(name) for name in ("1start", "-2", "_1start", "9" * 80)]
+
+    toolbox = build_toolbox(raw)
+
+    assert list(toolbox.tools) == ["_1start", "_-2", "tools__1start", "_" + "9" * 63]
+    assert own_names(toolbox) == ["1start", "-2", "_1start", "9" * 80]
+    assert [name_in_history(name) for name in ("2nd", "-", "", "ok", "検")] == ["_2nd", "_-", "unnamed", "ok", "_"]
+    assert build_toolbox([tool("1start")], allowed=["1start"]).notes == ()
 
 
 @pytest.mark.parametrize(
