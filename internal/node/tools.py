@@ -414,7 +414,12 @@ def _setting(raw: Mapping[str, Any]) -> str:
 
 
 def _read_description(raw: Mapping[str, Any]) -> str:
-    """What the developer wrote for the model, else what is shown to people; "" when there is nothing."""
+    """What the developer wrote for the model, else what people read: the description, the label, or the name.
+
+    It is never blank (docs/model-facts.md, "Names and schemas that APIs refuse").
+    """
     description = raw.get("description") or {}
     shown = description.get("human") or {}
-    return str(description.get("llm") or shown.get("en_US") or "")
+    label = raw["identity"].get("label") or {}
+    texts = (description.get("llm"), shown.get("en_US"), label.get("en_US"), raw["identity"]["name"])
+    return next((str(text) for text in texts if text and str(text).strip()), "tool")

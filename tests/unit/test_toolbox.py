@@ -97,8 +97,9 @@ def test_entries_that_mean_no_tool_are_named_and_of_many_the_first() -> None:
 @pytest.mark.parametrize(
     ("description", "expected"),
     [
-        (None, ""),
-        ({"llm": None, "human": None}, ""),
+        (None, "search"),
+        ({"llm": None, "human": None}, "search"),
+        ({"llm": " ", "human": {"en_US": ""}}, "search"),
         ({"llm": "", "human": {"en_US": "shown"}}, "shown"),
         ({"llm": "for the model", "human": {"en_US": "shown"}}, "for the model"),
     ],
@@ -106,6 +107,26 @@ def test_entries_that_mean_no_tool_are_named_and_of_many_the_first() -> None:
 )
 def test_descriptions_are_read_leniently(description: object, expected: str) -> None:
     assert tool_of(description=description).description == expected
+
+
+@pytest.mark.parametrize("provider_type", ["builtin", "mcp"])
+@pytest.mark.parametrize(
+    ("name", "label", "expected"),
+    [
+        ("search", {"en_US": "Search the web"}, "Search the web"),
+        ("search", {"en_US": " "}, "search"),
+        ("search", None, "search"),
+        (" ", None, "tool"),
+    ],
+)
+def test_a_tool_without_a_description_is_described_by_its_label_or_its_name(
+    provider_type: str, name: str, label: object, expected: str
+) -> None:
+    """Bedrock's client refuses a description without a character."""
+    raw = tool(name, description={"human": None, "llm": ""}, provider_type=provider_type)
+    raw["identity"]["label"] = label
+
+    assert [each.description for each in build_toolbox([raw]).prompt_tools] == [expected]
 
 
 @pytest.mark.parametrize("kind", ["model-selector", "hologram", "system-files"])
