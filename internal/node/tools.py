@@ -15,6 +15,7 @@ from dify_plugin.file.file import File
 
 from internal.clock import in_turns
 from internal.errors import InvalidParameters, Note, OurWords, Quoting, Sentence
+from internal.node.offered import offered_schema
 from internal.node.params import SECRET_TYPE, public_values
 from internal.node.schema import REMARKS, Check, SchemaUnusable, check_of, kept, pattern_weight, rewritten
 from internal.text.texts import looks_like_selector, missing_variable
@@ -256,10 +257,10 @@ class Tool:
 
     def _schema(self) -> dict[str, Any]:
         if self.check is not None:
-            return {key: value for key, value in self.check.schema.items() if key != "$schema"}
+            return offered_schema({key: value for key, value in self.check.schema.items() if key != "$schema"})
         return {
             "type": "object",
-            "properties": {name: dict(parameter.schema) for name, parameter in self.parameters.items()},
+            "properties": {name: offered_schema(parameter.schema) for name, parameter in self.parameters.items()},
             "required": [name for name, parameter in self.parameters.items() if parameter.required],
         }
 

@@ -1,5 +1,6 @@
 """The node's tools as the model sees them and finds them, whatever Dify or an MCP server declares."""
 
+import json
 import re
 import socket
 from typing import Any
@@ -12,6 +13,7 @@ from jsonschema_rs import meta
 from internal.calls.judging import ArgumentsInvalid, validate_arguments
 from internal.node.tool_search import MAX_FOUND, ToolSearch, nearest
 from internal.node.tools import Toolbox, build_toolbox, name_files, name_in_history
+from internal.node.virtual_tools import answer_tool
 from tests.support.builders import file, parameter_of, tool_of
 from tests.support.generators import text_from_the_host
 from tests.support.wire import parameter, tool
@@ -295,6 +297,38 @@ def test_a_remote_reference_is_never_fetched() -> None:
 
         with pytest.raises(BlockingIOError):
             listener.accept()
+
+
+# Schemas as the model is told them.
+
+LIST = {"type": "array"}
+ANYTHING = {"type": "array", "items": {}}
+
+
+@pytest.mark.parametrize(
+    ("own", "told"),
+    [
+        (LIST, ANYTHING),
+        ({"type": ["array", "null"]}, {"type": ["array", "null"], "items": {}}),
+        ({**LIST, "items": LIST}, {**LIST, "items": ANYTHING}),
+        ({"properties": {"a": LIST, "items": LIST}}, {"properties": {"a": ANYTHING, "items": ANYTHING}}),
+        ({"anyOf": [LIST, {"type": "null"}]}, {"anyOf": [ANYTHING, {"type": "null"}]}),
+        (
+            {**LIST, "items": {"type": "string"}, "default": LIST},
+            {**LIST, "items": {"type": "string"}, "default": LIST},
+        ),
+        ({"additionalProperties": LIST}, {"additionalProperties": ANYTHING}),
+    ],
+    ids=str,
+)
+def test_an_array_says_what_its_items_are(own: dict[str, Any], told: dict[str, Any]) -> None:
+    """OpenAI and Gemini refuse every request with an array that does not."""
+    found = tool_of(mcp(own, "any"))
+
+    assert found.prompt_tool.parameters["properties"]["x"] == told
+    assert found.parameters["x"].check.schema == own
+    answer = answer_tool(json.dumps({"type": "object", "properties": {"x": own}}))
+    assert answer.prompt_tool.parameters["properties"]["x"] == told
 
 
 DESCRIBED = {
