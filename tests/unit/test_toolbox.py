@@ -331,6 +331,47 @@ def test_an_array_says_what_its_items_are(own: dict[str, Any], told: dict[str, A
     assert answer.prompt_tool.parameters["properties"]["x"] == told
 
 
+@pytest.mark.parametrize(
+    ("own", "told"),
+    [
+        (
+            {"type": "integer", "enum": [1, 2], "description": "How many."},
+            {"type": "integer", "description": "How many.\nAllowed values: 1, 2"},
+        ),
+        (
+            {"enum": ["é", None, True, 0.5, [1], {"a": 1}]},
+            {"description": 'Allowed values: "é", null, true, 0.5, [1], {"a": 1}'},
+        ),
+        (
+            {"type": "array", "items": {"enum": [1]}},
+            {"type": "array", "items": {"description": "Allowed values: 1"}},
+        ),
+        ({"type": "string", "enum": ["a"]}, {"type": "string", "enum": ["a"]}),
+        ({"type": ["string", "null"], "enum": ["a"]}, {"type": ["string", "null"], "enum": ["a"]}),
+        ({"enum": ["a"]}, {"enum": ["a"]}),
+        ({"properties": {"enum": {"enum": [1]}}}, {"properties": {"enum": {"description": "Allowed values: 1"}}}),
+    ],
+    ids=str,
+)
+def test_an_enum_has_texts_alone_and_other_values_are_in_the_description(
+    own: dict[str, Any], told: dict[str, Any]
+) -> None:
+    """Gemini and the plugins ``gemini`` and ``tongyi`` take no other enum."""
+    found = tool_of(mcp(own, "any"))
+
+    assert found.prompt_tool.parameters["properties"]["x"] == told
+    assert found.parameters["x"].check.schema == own
+    answer = answer_tool(json.dumps({"type": "object", "properties": {"x": own}}))
+    assert answer.prompt_tool.parameters["properties"]["x"] == told
+
+
+def test_the_description_of_a_parameter_stands_before_its_values() -> None:
+    found = tool_of(mcp({"type": "integer", "enum": [1]}, llm_description="How many."))
+
+    told = found.prompt_tool.parameters["properties"]["x"]
+    assert told == {"type": "integer", "description": "How many.\nAllowed values: 1"}
+
+
 DESCRIBED = {
     "list_orders": "Lists the orders of a customer.",
     "create_invoice": "Creates an invoice. An order may have several.",
