@@ -63,7 +63,8 @@ CLOSING_NOTE_FOR_SUBMISSION = (
     "No more tools will run in this conversation turn, except for submit_answer. Call it now with what you have."
 )
 
-# About parameters whose values no API takes as an enum.
+# About parameters whose values, or whose name, some API refuses.
+OWN_NAME_OF_PARAMETER = "Its full name is {name}."
 OPTIONS_OF_PARAMETER = "Allowed values: {values}"
 
 # About tools whose result is the answer.

@@ -40,11 +40,16 @@ class ArgumentsInvalid(Exception):  # noqa: N818 - its text is what the model re
 
 
 def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments to send, checked and fitted by type; ``ArgumentsInvalid`` names everything that does not fit."""
-    if tool.check is not None:
-        return _validate_virtual(tool.check, arguments)
+    """The arguments to send, by the tool's own names, checked and fitted by type.
+
+    They may come under these names, or under those that the model was told. ``ArgumentsInvalid`` names everything that
+    does not fit, by the names that the model was told.
+    """
+    if tool.told_check is not None:
+        return _validate_virtual(tool, tool.told_check, arguments)
+    arguments = _own_named(tool, arguments)
     unknown = ", ".join(repr(name) for name in arguments if name not in tool.parameters)
-    known = ", ".join(tool.parameters) or "none"
+    known = ", ".join(parameter.name for parameter in tool.parameters.values()) or "none"
     problems = [f"unknown argument {unknown}; valid arguments are: {known}"] if unknown else []
     valid: dict[str, Any] = {}
     for name, parameter in tool.parameters.items():
@@ -57,7 +62,7 @@ def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, An
         elif parameter.required and name in arguments and parameter.takes_null:
             valid[name] = None
         elif parameter.required:
-            problems.append(f"missing required argument {name!r}")
+            problems.append(f"missing required argument {parameter.name!r}")
         elif parameter.default is not None:
             valid[name] = parameter.default
     if problems:
@@ -65,14 +70,23 @@ def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, An
     return valid
 
 
-def _validate_virtual(check: Check, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _own_named(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments under the tool's own names; ``ArgumentsInvalid`` if one has both of its names."""
+    twice = [name for name, own in tool.own_names.items() if name in arguments and own in arguments]
+    if twice:
+        raise ArgumentsInvalid(f"{_VALIDATION_ERROR}argument {twice[0]!r} is there twice; give it once")
+    return tool.in_own_names(arguments)
+
+
+def _validate_virtual(tool: Tool, check: Check, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    given = tool.in_told_names(_own_named(tool, arguments))
     try:
-        value, problems = fitted(check, dict(arguments), "", takes_texts=False)
+        value, problems = fitted(check, given, "", takes_texts=False)
     except Unchecked:
         value, problems = None, ["they could not be checked against the schema"]
     if problems or not isinstance(value, dict):
         raise ArgumentsInvalid(_VALIDATION_ERROR + "; ".join(problems))
-    return value
+    return tool.in_own_names(value)
 
 
 def _checked(parameter: ToolParameter, given: object) -> tuple[object, list[str]]:
@@ -214,6 +228,7 @@ def _resolved(
 
     What a result says is never replaced.
     """
+    written = _own_named(tool, written)
     given, referring = references.resolved(written)
     valid = validate_arguments(tool, given)
     read = {

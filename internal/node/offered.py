@@ -1,14 +1,102 @@
-"""Schemas as a model is told them, in a form that no API refuses; values are checked against the tool's own schema.
+"""Names and schemas as a model is told them, in a form that no API refuses.
+
+Values are checked against the tool's own schema, and the tool is called under its own names.
 
 The rules and their sources are in docs/model-facts.md, "Names and schemas that APIs refuse".
 """
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from itertools import chain, count
 from typing import Any
 
 from internal.node.schema import rewritten
 from prompt import template
+
+_NAME_LENGTH = 64
+_NAME = re.compile(rf"[a-zA-Z0-9_.-]{{1,{_NAME_LENGTH}}}")
+_NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_.-]")
+
+
+def safe_names(names: Iterable[str]) -> dict[str, str]:
+    """A name that all APIs take for each of these names that one refuses; no two are equal, nor equal to one of these.
+
+    The same names in the same order get the same safe names.
+    """
+    own = list(dict.fromkeys(names))
+    taken = set(own)
+    safe: dict[str, str] = {}
+    for name in own:
+        if not _NAME.fullmatch(name):
+            safe[name] = _free_name(name, taken)
+            taken.add(safe[name])
+    return safe
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    plain = _NOT_IN_A_NAME.sub("_", name)[:_NAME_LENGTH]
+    if not re.search(r"[a-zA-Z0-9]", plain):
+        plain = "parameter"
+    numbered = (f"{plain[: _NAME_LENGTH - len(str(number)) - 1]}_{number}" for number in count(2))
+    return next(each for each in chain([plain], numbered) if each not in taken)
+
+
+_TELLS_BY_NAME = frozenset(
+    {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref", "enum", "const", "patternProperties"}
+) | frozenset({"propertyNames", "dependencies", "dependentSchemas", "dependentRequired"})
+"""Keywords of an object that may name its properties once more, or tell them apart by their names."""
+_DEFINITIONS = ("#/$defs/", "#/definitions/")
+
+
+def safe_property_names(schema: Mapping[str, Any]) -> dict[str, str]:
+    """A safe name for each property of an object that an API refuses.
+
+    Empty where other parts of the schema depend on the own names: such properties keep them.
+    """
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping) or not _TELLS_BY_NAME.isdisjoint(schema):
+        return {}
+    safe = safe_names([*properties, *schema.get("required", ())])
+    if safe and _is_referred_to(schema):
+        return {}
+    return safe
+
+
+def _is_referred_to(schema: Mapping[str, Any]) -> bool:
+    """Whether a reference leads to the schema itself, or to a part of it that is not a definition."""
+    references: list[object] = []
+
+    def collected(part: Mapping[str, Any]) -> Mapping[str, Any]:
+        references.extend(part[key] for key in ("$ref", "$dynamicRef", "$recursiveRef") if key in part)
+        return part
+
+    rewritten(schema, collected)
+    return not all(isinstance(each, str) and each.startswith(_DEFINITIONS) for each in references)
+
+
+def with_property_names(schema: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """The schema of an object whose properties have these names instead of their own."""
+    renamed = dict(schema)
+    renamed["properties"] = {
+        names.get(own, own): _with_own_name(part, own) if own in names else part
+        for own, part in schema.get("properties", {}).items()
+    }
+    if "required" in schema:
+        renamed["required"] = [names.get(own, own) for own in schema["required"]]
+    return renamed
+
+
+def _with_own_name(part: object, own_name: str) -> object:
+    """The schema of a property whose description also says its own name, which may mean more than the safe one."""
+    if not isinstance(part, Mapping):
+        return part
+    said = template.OWN_NAME_OF_PARAMETER.format(name=json.dumps(own_name, ensure_ascii=False))
+    return {**part, "description": _joined(part, said)}
+
+
+def _joined(part: Mapping[str, Any], more: str) -> str:
+    return "\n".join(filter(None, [str(part.get("description") or ""), more]))
 
 
 def offered_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -30,9 +118,8 @@ def _with_options_described(part: Mapping[str, Any]) -> Mapping[str, Any]:
     if all(isinstance(option, str) for option in options) and (not types or "string" in types):
         return part
     values = ", ".join(json.dumps(option, ensure_ascii=False) for option in options)
-    said = [str(part.get("description") or ""), template.OPTIONS_OF_PARAMETER.format(values=values)]
     others = {key: value for key, value in part.items() if key != "enum"}
-    return {**others, "description": "\n".join(filter(None, said))}
+    return {**others, "description": _joined(part, template.OPTIONS_OF_PARAMETER.format(values=values))}
 
 
 def _with_items(part: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ from dify_plugin.file.file import File
 
 from internal.clock import in_turns
 from internal.errors import InvalidParameters, Note, OurWords, Quoting, Sentence
-from internal.node.offered import offered_schema
+from internal.node.offered import offered_schema, safe_names, safe_property_names, with_property_names
 from internal.node.params import SECRET_TYPE, public_values
 from internal.node.schema import REMARKS, Check, SchemaUnusable, check_of, kept, pattern_weight, rewritten
 from internal.text.texts import looks_like_selector, missing_variable
@@ -87,6 +87,9 @@ class ToolParameter:
     """A parameter that the model fills in."""
 
     name: str
+    """What the model is told: unique in the tool, and ``^[a-zA-Z0-9_.-]{1,64}$`` unless the parameter is secret."""
+    own_name: str
+    """What the tool calls it."""
     schema: Mapping[str, Any]
     required: bool = False
     default: object = None
@@ -116,9 +119,9 @@ class ToolParameter:
         return self.own_check is not None and self.own_check.surely_accepts(None)
 
 
-def _read_parameter(raw: Mapping[str, Any], file_names: Sequence[str], note: Note) -> ToolParameter:
-    """Read a parameter that the model fills in; raises ``_Unusable``."""
-    name, kind = raw["name"], raw["type"]
+def _read_parameter(raw: Mapping[str, Any], name: str, file_names: Sequence[str], note: Note) -> ToolParameter:
+    """Read a parameter that the model fills in, under this name; raises ``_Unusable``."""
+    kind = raw["type"]
     default = None if raw.get("default") == "" else raw.get("default")
     schema, check = _plain_schema(raw, file_names), None
     if (own := raw.get("input_schema")) and kind not in _FILES:
@@ -134,6 +137,7 @@ def _read_parameter(raw: Mapping[str, Any], file_names: Sequence[str], note: Not
         schema = {**schema, "description": description}
     return ToolParameter(
         name=name,
+        own_name=raw["name"],
         schema=schema,
         # With a default there is nothing to ask the model for.
         required=bool(raw.get("required")) and default is None,
@@ -214,6 +218,7 @@ class Tool:
     icon: str = ""
     description: str = ""
     parameters: Mapping[str, ToolParameter] = field(default_factory=dict)
+    """By their own names."""
     fixed: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Values that the developer set, some of them secret; they win over any argument."""
     setting: str = ""
@@ -240,6 +245,32 @@ class Tool:
         """Whether the host runs a call, as it does for each tool of the node."""
         return self.check is None
 
+    @cached_property
+    def own_names(self) -> Mapping[str, str]:
+        """The own name of each parameter that the model knows by another, by that other name."""
+        if self.check is not None:
+            return {name: own for own, name in safe_property_names(self.check.schema).items()}
+        return {each.name: each.own_name for each in self.parameters.values() if each.name != each.own_name}
+
+    def in_own_names(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments under the tool's own names, whichever names they have."""
+        return {self.own_names.get(name, name): value for name, value in arguments.items()}
+
+    def in_told_names(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments under the names that the model was told."""
+        return {self._told_names.get(name, name): value for name, value in arguments.items()}
+
+    @cached_property
+    def _told_names(self) -> Mapping[str, str]:
+        return {own: name for name, own in self.own_names.items()}
+
+    @cached_property
+    def told_check(self) -> Check | None:
+        """The check of a virtual tool, of arguments under the names that the model was told."""
+        if self.check is None or not self.own_names:
+            return self.check
+        return replace(check_of(with_property_names(self.check.schema, self._told_names)), more=self.check.more)
+
     def files_in(self, arguments: Mapping[str, Any]) -> list[str]:
         """The names of files in a call's arguments."""
         given = [value for name, value in arguments.items() if self.parameters[name].takes_files]
@@ -257,12 +288,16 @@ class Tool:
 
     def _schema(self) -> dict[str, Any]:
         if self.check is not None:
-            return offered_schema({key: value for key, value in self.check.schema.items() if key != "$schema"})
-        return {
-            "type": "object",
-            "properties": {name: offered_schema(parameter.schema) for name, parameter in self.parameters.items()},
-            "required": [name for name, parameter in self.parameters.items() if parameter.required],
-        }
+            schema = {key: value for key, value in self.check.schema.items() if key != "$schema"}
+        else:
+            schema = {
+                "type": "object",
+                "properties": {name: parameter.schema for name, parameter in self.parameters.items()},
+                "required": [name for name, parameter in self.parameters.items() if parameter.required],
+            }
+        if self.own_names:
+            schema = with_property_names(schema, self._told_names)
+        return offered_schema(schema)
 
 
 @dataclass(frozen=True)
@@ -378,6 +413,7 @@ def build_toolbox(
 def _read_tool(raw: Mapping[str, Any], name: str, file_names: Sequence[str], note: Note) -> Tool:
     own_name, icon = raw["identity"]["name"], raw["identity"].get("icon")
     fixed = {key: value for key, value in (raw.get("runtime_parameters") or {}).items() if value is not None}
+    names = _told_names(raw["parameters"] or ())
     parameters: dict[str, ToolParameter] = {}
     for declared in raw["parameters"] or ():
         label = declared["name"]
@@ -385,7 +421,7 @@ def _read_tool(raw: Mapping[str, Any], name: str, file_names: Sequence[str], not
             continue  # the developer's, which the model neither sees nor sets
         notes: list[Sentence] = []
         try:
-            parameters[label] = _read_parameter(declared, file_names, notes.append)
+            parameters[label] = _read_parameter(declared, names.get(label, label), file_names, notes.append)
         except _Unusable as reason:
             if declared.get("required"):
                 raise _Unusable(f"its required parameter {label!r} cannot be offered: {reason}") from None
@@ -406,6 +442,17 @@ def _read_tool(raw: Mapping[str, Any], name: str, file_names: Sequence[str], not
         fixed=fixed,
         setting=_setting(raw),
     )
+
+
+def _told_names(parameters: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Other names for those that an API refuses, of all parameters: one that is left out now may be offered later.
+
+    A secret parameter keeps its name: by it, what a model gives to the parameter is found and hidden
+    (``given_secrets`` in internal/model/turn.py).
+    """
+    secret = [each["name"] for each in parameters if each["type"] == SECRET_TYPE]
+    safe = safe_names([each["name"] for each in parameters])
+    return {own: name for own, name in safe.items() if own not in secret}
 
 
 def _setting(raw: Mapping[str, Any]) -> str:
