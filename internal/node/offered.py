@@ -12,6 +12,7 @@ from itertools import chain, count
 from typing import Any
 
 from internal.node.schema import rewritten
+from internal.tooling import json_type
 from prompt import template
 
 _NAME_LENGTH = 64
@@ -78,10 +79,10 @@ def _is_referred_to(schema: Mapping[str, Any]) -> bool:
 def with_property_names(schema: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     """The schema of an object whose properties have these names instead of their own."""
     renamed = dict(schema)
-    renamed["properties"] = {
-        names.get(own, own): _with_own_name(part, own) if own in names else part
-        for own, part in schema.get("properties", {}).items()
-    }
+    properties = dict(schema.get("properties", {}))
+    for own in names.keys() & properties.keys():
+        properties[own] = _with_own_name(properties[own], own)
+    renamed["properties"] = {names.get(own, own): part for own, part in properties.items()}
     if "required" in schema:
         renamed["required"] = [names.get(own, own) for own in schema["required"]]
     return renamed
@@ -114,12 +115,22 @@ def _with_options_described(part: Mapping[str, Any]) -> Mapping[str, Any]:
     options = part.get("enum")
     if not isinstance(options, list):
         return part
-    types = _types(part)
-    if all(isinstance(option, str) for option in options) and (not types or "string" in types):
+    if all(isinstance(option, str) for option in options) and may_be_an_option(part):
         return part
     values = ", ".join(json.dumps(option, ensure_ascii=False) for option in options)
     others = {key: value for key, value in part.items() if key != "enum"}
     return {**others, "description": _joined(part, template.OPTIONS_OF_PARAMETER.format(values=values))}
+
+
+def may_be_an_option(part: Mapping[str, Any]) -> bool:
+    """Whether a value of the schema's type may be one of its options: for an array, no text may."""
+    options = part.get("enum")
+    types = set(_types(part))
+    if not types or not options or not isinstance(options, list):
+        return True
+    if "integer" in types:
+        types.add("number")
+    return any(json_type(option).rpartition(" ")[2] in types for option in options)
 
 
 def _with_items(part: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -130,8 +141,8 @@ def _with_items(part: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _types(part: Mapping[str, Any]) -> list[str]:
-    """The types that a schema names."""
-    named = part.get("type", [])
-    if isinstance(named, str):
-        return [named]
+    """The types that a schema names, also one that was not checked yet."""
+    named = part.get("type")
+    if not isinstance(named, list):
+        named = [named]
     return [each for each in named if isinstance(each, str)]

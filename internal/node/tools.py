@@ -15,7 +15,7 @@ from dify_plugin.file.file import File
 
 from internal.clock import in_turns
 from internal.errors import InvalidParameters, Note, OurWords, Quoting, Sentence
-from internal.node.offered import offered_schema, safe_names, safe_property_names, with_property_names
+from internal.node.offered import may_be_an_option, offered_schema, safe_names, safe_property_names, with_property_names
 from internal.node.params import SECRET_TYPE, public_values
 from internal.node.schema import REMARKS, Check, SchemaUnusable, check_of, kept, pattern_weight, rewritten
 from internal.text.texts import looks_like_selector, missing_variable
@@ -126,8 +126,9 @@ def _read_parameter(raw: Mapping[str, Any], name: str, file_names: Sequence[str]
     schema, check = _plain_schema(raw, file_names), None
     if (own := raw.get("input_schema")) and kind not in _FILES:
         try:
-            usable, notes = _usable(own)
-            schema, check = {key: usable[key] for key in usable if key != "$schema"}, check_of(usable)
+            usable, checked, notes = _usable(own)
+            check = check_of(checked)
+            schema = {key: usable[key] for key in usable if key != "$schema"}
             for each in notes:
                 note(each)
         except SchemaUnusable as broken:
@@ -150,10 +151,11 @@ def _read_parameter(raw: Mapping[str, Any], name: str, file_names: Sequence[str]
 
 
 @kept
-def _usable(own: dict[str, Any]) -> tuple[dict[str, Any], list[Sentence]]:
-    """A schema without what no check could follow, and a note on each such place.
+def _usable(own: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], list[Sentence]]:
+    """A schema without what no check could follow, the part of it that is checked, and a note on each such place.
 
-    Dify does not send what its references point to (docs/host-facts.md, "The tools parameter").
+    An enum that no value of its type can satisfy is not checked. Dify does not send what references point to
+    (docs/host-facts.md, "The tools parameter").
     """
     notes: list[Sentence] = []
 
@@ -168,10 +170,16 @@ def _usable(own: dict[str, Any]) -> tuple[dict[str, Any], list[Sentence]]:
                 lost.add("pattern")
         return {key: value for key, value in part.items() if key not in lost}
 
+    def satisfiable(part: Mapping[str, Any]) -> Mapping[str, Any]:
+        if may_be_an_option(part):
+            return part
+        notes.append(Quoting(f"its options are not checked: no value of the type {part['type']!r} is one of them"))
+        return {key: value for key, value in part.items() if key != "enum"}
+
     schema = rewritten(own, checkable)
     if not schema.keys() - REMARKS:
         raise SchemaUnusable("; ".join([*notes, "nothing is left of it"]))
-    return schema, notes
+    return schema, rewritten(schema, satisfiable), notes
 
 
 def _plain_schema(raw: Mapping[str, Any], file_names: Sequence[str]) -> dict[str, Any]:

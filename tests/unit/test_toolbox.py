@@ -247,6 +247,10 @@ def test_without_files_a_file_parameter_is_left_out(required: bool, tools: list[
     [
         ({"type": "strnig"}, "not valid JSON Schema"),
         ({"type": "string", "pattern": 5}, "not valid JSON Schema"),
+        ({"type": "string", "enum": 5}, "not valid JSON Schema"),
+        ({"type": 5, "enum": ["a"]}, "not valid JSON Schema"),
+        ({"type": [5], "enum": ["a"]}, "not valid JSON Schema"),
+        ({"type": "array", "enum": {"a": 1}}, "not valid JSON Schema"),
         ({"$ref": "#/$defs/nowhere", "description": "A."}, "nothing is left of it"),
         ({"title": "A"}, "nothing is left of it"),
     ],
@@ -284,6 +288,55 @@ def test_a_lost_reference_or_pattern_is_named_and_what_is_next_to_it_still_appli
         "the pattern '[' is not a regular expression, or too large",
         "'#/$defs/Row' is not sent by Dify",
     ]
+
+
+TEXTS: dict[str, Any] = {"type": "array", "enum": ["a", "b"], "items": {"type": "string"}}
+NEVER = "its options are not checked: no value of the type {!r} is one of them"
+
+
+@pytest.mark.parametrize(
+    ("own", "given", "wrong", "kind"),
+    [
+        (TEXTS, ["a"], "x", "array"),
+        ({"properties": {"deep": {"items": TEXTS}}}, {"deep": [["a"]]}, {"deep": ["x"]}, "array"),
+        ({"anyOf": [TEXTS, {"type": "null"}]}, ["a", "c"], 7, "array"),
+        ({"type": "integer", "enum": ["1", "2"]}, 1, "x", "integer"),
+        ({**TEXTS, "type": ["array", "null"]}, ["a"], "x", ["array", "null"]),
+    ],
+    ids=str,
+)
+def test_options_that_no_value_of_the_type_can_be_are_named_and_not_checked(
+    own: dict[str, Any], given: object, wrong: object, kind: object
+) -> None:
+    """Public data on function calling has them; the rest of the schema still applies."""
+    toolbox = build_toolbox([tool("search", mcp(own, "any"))])
+
+    found = toolbox.tools["search"]
+    assert validate_arguments(found, {"x": given}) == {"x": given}
+    with pytest.raises(ArgumentsInvalid):
+        validate_arguments(found, {"x": wrong})
+    assert toolbox.notes == (f"tool 'search': parameter 'x': {NEVER.format(kind)}",)
+    told = json.dumps(found.prompt_tool.parameters)
+    assert '"enum"' not in told
+    assert "Allowed values" in told
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"type": ["array", "string"], "enum": ["a", "b"]},
+        {"type": "array", "enum": [["a"], "b"]},
+        {"type": "number", "enum": [1, "b"]},
+        {"enum": ["a"]},
+    ],
+    ids=str,
+)
+def test_options_that_a_value_can_be_are_checked(own: dict[str, Any]) -> None:
+    toolbox = build_toolbox([tool("search", mcp(own, "any"))])
+
+    assert toolbox.notes == ()
+    with pytest.raises(ArgumentsInvalid, match="not in options"):
+        validate_arguments(toolbox.tools["search"], {"x": "x" if "string" in str(own) else [7]})
 
 
 def test_a_remote_reference_is_never_fetched() -> None:
