@@ -105,7 +105,10 @@ REFUSED: list[tuple[str, dict[str, Any], object, str]] = [
     ("number", {}, "seven", "must be a number, got a string"),
     ("number", {"min": 1}, 0, ": value 0 is less than the minimum of 1"),
     ("boolean", {}, 1, "must be a boolean, got a number"),
-    ("array", {}, '{"a": 1}', "must be an array, got a string"),
+    ("array", {}, '{"a": 1}', "must be an array, got a string; send a JSON array or its text"),
+    ("array", {}, "a, b", "must be an array, got a string; send a JSON array or its text"),
+    ("array", {}, {"a": 1}, "must be an array, got an object"),
+    ("object", {}, "a: 1", "must be an object, got a string; send a JSON object or its text"),
     ("select", {"options": values("a", "b")}, "A", 'value "A" not in options ["a", "b"]'),
     ("object", {"input_schema": {"type": "object", "required": ["n"]}}, {}, ': "n" is a required property'),
 ]
