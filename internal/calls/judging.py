@@ -28,7 +28,7 @@ from internal.node.tool_search import nearest
 from internal.node.tools import Tool, Toolbox, ToolParameter
 from internal.node.virtual_tools import FIND_TOOLS, SUBMIT_ANSWER
 from internal.text.secrets import KnownSecrets
-from internal.tooling import resolve_tool_instance, unknown_tool_error, without_quote
+from internal.tooling import ToolArgumentsParseResult, resolve_tool_instance, unknown_tool_error, without_quote
 from internal.transcript.references import ReferenceInvalid, References
 from prompt import template
 
@@ -196,8 +196,15 @@ def hands_over(call: JudgedCall) -> bool:
     return call.tool is not None and not call.tool.runs and call.tool.lookup is None
 
 
+def _parsed(call: ToolCall, tool: Tool) -> ToolArgumentsParseResult:
+    """The arguments; null is none at all for a tool that runs without any."""
+    is_null = call.arguments.strip() == "null"
+    if is_null and tool.runs and not any(parameter.required for parameter in tool.parameters.values()):
+        return ToolArgumentsParseResult(ok=True)
+    return call.parsed
+
+
 def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard, references: References | None) -> JudgedCall:
-    parsed = call.parsed
     tool = resolve_tool_instance(toolbox.tools, call.name)
     if tool is None:
         # What can be looked up is of this run alone, and a later run may read this text.
@@ -205,6 +212,7 @@ def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard, references: Ref
         if FIND_TOOLS in toolbox.tools:
             return RejectedCall(call, unknown_tool_error(call.name, nearest(call.name, names), "the nearest"))
         return RejectedCall(call, unknown_tool_error(call.name, names))
+    parsed = _parsed(call, tool)
     if not parsed.ok:
         takes_secrets = any(parameter.is_secret for parameter in tool.parameters.values())
         error = parsed.error or ""
