@@ -364,7 +364,8 @@ class Toolbox:
     @cached_property
     def prompt_tools(self) -> tuple[PromptMessageTool, ...]:
         """What goes into every request of the run, byte for byte the same."""
-        return tuple(tool.prompt_tool for name, tool in self.tools.items() if name not in self.held_back)
+        tools = in_turns(self.tools.items())  # Of 600 tools the schemas take 60 ms.
+        return tuple(tool.prompt_tool for name, tool in tools if name not in self.held_back)
 
 
 def build_toolbox(

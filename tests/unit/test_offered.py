@@ -1,17 +1,20 @@
 """Names and schemas as models are told them: which names are safe, and which properties keep their own."""
 
 import re
+from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from jsonschema_rs import meta
 
 from internal.calls.judging import validate_arguments
-from internal.node.offered import safe_names, safe_property_names, with_property_names
+from internal.node.offered import offered_schema, safe_names, safe_property_names, with_property_names
 from internal.node.tools import build_toolbox
 from tests.support.builders import file, tool_of
-from tests.support.generators import text_from_the_host
+from tests.support.generators import small_schemas, text_from_the_host
 from tests.support.wire import parameter, tool
 
 NAME = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
@@ -26,6 +29,29 @@ def test_each_name_that_an_api_refuses_has_one_that_all_take_and_no_other_name_i
     assert all(NAME.fullmatch(name) for name in safe.values())
     assert len({*names, *safe.values()}) == len(set(names)) + len(safe)
     assert safe_names(names) == safe
+
+
+@given(small_schemas)
+def test_what_is_offered_is_a_schema_to_which_no_api_objects(schema: dict[str, Any]) -> None:
+    before = repr(schema)
+
+    offered = offered_schema(schema)
+
+    meta.validate(offered)
+    assert offered_schema(offered) == offered
+    assert repr(schema) == before
+    for part in parts(offered):
+        assert all(isinstance(option, str) for option in part.get("enum", []))
+        assert part.get("type") != "array" or "items" in part
+
+
+def parts(schema: object) -> Iterator[dict[str, Any]]:
+    """Each schema in a schema; no property of the generated ones is called like a keyword."""
+    if isinstance(schema, dict):
+        yield schema
+        yield from chain.from_iterable(map(parts, schema.values()))
+    elif isinstance(schema, list):
+        yield from chain.from_iterable(map(parts, schema))
 
 
 def test_a_safe_name_says_as_much_as_it_can() -> None:
