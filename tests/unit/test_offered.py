@@ -115,3 +115,4 @@ def test_properties_are_renamed_with_what_is_required_and_not_inside() -> None:
         "required": ["_a", "_b"],
         "$defs": {"a": OBJECT},
     }
+    assert with_property_names({"properties": {"$a": True}}, {"$a": "_a"}) == {"properties": {"_a": True}}
