@@ -4,7 +4,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -180,3 +180,20 @@ def json_type(value: object) -> str:
     """The value's JSON type with its article."""
     names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
     return names.get(type(value), "a number")
+
+
+_WITH_ARTICLE = {"null": "null", "array": "an array", "object": "an object", "integer": "an integer"}
+
+
+def wrong_type_error(value: object, kinds: Sequence[str]) -> str:
+    """What is said about a value that is of none of these JSON types, at least one: "must be a number, got null".
+
+    A text may be all that a model can send (docs/model-facts.md, "Names and schemas that APIs refuse").
+    """
+    names = [_WITH_ARTICLE.get(kind, f"a {kind}") for kind in kinds]
+    wanted = " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    advice = ""
+    structures = [f"a JSON {kind}" for kind in kinds if kind in ("array", "object")]
+    if structures and isinstance(value, str):
+        advice = f"; send {', '.join(structures)} or its text"
+    return f"must be {wanted}, got {json_type(value)}{advice}"

@@ -63,6 +63,10 @@ CLOSING_NOTE_FOR_SUBMISSION = (
     "No more tools will run in this conversation turn, except for submit_answer. Call it now with what you have."
 )
 
+# About parameters whose values, or whose name, some API refuses.
+OWN_NAME_OF_PARAMETER = "Its full name is {name}."
+OPTIONS_OF_PARAMETER = "Allowed values: {values}"
+
 # About tools whose result is the answer.
 ANSWER_TOOL_NOTE = "The result of this tool is the answer as the user gets it, and nothing follows it: call it last."
 TOOL_ANSWER_UNFIT = (

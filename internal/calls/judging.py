@@ -28,7 +28,7 @@ from internal.node.tool_search import nearest
 from internal.node.tools import Tool, Toolbox, ToolParameter
 from internal.node.virtual_tools import FIND_TOOLS, SUBMIT_ANSWER
 from internal.text.secrets import KnownSecrets
-from internal.tooling import resolve_tool_instance, unknown_tool_error, without_quote
+from internal.tooling import ToolArgumentsParseResult, resolve_tool_instance, unknown_tool_error, without_quote
 from internal.transcript.references import ReferenceInvalid, References
 from prompt import template
 
@@ -40,11 +40,16 @@ class ArgumentsInvalid(Exception):  # noqa: N818 - its text is what the model re
 
 
 def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments to send, checked and fitted by type; ``ArgumentsInvalid`` names everything that does not fit."""
-    if tool.check is not None:
-        return _validate_virtual(tool.check, arguments)
+    """The arguments to send, by the tool's own names, checked and fitted by type.
+
+    They may come under these names, or under those that the model was told. ``ArgumentsInvalid`` names everything that
+    does not fit, by the names that the model was told.
+    """
+    if tool.told_check is not None:
+        return _validate_virtual(tool, tool.told_check, arguments)
+    arguments = _own_named(tool, arguments)
     unknown = ", ".join(repr(name) for name in arguments if name not in tool.parameters)
-    known = ", ".join(tool.parameters) or "none"
+    known = ", ".join(parameter.name for parameter in tool.parameters.values()) or "none"
     problems = [f"unknown argument {unknown}; valid arguments are: {known}"] if unknown else []
     valid: dict[str, Any] = {}
     for name, parameter in tool.parameters.items():
@@ -57,7 +62,7 @@ def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, An
         elif parameter.required and name in arguments and parameter.takes_null:
             valid[name] = None
         elif parameter.required:
-            problems.append(f"missing required argument {name!r}")
+            problems.append(f"missing required argument {parameter.name!r}")
         elif parameter.default is not None:
             valid[name] = parameter.default
     if problems:
@@ -65,14 +70,23 @@ def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, An
     return valid
 
 
-def _validate_virtual(check: Check, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _own_named(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments under the tool's own names; ``ArgumentsInvalid`` if one has both of its names."""
+    twice = [name for name, own in tool.own_names.items() if name in arguments and own in arguments]
+    if twice:
+        raise ArgumentsInvalid(f"{_VALIDATION_ERROR}argument {twice[0]!r} is there twice; give it once")
+    return tool.in_own_names(arguments)
+
+
+def _validate_virtual(tool: Tool, check: Check, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    given = tool.in_told_names(_own_named(tool, arguments))
     try:
-        value, problems = fitted(check, dict(arguments), "", takes_texts=False)
+        value, problems = fitted(check, given, "", takes_texts=False)
     except Unchecked:
         value, problems = None, ["they could not be checked against the schema"]
     if problems or not isinstance(value, dict):
         raise ArgumentsInvalid(_VALIDATION_ERROR + "; ".join(problems))
-    return value
+    return tool.in_own_names(value)
 
 
 def _checked(parameter: ToolParameter, given: object) -> tuple[object, list[str]]:
@@ -182,8 +196,15 @@ def hands_over(call: JudgedCall) -> bool:
     return call.tool is not None and not call.tool.runs and call.tool.lookup is None
 
 
+def _parsed(call: ToolCall, tool: Tool) -> ToolArgumentsParseResult:
+    """The arguments; null is none at all for a tool that runs without any."""
+    is_null = call.arguments.strip() == "null"
+    if is_null and tool.runs and not any(parameter.required for parameter in tool.parameters.values()):
+        return ToolArgumentsParseResult(ok=True)
+    return call.parsed
+
+
 def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard, references: References | None) -> JudgedCall:
-    parsed = call.parsed
     tool = resolve_tool_instance(toolbox.tools, call.name)
     if tool is None:
         # What can be looked up is of this run alone, and a later run may read this text.
@@ -191,6 +212,7 @@ def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard, references: Ref
         if FIND_TOOLS in toolbox.tools:
             return RejectedCall(call, unknown_tool_error(call.name, nearest(call.name, names), "the nearest"))
         return RejectedCall(call, unknown_tool_error(call.name, names))
+    parsed = _parsed(call, tool)
     if not parsed.ok:
         takes_secrets = any(parameter.is_secret for parameter in tool.parameters.values())
         error = parsed.error or ""
@@ -214,6 +236,7 @@ def _resolved(
 
     What a result says is never replaced.
     """
+    written = _own_named(tool, written)
     given, referring = references.resolved(written)
     valid = validate_arguments(tool, given)
     read = {

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from pydantic_core import to_json
 
 from internal.clock import give_way, let_others_through
-from internal.tooling import NOTHING, UnwritableError, converted, json_type, meant_option, refuse_unwritable
+from internal.tooling import NOTHING, UnwritableError, converted, meant_option, refuse_unwritable, wrong_type_error
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError, Validator
@@ -394,8 +394,7 @@ def _problem(error: ValidationError) -> Problem:
     leaf = _leaves(error)[0]
     value, said = leaf.error.instance, leaf.error.kind.as_dict()
     if leaf.types:
-        names = [kind if kind == "null" else f"{'an' if kind[:1] in 'aeiou' else 'a'} {kind}" for kind in leaf.types]
-        predicate = f"must be {' or '.join(filter(None, [', '.join(names[:-1]), names[-1]]))}, got {json_type(value)}"
+        predicate = wrong_type_error(value, leaf.types)
     elif leaf.error.kind.name == "enum":
         predicate = f"value {quoted(value)} not in options {quoted(said['options'])}"
     else:

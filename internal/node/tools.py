@@ -15,6 +15,7 @@ from dify_plugin.file.file import File
 
 from internal.clock import in_turns
 from internal.errors import InvalidParameters, Note, OurWords, Quoting, Sentence
+from internal.node.offered import may_be_an_option, offered_schema, safe_names, safe_property_names, with_property_names
 from internal.node.params import SECRET_TYPE, public_values
 from internal.node.schema import REMARKS, Check, SchemaUnusable, check_of, kept, pattern_weight, rewritten
 from internal.text.texts import looks_like_selector, missing_variable
@@ -22,6 +23,7 @@ from prompt import template
 
 _NAME_LENGTH = 64
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_BEGINS_A_NAME = re.compile(r"[a-zA-Z_]")
 
 
 def _matching_entries(name: str, provider: str, allowed: frozenset[str]) -> frozenset[str]:
@@ -31,8 +33,15 @@ def _matching_entries(name: str, provider: str, allowed: frozenset[str]) -> froz
 
 
 def name_in_history(name: str) -> str:
-    """The name of a call as model APIs accept it; a model may invent a tool of any name."""
-    return _NOT_IN_A_NAME.sub("_", name)[:_NAME_LENGTH] or "unnamed"
+    """The name of a call as model APIs accept it; a model may invent a tool of any name.
+
+    A first character that is not a letter gets an underscore in front (docs/model-facts.md, "Names and schemas that
+    APIs refuse").
+    """
+    plain = _NOT_IN_A_NAME.sub("_", name) or "unnamed"
+    if not _BEGINS_A_NAME.match(plain):
+        plain = f"_{plain}"
+    return plain[:_NAME_LENGTH]
 
 
 def _free_name(name: str, provider: str, taken: Iterable[str]) -> str:
@@ -78,6 +87,9 @@ class ToolParameter:
     """A parameter that the model fills in."""
 
     name: str
+    """What the model is told: unique in the tool, and ``^[a-zA-Z0-9_.-]{1,64}$`` unless the parameter is secret."""
+    own_name: str
+    """What the tool calls it."""
     schema: Mapping[str, Any]
     required: bool = False
     default: object = None
@@ -107,15 +119,16 @@ class ToolParameter:
         return self.own_check is not None and self.own_check.surely_accepts(None)
 
 
-def _read_parameter(raw: Mapping[str, Any], file_names: Sequence[str], note: Note) -> ToolParameter:
-    """Read a parameter that the model fills in; raises ``_Unusable``."""
-    name, kind = raw["name"], raw["type"]
+def _read_parameter(raw: Mapping[str, Any], name: str, file_names: Sequence[str], note: Note) -> ToolParameter:
+    """Read a parameter that the model fills in, under this name; raises ``_Unusable``."""
+    kind = raw["type"]
     default = None if raw.get("default") == "" else raw.get("default")
     schema, check = _plain_schema(raw, file_names), None
     if (own := raw.get("input_schema")) and kind not in _FILES:
         try:
-            usable, notes = _usable(own)
-            schema, check = {key: usable[key] for key in usable if key != "$schema"}, check_of(usable)
+            usable, checked, notes = _usable(own)
+            check = check_of(checked)
+            schema = {key: usable[key] for key in usable if key != "$schema"}
             for each in notes:
                 note(each)
         except SchemaUnusable as broken:
@@ -125,6 +138,7 @@ def _read_parameter(raw: Mapping[str, Any], file_names: Sequence[str], note: Not
         schema = {**schema, "description": description}
     return ToolParameter(
         name=name,
+        own_name=raw["name"],
         schema=schema,
         # With a default there is nothing to ask the model for.
         required=bool(raw.get("required")) and default is None,
@@ -137,10 +151,11 @@ def _read_parameter(raw: Mapping[str, Any], file_names: Sequence[str], note: Not
 
 
 @kept
-def _usable(own: dict[str, Any]) -> tuple[dict[str, Any], list[Sentence]]:
-    """A schema without what no check could follow, and a note on each such place.
+def _usable(own: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], list[Sentence]]:
+    """A schema without what no check could follow, the part of it that is checked, and a note on each such place.
 
-    Dify does not send what its references point to (docs/host-facts.md, "The tools parameter").
+    An enum that no value of its type can satisfy is not checked. Dify does not send what references point to
+    (docs/host-facts.md, "The tools parameter").
     """
     notes: list[Sentence] = []
 
@@ -155,10 +170,16 @@ def _usable(own: dict[str, Any]) -> tuple[dict[str, Any], list[Sentence]]:
                 lost.add("pattern")
         return {key: value for key, value in part.items() if key not in lost}
 
+    def satisfiable(part: Mapping[str, Any]) -> Mapping[str, Any]:
+        if may_be_an_option(part):
+            return part
+        notes.append(Quoting(f"its options are not checked: no value of the type {part['type']!r} is one of them"))
+        return {key: value for key, value in part.items() if key != "enum"}
+
     schema = rewritten(own, checkable)
     if not schema.keys() - REMARKS:
         raise SchemaUnusable("; ".join([*notes, "nothing is left of it"]))
-    return schema, notes
+    return schema, rewritten(schema, satisfiable), notes
 
 
 def _plain_schema(raw: Mapping[str, Any], file_names: Sequence[str]) -> dict[str, Any]:
@@ -196,7 +217,7 @@ class Tool:
     """One tool: what the model is told of it and what a call of it needs."""
 
     name: str
-    """Unique in the toolbox, ``^[a-zA-Z0-9_-]{1,64}$``."""
+    """Unique in the toolbox, ``^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$``."""
     own_name: str
     """What Dify calls it."""
     provider: str
@@ -205,6 +226,7 @@ class Tool:
     icon: str = ""
     description: str = ""
     parameters: Mapping[str, ToolParameter] = field(default_factory=dict)
+    """By their own names."""
     fixed: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Values that the developer set, some of them secret; they win over any argument."""
     setting: str = ""
@@ -231,6 +253,32 @@ class Tool:
         """Whether the host runs a call, as it does for each tool of the node."""
         return self.check is None
 
+    @cached_property
+    def own_names(self) -> Mapping[str, str]:
+        """The own name of each parameter that the model knows by another, by that other name."""
+        if self.check is not None:
+            return {name: own for own, name in safe_property_names(self.check.schema).items()}
+        return {each.name: each.own_name for each in self.parameters.values() if each.name != each.own_name}
+
+    def in_own_names(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments under the tool's own names, whichever names they have."""
+        return {self.own_names.get(name, name): value for name, value in arguments.items()}
+
+    def in_told_names(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments under the names that the model was told."""
+        return {self._told_names.get(name, name): value for name, value in arguments.items()}
+
+    @cached_property
+    def _told_names(self) -> Mapping[str, str]:
+        return {own: name for name, own in self.own_names.items()}
+
+    @cached_property
+    def told_check(self) -> Check | None:
+        """The check of a virtual tool, of arguments under the names that the model was told."""
+        if self.check is None or not self.own_names:
+            return self.check
+        return replace(check_of(with_property_names(self.check.schema, self._told_names)), more=self.check.more)
+
     def files_in(self, arguments: Mapping[str, Any]) -> list[str]:
         """The names of files in a call's arguments."""
         given = [value for name, value in arguments.items() if self.parameters[name].takes_files]
@@ -248,12 +296,16 @@ class Tool:
 
     def _schema(self) -> dict[str, Any]:
         if self.check is not None:
-            return {key: value for key, value in self.check.schema.items() if key != "$schema"}
-        return {
-            "type": "object",
-            "properties": {name: dict(parameter.schema) for name, parameter in self.parameters.items()},
-            "required": [name for name, parameter in self.parameters.items() if parameter.required],
-        }
+            schema = {key: value for key, value in self.check.schema.items() if key != "$schema"}
+        else:
+            schema = {
+                "type": "object",
+                "properties": {name: parameter.schema for name, parameter in self.parameters.items()},
+                "required": [name for name, parameter in self.parameters.items() if parameter.required],
+            }
+        if self.own_names:
+            schema = with_property_names(schema, self._told_names)
+        return offered_schema(schema)
 
 
 @dataclass(frozen=True)
@@ -312,7 +364,8 @@ class Toolbox:
     @cached_property
     def prompt_tools(self) -> tuple[PromptMessageTool, ...]:
         """What goes into every request of the run, byte for byte the same."""
-        return tuple(tool.prompt_tool for name, tool in self.tools.items() if name not in self.held_back)
+        tools = in_turns(self.tools.items())  # Of 600 tools the schemas take 60 ms.
+        return tuple(tool.prompt_tool for name, tool in tools if name not in self.held_back)
 
 
 def build_toolbox(
@@ -369,6 +422,7 @@ def build_toolbox(
 def _read_tool(raw: Mapping[str, Any], name: str, file_names: Sequence[str], note: Note) -> Tool:
     own_name, icon = raw["identity"]["name"], raw["identity"].get("icon")
     fixed = {key: value for key, value in (raw.get("runtime_parameters") or {}).items() if value is not None}
+    names = _told_names(raw["parameters"] or ())
     parameters: dict[str, ToolParameter] = {}
     for declared in raw["parameters"] or ():
         label = declared["name"]
@@ -376,7 +430,7 @@ def _read_tool(raw: Mapping[str, Any], name: str, file_names: Sequence[str], not
             continue  # the developer's, which the model neither sees nor sets
         notes: list[Sentence] = []
         try:
-            parameters[label] = _read_parameter(declared, file_names, notes.append)
+            parameters[label] = _read_parameter(declared, names.get(label, label), file_names, notes.append)
         except _Unusable as reason:
             if declared.get("required"):
                 raise _Unusable(f"its required parameter {label!r} cannot be offered: {reason}") from None
@@ -399,6 +453,17 @@ def _read_tool(raw: Mapping[str, Any], name: str, file_names: Sequence[str], not
     )
 
 
+def _told_names(parameters: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Other names for those that an API refuses, of all parameters: one that is left out now may be offered later.
+
+    A secret parameter keeps its name: by it, what a model gives to the parameter is found and hidden
+    (``given_secrets`` in internal/model/turn.py).
+    """
+    secret = [each["name"] for each in parameters if each["type"] == SECRET_TYPE]
+    safe = safe_names([each["name"] for each in parameters])
+    return {own: name for own, name in safe.items() if own not in secret}
+
+
 def _setting(raw: Mapping[str, Any]) -> str:
     values = {name: value for name, value in public_values(raw).items() if value is not None}
     written = json.dumps([raw.get("credential_id") or "", values], sort_keys=True, default=str)
@@ -406,7 +471,12 @@ def _setting(raw: Mapping[str, Any]) -> str:
 
 
 def _read_description(raw: Mapping[str, Any]) -> str:
-    """What the developer wrote for the model, else what is shown to people; "" when there is nothing."""
+    """What the developer wrote for the model, else what people read: the description, the label, or the name.
+
+    It is never blank (docs/model-facts.md, "Names and schemas that APIs refuse").
+    """
     description = raw.get("description") or {}
     shown = description.get("human") or {}
-    return str(description.get("llm") or shown.get("en_US") or "")
+    label = raw["identity"].get("label") or {}
+    texts = (description.get("llm"), shown.get("en_US"), label.get("en_US"), raw["identity"]["name"])
+    return next((str(text) for text in texts if text and str(text).strip()), "tool")

@@ -68,12 +68,14 @@ class LogContent:
         return data if self.is_shown else {name: self._sized(name, value) for name, value in data.items()}
 
     def arguments(self, call: ToolCall) -> Mapping[str, Any] | str:
-        """Only the size of each argument, whatever its type: a number may be an account's."""
+        """The arguments by the tool's own names. Without contents only their sizes: a number may be an account's."""
         arguments = call.parsed.args if call.parsed.ok else wellformed(call.arguments)
+        tool = self.tools.get(call.name)
+        if tool and not isinstance(arguments, str):
+            arguments = tool.in_own_names(arguments)
         if self.is_shown or isinstance(arguments, str):
             return arguments if self.is_shown else size_of(arguments)
-        tool = self.tools.get(call.name)
-        known = tool.prompt_tool.parameters.get("properties", {}) if tool else {}
+        known = tool.in_own_names(tool.prompt_tool.parameters.get("properties", {})) if tool else {}
         return {name if name in known else f"a name of {size_of(name)}": size_of(arguments[name]) for name in arguments}
 
     def reference(self, reference: Reference) -> object:

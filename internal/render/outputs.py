@@ -183,6 +183,8 @@ def _without_result(number: int, ended: ToolOutcome, redactor: Redactor) -> _Jso
     judged, parsed = ended.judged, ended.call.parsed
     checked = judged.valid if isinstance(judged, WaitingCall) else judged
     written: Mapping[str, Any] | None = parsed.args if parsed.ok else None
+    if judged.tool and written is not None:
+        written = judged.tool.in_own_names(written)
     arguments = checked.as_written if isinstance(checked, ValidCall) else written
     return {
         "round": number,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from gevent.event import Event
 
+from internal.tooling import parse_tool_arguments
 from prompt import template
 from tests.support.clock import FakeTime
 from tests.support.host import Json
@@ -47,6 +48,35 @@ def test_a_call_with_unusable_arguments_does_not_run_and_the_run_goes_on(argumen
     assert log_of(outcome, "CALL search")["status"] == "error"
 
 
+@pytest.mark.parametrize("parameters", [[], [parameter("q"), parameter("page", required=True, default="1")]])
+@pytest.mark.parametrize("written", ["null", " null\n"])
+def test_null_in_place_of_arguments_calls_a_tool_that_needs_none(parameters: list[Json], written: str) -> None:
+    offered: Json = {"tools": [tool("clock", *parameters)]}
+    asking: Json = {**offered, "approval_required": "clock"}
+
+    outcome = run([calls(("clock", written)), ANSWER], {"clock": replies("noon")}, offered)
+    waits = run([calls(("clock", written))], {}, asking)
+    resumed = run(
+        [ANSWER], {"clock": replies("noon")}, {**asking, "state": waits.variables["state"], "approval": "yes"}
+    )
+
+    assert outcome.tool_results() == ["noon"]
+    for each in (outcome, resumed):
+        assert [request["tool_parameters"] for request in each.tools.requests] == [{"page": "1"} if parameters else {}]
+        check_prompt(each.model.prompts[-1])
+    assert [each["arguments"] for each in waits.variables["pending_calls"]] == [{"page": "1"} if parameters else {}]
+
+
+def test_null_in_place_of_required_arguments_is_an_error_as_it_is_for_what_reads_arguments() -> None:
+    error = "tool arguments parse error: expected a JSON object, got null; send one JSON object"
+
+    outcome = run([calls(("search", "null")), ANSWER], {"search": replies("found")}, {"tools": [SEARCH]})
+
+    assert outcome.tool_results() == [error]
+    assert outcome.tools.requests == []
+    assert parse_tool_arguments("null").error == error
+
+
 def test_a_call_of_an_unknown_tool_is_answered_with_the_known_names() -> None:
     wanted = [calls(("serch", {"q": "x"})), ANSWER]
 
@@ -63,6 +93,18 @@ def test_a_call_without_a_name_is_answered_under_a_name() -> None:
 
     assert outcome.error is None
     check_prompt(outcome.model.prompts[1])
+
+
+def test_a_tool_whose_name_begins_with_a_digit_is_offered_under_another_and_called_under_its_own() -> None:
+    wanted = [calls(("_1start", {"q": "x"})), ANSWER]
+
+    outcome = run(wanted, {"1start": replies("begun")}, {"allowed_tools": "1start"})
+
+    assert outcome.error is None
+    assert [each["name"] for each in outcome.model.requests[0]["tools"]] == ["_1start"]
+    assert [request["tool"] for request in outcome.tools.requests] == ["1start"]
+    assert outcome.tool_results() == ["begun"]
+    assert [message["name"] for message in outcome.model.prompts[1] if message["role"] == "tool"] == ["_1start"]
 
 
 def test_arguments_are_coerced_and_the_developers_values_win() -> None:

@@ -86,12 +86,29 @@ def test_a_boolean_or_number_becomes_the_option_of_the_same_text(
         assert valid("select", [given], multiple=True, **more) == [taken]
 
 
+@pytest.mark.parametrize(
+    ("given", "taken"), [(1, 1), ("1", 1), (True, True), ("true", True), (None, None), ("null", None), ("a", "a")]
+)
+def test_values_of_an_enum_that_are_not_texts_reach_the_tool_as_they_are_declared(given: object, taken: object) -> None:
+    mixed = {"enum": [1, True, None, "a"]}
+    tool = tool_of(parameter("x", "any", required=True, input_schema=mixed))
+    answer = answer_tool(json.dumps({"type": "object", "properties": {"x": mixed}, "required": ["x"]}))
+
+    assert "enum" not in tool.prompt_tool.parameters["properties"]["x"]
+    for each in (tool, answer):
+        assert repr(validate_arguments(each, {"x": given})) == repr({"x": taken})
+        assert "not in options" in problem(each, x=2)
+
+
 REFUSED: list[tuple[str, dict[str, Any], object, str]] = [
     ("number", {}, True, "must be a number, got a boolean"),
     ("number", {}, "seven", "must be a number, got a string"),
     ("number", {"min": 1}, 0, ": value 0 is less than the minimum of 1"),
     ("boolean", {}, 1, "must be a boolean, got a number"),
-    ("array", {}, '{"a": 1}', "must be an array, got a string"),
+    ("array", {}, '{"a": 1}', "must be an array, got a string; send a JSON array or its text"),
+    ("array", {}, "a, b", "must be an array, got a string; send a JSON array or its text"),
+    ("array", {}, {"a": 1}, "must be an array, got an object"),
+    ("object", {}, "a: 1", "must be an object, got a string; send a JSON object or its text"),
     ("select", {"options": values("a", "b")}, "A", 'value "A" not in options ["a", "b"]'),
     ("object", {"input_schema": {"type": "object", "required": ["n"]}}, {}, ': "n" is a required property'),
 ]

@@ -137,7 +137,9 @@ CHOICES: dict[str, Any] = {**A, "$defs": {"a": {"oneOf": [BRANCH, {**BRANCH, "re
 def test_choices_within_choices_of_a_recursive_schema_are_checked() -> None:
     """Were each level to double the work, this test would not end; the library's errors do, and are not asked for."""
     assert fits(CHOICES, deep(60))
-    assert said(CHOICES, "x") == ["parameter 'p' must be an object or an integer, got a string"]
+    assert said(CHOICES, "x") == [
+        "parameter 'p' must be an object or an integer, got a string; send a JSON object or its text"
+    ]
     assert said({**CHOICES, "required": ["z"]}, deep(30)) == ["parameter 'p' does not satisfy the schema"]
 
 
@@ -245,6 +247,16 @@ CLOSED = {"properties": {"a": {"type": "integer"}}, "patternProperties": {"^b": 
 SENTENCES: dict[str, tuple[dict[str, Any], object, str]] = {
     "type": ({"type": "number"}, None, "'p' must be a number, got null"),
     "types": ({"type": ["array", "null"]}, True, "'p' must be null or an array, got a boolean"),
+    "a text for one of two": (
+        {"type": ["array", "object"]},
+        "a",
+        "'p' must be an array or an object, got a string; send a JSON array, a JSON object or its text",
+    ),
+    "a text inside": (
+        {"items": {"type": "array"}},
+        ["a"],
+        "'p[0]' must be an array, got a string; send a JSON array or its text",
+    ),
     "enum": ({"enum": ["a", None, True]}, False, "'p' value false not in options [\"a\", null, true]"),
     "minimum": ({"minimum": 1}, 0, "'p': value 0 is less than the minimum of 1"),
     "multiple": ({"multipleOf": 0.01}, 1.005, "'p': value 1.005 is not a multiple of 0.01"),

@@ -1,5 +1,6 @@
 """The node's tools as the model sees them and finds them, whatever Dify or an MCP server declares."""
 
+import json
 import re
 import socket
 from typing import Any
@@ -11,12 +12,13 @@ from jsonschema_rs import meta
 
 from internal.calls.judging import ArgumentsInvalid, validate_arguments
 from internal.node.tool_search import MAX_FOUND, ToolSearch, nearest
-from internal.node.tools import Toolbox, build_toolbox, name_files
+from internal.node.tools import Toolbox, build_toolbox, name_files, name_in_history
+from internal.node.virtual_tools import answer_tool
 from tests.support.builders import file, parameter_of, tool_of
 from tests.support.generators import text_from_the_host
 from tests.support.wire import parameter, tool
 
-NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 
 
 def own_names(toolbox: Toolbox) -> list[str]:
@@ -27,7 +29,11 @@ def own_names(toolbox: Toolbox) -> list[str]:
 
 
 @given(
-    st.lists(text_from_the_host | st.sampled_from(["search", "sear ch", "sear_ch", "x" * 80, "検索", "-"]), max_size=8)
+    st.lists(
+        text_from_the_host
+        | st.sampled_from(["search", "sear ch", "sear_ch", "x" * 80, "検索", "-", "1x", "_1x", "1" * 64]),
+        max_size=8,
+    )
 )
 def test_every_name_is_one_that_model_apis_take_and_no_other_tool_has(names: list[str]) -> None:
     toolbox = build_toolbox([tool(name) for name in names])
@@ -45,6 +51,18 @@ def test_namesakes_are_told_apart_by_their_provider_and_mapped_back() -> None:
     assert own_names(toolbox) == ["search"] * 4
     assert [found.provider for found in toolbox.tools.values()] == ["acme/a/a", *["acme/b/b"] * 3]
     assert {len(name) for name in build_toolbox([tool("x" * 90) for _ in range(12)]).tools} == {64}
+
+
+def test_a_name_that_begins_with_a_digit_or_a_hyphen_gets_an_underscore_in_front() -> None:
+    """Gemini refuses every request that offers such a tool."""
+    raw = [tool(name) for name in ("1start", "-2", "_1start", "9" * 80)]
+
+    toolbox = build_toolbox(raw)
+
+    assert list(toolbox.tools) == ["_1start", "_-2", "tools__1start", "_" + "9" * 63]
+    assert own_names(toolbox) == ["1start", "-2", "_1start", "9" * 80]
+    assert [name_in_history(name) for name in ("2nd", "-", "", "ok", "検")] == ["_2nd", "_-", "unnamed", "ok", "_"]
+    assert build_toolbox([tool("1start")], allowed=["1start"]).notes == ()
 
 
 @pytest.mark.parametrize(
@@ -81,8 +99,9 @@ def test_entries_that_mean_no_tool_are_named_and_of_many_the_first() -> None:
 @pytest.mark.parametrize(
     ("description", "expected"),
     [
-        (None, ""),
-        ({"llm": None, "human": None}, ""),
+        (None, "search"),
+        ({"llm": None, "human": None}, "search"),
+        ({"llm": " ", "human": {"en_US": ""}}, "search"),
         ({"llm": "", "human": {"en_US": "shown"}}, "shown"),
         ({"llm": "for the model", "human": {"en_US": "shown"}}, "for the model"),
     ],
@@ -90,6 +109,26 @@ def test_entries_that_mean_no_tool_are_named_and_of_many_the_first() -> None:
 )
 def test_descriptions_are_read_leniently(description: object, expected: str) -> None:
     assert tool_of(description=description).description == expected
+
+
+@pytest.mark.parametrize("provider_type", ["builtin", "mcp"])
+@pytest.mark.parametrize(
+    ("name", "label", "expected"),
+    [
+        ("search", {"en_US": "Search the web"}, "Search the web"),
+        ("search", {"en_US": " "}, "search"),
+        ("search", None, "search"),
+        (" ", None, "tool"),
+    ],
+)
+def test_a_tool_without_a_description_is_described_by_its_label_or_its_name(
+    provider_type: str, name: str, label: object, expected: str
+) -> None:
+    """Bedrock's client refuses a description without a character."""
+    raw = tool(name, description={"human": None, "llm": ""}, provider_type=provider_type)
+    raw["identity"]["label"] = label
+
+    assert [each.description for each in build_toolbox([raw]).prompt_tools] == [expected]
 
 
 @pytest.mark.parametrize("kind", ["model-selector", "hologram", "system-files"])
@@ -208,6 +247,10 @@ def test_without_files_a_file_parameter_is_left_out(required: bool, tools: list[
     [
         ({"type": "strnig"}, "not valid JSON Schema"),
         ({"type": "string", "pattern": 5}, "not valid JSON Schema"),
+        ({"type": "string", "enum": 5}, "not valid JSON Schema"),
+        ({"type": 5, "enum": ["a"]}, "not valid JSON Schema"),
+        ({"type": [5], "enum": ["a"]}, "not valid JSON Schema"),
+        ({"type": "array", "enum": {"a": 1}}, "not valid JSON Schema"),
         ({"$ref": "#/$defs/nowhere", "description": "A."}, "nothing is left of it"),
         ({"title": "A"}, "nothing is left of it"),
     ],
@@ -247,6 +290,55 @@ def test_a_lost_reference_or_pattern_is_named_and_what_is_next_to_it_still_appli
     ]
 
 
+TEXTS: dict[str, Any] = {"type": "array", "enum": ["a", "b"], "items": {"type": "string"}}
+NEVER = "its options are not checked: no value of the type {!r} is one of them"
+
+
+@pytest.mark.parametrize(
+    ("own", "given", "wrong", "kind"),
+    [
+        (TEXTS, ["a"], "x", "array"),
+        ({"properties": {"deep": {"items": TEXTS}}}, {"deep": [["a"]]}, {"deep": ["x"]}, "array"),
+        ({"anyOf": [TEXTS, {"type": "null"}]}, ["a", "c"], 7, "array"),
+        ({"type": "integer", "enum": ["1", "2"]}, 1, "x", "integer"),
+        ({**TEXTS, "type": ["array", "null"]}, ["a"], "x", ["array", "null"]),
+    ],
+    ids=str,
+)
+def test_options_that_no_value_of_the_type_can_be_are_named_and_not_checked(
+    own: dict[str, Any], given: object, wrong: object, kind: object
+) -> None:
+    """Public data on function calling has them; the rest of the schema still applies."""
+    toolbox = build_toolbox([tool("search", mcp(own, "any"))])
+
+    found = toolbox.tools["search"]
+    assert validate_arguments(found, {"x": given}) == {"x": given}
+    with pytest.raises(ArgumentsInvalid):
+        validate_arguments(found, {"x": wrong})
+    assert toolbox.notes == (f"tool 'search': parameter 'x': {NEVER.format(kind)}",)
+    told = json.dumps(found.prompt_tool.parameters)
+    assert '"enum"' not in told
+    assert "Allowed values" in told
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"type": ["array", "string"], "enum": ["a", "b"]},
+        {"type": "array", "enum": [["a"], "b"]},
+        {"type": "number", "enum": [1, "b"]},
+        {"enum": ["a"]},
+    ],
+    ids=str,
+)
+def test_options_that_a_value_can_be_are_checked(own: dict[str, Any]) -> None:
+    toolbox = build_toolbox([tool("search", mcp(own, "any"))])
+
+    assert toolbox.notes == ()
+    with pytest.raises(ArgumentsInvalid, match="not in options"):
+        validate_arguments(toolbox.tools["search"], {"x": "x" if "string" in str(own) else [7]})
+
+
 def test_a_remote_reference_is_never_fetched() -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -258,6 +350,79 @@ def test_a_remote_reference_is_never_fetched() -> None:
 
         with pytest.raises(BlockingIOError):
             listener.accept()
+
+
+# Schemas as the model is told them.
+
+LIST = {"type": "array"}
+ANYTHING = {"type": "array", "items": {}}
+
+
+@pytest.mark.parametrize(
+    ("own", "told"),
+    [
+        (LIST, ANYTHING),
+        ({"type": ["array", "null"]}, {"type": ["array", "null"], "items": {}}),
+        ({**LIST, "items": LIST}, {**LIST, "items": ANYTHING}),
+        ({"properties": {"a": LIST, "items": LIST}}, {"properties": {"a": ANYTHING, "items": ANYTHING}}),
+        ({"anyOf": [LIST, {"type": "null"}]}, {"anyOf": [ANYTHING, {"type": "null"}]}),
+        (
+            {**LIST, "items": {"type": "string"}, "default": LIST},
+            {**LIST, "items": {"type": "string"}, "default": LIST},
+        ),
+        ({"additionalProperties": LIST}, {"additionalProperties": ANYTHING}),
+    ],
+    ids=str,
+)
+def test_an_array_says_what_its_items_are(own: dict[str, Any], told: dict[str, Any]) -> None:
+    """OpenAI and Gemini refuse every request with an array that does not."""
+    found = tool_of(mcp(own, "any"))
+
+    assert found.prompt_tool.parameters["properties"]["x"] == told
+    assert found.parameters["x"].check.schema == own
+    answer = answer_tool(json.dumps({"type": "object", "properties": {"x": own}}))
+    assert answer.prompt_tool.parameters["properties"]["x"] == told
+
+
+@pytest.mark.parametrize(
+    ("own", "told"),
+    [
+        (
+            {"type": "integer", "enum": [1, 2], "description": "How many."},
+            {"type": "integer", "description": "How many.\nAllowed values: 1, 2"},
+        ),
+        (
+            {"enum": ["é", None, True, 0.5, [1], {"a": 1}]},
+            {"description": 'Allowed values: "é", null, true, 0.5, [1], {"a": 1}'},
+        ),
+        (
+            {"type": "array", "items": {"enum": [1]}},
+            {"type": "array", "items": {"description": "Allowed values: 1"}},
+        ),
+        ({"type": "string", "enum": ["a"]}, {"type": "string", "enum": ["a"]}),
+        ({"type": ["string", "null"], "enum": ["a"]}, {"type": ["string", "null"], "enum": ["a"]}),
+        ({"enum": ["a"]}, {"enum": ["a"]}),
+        ({"properties": {"enum": {"enum": [1]}}}, {"properties": {"enum": {"description": "Allowed values: 1"}}}),
+    ],
+    ids=str,
+)
+def test_an_enum_has_texts_alone_and_other_values_are_in_the_description(
+    own: dict[str, Any], told: dict[str, Any]
+) -> None:
+    """Gemini and the plugins ``gemini`` and ``tongyi`` take no other enum."""
+    found = tool_of(mcp(own, "any"))
+
+    assert found.prompt_tool.parameters["properties"]["x"] == told
+    assert found.parameters["x"].check.schema == own
+    answer = answer_tool(json.dumps({"type": "object", "properties": {"x": own}}))
+    assert answer.prompt_tool.parameters["properties"]["x"] == told
+
+
+def test_the_description_of_a_parameter_stands_before_its_values() -> None:
+    found = tool_of(mcp({"type": "integer", "enum": [1]}, llm_description="How many."))
+
+    told = found.prompt_tool.parameters["properties"]["x"]
+    assert told == {"type": "integer", "description": "How many.\nAllowed values: 1"}
 
 
 DESCRIBED = {
