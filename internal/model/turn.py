@@ -319,7 +319,8 @@ class _Asked:
 def given_secrets(call: ToolCall, toolbox: Toolbox) -> Iterator[str]:
     """What the model gives to a tool's ``secret-input`` parameters; a call that will not run counts too."""
     tool = toolbox.tools.get(call.name)
-    names = [parameter.name for parameter in tool.parameters.values() if parameter.is_secret] if tool else []
+    secret = [parameter for parameter in tool.parameters.values() if parameter.is_secret] if tool else []
+    names = list(dict.fromkeys(name for parameter in secret for name in (parameter.name, parameter.own_name)))
     if call.parsed.ok:
         yield from texts_in([call.parsed.args.get(name) for name in names])
     elif names:

@@ -422,7 +422,8 @@ def build_toolbox(
 def _read_tool(raw: Mapping[str, Any], name: str, file_names: Sequence[str], note: Note) -> Tool:
     own_name, icon = raw["identity"]["name"], raw["identity"].get("icon")
     fixed = {key: value for key, value in (raw.get("runtime_parameters") or {}).items() if value is not None}
-    names = _told_names(raw["parameters"] or ())
+    # Of all parameters: one that is left out now may be offered later.
+    names = safe_names([each["name"] for each in raw["parameters"] or ()])
     parameters: dict[str, ToolParameter] = {}
     for declared in raw["parameters"] or ():
         label = declared["name"]
@@ -451,17 +452,6 @@ def _read_tool(raw: Mapping[str, Any], name: str, file_names: Sequence[str], not
         fixed=fixed,
         setting=_setting(raw),
     )
-
-
-def _told_names(parameters: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Other names for those that an API refuses, of all parameters: one that is left out now may be offered later.
-
-    A secret parameter keeps its name: by it, what a model gives to the parameter is found and hidden
-    (``given_secrets`` in internal/model/turn.py).
-    """
-    secret = [each["name"] for each in parameters if each["type"] == SECRET_TYPE]
-    safe = safe_names([each["name"] for each in parameters])
-    return {own: name for own, name in safe.items() if own not in secret}
 
 
 def _setting(raw: Mapping[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """Names and schemas as models are told them: which names are safe, and which properties keep their own."""
 
+import json
 import re
 from collections.abc import Iterator
 from itertools import chain
@@ -10,9 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema_rs import meta
 
+from internal.call import ToolCall
 from internal.calls.judging import validate_arguments
+from internal.model.turn import given_secrets
 from internal.node.offered import offered_schema, safe_names, safe_property_names, with_property_names
-from internal.node.tools import build_toolbox
+from internal.node.tools import Toolbox, build_toolbox
 from tests.support.builders import file, tool_of
 from tests.support.generators import small_schemas, text_from_the_host
 from tests.support.wire import parameter, tool
@@ -77,11 +80,14 @@ def test_the_names_are_the_same_in_each_turn_whatever_is_left_out() -> None:
     assert [each.name for each in with_file.tools["send"].parameters.values()] == ["_a", "_a_2"]
 
 
-def test_a_secret_parameter_keeps_its_name_by_which_its_values_are_hidden() -> None:
+@pytest.mark.parametrize("given", ["_key_2", "$key"])
+def test_what_a_model_gives_to_a_secret_parameter_is_found_under_either_name(given: str) -> None:
     found = tool_of(parameter("$key", "secret-input"), parameter("_key"), parameter("$q"))
+    call = ToolCall("c1", "search", json.dumps({given: "hunter2-hunter2", "_q": "b"}))
 
-    assert list(found.prompt_tool.parameters["properties"]) == ["$key", "_key", "_q"]
-    assert validate_arguments(found, {"$key": "a", "_q": "b"}) == {"$key": "a", "$q": "b"}
+    assert list(found.prompt_tool.parameters["properties"]) == ["_key_2", "_key", "_q"]
+    assert validate_arguments(found, call.parsed.args) == {"$key": "hunter2-hunter2", "$q": "b"}
+    assert list(given_secrets(call, Toolbox().with_tool(found))) == ["hunter2-hunter2"]
 
 
 OBJECT: dict[str, Any] = {"type": "object", "properties": {"$a": {"type": "integer"}}, "required": ["$a", "$b"]}
