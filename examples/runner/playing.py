@@ -15,6 +15,7 @@ from devhost.conversation import Conversation
 from devhost.conversation import play as play_script
 from devhost.hosting import ModelOptions
 from devhost.scenario import Scenario
+from tests.support.strict_reader import READER
 
 from .rows import Row
 from .scenarios import ROOT, Cast, casts
@@ -28,6 +29,7 @@ def played_rows(example: str, database: URL | None = None) -> Iterator[Row]:
         tempfile.TemporaryDirectory(prefix=f"{example}-") as folder,
         checks.world(Path(folder), *([] if database is None else [database])) as world,
         _Hosts() as hosts,
+        READER.reads_devhost(),
     ):
         played = set[str]()
         for each in casts(example):
@@ -43,8 +45,8 @@ def _row(each: Cast, world: World, hosts: "_Hosts") -> Row:
         play = world.play if isinstance(world, Director) else conversation
         runs = play(scenario, hosts.for_tools(scenario.tools))
     except HostError as error:
-        return Row.of(each, (), [str(error)])
-    problems = [*world.problems(Played(each.scenario, each.strategy, runs)), *_faults(runs)]
+        return Row.of(each, (), [str(error), *_refused_requests()])
+    problems = [*world.problems(Played(each.scenario, each.strategy, runs)), *_faults(runs), *_refused_requests()]
     return Row.of(each, runs, problems)
 
 
@@ -61,6 +63,12 @@ def _faults(runs: Sequence[Run]) -> Iterator[str]:
     """What is wrong in any scenario."""
     for run in runs:
         yield from (f"{finding.rule}: {finding.sentence}" for finding in run.findings)
+
+
+def _refused_requests() -> Iterator[str]:
+    """The model calls of a scenario that a provider would refuse."""
+    yield from (str(broken) for broken in READER.taken())
+    READER.forget()
 
 
 class _Hosts:

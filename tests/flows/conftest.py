@@ -7,12 +7,35 @@ import pytest
 
 from devhost.flow.turn import has_engine
 from devhost.host.host import Host
+from devhost.models.backend import ModelRequest
+from devhost.protocol.wire import JsonObject
 from devhost.tools.setup import ToolSetup
+from tests.support.strict_reader import READER
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "devhost" / "tests" / "fixtures"
 CHARTS_KEY = "ck_live_1234567890"
+PROMPTS_OF_DIFY = {"parameter-extractor", "question-classifier"}
+"""Nodes whose prompts the engine writes: an extractor's has calls of the engine's own, and results without names."""
 collect_ignore_glob = [] if has_engine() else ["test_*.py"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nodes_are_read() -> Iterator[None]:
+    """The strict reader reads what the nodes of a flow ask models, too, where the prompt is the flow's own."""
+    from devhost.flow.engine.models import AskedModel  # noqa: PLC0415 - where the engine is
+
+    ask = AskedModel.invoke
+
+    def invoke(model: AskedModel, request: ModelRequest, /) -> Iterator[JsonObject]:
+        answer = ask(model, request)
+        if model._node.type in PROMPTS_OF_DIFY:
+            return answer
+        return READER.answers(request.model_dump(mode="json"), answer)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AskedModel, "invoke", invoke)
+        yield
 
 
 @pytest.fixture(scope="session")

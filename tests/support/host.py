@@ -17,6 +17,8 @@ from dify_plugin.core.runtime import Session
 from dify_plugin.core.server.__base.request_reader import RequestReader
 from dify_plugin.core.server.__base.response_writer import ResponseWriter
 
+from tests.support.strict_reader import READER
+
 type Json = dict[str, Any]
 type Handler = Callable[[Json], Iterable[Json]]
 type Turn = Sequence[Json | CallFails | Callable[[], None]]
@@ -133,7 +135,10 @@ class HostTransport(RequestReader, ResponseWriter):
             respond("end")
 
 
-def make_session(model: Handler, tools: Handler) -> tuple[Session, HostTransport]:
+def make_session(model: Handler, tools: Handler, *, is_read: bool = True) -> tuple[Session, HostTransport]:
+    """`is_read`: whether the model's requests have to keep the rules of all providers."""
+    if is_read:
+        model = READER.reads(model)
     transport = HostTransport(model, tools)
     session = Session(
         session_id="session-1",

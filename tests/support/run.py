@@ -11,6 +11,7 @@ from internal.clock import Clock
 from internal.policy import PolicyTexts
 from internal.transcript.steps import split_notes
 from tests.support.host import Handler, HostTransport, Json, ScriptedModel, Step, Tools, make_session
+from tests.support.strict_reader import READER
 from tests.support.wire import model, parameter, tool
 
 _ID = re.compile(r"\n\n\[result:r\d+\]\Z")
@@ -93,7 +94,7 @@ def run(
     """Run a strategy on a script; each of ``handlers`` is a tool of that name with a string parameter ``q``.
 
     ``params`` go over the default parameters (``tools`` among them). Every message is taken as the JSON line that the
-    SDK would write, so what cannot be written fails here too.
+    SDK would write, so what cannot be written fails here too. So does a request that a provider would refuse.
     """
     scripted = steps if isinstance(steps, ScriptedModel) else ScriptedModel(list(steps))
     tools = Tools(handlers or {})
@@ -108,6 +109,7 @@ def run(
             messages += [json.loads(message.model_dump_json())]
     except Exception as raised:  # noqa: BLE001 - handed to the test
         error = raised
+    READER.check()
     if expect_all_steps and error is None:
         assert not scripted.unscripted, f"no turn was scripted for {scripted.unscripted}"
         assert not scripted.steps, f"{len(scripted.steps)} scripted turns were never asked for"

@@ -238,7 +238,7 @@ def test_opaque_bodies_count_as_tokens_too() -> None:
 
 def length_on_the_wire(transcript: Transcript, tools: list[PromptMessageTool]) -> int:
     """The longest line that the SDK itself writes for this request."""
-    session, transport = make_session(ScriptedModel([says("ok")]), Tools({}))
+    session, transport = make_session(ScriptedModel([says("ok")]), Tools({}), is_read=False)
     config = ModelSelection.read(model(), list[str]().append).config
     request = ModelRequest(config, transcript.messages(), tools)
     list(HostSession(session).stream_model(request, "0", lambda: 10.0, 10.0))
