@@ -61,6 +61,15 @@ class ToolCall:
         return AssistantPromptMessage.ToolCall(id=self.id, type="function", function=function)
 
 
+_ID_LENGTH = 9
+"""Letters and digits of an id of ours: no provider asks for fewer or more, nor refuses one of them."""
+
+
+def portable_id(written: str, occurrence: int = 0) -> str:
+    """An id that every provider takes, always the same for the same text and occurrence."""
+    return sha256(f"{occurrence}.{written}".encode(errors="replace")).hexdigest()[:_ID_LENGTH]
+
+
 def canonical_json(value: object) -> str:
     """The same text for equal JSON values, in whatever order their keys are; 1 and 1.0 differ."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))

@@ -11,7 +11,7 @@ from dify_plugin.file.entities import FileType
 from dify_plugin.file.file import File
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
-from internal.call import JudgedCall, ToolCall, WaitingCall, canonical_json
+from internal.call import JudgedCall, ToolCall, WaitingCall, canonical_json, portable_id
 from internal.clock import in_turns
 from internal.host.session import MAX_EXACT_INTEGER
 from internal.node.tools import Tool, Toolbox
@@ -64,7 +64,7 @@ class CallRecord(_Record):
     written: str = ""
     """Of a call that waits and refers to results, its arguments as the model wrote them."""
     call_id: str = ""
-    """Of a call that waits, the provider's id. "" in states of older versions, where the user's id stays."""
+    """Of a call that waits, the provider's id. "" in states of older versions: the call gets one that all take."""
     is_asked: bool = True
     """False for one that waits only because others of its round do: the user is not asked, and it runs with them."""
     result: str | None = None
@@ -76,7 +76,7 @@ class CallRecord(_Record):
         Another id or other arguments would be another call for the provider, which may refuse it or miss its cache.
         """
         as_of_the_model = {
-            "id": self.call_id or self.id,
+            "id": self.call_id or portable_id(self.id),
             "arguments": self.written or self.arguments,
             "call_id": "",
             "written": "",

@@ -14,7 +14,7 @@ from dify_plugin.entities.model.message import (
     TextPromptMessageContent,
 )
 
-from internal.call import ToolCall
+from internal.call import ToolCall, portable_id
 from internal.clock import Deadline, in_turns
 from internal.errors import OurWords, StopReason
 from internal.events import (
@@ -34,7 +34,6 @@ from internal.model.text_calls import TextCalls
 from internal.text.texts import without_escaped_nul
 from internal.text.thoughts import MAX_STEP_LENGTH
 from internal.tooling import MAX_ARGUMENTS_LENGTH
-from internal.transcript.request import portable_id
 from internal.transcript.steps import Content
 from internal.transcript.transcript import estimate_tokens
 
@@ -102,14 +101,17 @@ class TurnSpan:
 class Reading:
     """A stream as far as it has come."""
 
-    def __init__(self, span: TurnSpan, text_calls: TextCalls | None = None) -> None:
-        """With ``text_calls`` the model writes its calls as text."""
+    def __init__(self, span: TurnSpan, text_calls: TextCalls | None = None, position: int = 0) -> None:
+        """With ``text_calls`` the model writes its calls as text.
+
+        ``position`` is that of the turn in its conversation: calls without an id get one that no other run gives.
+        """
         self.span = span
         self._text_calls = text_calls or TextCalls()
         self.display = TurnDisplay(span.rule, text_calls)
         self.finish_reason: str | None = None
         self.chunks = 0
-        self._fallback_id = f"call_{span.key.replace('.', '_')}"
+        self._fallback_id = f"call_{position}_{span.key}"
         self._calls = CallAssembler(self._fallback_id)
         self._content: list[str | PromptMessageContentUnionTypes] = []
         self._opaque_body: Any = None

@@ -8,11 +8,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from internal.call import ToolCall
+from internal.call import ToolCall, portable_id
 from internal.text.texts import has_lone_surrogate, without_escaped_nul
 from internal.text.thoughts import fence_after
 from internal.tooling import refuse_constant
-from internal.transcript.request import portable_id
 from prompt import template
 
 _OPENING = re.compile(rf" {{0,3}}(?P<run>`{{3,}}|~{{3,}})[ \t]*{template.CALL_FENCE}[ \t]*", re.IGNORECASE)

@@ -94,9 +94,10 @@ class ModelCaller:
     """Whether the model writes its calls as text, because it cannot make them natively."""
 
     def request(self, transcript: Transcript, model: LLMModelConfig, stop: tuple[str, ...]) -> ModelRequest:
-        if not self.calls_in_text:
-            return ModelRequest(model, transcript.request(name_of(model)), self.window.tools, stop)
-        return ModelRequest(model, transcript.request_in_text(name_of(model), self.window.tools), stop=stop)
+        """What is sent. Without tools, earlier calls are text, too: Bedrock refuses calls where none can be made."""
+        if self.calls_in_text or not self.window.tools:
+            return ModelRequest(model, transcript.request_in_text(name_of(model), self.window.tools), stop=stop)
+        return ModelRequest(model, transcript.request(name_of(model)), self.window.tools, stop)
 
     def offering(self, toolbox: Toolbox) -> "ModelCaller":
         """The same with these tools in every request."""
@@ -181,7 +182,7 @@ class _Asked:
         while True:
             request_id = new_request_id()
             yield ModelStarted(span.key, self.model.model, request_id)
-            self.reading = reading = Reading(span, self._text_calls())
+            self.reading = reading = Reading(span, self._text_calls(), self.transcript.length)
             outcome = yield from self._try(request_id)
             spent += self._used()
             if outcome is not None:

@@ -101,9 +101,9 @@ def _joined(part: Mapping[str, Any], more: str) -> str:
 
 
 def offered_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of a schema, and of each schema in it, in the form that a model is told."""
+    """A copy of a tool's schema, and of each schema in it, in the form that a model is told."""
     offered: dict[str, Any] = rewritten(schema, _offered_part)
-    return offered
+    return {**offered, "properties": offered.get("properties", {})}
 
 
 def _offered_part(part: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -23,7 +23,7 @@ from prompt import template
 
 _NAME_LENGTH = 64
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
-_BEGINS_A_NAME = re.compile(r"[a-zA-Z_]")
+_BEGINS_A_NAME = re.compile(r"[a-zA-Z]")
 
 
 def _matching_entries(name: str, provider: str, allowed: frozenset[str]) -> frozenset[str]:
@@ -35,12 +35,12 @@ def _matching_entries(name: str, provider: str, allowed: frozenset[str]) -> froz
 def name_in_history(name: str) -> str:
     """The name of a call as model APIs accept it; a model may invent a tool of any name.
 
-    A first character that is not a letter gets an underscore in front (docs/model-facts.md, "Names and schemas that
-    APIs refuse").
+    One that does not begin with a letter gets ``tool_`` in front (docs/model-facts.md, "Names and schemas that APIs
+    refuse").
     """
     plain = _NOT_IN_A_NAME.sub("_", name) or "unnamed"
     if not _BEGINS_A_NAME.match(plain):
-        plain = f"_{plain}"
+        plain = f"tool_{plain}"
     return plain[:_NAME_LENGTH]
 
 

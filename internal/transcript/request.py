@@ -4,7 +4,6 @@ It knows no provider. The same messages always get the same shape, so that a req
 before.
 """
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,6 +18,7 @@ from dify_plugin.entities.model.message import (
     UserPromptMessage,
 )
 
+from internal.call import portable_id
 from internal.clock import in_turns
 from internal.sources import attribute, escaped
 from internal.transcript.steps import (
@@ -31,9 +31,6 @@ from internal.transcript.steps import (
     text_unless_blank,
 )
 from prompt import template
-
-_ID_LENGTH = 9
-"""Letters and digits of an id of ours: no provider asks for fewer or more, nor refuses one of them."""
 
 
 def sound_messages(messages: Iterable[PromptMessage], model: str) -> list[PromptMessage]:
@@ -152,11 +149,6 @@ def _with_content(message: PromptMessage, content: Content) -> PromptMessage:
     if content == message.content:
         return message
     return message.model_copy(update={"content": content})
-
-
-def portable_id(written: str, occurrence: int = 0) -> str:
-    """An id that every provider takes, always the same for the same text and occurrence."""
-    return hashlib.sha256(f"{occurrence}.{written}".encode(errors="replace")).hexdigest()[:_ID_LENGTH]
 
 
 class _Ids:

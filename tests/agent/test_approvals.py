@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from internal.agent import Blueprint
+from internal.call import portable_id
 from internal.memory.records import CallRecord, RoundRecord, State, UserRecord
 from internal.memory.state import decode, encode
 from prompt import template
@@ -466,7 +467,7 @@ def test_after_the_answer_the_call_goes_back_under_the_providers_id_and_as_the_m
         assert written_back(outcome) == [(PROVIDERS_ID, PROVIDERS_ID, WRITTEN)]
 
 
-def test_a_waiting_call_without_the_providers_id_keeps_the_id_that_the_user_answered() -> None:
+def test_a_waiting_call_without_the_providers_id_goes_back_under_an_id_that_all_take() -> None:
     """States of 0.1.0 and of 2026-11 do not have it."""
     before = decode(asked([BY_PROVIDER]).variables["state"])
     assert before
@@ -478,7 +479,8 @@ def test_a_waiting_call_without_the_providers_id_keeps_the_id_that_the_user_answ
     outcome = run([ANSWER], FOUND, {**ASKING, "state": state, "approval": "yes", "query": "yes"})
 
     assert orders(outcome) == [{"q": "lamp"}]
-    assert written_back(outcome) == [(waiting.id, waiting.id, '{"q":"lamp"}')]
+    given = portable_id(waiting.id)
+    assert written_back(outcome) == [(given, given, '{"q":"lamp"}')]
 
 
 def test_a_waiting_call_of_an_older_state_is_not_run_and_can_be_asked_again() -> None:

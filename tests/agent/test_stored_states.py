@@ -17,7 +17,8 @@ from tests.support.host import Json, Step, When
 from tests.support.plans import answers, completed, done_at_once, incomplete, plans, works_on
 from tests.support.run import Outcome, run
 from tests.support.scenes import ANSWER, search
-from tests.support.wire import calls, json_message, parameter, replies, says, tool
+from tests.support.strict_reader import READER
+from tests.support.wire import MODEL, calls, json_message, model, parameter, replies, says, tool
 
 STORED = Path(__file__).parent.parent / "fixtures" / "state" / "waiting"
 MINUTES = "\n".join(f"Line {number} of the minutes." for number in range(60))
@@ -107,6 +108,7 @@ each_age = pytest.mark.parametrize("age", ["stored", "of today"])
 
 def state_of(name: str, age: str) -> str:
     if age == "stored":
+        READER.gave(model()["provider"], MODEL, ["call_1", "call_2", "call_3"])
         return (STORED / f"{name}.txt").read_text(encoding="utf-8").strip()
     return str(SCENES[name].asked().variables["state"])
 

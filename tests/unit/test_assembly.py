@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.call import ToolCall
+from internal.call import ToolCall, portable_id
 from internal.flow import SdkToolCall
 from internal.model.reading import CallAssembler
 from internal.text.texts import without_escaped_nul
 from internal.tooling import MAX_ARGUMENTS_LENGTH
-from internal.transcript.request import portable_id
 from tests.support.builders import sdk_call
 from tests.support.generators import cut, json_objects
 

@@ -15,7 +15,8 @@ from dify_plugin.entities.model.message import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from internal.transcript.request import portable_id, sound_messages
+from internal.call import portable_id
+from internal.transcript.request import sound_messages
 from internal.transcript.steps import TurnMessage, is_blank, sound_content
 from prompt import template
 from tests.support.generators import any_text

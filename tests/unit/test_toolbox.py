@@ -55,13 +55,20 @@ def test_namesakes_are_told_apart_by_their_provider_and_mapped_back() -> None:
 
 def test_a_name_that_begins_with_a_digit_or_a_hyphen_gets_an_underscore_in_front() -> None:
     """Gemini refuses every request that offers such a tool."""
-    raw = [tool(name) for name in ("1start", "-2", "_1start", "9" * 80)]
+    raw = [tool(name) for name in ("1start", "-2", "tool_1start", "9" * 80)]
 
     toolbox = build_toolbox(raw)
 
-    assert list(toolbox.tools) == ["_1start", "_-2", "tools__1start", "_" + "9" * 63]
-    assert own_names(toolbox) == ["1start", "-2", "_1start", "9" * 80]
-    assert [name_in_history(name) for name in ("2nd", "-", "", "ok", "検")] == ["_2nd", "_-", "unnamed", "ok", "_"]
+    assert list(toolbox.tools) == ["tool_1start", "tool_-2", "tools_tool_1start", "tool_" + "9" * 59]
+    assert own_names(toolbox) == ["1start", "-2", "tool_1start", "9" * 80]
+    invented = [name_in_history(name) for name in ("2nd", "-", "", "ok", "検")]
+    assert invented == [
+        "tool_2nd",
+        "tool_-",
+        "unnamed",
+        "ok",
+        "tool__",
+    ]
     assert build_toolbox([tool("1start")], allowed=["1start"]).notes == ()
 
 

@@ -118,7 +118,7 @@ def test_after_any_steps_every_call_has_its_answer_and_the_prefix_is_unchanged(
     ("called", "written"),
     [
         ("multi_tool_use.parallel", "multi_tool_use_parallel"),
-        ("検索 x", "___x"),
+        ("検索 x", "tool____x"),
         ("n" * 100, "n" * 64),
         ("", "unnamed"),
     ],
