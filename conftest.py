@@ -60,5 +60,6 @@ def help_desk(lender: "Lender", tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``make conversations`` sets it; see tests/agent/test_conversations.py."""
+    """``make conversations`` sets the first; see tests/agent/test_conversations.py and test_recorded_states.py."""
     parser.addoption("--write-conversations", action="store_true")
+    parser.addoption("--write-states", action="store_true")
