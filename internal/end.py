@@ -5,7 +5,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from internal.errors import AgentError, Quoting, StopReason, log_defect
+from internal.errors import AgentError, OurWords, Quoting, StopReason, log_defect
 from internal.events import AnswerBreak, AnswerText, Event, Noted, RunFinished, RunSummary, ShownTogether
 from internal.host.session import read_exactly
 from internal.loop import Finish
@@ -20,6 +20,12 @@ from internal.text.texts import cut_to_size, language_of
 from internal.text.thoughts import open_fence
 from internal.transcript.steps import Step, records_of
 from prompt import template
+
+_NO_TOOLS_PASSED_ON = OurWords(
+    "the model ended its turn without text and without a call; if it never calls a tool, its plugin may not pass tools "
+    "on: set tool_calls to text"
+)
+"""docs/model-facts.md, "Plugins without tool calls"."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,8 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
             yield Noted(structured.note)
     if note := run.budget.estimate_note():
         yield Noted(note)
+    if ending.reason is StopReason.EMPTY and run.toolbox.tools and not run.models.calls_in_text:
+        yield Noted(_NO_TOOLS_PASSED_ON)
     is_of_model = run.submit is None and not ending.tool_answers
     lists_sources = run.params.show_sources and is_of_model and answer == ending.text
     earlier = run.dialogue.state.sources if run.dialogue.state else ()
