@@ -41,7 +41,7 @@ def sound_messages(messages: Iterable[PromptMessage], model: str) -> list[Prompt
     """
     sound: list[PromptMessage] = []
     ids = _Ids(model)
-    for message in in_turns(messages):
+    for message in in_turns(_with_one_instruction(messages)):
         shaped = _without_blanks(ids.fitting(message))
         if shaped is None:
             continue
@@ -57,23 +57,30 @@ def messages_with_calls_in_text(
 
     The system prompt ends with the description of the tools.
     """
-    instruction = ""
+    described = SystemPromptMessage(content=text_tools(template.TEXT_CALLS_POLICY, tools))
     results: list[ToolPromptMessage] = []
-    said: list[PromptMessage] = []
+    for message in in_turns(_with_one_instruction([*messages, described])):
+        if isinstance(message, ToolPromptMessage):
+            results.append(message)
+            continue
+        yield from _results_in_text(results)
+        results = []
+        yield _turn_in_text(message)
+    yield from _results_in_text(results)
+
+
+def _with_one_instruction(messages: Iterable[PromptMessage]) -> Iterator[PromptMessage]:
+    """The messages with all system messages as one, at the beginning: chat templates take no other."""
+    instructions: list[str] = []
+    others: list[PromptMessage] = []
     for message in in_turns(messages):
         if isinstance(message, SystemPromptMessage):
-            instruction = message.get_text_content()
-        elif isinstance(message, ToolPromptMessage):
-            results.append(message)
+            instructions.append(message.get_text_content())
         else:
-            said += _results_in_text(results)
-            said.append(_turn_in_text(message))
-            results = []
-    instruction = paragraphs(instruction, text_tools(template.TEXT_CALLS_POLICY, tools))
-    if instruction:
+            others.append(message)
+    if instruction := paragraphs(*instructions):
         yield SystemPromptMessage(content=instruction)
-    yield from said
-    yield from _results_in_text(results)
+    yield from others
 
 
 def text_tools(wording: str, tools: Sequence[PromptMessageTool]) -> str:
@@ -133,7 +140,7 @@ def _without_blanks(message: PromptMessage) -> PromptMessage | None:
                 return None
             return _with_content(message, content)
         case ToolPromptMessage():
-            return _with_content(message, message.content or template.NO_OUTPUT)
+            return _with_content(message, _without_blank_parts(message.content or "") or template.NO_OUTPUT)
         case _:
             return _with_content(message, _without_blank_parts(message.content or "") or template.NO_TEXT)
 

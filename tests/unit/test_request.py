@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.call import portable_id
-from internal.transcript.request import sound_messages
+from internal.transcript.request import messages_with_calls_in_text, sound_messages
 from internal.transcript.steps import TurnMessage, is_blank, sound_content
 from prompt import template
 from tests.support.generators import any_text
@@ -49,6 +49,7 @@ def rounds() -> st.SearchStrategy[list[PromptMessage]]:
 
 CONVERSATIONS = st.lists(
     st.one_of(
+        st.builds(SystemPromptMessage, content=any_text).map(lambda message: [message]),
         st.builds(UserPromptMessage, content=TEXTS | PARTS).map(lambda message: [message]),
         st.builds(AssistantPromptMessage, content=TEXTS | PARTS).map(lambda message: [message]),
         rounds(),
@@ -72,14 +73,15 @@ def test_no_text_is_blank_and_roles_take_turns(messages: list[PromptMessage]) ->
         assert with_calls or message.content, "nothing in it"
         assert all(not is_blank(text) or (with_calls and text == "") for text in texts_of(message))
     roles = "".join(message.role.value[0] for message in sound)
-    assert not re.search("uu|tu|aa|sa|ut|st", roles), "user and model take turns, results stand behind the model's turn"
+    assert not re.search("uu|tu|aa|sa|ut|st|.s", roles), "user and model take turns, and results stand behind calls"
 
 
 @given(CONVERSATIONS)
 def test_a_request_begins_with_the_one_before(messages: list[PromptMessage]) -> None:
     sound = sound_messages(messages, MODEL)
 
-    for count in range(len(messages)):
+    last_instruction = max(at for at, message in enumerate(messages) if isinstance(message, SystemPromptMessage))
+    for count in range(last_instruction + 1, len(messages)):
         earlier = sound_messages(messages[:count], MODEL)
         assert sound[: len(earlier)] == earlier
 
@@ -128,6 +130,17 @@ def test_an_id_of_ours_is_nine_letters_and_digits(written: str, occurrence: int)
     assert re.fullmatch("[a-z0-9]{9}", portable_id(written, occurrence))
     assert portable_id(written, occurrence) == portable_id(written, occurrence)
     assert portable_id(written, occurrence) != portable_id(written, occurrence + 1)
+
+
+def test_system_messages_of_the_memory_stand_behind_the_instruction_in_either_form() -> None:
+    messages = [
+        SystemPromptMessage(content="Be kind."),
+        UserPromptMessage(content="q"),
+        SystemPromptMessage(content="Also."),
+    ]
+
+    for sent in (sound_messages(messages, MODEL), list(messages_with_calls_in_text(messages, ()))):
+        assert [message.content for message in sent] == ["Be kind.\n\nAlso.", "q"]
 
 
 def test_the_texts_between_are_not_blank() -> None:
