@@ -124,8 +124,8 @@ def test_a_misspelt_key_is_named_beside_what_is_missing(tmp_path: Path) -> None:
 
 
 def test_a_text_whose_colon_is_not_in_quotes_is_found_by_its_line(tmp_path: Path) -> None:
-    line = TEXT.splitlines().index("    page: model-facts") + 1
-    text = TEXT.replace("    page: model-facts", "    page: model: facts", 1)
+    line = TEXT.splitlines().index("    page: models") + 1
+    text = TEXT.replace("    page: models", "    page: model: facts", 1)
 
     with pytest.raises(declarations.SourceError) as caught:
         declarations.read(written_root(tmp_path, text))
