@@ -33,6 +33,7 @@ from tests.support.scenes import (
 )
 from tests.support.wire import MODEL, USAGE, calls, fails, model, replies, says, tool
 
+WAIT = "Too many tokens, please wait before trying again."
 TRANSIENT = {
     "rate limit": fails("InvokeRateLimitError", "slow down"),
     "unavailable": fails("InvokeServerUnavailableError", "overloaded"),
@@ -40,6 +41,15 @@ TRANSIENT = {
     "cut before the first chunk": [CallFails("failed to read response body")],
     "cut after hidden text": [text("<think>hm"), text("</think>Half"), CallFails("unexpected EOF")],
     "no chunk at all": [],
+    "Bedrock's throttling": fails("InvokeError", f"[bedrock] Error: ThrottlingException: {WAIT}"),
+    "Bedrock's throttling in a stream": fails(
+        "InvokeError",
+        f"[bedrock] Error: An error occurred (throttlingException) when calling the ConverseStream operation: {WAIT}",
+    ),
+    "Anthropic's overload in a stream": fails(
+        "InvokeBadRequestError",
+        "[anthropic] Bad Request Error, {'type': 'error', 'error': {'type': 'overloaded_error', 'message': 'x'}}",
+    ),
 }
 
 
@@ -66,7 +76,10 @@ def test_no_retry_goes_beyond_the_deadline() -> None:
 
 
 TOO_LONG = "maximum context length exceeded"
+QUOTA = "[openai] Rate Limit Error, Error code: 429 - {'error': {'type': 'insufficient_quota'}}"
 LASTING = {
+    "quota": ("InvokeRateLimitError", QUOTA, "quota used up"),
+    "content filter": ("InvokeBadRequestError", "Content Exists Risk", "content filter"),
     "authorization": ("InvokeAuthorizationError", "that did it", "unauthorized"),
     "bad request": ("InvokeBadRequestError", "that did it", "invalid request"),
     "unheard of": ("SomethingElseError", "that did it", "unknown error"),
