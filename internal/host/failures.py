@@ -43,6 +43,8 @@ class HostFailure(Exception):  # noqa: N818 - says what happened
         """Whether the message is only the host's: its transport broke, or it refused the request."""
         self.kind, field = _kind(self.reason, error_types, status), _OPAQUE_FIELD.search(self.reason)
         self.names_opaque_body = field is not None
+        self.misses_thinking = _MISSING_THINKING.search(self.reason) is not None
+        """Whether the provider wants thinking blocks back that the model's plugin did not send."""
         if field:
             self.reason, self.is_hosts_own, self.kind = f"{field[0]} was refused", True, FailureKind.INVALID_REQUEST
 
@@ -54,6 +56,8 @@ class HostFailure(Exception):  # noqa: N818 - says what happened
     @property
     def remedy(self) -> str:
         """What the developer can do about a failure of the model, if its text tells."""
+        if self.misses_thinking:
+            return "switch thinking off in the model's settings"
         return "choose the Responses protocol in the model's settings" if _RESPONSES_ALONE.search(self.reason) else ""
 
     def said_plainly(self) -> str:
@@ -78,6 +82,8 @@ _TRANSIENT = frozenset(
 )
 # docs/model-facts.md, "Tools over Chat Completions".
 _RESPONSES_ALONE = re.compile(r"\btools?\b.{0,100}not supported.{0,100}/chat/completions", re.IGNORECASE)
+# docs/model-facts.md, "Thinking blocks".
+_MISSING_THINKING = re.compile(r"expected .?thinking.? or .?redacted_thinking.?, but found", re.IGNORECASE)
 # In the JSON of a provider, or Python's repr of it.
 _PROVIDERS_MESSAGE = re.compile(r"""(["'])message\1\s*:\s*(["'])(?P<message>(?:\\.|(?!\2)[^\\])++)\2""", re.DOTALL)
 _BEFORE_MESSAGE = re.compile(r"^(?:\[[^\]\n]{1,100}\] )?(?:[A-Z][\w ]{1,40}Error, |Error: )?(?:Error code: \d+ - )?")

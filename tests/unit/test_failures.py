@@ -232,6 +232,33 @@ def test_a_provider_is_understood_in_the_wrapping_of_its_plugin_and_of_dify(mess
     assert kind_of(f"req_id: 1 {as_dify_words_it('X', as_dify_words_it('InvokeError', message))}") is kind
 
 
+MISSES_THINKING = (
+    "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is "
+    "enabled, a final `assistant` message must start with a thinking block."
+)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "[anthropic] Bad Request Error, Error code: 400 - "
+        + repr({"type": "error", "error": {"type": "invalid_request_error", "message": MISSES_THINKING}}),
+        f"{BEDROCK}ValidationException: The model returned the following errors: {MISSES_THINKING}",
+        COMPATIBLE + "400: " + json.dumps({"error": {"message": MISSES_THINKING.replace("tool_use", "text")}}),
+    ],
+)
+def test_a_refusal_for_missing_thinking_is_recognised_in_each_wrapping(message: str) -> None:
+    failure = HostFailure(f"request failed: {as_dify_words_it('InvokeError', message)}")
+
+    assert failure.misses_thinking
+    assert failure.kind is FailureKind.INVALID_REQUEST
+    assert failure.remedy == "switch thinking off in the model's settings"
+
+
+def test_a_model_that_speaks_of_thinking_misses_none() -> None:
+    assert not HostFailure("[anthropic] Bad Request Error, `thinking` is not supported by this model").misses_thinking
+
+
 @pytest.mark.parametrize("wording", WORDINGS, ids=lambda wording: wording.words)
 def test_each_wording_of_the_table_says_who_words_it_so_where_that_was_read_and_when(wording: Wording) -> None:
     assert wording.provider
