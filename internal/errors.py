@@ -106,6 +106,10 @@ _AT_THE_NODE: dict[FailureKind, tuple[type[InvokeError], str]] = {
         InvokeRateLimitError,
         "The {} has reached its rate limit or quota. Try again in a minute",
     ),
+    FailureKind.QUOTA_SPENT: (
+        InvokeRateLimitError,
+        "The quota or the balance for the {} is used up. Check plan and billing at its provider",
+    ),
     FailureKind.UNAUTHORIZED: (
         InvokeAuthorizationError,
         "The provider of the {} refused its credentials. Check the model's API key in Dify",
@@ -119,6 +123,10 @@ _AT_THE_NODE: dict[FailureKind, tuple[type[InvokeError], str]] = {
         "The request is too long for the {}. Ask for less at once, or start a new conversation",
     ),
     FailureKind.TOO_LARGE: (InvokeBadRequestError, "An answer of the {} is too large for Dify"),
+    FailureKind.CONTENT_FILTER: (
+        InvokeBadRequestError,
+        "The content filter of the {} refused the request. Ask in other words, or check what the tools returned",
+    ),
     FailureKind.INVALID_REQUEST: (InvokeBadRequestError, "The {} refused the request: {said}"),
     FailureKind.NOT_FOUND: (InvokeBadRequestError, "The {} was not found: {said}"),
     FailureKind.UNKNOWN: (InvokeServerUnavailableError, "The {} failed: {said}"),

@@ -6,7 +6,9 @@ The SDK reports every failed call as a bare ``Exception(message)``: its text is 
 
 import json
 import re
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from internal.text.texts import wellformed
 
@@ -15,10 +17,13 @@ class FailureKind(StrEnum):
     """The values are written in error messages."""
 
     RATE_LIMITED = "rate limited"
+    QUOTA_SPENT = "quota used up"
+    """The quota or the balance is spent: unlike a rate limit, it does not come back within a minute."""
     UNAVAILABLE = "unavailable"
     CONNECTION = "connection failed"
     CUT_STREAM = "stream cut off"
     CONTEXT_LENGTH = "context length exceeded"
+    CONTENT_FILTER = "content filter"
     INVALID_REQUEST = "invalid request"
     UNAUTHORIZED = "unauthorized"
     NOT_FOUND = "not found"
@@ -38,6 +43,8 @@ class HostFailure(Exception):  # noqa: N818 - says what happened
         """Whether the message is only the host's: its transport broke, or it refused the request."""
         self.kind, field = _kind(self.reason, error_types, status), _OPAQUE_FIELD.search(self.reason)
         self.names_opaque_body = field is not None
+        self.misses_thinking = _MISSING_THINKING.search(self.reason) is not None
+        """Whether the provider wants thinking blocks back that the model's plugin did not send."""
         if field:
             self.reason, self.is_hosts_own, self.kind = f"{field[0]} was refused", True, FailureKind.INVALID_REQUEST
 
@@ -49,6 +56,8 @@ class HostFailure(Exception):  # noqa: N818 - says what happened
     @property
     def remedy(self) -> str:
         """What the developer can do about a failure of the model, if its text tells."""
+        if self.misses_thinking:
+            return "switch thinking off in the model's settings"
         return "choose the Responses protocol in the model's settings" if _RESPONSES_ALONE.search(self.reason) else ""
 
     def said_plainly(self) -> str:
@@ -73,6 +82,8 @@ _TRANSIENT = frozenset(
 )
 # docs/model-facts.md, "Tools over Chat Completions".
 _RESPONSES_ALONE = re.compile(r"\btools?\b.{0,100}not supported.{0,100}/chat/completions", re.IGNORECASE)
+# docs/model-facts.md, "Thinking blocks".
+_MISSING_THINKING = re.compile(r"expected .?thinking.? or .?redacted_thinking.?, but found", re.IGNORECASE)
 # In the JSON of a provider, or Python's repr of it.
 _PROVIDERS_MESSAGE = re.compile(r"""(["'])message\1\s*:\s*(["'])(?P<message>(?:\\.|(?!\2)[^\\])++)\2""", re.DOTALL)
 _BEFORE_MESSAGE = re.compile(r"^(?:\[[^\]\n]{1,100}\] )?(?:[A-Z][\w ]{1,40}Error, |Error: )?(?:Error code: \d+ - )?")
@@ -136,10 +147,23 @@ def _json_at_the_end(text: str) -> tuple[str, str] | None:
         wrapped = json.loads(text[begin:]) if begin >= 0 else None
     except (ValueError, RecursionError):
         return None
-    said = (wrapped.get("error_type"), wrapped.get("message")) if isinstance(wrapped, dict) else ()
-    # JSON can escape what a text must not hold.
-    found = tuple(wellformed(part) if isinstance(part, str) and part.strip() else "" for part in said)
-    return (found[0], found[1]) if any(found) else None
+    if not isinstance(wrapped, dict):
+        return None
+    name = _text_of(wrapped, "error_type")
+    message = _text_of(wrapped, "message")
+    if name and not message:  # TGI's form
+        message = _text_of(wrapped, "error")
+    if not name and not message:
+        return None
+    return name, message
+
+
+def _text_of(wrapped: dict[str, Any], field: str) -> str:
+    """A field's text, "" where there is none; JSON can escape what a text must not hold."""
+    value = wrapped.get(field)
+    if isinstance(value, str) and value.strip():
+        return wellformed(value)
+    return ""
 
 
 _ESCAPED_NEWLINE = re.compile(r"\\+n")
@@ -200,44 +224,192 @@ _STATUSES = {
 }
 _SERVER_ERRORS = 500
 _URL = re.compile(r"(?<!\w)\w{1,20}://[^\s\"'<>]*+")
-_CONTEXT_LENGTH = re.compile(
-    r"context[_ ]length|maximum context|context window|prompt is too long|input is too long|too many (input )?tokens"
-    r"|reduce the length|exceeds? the (model'?s )?(maximum|max|limit of) ((?!output|completion).){0,40}tokens",
-    re.IGNORECASE,
-)
-# The first match names the kind.
-_WORDS: tuple[tuple[FailureKind, str], ...] = (
+
+_OVER_NOTHING: frozenset[FailureKind | None] = frozenset({None})
+"""Where neither the name of the error nor an HTTP status tells the kind."""
+_OVER_BAD_REQUEST = _OVER_NOTHING | {FailureKind.INVALID_REQUEST}
+"""Under the name of a bad request providers pass on every failure."""
+_OVER_RATE_LIMIT = _OVER_BAD_REQUEST | {FailureKind.RATE_LIMITED}
+_MEMORY = "documentation, from memory"
+_READ = "2026-11"
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How a provider words a kind of failure: a pattern in any case, and where and when the words were read."""
+
+    kind: FailureKind
+    words: str
+    provider: str
+    source: str = _MEMORY
+    date: str = _READ
+    over: frozenset[FailureKind | None] = _OVER_BAD_REQUEST
+    """The kinds, told by a name or a status, to which the words are preferred."""
+
+
+_ANY = "any"
+_OURS = "recordings and reports"
+# docs/model-facts.md, "How providers word errors". The first row that matches names the kind.
+WORDINGS: tuple[Wording, ...] = (
+    Wording(FailureKind.QUOTA_SPENT, r"insufficient_quota|billing_hard_limit_reached", "OpenAI", over=_OVER_RATE_LIMIT),
+    Wording(FailureKind.QUOTA_SPENT, r"credit balance is too low|\bbilling_error\b", "Anthropic"),
+    Wording(
+        FailureKind.QUOTA_SPENT,
+        r"exceeded_current_quota_error",
+        "Moonshot",
+        "tests of public clients",
+        over=_OVER_RATE_LIMIT,
+    ),
+    Wording(FailureKind.QUOTA_SPENT, r"insufficient balance", "DeepSeek", over=_OVER_RATE_LIMIT),
+    Wording(FailureKind.QUOTA_SPENT, r"余额不足", "Zhipu (1113)", over=_OVER_RATE_LIMIT),
+    Wording(FailureKind.QUOTA_SPENT, r"insufficient credits", "OpenRouter", over=_OVER_RATE_LIMIT),
+    Wording(FailureKind.QUOTA_SPENT, r"\bArrearage\b", "DashScope"),
+    # "Too many tokens" is a prompt that is too long elsewhere, so this row stands before those.
+    Wording(
+        FailureKind.RATE_LIMITED,
+        r"\b(?:throttling|service ?quota ?exceeded)exception\b|too many (?:tokens|requests)[\w ]{0,20}, please wait",
+        "Bedrock",
+        "plugin bedrock 0.0.80, reports",
+    ),
+    Wording(FailureKind.RATE_LIMITED, r"\brate_limit_error\b", "Anthropic, in a stream", "client anthropic 2.14.0"),
+    Wording(FailureKind.CONTENT_FILTER, r"\bcontent_filter\b|content management policy", "Azure OpenAI, Moonshot"),
+    Wording(
+        FailureKind.CONTENT_FILTER,
+        r"potentially violating our usage policy|\bcontent_policy_violation\b",
+        "OpenAI",
+    ),
+    Wording(FailureKind.CONTENT_FILTER, r"blocked by content filtering policy", "Anthropic"),
+    Wording(
+        FailureKind.CONTENT_FILTER,
+        r"\bdata_?inspection_?failed\b|data may contain inappropriate content",
+        "DashScope",
+    ),
+    Wording(FailureKind.CONTENT_FILTER, r"content exists risk", "DeepSeek"),
+    Wording(FailureKind.CONTENT_FILTER, r"request was rejected because it was considered high risk", "Moonshot"),
+    Wording(FailureKind.CONTENT_FILTER, r"不安全或敏感内容", "Zhipu (1301)"),
+    Wording(FailureKind.CONTENT_FILTER, r"SensitiveContentDetected", "Volcengine"),
+    Wording(FailureKind.CONTENT_FILTER, r"(?:input|output) new_sensitive", "MiniMax"),
+    Wording(
+        FailureKind.CONTEXT_LENGTH,
+        r"context[_ ]length|maximum context|context window|prompt is too long|input is too long"
+        r"|too many (input )?tokens|reduce the length"
+        r"|exceeds? the (model'?s )?(maximum|max|limit of) ((?!output|completion).){0,40}tokens",
+        "OpenAI, Anthropic, Bedrock, Gemini, Mistral, MiniMax, DeepSeek, OpenRouter, vLLM",
+        "reports",
+    ),
+    Wording(
+        FailureKind.CONTEXT_LENGTH,
+        r"exceed context limit|\brequest_too_large\b",
+        "Anthropic",
+        "continuedev/continue 6080 (2025-06); the second from memory",
+    ),
+    Wording(FailureKind.CONTEXT_LENGTH, r"exceeded model token limit", "Moonshot", "tests of public clients"),
+    Wording(FailureKind.CONTEXT_LENGTH, r"range of input length should be", "DashScope", "tests of public clients"),
+    Wording(
+        FailureKind.CONTEXT_LENGTH, r"prompt exceeds max length|prompt 超长", "Zhipu (1261)", "tests of public clients"
+    ),
+    Wording(FailureKind.CONTEXT_LENGTH, r"exceed max message tokens", "Volcengine"),
+    Wording(FailureKind.CONTEXT_LENGTH, r"maximum prompt length is", "xAI", "tests of public clients"),
+    Wording(
+        FailureKind.CONTEXT_LENGTH, r"must be less than max_seq_len", "SiliconFlow", "langgenius/dify 19394 (2025-05)"
+    ),
+    Wording(FailureKind.CONTEXT_LENGTH, r"longer than the maximum model length of", "vLLM", "tests of public clients"),
+    Wording(
+        FailureKind.CONTEXT_LENGTH,
+        r"exceed_context_size_error|exceeds the available context size",
+        "llama.cpp",
+        "tests of public clients; the first from memory",
+    ),
+    Wording(
+        FailureKind.CONTEXT_LENGTH,
+        r"\binputs`? (?:must have less than|tokens \+ `?max_new_tokens`? must be)",
+        "TGI",
+    ),
+    Wording(FailureKind.CONTEXT_LENGTH, r"reduce your message size", "Groq (413)"),
+    Wording(
+        FailureKind.UNAVAILABLE,
+        r"""\boverloaded_error\b|["']type["']: ?["']error["'], ?["']error["']: ?\{[^{}]{0,300}["']api_error["']""",
+        "Anthropic, in a stream",
+        "client anthropic 2.14.0; the names from memory",
+    ),
+    Wording(FailureKind.UNAVAILABLE, r"server had an error (?:while )?processing your request", "OpenAI, in a stream"),
+    Wording(
+        FailureKind.UNAVAILABLE,
+        r"\b(?:internal ?server|model ?not ?ready|model ?error|service ?unavailable)exception\b",
+        "Bedrock",
+        "plugin bedrock 0.0.80; the last from memory",
+    ),
+    Wording(FailureKind.TIMEOUT, r"\bmodel ?timeout ?exception\b", "Bedrock", "plugin bedrock 0.0.80"),
+    Wording(FailureKind.CUT_STREAM, r"\bmodel ?stream ?error ?exception\b", "Bedrock", "plugin bedrock 0.0.80"),
+    Wording(
+        FailureKind.UNAUTHORIZED,
+        r"\b(?:access ?denied|expired ?token|unrecognized ?client|invalid ?signature)exception\b",
+        "Bedrock",
+        "plugin bedrock 0.0.80; all but the first from memory",
+    ),
+    Wording(FailureKind.NOT_FOUND, r"\bresource ?not ?found ?exception\b", "Bedrock", "plugin bedrock 0.0.80"),
+    # The words of Dify's daemon and of transports, and words that many use: they tell something only by themselves.
     # The daemon closes a connection on which the API says nothing for its read timeout (240 s).
-    (
+    Wording(
         FailureKind.TIMEOUT,
         r"exited without response|timed? ?-?out|deadline exceeded|use of closed network connection",
+        _ANY,
+        _OURS,
+        over=_OVER_NOTHING,
     ),
-    (FailureKind.RATE_LIMITED, r"rate.?limit|too many requests|quota exceeded|exceeded your current quota"),
-    (
+    Wording(
+        FailureKind.RATE_LIMITED,
+        r"rate.?limit|too many requests|quota exceeded|exceeded your current quota",
+        _ANY,
+        _OURS,
+        over=_OVER_NOTHING,
+    ),
+    Wording(
         FailureKind.CUT_STREAM,
         r"failed to read (?:data|system header|response)|unexpected eof|incomplete chunked|stream ended",
+        _ANY,
+        _OURS,
+        over=_OVER_NOTHING,
     ),
-    (FailureKind.CONNECTION, r"connection refused|no such host|(?:^|: )EOF$"),
-    (FailureKind.TOO_LARGE, r"data length is too long"),
-    (
+    Wording(FailureKind.CONNECTION, r"connection refused|no such host|(?:^|: )EOF$", _ANY, _OURS, over=_OVER_NOTHING),
+    Wording(FailureKind.TOO_LARGE, r"data length is too long", _ANY, _OURS, over=_OVER_NOTHING),
+    Wording(
         FailureKind.UNAUTHORIZED,
         r"unauthorized|forbidden|permission.?denied|(?:invalid|incorrect)[ _]api[ _]key|api key not valid",
+        _ANY,
+        _OURS,
+        over=_OVER_NOTHING,
     ),
-    (FailureKind.NOT_FOUND, r"not[ _]found|does not exist|no such"),
-    (
+    Wording(FailureKind.NOT_FOUND, r"not[ _]found|does not exist|no such", _ANY, _OURS, over=_OVER_NOTHING),
+    Wording(
         FailureKind.UNAVAILABLE,
         r"overloaded|unavailable|internal server error|bad gateway|data is nil|magic number mismatch",
+        _ANY,
+        _OURS,
+        over=_OVER_NOTHING,
     ),
-    (FailureKind.CONNECTION, r"connection|disconnected|network|reset by peer|broken pipe|name resolution"),
-    (FailureKind.INVALID_REQUEST, r"bad request|invalid|validation error|unmarshal|unsupported"),
+    Wording(
+        FailureKind.CONNECTION,
+        r"connection|disconnected|network|reset by peer|broken pipe|name resolution",
+        _ANY,
+        _OURS,
+        over=_OVER_NOTHING,
+    ),
+    Wording(
+        FailureKind.INVALID_REQUEST,
+        r"bad request|invalid|validation error|validationexception|unmarshal|unsupported",
+        _ANY,
+        _OURS,
+        over=_OVER_NOTHING,
+    ),
 )
 
 
 def _kind(reason: str, error_types: list[str], status: int | None) -> FailureKind:
     """By the name of the innermost error; else by a status in its words, the status of Dify's answer, its words.
 
-    Under the name of a bad request providers pass on every status, so there the status tells more. An address, which
-    may have a time-out as a parameter, tells nothing.
+    Under the name of a bad request providers pass on every status, so there the status tells more. Some words tell
+    more than either. An address, which may have a time-out as a parameter, tells nothing.
     """
     words = _URL.sub("", without_tracebacks(reason) or reason)
     words = f"{error_types[0][:100]}: {words}" if error_types else words
@@ -249,8 +421,8 @@ def _kind(reason: str, error_types: list[str], status: int | None) -> FailureKin
     if kind in is_open and status is not None:
         other = FailureKind.UNAVAILABLE if status >= _SERVER_ERRORS else FailureKind.INVALID_REQUEST
         kind = _STATUSES.get(status, other)
-    if kind in is_open and _CONTEXT_LENGTH.search(words):
-        return FailureKind.CONTEXT_LENGTH
-    return kind or next(
-        (kind for kind, pattern in _WORDS if re.search(pattern, words, re.IGNORECASE)), FailureKind.UNKNOWN
-    )
+    return next((row.kind for row in WORDINGS if kind in row.over and _says(row, words)), kind or FailureKind.UNKNOWN)
+
+
+def _says(row: Wording, words: str) -> bool:
+    return re.search(row.words, words, re.IGNORECASE) is not None

@@ -32,6 +32,19 @@ RETRY_WAITS = (1.0, 4.0)
 _TIME_WAS_UP = OurWords("the time was up before the answer was complete; the part that came is kept")
 # Each provider refuses a body in its own words; some of those words are not known here.
 _MAY_REFUSE_A_BODY = frozenset({FailureKind.INVALID_REQUEST, FailureKind.UNKNOWN})
+# The parameters by which plugins of Claude's models switch thinking on: docs/model-facts.md, "Thinking blocks".
+_THINKING_SWITCHES = ("thinking", "reasoning_type", "enable_thinking")
+_THINKING_BUDGETS = ("thinking_budget", "reasoning_budget")
+
+
+def without_thinking(model: LLMModelConfig) -> LLMModelConfig:
+    """The model with thinking switched off; the model itself where no parameter switches it on."""
+    params = model.completion_params
+    switched_on = [name for name in _THINKING_SWITCHES if params.get(name) is True]
+    if not switched_on:
+        return model
+    kept = {name: value for name, value in params.items() if name not in _THINKING_BUDGETS}
+    return model.model_copy(update={"completion_params": kept | dict.fromkeys(switched_on, False)})
 
 
 @dataclass
@@ -43,6 +56,7 @@ class ModelInUse:
     _failure: ModelCallFailed | None = field(default=None, init=False)
     """How the first one failed; None while it is in use. Of several conversations the first one's counts."""
     takes_opaque_bodies: bool = field(default=True, init=False)
+    _may_think: bool = field(default=True, init=False)
 
     @property
     def now(self) -> LLMModelConfig:
@@ -58,6 +72,15 @@ class ModelInUse:
 
     def refuse_opaque_bodies(self) -> None:
         self.takes_opaque_bodies = False
+
+    def stop_thinking(self) -> None:
+        self._may_think = False
+
+    def as_sent(self, model: LLMModelConfig) -> LLMModelConfig:
+        """The model with the parameters that its requests have now."""
+        if self._may_think:
+            return model
+        return without_thinking(model)
 
     def told(self, model: LLMModelConfig, failure: ModelCallFailed) -> ModelCallFailed:
         """How this model failed; of the fallback, with the reason for which it was in use."""
@@ -218,7 +241,7 @@ class _Asked:
         for note in caller.window.fit(self.transcript):
             yield Noted(note, self.span.key)
         stop = caller.stop if self.model is caller.models.first else ()
-        request = caller.request(self.transcript, self.model, stop)
+        request = caller.request(self.transcript, caller.models.as_sent(self.model), stop)
         try:
             yield from self._read(request, request_id)
         except DeadlinePassed:
@@ -270,14 +293,16 @@ class _Asked:
         return turn
 
     def _remedy(self, failure: HostFailure, request: ModelRequest) -> Generator[Event, None, bool]:
-        """Wait, shorten the prompt, or leave opaque bodies out, so that the next try may succeed; whether one may.
+        """Wait, shorten the prompt, or leave thinking or opaque bodies out, so that the next try may succeed.
 
-        Not where the run uses the fallback by now. The request tells whether opaque bodies are to blame: another
-        conversation of the run may have dropped them since.
+        Returns whether it may, which it does not where the run uses the fallback by now. The request tells whether
+        thinking or opaque bodies are to blame: another conversation of the run may have dropped them since.
         """
         caller = self.caller
         if self.has_one_try or self.model is not caller.models.now:
             return False
+        if failure.misses_thinking:
+            return (yield from self._stop_thinking(request))
         may_blame_body = failure.names_opaque_body or failure.kind in _MAY_REFUSE_A_BODY
         if may_blame_body and any(without_opaque_body(each) is not each for each in request.messages):
             caller.models.refuse_opaque_bodies()
@@ -292,14 +317,30 @@ class _Asked:
                 return True
         if failure.kind is FailureKind.CONTEXT_LENGTH and not self._has_shrunk:
             self._has_shrunk = True
-            tokens = caller.window.weigh(self.transcript).tokens
-            yield from caller.make_room(self.transcript, self.span, tokens * _REMEDY_SHARE)
-            if caller.window.weigh(self.transcript).tokens <= tokens * _REMEDY_SHARE:
-                return True
-            notes = list(caller.window.shrink(self.transcript))
-            yield from (Noted(note, self.span.key) for note in notes)
-            return bool(notes)
+            return (yield from self._shorten())
         return False
+
+    def _stop_thinking(self, request: ModelRequest) -> Generator[Event, None, bool]:
+        """Have the run continue without thinking, if the refused request had it switched on."""
+        if without_thinking(request.config) is request.config:
+            return False
+        self.caller.models.stop_thinking()
+        yield self._note(
+            "the provider wants thinking blocks back that the model's plugin does not send; "
+            "the run continues without thinking"
+        )
+        return True
+
+    def _shorten(self) -> Generator[Event, None, bool]:
+        """Summarise or cut a prompt that was too long; whether it is shorter now."""
+        caller = self.caller
+        tokens = caller.window.weigh(self.transcript).tokens
+        yield from caller.make_room(self.transcript, self.span, tokens * _REMEDY_SHARE)
+        if caller.window.weigh(self.transcript).tokens <= tokens * _REMEDY_SHARE:
+            return True
+        notes = list(caller.window.shrink(self.transcript))
+        yield from (Noted(note, self.span.key) for note in notes)
+        return bool(notes)
 
     def _note(self, words: str) -> Noted:
         return Noted(OurWords(words), self.span.key)

@@ -33,6 +33,7 @@ from tests.support.scenes import (
 )
 from tests.support.wire import MODEL, USAGE, calls, fails, model, replies, says, tool
 
+WAIT = "Too many tokens, please wait before trying again."
 TRANSIENT = {
     "rate limit": fails("InvokeRateLimitError", "slow down"),
     "unavailable": fails("InvokeServerUnavailableError", "overloaded"),
@@ -40,6 +41,15 @@ TRANSIENT = {
     "cut before the first chunk": [CallFails("failed to read response body")],
     "cut after hidden text": [text("<think>hm"), text("</think>Half"), CallFails("unexpected EOF")],
     "no chunk at all": [],
+    "Bedrock's throttling": fails("InvokeError", f"[bedrock] Error: ThrottlingException: {WAIT}"),
+    "Bedrock's throttling in a stream": fails(
+        "InvokeError",
+        f"[bedrock] Error: An error occurred (throttlingException) when calling the ConverseStream operation: {WAIT}",
+    ),
+    "Anthropic's overload in a stream": fails(
+        "InvokeBadRequestError",
+        "[anthropic] Bad Request Error, {'type': 'error', 'error': {'type': 'overloaded_error', 'message': 'x'}}",
+    ),
 }
 
 
@@ -66,7 +76,10 @@ def test_no_retry_goes_beyond_the_deadline() -> None:
 
 
 TOO_LONG = "maximum context length exceeded"
+QUOTA = "[openai] Rate Limit Error, Error code: 429 - {'error': {'type': 'insufficient_quota'}}"
 LASTING = {
+    "quota": ("InvokeRateLimitError", QUOTA, "quota used up"),
+    "content filter": ("InvokeBadRequestError", "Content Exists Risk", "content filter"),
     "authorization": ("InvokeAuthorizationError", "that did it", "unauthorized"),
     "bad request": ("InvokeBadRequestError", "that did it", "invalid request"),
     "unheard of": ("SomethingElseError", "that did it", "unknown error"),
@@ -170,6 +183,91 @@ def test_the_error_of_a_model_without_tools_over_chat_completions_says_what_to_c
 
     assert "not supported for gpt-5.6-sol" in str(outcome.error)
     assert str(outcome.error).endswith("(choose the Responses protocol in the model's settings)")
+
+
+MISSES_THINKING = (
+    "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is "
+    "enabled, a final `assistant` message must start with a thinking block."
+)
+THINKING: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "anthropic": (
+        f"[anthropic] Bad Request Error, Error code: 400 - {{'error': {{'message': {MISSES_THINKING!r}}}}}",
+        {"max_tokens": 9_000, "thinking": True, "thinking_budget": 2_048},
+        {"max_tokens": 9_000, "thinking": False},
+    ),
+    "bedrock": (
+        f"[bedrock] Error: ValidationException: The model returned the following errors: {MISSES_THINKING}",
+        {"model_name": "Claude 4 Sonnet", "reasoning_type": True, "reasoning_budget": 2_048},
+        {"model_name": "Claude 4 Sonnet", "reasoning_type": False},
+    ),
+    "openrouter": (
+        f"[openrouter] Error: API request failed with status code 400: {MISSES_THINKING}",
+        {"enable_thinking": True, "reasoning_budget": 2_048},
+        {"enable_thinking": False},
+    ),
+}
+WITHOUT_THINKING = "the run continues without thinking"
+
+
+@pytest.mark.parametrize(("said", "params", "then"), THINKING.values(), ids=THINKING)
+def test_a_run_whose_plugin_loses_thinking_blocks_continues_without_thinking(
+    said: str, params: dict[str, Any], then: dict[str, Any]
+) -> None:
+    refused = fails("InvokeError", said)
+    steps = [search("a", opaque_body=OPAQUE), refused, search("b"), ANSWER]
+
+    outcome = run(steps, FOUND, {"model": model(completion_params=params)})
+
+    assert (outcome.error, outcome.text) == (None, "Done.")
+    assert [request["completion_params"] for request in outcome.model.requests] == [params, params, then, then]
+    assert [note for note in outcome.notes if note.endswith(WITHOUT_THINKING)] == [
+        f"the provider wants thinking blocks back that the model's plugin does not send; {WITHOUT_THINKING}"
+    ]
+    assert not [note for note in outcome.notes if "opaque" in note]
+    assert [message["opaque_body"] for message in assistant_messages(outcome.model.prompts[2])] == [OPAQUE]
+
+
+@pytest.mark.parametrize("params", [{}, {"thinking": False, "thinking_budget": 2_048}], ids=["absent", "off"])
+def test_where_no_parameter_switches_thinking_on_the_error_says_what_to_do(params: dict[str, Any]) -> None:
+    own = model(completion_params=params)
+
+    outcome = run([search(opaque_body=OPAQUE), fails("InvokeError", MISSES_THINKING)], FOUND, {"model": own})
+
+    assert str(outcome.error).endswith("(switch thinking off in the model's settings)")
+    assert len(outcome.model.requests) == 2
+
+
+def test_a_second_refusal_for_thinking_ends_the_run() -> None:
+    refused = fails("InvokeError", MISSES_THINKING)
+
+    outcome = run([search(), refused, refused], FOUND, {"model": model(completion_params={"thinking": True})})
+
+    assert isinstance(outcome.error, InvokeError)
+    assert len(outcome.model.requests) == 3
+
+
+def test_subtasks_that_were_under_way_with_thinking_are_each_asked_again_without() -> None:
+    """Beta's first request is under way, with thinking, while alpha's is refused and asked again."""
+    begun = Event()
+    repeated = Event()
+    refused = fails("InvokeError", MISSES_THINKING)
+    steps = [
+        plans.plans("alpha", "beta"),
+        plans.works_on("alpha", [wait_for(begun), *refused]),
+        plans.works_on("beta", [begun.set, wait_for(repeated), *refused]),
+        plans.works_on("alpha", [repeated.set, *says("Answer to alpha.")]),
+        plans.works_on("beta", says("Answer to beta.")),
+        plans.completed("alpha"),
+        plans.completed("beta"),
+        plans.answers(),
+    ]
+
+    outcome = plans.plan_run(steps, params={"model": model(completion_params={"thinking": True})})
+
+    assert [entry["completed"] for entry in outcome.variables["subtasks"]] == [True, True]
+    for name in ("alpha", "beta"):
+        before, after, *_ = plans.of_subtask(outcome, name)
+        assert (before["completion_params"], after["completion_params"]) == ({"thinking": True}, {"thinking": False})
 
 
 FALLBACK = "acme/relay/relay/qwen/qwen-3:free"

@@ -92,6 +92,18 @@ WORDED = {
         "refused the request: No.",
     ),
 }
+SAYING = {
+    "quota": (
+        "[compatible] Error: API request failed with status code 402: {'error': {'message': 'Insufficient Balance'}}",
+        "InvokeRateLimitError",
+        f"The quota or the balance for the {NAMED} is used up. Check plan and billing at its provider.",
+    ),
+    "content filter": (
+        "[compatible] Error: API request failed with status code 400: {'error': {'message': 'Content Exists Risk'}}",
+        "InvokeBadRequestError",
+        f"The content filter of the {NAMED} refused the request. Ask in other words, or check what the tools returned.",
+    ),
+}
 
 
 @pytest.mark.parametrize(("message", "ending"), WORDED.values(), ids=WORDED)
@@ -103,6 +115,15 @@ def test_the_providers_words_become_one_sentence_for_users_and_the_log_has_the_d
     assert outcome.error is not None
     assert node_shows(error_body(outcome.error)) == f"The {NAMED} {ending}"
     assert outcome.logs["round1"]["error"] == outcome.logs["round1.model"]["error"] != str(outcome.error)
+
+
+@pytest.mark.parametrize(("message", "error_type", "sentence"), SAYING.values(), ids=SAYING)
+def test_a_failure_that_waiting_does_not_change_says_what_to_do(message: str, error_type: str, sentence: str) -> None:
+    outcome = run([[CallFails(message)]])
+
+    assert outcome.error is not None
+    body = error_body(outcome.error)
+    assert (body["error_type"], node_shows(body)) == (error_type, sentence)
 
 
 def test_every_kind_of_failure_leaves_as_an_error_that_dify_knows() -> None:
