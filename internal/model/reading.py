@@ -37,7 +37,7 @@ from internal.tooling import MAX_ARGUMENTS_LENGTH
 from internal.transcript.steps import Content
 from internal.transcript.transcript import estimate_tokens
 
-# How providers say that a turn was cut: docs/model-facts.md, "Finish reasons".
+# How providers say that a turn was cut, or that it has calls: docs/model-facts.md, "Finish reasons".
 _TOO_LONG = ("length", "max_tokens", "max_output_tokens", "incomplete", "model_context_window_exceeded")
 _FILTERED = (
     "content_filter",
@@ -50,6 +50,17 @@ _FILTERED = (
     "spii",
 )
 _CUT_REASONS = dict.fromkeys(_TOO_LONG, StopReason.LENGTH) | dict.fromkeys(_FILTERED, StopReason.CONTENT_FILTER)
+_HAS_CALLS = frozenset(
+    {
+        "tool_calls",
+        "tool_call",
+        "tool_use",
+        "function_call",
+        "function_calls",
+        "malformed_function_call",
+        "unexpected_tool_call",
+    }
+)
 _MAX_KEPT = MAX_ARGUMENTS_LENGTH + 1
 """Characters of one call's arguments; one more than are accepted, so that a longer text is still found too long."""
 _MAX_TOGETHER = 16 * MAX_STEP_LENGTH
@@ -148,13 +159,23 @@ class Reading:
         """Whether the stream broke off: its last chunk brings a finish reason, usage, or both."""
         return self.chunks > 0 and self.finish_reason is None and self.usage is None
 
+    @property
+    def lost_calls(self) -> bool:
+        """Whether the finish reason says that there are calls, and none came."""
+        return self._ending in _HAS_CALLS and not self.calls
+
+    @property
+    def _ending(self) -> str:
+        """The finish reason without the name of an enum, in one spelling; "" where none came."""
+        return (self.finish_reason or "").rpartition(".")[2].lower().replace("-", "_")
+
     def seconds_left(self) -> float:
         """Seconds until the turn's deadline; an answer that the user reads already has more time."""
         return (self.span.end if self.is_answering else self.span.deadline).left()
 
     def finish(self, cut: StopReason | None = None) -> Generator[Event, None, ModelTurn]:
         """Show what was held back, and return the turn; ``cut`` says why it was cut, if the caller knows that."""
-        cut = cut or _CUT_REASONS.get((self.finish_reason or "").rpartition(".")[2].lower())
+        cut = cut or _CUT_REASONS.get(self._ending)
         is_cut = cut is not None or (self.was_cut_off and not self.calls)
         has_calls = bool(self.calls)
         yield from self._show(self.display.finish(has_tool_calls=has_calls, is_cut=is_cut, is_judged=cut is None))

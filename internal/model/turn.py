@@ -266,15 +266,24 @@ class _Asked:
                 return None
             if self.caller.models.can_replace(self.model):
                 return silent
-        if reading.was_cut_off:
+        why = self._loss()
+        if why:
             is_tried = self._has_repeated or self.has_one_try or self.span.deadline.has_passed()
             is_lost = not (is_tried or reading.calls or reading.has_shown)
             consequence = "it is asked for once more" if is_lost else "its end may be missing"
-            yield self._note(f"the stream ended with neither finish reason nor usage, so it was cut: {consequence}")
+            yield self._note(f"{why}: {consequence}")
             if is_lost:
                 self._has_repeated = True
                 return None
         return (yield from reading.finish())
+
+    def _loss(self) -> str:
+        """Why a part of the turn is missing; "" where nothing is."""
+        if self.reading.was_cut_off:
+            return "the stream ended with neither finish reason nor usage, so it was cut"
+        if self.reading.lost_calls:
+            return "the finish reason says that the turn has tool calls, and none came"
+        return ""
 
     def _read(self, request: ModelRequest, request_id: str) -> Iterator[Event]:
         """Read to the end; what the model passes on as a secret is known before more of its text is shown."""

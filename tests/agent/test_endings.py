@@ -96,11 +96,11 @@ def test_an_answer_in_a_schema_has_no_such_note() -> None:
     assert run([says("Half", finish_reason="length")], params={"answer_schema": schema}).text == "Half"
 
 
-@pytest.mark.parametrize("finish_reason", ["stop", "tool_calls", "end_turn", None, "Non-JSON encountered."])
+@pytest.mark.parametrize("finish_reason", ["stop", "tool", "end_turn", None, "Non-JSON encountered."])
 def test_any_other_finish_reason_is_an_answer(finish_reason: str | None) -> None:
     outcome = run([says("Done.", finish_reason=finish_reason)], FOUND)
 
-    assert (outcome.stop_reason, outcome.text) == ("answered", "Done.")
+    assert (outcome.stop_reason, outcome.text, outcome.notes) == ("answered", "Done.", [])
 
 
 EMPTY: dict[str, list[Any]] = {

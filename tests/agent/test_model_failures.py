@@ -23,6 +23,7 @@ from tests.support.scenes import (
     FOUND,
     asks,
     assistant_messages,
+    ends,
     entry,
     live,
     results_in,
@@ -170,6 +171,61 @@ def test_a_turn_cut_without_an_error_is_asked_for_once_more_or_kept(turns: list[
     assert (outcome.text, outcome.stop_reason) == (shown, "answered")
     assert any("neither finish reason nor usage" in said and said.endswith(note) for said in outcome.notes)
     assert len(outcome.model.prompts) == len(turns)
+
+
+HAS_CALLS = [
+    "tool_calls",
+    "tool_use",
+    "function_call",
+    "FinishReason.TOOL_CALLS",
+    "tool-calls",
+    "MALFORMED_FUNCTION_CALL",
+]
+
+
+def lost(finish_reason: str, said: str = "") -> list[Any]:
+    """A turn whose finish reason says that it has calls, without any."""
+    return [text(said), ends(finish_reason)]
+
+
+@pytest.mark.parametrize("finish_reason", HAS_CALLS)
+@pytest.mark.parametrize("said", ["", "Let me look that up."], ids=["nothing", "a preamble"])
+def test_a_turn_whose_calls_did_not_come_is_asked_for_once_more(said: str, finish_reason: str) -> None:
+    outcome = run([lost(finish_reason, said), search(), ANSWER], FOUND)
+
+    assert (outcome.text, outcome.stop_reason) == ("Done.", "answered")
+    assert outcome.model.prompts[0] == outcome.model.prompts[1]
+    assert [note for note in outcome.notes if "none came" in note] == [
+        "the finish reason says that the turn has tool calls, and none came: it is asked for once more"
+    ]
+
+
+LOST: dict[str, tuple[list[Any], str, str]] = {
+    "a text, twice": ([lost("tool_calls", "Half"), lost("tool_use", "What I know.")], "What I know.", "answered"),
+    "nothing, twice": (
+        [lost("tool_use"), lost("tool_use")],
+        "The model ended its turn without an answer.",
+        "empty",
+    ),
+    "a text that is shown": ([lost("tool_calls", "x" * 400)], "x" * 400, "answered"),
+}
+
+
+@pytest.mark.parametrize(("turns", "shown", "reason"), LOST.values(), ids=LOST)
+def test_calls_that_do_not_come_again_leave_the_turn_as_it_is(turns: list[Any], shown: str, reason: str) -> None:
+    outcome = run(turns, FOUND)
+
+    assert (outcome.text, outcome.stop_reason) == (shown, reason)
+    assert len(outcome.model.prompts) == len(turns)
+    assert outcome.notes[-1].endswith("none came: its end may be missing")
+
+
+def test_calls_that_came_are_not_asked_for_again() -> None:
+    called = [asks(entry("c1", "search", '{"q": "x"}')), ends("tool_calls")]
+
+    outcome = run([called, ANSWER], FOUND)
+
+    assert (outcome.text, outcome.notes, len(outcome.model.prompts)) == ("Done.", [], 2)
 
 
 REASONING_AND_TOOLS = (
