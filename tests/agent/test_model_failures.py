@@ -217,7 +217,7 @@ def test_calls_that_do_not_come_again_leave_the_turn_as_it_is(turns: list[Any], 
 
     assert (outcome.text, outcome.stop_reason) == (shown, reason)
     assert len(outcome.model.prompts) == len(turns)
-    assert outcome.notes[-1].endswith("none came: its end may be missing")
+    assert any(note.endswith("none came: its end may be missing") for note in outcome.notes)
 
 
 def test_calls_that_came_are_not_asked_for_again() -> None:
