@@ -29,6 +29,9 @@ _REMEDY_SHARE = 0.75
 """Of a prompt that the provider says is too long."""
 RETRY_WAITS = (1.0, 4.0)
 """Seconds before the second and the third try of a call that failed for a temporary reason."""
+MOST_SILENCE = 3.0
+"""Seconds without a chunk after which a first try that failed has only one more: docs/model-facts.md, "Tries of the
+plugins"."""
 _TIME_WAS_UP = OurWords("the time was up before the answer was complete; the part that came is kept")
 # Each provider refuses a body in its own words; some of those words are not known here.
 _MAY_REFUSE_A_BODY = frozenset({FailureKind.INVALID_REQUEST, FailureKind.UNKNOWN})
@@ -194,7 +197,10 @@ class _Asked:
     has_one_try: bool = False
     reading: Reading = field(init=False)
     """Of the last try."""
+    _waits: tuple[float, ...] = field(default=RETRY_WAITS, init=False)
     _retries: int = field(default=0, init=False)
+    _asked_at: float = field(default=0.0, init=False)
+    """When the last try began."""
     _has_shrunk: bool = field(default=False, init=False)
     _has_repeated: bool = field(default=False, init=False)
 
@@ -206,6 +212,7 @@ class _Asked:
             request_id = new_request_id()
             yield ModelStarted(span.key, self.model.model, request_id)
             self.reading = reading = Reading(span, self._text_calls(), self.transcript.length)
+            self._asked_at = clock.now()
             outcome = yield from self._try(request_id)
             spent += self._used()
             if outcome is not None:
@@ -317,17 +324,36 @@ class _Asked:
             caller.models.refuse_opaque_bodies()
             yield self._note("the host refused the provider's opaque bodies; the run continues without them")
             return True
-        if failure.is_transient and self._retries < len(RETRY_WAITS):
-            wait = RETRY_WAITS[self._retries]
-            if wait < self.span.deadline.left():
-                self._retries += 1
-                yield self._note(f"{failure.kind}; tried again after {wait:g} s")
-                caller.clock.sleep(wait)
-                return True
+        if failure.is_transient and (yield from self._wait(failure)):
+            return True
         if failure.kind is FailureKind.CONTEXT_LENGTH and not self._has_shrunk:
             self._has_shrunk = True
             return (yield from self._shorten())
         return False
+
+    def _wait(self, failure: HostFailure) -> Generator[Event, None, bool]:
+        """Wait before another try, if one is left and there is time for it; whether it did."""
+        silent = self._silence()
+        if silent > MOST_SILENCE and self._retries == 0:
+            self._waits = RETRY_WAITS[:1]
+        if self._retries == len(self._waits):
+            return False
+        wait = self._waits[self._retries]
+        if wait >= self.span.deadline.left():
+            return False
+        self._retries += 1
+        said = str(failure.kind)
+        if silent > MOST_SILENCE:
+            said = f"{said}; nothing came for {silent:.0f} s"
+        yield self._note(f"{said}; tried again after {wait:g} s")
+        self.caller.clock.sleep(wait)
+        return True
+
+    def _silence(self) -> float:
+        """Seconds for which nothing came of the last try; 0 if anything did: from then on clients do not try again."""
+        if self.reading.chunks:
+            return 0.0
+        return self.caller.clock.now() - self._asked_at
 
     def _stop_thinking(self, request: ModelRequest) -> Generator[Event, None, bool]:
         """Have the run continue without thinking, if the refused request had it switched on."""

@@ -11,6 +11,7 @@ from dify_plugin.errors.model import (
     InvokeConnectionError,
     InvokeError,
     InvokeRateLimitError,
+    InvokeServerUnavailableError,
 )
 from gevent.event import Event
 
@@ -64,6 +65,70 @@ def test_a_temporary_failure_is_retried_after_one_and_four_seconds(failure: list
     assert time.slept == [1.0, 4.0] * 2  # each turn has its own
     assert outcome.model.prompts[0] == outcome.model.prompts[2]
     assert sum("tried again" in note for note in outcome.notes) == 4
+
+
+SLOW = fails("InvokeServerUnavailableError", "overloaded")
+NOTHING = "unavailable; nothing came for {} s; tried again after 1 s"
+
+
+def after_silence(time: FakeTime, seconds: float, failure: list[Any]) -> list[Any]:
+    """A failure before which nothing came for these seconds."""
+    return [partial(time.advance, seconds), *failure]
+
+
+def test_a_failure_after_a_long_silence_is_retried_once_because_the_plugins_client_has_tried_already() -> None:
+    time = FakeTime()
+
+    outcome = run([after_silence(time, 97, SLOW), SLOW], clock=time.clock)
+
+    assert isinstance(outcome.error, InvokeServerUnavailableError)
+    assert time.slept == [1.0]
+    assert [note for note in outcome.notes if "tried again" in note] == [NOTHING.format(97)]
+
+
+def test_after_a_long_silence_the_fallback_takes_over_one_try_earlier() -> None:
+    time = FakeTime()
+
+    outcome = run([after_silence(time, 97, SLOW), SLOW, ANSWER], params=WITH_FALLBACK, clock=time.clock)
+
+    assert (outcome.error, asked(outcome)) == (None, ["first", "first", "fallback"])
+
+
+def test_each_turn_has_its_own_tries_after_a_long_silence() -> None:
+    time = FakeTime()
+    steps = [after_silence(time, 97, SLOW), search(), after_silence(time, 1, SLOW), SLOW, ANSWER]
+
+    outcome = run(steps, FOUND, clock=time.clock)
+
+    assert (outcome.error, outcome.text) == (None, "Done.")
+    assert time.slept == [1.0, 1.0, 4.0]
+
+
+SOON: dict[str, tuple[list[Any], float]] = {
+    "a quick failure": ([], 3.0),
+    "a stream that had begun": ([text("<think>hm")], 97.0),
+}
+
+
+@pytest.mark.parametrize(("begun", "seconds"), SOON.values(), ids=SOON)
+def test_a_failure_that_clients_do_not_repeat_is_retried_twice(begun: list[Any], seconds: float) -> None:
+    time = FakeTime()
+    failed = [*begun, partial(time.advance, seconds), *SLOW]
+
+    outcome = run([failed, failed, ANSWER], clock=time.clock)
+
+    assert (outcome.error, outcome.text) == (None, "Done.")
+    assert time.slept == [1.0, 4.0]
+    assert not [note for note in outcome.notes if "nothing came" in note]
+
+
+def test_a_long_silence_of_a_later_try_is_told_and_leaves_the_tries_as_they_are() -> None:
+    time = FakeTime()
+
+    outcome = run([SLOW, after_silence(time, 97, SLOW), ANSWER], clock=time.clock)
+
+    assert (outcome.text, time.slept) == ("Done.", [1.0, 4.0])
+    assert "unavailable; nothing came for 97 s; tried again after 4 s" in outcome.notes
 
 
 def test_no_retry_goes_beyond_the_deadline() -> None:
