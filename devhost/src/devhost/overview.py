@@ -183,6 +183,8 @@ def _check_app(path: Path, plugin: Path | None, *, color: bool) -> int:
     declared = PluginDeclaration.read(plugin or nearest_strategy_plugin()) if has_agent else None
     found = wrong_in_file(file, declared) or seen_in_the_editor(file)
     console = open_console(stderr=False, color=color)
+    if file.unused:
+        console.print(Text(f"not used by devhost: {', '.join(file.unused)} of the package"), soft_wrap=True)
     for sentence in found:
         console.print(Text(printable(sentence), "bold"), soft_wrap=True)
     if not found:

@@ -196,13 +196,20 @@ QUOTES = "\nPut a text that contains a colon with a space, or begins with {, [ o
 
 def load_yaml(file: Path) -> dict[str, Any]:
     try:
-        text = read_file(file).decode()
+        content = read_file(file)
+    except OSError as error:
+        raise DeclarationError(f"{file} cannot be read: {error.strerror}") from error
+    return load_yaml_text(content, file)
+
+
+def load_yaml_text(content: bytes, file: Path) -> dict[str, Any]:
+    """The keys and values of a YAML text; `file` is its name in errors."""
+    try:
+        text = content.decode()
         loader = yaml.SafeLoader if HALF_A_PAIR.search(text) else FAST
         _refuse_depth(file, yaml.parse(text, Loader=loader))
         data = yaml.load(text, Loader=loader)  # noqa: S506 - both are safe
         values = _values(data, {})
-    except OSError as error:
-        raise DeclarationError(f"{file} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise DeclarationError(f"{file} is not UTF-8, as its byte {error.start + 1} shows: save it as UTF-8") from error
     except yaml.YAMLError as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from devhost.errors import HostError
+from devhost.flow.app_package import SUFFIX
 from devhost.plugin.declaration import MANIFEST, nearest_strategy_plugin
 from devhost.scenario import examples_of
 from devhost.text import open_file
@@ -82,11 +83,13 @@ def _below(folder: Path, besides: Path | None = None) -> Iterator[Path]:
         deep = len(here.relative_to(folder).parts) >= DEEPEST
         kept = [] if deep else sorted(each for each in folders if not each.startswith(".") and each not in NOT_SEARCHED)
         folders[:] = [each for each in kept if besides is None or (here / each).resolve() != besides.resolve()]
-        yield from (here / name for name in sorted(names) if name.endswith((".yaml", ".yml")))
+        yield from (here / name for name in sorted(names) if name.endswith((".yaml", ".yml", SUFFIX)))
 
 
 def kind_of(file: Path) -> Kind | None:
     """None for what is none of these, or cannot be read."""
+    if file.suffix == SUFFIX:
+        return "flow"
     try:
         with open_file(file) as opened:
             begin = opened.read(MOST_BYTES)

@@ -10,6 +10,7 @@ from pydantic import AliasPath, BaseModel, ConfigDict, Field
 
 from devhost.errors import DeclarationError, FlowFileError, ParameterError
 from devhost.files import LocalFile
+from devhost.flow.app_package import SUFFIX, AppPackage
 from devhost.limits import HostLimits
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import pairs
@@ -48,6 +49,14 @@ class _Dependency(Given):
     value: dict[str, Any]
 
 
+def _app(path: Path) -> AppPackage:
+    """A YAML file is an app without anything beside it."""
+    if path.suffix.lower() == SUFFIX:
+        return AppPackage.read(path)
+    data = load_yaml(path)
+    return AppPackage(read_file(path).decode(), data, unused=())
+
+
 _WORKFLOW = partial(AliasPath, "workflow")
 
 
@@ -55,7 +64,9 @@ class FlowFile(Given):
     document: Literal["app"] = Field(alias="kind")
     path: Path
     text: str
-    """The file's content."""
+    """The DSL file's content."""
+    unused: tuple[str, ...] = ()
+    """What an app package holds for Dify alone, in words."""
     name: str = Field("", validation_alias=AliasPath("app", "name"))
     """The app's name."""
     mode: Literal["workflow", "advanced-chat"] = Field(validation_alias=AliasPath("app", "mode"))
@@ -67,12 +78,13 @@ class FlowFile(Given):
 
     @classmethod
     def read(cls, path: Path) -> Self:
+        """A YAML file or an app package."""
         try:
-            data = load_yaml(path)
+            app = _app(path)
         except DeclarationError as error:
             raise FlowFileError(str(error)) from error
         with worded(lambda why: FlowFileError(f"{path} is not a workflow or chatflow as Dify exports it: {why}")):
-            file = cls.model_validate({**data, "path": path, "text": read_file(path).decode()})
+            file = cls.model_validate({**app.data, "path": path, "text": app.text, "unused": app.unused})
         ids = Counter(entry.id for entry in file.entries if entry.type != "custom-note")
         if twice := [name for name, count in ids.items() if count > 1]:
             raise FlowFileError(f"{path} has several nodes with the id {', '.join(twice)}: each needs an id of its own")

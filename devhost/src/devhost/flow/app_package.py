@@ -1,0 +1,202 @@
+"""An app package: the file `.ifpkg` that Dify exports an app to since 1.18.0.
+
+It is a ZIP file with all its files at its root: `manifest.yaml`, the app as a DSL file, and what the nodes of Dify's
+new agent need (skills, files, icons). docs/flows.md says where this was read.
+"""
+
+import hashlib
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from devhost.errors import FlowFileError
+from devhost.text import FAST, MOST_BYTES, load_yaml_text, open_file, worded
+from devhost.words import counted
+
+SUFFIX = ".ifpkg"
+MANIFEST = "manifest.yaml"
+AGENT_FORMAT = "dify.roster-agent"
+MOST_MEMBERS = 5000
+"""Files in a package."""
+MOST_PACKED_BYTES = 50 * 1024 * 1024
+"""Of the package, and of all its files together."""
+IS_YAML = "Dify exports the app as YAML, too: choose YAML when you export it"
+
+
+class _Entry(BaseModel):
+    """One file of the package, as the manifest lists it."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    path: str
+    size: int
+    sha256: str
+
+
+class _Resources(BaseModel):
+    """What the package holds for one agent node."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    skills: tuple[_Entry, ...] = ()
+    files: tuple[_Entry, ...] = ()
+
+
+class _Manifest(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    format: Literal["dify.app"]
+    format_version: Literal[1]
+    apps: tuple[_Entry, ...] = Field(min_length=1, max_length=1)
+    agent_resources: dict[str, _Resources] = Field(default_factory=dict)
+    icons: tuple[_Entry, ...] = ()
+
+    def entries(self) -> Iterator[_Entry]:
+        yield from self.apps
+        yield from self.icons
+        for resources in self.agent_resources.values():
+            yield from resources.skills
+            yield from resources.files
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """What devhost does not use of it, in words."""
+        counts = {
+            "icon": len(self.icons),
+            "skill": sum(len(each.skills) for each in self.agent_resources.values()),
+            "file": sum(len(each.files) for each in self.agent_resources.values()),
+        }
+        return tuple(counted(count, word) for word, count in counts.items() if count)
+
+
+@dataclass(frozen=True)
+class AppPackage:
+    """An app's DSL, taken out of its package."""
+
+    text: str
+    """The DSL file, as Dify wrote it."""
+    data: dict[str, Any]
+    """The same, parsed."""
+    unused: tuple[str, ...]
+    """What the package holds for Dify alone, in words: "2 skills", "1 file"."""
+
+    @classmethod
+    def read(cls, path: Path) -> "AppPackage":
+        """Read and check a package; raises FlowFileError for what Dify would not import."""
+        with _opened(path) as archive:
+            members = _members(path, archive)
+            manifest = _manifest(path, _yaml(path, MANIFEST, _content(path, archive, members, MANIFEST)))
+            listed = {entry.path for entry in manifest.entries()}
+            if found := sorted(listed.symmetric_difference(members.keys() - {MANIFEST})):
+                raise FlowFileError(
+                    f"{path}: {found[0]} is only in the package or only in its {MANIFEST}. Export the app again"
+                )
+            for entry in manifest.entries():
+                _check_content(path, archive, members, entry)
+            app = manifest.apps[0]
+            content = _content(path, archive, members, app.path)
+            data = _yaml(path, app.path, content)
+        return cls(content.decode(), data, manifest.unused)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    try:
+        with (
+            worded(lambda why: FlowFileError(f"{path} cannot be read: {why}")),
+            open_file(path) as file,
+        ):
+            size = file.seek(0, 2)
+            if size > MOST_PACKED_BYTES:
+                raise FlowFileError(f"{path} has {size:,} bytes; devhost reads at most {MOST_PACKED_BYTES:,}")
+            with zipfile.ZipFile(file) as archive:
+                yield archive
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
+        # The library raises these for a file that is damaged, encrypted or compressed in another way.
+        raise FlowFileError(
+            f"{path} is not an app package, or is damaged: {error}. Export the app again, or as YAML"
+        ) from error
+
+
+def _members(path: Path, archive: zipfile.ZipFile) -> Mapping[str, zipfile.ZipInfo]:
+    infos = archive.infolist()
+    if len(infos) > MOST_MEMBERS:
+        raise FlowFileError(f"{path} holds {len(infos):,} files; devhost reads at most {MOST_MEMBERS:,}")
+    if (total := sum(info.file_size for info in infos)) > MOST_PACKED_BYTES:
+        raise FlowFileError(f"{path} unpacks to {total:,} bytes; devhost reads at most {MOST_PACKED_BYTES:,}")
+    members = dict[str, zipfile.ZipInfo]()
+    for info in infos:
+        if "/" in info.filename or "\\" in info.filename:
+            raise FlowFileError(
+                f"{path}: {info.filename!r} is in a folder; all files of an app package are at its root"
+            )
+        if info.filename in members:
+            raise FlowFileError(f"{path} holds {info.filename!r} twice. Export the app again")
+        members[info.filename] = info
+    return members
+
+
+def _content(path: Path, archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], name: str) -> bytes:
+    """One YAML file of the package."""
+    if name not in members:
+        raise FlowFileError(f"{path} has no {name}, so it is not an app package. {IS_YAML}")
+    if members[name].file_size > MOST_BYTES:
+        raise FlowFileError(f"{path}: {name} has more than {MOST_BYTES // 1024**2} MiB")
+    return archive.read(name)
+
+
+def _check_content(path: Path, archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], entry: _Entry) -> None:
+    digest = hashlib.sha256()
+    with archive.open(members[entry.path]) as member:
+        while chunk := member.read(1024 * 1024):
+            digest.update(chunk)
+    if (members[entry.path].file_size, digest.hexdigest()) != (entry.size, entry.sha256):
+        raise FlowFileError(
+            f"{path}: {entry.path} is not the file that {MANIFEST} describes (size or SHA-256 differ). "
+            "Export the app again: Dify does not import a package that was changed"
+        )
+
+
+def _manifest(path: Path, data: dict[str, Any]) -> _Manifest:
+    if data.get("format") == AGENT_FORMAT:
+        raise FlowFileError(
+            f"{path} is an agent of Dify's own ({AGENT_FORMAT}), not an app; devhost plays workflows and chatflows"
+        )
+    with worded(lambda why: FlowFileError(f"{path}: {MANIFEST} is not one that devhost knows: {why}. {IS_YAML}")):
+        return _Manifest.model_validate(data)
+
+
+def _yaml(path: Path, name: str, content: bytes) -> dict[str, Any]:
+    """A YAML file of the package, in which Dify takes neither aliases nor the same key twice."""
+    data = load_yaml_text(content, path / name)
+    for event in yaml.parse(content, Loader=FAST):
+        if isinstance(event, yaml.AliasEvent):
+            line = event.start_mark.line + 1
+            raise FlowFileError(f"{path / name}, line {line}: Dify takes no alias (*{event.anchor}) in a package")
+    for key in _double_keys(yaml.compose(content, Loader=FAST)):
+        line = key.start_mark.line + 1
+        raise FlowFileError(
+            f"{path / name}, line {line}: the key {key.value!r} stands twice; Dify does not import that"
+        )
+    return data
+
+
+def _double_keys(node: yaml.Node | None) -> Iterator[str]:
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _double_keys(item)
+    if isinstance(node, yaml.MappingNode):
+        seen = set[str]()
+        for key_node, value in node.value:
+            key = str(key_node.value)
+            if key in seen:
+                yield key
+            seen.add(key)
+            yield from _double_keys(value)
