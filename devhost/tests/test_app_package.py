@@ -80,7 +80,7 @@ def test_what_dify_would_not_import_is_refused(
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (b"more: [&x 1, *x]\n", r"app\.yaml, line 2: Dify takes no alias \(\*x\)"),
+        (b"more: [&x 1, *x]\n", r"app\.yaml has the alias \*x: Dify takes none"),
         (b"name: {a: 1, a: 2}\n", r"app\.yaml: the key 'a' stands twice"),
         (b"list: [{b: 1, b: 2}]\n", r"app\.yaml: the key 'b' stands twice"),
     ],

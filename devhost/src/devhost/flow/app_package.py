@@ -178,13 +178,9 @@ def _yaml(path: Path, name: str, content: bytes) -> dict[str, Any]:
     data = load_yaml_text(content, path / name)
     for event in yaml.parse(content, Loader=FAST):
         if isinstance(event, yaml.AliasEvent):
-            line = event.start_mark.line + 1
-            raise FlowFileError(f"{path / name}, line {line}: Dify takes no alias (*{event.anchor}) in a package")
+            raise FlowFileError(f"{path / name} has the alias *{event.anchor}: Dify takes none in a package")
     for key in _double_keys(yaml.compose(content, Loader=FAST)):
-        line = key.start_mark.line + 1
-        raise FlowFileError(
-            f"{path / name}, line {line}: the key {key.value!r} stands twice; Dify does not import that"
-        )
+        raise FlowFileError(f"{path / name}: the key {key!r} stands twice in one place; Dify does not import that")
     return data
 
 
