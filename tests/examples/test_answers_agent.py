@@ -41,7 +41,9 @@ def opened(file: Path) -> Database:
 
 
 def found(file: Path, question: str) -> RetrievalContext:
-    return search_service(opened(file)).find(Question(question))
+    context = search_service(opened(file)).find(Question(question))
+    assert isinstance(context, RetrievalContext)
+    return context
 
 
 @pytest.fixture(autouse=True)
@@ -82,6 +84,7 @@ def test_a_question_is_answered_saved_and_listed(file: Path, answers: Path, caps
     assert said.out.startswith("I am a scripted model and cannot think.")
     assert "- Borrowing tools: Hand tools: 14 days." in said.out
     assert "[1] Borrowing tools (en/borrowing.md, score 1.00)" in said.out.partition("\nSources\n")[2].splitlines()
+    assert said.out.count("Sources") == 1
     (saved,) = answers_of(opened(file)).between(FIRST, LAST).answers
     assert [source.document_id.value for source in saved.sources] == [
         document.id.value for document in found(file, QUESTION).documents
@@ -131,6 +134,7 @@ def _no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("empty.sqlite3", QUESTION, "with: python -m examples.answers sync DIR"),
         ("answers.sqlite3", "What is the capital of France?", "Ask in other words."),
+        ("answers.sqlite3", "火星の天気は？", "別の言葉でもう一度お尋ねください。"),
         ("answers.sqlite3", " ", "The question is empty. Write what you want to know."),
     ],
 )
@@ -140,8 +144,8 @@ def test_without_documents_no_agent_is_started(
     assert run(file.with_name(name), "ask", question) == 1
 
     assert lines(capsys)[-1].endswith(said)
-    for command in ("list", "audit"):
-        assert run(file.with_name(name), command) == 0
+    for command in (["list"], ["list", "--recent", "1"], ["audit"]):
+        assert run(file.with_name(name), *command) == 0
         assert any("unanswered: " in line and line.endswith(question) for line in lines(capsys)) == bool(
             question.strip()
         )

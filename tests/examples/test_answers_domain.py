@@ -4,6 +4,7 @@ import re
 from datetime import UTC, datetime
 
 import pytest
+from answering.application import retrieving
 from answering.domain import retrieval, values
 from answering.domain.answer import Answer
 from answering.domain.errors import AnswerBusinessError
@@ -12,15 +13,16 @@ NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 QUESTION = values.Question("How long?")
 
 
-def result(document: str, position: int, letters: float, meaning: float = 0) -> retrieval.SearchResult:
+def result(document: str, position: int, letters: float, meaning: float = 0) -> retrieving.SearchResult:
     scores = values.SimilarityScore(letters), values.SimilarityScore(meaning)
-    return retrieval.SearchResult(
+    return retrieving.SearchResult(
         values.DocumentId(document), document.title(), position, f"{document} {position}", *scores
     )
 
 
 def context(*documents: str) -> retrieval.RetrievalContext:
-    return retrieval.retrieve(QUESTION, [result(name, 0, 0.9 - number / 10) for number, name in enumerate(documents)])
+    results = [result(name, 0, 0.9 - number / 10) for number, name in enumerate(documents)]
+    return retrieval.RetrievalContext(QUESTION, retrieving.relevant_documents(results))
 
 
 @pytest.mark.parametrize("text", ["", " ", "　\n\t"])
@@ -70,24 +72,32 @@ def test_the_sources_of_an_answer_are_those_that_it_cites(content: str, numbers:
     assert sorted(scores, reverse=True) == scores
 
 
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [("How long?", "en"), ("いつまで？", "ja"), ("Drill を借りる", "ja"), ("貸出期間", "ja"), ("3 days?", "en")],
+)
+def test_a_question_has_a_language(question: str, language: str) -> None:
+    assert values.Question(question).language == language
+
+
 def test_the_passages_of_a_document_become_one_in_its_order() -> None:
     found = [result("b", 7, 0.5), result("a", 0, 0.4), result("b", 2, 0.3)]
 
-    assert [(each.id.value, each.content) for each in retrieval.retrieve(QUESTION, found).documents] == [
+    assert [(each.id.value, each.content) for each in retrieving.relevant_documents(found)] == [
         ("b", "b 2\n\nb 7"),
         ("a", "a 0"),
     ]
-    assert retrieval.retrieve(QUESTION, found[::-1]) == retrieval.retrieve(QUESTION, found)
+    assert retrieving.relevant_documents(found[::-1]) == retrieving.relevant_documents(found)
 
 
 def test_what_both_rankings_find_comes_before_what_one_finds() -> None:
     both, letters, meaning = result("both", 0, 0.5, 0.5), result("letters", 0, 0.9), result("meaning", 0, 0.1, 0.9)
 
-    found = retrieval.retrieve(QUESTION, [letters, meaning, both]).documents
+    found = retrieving.relevant_documents([letters, meaning, both])
 
     assert [document.id.value for document in found] == ["both", "letters", "meaning"]
-    assert retrieval.retrieve(QUESTION, [both]).documents[0].score == values.SimilarityScore(1)
-    assert retrieval.retrieve(QUESTION, [meaning]).documents[0].score == 0.5
+    assert retrieving.relevant_documents([both])[0].score == values.SimilarityScore(1)
+    assert retrieving.relevant_documents([meaning])[0].score == 0.5
 
 
 def test_the_best_passages_of_the_best_documents_are_taken() -> None:
@@ -97,17 +107,19 @@ def test_the_best_passages_of_the_best_documents_are_taken() -> None:
         for position in range(6)
     ]
 
-    documents = retrieval.retrieve(QUESTION, many).documents
+    documents = retrieving.relevant_documents(many)
 
-    assert [document.id.value for document in documents] == [f"d{number}" for number in range(retrieval.MOST_DOCUMENTS)]
-    assert documents[0].content.split("\n\n") == [f"d0 {position}" for position in range(retrieval.MOST_PASSAGES)]
+    assert [document.id.value for document in documents] == [
+        f"d{number}" for number in range(retrieving.MOST_DOCUMENTS)
+    ]
+    assert documents[0].content.split("\n\n") == [f"d0 {position}" for position in range(retrieving.MOST_PASSAGES)]
 
 
 @pytest.mark.parametrize(
-    "results", [[], [result("a", 0, retrieval.LEAST_LETTERS - 0.01, retrieval.LEAST_MEANING - 0.01)]]
+    "results", [[], [result("a", 0, retrieving.LEAST_LETTERS - 0.01, retrieving.LEAST_MEANING - 0.01)]]
 )
-def test_without_a_relevant_document_there_is_no_context(results: list[retrieval.SearchResult]) -> None:
+def test_without_a_relevant_document_there_is_no_context(results: list[retrieving.SearchResult]) -> None:
     with pytest.raises(AnswerBusinessError) as raised:
-        retrieval.retrieve(QUESTION, results)
+        retrieval.RetrievalContext(QUESTION, retrieving.relevant_documents(results))
     assert raised.value.code == "ANSWER_NO_RELEVANT_DOCUMENTS"
     assert QUESTION.text in raised.value.sentence

@@ -9,7 +9,7 @@ from answering.domain.retrieval import RetrievalContext, RetrievedDocument
 from answering.domain.values import AnswerId, DocumentId, Question, SimilarityScore
 from answering.storage.answers import AnswerRepository
 from answering.storage.tables import SourceRow, make_tables
-from sqlalchemy import URL, func, select
+from sqlalchemy import URL, Connection, func, select, text
 from tool_layer.database import Database
 
 MIDNIGHT = datetime(2026, 11, 22, tzinfo=UTC)
@@ -57,6 +57,39 @@ def test_the_recent_ones_are_paged_with_a_total(repository: AnswerRepository) ->
     ]
     assert {page.total for page in pages} == {5}
     assert all(len(each.sources) == 2 for page in pages for each in page.answers)
+
+
+def test_the_newest_answers_of_any_kind_are_recent(repository: AnswerRepository) -> None:
+    refused = Answer.without_documents(AnswerId("answer-9"), Question("駐車場は？"), MIDNIGHT + DAY)
+    for each in (answer(1, MIDNIGHT), refused, answer(2, MIDNIGHT + 2 * DAY)):
+        repository.save(each)
+
+    assert [each.id.value for each in repository.recent(2)] == ["answer-2", "answer-9"]
+    assert repository.unanswered() == [refused]
+    with pytest.raises(ValueError, match="counts from 1"):
+        repository.recent(0)
+
+
+def test_a_database_of_before_keeps_its_questions_without_an_answer(database_url: URL) -> None:
+    def make_old_tables(connection: Connection) -> None:
+        make_tables(connection)
+        connection.execute(text("ALTER TABLE answers DROP COLUMN reason"))
+        connection.execute(
+            text("CREATE TABLE unanswered_questions (id INTEGER, question TEXT, reason TEXT, asked_at TIMESTAMP)")
+        )
+        connection.execute(
+            text(
+                "INSERT INTO unanswered_questions VALUES "
+                "(7, 'Parking?', 'ANSWER_NO_RELEVANT_DOCUMENTS', '2026-11-22 00:00:00.000000')"
+            )
+        )
+
+    with Database(database_url, make_old_tables).session() as session:
+        session.execute(text("SELECT 1"))
+    for _ in range(2):
+        (kept,) = AnswerRepository(Database(database_url, make_tables)).unanswered()
+        assert (kept.question.text, kept.reason) == ("Parking?", "ANSWER_NO_RELEVANT_DOCUMENTS")
+        assert kept.generated_at == MIDNIGHT
 
 
 def test_those_between_two_instants_begin_with_the_first_and_end_before_the_last(repository: AnswerRepository) -> None:

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from answering.application.retrieving import SearchResult
 from answering.application.searching import SearchQuery
-from answering.domain.errors import AnswerBusinessError, AnswerSystemError
-from answering.domain.retrieval import RetrievalContext, SearchResult
+from answering.domain.answer import Answer
+from answering.domain.errors import AnswerSystemError
+from answering.domain.retrieval import RetrievalContext
 from answering.domain.values import Question
 from answering.index.folder import UnreadableError
 from answering.services import search_service, sync_service
@@ -38,17 +40,19 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Database:
 
 
 def found(database: Database, question: str) -> RetrievalContext:
-    return search_service(database).find(Question(question))
+    context = search_service(database).find(Question(question))
+    assert isinstance(context, RetrievalContext)
+    return context
 
 
 def ids(context: RetrievalContext) -> list[str]:
     return [document.id.value for document in context.documents]
 
 
-def code_of(database: Database, question: str) -> str:
-    with pytest.raises(AnswerBusinessError) as raised:
-        found(database, question)
-    return raised.value.code
+def code_of(database: Database, question: str) -> str | None:
+    answer = search_service(database).find(Question(question))
+    assert isinstance(answer, Answer)
+    return answer.reason
 
 
 def test_before_the_first_sync_there_is_no_index(database: Database) -> None:

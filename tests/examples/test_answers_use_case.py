@@ -1,17 +1,20 @@
 """The use case of examples/answers: search, generate, save, reply, and what is left of it when a part fails."""
 
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import pytest
 from answering.application.generate_and_reply import GenerateAndReply, Reply
+from answering.application.history import History
+from answering.application.retrieving import SearchResult
 from answering.application.searching import HOW_TO_BUILD, SearchQuery, SearchService
-from answering.domain.answer import Answer, Unanswered
+from answering.domain.answer import Answer
 from answering.domain.errors import AnswerBusinessError, AnswerSystemError, BusinessCode, SystemCode
 from answering.domain.ports import Page
-from answering.domain.retrieval import RetrievalContext, SearchResult
+from answering.domain.retrieval import RetrievalContext
 from answering.domain.values import AnswerId, DocumentId, Question, SimilarityScore
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -23,17 +26,6 @@ CONTENT = "Seven days [2], else 200 yen [1]."
 
 
 @dataclass
-class Records:
-    kept: list[Unanswered] = field(default_factory=list[Unanswered])
-
-    def record(self, unanswered: Unanswered) -> None:
-        self.kept.append(unanswered)
-
-    def between(self, _begin: datetime, _end: datetime) -> Sequence[Unanswered]:
-        raise NotImplementedError
-
-
-@dataclass
 class World:
     """The ports of the use case, and what happened at them, in order."""
 
@@ -41,7 +33,7 @@ class World:
     content: str | Exception = CONTENT
     save_fails: Exception | None = None
     happened: list[tuple[str, object]] = field(default_factory=list[tuple[str, object]])
-    records: "Records" = field(default_factory=Records)
+    is_kept: bool = True
 
     def search(self, query: SearchQuery) -> Sequence[SearchResult]:
         self.happened.append(("search", query.text))
@@ -59,15 +51,17 @@ class World:
     def between(self, begin: datetime, end: datetime, *, page: int = 1, size: int = 20) -> Page:
         raise NotImplementedError
 
+    def recent(self, limit: int) -> Sequence[Answer]:
+        raise NotImplementedError
+
+    def unanswered(self) -> Sequence[Answer]:
+        raise NotImplementedError
+
     def ask(self, question: str) -> Reply:
-        return GenerateAndReply(
-            SearchService(self, self.records, lambda: NOW),
-            self,
-            self,
-            saves_answers=True,
-            now=lambda: NOW,
-            new_id=lambda: AnswerId("answer-1"),
-        ).reply_to(question)
+        history = History(self, self.is_kept)
+        searching = SearchService(self, history, lambda: NOW, lambda: AnswerId("answer-1"))
+        asking = GenerateAndReply(searching, self, history, lambda: NOW, lambda: AnswerId("answer-1"))
+        return asking.reply_to(question)
 
     @property
     def steps(self) -> list[str]:
@@ -98,33 +92,47 @@ def test_an_answer_is_saved_after_generation_and_before_the_reply() -> None:
     assert reply.answer.generated_at == NOW
 
 
+NO_INDEX = AnswerBusinessError(BusinessCode.INDEX_NOT_AVAILABLE, "The index is not there.")
+
+
 @pytest.mark.parametrize(
-    ("found", "code", "said"),
+    ("found", "question", "code", "said"),
     [
-        (
-            AnswerBusinessError(BusinessCode.INDEX_NOT_AVAILABLE, "The index is not there."),
-            "ANSWER_INDEX_NOT_AVAILABLE",
-            HOW_TO_BUILD,
-        ),
-        ((), "ANSWER_NO_RELEVANT_DOCUMENTS", "Ask in other words."),
-        (
-            AnswerSystemError(SystemCode.CONTEXT_RETRIEVAL_FAILED, "disk I/O error"),
-            "ANSWER_CONTEXT_RETRIEVAL_FAILED",
-            "could not be searched",
-        ),
+        (NO_INDEX, "How long?", BusinessCode.INDEX_NOT_AVAILABLE, f"builds it .* {HOW_TO_BUILD}"),
+        (NO_INDEX, "いつまで？", BusinessCode.INDEX_NOT_AVAILABLE, f"索引がまだ作成されていません。.*{HOW_TO_BUILD}"),
+        ((), "How long?", BusinessCode.NO_RELEVANT_DOCUMENTS, "Ask in other words."),
+        ((), "いつまで？", BusinessCode.NO_RELEVANT_DOCUMENTS, "該当する情報が見つかりませんでした。"),
     ],
 )
-def test_without_documents_no_model_is_asked(found: Exception | Sequence[SearchResult], code: str, said: str) -> None:
+def test_without_documents_no_model_is_asked_and_the_answer_in_the_questions_language_is_kept(
+    found: Exception | Sequence[SearchResult], question: str, code: BusinessCode, said: str
+) -> None:
     world = World(found=found)
+    reply = world.ask(question)
+
+    assert world.happened == [("search", question), ("save", reply.answer)]
+    assert re.search(said, reply.text)
+    assert reply.code is code
+    assert reply.answer is not None
+    assert (reply.answer.content, reply.answer.reason, reply.answer.sources) == (reply.text, code, ())
+    assert reply.answer.question == Question(question)
+
+
+def test_a_search_that_fails_gives_no_answer() -> None:
+    world = World(found=AnswerSystemError(SystemCode.CONTEXT_RETRIEVAL_FAILED, "disk I/O error"))
     reply = world.ask("How long?")
 
     assert world.steps == ["search"]
-    assert (reply.code, reply.answer) == (code, None)
-    assert said in reply.text
-    is_of_business = isinstance(reply.code, BusinessCode)
-    assert [(each.question, each.reason, each.asked_at) for each in world.records.kept] == (
-        [(Question("How long?"), code, NOW)] if is_of_business else []
-    )
+    assert (reply.code, reply.answer) == (SystemCode.CONTEXT_RETRIEVAL_FAILED, None)
+    assert "could not be searched" in reply.text
+
+
+@pytest.mark.parametrize("found", [FOUND, (), NO_INDEX], ids=["answered", "no document", "no index"])
+def test_nothing_is_saved_where_the_setting_says_so(found: Exception | Sequence[SearchResult]) -> None:
+    world = World(found=found, is_kept=False)
+
+    assert world.ask("How long?").answer is not None
+    assert "save" not in world.steps
 
 
 def test_an_empty_question_is_not_searched() -> None:

@@ -2,6 +2,5 @@
 
 In: Markdown files, and questions. Out: an index, the passages that fit a question, and answers that are kept. A package
 imports only packages to its left, and `services`, which puts them together, imports all:
-`domain → index → storage, application → services`. Storage and application do not import each other: the application
-names what it needs of storage as protocols.
+`domain → index → application → storage → services`. The application names what it needs of storage as protocols.
 """

@@ -7,10 +7,11 @@ from tool_layer.address import database_url
 from tool_layer.database import Database
 
 from answering.application.generate_and_reply import GenerateAndReply
+from answering.application.history import History
 from answering.application.searching import Search, SearchService
 from answering.application.syncing import SyncService
-from answering.domain.ports import Answers, Generator, UnansweredQuestions
-from answering.storage.answers import AnswerRepository, UnansweredRepository
+from answering.domain.ports import Answers, Generator
+from answering.storage.answers import AnswerRepository
 from answering.storage.passages import PassageRepository
 from answering.storage.tables import make_tables
 
@@ -30,7 +31,7 @@ def search_of(database: Database) -> Search:
 
 
 def search_service(database: Database) -> SearchService:
-    return SearchService(search_of(database), UnansweredRepository(database))
+    return SearchService(search_of(database), History(answers_of(database)))
 
 
 def sync_service(database: Database) -> SyncService:
@@ -41,11 +42,6 @@ def answers_of(database: Database) -> Answers:
     return AnswerRepository(database)
 
 
-def unanswered_of(database: Database) -> UnansweredQuestions:
-    return UnansweredRepository(database)
-
-
 def generate_and_reply(database: Database, generator: Generator, *, saves_answers: bool) -> GenerateAndReply:
-    return GenerateAndReply(
-        search_service(database), generator, AnswerRepository(database), saves_answers=saves_answers
-    )
+    history = History(answers_of(database), saves_answers)
+    return GenerateAndReply(SearchService(search_of(database), history), generator, history)

@@ -20,7 +20,6 @@ from answering.services import (
     generate_and_reply,
     open_database,
     sync_service,
-    unanswered_of,
 )
 from tool_layer.address import CREDENTIAL
 from tool_layer.audit import audit_lines
@@ -35,7 +34,7 @@ from devhost.options import takes
 
 from .agent import STRATEGIES, AgentGenerator
 from .evaluating import evaluation_lines
-from .output import page_lines, reply_lines, sync_lines, unanswered_lines
+from .output import answer_lines, page_lines, reply_lines, sync_lines
 from .prompt import INSTRUCTION
 from .scripted import NOTICE, script_for
 
@@ -110,7 +109,7 @@ def ask(  # noqa: PLR0913 - its options
     )
     reply = generate_and_reply(database, generator, saves_answers=saves).reply_to(question)
     _print(reply_lines(reply))
-    return ANSWERED if reply.answer is not None else NOT_ANSWERED
+    return ANSWERED if reply.code is None else NOT_ANSWERED
 
 
 def _choose_model(options: ModelOptions, strategy: str, context: RetrievalContext) -> ModelBackend:
@@ -134,15 +133,20 @@ FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 @click.option("--to", "last", type=INSTANT, help="A day, which is included, or an instant, which is not.")
 @click.option("--page", type=click.IntRange(1, 1_000_000), default=1, show_default=True)
 @click.option("--size", type=click.IntRange(1, 1000), default=20, show_default=True, help="Answers on a page.")
+@click.option("--recent", type=click.IntRange(1, 1000), metavar="N", help="Only the newest N, of any time.")
 @click.pass_obj
-def list_(database: Database, first: datetime | None, last: datetime | None, page: int, size: int) -> None:
+def list_(  # noqa: PLR0913 - its options
+    database: Database, *, first: datetime | None, last: datetime | None, page: int, size: int, recent: int | None
+) -> None:
     """Show saved answers and the questions without one, the newest first."""
+    if recent is not None:
+        _print(answer_lines(answers_of(database).recent(recent)))
+        return
     begin = first.replace(tzinfo=UTC) if first else FIRST
     end = last.replace(tzinfo=UTC) if last else LAST
     if last and last.time() == last.min.time():
         end += timedelta(days=1)
     _print(page_lines(answers_of(database).between(begin, end, page=page, size=size), page))
-    _print(unanswered_lines(unanswered_of(database).between(begin, end)))
 
 
 @commands.command()
@@ -152,7 +156,7 @@ def audit(database: Database, conversation: str | None) -> None:
     """Show what the tool was asked and returned, of a conversation; or of all, with the questions without an answer."""
     _print(audit_lines(steps_of(database, conversation)))
     if conversation is None:
-        _print(unanswered_lines(unanswered_of(database).between(FIRST, LAST)))
+        _print(answer_lines(answers_of(database).unanswered()))
 
 
 @commands.command()

@@ -5,10 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import yaml
+from answering.application.retrieving import SearchResult, relevant_documents
 from answering.application.searching import SearchQuery
-from answering.domain.errors import AnswerBusinessError
-from answering.domain.retrieval import SearchResult, retrieve
-from answering.domain.values import Question, SimilarityScore
+from answering.domain.values import SimilarityScore
 from answering.services import search_of
 from tool_layer.database import Database
 
@@ -25,9 +24,9 @@ def evaluation_lines(database: Database, questions: Path) -> Iterator[str]:
     for case in cases:
         results = search.search(SearchQuery(case["question"]))
         found = [
-            _first(case["question"], [replace(each, meaning=_ZERO) for each in results]),
-            _first(case["question"], [replace(each, letters=_ZERO) for each in results]),
-            _first(case["question"], results),
+            _first([replace(each, meaning=_ZERO) for each in results]),
+            _first([replace(each, letters=_ZERO) for each in results]),
+            _first(results),
         ]
         expected = case["document"] or NONE
         right = [count + (name == expected) for count, name in zip(right, found, strict=True)]
@@ -35,8 +34,8 @@ def evaluation_lines(database: Database, questions: Path) -> Iterator[str]:
     yield f"| **right, of {len(cases)}** | | " + " | ".join(f"**{count}**" for count in right) + " |"
 
 
-def _first(question: str, results: Sequence[SearchResult]) -> str:
-    try:
-        return retrieve(Question(question), results).documents[0].id.value
-    except AnswerBusinessError:
+def _first(results: Sequence[SearchResult]) -> str:
+    documents = relevant_documents(results)
+    if not documents:
         return NONE
+    return documents[0].id.value

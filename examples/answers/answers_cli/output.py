@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 
 from answering.application.generate_and_reply import Reply
 from answering.application.syncing import Synced
-from answering.domain.answer import Answer, Unanswered
+from answering.domain.answer import Answer
 from answering.domain.ports import Page
 
 
 def reply_lines(reply: Reply) -> Iterator[str]:
     yield reply.text
-    if reply.answer is not None:
+    if reply.answer is not None and reply.answer.sources:
         yield ""
         yield from _source_lines(reply.answer)
 
@@ -32,13 +32,19 @@ def sync_lines(synced: Synced) -> Iterator[str]:
 
 
 def page_lines(page: Page, number: int) -> Iterator[str]:
-    for answer in page.answers:
-        yield f"{answer.generated_at:%Y-%m-%d %H:%M} UTC  {answer.id}  {answer.question}"
-        yield from (f"    {line}" for line in answer.content.splitlines())
-        yield from (f"    {source.id}  {source.document_id}" for source in answer.sources)
+    yield from answer_lines(page.answers)
     yield f"Page {number}: {len(page.answers)} of {page.total} answers"
 
 
-def unanswered_lines(unanswered: Sequence[Unanswered]) -> Iterator[str]:
-    for each in unanswered:
-        yield f"{each.asked_at:%Y-%m-%d %H:%M} UTC  unanswered: {each.reason}  {each.question}"
+def answer_lines(answers: Sequence[Answer]) -> Iterator[str]:
+    for answer in answers:
+        if answer.reason is not None:
+            yield _unanswered_line(answer)
+            continue
+        yield f"{answer.generated_at:%Y-%m-%d %H:%M} UTC  {answer.id}  {answer.question}"
+        yield from (f"    {line}" for line in answer.content.splitlines())
+        yield from (f"    {source.id}  {source.document_id}" for source in answer.sources)
+
+
+def _unanswered_line(answer: Answer) -> str:
+    return f"{answer.generated_at:%Y-%m-%d %H:%M} UTC  unanswered: {answer.reason}  {answer.question}"

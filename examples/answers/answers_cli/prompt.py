@@ -20,6 +20,8 @@ def parameters(context: RetrievalContext, prompt: PromptTemplate) -> Mapping[str
         "query": {"variable": "sys.query"},
         "context": {"variable": FOUND},
         "maximum_iterations": 3,
+        # The answer is stored with its sources; their list is no part of its words.
+        "show_sources": False,
     }
 
 

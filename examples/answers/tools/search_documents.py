@@ -6,7 +6,7 @@ that nothing was found, is a result too, which the model reads.
 
 from collections.abc import Generator
 
-from answering.application.searching import explained
+from answering.domain.answer import Answer
 from answering.domain.errors import AnswerBusinessError
 from answering.domain.retrieval import RetrievalContext
 from answering.domain.values import Question
@@ -49,9 +49,13 @@ class SearchDocumentsTool(recorded_tool.RecordedTool[SearchInput]):
 
     def result(self, asked: SearchInput, _conversation: str) -> SearchResult:
         try:
-            return _found(search_service(self.database()).find(Question.asked(asked.question)))
+            question = Question.asked(asked.question)
         except AnswerBusinessError as error:
-            raise RefusedError(explained(error)) from None
+            raise RefusedError(error.sentence) from None
+        found = search_service(self.database()).find(question)
+        if isinstance(found, Answer):
+            raise RefusedError(found.content)
+        return _found(found)
 
     def messages(self, output: JsonObject) -> Generator[ToolInvokeMessage, None, None]:
         result = output["result"]

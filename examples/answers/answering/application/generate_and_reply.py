@@ -1,7 +1,7 @@
 """The use case: search, generate, save, reply.
 
-Whatever goes wrong, there is one reply. Without documents no model is asked. An answer is saved before the reply, when
-the setting says so; when that fails, the reply still goes out, and the failure is logged.
+Whatever goes wrong, there is one reply. Without documents no model is asked. An answer is saved before the reply,
+unless a setting says otherwise; when that fails, the reply still goes out, and the failure is logged.
 """
 
 import logging
@@ -11,10 +11,11 @@ from datetime import UTC, datetime
 
 from answering.domain.answer import Answer
 from answering.domain.errors import AnswerBusinessError, AnswerSystemError, Code, SystemCode
-from answering.domain.ports import Answers, Generator
+from answering.domain.ports import Generator
 from answering.domain.values import AnswerId, Question
 
-from .searching import SearchService, explained
+from .history import History
+from .searching import SearchService
 
 _LOG = logging.getLogger(__name__)
 _SORRY = {
@@ -28,34 +29,29 @@ _SORRY = {
 class Reply:
     text: str
     answer: Answer | None = None
+    """None when the documents could not be searched, or the model gave no answer."""
     code: Code | None = None
-    """Why there is no answer."""
+    """Why no document, or no model, answered; None for an answer of the model."""
 
 
 @dataclass(frozen=True)
 class GenerateAndReply:
     searching: SearchService
     generator: Generator
-    answers: Answers
-    saves_answers: bool = True
+    history: History
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     new_id: Callable[[], AnswerId] = AnswerId.new
 
     def reply_to(self, asked: str) -> Reply:
         try:
-            context = self.searching.find(Question.asked(asked))
-            answer = Answer.of(self.new_id(), context, self.generator.generate(context), self.now())
+            found = self.searching.find(Question.asked(asked))
+            if isinstance(found, Answer):
+                return Reply(found.content, found, found.reason)
+            answer = Answer.of(self.new_id(), found, self.generator.generate(found), self.now())
         except AnswerBusinessError as error:
-            return Reply(explained(error), code=error.code)
+            return Reply(error.sentence, code=error.code)
         except AnswerSystemError as error:
             _LOG.error("%s", error)
             return Reply(_SORRY[error.code], code=error.code)
-        if self.saves_answers:
-            self._save(answer)
+        self.history.keep(answer)
         return Reply(answer.content, answer)
-
-    def _save(self, answer: Answer) -> None:
-        try:
-            self.answers.save(answer)
-        except AnswerSystemError as error:
-            _LOG.error("%s was not saved. %s", answer.id, error)

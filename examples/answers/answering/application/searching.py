@@ -1,20 +1,20 @@
-"""The search: a question → the context for its answer. A question that finds nothing leaves a record."""
+"""The search: a question → the context for its answer, or the answer that there is none."""
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
-from answering.domain.answer import Unanswered
-from answering.domain.errors import AnswerBusinessError, AnswerSystemError, BusinessCode
-from answering.domain.ports import UnansweredQuestions
-from answering.domain.retrieval import RetrievalContext, SearchResult, retrieve
-from answering.domain.values import Question
+from answering.domain.answer import Answer
+from answering.domain.errors import AnswerBusinessError, BusinessCode
+from answering.domain.retrieval import RetrievalContext
+from answering.domain.values import AnswerId, Question
+
+from .history import History
+from .retrieving import SearchResult, relevant_documents
 
 HOW_TO_BUILD = "python -m examples.answers sync DIR"
 MOST_RESULTS = 20
-_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -40,31 +40,25 @@ class Search(Protocol):
 @dataclass(frozen=True)
 class SearchService:
     search: Search
-    unanswered: UnansweredQuestions
+    history: History
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    new_id: Callable[[], AnswerId] = AnswerId.new
 
-    def find(self, question: Question) -> RetrievalContext:
-        """The documents that an answer may rest on.
+    def find(self, question: Question) -> RetrievalContext | Answer:
+        """The documents that an answer may rest on; without any, the answer that says so, which the history keeps.
 
         Raises:
-            AnswerBusinessError: ANSWER_INDEX_NOT_AVAILABLE or ANSWER_NO_RELEVANT_DOCUMENTS; either is recorded.
             AnswerSystemError: ANSWER_CONTEXT_RETRIEVAL_FAILED.
         """
         try:
-            return retrieve(question, self.search.search(SearchQuery(question.text)))
+            results = self.search.search(SearchQuery(question.text))
+            return RetrievalContext(question, relevant_documents(results))
         except AnswerBusinessError as error:
-            self._record(Unanswered(question, error.code, self.now()))
-            raise
+            answer = self._without_documents(question, error.code)
+        self.history.keep(answer)
+        return answer
 
-    def _record(self, unanswered: Unanswered) -> None:
-        try:
-            self.unanswered.record(unanswered)
-        except AnswerSystemError as error:
-            _LOG.error("An unanswered question was not recorded. %s", error)
-
-
-def explained(error: AnswerBusinessError) -> str:
-    """What the person who asks reads, and the model in place of a tool's result."""
-    if error.code is BusinessCode.INDEX_NOT_AVAILABLE:
-        return f"{error.sentence} An operator builds it from a folder of Markdown files with: {HOW_TO_BUILD}"
-    return error.sentence
+    def _without_documents(self, question: Question, code: BusinessCode) -> Answer:
+        if code is BusinessCode.INDEX_NOT_AVAILABLE:
+            return Answer.without_index(self.new_id(), question, HOW_TO_BUILD, self.now())
+        return Answer.without_documents(self.new_id(), question, self.now())

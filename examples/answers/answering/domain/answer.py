@@ -7,8 +7,18 @@ from typing import Self
 
 from .errors import BusinessCode
 from .retrieval import RetrievalContext
-from .values import AnswerContent, AnswerId, DocumentId, Question, SimilarityScore, SourceId
+from .values import AnswerContent, AnswerId, DocumentId, Language, Question, SimilarityScore, SourceId
 
+_NO_DOCUMENTS = {
+    Language.ENGLISH: "No document says anything about: {question}. Ask in other words.",
+    Language.JAPANESE: "該当する情報が見つかりませんでした。別の言葉でもう一度お尋ねください。",
+}
+_NO_INDEX = {
+    Language.ENGLISH: "The index has not been built. An operator builds it from a folder of Markdown files with: "
+    "{command}",
+    Language.JAPANESE: "索引がまだ作成されていません。"
+    "管理者が次のコマンドで Markdown のフォルダーから作成できます：{command}",
+}
 _CITATION = re.compile(r"\[\s*(\d{1,4}(?:\s*[,、]\s*\d{1,4})*)\s*\]")
 
 
@@ -28,6 +38,8 @@ class Answer:
     content: AnswerContent
     sources: tuple[AnswerSource, ...]
     generated_at: datetime
+    reason: BusinessCode | None = None
+    """Why no model was asked; None for the answer of a model."""
 
     def __post_init__(self) -> None:
         if self.generated_at.tzinfo is None:
@@ -49,14 +61,17 @@ class Answer:
         )
         return cls(answer_id, context.question, AnswerContent(content), sources, generated_at)
 
+    @classmethod
+    def without_documents(cls, answer_id: AnswerId, question: Question, generated_at: datetime) -> Self:
+        """The answer to a question that no document fits, in the question's language."""
+        content = _NO_DOCUMENTS[question.language].format(question=question)
+        return cls(answer_id, question, AnswerContent(content), (), generated_at, BusinessCode.NO_RELEVANT_DOCUMENTS)
 
-@dataclass(frozen=True)
-class Unanswered:
-    """A question for which no model was asked, and why."""
-
-    question: Question
-    reason: BusinessCode
-    asked_at: datetime
+    @classmethod
+    def without_index(cls, answer_id: AnswerId, question: Question, command: str, generated_at: datetime) -> Self:
+        """The answer while there is no index, in the question's language; `command` builds one."""
+        content = _NO_INDEX[question.language].format(command=command)
+        return cls(answer_id, question, AnswerContent(content), (), generated_at, BusinessCode.INDEX_NOT_AVAILABLE)
 
 
 def _cited_numbers(content: str) -> set[int]:

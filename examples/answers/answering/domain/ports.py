@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from .answer import Answer, Unanswered
+from .answer import Answer
 from .retrieval import RetrievalContext
 
 
@@ -42,12 +42,10 @@ class Answers(Protocol):
         """Those of `begin` and later, up to but without `end`; both have a time zone."""
         ...
 
-
-class UnansweredQuestions(Protocol):
-    def record(self, unanswered: Unanswered, /) -> None:
-        """Raises AnswerSystemError, ANSWER_SAVE_FAILED."""
+    def recent(self, limit: int, /) -> Sequence[Answer]:
+        """The newest ones, the newest first; at most `limit`."""
         ...
 
-    def between(self, begin: datetime, end: datetime, /) -> Sequence[Unanswered]:
-        """The newest first."""
+    def unanswered(self) -> Sequence[Answer]:
+        """All for which no model was asked, the newest first."""
         ...

@@ -1,7 +1,9 @@
 """The values of the subject; none can be made wrong, and each identifier is a type of its own."""
 
+import re
 import string
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Self
 from uuid import uuid4
 
@@ -40,6 +42,17 @@ class AnswerId(_Identifier):
         return SourceId(f"{self.value}-source-{number}")
 
 
+class Language(StrEnum):
+    """The languages of the documents here."""
+
+    ENGLISH = "en"
+    JAPANESE = "ja"
+
+
+_JAPANESE = re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
+"""Kana and kanji."""
+
+
 @dataclass(frozen=True)
 class Question:
     text: str
@@ -56,6 +69,10 @@ class Question:
         """What a person typed, without blanks around it and without characters that no database stores."""
         storable = text.encode("utf-8", errors="replace").decode("utf-8").replace("\0", "")
         return cls(storable.strip())
+
+    @property
+    def language(self) -> Language:
+        return Language.JAPANESE if _JAPANESE.search(self.text) else Language.ENGLISH
 
     def __str__(self) -> str:
         return self.text

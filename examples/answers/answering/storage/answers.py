@@ -1,19 +1,20 @@
-"""The repositories of the answers, and of the questions without one: the ports of the domain."""
+"""The repository of the answers: the port of the domain."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.orm import selectinload
 from tool_layer.database import Database
 
-from answering.domain.answer import Answer, AnswerSource, Unanswered
+from answering.domain.answer import Answer, AnswerSource
 from answering.domain.errors import BusinessCode, SystemCode
 from answering.domain.ports import Page
 from answering.domain.values import AnswerContent, AnswerId, DocumentId, Question, SimilarityScore, SourceId
 
 from .failures import raised_as
-from .tables import AnswerRow, SourceRow, UnansweredRow
+from .tables import AnswerRow, SourceRow
 
 
 class AnswerRepository:
@@ -40,6 +41,19 @@ class AnswerRepository:
             total = session.scalar(select(func.count()).select_from(AnswerRow).where(wanted)) or 0
             return Page(tuple(_answer(row) for row in session.scalars(query)), total)
 
+    def recent(self, limit: int) -> Sequence[Answer]:
+        if limit < 1:
+            raise ValueError("A limit counts from 1.")
+        return self._newest_first(select(AnswerRow).limit(limit))
+
+    def unanswered(self) -> Sequence[Answer]:
+        return self._newest_first(select(AnswerRow).where(AnswerRow.reason.is_not(None)))
+
+    def _newest_first(self, query: Select[tuple[AnswerRow]]) -> Sequence[Answer]:
+        ordered = query.order_by(AnswerRow.generated_at.desc(), AnswerRow.id).options(selectinload(AnswerRow.sources))
+        with self._database.session() as session:
+            return [_answer(row) for row in session.scalars(ordered)]
+
 
 def _row(answer: Answer) -> AnswerRow:
     return AnswerRow(
@@ -47,6 +61,7 @@ def _row(answer: Answer) -> AnswerRow:
         question=answer.question.text,
         content=answer.content,
         generated_at=_stored(answer.generated_at),
+        reason=answer.reason,
         sources=[
             SourceRow(
                 id=source.id.value,
@@ -73,28 +88,11 @@ def _answer(row: AnswerRow) -> Answer:
         for source in row.sources
     )
     content = AnswerContent(row.content)
-    return Answer(AnswerId(row.id), Question(row.question), content, sources, row.generated_at.replace(tzinfo=UTC))
-
-
-class UnansweredRepository:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def record(self, unanswered: Unanswered) -> None:
-        asked_at = _stored(unanswered.asked_at)
-        with raised_as(SystemCode.SAVE_FAILED), self._database.session() as session:
-            session.add(UnansweredRow(question=unanswered.question.text, reason=unanswered.reason, asked_at=asked_at))
-
-    def between(self, begin: datetime, end: datetime) -> Sequence[Unanswered]:
-        query = select(UnansweredRow).where(
-            (UnansweredRow.asked_at >= _stored(begin)) & (UnansweredRow.asked_at < _stored(end))
-        )
-        with self._database.session() as session:
-            rows = session.scalars(query.order_by(UnansweredRow.asked_at.desc(), UnansweredRow.id.desc()))
-            return [
-                Unanswered(Question(row.question), BusinessCode(row.reason), row.asked_at.replace(tzinfo=UTC))
-                for row in rows
-            ]
+    generated_at = row.generated_at.replace(tzinfo=UTC)
+    answer = Answer(AnswerId(row.id), Question(row.question), content, sources, generated_at)
+    if row.reason is None:
+        return answer
+    return replace(answer, reason=BusinessCode(row.reason))
 
 
 def _stored(instant: datetime) -> datetime:

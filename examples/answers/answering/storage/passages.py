@@ -9,9 +9,9 @@ from sqlalchemy import delete, func, insert, select
 from sqlalchemy.orm import Session
 from tool_layer.database import Database, now
 
+from answering.application.retrieving import SearchResult
 from answering.application.searching import SearchQuery
 from answering.domain.errors import AnswerBusinessError, BusinessCode, SystemCode
-from answering.domain.retrieval import SearchResult
 from answering.domain.values import DocumentId, SimilarityScore
 from answering.index.folder import MarkdownFile
 from answering.index.markdown import sentences

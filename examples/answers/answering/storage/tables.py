@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import JSON, REAL, Connection, ForeignKey, UniqueConstraint, text
+from sqlalchemy import JSON, REAL, Connection, ForeignKey, UniqueConstraint, inspect, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
@@ -67,15 +67,6 @@ class SentenceRow(Base):
     embedding: Mapped[list[float]] = mapped_column(FLOATS)
 
 
-class UnansweredRow(Base):
-    __tablename__ = "unanswered_questions"
-
-    id: Mapped[int] = mapped_column(primary_key=True)
-    question: Mapped[str]
-    reason: Mapped[str]
-    asked_at: Mapped[datetime] = mapped_column(index=True)
-
-
 class AnswerRow(Base):
     __tablename__ = "answers"
 
@@ -83,6 +74,8 @@ class AnswerRow(Base):
     question: Mapped[str]
     content: Mapped[str]
     generated_at: Mapped[datetime] = mapped_column(index=True)
+    reason: Mapped[str | None]
+    """A code of the domain, where no model was asked."""
     sources: Mapped[list["SourceRow"]] = relationship(cascade="all, delete-orphan", order_by="SourceRow.position")
 
 
@@ -102,8 +95,25 @@ class SourceRow(Base):
 def make_tables(connection: Connection) -> None:
     """Those that are missing, and that of the run steps."""
     Base.metadata.create_all(connection)
+    _add_reasons(connection)
     _add_pgvector(connection)
     run_steps.make_table(connection)
+
+
+def _add_reasons(connection: Connection) -> None:
+    """To a database from before 2026-12, which kept questions without an answer in a table of their own."""
+    found = inspect(connection)
+    if "reason" not in {column["name"] for column in found.get_columns("answers")}:
+        connection.execute(text("ALTER TABLE answers ADD COLUMN reason VARCHAR"))
+    if found.has_table("unanswered_questions"):
+        connection.execute(
+            text(
+                "INSERT INTO answers (id, question, content, generated_at, reason) "
+                "SELECT 'answer-without-documents-' || id, question, 'No document answered this.', asked_at, reason "
+                "FROM unanswered_questions"
+            )
+        )
+        connection.execute(text("DROP TABLE unanswered_questions"))
 
 
 def _add_pgvector(connection: Connection) -> None:
