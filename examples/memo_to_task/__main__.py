@@ -46,7 +46,12 @@ def list_all() -> None:
         for task in service.tasks(memo.id):
             click.echo(f"    {_line(task)}")
         if decision := service.decision(memo.id):
-            click.echo(f"    because {', '.join(decision.decision_summary.applied_rules)}")
+            summary = decision.decision_summary
+            click.echo(f"    because {', '.join(summary.applied_rules)}")
+            for quotation in summary.quotations:
+                click.echo(f'    it says "{quotation}"')
+            for note in summary.safety_notes or ():
+                click.echo(f"    note: {note}")
 
 
 @desk.command()

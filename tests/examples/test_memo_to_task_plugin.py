@@ -98,13 +98,14 @@ def plugin(process: StdioPlugin, tmp_path: Path) -> Plugin:
 
 
 MEMO = str(uuid4())
+RULE = {"rule": "quick_action<=2min→PROGRESS", "quote": "Call Ms Sato"}
 
 
 @pytest.mark.e2e
 def test_a_memo_becomes_a_task_and_a_decision_which_is_all_that_the_last_tool_says(plugin: Plugin) -> None:
     service = MemoService(plugin.database)
     memo = str(service.add("Call Ms Sato").id)
-    given = {"memo_id": memo, "memo_insights": ["One call"], "applied_rules": ["quick_action<=2min→PROGRESS"]}
+    given = {"memo_id": memo, "memo_insights": ["One call"], "applied_rules": [RULE]}
     reasons = {"task_reasons": [{"title": "Call", "reasons": ["One call"]}]}
 
     assert "The decision was not stored: the memo is still in the inbox" in plugin.called("submit_decision", given)
@@ -123,6 +124,7 @@ def test_a_memo_becomes_a_task_and_a_decision_which_is_all_that_the_last_tool_sa
         "decision_summary": {
             "memo_insights": ["One call"],
             "applied_rules": ["quick_action<=2min→PROGRESS"],
+            "quotations": ["Call Ms Sato"],
             "mapping_reasons": [{"title": "Call", "route": "progress", "status": "progress", "reasons": ["One call"]}],
             "safety_notes": None,
             "confidence": None,

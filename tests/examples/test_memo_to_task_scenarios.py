@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from memos.database import SAMPLES, memo_database
+from memos.decisions import LOOK_AT_IT
 from memos.services import MemoService
+from memos.values import MemoStatus, Submission
 
 from devhost.flow.document import FlowFile
 from devhost.models.scripted.script import Script
@@ -53,6 +55,24 @@ def test_a_memo_that_cannot_be_stored_is_refused_in_one_sentence(text: str) -> N
     assert result.exit_code == 1
     assert result.output.startswith("Error: Invalid parameters for add: text: ")
     assert printed("list") == ""
+
+
+@pytest.mark.usefixtures("own_database")
+def test_a_person_sees_the_draft_of_a_memo_that_would_have_ended_without_evidence() -> None:
+    service = MemoService(memo_database({}))
+    memo = service.add("Reply to Ms Sato about the invoice").id
+    service.update_status(memo, MemoStatus.IDEA)
+    rules = [{"rule": "not_actionable→idea", "quote": "nothing to do"}]
+    given = {"memo_id": memo, "memo_insights": ["a wish"], "applied_rules": rules}
+
+    service.decide(Submission.model_validate(given), "c-1")
+
+    assert printed("list").splitlines() == [
+        f"Memo {memo}: Reply to Ms Sato about the invoice  [active]",
+        "    task: Review: Reply to Ms Sato about the invoice  [draft]",
+        "    because review_requested→DRAFT",
+        f"    note: {LOOK_AT_IT}",
+    ]
 
 
 def test_the_workflow_has_the_instruction_and_the_answer_tool_of_the_scripts() -> None:

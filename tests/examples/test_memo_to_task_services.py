@@ -7,9 +7,10 @@ from uuid import UUID
 
 import pytest
 from memos.database import prepare
+from memos.decisions import LOOK_AT_IT
 from memos.services import MemoService
 from memos.tables import TaskRow
-from memos.values import MemoStatus, Route, Submission, Task, TaskInput, TaskStatus
+from memos.values import Decision, MemoStatus, Route, Submission, Task, TaskInput, TaskStatus
 from sqlalchemy import URL, select
 from tool_layer.database import Database
 from tool_layer.errors import RefusedError
@@ -39,7 +40,7 @@ def submission(memo_id: UUID, *titles: str) -> Submission:
         {
             "memo_id": memo_id,
             "memo_insights": ["Kenji has it"],
-            "applied_rules": ["delegated→WAITING"],
+            "applied_rules": [{"rule": "delegated→WAITING", "quote": "waiting for  his answer"}],
             "task_reasons": [{"title": title, "reasons": [f"why {title}"]} for title in titles],
             "confidence": "high",
         }
@@ -90,6 +91,7 @@ def test_the_decision_is_made_of_what_the_database_holds_and_the_reasons(service
     service.update_status(memo, MemoStatus.ACTIVE)
 
     decision = service.decide(submission(memo, "Call", "Quotes", "Call"), "c-1")
+    assert decision.decision_summary.quotations == ("waiting for  his answer",)
 
     assert service.decision(memo) == decision
     assert (decision.created_task_ids, decision.suggested_memo_status) == (
@@ -98,7 +100,6 @@ def test_the_decision_is_made_of_what_the_database_holds_and_the_reasons(service
     )
     assert [(each.title, each.route, each.status) for each in decision.decision_summary.mapping_reasons] == [
         ("Quotes", Route.WAITING, TaskStatus.WAITING),
-        ("Call", None, TaskStatus.DRAFT),
         ("Call", Route.PROGRESS, TaskStatus.PROGRESS),
     ]
     assert decision.decision_summary.mapping_reasons[0].reasons == ("why Quotes",)
@@ -124,7 +125,7 @@ def test_a_decision_that_the_database_does_not_confirm_is_not_stored(
     service: MemoService, memo: UUID, *, status: str, tasks: list[str], reasons: list[str], fault: str
 ) -> None:
     if tasks:
-        service.create_tasks(memo, [task(title) for title in tasks])
+        service.create_tasks(memo, [task(title, route="waiting") for title in tasks])
     service.update_status(memo, MemoStatus(status))
 
     with pytest.raises(RefusedError, match=r"^The decision was not stored: ") as raised:
@@ -132,6 +133,80 @@ def test_a_decision_that_the_database_does_not_confirm_is_not_stored(
 
     assert fault in str(raised.value)
     assert service.decision(memo) is None
+
+
+def applied(memo: UUID, rule: str, quote: str) -> Submission:
+    rules = [{"rule": rule, "quote": quote}]
+    return Submission.model_validate({"memo_id": memo, "memo_insights": ["a wish"], "applied_rules": rules})
+
+
+@pytest.mark.parametrize("status", [MemoStatus.IDEA, MemoStatus.ARCHIVE])
+@pytest.mark.parametrize(
+    ("rule", "quote"),
+    [("not_actionable→idea", "It is only a wish."), ("delegated→WAITING", "waiting for his answer")],
+    ids=["words that the memo does not say", "another rule"],
+)
+def test_a_memo_that_would_end_without_evidence_becomes_a_draft_for_a_person(
+    service: MemoService, memo: UUID, status: MemoStatus, rule: str, quote: str
+) -> None:
+    service.update_status(memo, status)
+
+    decision = service.decide(applied(memo, rule, quote), "c-1")
+
+    (draft,) = service.tasks(memo)
+    assert (draft.status, draft.title) == (
+        TaskStatus.DRAFT,
+        "Review: Asked Kenji for quotes, waiting for his answer.",
+    )
+    assert decision.created_task_ids == (draft.id,)
+    assert decision.suggested_memo_status is MemoStatus.ACTIVE
+    assert decision.decision_summary.mapping_reasons == ()
+    assert decision.decision_summary.safety_notes == (LOOK_AT_IT,)
+    assert service.decision(memo) == decision
+
+
+def test_a_memo_whose_words_say_so_is_an_idea(service: MemoService, memo: UUID) -> None:
+    service.update_status(memo, MemoStatus.IDEA)
+
+    decision = service.decide(applied(memo, "not_actionable→idea", "Asked Kenji for quotes"), "c-1")
+
+    assert decision.suggested_memo_status is MemoStatus.IDEA
+    assert service.tasks(memo) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "quote", "fault"),
+    [
+        ("delegated→WAITING", "he has it", "the memo does not say 'he has it': quote its own words"),
+        ("not_actionable→idea", "Asked Kenji", "not_actionable→idea is for a memo without a task"),
+    ],
+)
+def test_a_rule_rests_on_words_of_the_memo(service: MemoService, memo: UUID, rule: str, quote: str, fault: str) -> None:
+    service.create_tasks(memo, [task("Quotes")])
+    service.update_status(memo, MemoStatus.ACTIVE)
+
+    with pytest.raises(RefusedError, match=fault):
+        service.decide(applied(memo, rule, quote), "")
+
+
+def test_a_rule_is_one_of_the_list() -> None:
+    with pytest.raises(ValueError, match="delegated→WAITING"):
+        applied(UUID(int=1), "because", "Asked Kenji")
+
+
+def test_a_decision_from_before_there_were_quotations_is_still_read() -> None:
+    mapping = [
+        {"title": "Call", "route": None, "status": "draft", "reasons": ["x"]},
+        {"title": "Ask", "route": "waiting", "status": "waiting", "reasons": ["y"]},
+    ]
+    summary = {"memo_insights": ["x"], "applied_rules": ["any"], "mapping_reasons": mapping}
+    stored = {"created_task_ids": [], "suggested_memo_status": "active", "decision_summary": summary}
+    more = {"safety_notes": None, "confidence": None}
+
+    read = Decision.model_validate({**stored, "decision_summary": {**summary, **more}})
+
+    assert [each.title for each in read.decision_summary.mapping_reasons] == ["Ask"]
+    assert read.decision_summary.quotations == ()
 
 
 def test_a_memo_that_was_processed_before_keeps_its_tasks(service: MemoService, memo: UUID) -> None:

@@ -6,7 +6,7 @@ from uuid import UUID
 from tool_layer.database import Database
 from tool_layer.errors import RefusedError
 
-from .decisions import decision, faults
+from .decisions import decision, decision_to_review, draft_of, ends_without_evidence, faults
 from .repositories import DecisionRepository, MemoRepository, TaskRepository
 from .values import Decision, Memo, MemoStatus, Submission, Task, TaskInput
 
@@ -59,12 +59,20 @@ class MemoService:
     def decide(self, submission: Submission, conversation: str) -> Decision:
         """Store what became of the memo, in place of an earlier decision.
 
+        A memo in which the model finds nothing to do, without words of the memo that say so, becomes a draft for a
+        person.
+
         Raises:
             RefusedError: Something has to be done first, or the reasons are not those of the memo's tasks.
         """
         with self._database.session() as session:
-            memo = MemoRepository(session).get(submission.memo_id)
+            memos = MemoRepository(session)
+            memo = memos.get(submission.memo_id)
             tasks = TaskRepository(session).of_memo(memo.id)
+            if ends_without_evidence(submission, memo, tasks):
+                (draft,) = TaskRepository(session).add(memo.id, [draft_of(memo)])
+                made = decision_to_review(submission, memos.update(memo.id, MemoStatus.ACTIVE), draft)
+                return DecisionRepository(session).save(memo.id, made, conversation)
             if wrong := "; ".join(faults(submission, memo, tasks)):
                 raise RefusedError(f"The decision was not stored: {wrong}.")
             return DecisionRepository(session).save(memo.id, decision(submission, memo, tasks), conversation)

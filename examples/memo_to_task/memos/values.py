@@ -3,13 +3,13 @@
 The YAML of each tool says the schemas in words: Dify hands no schema of a plugin's own tool on.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from tool_layer.parsing import Day, Input
 
 MAX_TASKS = 20
@@ -46,6 +46,19 @@ STATUS_OF: Mapping[Route | None, TaskStatus] = {
     None: TaskStatus.DRAFT,
 }
 """A task on the calendar is one to do, with a date; one without a route is a draft."""
+
+
+class Rule(StrEnum):
+    """The rules by which a memo becomes what it is. The list is closed: a decision rests on one of them."""
+
+    QUICK_ACTION = "quick_action<=2min→PROGRESS"
+    DELEGATED = "delegated→WAITING"
+    DATE_FOUND = "date_found→calendar"
+    NEXT_STEP = "next_step→next_action"
+    PROJECT_FIRST_STEP = "project_first_step→next_action"
+    PROJECT_LATER_STEP = "project_later_step→progress"
+    REVIEW_REQUESTED = "review_requested→DRAFT"
+    NOT_ACTIONABLE = "not_actionable→idea"
 
 
 type Title = Annotated[str, Field(min_length=1, max_length=200)]
@@ -91,6 +104,13 @@ class NewMemo(Input):
     text: Annotated[str, Field(min_length=1, max_length=10_000)]
 
 
+class AppliedRule(Input):
+    """A rule, and the memo's words that it rests on."""
+
+    rule: Rule
+    quote: Sentence
+
+
 class TaskReasons(Input):
     """Why one task got its route."""
 
@@ -103,7 +123,7 @@ class Submission(Input):
 
     memo_id: UUID
     memo_insights: Annotated[list[Sentence], Field(min_length=1, max_length=5)]
-    applied_rules: Annotated[list[Sentence], Field(min_length=1, max_length=10)]
+    applied_rules: Annotated[list[AppliedRule], Field(min_length=1, max_length=10)]
     task_reasons: Annotated[list[TaskReasons], Field(max_length=MAX_TASKS, default_factory=list)]
     safety_notes: Annotated[list[Sentence], Field(max_length=5)] | None = None
     confidence: Literal["low", "medium", "high"] | None = None
@@ -140,7 +160,7 @@ class Task(_Held):
 
 class MappingReason(_Held):
     title: Title
-    route: Route | None
+    route: Route
     status: TaskStatus
     reasons: tuple[Sentence, ...]
 
@@ -148,9 +168,17 @@ class MappingReason(_Held):
 class DecisionSummary(_Held):
     memo_insights: tuple[Sentence, ...]
     applied_rules: tuple[Sentence, ...]
+    quotations: tuple[Sentence, ...] = ()
+    """The memo's words for each rule, in the same order; empty in a decision from before 2026-12."""
     mapping_reasons: tuple[MappingReason, ...]
     safety_notes: tuple[Sentence, ...] | None
     confidence: Literal["low", "medium", "high"] | None
+
+    @field_validator("mapping_reasons", mode="before")
+    @classmethod
+    def _with_a_route(cls, reasons: Sequence[object]) -> list[object]:
+        """A decision from before 2026-12 can name tasks that have no route."""
+        return [each for each in reasons if not isinstance(each, dict) or each["route"] is not None]
 
 
 class Decision(_Held):

@@ -49,7 +49,7 @@ class AnswerRepository:
     def unanswered(self) -> Sequence[Answer]:
         return self._newest_first(select(AnswerRow).where(AnswerRow.reason.is_not(None)))
 
-    def _newest_first(self, query: Select[tuple[AnswerRow]]) -> Sequence[Answer]:
+    def _newest_first(self, query: Select[AnswerRow]) -> Sequence[Answer]:
         ordered = query.order_by(AnswerRow.generated_at.desc(), AnswerRow.id).options(selectinload(AnswerRow.sources))
         with self._database.session() as session:
             return [_answer(row) for row in session.scalars(ordered)]
