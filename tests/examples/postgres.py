@@ -1,12 +1,13 @@
 """A PostgreSQL of the tests' own, which listens on a socket in a temporary folder.
 
 It needs the server's programs, on the PATH or where Debian puts them. PostgreSQL refuses to run as root; the server
-then belongs to the user `postgres`.
+then belongs to the user `postgres`, and runs from a copy where that user may not enter the folder of the programs.
 """
 
 import os
 import pwd
 import shutil
+import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -50,6 +51,14 @@ class Postgres:
         return self.url(name)
 
 
+def _for_everybody(bin_folder: Path, folder: Path) -> Path:
+    """The programs where any user may run them: a checkout can lie in a folder that only root may enter."""
+    if all(parent.stat().st_mode & stat.S_IXOTH for parent in bin_folder.parents):
+        return bin_folder
+    copied = shutil.copytree(bin_folder.parent, folder / "server", symlinks=True)
+    return copied / bin_folder.name
+
+
 @contextmanager
 def running(bin_folder: Path) -> Iterator[Postgres]:
     # A short path: a socket's may have 107 bytes.
@@ -58,6 +67,7 @@ def running(bin_folder: Path) -> Iterator[Postgres]:
         owner = pwd.getpwnam(USER) if os.geteuid() == 0 else None
         if owner is not None:
             os.chown(folder, owner.pw_uid, owner.pw_gid)
+            bin_folder = _for_everybody(bin_folder, folder)
 
         def run(program: str, *arguments: str) -> None:
             command = [str(bin_folder / program), "-D", str(folder / "data"), *arguments]

@@ -22,6 +22,8 @@ QA = HELPDESK / "qa"
         # The word is in "How do I put a password on a shared link?" too.
         ("How do I reset my password?", "all", ["E-2376", "J-3356"]),
         ("パスワードを忘れました", "ja", ["J-3356"]),
+        ("I forgot my password", "all", ["E-2376", "J-3356"]),
+        ("I FORGOT MY PASSWORD", "all", ["E-2376", "J-3356"]),
     ],
 )
 def test_the_past_questions_about_the_same_matter_are_found_and_no_others(

@@ -1,6 +1,7 @@
 """What the examples' tools have in common: parsing, envelopes, transactions, run steps."""
 
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,8 @@ from tool_layer.database import Database
 from tool_layer.errors import RefusedError, SetupError
 from tool_layer.parsing import Input, parse
 from tool_layer.run_steps import RunStep, make_table, recorded, steps_of
+
+from .postgres import programs, running
 
 
 class Line(Input):
@@ -178,3 +181,15 @@ def test_another_address_is_refused_without_quoting_it(wish: str, said: str) -> 
         chosen_url(Path(), {CREDENTIAL: wish}, variable="UNSET", file_name="")
 
     assert "s3cret" not in str(raised.value)
+
+
+def test_a_server_runs_from_a_folder_that_only_its_owner_may_enter(tmp_path: Path) -> None:
+    found = programs()
+    if found is None:
+        pytest.skip("needs PostgreSQL")
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    shutil.copytree(found.parent, closed / "server", symlinks=True)
+
+    with running(closed / "server" / found.name) as server:
+        assert server.new_database().database

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
+from .folding import fold
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -22,10 +24,10 @@ on the examples' own texts: examples/helpdesk/keyword-or-meaning.md."""
 
 
 def vectors(texts: Sequence[str]) -> Vectors:
-    """One row for each text, in order."""
+    """One row for each text, in order. Texts are folded first: the encoder takes capitals for other words."""
     import numpy as np  # noqa: PLC0415 - see above
 
-    return np.asarray(_encoder().encode(list(texts)), np.float32)  # type: ignore[no-untyped-call]
+    return np.asarray(_encoder().encode([fold(text) for text in texts]), np.float32)  # type: ignore[no-untyped-call]
 
 
 @cache

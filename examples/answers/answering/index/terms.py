@@ -11,8 +11,8 @@ from itertools import groupby
 
 from meaning.folding import fold
 
-FORM = "2"
-"""To be changed with this module, so that the next `sync` reads every document again."""
+FORM = "3"
+"""To be changed with this module and with the embeddings, so that the next `sync` reads every document again."""
 _WORD_PIECE, _WIDE_PIECE = 4, 2
 _RUN = re.compile(r"[^\W_]+")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff々ー]")
