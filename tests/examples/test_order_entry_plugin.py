@@ -108,6 +108,8 @@ def test_each_tool_answers_with_the_result_of_its_agent_and_leaves_a_run_step(de
 
 
 def test_what_a_service_does_not_do_is_a_sentence_for_the_model(desk: Desk) -> None:
+    assert "Open orders of this customer: 1" in desk.said("find_similar_orders", customer="C-1042")
+    assert "has no open order" in desk.said("find_similar_orders", customer="C-9999")
     assert "No item is like 'elephant'" in desk.said("search_items", query="elephant")
     assert "a new draft duplicates nothing" in desk.said("find_similar_orders", customer="C-1042", items="elephant")
     assert desk.said("review_order", order_request_id=99) == "There is no order request 99."

@@ -97,6 +97,15 @@ def test_an_order_that_is_alike_is_found(
     assert [each.likeness >= 80 for each in alike] == ([] if found is None else [is_same])
 
 
+def test_the_open_orders_of_a_customer_are_found_by_the_customer_alone(desk: Desk) -> None:
+    drafts = [desk.saved(customer_number="C-3001") for _ in range(2)]
+
+    assert [each.id for each in desk.service.open_of("c3001")] == [drafts[1], drafts[0]]
+    assert [each.id for each in desk.service.open_of("C-1042")] == [SEEDED]
+    assert desk.service.open_of("C-2207") == []  # its only one is placed
+    assert desk.service.open_of("C-9999") == []
+
+
 def test_an_order_that_was_placed_long_ago_is_no_duplicate_and_an_old_draft_is(desk: Desk) -> None:
     with desk.service.database.session() as session:
         session.execute(update(OrderRequestRow).values(updated_at=datetime(2020, 1, 1)))  # noqa: DTZ001 - as stored

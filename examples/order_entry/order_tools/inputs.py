@@ -23,10 +23,13 @@ class ItemQuery(Input):
 
 class SimilarQuery(Input):
     customer: Name
-    items: Annotated[str, Field(min_length=1, max_length=1_000)]
+    items: Annotated[str, Field(max_length=1_000)] | None = None
 
     @property
     def names(self) -> list[str]:
+        """Empty for all open orders of the customer."""
+        if self.items is None:
+            return []
         return [part.strip() for part in _BETWEEN_ITEMS.split(self.items) if part.strip()]
 
 

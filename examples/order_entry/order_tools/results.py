@@ -12,6 +12,8 @@ from ordering.services import OrderError, Placement, Scored
 from pydantic import BaseModel, ConfigDict
 from tool_layer.envelope import Result
 
+MOST_OPEN = 10
+"""Open orders that a model reads."""
 STATUS_IN_WORDS = {
     "incomplete": "a draft with open questions",
     "ready": "a draft that can be requested",
@@ -55,6 +57,17 @@ def items_found(query: str, found: Sequence[Scored[Item]]) -> SalesResult:
     lines = "\n".join(f"- {_item(each.value)}; likeness {each.likeness:.0f} of 100" for each in found)
     advice = "If more than one of them fits, ask the customer which one is meant."
     return SalesResult(message=f"Items like '{query}', the most likely first:\n{lines}\n{advice}")
+
+
+def open_found(found: Sequence[OrderRequest]) -> SalesResult:
+    """`found` is the newest first. One alone is the one that the customer means."""
+    if not found:
+        return SalesResult(message="This customer has no open order.")
+    text = "\n\n".join(described(each) for each in found[:MOST_OPEN])
+    message = f"Open orders of this customer: {len(found)}, the newest first.\n\n{text}"
+    if len(found) > 1:
+        return SalesResult(message=message)
+    return SalesResult(message=message, referenced_order_request_id=found[0].id)
 
 
 def similar_found(found: Sequence[Scored[OrderRequest]]) -> SalesResult:

@@ -113,6 +113,12 @@ class OrderService:
         of_customer = [request for request in recent if is_customer(customer, request.order)]
         return _best([Scored(each, sameness(items, each.order, known)) for each in of_customer], MOST_SIMILAR)
 
+    def open_of(self, customer: str) -> list[OrderRequest]:
+        """Order requests of the customer that are not placed yet, the newest first."""
+        with self.database.session() as session:
+            recent = OrderRequests(session).recent(REQUESTED_WITHIN)
+        return [each for each in recent if each.status != "requested" and is_customer(customer, each.order)]
+
     def save(self, order: Order, status: DraftStatus, order_request_id: int | None = None) -> OrderRequest:
         """Raises: UnknownRequestError, OrderError."""
         with self.database.session() as session:

@@ -1,4 +1,4 @@
-"""The tool `find_similar_orders`: order requests that a new one would duplicate."""
+"""The tool `find_similar_orders`: order requests that a new one would duplicate, or all open ones of a customer."""
 
 from order_tools import base, results
 from order_tools.inputs import SimilarQuery
@@ -11,4 +11,6 @@ class FindSimilarOrdersTool(base.OrderTool[SimilarQuery]):
     takes = SimilarQuery
 
     def done(self, asked: SimilarQuery, _steps: RunSteps) -> Result:
+        if not asked.names:
+            return results.open_found(self.orders.open_of(asked.customer))
         return results.similar_found(self.orders.similar(asked.customer, asked.names))

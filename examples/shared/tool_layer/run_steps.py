@@ -26,6 +26,7 @@ class RunStep(Base):
     conversation: Mapped[str] = mapped_column(index=True)
     """Empty if the node does not fill it in."""
     tool: Mapped[str]
+    # Plain JSON on PostgreSQL, too: jsonb refuses the character U+0000, which a model may send.
     input: Mapped[Any] = mapped_column(JSON)
     output: Mapped[Any] = mapped_column(JSON(none_as_null=True), nullable=True)
     """Null while the tool runs, and for good if its process ended."""
