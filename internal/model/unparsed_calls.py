@@ -13,8 +13,8 @@ from prompt.call_markup import BEFORE_NAME, CLOSING_TAGS, NAME_KEYS
 _OPENING = re.compile("|".join(map(re.escape, CLOSING_TAGS)))
 _MAY_OPEN = re.compile(rf"(?:{'|'.join(map(begun, CLOSING_TAGS))})\Z")
 _LONGEST_TAG = max(map(len, CLOSING_TAGS))
-_NAME = rf'["\[]?(?:{BEFORE_NAME})?+(?P<name>[\w.-]{{1,80}}?)(?:\.call)?(?![\w.-])'
-_BEGINS_CALL = re.compile(rf"\s{{0,50}}(?:[\[{{<]|function<|{_NAME}(?!\Z))")
+_NAME = rf'["\[]?(?:{BEFORE_NAME})?+(?P<name>[\w.-]{{1,80}}?)(?:\.call)?(?![\w.-]|\Z)'
+_BEGINS_CALL = re.compile(rf"\s{{0,50}}(?:[\[{{<]|function<|{_NAME})")
 _MAY_BEGIN_CALL = re.compile(r'\s{0,50}"?[\w.:-]{0,100}\Z')
 _MAX_UNSETTLED = 200
 """Characters from an opening on; with more of them it is settled whether a call may begin there."""

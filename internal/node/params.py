@@ -136,7 +136,7 @@ def _thought_tags(value: object, default: tuple[str, ...], note: Note) -> tuple[
     tags = _text(value).split()
     if len(tags) == 1 and tags[0][-1] in ">]":
         tags.append(f"{tags[0][:1]}/{tags[0][1:]}")
-    if len(tags) != _PAIR or len(set(tags)) != _PAIR or not all(map(_TAG.fullmatch, tags)):
+    if tags and not (len(tags) == len(set(tags)) == _PAIR and all(map(_TAG.fullmatch, tags))):
         note(Quoting(f"{_text(value)!r} is ignored; write two tags, such as <thought> </thought>"))
         return default
     return tuple(tags)

@@ -29,9 +29,9 @@ def merged(pieces: list[Piece]) -> list[tuple[PieceKind, str]]:
     return [(kind, "".join(piece.text for piece in group)) for kind, group in groupby(pieces, lambda piece: piece.kind)]
 
 
-def fed(chunks: list[str], **end: bool) -> list[Piece]:
+def fed(chunks: list[str], tags: tuple[str, ...] = (), **end: bool) -> list[Piece]:
     """All pieces of a text that comes in chunks."""
-    splitter = ThoughtSplitter()
+    splitter = ThoughtSplitter(tags)
     pieces = [piece for chunk in chunks for piece in splitter.feed(chunk)]
     return pieces + splitter.finish(**{"calls_follow": False, **end})
 
@@ -49,6 +49,43 @@ def test_any_split_of_a_text_gives_the_same_pieces(text: str, cuts: list[int], e
 
     assert merged(fed(cut(text, cuts), **end)) == whole
     assert merged(fed(list(text), **end)) == whole
+
+
+OTHER_TAGS = [
+    ("[THINK]", "[/THINK]"),
+    ("<seed:think>", "</seed:think>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("<|channel>thought", "<channel|>"),
+    ("◁think▷", "◁/think▷"),
+    ("<|channel|>analysis<|message|>", "<|end|>"),
+]
+
+
+@given(joined(PARTS), cut_lists(120), ENDS, st.sampled_from(OTHER_TAGS))
+def test_other_tags_mean_the_same_however_the_text_is_cut(
+    text: str, cuts: list[int], end: dict[str, bool], tags: tuple[str, str]
+) -> None:
+    opening, closing = tags
+    text = TAG.sub(lambda tag: "</think>" if "/" in tag[0] else "<think>", text)
+    written = text.replace("<think>", opening).replace("</think>", closing)
+
+    whole = merged(fed([written], tags, **end))
+
+    assert merged(fed(cut(written, cuts), tags, **end)) == merged(fed(list(written), tags, **end)) == whole
+    plain = [
+        (kind, said.replace("<think>", opening).replace("</think>", closing))
+        for kind, said in merged(fed([text], **end))
+    ]
+    assert whole == plain
+
+
+@pytest.mark.parametrize("tags", OTHER_TAGS)
+def test_tags_that_are_not_set_are_text(tags: tuple[str, str]) -> None:
+    text = f"{tags[0]}hm{tags[1]}\nDone."
+
+    assert without_thoughts(text) == text
+    assert without_thoughts(text, tags) == "Done."
+    assert without_thoughts("<think>hm</think>\nDone.", tags) == "Done."
 
 
 @given(joined(PARTS), ENDS)
