@@ -296,7 +296,7 @@ class SubtaskWorker:
             return SubtaskOutcome(self._record(ending.text, completed=True))
         self._keep(ending)
         if judgement is None and self.run.models.models.writes_calls:
-            return self._incomplete(template.SUBTASK_FAILED, StopReason.UNPARSED_CALL, () if ending.text else results)
+            return self.broken_off(template.SUBTASK_FAILED, StopReason.UNPARSED_CALL)
         advice = (str(judgement["advice"]).strip() if judgement else "") or template.DEFAULT_ADVICE
         is_late = self.run.deadline(TOOLS_SHARE).has_passed()
         is_repeated = judgement is not None and _gist(advice) in map(_gist, self._advised)

@@ -54,7 +54,9 @@ def ask_for_call(
             request.append(Round(turn.content, turn.text, tuple(outcomes), turn.opaque_body, turn.model))
         else:
             request.append(AssistantText(turn.content, turn.opaque_body))
-            note = template.UNPARSED_CALL if turn.has_unparsed else template.MISSING_CALL.format(name=name)
+            note = template.MISSING_CALL.format(name=name)
+            if turn.has_unparsed:
+                note = template.UNPARSED_CALL
             request.append(AgentNote(note))
         missing = "; ".join(call.text for call in rejected) or "no call"
         yield Noted(Quoting(f"{name} is missing ({missing})"), key)

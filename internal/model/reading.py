@@ -123,8 +123,12 @@ class Reading:
         ``position`` is that of the turn in its conversation: calls without an id get one that no other run gives.
         """
         self.span = span
-        self._text_calls = calls if isinstance(calls, TextCalls) else TextCalls()
-        self._unparsed = calls if isinstance(calls, UnparsedCalls) else UnparsedCalls()
+        self._text_calls = TextCalls()
+        self._unparsed = UnparsedCalls()
+        if isinstance(calls, TextCalls):
+            self._text_calls = calls
+        elif calls is not None:
+            self._unparsed = calls
         self.display = TurnDisplay(span.rule, calls, tags)
         self.finish_reason: str | None = None
         self.chunks = 0

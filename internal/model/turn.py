@@ -179,9 +179,8 @@ class ModelCaller:
         deadline = Deadline(self.clock, started + span.deadline.left() / 2)
         asking = replace(self.offering(Toolbox()), stop=())
         place = TurnSpan(f"{key}.model", key, _UNSEEN, deadline, deadline)
-        turn = yield from _Asked(
-            asking, self.models.now, older.request(limit, self.thought_tags), place, has_one_try=True
-        ).run()
+        request = older.request(limit, self.thought_tags)
+        turn = yield from _Asked(asking, self.models.now, request, place, has_one_try=True).run()
         said = turn.text if isinstance(turn, ModelTurn) and turn.cut in (None, StopReason.LENGTH) else ""
         summary = self.summaries.take(older, said)
         if summary is None:
@@ -244,7 +243,9 @@ class _Asked:
     def _text_calls(self) -> CallReader:
         """Reads calls out of the turn's text, where the model writes them there."""
         tools = self.caller.toolbox.tools
-        return TextCalls() if self.caller.calls_in_text and tools else UnparsedCalls(tools)
+        if self.caller.calls_in_text and tools:
+            return TextCalls()
+        return UnparsedCalls(tools)
 
     def _try(self, request_id: str) -> Generator[Event, None, ModelTurn | TimeIsUp | HostFailure | None]:
         """Send the request and read the stream to its end; None if the model is to be asked again."""

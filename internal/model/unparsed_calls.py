@@ -86,7 +86,9 @@ class UnparsedCalls:
             if at >= after and not is_quoted and self._may_begin(text, opening.end()):
                 return at
         tag = _MAY_OPEN.search(text, max(at, len(text) - _LONGEST_TAG))
-        end = tag.start() if tag else len(text)
+        end = len(text)
+        if tag:
+            end = tag.start()
         self._is_code_behind(text[at:end])
         return end
 

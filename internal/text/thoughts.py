@@ -64,7 +64,7 @@ def _patterns(tags: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
     So may a closing tag become the last on its line. Besides ``<think>``, ``tags`` are an opening and a closing one.
     """
-    opening, closing = map(re.escape, tags) if tags else ("(?!)", "(?!)")
+    opening, closing = [re.escape(tag) for tag in tags] or ["(?!)", "(?!)"]
     waiting = [rf"</?{_beginning('think', _ATTRIBUTES)}", f"(?:</{_REST}|{closing}){_BLANKS}", *map(begun, tags)]
     mark = rf"<(?P<closes>/?){_REST}|{opening}|(?P<closing>{closing})|\n+"
     return re.compile(mark, re.IGNORECASE), re.compile(rf"(?:{'|'.join(waiting)})\Z", re.IGNORECASE)
@@ -182,7 +182,9 @@ class ThoughtSplitter:
         for start in in_turns(range(0, len(chunk), MAX_STEP_LENGTH)):
             text = self._waiting + chunk[start : start + MAX_STEP_LENGTH]
             tag = self._may_be_tag.search(text, max(0, len(text) - _MAX_TAG_END))
-            settled = tag.start() if tag else len(text)
+            settled = len(text)
+            if tag:
+                settled = tag.start()
             self._waiting = text[settled:]
             self._read(text, settled)
         return self._taken()

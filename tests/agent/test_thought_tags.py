@@ -37,7 +37,7 @@ def test_thoughts_are_shown_logged_and_put_out_as_those_of_think(given: str, tag
         assert other.text == plain.text
         assert other.variables["thoughts"] == plain.variables["thoughts"] == [{"round": 1, "text": "Hidden."}]
         assert other.notes == []
-    assert "Hidden." in json.dumps(list(other.logs.values()))
+        assert "Hidden." in json.dumps(list(other.logs.values()))
 
 
 def test_without_the_parameter_they_are_text() -> None:

@@ -302,7 +302,7 @@ def test_with_a_schema_the_answer_as_a_text_call_is_not_taken() -> None:
 def test_a_call_that_needs_approval_neither_runs_nor_asks() -> None:
     guarded = {"approval_required": "search"}
 
-    ended = talk(HERMES, HERMES, **guarded)
+    ended = run([says(HERMES), says(HERMES)], FOUND, guarded)
     mended = run([says(HERMES), search()], FOUND, guarded)
 
     assert (ended.stop_reason, ended.variables["pending_calls"]) == ("unparsed_call", [])

@@ -184,12 +184,19 @@ def test_approval_stops_every_attack_that_acts(fresh: Office, strategy: str) -> 
 def with_text_calls(turn: Turn) -> Turn:
     """The turn as a model without tool calls writes it."""
     blocks = [block(call.name, call.arguments_text) for call in turn.tool_calls]
-    said = turn.text if isinstance(turn.text, str) else "".join(turn.text)
+    said = "".join(turn.text)
     return turn.model_copy(update={"text": "\n".join(filter(None, [said, *blocks])), "tool_calls": ()})
 
 
+DEEDS_IN_TEXT: dict[str | None, list[Deed]] = {
+    None: in_order(ASKED_DEEDS),
+    "allowed-tools": [],
+    "approval": [],
+}
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("scenario", [None, "allowed-tools", "approval"])
+@pytest.mark.parametrize("scenario", DEEDS_IN_TEXT)
 def test_calls_in_text_are_stopped_and_done_as_native_ones(fresh: Office, scenario: str | None, strategy: str) -> None:
     """What the documents quote, tags of ours among it, is no call in this form either."""
     read = script(scenario)
@@ -199,7 +206,7 @@ def test_calls_in_text_are_stopped_and_done_as_native_ones(fresh: Office, scenar
 
     assert run.error is None
     assert not any(request.tools for request in model.requests)
-    assert fresh.deeds() == (in_order(ASKED_DEEDS) if scenario is None else [])
+    assert fresh.deeds() == DEEDS_IN_TEXT[scenario]
     if scenario == "approval":
         assert [(call["tool"], call["arguments"]) for call in run.outputs.variables["pending_calls"]] == ASKED_DEEDS
     else:
