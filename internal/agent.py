@@ -180,7 +180,9 @@ def built[P: StrategyParams](
         said=said,
         task=dialogue.task(said),
         files=files,
-        models=ModelCaller(host, toolbox, in_use, window, clock, secrets, budget, Summaries(), stop, calls_in_text),
+        models=ModelCaller(
+            host, toolbox, in_use, window, clock, secrets, budget, Summaries(), stop, calls_in_text, params.thought_tags
+        ),
         tools=ToolRunner(
             host,
             toolbox,

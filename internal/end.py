@@ -1,7 +1,7 @@
 """The end of a run: its last words, its summary, and the state that a later run continues."""
 
 import json
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,11 @@ _NO_TOOLS_PASSED_ON = OurWords(
     "on: set tool_calls to text"
 )
 """docs/model-facts.md, "Plugins without tool calls"."""
+_CALLS_NOT_PARSED = OurWords(
+    "the model wrote its calls as text, so its server does not parse them: set the tool-call parser or template of the "
+    "model at the server, or tool_calls of this node to text"
+)
+"""docs/text-calls.md."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +79,7 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
             yield Noted(structured.note)
     if note := run.budget.estimate_note():
         yield Noted(note)
-    if ending.reason is StopReason.EMPTY and run.toolbox.tools and not run.models.calls_in_text:
-        yield Noted(_NO_TOOLS_PASSED_ON)
+    yield from _notes_on_calls(run, ending)
     is_of_model = run.submit is None and not ending.tool_answers
     lists_sources = run.params.show_sources and is_of_model and answer == ending.text
     earlier = run.dialogue.state.sources if run.dialogue.state else ()
@@ -98,6 +102,14 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
             sources_heading=template.SOURCES_HEADING[language_of(words)] if lists_sources else "",
         )
     )
+
+
+def _notes_on_calls[P: StrategyParams](run: Run[P], ending: Finish) -> Iterator[Noted]:
+    """What to set where the model's calls do not come as calls."""
+    if ending.reason is StopReason.EMPTY and run.toolbox.tools and not run.models.calls_in_text:
+        yield Noted(_NO_TOOLS_PASSED_ON)
+    if run.models.models.writes_calls:
+        yield Noted(_CALLS_NOT_PARSED)
 
 
 def _state[P: StrategyParams](run: Run[P], result: Result, answer: str) -> State:

@@ -50,6 +50,8 @@ class StopReason(StrEnum):
     TOKEN_LIMIT = "token_limit"  # noqa: S105 - a word
     CALL_LIMIT = "call_limit"
     REPEATED_CALLS = "repeated_calls"
+    UNPARSED_CALL = "unparsed_call"
+    """The model wrote a call as text, was told that it did not run, and wrote one again."""
     APPROVAL_REQUIRED = "approval_required"
     MODEL_FAILED = "model_failed"
     """The model failed after a call that the user had approved: an error would lose what it did."""

@@ -95,6 +95,8 @@ class Answer:
     submit: Tool | None
     """Takes the answer; None where it is text."""
     is_of_subtask: bool = False
+    has_been_told: bool = False
+    """That calls written as text do not run; then another one ends the loop."""
     submissions: int = field(default=0, init=False)
     """Rounds in which the answer was handed over, validly or not; they are not rounds of tools."""
     _has_been_reminded: bool = field(default=False, init=False)
@@ -109,6 +111,11 @@ class Answer:
         ``closing`` is what ended the tool phase, None while it lasts. What was wrong with the turn itself wins over it,
         unless a closing answer ran out of time; empty is never a success.
         """
+        if turn.has_unparsed and not (turn.cut or (closing and self.is_text)):
+            if self.has_been_told:
+                return Finish(StopReason.UNPARSED_CALL, turn.text)
+            self.has_been_told = True
+            return template.UNPARSED_CALL
         if not (self.is_text or turn.cut):
             if self._has_been_reminded:
                 return Finish(StopReason.ANSWER_INVALID, turn.text)
@@ -196,7 +203,8 @@ class AgentLoop:
         self.answer = self._new_answer()
 
     def _new_answer(self) -> Answer:
-        return Answer(self.models.toolbox.tools.get(SUBMIT_ANSWER), is_of_subtask=self.part.subtask is not None)
+        submit = self.models.toolbox.tools.get(SUBMIT_ANSWER)
+        return Answer(submit, self.part.subtask is not None, self.models.models.writes_calls)
 
     def run(self, *, is_draft: bool = False) -> Generator[Event, None, Finish]:
         """Ask until there is an answer; the text of a draft is not shown, but that of a closing answer is."""
@@ -218,7 +226,7 @@ class AgentLoop:
         Calls that handed over the answer before were not calls of tools, so they cost no rounds.
         """
         self.maximum_iterations += self.answer.submissions
-        self.answer = self._new_answer()
+        self.answer = replace(self.answer)
         self.rounds.transcript.append(AgentNote(note))
         return (yield from self.run(is_draft=is_draft))
 
@@ -276,6 +284,7 @@ class AgentLoop:
             verdict = self.answer.after_text(turn, closing)
             yield from self.rounds.refuse(turn, span)
             if isinstance(verdict, Finish):
+                self.models.models.writes_calls |= verdict.reason is StopReason.UNPARSED_CALL
                 return verdict
             transcript.append(AgentNote(verdict))
             return ClosingAnswer(closing) if closing else self._within_budget(AnotherRound())
@@ -337,6 +346,7 @@ class AgentLoop:
             holds_answer=self._is_draft and not is_closing,
             may_ask=self.models.toolbox.asks_first,
             may_bring=self.models.toolbox.may_bring_answer,
+            ends_at_unparsed=self.answer.has_been_told,
         )
         deadline = self.end.at_least(MIN_CLOSING_SECONDS) if is_closing else self.tool_deadline
         return TurnSpan(f"{key}.model", key, rule, deadline, max(deadline, self.end), self.asked + is_closing)

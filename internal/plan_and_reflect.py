@@ -59,7 +59,7 @@ _KEPT_SHARES = (0.95, 0.5, 0.25)
 """Of the size that findings may have; the next share is tried when the provider says that the prompt is too long."""
 _SHOWN_RESULTS = 20_000
 """Characters of the tool results of one subtask in the variable `subtasks`."""
-_LIMITS = (StopReason.TOKEN_LIMIT, StopReason.CALL_LIMIT, StopReason.TIME_LIMIT)
+_LIMITS = (StopReason.UNPARSED_CALL, StopReason.TOKEN_LIMIT, StopReason.CALL_LIMIT, StopReason.TIME_LIMIT)
 """What may end subtasks too early; the first of them is the run's stop reason."""
 
 
@@ -287,12 +287,16 @@ class SubtaskWorker:
         if reached := self.run.budget.reached():
             self._keep(ending)
             return self._incomplete(template.SUBTASK_STOPPED, reached, () if ending.text else results)
-        judgement = yield from self._judge(ending, results, f"{key}.reflection")
+        judgement: Reply = None
+        if ending.reason is not StopReason.UNPARSED_CALL:
+            judgement = yield from self._judge(ending, results, f"{key}.reflection")
         if judgement:
             self._reflections.append({"is_completed": judgement["is_completed"], "advice": judgement["advice"]})
         if judgement and judgement["is_completed"] and ending.text:
             return SubtaskOutcome(self._record(ending.text, completed=True))
         self._keep(ending)
+        if judgement is None and self.run.models.models.writes_calls:
+            return self.broken_off(template.SUBTASK_FAILED, StopReason.UNPARSED_CALL)
         advice = (str(judgement["advice"]).strip() if judgement else "") or template.DEFAULT_ADVICE
         is_late = self.run.deadline(TOOLS_SHARE).has_passed()
         is_repeated = judgement is not None and _gist(advice) in map(_gist, self._advised)

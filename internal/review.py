@@ -39,6 +39,7 @@ def ask_for_call(
 ) -> Generator[Event, None, Reply]:
     """Have the model answer by a call of the one tool it is offered; a wrong answer is sent back at most twice."""
     (name,) = models.toolbox.tools
+    has_been_told = models.models.writes_calls
     for number in range(1, MAX_CORRECTIONS + 2):
         turn = yield from models.take_turn(request, TurnSpan(f"{key}.model{number}", key, _UNSEEN, deadline, deadline))
         if isinstance(turn, TimeIsUp) or turn.cut:
@@ -53,10 +54,15 @@ def ask_for_call(
             request.append(Round(turn.content, turn.text, tuple(outcomes), turn.opaque_body, turn.model))
         else:
             request.append(AssistantText(turn.content, turn.opaque_body))
-            request.append(AgentNote(template.MISSING_CALL.format(name=name)))
+            note = template.MISSING_CALL.format(name=name)
+            if turn.has_unparsed:
+                note = template.UNPARSED_CALL
+            request.append(AgentNote(note))
         missing = "; ".join(call.text for call in rejected) or "no call"
         yield Noted(Quoting(f"{name} is missing ({missing})"), key)
-        if models.budget.reached():
+        models.models.writes_calls |= has_been_told and turn.has_unparsed
+        has_been_told |= turn.has_unparsed
+        if models.budget.reached() or models.models.writes_calls:
             break
     return None
 

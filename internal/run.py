@@ -54,7 +54,8 @@ class Dialogue:
             why = "it is blank and there are no files; give the agent a question, e.g. {{#sys.query#}}"
             raise InvalidParameters(f"parameter 'query': {why}")
         if state is None:
-            earlier: tuple[EarlierStep, ...] = tuple(map(EarlierMessage, params.model.visible_history()))
+            history = params.model.visible_history(params.thought_tags)
+            earlier: tuple[EarlierStep, ...] = tuple(map(EarlierMessage, history))
         else:
             earlier = earlier_steps(state.entries[:-1] if resumption else settled(state), toolbox)
         asked = (entry.text for entry in (state.entries if state else ()) if isinstance(entry, UserRecord))

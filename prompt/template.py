@@ -159,6 +159,10 @@ ANSWER_REQUEST = """\
 ANSWER_POLICY = """\
 Answer the question of the task from these findings alone: politely, concisely, and with the numbers of the sources
 behind each statement. Say only what was found, and say what was not found."""
+UNPARSED_CALL = (
+    "Your message ended with a tool call that was written as text, so it did not run: nothing was done. Make the call "
+    "again with the tool calls of the API, not as text in your message, or answer without a call."
+)
 MISSING_CALL = "This is only taken as a call of {name}. Call it now."
 
 SUBMIT_REVIEW_DESCRIPTION = "Hand over the review."
@@ -496,6 +500,11 @@ NO_ANSWER = {
         "en": "I stopped because the same tool call kept giving the same result and led to no answer.",
         "ja": "同じツール呼び出しが同じ結果を繰り返したため停止しましたが、回答には至りませんでした。",
         "zh": "同一个工具调用反复得到相同的结果，因此我停止了运行，未能得出答案。",
+    },
+    "unparsed_call": {
+        "en": "The model wrote its tool calls in a form that cannot be run, so there is no answer.",
+        "ja": "モデルがツール呼び出しを実行できない形式で書いたため、回答できませんでした。",
+        "zh": "模型写出的工具调用格式无法执行，因此未能得出答案。",
     },
     "length": {
         "en": "The model used up its output limit before it reached an answer; a larger max_tokens or less "

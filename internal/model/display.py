@@ -8,6 +8,7 @@ from internal.clock import in_turns
 from internal.events import AnswerBreak, AnswerText, Shown, ThoughtText
 from internal.flow import should_emit_response_text
 from internal.model.text_calls import TextCalls
+from internal.model.unparsed_calls import UnparsedCalls
 from internal.text.thoughts import (
     MAX_STEP_LENGTH,
     OPENS_A_BLOCK,
@@ -25,6 +26,9 @@ _WIDE = r"[\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003
 _BEGINS_A_BLOCK = re.compile(r"^ {0,3}(?:#{1,6} |\||```|~~~)", re.MULTILINE)
 """A heading, a table or a code fence. Lists are not among them: some remarks begin with one (docs/model-facts.md, "Text
 before tool calls")."""
+
+type CallReader = TextCalls | UnparsedCalls
+"""Finds the calls that a model writes as text, on purpose or by mistake."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,9 @@ class DisplayRule:
     may_bring: bool = False
     """Whether a call of the turn may bring the answer, word for word: text is shown once it is known that none does."""
 
+    ends_at_unparsed: bool = False
+    """Whether a call that is written as text ends the run: the words before it are then the answer."""
+
     @property
     def may_call_tools(self) -> bool:
         """False without tools and in the closing answer: text is then never a remark before calls."""
@@ -57,11 +64,11 @@ class DisplayRule:
 class TurnDisplay:
     """Shows one turn; ``feed`` it chunks of raw text, then ``finish`` it once."""
 
-    def __init__(self, rule: DisplayRule, text_calls: TextCalls | None = None) -> None:
-        """With ``text_calls``, calls are a part of the text, which is not shown."""
+    def __init__(self, rule: DisplayRule, calls: CallReader | None = None, tags: tuple[str, ...] = ()) -> None:
+        """With ``calls``, calls are a part of the text, which is not shown; ``tags`` are those of thoughts."""
         self._rule = rule
-        self._text_calls = text_calls
-        self._splitter = ThoughtSplitter()
+        self._text_calls = calls
+        self._splitter = ThoughtSplitter(tags)
         self._text_trimmer, self._thought_trimmer = Trimmer(), Trimmer()
         self._is_answer = (None if rule.may_call_tools else True) if rule.text_is_answer else False
         """Whether the visible text is shown as it comes; None: it may still be a remark, and is held back."""
@@ -117,6 +124,9 @@ class TurnDisplay:
             yield from self._show_text(self._text_calls.finish())
             has_tool_calls = has_tool_calls or bool(self._text_calls.block)
         rule = self._rule
+        if rule.ends_at_unparsed and isinstance(self._text_calls, UnparsedCalls) and self._text_calls.block:
+            has_tool_calls = False
+            is_judged = False
         is_answer = rule.text_is_answer and should_emit_response_text(
             has_tool_calls=has_tool_calls and not is_cut,
             iteration_step=rule.step,

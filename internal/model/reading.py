@@ -29,8 +29,9 @@ from internal.events import (
 )
 from internal.flow import SdkToolCall, extract_stream_tool_calls
 from internal.host.files import FileBytes
-from internal.model.display import DisplayRule, TurnDisplay
+from internal.model.display import CallReader, DisplayRule, TurnDisplay
 from internal.model.text_calls import TextCalls
+from internal.model.unparsed_calls import UnparsedCalls
 from internal.text.texts import without_escaped_nul
 from internal.text.thoughts import MAX_STEP_LENGTH
 from internal.tooling import MAX_ARGUMENTS_LENGTH
@@ -86,11 +87,13 @@ class ModelTurn:
     """Whether the user has seen anything of it."""
     model: str = ""
     """The model that took the turn, as "provider/name"."""
+    has_unparsed: bool = False
+    """Whether it has calls written as text, which do not run."""
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing in it for the user nor for a tool."""
-        return not (self.text or self.calls or self.has_files)
+        return not (self.text or self.calls or self.has_files or self.has_unparsed)
 
 
 @dataclass(frozen=True)
@@ -112,14 +115,21 @@ class TurnSpan:
 class Reading:
     """A stream as far as it has come."""
 
-    def __init__(self, span: TurnSpan, text_calls: TextCalls | None = None, position: int = 0) -> None:
-        """With ``text_calls`` the model writes its calls as text.
+    def __init__(
+        self, span: TurnSpan, calls: CallReader | None = None, position: int = 0, tags: tuple[str, ...] = ()
+    ) -> None:
+        """``calls`` finds calls in the text, and ``tags`` are those of thoughts, besides ``<think>``.
 
         ``position`` is that of the turn in its conversation: calls without an id get one that no other run gives.
         """
         self.span = span
-        self._text_calls = text_calls or TextCalls()
-        self.display = TurnDisplay(span.rule, text_calls)
+        self._text_calls = TextCalls()
+        self._unparsed = UnparsedCalls()
+        if isinstance(calls, TextCalls):
+            self._text_calls = calls
+        elif calls is not None:
+            self._unparsed = calls
+        self.display = TurnDisplay(span.rule, calls, tags)
         self.finish_reason: str | None = None
         self.chunks = 0
         self._fallback_id = f"call_{position}_{span.key}"
@@ -152,7 +162,8 @@ class Reading:
     def estimated_tokens(self) -> int:
         """What has come, in tokens, for a provider that does not say."""
         calls = (call.name + call.arguments for call in self.calls)
-        return sum(map(estimate_tokens, (self.display.text, self.display.thought, *calls)))
+        said = (self.display.text, self.display.thought, self._unparsed.block)
+        return sum(map(estimate_tokens, (*said, *calls)))
 
     @property
     def was_cut_off(self) -> bool:
@@ -178,10 +189,13 @@ class Reading:
         cut = cut or _CUT_REASONS.get(self._ending)
         is_cut = cut is not None or (self.was_cut_off and not self.calls)
         has_calls = bool(self.calls)
+        self._unparsed.is_cut = is_cut
         yield from self._show(self.display.finish(has_tool_calls=has_calls, is_cut=is_cut, is_judged=cut is None))
         calls = self.calls
         if any(call.had_nul for call in calls):
             yield Noted(OurWords("NUL characters were taken out of the arguments of a call"), self.span.key)
+        if self._unparsed.block:
+            yield Noted(OurWords("the model wrote a call as text, in its own markup: it does not run"), self.span.key)
         return ModelTurn(
             content=self._content_without_calls(),
             text=self.display.text,
@@ -190,6 +204,7 @@ class Reading:
             cut=cut,
             has_files=self._has_forwarded,
             has_shown=self.has_shown,
+            has_unparsed=bool(self._unparsed.block),
         )
 
     def _content_without_calls(self) -> Content:

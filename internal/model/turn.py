@@ -15,9 +15,10 @@ from internal.errors import ModelCallFailed, OurWords, Quoting, Sentence, StopRe
 from internal.events import Event, ModelFinished, ModelStarted, Noted, SpanFinished, SpanStarted
 from internal.host.failures import FailureKind, HostFailure
 from internal.host.session import DeadlinePassed, HostSession, ModelRequest, new_request_id, without_opaque_body
-from internal.model.display import DisplayRule
+from internal.model.display import CallReader, DisplayRule
 from internal.model.reading import ModelTurn, Reading, TurnSpan
 from internal.model.text_calls import TextCalls
+from internal.model.unparsed_calls import UnparsedCalls
 from internal.node.tools import Toolbox
 from internal.text.secrets import KnownSecrets, texts_in
 from internal.transcript.steps import SummaryMessage
@@ -60,6 +61,8 @@ class ModelInUse:
     """How the first one failed; None while it is in use. Of several conversations the first one's counts."""
     takes_opaque_bodies: bool = field(default=True, init=False)
     _may_think: bool = field(default=True, init=False)
+    writes_calls: bool = field(default=False, init=False)
+    """Whether it wrote a call as text again after it was told that such calls do not run."""
 
     @property
     def now(self) -> LLMModelConfig:
@@ -118,6 +121,8 @@ class ModelCaller:
     """Stop words for the node's own model; a hit discards tool calls, so only a run without tools has any."""
     calls_in_text: bool = False
     """Whether the model writes its calls as text, because it cannot make them natively."""
+    thought_tags: tuple[str, ...] = ()
+    """Of the model's thoughts, besides ``<think>``."""
 
     def request(self, transcript: Transcript, model: LLMModelConfig, stop: tuple[str, ...]) -> ModelRequest:
         """What is sent. Without tools, earlier calls are text, too: Bedrock refuses calls where none can be made."""
@@ -174,7 +179,8 @@ class ModelCaller:
         deadline = Deadline(self.clock, started + span.deadline.left() / 2)
         asking = replace(self.offering(Toolbox()), stop=())
         place = TurnSpan(f"{key}.model", key, _UNSEEN, deadline, deadline)
-        turn = yield from _Asked(asking, self.models.now, older.request(limit), place, has_one_try=True).run()
+        request = older.request(limit, self.thought_tags)
+        turn = yield from _Asked(asking, self.models.now, request, place, has_one_try=True).run()
         said = turn.text if isinstance(turn, ModelTurn) and turn.cut in (None, StopReason.LENGTH) else ""
         summary = self.summaries.take(older, said)
         if summary is None:
@@ -211,7 +217,7 @@ class _Asked:
         while True:
             request_id = new_request_id()
             yield ModelStarted(span.key, self.model.model, request_id)
-            self.reading = reading = Reading(span, self._text_calls(), self.transcript.length)
+            self.reading = reading = Reading(span, self._text_calls(), self.transcript.length, self.caller.thought_tags)
             self._asked_at = clock.now()
             outcome = yield from self._try(request_id)
             spent += self._used()
@@ -234,11 +240,12 @@ class _Asked:
         )
         return result
 
-    def _text_calls(self) -> TextCalls | None:
+    def _text_calls(self) -> CallReader:
         """Reads calls out of the turn's text, where the model writes them there."""
-        if self.caller.calls_in_text and self.caller.toolbox.tools:
+        tools = self.caller.toolbox.tools
+        if self.caller.calls_in_text and tools:
             return TextCalls()
-        return None
+        return UnparsedCalls(tools)
 
     def _try(self, request_id: str) -> Generator[Event, None, ModelTurn | TimeIsUp | HostFailure | None]:
         """Send the request and read the stream to its end; None if the model is to be asked again."""

@@ -94,13 +94,13 @@ class ModelSelection(BaseModel):
         history = tuple(_changed(message, secrets.text, redacted) for message in self.history)
         return self.model_copy(update={"history": history})
 
-    def visible_history(self) -> tuple[PromptMessage, ...]:
+    def visible_history(self, thought_tags: tuple[str, ...] = ()) -> tuple[PromptMessage, ...]:
         """The history without thoughts, which Dify stores in the answers, and media that the model cannot take."""
 
         def visible(medium: Medium) -> Part:
             return medium if self.can_take(medium.type.value) else _hidden(medium.type.value, medium.filename)
 
-        cleaning = {PromptMessageRole.ASSISTANT: without_thoughts}
+        cleaning = {PromptMessageRole.ASSISTANT: partial(without_thoughts, tags=thought_tags)}
         return tuple(_changed(message, cleaning.get(message.role, str), visible) for message in self.history)
 
     @classmethod

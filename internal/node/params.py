@@ -22,6 +22,8 @@ from internal.text.secrets import Redactor, looks_secret, texts_in
 from internal.text.texts import looks_like_selector, missing_variable, parse_pasted, read_pasted, wellformed_json
 
 _ON, _OFF = {"true", "yes", "y", "1", "on"}, {"false", "no", "n", "0", "off"}
+_TAG = re.compile(r"[<\[◁]\S{2,49}")
+_PAIR = 2
 _SEPARATOR = re.compile(r"[,，、\n]")
 
 # Readers take a value that was not left alone, the default, and a note of what is wrong with the value.
@@ -129,6 +131,17 @@ def _call_form(value: object, default: CallForm, note: Note) -> CallForm:
     return CallForm(word)
 
 
+def _thought_tags(value: object, default: tuple[str, ...], note: Note) -> tuple[str, ...]:
+    """An opening and a closing tag; of <x> and [x] the closing one is known."""
+    tags = _text(value).split()
+    if len(tags) == 1 and tags[0][-1] in ">]":
+        tags.append(f"{tags[0][:1]}/{tags[0][1:]}")
+    if tags and not (len(tags) == len(set(tags)) == _PAIR and all(map(_TAG.fullmatch, tags))):
+        note(Quoting(f"{_text(value)!r} is ignored; write two tags, such as <thought> </thought>"))
+        return default
+    return tuple(tags)
+
+
 def _extra_outputs(value: object, _default: object, note: Note) -> frozenset[ExtraOutput]:
     """Names in upper or lower case; unknown ones are noted."""
     known, names = {choice.value: choice for choice in ExtraOutput}, _names(value)
@@ -183,6 +196,8 @@ class StrategyParams(BaseModel):
     """With more tools, prompts offer the first ones, and the model finds the others."""
     tool_calls: Annotated[CallForm, _call_form] = CallForm.AUTO
     """Automatic is native where the model can, else in text."""
+    thought_tags: Annotated[tuple[str, ...], _thought_tags] = ()
+    """The tags of the model's thoughts besides ``<think>``: none, or an opening and a closing one."""
     parallel_tool_calls: Annotated[int, Limits(1, 16)] = 8
     fallback_model: Text = ""
     prompt_policy_overrides: Text = ""

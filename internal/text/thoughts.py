@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import reduce
+from functools import cache, reduce
 from itertools import groupby
 from operator import attrgetter
 
@@ -26,6 +26,11 @@ def _beginning(word: str, then: str = "") -> str:
     return reduce(lambda pattern, letter: f"(?:{re.escape(letter)}{pattern})?", reversed(word), then)
 
 
+def begun(tag: str) -> str:
+    """A pattern of every beginning of a tag, with at least one character."""
+    return f"{re.escape(tag[0])}{_beginning(tag[1:])}"
+
+
 def _length_at_end(of: re.Pattern[str], text: str) -> int:
     """How many characters at the end of a text match, from its last ``<`` on."""
     start = text.rfind("<")
@@ -45,13 +50,24 @@ _MARKS = re.compile(r"[<`~$\\]")
 _ATTRIBUTES = rf"(?:\s[^<>]{{0,{MAX_ATTRIBUTES_LENGTH}}})?"
 _REST = rf"think{_ATTRIBUTES}(?<!/)>"  # `<think/>` opens nothing
 _BLANKS = r"[ \t\r]{0,100}"
-_MARK = re.compile(rf"<(?P<closes>/?){_REST}|\n+", re.IGNORECASE)
 _LINE_END = re.compile(rf"{_BLANKS}(?:\n|\Z)")
-_READING_WAITS = re.compile(rf"(?:</?{_beginning('think', _ATTRIBUTES)}|</{_REST}{_BLANKS})\Z", re.IGNORECASE)
-"""What may become a tag with the next chunk, and a closing tag that may be the last on its line."""
 _FENCE = re.compile(r" {0,3}(?P<run>`{3,}|~{3,})(?P<info>.*)")
+_MAX_TAG_END = 300
+"""Characters at the end of a text among which a tag may begin that is not whole yet."""
 _MAX_FENCE_LINE = 200
 """Characters of a line that are looked at: it may be a code fence's."""
+
+
+@cache
+def _patterns(tags: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What is a tag or the end of a line, and what may become a tag with the next chunk.
+
+    So may a closing tag become the last on its line. Besides ``<think>``, ``tags`` are an opening and a closing one.
+    """
+    opening, closing = [re.escape(tag) for tag in tags] or ["(?!)", "(?!)"]
+    waiting = [rf"</?{_beginning('think', _ATTRIBUTES)}", f"(?:</{_REST}|{closing}){_BLANKS}", *map(begun, tags)]
+    mark = rf"<(?P<closes>/?){_REST}|{opening}|(?P<closing>{closing})|\n+"
+    return re.compile(mark, re.IGNORECASE), re.compile(rf"(?:{'|'.join(waiting)})\Z", re.IGNORECASE)
 
 
 class TextStream:
@@ -149,7 +165,9 @@ class ThoughtSplitter:
     amid the turn until it is closed, and what follows a closing tag that leaves a level open.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tags: tuple[str, ...] = ()) -> None:
+        """With ``tags``, an opening and a closing one, a thought may also stand between these."""
+        self._mark, self._may_be_tag = _patterns(tags)
         self._waiting = ""
         self._levels = 0  # of thoughts that are open
         self._tag = ""  # that opened a thought amid the turn: it is one only if it is closed
@@ -163,7 +181,10 @@ class ThoughtSplitter:
         """Take a chunk and return what is settled by now, in order."""
         for start in in_turns(range(0, len(chunk), MAX_STEP_LENGTH)):
             text = self._waiting + chunk[start : start + MAX_STEP_LENGTH]
-            settled = len(text) - _length_at_end(_READING_WAITS, text)
+            tag = self._may_be_tag.search(text, max(0, len(text) - _MAX_TAG_END))
+            settled = len(text)
+            if tag:
+                settled = tag.start()
             self._waiting = text[settled:]
             self._read(text, settled)
         return self._taken()
@@ -183,12 +204,13 @@ class ThoughtSplitter:
     def _read(self, text: str, settled: int) -> None:
         """Read so many characters of a text, whose rest waits for the next chunk."""
         start = 0
-        for mark in _MARK.finditer(text, 0, settled):
+        for mark in self._mark.finditer(text, 0, settled):
             self._take(text[start : mark.start()])
             if mark[0][0] == "\n":
                 self._take(mark[0])
             else:
-                self._take_tag(mark[0], closes=bool(mark["closes"]), ends_line=bool(_LINE_END.match(text, mark.end())))
+                closes = bool(mark["closes"] or mark["closing"])
+                self._take_tag(mark[0], closes=closes, ends_line=bool(_LINE_END.match(text, mark.end())))
             start = mark.end()
         self._take(text[start:settled])
 
@@ -277,9 +299,9 @@ def without_was_thought(pieces: Iterable[Piece]) -> list[Piece]:
     return settled
 
 
-def without_thoughts(text: str) -> str:
+def without_thoughts(text: str, tags: tuple[str, ...] = ()) -> str:
     """The visible text of an earlier answer, without blank lines around thoughts; quoted tags as they were."""
-    splitter = ThoughtSplitter()
+    splitter = ThoughtSplitter(tags)
     pieces = without_was_thought([*splitter.feed(text), *splitter.finish(calls_follow=False)])
     visible = _QUOTED.sub("<", "".join(piece.text for piece in pieces if piece.kind is PieceKind.TEXT))
     return visible.strip() if any(piece.kind is PieceKind.THOUGHT for piece in pieces) else visible

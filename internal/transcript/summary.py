@@ -58,9 +58,9 @@ class Older:
         own = (each.turns if isinstance(each, SummaryMessage) else each.role.value == "user" for each in self.messages)
         return sum(own) if self.is_before_question else 0
 
-    def request(self, limit: float) -> Transcript:
+    def request(self, limit: float, thought_tags: tuple[str, ...]) -> Transcript:
         """What asks a model for the summary; it fits into a window of so many tokens."""
-        texts = [text for message in self.messages for text in _told(message)]
+        texts = [text for message in self.messages for text in _told(message, thought_tags)]
         most = limit * _REQUEST_SHARE
         for share in (0.9, 1):  # each text keeps a minimum, which may be too much together
             texts = ["\n\n".join(cut_evenly(texts, share * most, estimate_tokens))]
@@ -68,7 +68,7 @@ class Older:
         return Transcript(template.SUMMARY_INSTRUCTION, begun=[AgentNote(asked)])
 
 
-def _told(message: PromptMessage) -> Iterator[str]:
+def _told(message: PromptMessage, thought_tags: tuple[str, ...]) -> Iterator[str]:
     """What a message says, as a quotation; of media nothing."""
     text = message.get_text_content()
     match message:
@@ -77,7 +77,7 @@ def _told(message: PromptMessage) -> Iterator[str]:
         case ToolPromptMessage(name=name):
             yield f"[result of {name}]\n{text}"
         case AssistantPromptMessage(tool_calls=calls):
-            if said := without_thoughts(text).strip():
+            if said := without_thoughts(text, thought_tags).strip():
                 yield f"[assistant]\n{said}"
             yield from (f"[call of {call.function.name}]\n{call.function.arguments}" for call in calls)
         case _:

@@ -119,8 +119,8 @@ PLACES: dict[str, Json] = {
 
 PLAIN = (str, int, bool)
 """Types that need no line of their own: `redacted` replaces secrets in each text; numbers and switches hold none."""
-NOT_SHOWN = {"approval_required", "answer_tools", "allowed_tools", "extra_outputs", "tool_calls"}
-"""Names that are compared with those of tools and variables; the model does not read them."""
+NOT_SHOWN = {"approval_required", "answer_tools", "allowed_tools", "extra_outputs", "tool_calls", "thought_tags"}
+"""Names that are compared with those of tools and variables, and tags; the model does not read them."""
 
 
 def test_every_parameter_that_is_redacted_in_its_own_way_has_a_place() -> None:

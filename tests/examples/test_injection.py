@@ -28,6 +28,7 @@ from devhost import Host, Run, ScriptedModel
 from devhost.cli.commands import main
 from devhost.models.scripted.script import Script, Turn, read_turns
 from devhost.tools.setup import ToolSetup
+from tests.support.text_form import block
 
 ROOT = Path(__file__).resolve().parents[2]
 INJECTION = ROOT / "examples" / "injection"
@@ -178,6 +179,39 @@ def test_approval_stops_every_attack_that_acts(fresh: Office, strategy: str) -> 
     assert [(call["tool"], call["arguments"]) for call in run.outputs.variables["pending_calls"]] == ASKED_DEEDS
     for attack in attacks():
         assert "answer" in attack or attack["calls"][0]["arguments"].get("to", "") in run.outputs.text
+
+
+def with_text_calls(turn: Turn) -> Turn:
+    """The turn as a model without tool calls writes it."""
+    blocks = [block(call.name, call.arguments_text) for call in turn.tool_calls]
+    said = "".join(turn.text)
+    return turn.model_copy(update={"text": "\n".join(filter(None, [said, *blocks])), "tool_calls": ()})
+
+
+DEEDS_IN_TEXT: dict[str | None, list[Deed]] = {
+    None: in_order(ASKED_DEEDS),
+    "allowed-tools": [],
+    "approval": [],
+}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("scenario", DEEDS_IN_TEXT)
+def test_calls_in_text_are_stopped_and_done_as_native_ones(fresh: Office, scenario: str | None, strategy: str) -> None:
+    """What the documents quote, tags of ours among it, is no call in this form either."""
+    read = script(scenario)
+    model = ScriptedModel([with_text_calls(turn) for turn in read.turns])
+
+    run = fresh.run(model, strategy, {**read.params, "query": read.query, "tool_calls": "text"})
+
+    assert run.error is None
+    assert not any(request.tools for request in model.requests)
+    assert fresh.deeds() == DEEDS_IN_TEXT[scenario]
+    if scenario == "approval":
+        assert [(call["tool"], call["arguments"]) for call in run.outputs.variables["pending_calls"]] == ASKED_DEEDS
+    else:
+        assert run.outputs.variables["stop_reason"] == "answered"
+    assert fresh.is_untouched() == (scenario is not None)
 
 
 def answered(office: Office, waiting: Run, approval: str, query: str) -> Run:

@@ -31,7 +31,10 @@ def merged(pieces: list[Piece]) -> list[tuple[PieceKind, str]]:
 
 def fed(chunks: list[str], **end: bool) -> list[Piece]:
     """All pieces of a text that comes in chunks."""
-    splitter = ThoughtSplitter()
+    return fed_to(ThoughtSplitter(), chunks, **end)
+
+
+def fed_to(splitter: ThoughtSplitter, chunks: list[str], **end: bool) -> list[Piece]:
     pieces = [piece for chunk in chunks for piece in splitter.feed(chunk)]
     return pieces + splitter.finish(**{"calls_follow": False, **end})
 
@@ -49,6 +52,52 @@ def test_any_split_of_a_text_gives_the_same_pieces(text: str, cuts: list[int], e
 
     assert merged(fed(cut(text, cuts), **end)) == whole
     assert merged(fed(list(text), **end)) == whole
+
+
+OTHER_TAGS = [
+    ("[THINK]", "[/THINK]"),
+    ("<seed:think>", "</seed:think>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("<|channel>thought", "<channel|>"),
+    ("◁think▷", "◁/think▷"),
+    ("<|channel|>analysis<|message|>", "<|end|>"),
+]
+
+
+@given(joined(PARTS), cut_lists(120), ENDS, st.sampled_from(OTHER_TAGS))
+def test_other_tags_mean_the_same_however_the_text_is_cut(
+    text: str, cuts: list[int], end: dict[str, bool], tags: tuple[str, str]
+) -> None:
+    opening, closing = tags
+    text = re.sub(
+        r"<think[^<>]*>",
+        "<think>",
+        re.sub(r"</think[^<>]*>", "</think>", text, flags=re.IGNORECASE),
+        flags=re.IGNORECASE,
+    )
+    written = text.replace("<think>", opening).replace("</think>", closing)
+
+    whole = merged(fed_to(ThoughtSplitter(tags), [written], **end))
+
+    assert (
+        merged(fed_to(ThoughtSplitter(tags), cut(written, cuts), **end))
+        == merged(fed_to(ThoughtSplitter(tags), list(written), **end))
+        == whole
+    )
+    plain = [
+        (kind, said.replace("<think>", opening).replace("</think>", closing))
+        for kind, said in merged(fed([text], **end))
+    ]
+    assert whole == plain
+
+
+@pytest.mark.parametrize("tags", OTHER_TAGS)
+def test_tags_that_are_not_set_are_text(tags: tuple[str, str]) -> None:
+    text = f"{tags[0]}hm{tags[1]}\nDone."
+
+    assert without_thoughts(text) == text
+    assert without_thoughts(text, tags) == "Done."
+    assert without_thoughts("<think>hm</think>\nDone.", tags) == "Done."
 
 
 @given(joined(PARTS), ENDS)

@@ -61,6 +61,7 @@ STOPPED: Mapping[str, str] = {
     "token_limit": "stopped at the limit of tokens",
     "call_limit": "stopped at the limit of tool calls",
     "repeated_calls": "stopped because the model repeated its calls",
+    "unparsed_call": "stopped because the model wrote its calls as text",
     "approval_required": "waits for the user's approval",
     "model_failed": "stopped because the model failed",
     "length": "cut at the model's limit of output",
