@@ -124,7 +124,7 @@ def built[P: StrategyParams](
     of_the_node = node_secrets(params.tools)
     params, secrets = params.redacted(of_the_node), KnownSecrets(of_the_node)
     state, model = state.redacted(of_the_node) if state else None, params.model
-    in_use = ModelInUse(model.config, read_fallback_model(params.fallback_model))
+    in_use = ModelInUse(model.config, read_fallback_model(params.fallback_model), model.defaults)
     submit = refusing_secrets(answer_tool(params.answer_schema), secrets) if params.answer_schema.strip() else None
     toolbox = build_toolbox(
         params.tools,

@@ -129,6 +129,10 @@ _AT_THE_NODE: dict[FailureKind, tuple[type[InvokeError], str]] = {
         InvokeBadRequestError,
         "The content filter of the {} refused the request. Ask in other words, or check what the tools returned",
     ),
+    FailureKind.EMPTY: (
+        InvokeServerUnavailableError,
+        "The {} returned nothing. A content filter may have stopped it: ask in other words",
+    ),
     FailureKind.INVALID_REQUEST: (InvokeBadRequestError, "The {} refused the request: {said}"),
     FailureKind.NOT_FOUND: (InvokeBadRequestError, "The {} was not found: {said}"),
     FailureKind.UNKNOWN: (InvokeServerUnavailableError, "The {} failed: {said}"),

@@ -523,8 +523,9 @@ NO_ANSWER = {
         "zh": "模型未按要求的格式给出答案。",
     },
     "empty": {
-        "en": "The model ended its turn without an answer.",
-        "ja": "モデルは回答を返さずに終了しました。",
-        "zh": "模型未给出答案就结束了。",
+        "en": "The model returned no answer. A content filter may have stopped it; asking in other words may help.",
+        "ja": "モデルから回答が返されませんでした。コンテンツフィルターにより停止された可能性があります。"
+        "別の表現でお試しください。",
+        "zh": "模型未返回任何回答，可能被内容过滤器中止；换一种说法也许有帮助。",
     },
 }

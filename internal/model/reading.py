@@ -49,6 +49,8 @@ _FILTERED = (
     "refusal",
     "sensitive",
     "spii",
+    "content_filtered",
+    "guardrail_intervened",
 )
 _CUT_REASONS = dict.fromkeys(_TOO_LONG, StopReason.LENGTH) | dict.fromkeys(_FILTERED, StopReason.CONTENT_FILTER)
 _HAS_CALLS = frozenset(
@@ -138,6 +140,7 @@ class Reading:
         self._opaque_body: Any = None
         self.usage: LLMUsage | None = None
         self._has_forwarded = False
+        self._has_text = False
 
     @property
     def has_shown(self) -> bool:
@@ -174,6 +177,12 @@ class Reading:
     def lost_calls(self) -> bool:
         """Whether the finish reason says that there are calls, and none came."""
         return self._ending in _HAS_CALLS and not self.calls
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing came at all, not even a thought, and the finish reason does not say why."""
+        has_content = self.calls or self._has_text or self._has_forwarded
+        return not has_content and self._ending not in _CUT_REASONS
 
     @property
     def _ending(self) -> str:
@@ -247,6 +256,7 @@ class Reading:
         """Show these texts as one, and empty the list."""
         text = "".join(texts)
         texts.clear()
+        self._has_text = self._has_text or bool(text.strip())
         return self._show(self.display.feed(text))
 
     def _show(self, shown: Iterable[Shown]) -> Iterator[Event]:

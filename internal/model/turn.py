@@ -3,8 +3,9 @@
 import contextlib
 import json
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from dify_plugin.entities.model.llm import LLMModelConfig
 
@@ -33,22 +34,35 @@ RETRY_WAITS = (1.0, 4.0)
 MOST_SILENCE = 3.0
 """Seconds without a chunk after which a first try that failed has only one more: docs/model-facts.md, "Tries of the
 plugins"."""
+_RETURNED_NOTHING = "the model returned nothing, and a content filter may have stopped it"
 _TIME_WAS_UP = OurWords("the time was up before the answer was complete; the part that came is kept")
 # Each provider refuses a body in its own words; some of those words are not known here.
 _MAY_REFUSE_A_BODY = frozenset({FailureKind.INVALID_REQUEST, FailureKind.UNKNOWN})
-# The parameters by which plugins of Claude's models switch thinking on: docs/model-facts.md, "Thinking blocks".
-_THINKING_SWITCHES = ("thinking", "reasoning_type", "enable_thinking")
-_THINKING_BUDGETS = ("thinking_budget", "reasoning_budget")
+# The parameters by which plugins switch thinking on and say how much: docs/model-facts.md, "Thinking blocks".
+_THINKING_SWITCHES = frozenset({"thinking", "enable_thinking", "thinking_mode", "reasoning_type"})
+_THINKING_AMOUNTS = frozenset(
+    {
+        *("thinking_budget", "thinking_level", "thinking_display", "effort"),
+        *("reasoning_budget", "reasoning_effort", "reasoning_summary", "exclude_reasoning_tokens"),
+    }
+)
+_SWITCHED_OFF = {True: False, "enabled": "disabled"}
 
 
-def without_thinking(model: LLMModelConfig) -> LLMModelConfig:
-    """The model with thinking switched off; the model itself where no parameter switches it on."""
+def without_thinking(model: LLMModelConfig, defaults: Mapping[str, Any]) -> LLMModelConfig:
+    """The model with thinking switched off; the model itself where no parameter switches it on.
+
+    ``defaults`` are those of its declared parameters. A switch that has no value for off is left out.
+    """
     params = model.completion_params
-    switched_on = [name for name in _THINKING_SWITCHES if params.get(name) is True]
-    if not switched_on:
+    switches = {name: value for name, value in (defaults | params).items() if name in _THINKING_SWITCHES}
+    on = {name: value for name, value in switches.items() if value and value != "disabled"}
+    amounts = _THINKING_AMOUNTS & params.keys()
+    if not on and (switches or not amounts):
         return model
-    kept = {name: value for name, value in params.items() if name not in _THINKING_BUDGETS}
-    return model.model_copy(update={"completion_params": kept | dict.fromkeys(switched_on, False)})
+    kept = {name: value for name, value in params.items() if name not in amounts | on.keys()}
+    off = {name: _SWITCHED_OFF[value] for name, value in on.items() if value in _SWITCHED_OFF}
+    return model.model_copy(update={"completion_params": kept | off})
 
 
 @dataclass
@@ -57,6 +71,8 @@ class ModelInUse:
 
     first: LLMModelConfig
     fallback: LLMModelConfig | None = None
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Of the parameters that the first one declares."""
     _failure: ModelCallFailed | None = field(default=None, init=False)
     """How the first one failed; None while it is in use. Of several conversations the first one's counts."""
     takes_opaque_bodies: bool = field(default=True, init=False)
@@ -84,9 +100,10 @@ class ModelInUse:
 
     def as_sent(self, model: LLMModelConfig) -> LLMModelConfig:
         """The model with the parameters that its requests have now."""
-        if self._may_think:
-            return model
-        return without_thinking(model)
+        return model if self._may_think else self.without_thinking(model)
+
+    def without_thinking(self, model: LLMModelConfig) -> LLMModelConfig:
+        return without_thinking(model, self.defaults if name_of(model) == name_of(self.first) else {})
 
     def told(self, model: LLMModelConfig, failure: ModelCallFailed) -> ModelCallFailed:
         """How this model failed; of the fallback, with the reason for which it was in use."""
@@ -269,26 +286,21 @@ class _Asked:
                 return failure
             why = f"{failure.kind}: {failure.reason}; the part of the answer that came is kept"
             return (yield from self._kept(Quoting(why)))
-        return (yield from self._ended(request))
+        return (yield from self._ended())
 
-    def _ended(self, request: ModelRequest) -> Generator[Event, None, ModelTurn | HostFailure | None]:
+    def _ended(self) -> Generator[Event, None, ModelTurn | HostFailure | None]:
         """What a stream that ended without an error has brought; None as above."""
         reading = self.reading
-        if reading.chunks == 0:
-            silent = HostFailure("the stream ended without a single chunk: stream cut off")
-            if (yield from self._remedy(silent, request)):
-                return None
-            if self.caller.models.can_replace(self.model):
-                return silent
         why = self._loss()
         if why:
             is_tried = self._has_repeated or self.has_one_try or self.span.deadline.has_passed()
             is_lost = not (is_tried or reading.calls or reading.has_shown)
-            consequence = "it is asked for once more" if is_lost else "its end may be missing"
-            yield self._note(f"{why}: {consequence}")
+            yield self._note(f"{why}: {'it is asked for once more' if is_lost else 'its end may be missing'}")
             if is_lost:
                 self._has_repeated = True
                 return None
+        if reading.is_empty and self.caller.models.can_replace(self.model):
+            return HostFailure(_RETURNED_NOTHING)
         return (yield from reading.finish())
 
     def _loss(self) -> str:
@@ -297,6 +309,8 @@ class _Asked:
             return "the stream ended with neither finish reason nor usage, so it was cut"
         if self.reading.lost_calls:
             return "the finish reason says that the turn has tool calls, and none came"
+        if self.reading.is_empty:
+            return _RETURNED_NOTHING
         return ""
 
     def _read(self, request: ModelRequest, request_id: str) -> Iterator[Event]:
@@ -364,12 +378,12 @@ class _Asked:
 
     def _stop_thinking(self, request: ModelRequest) -> Generator[Event, None, bool]:
         """Have the run continue without thinking, if the refused request had it switched on."""
-        if without_thinking(request.config) is request.config:
+        models = self.caller.models
+        if models.without_thinking(request.config) is request.config:
             return False
-        self.caller.models.stop_thinking()
+        models.stop_thinking()
         yield self._note(
-            "the provider wants thinking blocks back that the model's plugin does not send; "
-            "the run continues without thinking"
+            "the provider wants thinking back that the request does not have; the run continues without thinking"
         )
         return True
 

@@ -67,6 +67,8 @@ class ModelSelection(BaseModel):
     """None when the host sent no entity."""
     context_size: int | None = None
     """Tokens; None if unknown."""
+    defaults: Mapping[str, Any] = {}
+    """Of the parameters that the model declares."""
     history: tuple[PromptMessage, ...] = ()
     stop: tuple[str, ...] = ()
     """Stop words, taken out of the completion parameters: requests have a field of their own for them."""
@@ -118,6 +120,10 @@ class ModelSelection(BaseModel):
                 completion_params=completion_params,
             ),
             features=frozenset(map(str, _list(features))) if isinstance(entity, Mapping) else None,
+            defaults={
+                str(rule.get("name")): rule.get("default")
+                for rule in map(_mapping, _list(_mapping(entity).get("parameter_rules")))
+            },
             context_size=_positive_int(_mapping(_mapping(entity).get("model_properties")).get("context_size")),
             history=tuple(_read_history(values.get("history_prompt_messages"), note)),
             stop=tuple(word for word in [stop, *_list(stop)] if isinstance(word, str) and word),

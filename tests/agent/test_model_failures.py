@@ -269,7 +269,7 @@ LOST: dict[str, tuple[list[Any], str, str]] = {
     "a text, twice": ([lost("tool_calls", "Half"), lost("tool_use", "What I know.")], "What I know.", "answered"),
     "nothing, twice": (
         [lost("tool_use"), lost("tool_use")],
-        "The model ended its turn without an answer.",
+        template.NO_ANSWER["empty"]["en"],
         "empty",
     ),
     "a text that is shown": ([lost("tool_calls", "x" * 400)], "x" * 400, "answered"),
