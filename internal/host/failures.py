@@ -187,6 +187,7 @@ def without_tracebacks(text: str) -> str:
 
 
 _SERVER_ERRORS = 500
+_ESCAPED = re.compile(r"\\+u([\da-fA-F]{4})")
 _URL = re.compile(r"(?<!\w)\w{1,20}://[^\s\"'<>#]*+")
 
 # Under these names plugins pass on every failure, so what the provider says tells more.
@@ -255,6 +256,7 @@ def _kind(reason: str, error_types: list[str], status: int | None) -> FailureKin
     Of an address only the fragment tells something: the rest may have a time-out as a parameter.
     """
     words = _URL.sub("", without_tracebacks(reason) or reason)
+    words = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), words)
     words = f"{error_types[0][:100]}: {words}" if error_types else words
     named = _ERROR_TYPE.search(" ".join(error_types)) or _ERROR_TYPE.search(words)
     kind = _ERROR_TYPES[named[0]] if named else None

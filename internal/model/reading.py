@@ -140,7 +140,6 @@ class Reading:
         self._opaque_body: Any = None
         self.usage: LLMUsage | None = None
         self._has_forwarded = False
-        self._has_text = False
 
     @property
     def has_shown(self) -> bool:
@@ -181,8 +180,8 @@ class Reading:
     @property
     def is_empty(self) -> bool:
         """Whether nothing came at all, not even a thought, and the finish reason does not say why."""
-        has_content = self.calls or self._has_text or self._has_forwarded
-        return not has_content and self._ending not in _CUT_REASONS
+        has_content = any((part if isinstance(part, str) else part.data).strip() for part in self._content)
+        return not (has_content or self.calls or self._ending in _CUT_REASONS)
 
     @property
     def _ending(self) -> str:
@@ -256,7 +255,6 @@ class Reading:
         """Show these texts as one, and empty the list."""
         text = "".join(texts)
         texts.clear()
-        self._has_text = self._has_text or bool(text.strip())
         return self._show(self.display.feed(text))
 
     def _show(self, shown: Iterable[Shown]) -> Iterator[Event]:

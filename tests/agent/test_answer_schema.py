@@ -112,10 +112,10 @@ def test_errors_in_the_answer_go_back_to_the_model_twice_and_then_the_output_is_
 @pytest.mark.parametrize("words", ["Köln.", json.dumps(GOOD), "", "x" * 500], ids=["short", "json", "none", "long"])
 @every_strategy
 def test_a_model_that_answers_in_text_is_asked_once_more(strategy: str, words: str) -> None:
-    outcome = schema_run(strategy, says(words), submits(GOOD))
+    outcome = schema_run(strategy, *[says(words)] * (1 if words else 2), submits(GOOD))
 
     assert satisfied(outcome)
-    first, second = closing_prompts(outcome)
+    *_, first, second = closing_prompts(outcome)
     assert second[: len(first)] == first
     assert second[-1]["role"] == "user"
     assert "submit_answer" in second[-1]["content"]

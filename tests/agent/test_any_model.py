@@ -78,7 +78,7 @@ def test_no_tool_can_write_a_note() -> None:
 
 def test_what_was_sent_stays_as_it_was_when_a_note_follows_it() -> None:
     """The answer has to be a call: the model says nothing, and reads a reminder behind what it has read already."""
-    steps = [search(), says(""), calls(("submit_answer", {"city": "Bonn"}))]
+    steps = [search(), says(""), says(""), calls(("submit_answer", {"city": "Bonn"}))]
     schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
     outcome = run(steps, FOUND, {"answer_schema": json.dumps(schema)})

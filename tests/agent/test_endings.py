@@ -68,6 +68,8 @@ FINISH_REASONS = {
     "content_filter": "content_filter",
     "SAFETY": "content_filter",
     "PROHIBITED_CONTENT": "content_filter",
+    "guardrail_intervened": "content_filter",
+    "content_filtered": "content_filter",
 }
 
 
@@ -114,21 +116,60 @@ EMPTY: dict[str, list[Any]] = {
 @at_once_and_in_the_closing_answer
 @pytest.mark.parametrize("turn", EMPTY.values(), ids=EMPTY)
 def test_an_empty_turn_does_not_count_as_answered(turn: list[Any], before: Sequence[Any]) -> None:
-    outcome = run([*before, turn], FOUND, LIMIT)
+    turns = [turn] if turn == says("<think>hm</think>\n") else [turn, turn]
+
+    outcome = run([*before, *turns], FOUND, LIMIT)
 
     assert (outcome.stop_reason, outcome.text) == ("empty", template.NO_ANSWER["empty"]["en"])
+
+
+NOTHING: dict[str, list[Any]] = {
+    "no chunk": [],
+    "chunks without content": [text(None), text(""), text([])],
+    "usage alone": [text("", usage=USAGE)],
+    "a finish reason alone": [ends()],
+    "blank text": says(" \n"),
+}
+
+
+@at_once_and_in_the_closing_answer
+@pytest.mark.parametrize("turn", NOTHING.values(), ids=NOTHING)
+def test_a_turn_that_brings_nothing_is_asked_for_once_more(turn: list[Any], before: Sequence[Any]) -> None:
+    """Gemini's plugin skips a chunk without content together with its finish reason."""
+    outcome = run([*before, turn, ANSWER], FOUND, LIMIT, clock=FakeTime().clock)
+
+    assert (outcome.error, outcome.text) == (None, "Done.")
+    assert outcome.model.prompts[-1] == outcome.model.prompts[-2]
+    assert sum("asked for once more" in note for note in outcome.notes) == 1
+
+
+@pytest.mark.parametrize("language", ["en", "ja", "zh"])
+@pytest.mark.parametrize("turn", NOTHING.values(), ids=NOTHING)
+def test_where_nothing_comes_again_the_user_reads_that_a_filter_may_have_stopped_it(
+    turn: list[Any], language: str
+) -> None:
+    time = FakeTime()
+    query = {"en": "Hello there", "ja": "こんにちは", "zh": "你好，请问"}[language]
+
+    outcome = run([turn, turn], FOUND, {"query": query}, clock=time.clock)
+
+    assert (outcome.error, outcome.text) == (None, template.NO_ANSWER["empty"][language])
+    assert (outcome.stop_reason, time.slept) == ("empty", [])
+    assert {"en": "filter", "ja": "フィルター", "zh": "过滤器"}[language] in outcome.text
+
+
+def test_where_nothing_comes_again_the_fallback_model_is_asked() -> None:
+    outcome = run([[ends()], [ends()], ANSWER], FOUND, {"fallback_model": "acme/relay/relay/second"})
+
+    assert (outcome.error, outcome.text) == (None, "Done.")
+    assert [request["model"] for request in outcome.model.requests][-1] == "second"
+    assert any("the model failed (nothing returned)" in note for note in outcome.notes)
 
 
 def test_the_sentence_stands_apart_from_a_shown_thought() -> None:
     outcome = run([says("<think>hm</think>")], FOUND, {"emit_intermediate_thoughts": True})
 
     assert outcome.text == f"<think>\nhm\n</think>\n\n{template.NO_ANSWER['empty']['en']}"
-
-
-def test_a_model_that_sends_no_chunk_ends_as_empty_after_its_retries() -> None:
-    outcome = run([[], [], []], FOUND, clock=FakeTime().clock)
-
-    assert (outcome.error, outcome.stop_reason) == (None, "empty")
 
 
 @pytest.mark.parametrize("finish_reason", ["length", "content_filter"])
@@ -145,7 +186,7 @@ def test_a_cut_turn_runs_none_of_its_calls_even_those_that_parse(finish_reason: 
 CLOSINGS: dict[str, tuple[list[Any], str, str]] = {
     "an answer": (ANSWER, "repeated_calls", "Done."),
     "another call": (search("c"), "repeated_calls", template.NO_ANSWER["repeated_calls"]["en"]),
-    "nothing": (says(), "empty", template.NO_ANSWER["empty"]["en"]),
+    "nothing": (says("<think>hm</think>"), "empty", template.NO_ANSWER["empty"]["en"]),
 }
 
 

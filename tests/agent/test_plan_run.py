@@ -398,8 +398,8 @@ def test_after_the_last_attempt_the_answer_says_that_it_was_not_found(most: int)
 def test_findings_of_an_earlier_attempt_are_kept_when_later_ones_say_nothing_which_never_completes() -> None:
     steps = [
         *(plans("alpha"), works_on("alpha", says("Step one is X [1].")), incomplete("alpha", "Find step two.")),
-        *(advised("Find step two.", says()), incomplete("alpha", "Look again.")),
-        *(advised("Look again.", says()), judges("alpha", verdict(is_completed=True)), answers()),
+        *(*[advised("Find step two.", says())] * 2, incomplete("alpha", "Look again.")),
+        *(*[advised("Look again.", says())] * 2, judges("alpha", verdict(is_completed=True)), answers()),
     ]
 
     outcome = plan_run(steps)

@@ -238,7 +238,7 @@ WITH_TOOLS = {
     "tokens used up by a judgement": Course(
         USED_UP, "Closed with a source.", (None, ["No source."], 1), "token_limit", turns=2, streams=True
     ),
-    "an empty draft": Course([says("")], template.NO_ANSWER["empty"]["en"], reason="empty"),
+    "an empty draft": Course([says("")] * 2, template.NO_ANSWER["empty"]["en"], reason="empty"),
     "a long remark before calls": Course([search(text="word " * 200), says("Done."), passes()], "Done.", (True, [], 0)),
     "a temporary failure in a draft": Course(
         [[text("word " * 200), CallFails("unexpected EOF")], says("The draft."), passes()], "The draft.", (True, [], 0)

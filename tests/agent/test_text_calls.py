@@ -283,7 +283,7 @@ def test_which_form_is_used(given: str | None, can: bool, in_text_form: bool) ->
 
 def test_a_turn_with_nothing_in_it_names_the_setting_where_tools_were_offered_natively() -> None:
     def notes(handlers: Any, **params: object) -> list[str]:  # noqa: ANN401 - of `run`
-        return [note for note in run([says("")], handlers, params).notes if "set tool_calls to text" in note]
+        return [note for note in run([says("")] * 2, handlers, params).notes if "set tool_calls to text" in note]
 
     assert len(notes(FOUND)) == 1
     assert notes({}) == notes(FOUND, tool_calls="text") == []
