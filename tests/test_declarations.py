@@ -168,6 +168,7 @@ def test_only_the_plugin_and_its_documents_are_packaged() -> None:
     left_here = set(unknown_files(contents))  # by a person who tried something; `make package` refuses it
     assert {path.partition("/")[0] for path in contents.paths if path not in left_here} == SHIPPED
     assert declarations.SOURCE not in contents.paths
+    assert "internal/host/error_words.toml" in contents.paths
 
 
 # --- provider and strategies -----------------------------------------------------------------------------------------

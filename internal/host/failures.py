@@ -1,4 +1,4 @@
-"""What a failure message of the host means: its wrappings, its kind, and its text in plain words.
+"""What a failure message of the host means: its wrappings, its kind (by error_words.toml), and its text in plain words.
 
 The SDK reports every failed call as a bare ``Exception(message)``: its text is all there is (docs/host-facts.md,
 "Failed calls").

@@ -54,15 +54,15 @@ def without_thinking(model: LLMModelConfig, defaults: Mapping[str, Any]) -> LLMM
 
     ``defaults`` are those of its declared parameters. A switch that has no value for off is left out.
     """
-    params = model.completion_params
-    switches = {name: value for name, value in (defaults | params).items() if name in _THINKING_SWITCHES}
+    params = {name: value for name, value in model.completion_params.items() if value is not None}
+    switches = {name: value for name, value in {**defaults, **params}.items() if name in _THINKING_SWITCHES}
     on = {name: value for name, value in switches.items() if value and value != "disabled"}
     amounts = _THINKING_AMOUNTS & params.keys()
     if not on and (switches or not amounts):
         return model
-    kept = {name: value for name, value in params.items() if name not in amounts | on.keys()}
-    off = {name: _SWITCHED_OFF[value] for name, value in on.items() if value in _SWITCHED_OFF}
-    return model.model_copy(update={"completion_params": kept | off})
+    then = {name: value for name, value in params.items() if name not in amounts | on.keys()}
+    then |= {name: _SWITCHED_OFF[value] for name, value in on.items() if value in list(_SWITCHED_OFF)}
+    return model if then == params else model.model_copy(update={"completion_params": then})
 
 
 @dataclass
@@ -100,10 +100,13 @@ class ModelInUse:
 
     def as_sent(self, model: LLMModelConfig) -> LLMModelConfig:
         """The model with the parameters that its requests have now."""
-        return model if self._may_think else self.without_thinking(model)
+        if self._may_think:
+            return model
+        return self.without_thinking(model)
 
     def without_thinking(self, model: LLMModelConfig) -> LLMModelConfig:
-        return without_thinking(model, self.defaults if name_of(model) == name_of(self.first) else {})
+        is_first = name_of(model) == name_of(self.first)
+        return without_thinking(model, self.defaults if is_first else {})
 
     def told(self, model: LLMModelConfig, failure: ModelCallFailed) -> ModelCallFailed:
         """How this model failed; of the fallback, with the reason for which it was in use."""
@@ -295,10 +298,11 @@ class _Asked:
         if why:
             is_tried = self._has_repeated or self.has_one_try or self.span.deadline.has_passed()
             is_lost = not (is_tried or reading.calls or reading.has_shown)
-            yield self._note(f"{why}: {'it is asked for once more' if is_lost else 'its end may be missing'}")
             if is_lost:
                 self._has_repeated = True
+                yield self._note(f"{why}: it is asked for once more")
                 return None
+            yield self._note(why if reading.is_empty else f"{why}: its end may be missing")
         if reading.is_empty and self.caller.models.can_replace(self.model):
             return HostFailure(_RETURNED_NOTHING)
         return (yield from reading.finish())

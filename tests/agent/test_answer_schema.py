@@ -112,7 +112,11 @@ def test_errors_in_the_answer_go_back_to_the_model_twice_and_then_the_output_is_
 @pytest.mark.parametrize("words", ["Köln.", json.dumps(GOOD), "", "x" * 500], ids=["short", "json", "none", "long"])
 @every_strategy
 def test_a_model_that_answers_in_text_is_asked_once_more(strategy: str, words: str) -> None:
-    outcome = schema_run(strategy, *[says(words)] * (1 if words else 2), submits(GOOD))
+    turns = [says(words)]
+    if not words:  # it is asked for once more
+        turns *= 2
+
+    outcome = schema_run(strategy, *turns, submits(GOOD))
 
     assert satisfied(outcome)
     *_, first, second = closing_prompts(outcome)

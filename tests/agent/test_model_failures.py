@@ -310,6 +310,7 @@ MISSES_THINKING = (
     "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is "
     "enabled, a final `assistant` message must start with a thinking block."
 )
+MISSES_REASONING = "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2"
 THINKING: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "anthropic": (
         f"[anthropic] Bad Request Error, Error code: 400 - {{'error': {{'message': {MISSES_THINKING!r}}}}}",
@@ -325,6 +326,32 @@ THINKING: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         f"[openrouter] Error: API request failed with status code 400: {MISSES_THINKING}",
         {"enable_thinking": True, "reasoning_budget": 2_048},
         {"enable_thinking": False},
+    ),
+    "moonshot": (
+        f"[moonshot] Error: API request failed with status code 400: {MISSES_REASONING}",
+        {"thinking": True, "temperature": 1.0},
+        {"thinking": False, "temperature": 1.0},
+    ),
+    "deepseek": (
+        "[deepseek] Error: API request failed with status code 400: "
+        "The `reasoning_content` in the thinking mode must be passed back to the API.",
+        {"thinking": True, "reasoning_effort": "high"},
+        {"thinking": False},
+    ),
+    "volcengine": (
+        f"[volcengine] Error: {MISSES_REASONING}",
+        {"thinking": "enabled", "reasoning_effort": "high"},
+        {"thinking": "disabled"},
+    ),
+    "a switch that has no value for off": (
+        f"[deerapi] Error: {MISSES_REASONING}",
+        {"enable_thinking": "dynamic", "reasoning_budget": 2_048, "top_p": 1},
+        {"top_p": 1},
+    ),
+    "amounts alone": (
+        f"[x] Error: {MISSES_REASONING}",
+        {"reasoning_effort": "high", "thinking_level": "High", "effort": "max", "top_p": 1},
+        {"top_p": 1},
     ),
 }
 WITHOUT_THINKING = "the run continues without thinking"
@@ -348,7 +375,45 @@ def test_a_run_whose_plugin_loses_thinking_blocks_continues_without_thinking(
     assert [message["opaque_body"] for message in assistant_messages(outcome.model.prompts[2])] == [OPAQUE]
 
 
-@pytest.mark.parametrize("params", [{}, {"thinking": False, "thinking_budget": 2_048}], ids=["absent", "off"])
+DEFAULTS: dict[str, tuple[object, dict[str, Any], dict[str, Any]]] = {
+    "absent": (True, {"reasoning_effort": "high"}, {"thinking": False}),
+    "null": (True, {"thinking": None}, {"thinking": False}),
+    "a text": ("enabled", {}, {"thinking": "disabled"}),
+}
+
+
+@pytest.mark.parametrize(("default", "params", "then"), DEFAULTS.values(), ids=DEFAULTS)
+def test_thinking_that_a_model_does_by_default_is_switched_off(
+    default: object, params: dict[str, Any], then: dict[str, Any]
+) -> None:
+    own = model(completion_params=params)
+    own["entity"]["parameter_rules"] = [
+        {"name": "thinking", "label": {"en_US": "Thinking"}, "type": "boolean", "default": default},
+        {"name": "top_p", "label": {"en_US": "Top P"}, "type": "float", "default": 1.0},
+    ]
+
+    outcome = run([search(), fails("InvokeError", MISSES_REASONING), ANSWER], FOUND, {"model": own})
+
+    assert (outcome.error, outcome.text) == (None, "Done.")
+    assert [request["completion_params"] for request in outcome.model.requests] == [params, params, then]
+
+
+def test_thinking_that_cannot_be_switched_off_ends_the_run_at_the_second_refusal() -> None:
+    own = model(completion_params={"thinking": "adaptive"})
+    own["entity"]["parameter_rules"] = [{"name": "thinking", "type": "string", "default": "adaptive"}]
+    refused = fails("InvokeError", MISSES_REASONING)
+
+    outcome = run([search(), refused, refused], FOUND, {"model": own})
+
+    assert str(outcome.error).endswith("(switch thinking off in the model's settings)")
+    assert [request["completion_params"] for request in outcome.model.requests[1:]] == [{"thinking": "adaptive"}, {}]
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{}, {"thinking": False, "thinking_budget": 2_048}, {"thinking": "disabled", "reasoning_effort": "high"}],
+    ids=["absent", "off", "off, as a text"],
+)
 def test_where_no_parameter_switches_thinking_on_the_error_says_what_to_do(params: dict[str, Any]) -> None:
     own = model(completion_params=params)
 
