@@ -62,7 +62,9 @@ def without_thinking(model: LLMModelConfig, defaults: Mapping[str, Any]) -> LLMM
         return model
     then = {name: value for name, value in params.items() if name not in amounts | on.keys()}
     then |= {name: _SWITCHED_OFF[value] for name, value in on.items() if value in list(_SWITCHED_OFF)}
-    return model if then == params else model.model_copy(update={"completion_params": then})
+    if then == params:
+        return model
+    return model.model_copy(update={"completion_params": then})
 
 
 @dataclass
@@ -302,7 +304,7 @@ class _Asked:
                 self._has_repeated = True
                 yield self._note(f"{why}: it is asked for once more")
                 return None
-            yield self._note(why if reading.is_empty else f"{why}: its end may be missing")
+            yield self._note(f"{why}: it is taken as it came")
         if reading.is_empty and self.caller.models.can_replace(self.model):
             return HostFailure(_RETURNED_NOTHING)
         return (yield from reading.finish())

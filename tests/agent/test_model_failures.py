@@ -223,9 +223,9 @@ CUT: dict[str, tuple[list[Any], str, str]] = {
     "text": ([[text("The answer is")], ANSWER], "Done.", "it is asked for once more"),
     "nothing": ([[text("")], ANSWER], "Done.", "it is asked for once more"),
     "a thought": ([[text("<think>hm"), text("</think>")], ANSWER], "Done.", "it is asked for once more"),
-    "cut twice": ([[text("The")], [text("The answer")]], "The answer", "its end may be missing"),
-    "with a call": ([[asks(entry("c1", "search", '{"q": "x"}'))], ANSWER], "Done.", "its end may be missing"),
-    "shown": ([[text("x" * 400)]], "x" * 400, "its end may be missing"),
+    "cut twice": ([[text("The")], [text("The answer")]], "The answer", "it is taken as it came"),
+    "with a call": ([[asks(entry("c1", "search", '{"q": "x"}'))], ANSWER], "Done.", "it is taken as it came"),
+    "shown": ([[text("x" * 400)]], "x" * 400, "it is taken as it came"),
 }
 
 
@@ -282,7 +282,7 @@ def test_calls_that_do_not_come_again_leave_the_turn_as_it_is(turns: list[Any], 
 
     assert (outcome.text, outcome.stop_reason) == (shown, reason)
     assert len(outcome.model.prompts) == len(turns)
-    assert any(note.endswith("none came: its end may be missing") for note in outcome.notes)
+    assert any(note.endswith("none came: it is taken as it came") for note in outcome.notes)
 
 
 def test_calls_that_came_are_not_asked_for_again() -> None:
@@ -333,8 +333,7 @@ THINKING: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {"thinking": False, "temperature": 1.0},
     ),
     "deepseek": (
-        "[deepseek] Error: API request failed with status code 400: "
-        "The `reasoning_content` in the thinking mode must be passed back to the API.",
+        "[deepseek] Error: The `reasoning_content` in the thinking mode must be passed back to the API.",
         {"thinking": True, "reasoning_effort": "high"},
         {"thinking": False},
     ),
