@@ -19,6 +19,7 @@ _MANY, _LONG = 1_000, 100_000
 """Items, and characters, that take their time."""
 _HARMLESS = frozenset({int, bool, type(None)})
 _ONE_OBJECT = "send one JSON object"
+_ADVICE = {("Extra data", "{"): f"; {_ONE_OBJECT}, and one call in a turn: several were joined, so none of them ran"}
 
 
 class NoObjectError(ValueError):
@@ -72,6 +73,7 @@ def parse_object(arguments: object, advice: str = f"; {_ONE_OBJECT}") -> dict[st
         value = json.loads(arguments, parse_constant=refuse_constant)
     except json.JSONDecodeError as problem:
         near = f", near {arguments[max(0, problem.pos - 20) : problem.pos + 20]!r}"
+        advice = _ADVICE.get((problem.msg, arguments[problem.pos : problem.pos + 1]), advice)
         raise NoObjectError(f"{problem.msg} at character {problem.pos}{near}{advice}") from None
     except NotANumberError as constant:
         words = re.finditer(r'"(?:[^"\\]++|\\.)*+"|' + re.escape(str(constant)), arguments)

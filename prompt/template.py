@@ -313,6 +313,8 @@ TOOL_OUTPUT = '<tool_output tool="{tool}">\n{result}\n</tool_output>'
 # The shape of requests (internal/transcript/request.py).
 TURN_BETWEEN = "Understood."
 NO_TEXT = "(no text)"
+TOOL_OUTPUT_OF_CALL = '<tool_output tool="{tool}" arguments="{arguments}">\n{result}\n</tool_output>'
+RESULT_STANDS_LAST = "What this call brought stands in the last result of {tool} in this turn."
 AGENT_NOTE_BEGIN = "\n\n<agent_note>\n"
 AGENT_NOTE_END = "\n</agent_note>"
 ACCEPTED = "Accepted."

@@ -1,7 +1,7 @@
 """Reads a model's stream: shows what can be shown, puts the tool calls together, and says what the turn was."""
 
 import base64
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -133,6 +133,7 @@ class Reading:
             self._unparsed = calls
         self.display = TurnDisplay(span.rule, calls, tags)
         self.finish_reason: str | None = None
+        self.began_at: float | None = None
         self.chunks = 0
         self._fallback_id = f"call_{position}_{span.key}"
         self._calls = CallAssembler(self._fallback_id)
@@ -344,28 +345,38 @@ class CallAssembler:
         """A call without an id gets one that is made of ``fallback_id`` and its position."""
         self._fallback_id = fallback_id
         self._drafts: list[_Draft] = []
-        self._by_id: dict[tuple[str, int], _Draft] = {}
+        self._same = defaultdict[tuple[str, str], list[_Draft]](list)  # of each id and name; of "", all of the id
         self._calls: tuple[ToolCall, ...] | None = None
 
-    def take(self, entries: Iterable[SdkToolCall]) -> None:
+    def take(self, entries: Sequence[SdkToolCall]) -> None:
         """Take the entries of one chunk; entries of one chunk with the same id are different calls.
 
-        An entry continues the draft of its id, or, without id and name, the last draft; else it is a new call.
+        An entry continues the draft of its id and name; without a name the last of its id, without both the last one.
         """
         self._calls = None
-        seen = Counter[str]()
+        seen = Counter[tuple[str, str]]()
+        nameless = Counter(entry.id for entry in entries if not entry.function.name)
         for entry in entries:
-            key = (entry.id, seen[entry.id])
-            seen[entry.id] += 1
-            draft = self._by_id.get(key)
-            if draft is None and self._drafts and not (entry.id or entry.function.name):
-                draft = self._drafts[-1]
-            if draft is None:
-                draft = _Draft(entry.id)
-                self._drafts.append(draft)
-                if entry.id:
-                    self._by_id[key] = draft
-            draft.name = draft.name or entry.function.name
+            name = entry.function.name
+            key = (entry.id, name)
+            found: list[_Draft] = []
+            if key == ("", ""):
+                found = self._drafts[-1:]
+            elif not name and nameless[entry.id] == 1:
+                found = self._same[key][-1:]
+            elif entry.id:
+                found = self._same[key][seen[key] :] or [
+                    each for each in self._same[entry.id, ""] if name and not each.name
+                ]
+            seen[key] += 1
+            if not found:
+                found = [_Draft(entry.id)]
+                self._drafts += found
+                self._same[entry.id, ""] += found
+            draft = found[0]
+            if name and not draft.name:
+                draft.name = name
+                self._same[key].append(draft)
             if entry.function.arguments:
                 draft.take(entry.function.arguments)
 

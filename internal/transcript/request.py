@@ -5,7 +5,7 @@ before.
 """
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from dify_plugin.entities.model.message import (
@@ -32,6 +32,8 @@ from internal.transcript.steps import (
 )
 from prompt import template
 
+_SHOWN_ARGUMENTS = 500  # characters of a call's arguments that its result repeats
+
 
 def sound_messages(messages: Iterable[PromptMessage], model: str) -> list[PromptMessage]:
     """The messages of a request to ``model`` ("provider/name").
@@ -40,9 +42,9 @@ def sound_messages(messages: Iterable[PromptMessage], model: str) -> list[Prompt
     Calls that another model made get ids that every provider takes.
     """
     sound: list[PromptMessage] = []
-    ids = _Ids(model)
+    calls = _Calls(model)
     for message in in_turns(_with_one_instruction(messages)):
-        shaped = _without_blanks(ids.fitting(message))
+        shaped = _without_blanks(calls.fitting(message))
         if shaped is None:
             continue
         sound += _turn_between(sound, shaped)
@@ -158,37 +160,46 @@ def _with_content(message: PromptMessage, content: Content) -> PromptMessage:
     return message.model_copy(update={"content": content})
 
 
-class _Ids:
-    """The ids of the calls in one request: a model reads its own as it gave them."""
+class _Calls:
+    """The calls of one request and their results. A model reads its own ids as it gave them, each once in a turn.
+
+    Plugins whose ids are names of functions need equal ids back: docs/model-facts.md, "Equal ids in one turn".
+    """
 
     def __init__(self, model: str) -> None:
         self._model = model
         self._seen = Counter[str]()
-        self._results: Iterator[str] = iter(())
-        """Ids of the results that follow the last turn."""
+        self._waiting: list[AssistantPromptMessage.ToolCall] = []
+        """Calls of the last turn whose results are still to come, with the ids that they have in the request."""
+        self._together = defaultdict[str, list[str]](list)
 
     def fitting(self, message: PromptMessage) -> PromptMessage:
-        if isinstance(message, ToolPromptMessage):
-            return self._fitting_result(message)
-        self._results = iter(())
-        if not isinstance(message, TurnMessage) or message.model in ("", self._model):
+        if isinstance(message, ToolPromptMessage) and self._waiting:
+            return self._fitting_result(message, self._waiting.pop(0))
+        self._waiting = []
+        if not isinstance(message, TurnMessage):
             return message
-        ids = [self._new_id(call.id) for call in message.tool_calls]
-        self._results = iter(ids)
-        return message.model_copy(update={"tool_calls": _with_ids(message.tool_calls, ids)})
+        is_own = message.model in ("", self._model)
+        seen = Counter[str]()
+        for call in message.tool_calls:
+            seen[call.id] += 1
+            self._seen[call.id] += 1
+            keeps_id = is_own and (seen[call.id] == 1 or call.id == call.function.name)
+            fitting = call
+            if not keeps_id:
+                fitting = call.model_copy(update={"id": portable_id(call.id, self._seen[call.id])})
+            self._waiting.append(fitting)
+        return message.model_copy(update={"tool_calls": list(self._waiting)})
 
-    def _fitting_result(self, message: ToolPromptMessage) -> ToolPromptMessage:
-        new = next(self._results, message.tool_call_id)
-        if new == message.tool_call_id:
-            return message
-        return message.model_copy(update={"tool_call_id": new})
-
-    def _new_id(self, written: str) -> str:
-        self._seen[written] += 1
-        return portable_id(written, self._seen[written])
-
-
-def _with_ids(
-    calls: Sequence[AssistantPromptMessage.ToolCall], ids: Sequence[str]
-) -> list[AssistantPromptMessage.ToolCall]:
-    return [call.model_copy(update={"id": new}) for call, new in zip(calls, ids, strict=True)]
+    def _fitting_result(self, message: ToolPromptMessage, call: AssistantPromptMessage.ToolCall) -> PromptMessage:
+        name = call.function.name
+        shaped = message.model_copy(update={"tool_call_id": call.id})
+        if call.id != name or self._seen[name] == 1:
+            return shaped
+        said, notes = split_notes(message.get_text_content())
+        arguments = attribute(call.function.arguments[:_SHOWN_ARGUMENTS])
+        block = template.TOOL_OUTPUT_OF_CALL.format(tool=name, arguments=arguments, result=escaped(said))
+        self._together[name].append(block)
+        if any(each.id == name for each in self._waiting):
+            return _with_content(shaped, template.RESULT_STANDS_LAST.format(tool=name))
+        return _with_content(shaped, "\n\n".join(self._together.pop(name)) + notes)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from gevent import Timeout
 
+from internal.call import portable_id
 from tests.support.clock import PATIENCE
 from tests.support.host import Json
 from tests.support.node import KNOWN_TO_DIFY
@@ -278,7 +279,7 @@ SHAPES = {
     "ids missing": Shape([asks(entry("", "search", A), entry("", "look", B)), ends()], ids=None),
     "ids constant (legacy function_call)": Shape(
         [asks(entry("tool_call_id", "search", A), entry("tool_call_id", "look", B)), ends()],
-        ids=("tool_call_id", "tool_call_id"),
+        ids=("tool_call_id", portable_id("tool_call_id", 2)),
     ),
     "deepseek: think text kept raw": Shape(
         [text("<th"), text("ink>\nhm"), text("m\n</thi"), text("nk>\nSo:"), asks(FIRST, SECOND), ends("tool_calls")],

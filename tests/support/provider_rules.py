@@ -264,6 +264,12 @@ RULES = (
         },
     ),
     Rule(
+        "call-id-once-in-turn",
+        "calls of one message have ids of their own, whoever gave them; an id that is the function's name may repeat",
+        faults.shared_ids,
+        {"Mistral": "documented, mistral-common's validator for tokenizer 13"},
+    ),
+    Rule(
         "called-name",
         "the name of a called function has 1 to 64 letters, digits, _ and -",
         faults.unlike(r"[a-zA-Z0-9_-]{1,64}", faults.called_names),

@@ -87,6 +87,16 @@ def unanswered_calls(request: ModelRequest) -> Iterator[Place]:
                 yield Place(f"{where}.tool_calls[{number}].id", call["id"])
 
 
+def shared_ids(request: ModelRequest) -> Iterator[Place]:
+    """Ids that an earlier call of the same message has, unless they are the function's name."""
+    for where, calls, _ in request.rounds():
+        seen = set[str]()
+        for number, call in enumerate(calls):
+            if call["id"] in seen and call["id"] != call["function"]["name"]:
+                yield Place(f"{where}.tool_calls[{number}].id", call["id"])
+            seen.add(call["id"])
+
+
 def stray_results(request: ModelRequest) -> Iterator[Place]:
     for _, calls, results in request.rounds():
         asked = Counter(call["id"] for call in calls)

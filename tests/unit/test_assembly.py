@@ -112,6 +112,38 @@ def test_equal_ids_in_a_chunk_are_different_calls(calls: list[SdkToolCall], time
     assert said(assemble([of_one_id])) == wanted(of_one_id)
 
 
+@given(wanted_calls(), st.booleans(), pieces_of)
+def test_calls_of_different_tools_stay_apart_where_all_have_one_id(
+    calls: list[SdkToolCall],
+    repeats_name: bool,  # noqa: FBT001 - hypothesis gives it
+    pieces: list[int],
+) -> None:
+    """One call after the other, in pieces: those of one call are joined, although the id tells nothing."""
+    named = [sdk_call("same", f"tool_{number}", each.function.arguments) for number, each in enumerate(calls)]
+    chunks = list[list[SdkToolCall]]()
+    for each in named:
+        first, *others = cut(each.function.arguments, pieces)
+        chunks.append([sdk_call("same", each.function.name, first)])
+        chunks += [[sdk_call("same", each.function.name * repeats_name, piece)] for piece in others]
+
+    assert said(assemble(chunks)) == wanted(named)
+
+
+@given(wanted_calls(), st.lists(st.integers(1, 60), min_size=1, max_size=6))
+def test_pieces_of_equal_ids_that_come_together_keep_their_order(calls: list[SdkToolCall], pieces: list[int]) -> None:
+    """Only the first chunk has names; the calls are of different tools, and their arguments of one length."""
+    longest = max(len(each.function.arguments) for each in calls)
+    named = [
+        sdk_call("same", f"tool_{number}", each.function.arguments.ljust(longest)) for number, each in enumerate(calls)
+    ]
+    cuts = [cut(each.function.arguments, pieces) for each in named]
+    first, *others = zip(*cuts, strict=True)
+    chunks = [[sdk_call("same", each.function.name, piece) for each, piece in zip(named, first, strict=True)]]
+    chunks += [[sdk_call("same", "", piece) for piece in step] for step in others]
+
+    assert said(assemble(chunks)) == wanted(named)
+
+
 A = '{"q": "a"}'
 SHAPES: dict[str, tuple[list[tuple[str | None, ...]], list[tuple[str, str, str]]]] = {
     "no entries": ([], []),
@@ -120,6 +152,9 @@ SHAPES: dict[str, tuple[list[tuple[str | None, ...]], list[tuple[str, str, str]]
     "no arguments at all": ([("c1", "clock", ""), ("", "", None)], [("c1", "clock", "{}")]),
     "broken in the last fragment": ([("c1", "search", '{"q": '), ("", "", '"a')], [("c1", "search", '{"q": "a')]),
     "like snapshots": ([("c1", "search", '{"a":'), ("", "", '{"a":1}}')], [("c1", "search", '{"a":{"a":1}}')]),
+    "one id, two tools": ([("c1", "search", A), ("c1", "look", A)], [("c1", "search", A), ("c1", "look", A)]),
+    "one id, the name comes late": ([("c1", "", '{"q": '), ("c1", "search", '"a"}')], [("c1", "search", A)]),
+    "one id, one tool": ([("c1", "search", A), ("c1", "search", "{}")], [("c1", "search", A + "{}")]),
     "snapshots, no object": ([("c1", "search", "{q"), ("c1", "search", "{q: a}")], [("c1", "search", "{q: a}")]),
 }
 

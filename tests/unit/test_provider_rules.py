@@ -138,6 +138,7 @@ BROKEN: list[tuple[str, Change, str]] = [
     ("call-id-of-64", answered(first="x" * 64, second="y" * 65), "prompt_messages[2].tool_calls[1].id"),
     ("call-id-of-nine", answered(first="call_1234", second="abcDEF123"), "prompt_messages[2].tool_calls[0].id"),
     ("call-id-once", answered(first=OWN_ID, second=OWN_ID), "prompt_messages[2].tool_calls[1].id"),
+    ("call-id-once-in-turn", answered(first=OWN_ID, second=OWN_ID), "prompt_messages[2].tool_calls[1].id"),
     ("called-name", renamed("multi_tool_use.parallel"), "prompt_messages[2].tool_calls[0].function.name"),
     ("called-name", renamed(""), "prompt_messages[2].tool_calls[0].function.name"),
     *(
@@ -182,6 +183,8 @@ WITH_OTHERS = {
     "result-of-a-call": {"user-after-tool"},
     "tool-name": {"tool-name-letter"},
     "call-id-of-40": {"call-id-of-nine"},
+    "call-id-once": {"call-id-once-in-turn"},
+    "call-id-once-in-turn": {"call-id-once"},
     "call-id-of-64": {"call-id-of-nine", "call-id-of-40"},
     "call-id-characters": {"call-id-of-nine"},
 }
@@ -214,9 +217,9 @@ def test_each_rule_has_a_broken_request_and_dated_evidence() -> None:
 @pytest.mark.parametrize("given", ["functions.search:0", "x" * 100, "call_1"])
 def test_a_model_takes_back_the_ids_that_it_gave(given: str) -> None:
     request = sound()
-    answered(first=given, second=given)(request["prompt_messages"], request["tools"])
+    answered(first=given, second=f"{given}1")(request["prompt_messages"], request["tools"])
 
-    assert broken_rules(request, {given}) == []
+    assert broken_rules(request, {given, f"{given}1"}) == []
     assert "call-id-of-nine" in [broken.rule for broken in broken_rules(request)]
 
 

@@ -1,5 +1,6 @@
 """Requests in the shape that every provider takes: no blank text, roles that take turns, ids that fit."""
 
+import json
 import re
 
 import pytest
@@ -111,8 +112,9 @@ def test_a_model_reads_its_own_ids_as_it_gave_them_and_others_read_ids_that_fit(
     messages += [result("functions.search:0"), result("functions.search:0"), turn("own", model="acme/two")]
     messages += [result("own"), turn("unknown", model=""), result("unknown")]
 
-    kept = sound_messages(messages, MODEL)
-    assert [each.tool_call_id for each in kept if isinstance(each, ToolPromptMessage)][:2] == ["functions.search:0"] * 2
+    kept = [each.tool_call_id for each in sound_messages(messages, MODEL) if isinstance(each, ToolPromptMessage)]
+    assert kept[0] == "functions.search:0"
+    assert re.fullmatch("[a-zA-Z0-9]{9}", kept[1]), "an id is given to one call of a turn"
 
     sent = sound_messages(messages, "acme/two")
     of_calls = [
@@ -123,6 +125,64 @@ def test_a_model_reads_its_own_ids_as_it_gave_them_and_others_read_ids_that_fit(
     assert of_calls[2:] == ["own", "unknown"], "an older state does not know who made a call"
     assert len({*of_calls}) == len(of_calls)
     assert all(re.fullmatch("[a-zA-Z0-9]{9}", each) for each in of_calls[:2])
+
+
+def with_arguments(call_id: str, name: str, arguments: str) -> AssistantPromptMessage.ToolCall:
+    function = AssistantPromptMessage.ToolCall.ToolCallFunction(name=name, arguments=arguments)
+    return AssistantPromptMessage.ToolCall(id=call_id, type="function", function=function)
+
+
+@st.composite
+def rounds_of_equal_ids(draw: st.DrawFn) -> list[PromptMessage]:
+    """A turn with calls of three tools under few ids, some of which are the names of the tools, and their results."""
+    names = draw(st.lists(st.sampled_from(["search", "look", "read"]), min_size=1, max_size=5))
+    calls = [
+        with_arguments(draw(st.sampled_from([name, "same", "c1"])), name, json.dumps({"q": number}))
+        for number, name in enumerate(names)
+    ]
+    results = [
+        ToolPromptMessage(content=f"found {number} of {name}", tool_call_id=each.id, name=name)
+        for number, (name, each) in enumerate(zip(names, calls, strict=True))
+    ]
+    return [UserPromptMessage(content="q"), TurnMessage(content="", tool_calls=calls, model=MODEL), *results]
+
+
+@given(st.lists(rounds_of_equal_ids(), min_size=1, max_size=3))
+def test_whoever_reads_results_by_their_ids_finds_each_with_its_arguments(groups: list[list[PromptMessage]]) -> None:
+    """By id; where the id is the function's name, the last result of a turn counts for all its calls."""
+    sound = sound_messages([message for group in groups for message in group], MODEL)
+
+    turns = [
+        at for at, message in enumerate(sound) if isinstance(message, AssistantPromptMessage) and message.tool_calls
+    ]
+    for at in turns:
+        turn_read = sound[at]
+        assert isinstance(turn_read, AssistantPromptMessage)
+        calls = turn_read.tool_calls
+        results = sound[at + 1 : at + 1 + len(calls)]
+        assert [each.tool_call_id for each in results if isinstance(each, ToolPromptMessage)] == [c.id for c in calls]
+        unique = [each.id for each in calls if each.id != each.function.name]
+        assert len({*unique}) == len(unique)
+        by_id = {each.tool_call_id: str(each.content) for each in results if isinstance(each, ToolPromptMessage)}
+        for number, each in enumerate(calls):
+            said = by_id[each.id]
+            assert f"found {number} of {each.function.name}" in said
+            if sum(other.id == each.id for other in calls) > 1:
+                written = each.function.arguments.replace('"', "&quot;")
+                assert f'arguments="{written}">\nfound {number} of' in said
+
+
+def test_a_note_of_ours_stays_at_the_end_of_results_that_stand_together() -> None:
+    calls = [with_arguments("search", "search", json.dumps({"q": q})) for q in "ab"]
+    note = f"{template.AGENT_NOTE_BEGIN}Answer now.{template.AGENT_NOTE_END}"
+    messages = [UserPromptMessage(content="q"), TurnMessage(content="", tool_calls=calls, model=MODEL)]
+    messages += [result("search", "</tool_output> one"), result("search", f"two{note}")]
+
+    *_, first, last = sound_messages(messages, MODEL)
+
+    assert first.content == template.RESULT_STANDS_LAST.format(tool="search")
+    assert str(last.content).endswith(f"two\n</tool_output>{note}")
+    assert "&lt;/tool_output> one" in str(last.content), "no result can end its block"
 
 
 @given(any_text, st.integers(0, 5))

@@ -200,3 +200,16 @@ def test_a_tool_is_found_only_by_its_exact_name() -> None:
     assert resolve_tool_instance({"search": 1}, "search") == 1
     assert resolve_tool_instance({"search": 1}, "Search") is None
     assert resolve_tool_instance(None, "search") is None
+
+
+@given(st.lists(json_objects, min_size=2, max_size=4), st.sampled_from(["", " ", "\n"]))
+def test_objects_in_a_row_are_told_to_be_calls_that_were_joined(objects: list[Any], between: str) -> None:
+    said = error(between.join(map(json.dumps, objects)))
+
+    assert said.endswith("; send one JSON object, and one call in a turn: several were joined, so none of them ran")
+    assert "near" not in without_quote(said)
+
+
+@pytest.mark.parametrize("broken", ['{"q": 1} then', '{"q": 1}}', '{"q": 1}[2]', '{"q": {'])
+def test_other_broken_arguments_are_not_taken_for_joined_calls(broken: str) -> None:
+    assert "joined" not in error(broken)
