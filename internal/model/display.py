@@ -14,6 +14,7 @@ from internal.text.thoughts import (
     OPENS_A_BLOCK,
     Piece,
     PieceKind,
+    PlainThoughts,
     ThoughtSplitter,
     without_was_thought,
 )
@@ -70,6 +71,7 @@ class TurnDisplay:
         self._text_calls = calls
         self._splitter = ThoughtSplitter(tags)
         self._text_trimmer, self._thought_trimmer = Trimmer(), Trimmer()
+        self._plain = PlainThoughts()
         self._is_answer = (None if rule.may_call_tools else True) if rule.text_is_answer else False
         """Whether the visible text is shown as it comes; None: it may still be a remark, and is held back."""
         self._shown, self._held = list[str](), list[str]()  # of the visible text
@@ -147,7 +149,7 @@ class TurnDisplay:
         for piece in in_turns(pieces):
             match piece.kind:
                 case PieceKind.THOUGHT:
-                    if text := self._thought_trimmer.feed(piece.text):
+                    if text := self._thought_trimmer.feed(self._plain.feed(piece.text)):
                         self._thoughts.append(text)
                         yield from _steps(ThoughtText, text) if self._rule.show_thoughts else ()
                 case PieceKind.TEXT:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, reduce
+from html import unescape
 from itertools import groupby
 from operator import attrgetter
 
@@ -143,6 +144,30 @@ class TextStream:
         self._end = (self._end + text[-2:])[-2:]
         self._after_host = self._after_host and not text
         return text
+
+
+_ESCAPED = "<!--dify-deepseek-reasoning-->"  # begins thoughts in HTML: docs/model-facts.md, "Escaped thoughts"
+_ESCAPE_WAITS = re.compile(rf"(?:&[a-z]{{0,3}}|{_beginning(_ESCAPED)})\Z|\Z")
+
+
+class PlainThoughts:
+    """One turn's thoughts as people read them, without the marks and escapes of those that come escaped."""
+
+    _waiting = ""
+    _is_escaped: bool | None = None
+
+    def feed(self, text: str) -> str:
+        """Take a piece, and return what is settled by now. Only a thought that is cut leaves something behind."""
+        text = self._waiting + text
+        if self._is_escaped is None and not _ESCAPED.startswith(text.lstrip()):
+            self._is_escaped = text.lstrip().startswith(_ESCAPED)
+        self._waiting = ""
+        if self._is_escaped is False:
+            return text
+        self._waiting = text
+        if self._is_escaped:
+            self._waiting = _ESCAPE_WAITS.findall(text)[0]
+        return unescape(text.removesuffix(self._waiting).replace(_ESCAPED, ""))
 
 
 class PieceKind(StrEnum):

@@ -143,6 +143,21 @@ def test_thoughts_of_turns_with_calls_come_back_in_later_runs_and_no_others() ->
     assert "of the answer" not in json.dumps(later.model.prompts)
 
 
+def test_escaped_thoughts_go_back_as_they_came_and_user_and_log_have_them_clean() -> None:
+    pieces = [THOUGHT[at : at + 5] for at in range(0, len(THOUGHT), 5)]
+    turn = [*map(text, pieces), *THINKS[1:]]
+
+    outcome = run([turn, ANSWER], FOUND, {"emit_intermediate_thoughts": True, "extra_outputs": "thoughts"})
+
+    (back,) = assistant_messages(outcome.model.prompts[1])
+    assert back["content"] == f"{THOUGHT}I look."
+    assert outcome.logs["round1.model"]["data"]["thought"] == "a < b"
+    assert "a < b" in outcome.text
+    seen = outcome.text + json.dumps(outcome.logs) + json.dumps(outcome.variables)
+    assert "dify-deepseek-reasoning" not in seen
+    assert "&lt;" not in seen
+
+
 def test_after_an_approval_the_thoughts_of_the_turn_that_waited_come_back() -> None:
     asked = {"approval_required": "search"}
 

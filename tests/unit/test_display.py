@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from html import escape
 from itertools import groupby
 
 import pytest
@@ -149,3 +150,59 @@ def test_an_answer_that_waits_for_the_end_of_the_turn_is_under_way_until_calls_c
     assert not display.is_answering
     assert list(display.finish(has_tool_calls=True)) == []
     assert display.text == "```sh\nls"
+
+
+def of_deepseek(thought: str) -> str:
+    """As the plugin `deepseek` 0.0.20 streams a thought."""
+    return f"<think>\n<!--dify-deepseek-reasoning-->{escape(thought, quote=False)}\n</think>"
+
+
+ODD_THOUGHTS = [
+    *PARTS,
+    "<",
+    ">",
+    "&",
+    "&lt;",
+    "&amp;",
+    ";",
+    "amp",
+    "<!--dify-deepseek-reasoning-->",
+    '"',
+    "<b>",
+    "a < b",
+]
+
+
+@given(st.lists(joined(ODD_THOUGHTS), min_size=1, max_size=3), cut_lists())
+def test_escaped_thoughts_are_shown_as_the_model_thought_them_however_they_are_cut(
+    thoughts: list[str], cuts: list[int]
+) -> None:
+    raw = "".join(map(of_deepseek, thoughts))
+    display = TurnDisplay(SHOWN)
+
+    events = [event for chunk in cut(f"{raw}Done.", cuts) for event in display.feed(chunk)]
+    events += display.finish(has_tool_calls=False)
+
+    assert "".join(display.thought.split()) == "".join("".join(thoughts).split())
+    assert said(words(events), "ThoughtText") == display.thought
+    assert display.text == "Done."
+
+
+@given(joined(ODD_THOUGHTS), cut_lists())
+def test_thoughts_without_the_mark_stay_as_they_are(thought: str, cuts: list[int]) -> None:
+    raw = f"x{thought}".replace("<", "")
+    display = TurnDisplay(SHOWN)
+    for chunk in cut(f"<think>{raw}</think>Done.", cuts):
+        list(display.feed(chunk))
+    list(display.finish(has_tool_calls=False))
+
+    assert display.thought == raw.strip()
+
+
+@pytest.mark.parametrize("end", ["&a", "&amp", "<!--dify", " <"])
+def test_of_an_escaped_thought_that_is_cut_off_all_but_half_an_escape_is_shown(end: str) -> None:
+    display = TurnDisplay(SHOWN)
+    list(display.feed(f"<think>\n<!--dify-deepseek-reasoning-->5 &lt; 6{end}"))
+    list(display.finish(has_tool_calls=False, is_cut=True))
+
+    assert display.thought == "5 < 6"
