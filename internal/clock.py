@@ -1,4 +1,4 @@
-"""Time: the clock and the deadlines of a run, and turns for long work, since one thread serves all runs."""
+"""Time: the clock, the deadlines and shared waits of a run, and turns for long work: one thread serves all runs."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -13,6 +13,7 @@ MOMENT = 0.00001
 """Seconds. A sleep of 0 is not enough: gevent may run ready greenlets fifty times before it looks at timers and
 sockets again, for which the other sessions wait."""
 _TURNS_OF_A_CHUNK = 10
+HEAD_START = 1.0  # seconds between the first request after a shared wait and the next
 
 
 def give_way() -> None:
@@ -81,3 +82,41 @@ class Deadline:
 
     def has_passed(self) -> bool:
         return self.clock.now() >= self.moment
+
+
+@dataclass
+class SharedWait:
+    """The wait of all requests of a run to a service that has refused one of them; they share the tries, too."""
+
+    refusals: int = 0
+    """Those that counted. A request that was sent before the last one tells nothing new."""
+    has_given_up: bool = False
+    _waits_left: tuple[float, ...] = ()
+    _free: Deadline | None = None  # None while the service is available
+
+    def refused(self, refusals_before: int, waits: tuple[float, ...], clock: Clock) -> float:
+        """Note a refusal; ``waits`` count if the service was available before. Returns the seconds to wait."""
+        if refusals_before == self.refusals:
+            self.refusals += 1
+            if self._free is None:
+                self._waits_left = waits
+            self.has_given_up = not self._waits_left
+            self._free = None
+            if self._waits_left:
+                self._free = Deadline(clock, clock.now() + self._waits_left[0])
+            self._waits_left = self._waits_left[1:]
+        return self._free.left() if self._free else 0.0
+
+    def served(self, refusals_before: int) -> None:
+        if refusals_before == self.refusals:
+            self._free = None
+
+    def pause(self, deadline: Deadline) -> float:
+        """Wait until a request may be sent, if that is before the deadline; the seconds that this took."""
+        waited = 0.0
+        while self._free and 0 < (left := self._free.left()) < deadline.left():
+            deadline.clock.sleep(left)
+            waited += left
+        if self._free:
+            self._free = Deadline(deadline.clock, deadline.clock.now() + HEAD_START)
+        return waited

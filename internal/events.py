@@ -99,6 +99,7 @@ class ModelFinished:
     error: str | None = None
     round: int = 0
     """The number of its round in the log, the next one of a closing answer; 0 of a plan or a judgement."""
+    marks: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dify_plugin.entities.model.llm import LLMModelConfig
 
 from internal.budget import Budget, Usage
 from internal.call import ToolCall
-from internal.clock import Clock, Deadline
+from internal.clock import Clock, Deadline, SharedWait
 from internal.errors import ModelCallFailed, OurWords, Quoting, Sentence, StopReason
 from internal.events import Event, ModelFinished, ModelStarted, Noted, SpanFinished, SpanStarted
 from internal.host.failures import FailureKind, HostFailure
@@ -35,6 +35,8 @@ MOST_SILENCE = 3.0
 """Seconds without a chunk after which a first try that failed has only one more: docs/model-facts.md, "Tries of the
 plugins"."""
 _RETURNED_NOTHING = "the model returned nothing, and a content filter may have stopped it"
+_SHARED = frozenset({FailureKind.RATE_LIMITED, FailureKind.UNAVAILABLE})
+"""Failures that the next request to the model would meet as well, whichever conversation sends it."""
 _TIME_WAS_UP = OurWords("the time was up before the answer was complete; the part that came is kept")
 # Each provider refuses a body in its own words; some of those words are not known here.
 _MAY_REFUSE_A_BODY = frozenset({FailureKind.INVALID_REQUEST, FailureKind.UNKNOWN})
@@ -81,6 +83,7 @@ class ModelInUse:
     _may_think: bool = field(default=True, init=False)
     writes_calls: bool = field(default=False, init=False)
     """Whether it wrote a call as text again after it was told that such calls do not run."""
+    wait: SharedWait = field(default_factory=SharedWait, init=False)
 
     @property
     def now(self) -> LLMModelConfig:
@@ -229,6 +232,8 @@ class _Asked:
     _retries: int = field(default=0, init=False)
     _asked_at: float = field(default=0.0, init=False)
     """When the last try began."""
+    _refusals_before: int = field(default=0, init=False)
+    _marks: dict[str, str] = field(default_factory=dict, init=False)
     _has_shrunk: bool = field(default=False, init=False)
     _has_repeated: bool = field(default=False, init=False)
 
@@ -236,11 +241,14 @@ class _Asked:
         """The turn, with as many tries as help; one row of the log."""
         span, clock, spent = self.span, self.caller.clock, Usage.of()
         started = clock.now()
+        if waited := self.caller.models.wait.pause(span.deadline):
+            yield Noted(OurWords(f"the model refused another request; waited {waited:.1f} s for it"), span.round_key)
         while True:
             request_id = new_request_id()
             yield ModelStarted(span.key, self.model.model, request_id)
             self.reading = reading = Reading(span, self._text_calls(), self.transcript.length, self.caller.thought_tags)
             self._asked_at = clock.now()
+            self._refusals_before = self.caller.models.wait.refusals
             outcome = yield from self._try(request_id)
             spent += self._used()
             if outcome is not None:
@@ -248,6 +256,8 @@ class _Asked:
         if reading.was_cut_off:
             yield self._note("the stream was cut before its usage came; its tokens are estimated")
         result = ModelCallFailed.of(self.model, outcome) if isinstance(outcome, HostFailure) else outcome
+        if self._silence() > MOST_SILENCE:
+            self._marks["nothing_came_for"] = f"{self._silence():.0f} s"
         late = "no answer in the time that was left" if isinstance(outcome, TimeIsUp) else None
         yield ModelFinished(
             key=span.key,
@@ -259,6 +269,7 @@ class _Asked:
             finish_reason=reading.finish_reason,
             round=span.round,
             error=result.detail if isinstance(result, ModelCallFailed) else late,
+            marks=self._marks,
         )
         return result
 
@@ -324,6 +335,9 @@ class _Asked:
         caller, reading = self.caller, self.reading
         try:
             for chunks in caller.host.stream_model(request, request_id, reading.seconds_left, self.span.end.left()):
+                if reading.began_at is None:
+                    reading.began_at = self.caller.clock.now()
+                    self.caller.models.wait.served(self._refusals_before)
                 yield from reading.take(chunks)
         finally:
             for call in reading.calls:
@@ -360,27 +374,27 @@ class _Asked:
 
     def _wait(self, failure: HostFailure) -> Generator[Event, None, bool]:
         """Wait before another try, if one is left and there is time for it; whether it did."""
-        silent = self._silence()
-        if silent > MOST_SILENCE and self._retries == 0:
+        is_silent = not self.reading.chunks and self._silence() > MOST_SILENCE
+        if is_silent and self._retries == 0:  # from the first chunk on clients do not try again
             self._waits = RETRY_WAITS[:1]
-        if self._retries == len(self._waits):
-            return False
-        wait = self._waits[self._retries]
-        if wait >= self.span.deadline.left():
+        waits = self._waits[self._retries :]
+        shared = SharedWait(self._refusals_before)
+        if failure.kind in _SHARED:
+            shared = self.caller.models.wait
+        wait = shared.refused(self._refusals_before, waits, self.caller.clock)
+        if shared.has_given_up or not waits or wait >= self.span.deadline.left():
             return False
         self._retries += 1
         said = str(failure.kind)
-        if silent > MOST_SILENCE:
-            said = f"{said}; nothing came for {silent:.0f} s"
+        if is_silent:
+            said = f"{said}; nothing came for {self._silence():.0f} s"
         yield self._note(f"{said}; tried again after {wait:g} s")
-        self.caller.clock.sleep(wait)
-        return True
+        shared.pause(self.span.deadline)
+        return not shared.has_given_up
 
     def _silence(self) -> float:
-        """Seconds for which nothing came of the last try; 0 if anything did: from then on clients do not try again."""
-        if self.reading.chunks:
-            return 0.0
-        return self.caller.clock.now() - self._asked_at
+        """Seconds for which nothing came of the last try."""
+        return (self.reading.began_at or self.caller.clock.now()) - self._asked_at
 
     def _stop_thinking(self, request: ModelRequest) -> Generator[Event, None, bool]:
         """Have the run continue without thinking, if the refused request had it switched on."""
@@ -410,8 +424,12 @@ class _Asked:
     def _used(self) -> Usage:
         """What a try has cost; the run's budget also counts an estimate of what the provider did not report."""
         reading, usage, prompt, completion = self.reading, Usage.of(self.reading.usage), 0, 0
-        if reading.chunks and usage.total_tokens <= usage.completion_tokens:
-            prompt = self.caller.window.weigh(self.transcript).tokens
+        if reading.chunks:
+            reported = usage.total_tokens - usage.completion_tokens
+            estimated = self.caller.window.weigh(self.transcript).tokens
+            if 2 * reported < estimated:
+                prompt = estimated - reported
+                self._marks["prompt_tokens_too_small"] = f"limits count an estimate of {estimated:,}"
         if reading.chunks and usage.total_tokens <= usage.prompt_tokens:
             completion = reading.estimated_tokens()
         missing = prompt + completion

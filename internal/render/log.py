@@ -250,6 +250,7 @@ class LogTree:
             "finish_reason": event.finish_reason,
             "prompt_tokens": event.usage.prompt_tokens,
             "completion_tokens": event.usage.completion_tokens,
+            **event.marks,
         }
         for row in self._above(event.key):
             row.usage = row.usage + event.usage if row.usage else event.usage

@@ -1,8 +1,11 @@
 """The run's budgets: tokens of all model calls, and tool calls that are sent to the host."""
 
+import re
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from internal.agent import Blueprint
 from prompt import template
@@ -12,7 +15,7 @@ from tests.support.host import CallFails, Json, text_of
 from tests.support.plans import ALONE
 from tests.support.run import Outcome, run
 from tests.support.scenes import ANSWER, CITY, FOUND, check_growth, ends, last_note, results_in, search, silent, text
-from tests.support.wire import USAGE, calls, fails, parameter, says, tool
+from tests.support.wire import USAGE, calls, fails, model, parameter, replies, says, tool
 
 TURN = USAGE["total_tokens"]
 """Tokens of a scripted turn that reports its usage."""
@@ -74,14 +77,14 @@ def test_at_the_token_limit_no_more_tools_run_and_an_answer_follows(blueprint: B
 
 def test_at_80_percent_the_model_reads_once_that_little_is_left() -> None:
     steps = [searches("a", "b", "c", "d"), search("e"), ANSWER]
-    params = {"maximum_tool_calls": 5, "maximum_total_tokens": 600}
+    params = {"maximum_tool_calls": 5, "maximum_total_tokens": 20_000}
 
     outcome = run(steps, FOUND, params)
 
     first, second, closing = outcome.model.prompts
     assert notes_in(first) == []
     assert last_note(second) == notes_in(second)[0]
-    assert f"about {600 - TURN} of 600 tokens (prompts included) and 1 of 5 tool calls" in notes_in(second)[0]
+    assert f"about {20_000 - TURN:,} of 20,000 tokens (prompts included) and 1 of 5 tool calls" in notes_in(second)[0]
     assert notes_in(closing) == notes_in(second)
     assert outcome.stop_reason == "call_limit"
     check_growth(outcome.model.requests)
@@ -110,6 +113,61 @@ def test_tokens_that_a_provider_does_not_report_are_estimated_and_the_log_says_s
     assert run([search("a", usage=usage), ANSWER], FOUND, {"maximum_tool_calls": 9}).notes == []
 
 
+TOO_SMALL = {**USAGE, "prompt_tokens": 10, "total_tokens": 15}
+"""As `openrouter`, `x` and `siliconflow` report a prompt of which they count the system prompt alone."""
+
+
+def test_too_few_reported_tokens_do_not_count_for_the_limit_and_the_log_marks_them() -> None:
+    steps = [search("a" * 400, usage=TOO_SMALL), says("Done.", usage=TOO_SMALL)]
+
+    outcome = run(steps, FOUND, {"maximum_total_tokens": 200})
+
+    assert (outcome.text, outcome.stop_reason, asked_for(outcome)) == ("Done.", "token_limit", [])
+    used = outcome.last_json["execution_metadata"]
+    assert (used["prompt_tokens"], used["total_tokens"]) == (20, 30), "the user has what the provider said"
+    row = outcome.logs["round1.model"]
+    assert row["data"]["prompt_tokens"] == 10
+    assert re.fullmatch(r"limits count an estimate of \d[\d,]+", row["data"]["prompt_tokens_too_small"])
+    assert row["metadata"]["total_tokens"] == 15
+    assert [note for note in outcome.notes if note.startswith("maximum_total_tokens")]
+
+
+def counted_of(usage: Json | None) -> int:
+    """What the run counted for its limit in one turn; 0 where it believed the provider."""
+    outcome = run([says("Done.", usage=usage)], params={"maximum_total_tokens": 10**9})
+    notes = [note for note in outcome.notes if note.startswith("maximum_total_tokens")]
+    return sum(int(note.rsplit(" ", 1)[1].replace(",", "")) for note in notes)
+
+
+@given(st.integers(1, 2_000), st.integers(1, 500))
+@settings(max_examples=50)
+def test_a_limit_never_counts_less_than_half_of_the_estimate_and_else_what_is_reported(
+    prompt_tokens: int, completion_tokens: int
+) -> None:
+    reported = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
+    total = prompt_tokens + completion_tokens
+
+    counted = counted_of({**USAGE, **reported, "total_tokens": total})
+
+    estimate = counted_of({**USAGE, **reported, "prompt_tokens": 0, "total_tokens": completion_tokens})
+    of_prompt = estimate - completion_tokens
+    assert counted == estimate * (2 * prompt_tokens < of_prompt)
+    assert max(counted, total) - completion_tokens >= of_prompt / 2
+
+
+def test_what_a_provider_reports_never_decides_when_a_prompt_is_summarised() -> None:
+    def asked(prompt_tokens: int) -> tuple[list[list[Json]], list[str]]:
+        usage = {**USAGE, "prompt_tokens": prompt_tokens, "total_tokens": prompt_tokens + 5}
+        steps = [search(query, usage=usage) for query in "abc"]
+        outcome = run([*steps, ANSWER], {"search": replies("long " * 2_000)}, {"model": model(context_size=6_000)})
+        return outcome.model.prompts, [key for key in outcome.logs if key.endswith(".summary1")]
+
+    prompts, summaries = asked(5_000)
+
+    assert len(summaries) == 1
+    assert asked(10) == asked(100_000) == (prompts, summaries)
+
+
 def test_the_estimate_counts_prompt_text_and_arguments() -> None:
     def counted(first: list[Any], **params: Any) -> int:  # noqa: ANN401 - parameters of the node
         outcome = run([first, ANSWER], FOUND, {"maximum_total_tokens": 10**9, **params})
@@ -130,14 +188,15 @@ def test_the_estimate_counts_prompt_text_and_arguments() -> None:
     [
         (fails("InvokeRateLimitError"), "answered"),
         (fails("InvokeRateLimitError", after=[text("<think>Hm")]), "token_limit"),
-        ([text("<think>Hm"), ends(None, using(100)), CallFails("connection reset by peer")], "token_limit"),
+        ([text("<think>Hm"), ends(None, using(2 * TURN)), CallFails("connection reset by peer")], "token_limit"),
     ],
     ids=["before it answered", "in the middle", "after it reported usage"],
 )
 def test_tokens_of_a_try_that_failed_count(failed_try: list[Any], stop_reason: str) -> None:
     time = FakeTime()
 
-    outcome = run([failed_try, search("a"), ANSWER], FOUND, {"maximum_total_tokens": 100}, clock=time.clock)
+    limit = {"maximum_total_tokens": TURN + 100}
+    outcome = run([failed_try, search("a"), ANSWER], FOUND, limit, clock=time.clock)
 
     assert (outcome.text, outcome.stop_reason) == ("Done.", stop_reason)
     assert time.slept == [1.0]

@@ -16,7 +16,7 @@ from tests.support.scenes import ANSWER, FOUND, log_of, search
 from tests.support.wire import USAGE, breaks, calls, json_message, model, parameter, replies, says, tool
 
 HANDLERS = {**FOUND, "look": breaks("kaboom")}
-COST = "15 tokens, 0.0000625 USD"
+COST = "1,005 tokens, 0.0013 USD"
 """Of a scripted turn."""
 
 
@@ -230,8 +230,8 @@ def test_the_log_quotes_nothing() -> None:
     assert call["data"]["arguments"] == {"q": "9 characters"}
     assert (call["status"], call["error"], call["data"]["status"]) == ("error", "rate limited", "error")
     assert (turn["data"]["tool_calls"], turn["data"]["finish_reason"]) == (["search", "look"], "tool_calls")
-    assert (turn["data"]["thought"], turn["data"]["prompt_tokens"]) == ("9 characters", 10)
-    assert turn["metadata"]["total_tokens"] == 15
+    assert (turn["data"]["thought"], turn["data"]["prompt_tokens"]) == ("9 characters", 1_000)
+    assert turn["metadata"]["total_tokens"] == USAGE["total_tokens"]
     assert (outcome.logs["round2.call1"]["data"]["arguments"], outcome.logs["round2.call1"]["error"]) == (
         "16 characters",
         "not run",

@@ -15,7 +15,7 @@ from tests.support import plans
 from tests.support.host import Json, When, text_of
 from tests.support.run import Outcome, run
 from tests.support.scenes import ANSWER, CITY, check_growth, log_of, results_in, search
-from tests.support.wire import calls, model, parameter, replies, says, text_message, tool
+from tests.support.wire import USAGE, calls, model, parameter, replies, says, text_message, tool
 
 TEXT = " ".join(f"word{number}" for number in range(400))
 LONG = {"search": replies(TEXT)}
@@ -98,7 +98,7 @@ def test_turns_that_only_read_are_no_tool_rounds() -> None:
     assert names(outcome.variables["tool_runs"]) == ["search", "search"]
     assert [entry["round"] for entry in outcome.variables["tool_runs"]] == [1, 5]
     assert outcome.last_json["decision_summary"]["rounds"] == 5
-    assert outcome.last_json["execution_metadata"]["total_tokens"] == 6 * 15
+    assert outcome.last_json["execution_metadata"]["total_tokens"] == 6 * USAGE["total_tokens"]
     assert len(set(outcome.tool_results(2))) == 2
     assert outcome.tool_results(2) == outcome.tool_results(3) == outcome.tool_results(4)
     assert "read_result" not in outcome.text
@@ -108,7 +108,7 @@ def test_reading_is_not_in_the_call_budget_and_its_tokens_are_in_the_token_budge
     read = reads({"id": "r1"}, {"id": "r1", "offset": 10})
 
     by_calls = long_run(search("a"), read, read, search("b"), ANSWER, maximum_tool_calls=2)
-    by_tokens = long_run(search("a"), read, read, ANSWER, maximum_total_tokens=3 * 15)
+    by_tokens = long_run(search("a"), read, read, ANSWER, maximum_total_tokens=3 * USAGE["total_tokens"])
 
     assert (by_calls.stop_reason, len(by_calls.tools.requests)) == ("call_limit", 2)
     assert (by_tokens.stop_reason, len(by_tokens.tools.requests)) == ("token_limit", 1)

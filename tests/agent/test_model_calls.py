@@ -74,7 +74,7 @@ def test_usage_is_summed_over_calls_and_the_last_of_a_call_counts() -> None:
     outcome = run([first, ANSWER], FOUND)
 
     used = outcome.last_json["execution_metadata"]
-    assert (used["prompt_tokens"], used["completion_tokens"], used["total_tokens"]) == (20, 10, 30)
+    assert (used["prompt_tokens"], used["completion_tokens"], used["total_tokens"]) == (2_000, 10, 2_010)
     assert Decimal(used["total_price"]) == 2 * Decimal(str(USAGE["total_price"]))
     assert used["latency"] == 1.0
     assert used["prompt_unit_price"] == "1.25"

@@ -141,6 +141,41 @@ def test_no_retry_goes_beyond_the_deadline() -> None:
     assert time.slept == [1.0]
 
 
+THEN: dict[str, list[Any]] = {
+    "an answer": says("Done."),
+    "a lasting failure": fails("InvokeAuthorizationError", "no"),
+}
+
+
+@pytest.mark.parametrize("then", THEN.values(), ids=THEN)
+def test_the_row_of_a_model_call_says_for_how_long_nothing_came(then: list[Any]) -> None:
+    time = FakeTime()
+
+    slow = run([after_silence(time, 40, then)], clock=time.clock)
+    quick = run([after_silence(time, 2, then)], clock=time.clock)
+
+    assert slow.logs["round1.model"]["data"]["nothing_came_for"] == "40 s"
+    assert "nothing_came_for" not in quick.logs["round1.model"]["data"]
+
+
+def test_the_row_of_a_call_that_was_silent_until_the_time_was_up_says_so_too(time: FakeTime) -> None:
+    outcome = run([[silence(time, 95)], ANSWER], FOUND, {"maximum_seconds": 100}, clock=time.clock)
+
+    row = outcome.logs["round1.model"]
+    assert (row["error"], row["data"]["nothing_came_for"]) == ("no answer in the time that was left", "95 s")
+
+
+def test_silence_counts_in_the_deadline() -> None:
+    """After 70 silent seconds of 100, and 15 of the second try, the run has no time left for the tool."""
+    time = FakeTime()
+    later = [partial(time.advance, 20), *search()]
+
+    outcome = run([after_silence(time, 70, SLOW), later, ANSWER], FOUND, {"maximum_seconds": 100}, clock=time.clock)
+
+    assert (outcome.text, outcome.stop_reason) == ("Done.", "time_limit")
+    assert outcome.tools.requests == []
+
+
 TOO_LONG = "maximum context length exceeded"
 QUOTA = "[openai] Rate Limit Error, Error code: 429 - {'error': {'type': 'insufficient_quota'}}"
 LASTING = {

@@ -392,7 +392,8 @@ def test_a_defect_of_ours_in_a_subtask_does_not_affect_the_others() -> None:
     def broken(_seconds: float) -> None:
         raise ZeroDivisionError("secret sk-abcdefgh12345678")
 
-    steps = [plans("alpha", "beta"), works_on("alpha", fails("InvokeRateLimitError")), *done_at_once("beta"), answers()]
+    breaks_off = works_on("alpha", fails("InvokeConnectionError"))
+    steps = [plans("alpha", "beta"), breaks_off, *done_at_once("beta"), answers()]
 
     outcome = plan_run(steps, clock=Clock(sleep=broken))
 

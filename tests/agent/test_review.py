@@ -161,7 +161,7 @@ def test_a_draft_that_does_not_pass_is_written_again_and_only_the_log_has_it(str
     assert "<problems>\n- No &lt;draft> source.\n</problems>" in note["content"]
     assert "<criteria>\nA source for every figure; at most &lt;draft> 200 words.\n</criteria>" in note["content"]
     assert (template.LOOK_UP_FIRST in note["content"]) is (strategy != "plan and reflect")
-    cost = {"cost": "15 tokens, 0.0000625 USD"}
+    cost = {"cost": "1,005 tokens, 0.0013 USD"}
     rejected = {"draft": "The first draft.", "passes": False, "problems": ["No <draft> source."], **cost}
     assert log_of(outcome, "REVIEW 1")["data"] == rejected
     assert log_of(outcome, "REVIEW 2")["data"] == {"draft": "The second [1].", "passes": True, **cost}

@@ -22,6 +22,9 @@ from internal.host import session as read_ahead
 PATIENCE = 300.0
 """Real seconds after which a condition that is waited for will not come any more."""
 
+_STEPS_OF_A_SCRIPT = 5
+"""A script waits until all else is idle, too, before its next step."""
+
 
 @dataclass
 class FakeTime:
@@ -72,6 +75,24 @@ class FakeTime:
     def _end(self, wait: "_Wait") -> None:
         if any(other is wait for other in self._waits):
             wait.greenlet.throw(Empty)
+
+
+@dataclass
+class SideBySideTime(FakeTime):
+    """Greenlets sleep side by side: the clock moves to the first one's end when no greenlet has anything else to do."""
+
+    _ends: list[float] = field(default_factory=list)
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        end = self.now + seconds
+        self._ends.append(end)
+        while self.now < end:
+            for _ in range(_STEPS_OF_A_SCRIPT):
+                gevent.idle()
+            if self.now < end == min(self._ends):
+                self.advance(end - self.now)
+        self._ends.remove(end)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,16 +9,16 @@ from tests.support.host import CallFails, Handler, Json
 
 MODEL = "gpt-5-scripted"
 USAGE: Json = {
-    "prompt_tokens": 10,
+    "prompt_tokens": 1_000,
     "prompt_unit_price": "1.25",
     "prompt_price_unit": "0.000001",
-    "prompt_price": "0.0000125",
+    "prompt_price": "0.00125",
     "completion_tokens": 5,
     "completion_unit_price": "10",
     "completion_price_unit": "0.000001",
     "completion_price": "0.00005",
-    "total_tokens": 15,
-    "total_price": "0.0000625",
+    "total_tokens": 1_005,
+    "total_price": "0.0013",
     "currency": "USD",
     "latency": 0.5,
 }
