@@ -388,7 +388,7 @@ class _Asked:
         said = str(failure.kind)
         if is_silent:
             said = f"{said}; nothing came for {self._silence():.0f} s"
-        yield self._note(f"{said}; tried again after {wait:g} s")
+        yield self._note(f"{said}; tried again after {wait:.2g} s")
         shared.pause(self.span.deadline)
         return not shared.has_given_up
 
