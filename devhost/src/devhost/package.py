@@ -30,7 +30,7 @@ from devhost.process.plugin_process import PluginProcess
 from devhost.process.session import Watcher
 from devhost.terminal.screen import Screen, open_console
 from devhost.terminal.tables import printable
-from devhost.text import real_path, worded
+from devhost.text import real_path, worded, write_file
 from devhost.words import counted
 
 
@@ -142,7 +142,7 @@ def package(options: PackageOptions) -> int:
         console.print(Text(seconds, "green"), soft_wrap=True)
     with worded(lambda why: HostError(f"{target} cannot be written: {why}")):
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
+        write_file(target, content)
     digest = hashlib.sha256(content).hexdigest()
     files = f"{counted(len(checked.contents.paths), 'file')}, {counted(len(content), 'byte')}, sha256 {digest}"
     console.print(Text(f"{target}: {files}"), soft_wrap=True)

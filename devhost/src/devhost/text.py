@@ -5,7 +5,9 @@ import errno
 import json
 import os
 import re
+import shutil
 import stat
+import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -165,6 +167,29 @@ def read_file(file: Path) -> bytes:
     if len(content) > MOST_BYTES:
         raise OSError(errno.EFBIG, f"it has more than {MOST_BYTES // 1024**2} MiB", str(file))
     return content
+
+
+def write_file(file: Path, content: bytes) -> None:
+    """Replace the whole file at once: a process that is killed meanwhile leaves the old content.
+
+    A device keeps nothing and is written to as it is.
+    """
+    target = real_path(file)
+    if target.exists() and not target.is_file():
+        target.write_bytes(content)
+        return
+    new = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+    try:
+        with new.open("xb") as written:
+            written.write(content)
+            written.flush()
+            os.fsync(written.fileno())
+        if target.exists():
+            shutil.copymode(target, new)
+        new.replace(target)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
 
 
 def real_path(path: Path) -> Path:

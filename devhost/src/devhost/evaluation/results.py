@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 
 from devhost.errors import SuiteError
 from devhost.expected import Check, Observed
-from devhost.text import Secrets, open_file, worded
+from devhost.text import Secrets, open_file, worded, write_file
 from devhost.trace.lines import Line
 
 # The results in a file of JSON lines, which grows while the cases run.
@@ -199,7 +199,7 @@ class ResultsFile:
         self._secrets = secrets
         begun = (Header.model_validate(secrets.masked(header.model_dump())), *done)
         with worded(lambda why: SuiteError(f"{file} cannot be written: {why}")):
-            file.write_bytes(b"".join(map(_written, begun)))
+            write_file(file, b"".join(map(_written, begun)))
 
     def add(self, result: Result) -> None:
         masked = Result.model_validate(self._secrets.masked(result.model_dump()))

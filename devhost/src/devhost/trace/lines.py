@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TextIO
+from typing import IO, Annotated, Any, Literal, Self, TextIO
 
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter
 
@@ -166,9 +166,10 @@ class TraceWriter(Watcher):
         with worded(lambda why: TraceError(f"--trace {file} cannot be written: {why}")):
             _refuse_to_destroy(file)
             # Half a surrogate pair, which UTF-8 cannot hold, is written as the escape that JSON has for it.
-            self._file: TextIO | None = file.open("w", encoding="utf-8", errors="backslashreplace")
-        with contextlib.suppress(OSError):  # a device, or a file system without locks
-            fcntl.flock(self._file, fcntl.LOCK_SH)  # for `is_written`; it ends with this process, however that ends
+            self._file: TextIO | None = file.open("a", encoding="utf-8", errors="backslashreplace")
+            if file.is_file():  # any number of runs may write to a device
+                _take(self._file, file)
+                self._file.truncate(0)
         self._began = time.monotonic()
         header = Header(trace="devhost", version=1, started=datetime.now(UTC), **secrets.masked(dict(facts or {})))
         self._append(header.model_dump(mode="json"))
@@ -232,15 +233,42 @@ class TraceWriter(Watcher):
                 file.close()
 
 
+# The writer of a trace holds an exclusive lock on it, which ends with its process, however that ends. Others ask for a
+# shared lock: any number of them get it at the same time, unless there is a writer.
+
+
 def is_written(file: Path) -> bool:
     """Whether a process still writes this trace."""
     try:
         with open_file(file) as trace:
-            fcntl.flock(trace, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+            return _has_writer(trace)
     except OSError:
         return False
+
+
+def _take(trace: TextIO, file: Path) -> None:
+    """Lock the trace for its writer; TraceError if another writer has it."""
+    while True:
+        try:
+            fcntl.flock(trace, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:  # of a reader, for a moment, or of a writer
+            if _has_writer(trace):
+                trace.close()
+                sentence = f"--trace {file} is being written by another run"
+                raise TraceError(f"{sentence}: name another file, or wait until that run has ended") from None
+            time.sleep(0.001)
+        except OSError:  # a file system without locks
+            return
+        else:
+            return
+
+
+def _has_writer(trace: IO[Any]) -> bool:
+    try:
+        fcntl.flock(trace, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    fcntl.flock(trace, fcntl.LOCK_UN)
     return False
 
 
