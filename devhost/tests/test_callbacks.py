@@ -104,7 +104,7 @@ def test_a_damaged_storage_is_not_called_the_file_of_another_program(tmp_path: P
     file = tmp_path / "kept.json"
     stored(PluginStorage(file), b"1")
     file.write_bytes(file.read_bytes()[:-20])
-    with pytest.raises(ParameterError, match="is damaged: .*Delete it, or name another file with --storage"):
+    with pytest.raises(ParameterError, match=r"is damaged: .*Delete it, or name another file with --storage"):
         PluginStorage(file)
 
 
