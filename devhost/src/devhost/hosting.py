@@ -24,6 +24,7 @@ from devhost.options import PLUGIN, Declared, option
 from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
 from devhost.process.program import TransportName
 from devhost.process.session import Watcher
+from devhost.reach import allow_files_option, allow_http_option
 from devhost.scenario import (
     AttachedFiles,
     Example,
@@ -88,6 +89,8 @@ class ScenarioOptions:
     plugin: Path | None = option("--plugin DIR", PLUGIN)
     package: Path | None = option("--package FILE", "The strategy plugin as a .difypkg.")
     examples: Path | None = option("--examples DIR", EXAMPLES)
+    http: bool = allow_http_option()
+    folders: tuple[Path, ...] = allow_files_option()
 
     def read(
         self, *, limits: HostLimits, environment: MutableMapping[str, str] = os.environ, validated: bool = True
