@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -67,10 +68,25 @@ def test_an_opened_package_has_the_packed_files_and_leaves_nothing(tmp_path: Pat
     file.write_bytes(packed(contents))
 
     with opened_package(file) as folder:
-        assert folder.name == "charts"
         assert Contents.of(folder).paths == contents.paths
         assert (folder / "main.py").read_bytes() == contents.read("main.py")
     assert not folder.parent.exists()
+
+
+@pytest.mark.parametrize("name", ["...difypkg", "..difypkg", ".difypkg", "devhost-package-.difypkg"])
+def test_the_name_of_the_file_leads_nowhere(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "main.py").write_text("mine")
+    monkeypatch.setattr(tempfile, "tempdir", str(home))
+    file = tmp_path / name
+    file.write_bytes(zipped({**MANIFEST, "main.py": b"theirs"}))
+
+    with opened_package(file) as folder:
+        assert folder.parent.parent == home
+        assert (folder / "main.py").read_bytes() == b"theirs"
+        assert (home / "main.py").read_text() == "mine"
+    assert list(home.iterdir()) == [home / "main.py"]
 
 
 @pytest.mark.processes
@@ -108,7 +124,9 @@ def test_a_package_that_is_not_there_and_one_beside_a_plugin_are_mistakes(
     assert main(["run", "--package", str(of_tools), "--query", "Hi"]) == 2
     assert main(["tool", "--tools", str(of_tools)]) == 2
     said = capsys.readouterr().err.splitlines()
-    assert said[2].endswith("charts has no agent strategy; a plugin with tools is given with --tools DIR, unpacked")
+    assert said[2].endswith(
+        "charts.difypkg has no agent strategy; a plugin with tools is given with --tools DIR, unpacked"
+    )
     assert f"{of_tools} is a package: unpack it" in said[-1]
     assert said[0] == f"Error: {file} cannot be opened: No such file or directory"
     assert said[1] == "Error: --plugin and --package each name the strategy plugin: leave out one of them"

@@ -99,7 +99,7 @@ class ScenarioOptions:
         if self.scenario is not None and (self.example is None or self.script is not None):
             raise ParameterError("--scenario names a script of an --example, and goes without --script")
         with about("plugin"):
-            declaration = strategy_plugin(self.folder)
+            declaration = strategy_plugin(self.folder, self.package)
         with about("script"):
             example = self.read_example()
         script = self.read_script(self.strategy)
@@ -165,10 +165,13 @@ class ScenarioOptions:
         return click.get_current_context().with_resource(opened_package(self.package))
 
 
-def strategy_plugin(folder: Path) -> PluginDeclaration:
+def strategy_plugin(folder: Path, package: Path | None = None) -> PluginDeclaration:
+    """`package`: that of which the folder was unpacked, for errors."""
     declaration = PluginDeclaration.read(folder)
     if not declaration.strategies:
-        raise ParameterError(f"{folder} has no agent strategy; a plugin with tools is given with --tools DIR, unpacked")
+        raise ParameterError(
+            f"{package or folder} has no agent strategy; a plugin with tools is given with --tools DIR, unpacked"
+        )
     return declaration
 
 

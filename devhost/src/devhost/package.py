@@ -56,9 +56,9 @@ def packed(contents: Contents) -> bytes:
 
 @contextmanager
 def opened_package(file: Path) -> Iterator[Path]:
-    """A temporary folder with its contents, which has the name of the file: errors and traces name it."""
+    """A temporary folder with its contents. The file's name says nothing of its own: it may be `...difypkg`."""
     with tempfile.TemporaryDirectory(prefix="devhost-package-") as home:
-        folder = Path(home) / file.stem
+        folder = Path(home) / "package"
         unpack(file, folder)
         yield folder
 
