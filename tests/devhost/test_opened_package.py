@@ -124,9 +124,8 @@ def test_a_package_that_is_not_there_and_one_beside_a_plugin_are_mistakes(
     assert main(["run", "--package", str(of_tools), "--query", "Hi"]) == 2
     assert main(["tool", "--tools", str(of_tools)]) == 2
     said = capsys.readouterr().err.splitlines()
-    assert said[2].endswith(
-        "charts.difypkg has no agent strategy; a plugin with tools is given with --tools DIR, unpacked"
-    )
+    remedy = "a plugin with tools is given with --tools DIR, unpacked"
+    assert said[2].endswith(f"charts.difypkg has no agent strategy; {remedy}")
     assert f"{of_tools} is a package: unpack it" in said[-1]
     assert said[0] == f"Error: {file} cannot be opened: No such file or directory"
     assert said[1] == "Error: --plugin and --package each name the strategy plugin: leave out one of them"

@@ -169,9 +169,8 @@ def strategy_plugin(folder: Path, package: Path | None = None) -> PluginDeclarat
     """`package`: that of which the folder was unpacked, for errors."""
     declaration = PluginDeclaration.read(folder)
     if not declaration.strategies:
-        raise ParameterError(
-            f"{package or folder} has no agent strategy; a plugin with tools is given with --tools DIR, unpacked"
-        )
+        remedy = "a plugin with tools is given with --tools DIR, unpacked"
+        raise ParameterError(f"{package or folder} has no agent strategy; {remedy}")
     return declaration
 
 
