@@ -7,12 +7,13 @@ import pytest
 import yaml
 
 from devhost.cli.commands import main
-from devhost.errors import DeclarationError, HostError, ScriptError
+from devhost.errors import DeclarationError, HostError, ScriptError, TraceError
 from devhost.evaluation.suite import Suite
 from devhost.flow.script import FlowScript
 from devhost.models.scripted.script import Script
 from devhost.reach import Reach, reaching
 from devhost.text import MOST_BYTES, load_yaml
+from devhost.trace import lines
 from support.plugins import PUPPET
 
 ALIASES = "a0: &a0 [x, x]\n" + "".join(f"a{number}: &a{number} [{f'*a{number - 1}, ' * 9}]\n" for number in range(1, 9))
@@ -50,6 +51,15 @@ def test_what_is_not_a_regular_file_is_refused(pipe: Path, tmp_path: Path) -> No
     for file in (pipe, link, Path("/dev/zero")):
         with pytest.raises(DeclarationError, match=NO_FILE):
             load_yaml(file)
+
+
+def test_a_trace_has_a_largest_size(pipe: Path, tmp_path: Path) -> None:
+    large = tmp_path / "large.jsonl"
+    with large.open("wb") as file:
+        file.truncate(lines.MOST_BYTES + 1)  # a file with a hole: nothing is written, and nothing is read
+    for trace, said in ((large, "cannot be read: it has more than 256 MiB"), (pipe, NO_FILE)):
+        with pytest.raises(TraceError, match=said):
+            lines.read_trace(trace)
 
 
 def test_a_plugin_that_is_a_loop_of_links_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

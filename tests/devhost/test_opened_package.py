@@ -24,13 +24,13 @@ from tests.devhost import ROOT
 MANIFEST = {"manifest.yaml": b"name: x\n"}
 
 
-def zipped(files: Mapping[str, bytes], *, link: str = "") -> bytes:
+def zipped(files: Mapping[str, bytes], *, link: str = "", packs: bool = False) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as package:
         for name, content in files.items():
             entry = zipfile.ZipInfo(name)
             entry.external_attr = (0o120777 if name == link else 0o100644) << 16
-            package.writestr(entry, content)
+            package.writestr(entry, content, zipfile.ZIP_DEFLATED if packs else zipfile.ZIP_STORED)
     return file.getvalue()
 
 
@@ -39,9 +39,12 @@ def zipped(files: Mapping[str, bytes], *, link: str = "") -> bytes:
     [
         (b"PK, but no more", "is not a package, or is damaged: File is not a zip file. Make it again"),
         (zipped({"plugin/manifest.yaml": b""}), "is not a plugin: manifest.yaml is missing"),
-        (zipped({"zeros": b"0" * (MAX_BYTES + 1)}), "holds 52,428,801 bytes; Dify takes 52,428,800"),
+        (zipped({"zeros": b"0" * (MAX_BYTES + 1)}, packs=True), "holds 52,428,801 bytes; Dify takes 52,428,800"),
+        (zipped({f"{number}/": b"" for number in range(5_001)}), "holds 5,001 files; at most 5,000 are taken"),
+        (zipped({f"{number}/": b"" for number in range(70_000)}), "lists more files than the 5,000 that are taken"),
+        (b"0" * (MAX_BYTES + 1), "cannot be opened: it has more than 50 MiB"),
     ],
-    ids=["not-a-zip", "no-manifest", "large"],
+    ids=["not-a-zip", "no-manifest", "large", "many", "very-many", "large-itself"],
 )
 def test_what_is_not_a_package_is_refused_in_one_sentence(content: bytes, sentence: str, tmp_path: Path) -> None:
     file = tmp_path / "bad.difypkg"
@@ -50,6 +53,15 @@ def test_what_is_not_a_package_is_refused_in_one_sentence(content: bytes, senten
     with pytest.raises(HostError) as refused:
         unpack(file, tmp_path / "unpacked")
     assert sentence in str(refused.value)
+
+
+def test_what_is_not_a_regular_file_is_not_opened(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.difypkg"
+    os.mkfifo(pipe)
+    for file in (pipe, Path("/dev/zero"), tmp_path):
+        with pytest.raises(HostError, match="cannot be opened: "):
+            unpack(file, tmp_path / "unpacked")
+    assert not (tmp_path / "unpacked").exists()
 
 
 def test_nothing_is_unpacked_outside_of_the_folder(tmp_path: Path) -> None:

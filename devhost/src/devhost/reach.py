@@ -50,8 +50,7 @@ def within_reach(file: Path, folder: Path) -> Path:
     real = real_path(file)
     if any(real.is_relative_to(real_path(each)) for each in (folder, *_REACH.get().folders)):
         return file
-    leads = "" if real == file.absolute() else f", which is {real},"
-    sentence = f"the file {file}{leads} is outside of the script's folder {real_path(folder)}"
+    sentence = f"the file {file} (that is, {real}) is outside of the script's folder {real_path(folder)}"
     raise ParameterError(f"{sentence}: allow it with --allow-files {real.parent}")
 
 

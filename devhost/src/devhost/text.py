@@ -160,13 +160,14 @@ def open_file(file: Path) -> BinaryIO:
     return opened
 
 
-def read_file(file: Path) -> bytes:
-    """The whole content, of at most `MOST_BYTES`."""
+def read_file(file: Path, most: int = MOST_BYTES) -> bytes:
+    """The whole content. OSError, before anything is read, for a file of more than `most` bytes."""
     with open_file(file) as opened:
-        content = opened.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise OSError(errno.EFBIG, f"it has more than {MOST_BYTES // 1024**2} MiB", str(file))
-    return content
+        if os.fstat(opened.fileno()).st_size <= most:
+            content = opened.read(most + 1)  # it may grow meanwhile
+            if len(content) <= most:
+                return content
+    raise OSError(errno.EFBIG, f"it has more than {most // 1024**2} MiB", str(file))
 
 
 def write_file(file: Path, content: bytes) -> None:

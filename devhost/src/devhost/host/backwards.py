@@ -34,7 +34,7 @@ from devhost.plugin.declaration import Manifest, Permission
 from devhost.process.session import Places, Session
 from devhost.protocol import failures, structs
 from devhost.protocol.wire import Invoked, JsonObject
-from devhost.text import describe, open_file, write_file
+from devhost.text import describe, read_file, write_file
 from devhost.tools.tool import Tool, call_tool
 
 ACCESS: Mapping[str, str] = {
@@ -79,6 +79,8 @@ def check_access(kind: str, permission: Permission) -> None:
 # with the values in hexadecimal as they cross the wire.
 
 LONGEST_KEY = 256
+MOST_BYTES = 1024 * 1024 * 1024
+"""Of the file: what five plugins may keep, two digits a byte."""
 STORAGE_BEGINS = b'{\n  "storage": "devhost"'
 
 
@@ -143,8 +145,7 @@ def _check(kept: Mapping[str, str], key: str, value: str, most: int) -> None:
 
 def _read(file: Path) -> _Stored:
     try:
-        with open_file(file) as storage:
-            content = storage.read()
+        content = read_file(file, MOST_BYTES)
         return _Stored.model_validate_json(content)
     except FileNotFoundError:
         if not file.parent.is_dir():

@@ -19,7 +19,7 @@ from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run, report
 from devhost.process.session import Side, Watcher
 from devhost.protocol.wire import JsonObject
-from devhost.text import MASK, Secrets, open_file, worded
+from devhost.text import MASK, Secrets, open_file, read_file, worded
 from devhost.trace.flow import FlowTraceLine, Timed
 
 # The lines of a trace. The first is a `Header`; each of the others has the seconds since then as `at`.
@@ -117,13 +117,17 @@ class Trace:
         return tuple(dict.fromkeys(line.sentence for line in told))
 
 
+MOST_BYTES = 256 * 1024 * 1024
+"""Of a trace that is read, which takes several times as much memory. A run of a hundred rounds writes some ten MiB."""
+
+
 def read_trace(file: Path, only: re.Pattern[bytes] | None = None) -> Trace:
     """TraceError, with the number of the line, for a file that is not a whole trace; a cut last line is allowed.
 
     `only`: lines after the header in which it is not found are left out, unread.
     """
-    with worded(lambda why: TraceError(f"{file} cannot be read: {why}")), open_file(file) as trace:
-        *written, rest = trace.read().split(b"\n")
+    with worded(lambda why: TraceError(f"{file} cannot be read: {why}")):
+        *written, rest = read_file(file, MOST_BYTES).split(b"\n")
     (first, *others), cut_off = [*written, b""], bool(rest.strip())
     header = _read(Header.model_validate, first, f"{file}, line 1: not a trace of devhost")
     numbered = [(number, text) for number, text in enumerate(others, start=2) if text.strip()]
