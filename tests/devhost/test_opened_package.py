@@ -21,16 +21,17 @@ from support.plugins import CHARTS
 from support.waiting import PATIENCE
 from tests.devhost import ROOT
 
+DEFLATED = zipfile.ZIP_DEFLATED
 MANIFEST = {"manifest.yaml": b"name: x\n"}
 
 
-def zipped(files: Mapping[str, bytes], *, link: str = "", packs: bool = False) -> bytes:
+def zipped(files: Mapping[str, bytes], method: int = zipfile.ZIP_STORED, *, link: str = "") -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as package:
         for name, content in files.items():
             entry = zipfile.ZipInfo(name)
             entry.external_attr = (0o120777 if name == link else 0o100644) << 16
-            package.writestr(entry, content, zipfile.ZIP_DEFLATED if packs else zipfile.ZIP_STORED)
+            package.writestr(entry, content, method)
     return file.getvalue()
 
 
@@ -39,7 +40,7 @@ def zipped(files: Mapping[str, bytes], *, link: str = "", packs: bool = False) -
     [
         (b"PK, but no more", "is not a package, or is damaged: File is not a zip file. Make it again"),
         (zipped({"plugin/manifest.yaml": b""}), "is not a plugin: manifest.yaml is missing"),
-        (zipped({"zeros": b"0" * (MAX_BYTES + 1)}, packs=True), "holds 52,428,801 bytes; Dify takes 52,428,800"),
+        (zipped({"zeros": b"0" * (MAX_BYTES + 1)}, DEFLATED), "holds 52,428,801 bytes; Dify takes 52,428,800"),
         (zipped({f"{number}/": b"" for number in range(5_001)}), "holds 5,001 files; at most 5,000 are taken"),
         (zipped({f"{number}/": b"" for number in range(70_000)}), "lists more files than the 5,000 that are taken"),
         (b"0" * (MAX_BYTES + 1), "cannot be opened: it has more than 50 MiB"),
