@@ -68,6 +68,24 @@ def test_an_agents_tools_are_those_of_an_example(node: FlowNode) -> None:
             assert set(tool[place]) == {each["name"] for each in declared["parameters"] if each["form"] == form}
 
 
+@pytest.mark.parametrize("flow", FLOWS.values(), ids=FLOWS)
+def test_an_app_tells_to_authorize_tools_just_if_they_need_it(flow: FlowFile) -> None:
+    tools = [tool for node in flow.nodes.values() for tool in tools_of(node)]
+    declared = [read_yaml(provider_file(*tool["provider_name"].split("/"))) for tool in tools]
+    needs = any(each.get("credentials_for_provider") for each in declared)
+
+    assert ("authorize the tools" in flow.text) == needs
+
+
+def tools_of(node: FlowNode) -> list[dict[str, Any]]:
+    tools: list[dict[str, Any]] = node.data.get("agent_parameters", {}).get("tools", {}).get("value", [])
+    return tools
+
+
+def provider_file(author: str, plugin: str, provider: str) -> Path:
+    return PLUGINS[author, plugin] / "provider" / f"{provider}.yaml"
+
+
 def test_the_dependencies_keep_their_checksums_until_a_package_has_another() -> None:
     text = (EXAMPLES / "workflows" / "knowledge.yml").read_text("utf-8")
     manifest = read_yaml(ROOT / "manifest.yaml")
