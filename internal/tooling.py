@@ -72,7 +72,8 @@ def parse_object(arguments: object, advice: str = f"; {_ONE_OBJECT}") -> dict[st
         value = json.loads(arguments, parse_constant=refuse_constant)
     except json.JSONDecodeError as problem:
         near = f", near {arguments[max(0, problem.pos - 20) : problem.pos + 20]!r}"
-        raise NoObjectError(f"{problem.msg} at character {problem.pos}{near}{advice}") from None
+        said = problem.msg.removesuffix(" at")  # "Unterminated string starting at"
+        raise NoObjectError(f"{said} at character {problem.pos}{near}{advice}") from None
     except NotANumberError as constant:
         words = re.finditer(r'"(?:[^"\\]++|\\.)*+"|' + re.escape(str(constant)), arguments)
         where = next((word.start() for word in words if not word.group().startswith('"')), 0)
