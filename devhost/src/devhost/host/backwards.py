@@ -146,13 +146,14 @@ def _check(kept: Mapping[str, str], key: str, value: str, most: int) -> None:
 def _read(file: Path) -> _Stored:
     try:
         content = read_file(file, MOST_BYTES)
-        return _Stored.model_validate_json(content)
     except FileNotFoundError:
         if not file.parent.is_dir():
             raise ParameterError(f"the storage {file} cannot be written: there is no folder {file.parent}") from None
         return _Stored(storage="devhost", plugins={})
     except OSError as error:
         raise ParameterError(f"the storage {file} cannot be read: {error.strerror}") from error
+    try:
+        return _Stored.model_validate_json(content)
     except ValidationError as error:
         if content.startswith(STORAGE_BEGINS):
             sentence = f"the storage {file} is damaged: {describe(error)}"
