@@ -5,7 +5,8 @@
 # make branches       steps beside the gate, by what you touched (CONTRIBUTING.md); also: properties, compat,
 #                     processes, examples, flows, browser, wheel
 # make format         reformats the code
-# make package        dist/gpt5_agent-VERSION.difypkg, checked and installed once; MARKETPLACE=1: by its rules, too
+# make package        dist/gpt5_agent-VERSION.difypkg, checked and installed once; MARKETPLACE=1: by its rules, too;
+#                     and dist/workflows/, the example apps for these packages
 #                     EXAMPLE=answers packs an example's tools instead
 # make docs           writes strategies/*.yaml and the parts of pages and example apps that come from declarations.yaml
 #                     in strategies/source/ and from the manifest

@@ -74,7 +74,8 @@ def parse_object(arguments: object, advice: str = f"; {_ONE_OBJECT}") -> dict[st
     except json.JSONDecodeError as problem:
         near = f", near {arguments[max(0, problem.pos - 20) : problem.pos + 20]!r}"
         advice = _ADVICE.get((problem.msg, arguments[problem.pos : problem.pos + 1]), advice)
-        raise NoObjectError(f"{problem.msg} at character {problem.pos}{near}{advice}") from None
+        said = problem.msg.removesuffix(" at")  # "Unterminated string starting at"
+        raise NoObjectError(f"{said} at character {problem.pos}{near}{advice}") from None
     except NotANumberError as constant:
         words = re.finditer(r'"(?:[^"\\]++|\\.)*+"|' + re.escape(str(constant)), arguments)
         where = next((word.start() for word in words if not word.group().startswith('"')), 0)

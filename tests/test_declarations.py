@@ -238,11 +238,25 @@ def space_for_label(parameter: Yaml) -> int:
 
 
 def test_descriptions_say_it_in_what_dify_does_not_cut() -> None:
-    """A list shows about 60 letters or 30 Chinese or Japanese signs of one."""
+    """A list shows about 60 letters or 30 Chinese or Japanese signs of one; a card two such lines."""
     for declared in (MANIFEST, PROVIDER["identity"], *STRATEGY.values()):
         for text in declared["description"].values():
             first = re.split(r"(?<=[.。])", text, maxsplit=1)[0]
-            assert sum(2 if ord(letter) > 0x2E80 else 1 for letter in first) <= 60, first
+            assert letters(first) <= 60, first
+            assert letters(text) <= 110, text
+
+
+def letters(text: str) -> int:
+    """A Chinese or Japanese sign is as wide as two letters."""
+    return len(text) + sum(ord(letter) > 0x2E80 for letter in text)
+
+
+@each_strategy
+def test_a_help_names_no_block_that_the_panel_does_not_show(strategy: Yaml) -> None:
+    """Only the help of `prompt_policy_overrides` does, which is where the blocks are set."""
+    for parameter in strategy["parameters"]:
+        if parameter["name"] != "prompt_policy_overrides":
+            assert not re.search(r"_policy\b", str(parameter.get("help"))), parameter["name"]
 
 
 @each_number

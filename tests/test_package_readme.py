@@ -47,6 +47,15 @@ def test_a_file_that_git_does_not_know_is_not_staged(tmp_path: Path, monkeypatch
 
 
 @each_language
+def test_no_asterisk_stands_between_two_letters(language: str) -> None:
+    """Dify's page counts the others, and where their number is odd it ends with an asterisk of its own."""
+    prose = re.sub(r"`[^`]*`", "x", FENCE.sub("", stage.readme(language))).replace("**", "")
+    repository = re.sub(r"`[^`]*`", "x", (ROOT / stage.PAGES[language]).read_text("utf-8")).replace("**", "")
+
+    assert re.findall(r".{,9}\w\*\w.{,9}", prose + repository) == []
+
+
+@each_language
 def test_the_page_is_as_dify_shows_it(language: str) -> None:
     """No link into the repository, no picture, no comment, and no line's end within a paragraph."""
     text = stage.readme(language)

@@ -1,6 +1,7 @@
 """What a tool asks its host for while it works: summaries, storage, uploads, apps, models."""
 
 import json
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ import pytest
 
 from devhost import Host, ScriptedModel
 from devhost.cli.commands import main
-from devhost.errors import ParameterError
+from devhost.errors import ParameterError, RefusedCallError
 from devhost.files import FileServer
 from devhost.host.backwards import PluginStorage
+from devhost.limits import HostLimits
 from devhost.models.backend import ModelDescription, ModelRequest, chunk, summary
 from devhost.node.messages import ToolFileStore
 from devhost.page.page import render_page
@@ -71,6 +73,39 @@ def test_a_file_that_cannot_be_kept_is_refused_at_the_start(tmp_path: Path) -> N
     with pytest.raises(ParameterError, match="exists and is not a storage of devhost"):
         PluginStorage(file)
     assert file.read_text() == '{"mine": 1}'
+
+
+def stored(storage: PluginStorage, value: bytes) -> JsonObject:
+    manifest = PluginDeclaration.read(PUPPET).manifest  # without a size of its own
+    return storage.answer(manifest, {"opt": "set", "key": "a", "value": value.hex()}, HostLimits())
+
+
+def test_a_file_that_is_not_written_to_its_end_keeps_what_it_had(tmp_path: Path) -> None:
+    file = tmp_path / "kept.json"
+    stored(PluginStorage(file), b"1")
+    file.chmod(0o600)
+    before = file.read_bytes()
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, usual[1]))  # the disk is full after so many bytes
+    try:
+        with pytest.raises(RefusedCallError, match="save data failed"):
+            stored(PluginStorage(file), b"2" * 2_000_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+
+    assert file.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [file]
+    stored(PluginStorage(file), b"2" * 2_000_000)
+    assert len(file.read_bytes()) > 4_000_000
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_damaged_storage_is_not_called_the_file_of_another_program(tmp_path: Path) -> None:
+    file = tmp_path / "kept.json"
+    stored(PluginStorage(file), b"1")
+    file.write_bytes(file.read_bytes()[:-20])
+    with pytest.raises(ParameterError, match=r"is damaged: .*Delete it, or name another file with --storage"):
+        PluginStorage(file)
 
 
 def test_a_run_keeps_its_storage_beside_its_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

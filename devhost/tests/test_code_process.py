@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from devhost.flow.outside import JAVASCRIPT, PYTHON, Allowed, CodeError, run_program
+from devhost.flow.outside import JAVASCRIPT, PYTHON, Allowed, CodeError, render_template, run_program
 from devhost.limits import HostLimits
 
 LIMITS = HostLimits(code_seconds=60)
@@ -30,11 +30,38 @@ def test_a_program_has_an_empty_environment_and_a_folder_that_is_removed(monkeyp
         ("raise ValueError('no paper')", {}, "ValueError: no paper"),
         ("import sys; sys.exit(3)", {}, "the code ended with status 3"),
         ("while True: pass", {"code_seconds": 1}, "it ran longer than 1 seconds; --limit code-seconds=NUMBER"),
+        ("print(len(b'x' * 10**9))", {}, "it needed more than 536,870,912 bytes of memory; --limit code-bytes=NUMBER"),
+        ("while True: print('x' * 10**6)", {}, "File too large"),
     ],
 )
 def test_a_program_that_fails_or_meets_a_limit_is_an_error(program: str, limits: dict[str, int], words: str) -> None:
     with pytest.raises(CodeError) as error:
         run_program(PYTHON, program, LIMITS.model_copy(update=limits))
+
+    assert words in str(error.value)
+
+
+def test_a_template_is_text_made_of_variables() -> None:
+    assert render_template("{{ a }}, {{ b.c }} – {{ 'é' }}", '{"a": 1, "b": {"c": "größe"}}', LIMITS) == "1, größe – é"
+
+
+@pytest.mark.parametrize(
+    ("template", "limits", "words"),
+    [
+        ("{% for a in b %}", {}, "Unexpected end of template"),
+        ("{{ 1 / 0 }}", {}, "ZeroDivisionError: division by zero"),
+        ("{{ ''.__class__.__mro__ }}", {}, "access to attribute '__class__' of 'str' object is unsafe"),
+        (
+            "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+            {"code_seconds": 1},
+            "the template was ended because it ran longer than 1 seconds",
+        ),
+        ("{{ 'x' * 10**10 }}", {}, "the template was ended because it needed more than 536,870,912 bytes of memory"),
+    ],
+)
+def test_a_template_has_the_limits_of_code(template: str, limits: dict[str, int], words: str) -> None:
+    with pytest.raises(CodeError) as error:
+        render_template(template, "{}", LIMITS.model_copy(update=limits))
 
     assert words in str(error.value)
 

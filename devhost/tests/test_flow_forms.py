@@ -146,13 +146,43 @@ def test_a_person_fills_in_what_the_script_does_not() -> None:
             asked(FormAnswer(), ["x", leaving])
 
 
-def test_a_program_answers_the_form_in_a_line_of_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lines that do not answer it are passed over: no JSON, of another form, with a value that Dify refuses."""
-    lines = [{"form": "f0", "button": "ok", "values": {}}, {"form": "f1", "button": "ok", "values": {"reason": ""}}]
-    given = [json.dumps(each) for each in (*lines, {**lines[1], "values": {"when": "now"}}, None)]
-    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(["?", *given])))
+def test_a_script_answers_every_field_that_has_no_default() -> None:
+    """Dify's API answers a form without one with 400, "Missing required inputs", and its page does not send it."""
+    fields = (AskedField("reason", "paragraph"), replace(FORM.fields[1], text="now"))
+    blank = replace(FORM, fields=fields)
+    with pytest.raises(UnansweredFormError, match=r"answers: form\.reason: VALUE"):
+        answer_of(blank, FormAnswer("ok"), None)
+    with pytest.raises(UnansweredFormError, match="reason: Dify wants a text"):
+        answer_of(blank, FormAnswer("ok", {"reason": ""}), None)
+    filled = replace(FORM, fields=(replace(fields[0], text="late"), fields[1]))
+    assert answer_of(filled, FormAnswer("ok"), None) == FormAnswer("ok", {"reason": "late", "when": "now"})
+
+
+def test_a_person_types_a_text_into_every_field() -> None:
+    blank = replace(FORM, fields=(AskedField("reason", "paragraph"),))
+    keys = iter(["", "  ", "late", "ok"])
+    shown = io.StringIO()
+    ask = AskAtTerminal(Console(file=shown, width=100), lambda _label: next(keys), Secrets())
+
+    assert answer_of(blank, FormAnswer(), ask) == FormAnswer("ok", {"reason": "late"}, "terminal")
+    assert shown.getvalue().count("Dify takes no blank field") == 2
+
+
+def test_a_program_answers_the_form_in_a_line_of_json(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Lines that do not answer it are passed over: no JSON, of another form, without a field, or with a blank one."""
+    line = {"form": "f1", "button": "ok"}
+    filled = [{}, {"reason": " "}, {"reason": "late", "when": "soon"}, {"when": "now"}]
+    given = [{**line, "form": "f0", "values": filled[-1]}, *({**line, "values": values} for values in filled), None]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(["?", *map(json.dumps, given)])))
 
     assert ask_by_line(FORM, FormAnswer()) == FormAnswer("ok", {"reason": DEFAULT, "when": "now"}, "console")
+    assert capsys.readouterr().err.splitlines() == [
+        "node 'Form' (form): Missing required inputs: when",
+        "node 'Form' (form): reason: Dify wants a text; Missing required inputs: when",
+        "node 'Form' (form): when: 'soon' is not one of: now, later",
+    ]
     with pytest.raises(UnansweredFormError, match="was left without an answer"):
         ask_by_line(FORM, FormAnswer())
 

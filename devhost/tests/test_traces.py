@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,10 +11,11 @@ import pytest
 
 from devhost import Host, ScriptedModel
 from devhost.cli.commands import main
+from devhost.errors import TraceError
 from devhost.process.program import TransportName
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets
-from devhost.trace.lines import TraceWriter, read_trace
+from devhost.trace.lines import TraceWriter, is_written, read_trace
 from devhost.trace.runs import run_of, traced_runs
 from devhost.trace.timeline import timeline
 from support.charts import API_KEY
@@ -146,6 +148,53 @@ def test_credentials_stay_out_all_of_them_where_no_secret_is_known(
         writer.crossed("plugin", "tools", {"event": "heartbeat"})
     _, request = lines_of(tmp_path / "run.jsonl")
     assert request["message"]["data"]["credentials"] == {"pin": "[secret]", "region": region}
+
+
+# --- whether a run still writes its trace ----------------------------------------------------------------------------
+
+
+READERS = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from devhost.trace.lines import is_written
+
+with ThreadPoolExecutor(4) as threads:
+    print(sorted(set(threads.map(is_written, [Path(sys.argv[1])] * int(sys.argv[2])))))
+"""
+"""A process of its own, because gevent makes the threads of this one take turns."""
+
+
+def reading(file: Path, times: int) -> "subprocess.Popen[str]":
+    return subprocess.Popen([sys.executable, "-c", READERS, str(file), str(times)], stdout=subprocess.PIPE, text=True)
+
+
+def test_readers_do_not_take_each_other_for_the_writer(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    with TraceWriter(file):
+        assert reading(file, 1_000).communicate()[0] == "[True]\n"
+    assert reading(file, 10_000).communicate()[0] == "[False]\n"
+
+
+def test_readers_do_not_keep_a_writer_from_its_trace(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    file.touch()
+    readers = reading(file, 10_000)
+    while readers.poll() is None:
+        with TraceWriter(file):
+            assert is_written(file)
+    assert readers.returncode == 0
+
+
+def test_two_runs_do_not_write_one_trace(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    with TraceWriter(file) as writer:
+        with pytest.raises(TraceError, match="is being written by another run: name another file"):
+            TraceWriter(file)
+        writer.notice("It is still there.")
+    assert read_trace(file).notices == ("It is still there.",)
+    with TraceWriter(Path(os.devnull)), TraceWriter(Path(os.devnull)):
+        pass
 
 
 # --- files that cannot be written or read ----------------------------------------------------------------------------

@@ -208,9 +208,9 @@ class LogTree:
                 assert_never(event)
 
     def summary(self, summary: e.RunSummary, data: Mapping[str, Any]) -> AgentInvokeMessage:
-        """The last log of a run."""
+        """The last log of a run. Dify's page cuts a label after some 25 letters."""
         shown = self._shown(data) | _said({"notes": self._notes_of_run})
-        return self._write("summary", _Status.SUCCESS, f"RUN FINISHED: {summary.stop_reason}", shown)
+        return self._write("summary", _Status.SUCCESS, f"ENDED: {summary.stop_reason}", shown)
 
     def close_all(self, error: str) -> Iterator[AgentInvokeMessage]:
         """Finish every open log in error, innermost first; without a last row, the run's notes get one."""
@@ -233,14 +233,19 @@ class LogTree:
         for key in [key for key in reversed(self._open) if key.startswith(f"{event.key}.")]:
             yield self._finish(key, error=event.error or OurWords("left unfinished"))
         row = self._open[event.key]
+        error = event.error
+        is_round = event.key.rpartition(".")[2].startswith("round")
+        if is_round and row.failed_calls and not error:  # which Dify's page would show only below the row
+            error = OurWords(f"{row.failed_calls} of {len(row.calls)} calls failed")
         below = {
             "calls": [row.calls[key] for key in sorted(row.calls, key=lambda key: (len(key), key))],  # 2 before 10
             "cost": cost_in_words(row.usage) if row.usage else "",
+            "error": error or "",
             "failed_calls": row.failed_calls or None,
         }
         data = self._shown({"assistant": row.said, **event.data}) | _said(below)
         metadata = cost(row.usage) if row.usage else {}
-        yield self._finish(event.key, event.elapsed_seconds, data, metadata, error=event.error)
+        yield self._finish(event.key, event.elapsed_seconds, data, metadata, error=error)
 
     def _model_finished(self, event: e.ModelFinished) -> AgentInvokeMessage:
         data = {

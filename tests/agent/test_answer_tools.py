@@ -61,7 +61,7 @@ def test_a_successful_call_ends_the_run_and_its_result_is_the_answer(strategy: s
     assert (outcome.variables["answer_tool"], outcome.variables["structured_output"]) == ("quote", None)
     assert [each["status"] for each in outcome.variables["tool_runs"]] == ["ok", "ok"]
     assert outcome.notes == [IS_ANSWER]
-    assert log_of(outcome, "RUN FINISHED")["label"] == "RUN FINISHED: answered"
+    assert log_of(outcome, "ENDED")["label"] == "ENDED: answered"
     check_growth(outcome.model.requests)
     offered = {each["name"]: each["description"] for each in outcome.model.requests[0]["tools"]}
     assert offered["quote"] == f"What quote does.\n\n{template.ANSWER_TOOL_NOTE}"

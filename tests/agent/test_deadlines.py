@@ -198,7 +198,7 @@ def test_a_tool_that_never_stops_sending_is_given_up_at_the_deadline(message: Js
 
     assert results_in(outcome.model.prompts[1])[0].startswith(LATE)
     assert (outcome.stop_reason, outcome.variables["tool_runs"][0]["status"]) == ("time_limit", "error")
-    assert "time_limit" in log_of(outcome, "RUN FINISHED")["label"]
+    assert "time_limit" in log_of(outcome, "ENDED")["label"]
 
 
 SILENCE = 250

@@ -34,7 +34,7 @@ def test_a_row_is_opened_before_it_is_finished_and_no_two_runs_share_an_id() -> 
         if key != "summary":
             assert [state["status"] for state in states] == ["start", log["status"]]
             assert isinstance(log["metadata"]["elapsed_time"], int | float)
-    assert {key for key, log in outcome.logs.items() if log["status"] == "error"} == {"round1.call2"}
+    assert {key for key, log in outcome.logs.items() if log["status"] == "error"} == {"round1", "round1.call2"}
     assert not {body["id"] for body in outcome.bodies("log")} & {body["id"] for body in other.bodies("log")}
 
 
@@ -45,7 +45,18 @@ def test_a_round_says_what_the_model_said_its_calls_their_results_and_its_cost()
     outcome = run([first, ANSWER], {**HANDLERS, "search": replies(found)})
 
     round1 = outcome.logs["round1"]
-    assert list(round1["data"]) == sorted(round1["data"]) == ["assistant", "calls", "cost", "failed_calls"]
+    assert (
+        list(round1["data"])
+        == sorted(round1["data"])
+        == [
+            "assistant",
+            "calls",
+            "cost",
+            "error",
+            "failed_calls",
+        ]
+    )
+    assert (round1["status"], round1["error"]) == ("error", "2 of 3 calls failed")
     assert (round1["data"]["assistant"], round1["data"]["cost"]) == ("I look around.", COST)
     assert round1["data"]["failed_calls"] == 2
     listed = round1["data"]["calls"]

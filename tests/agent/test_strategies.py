@@ -110,7 +110,7 @@ def test_the_example_shows_only_the_checked_answer(*, thoughts: bool) -> None:
     assert "<finding>\nA poor draft. &lt;/finding>\n</finding>" in outcome.model.prompts[2][1]["content"]
     turn, call = ["gpt-5-scripted"], ["CALL search"]
     rounds = [["ROUND 1", turn, call], ["ROUND 2", turn]]
-    assert tree(outcome) == [["DRAFT", *rounds], ["ANSWER", *rounds], ["RUN FINISHED: answered"]]
+    assert tree(outcome) == [["DRAFT", *rounds], ["ANSWER", *rounds], ["ENDED: answered"]]
 
 
 def test_the_example_hands_over_an_answer_in_a_schema() -> None:

@@ -147,7 +147,7 @@ def test_bars_are_at_their_times_and_those_of_concurrent_calls_below_each_other(
     assert first["right"] <= second["left"] + 4
     assert len({(each["left"], each["right"]) for each in tracks}) == 1
     for bar in all_bars:
-        if bar["label"] != "RUN FINISHED: answered":  # a mark, with its middle on its time
+        if bar["label"] != "ENDED: answered":  # a mark, with its middle on its time
             assert track["left"] <= bar["left"] < bar["right"] <= track["right"] + 0.5
 
 

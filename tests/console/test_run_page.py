@@ -55,7 +55,7 @@ def test_a_run_grows_and_keeps_what_is_opened_focused_and_selected(
 
     growing.write_bytes(b"".join(lines))
 
-    expect(page.get_by_text("RUN FINISHED: answered")).to_be_visible()
+    expect(page.get_by_text("ENDED: answered")).to_be_visible()
     expect(page.locator(".answer", has_text="Two-factor login with an authenticator app")).to_be_visible()
     expect(page.get_by_text("finished", exact=True)).to_be_visible()
     expect(model).to_be_focused()

@@ -67,7 +67,7 @@ def test_a_page_is_sent_again_only_when_it_has_changed(console: ConsoleClient, w
 def test_a_run_is_running_until_no_process_writes_its_trace(console: ConsoleClient, whole: bytes, file: Path) -> None:
     lines = whole.splitlines(keepends=True)
     with file.open("wb") as written:
-        fcntl.flock(written, fcntl.LOCK_SH)  # as the process that writes a trace holds it
+        fcntl.flock(written, fcntl.LOCK_EX)  # as the process that writes a trace holds it
         written.writelines(lines[: len(lines) // 2])
         written.flush()
         during = console.get("/runs/run")

@@ -211,14 +211,17 @@ def form(tmp_path: Path) -> FlowFile:
 )
 def test_the_fields_of_the_start_node_are_checked(form: FlowFile, assignments: tuple[str, ...], sentence: str) -> None:
     with pytest.raises((FlowFileError, ParameterError)) as refused:
-        check_flow(form, with_read_files(form, typed_inputs(form, assignments), Path(), HostLimits()), None)
+        check_flow(form, with_read_files(form, typed_inputs(form, assignments), HostLimits()), None)
 
     assert sentence in str(refused.value)
 
 
-def test_a_text_field_holds_what_is_typed_and_others_hold_json_or_files(form: FlowFile, tmp_path: Path) -> None:
+def test_a_text_field_holds_what_is_typed_and_others_hold_json_or_files(
+    form: FlowFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     typed = typed_inputs(form, ("topic=12", "count=12", "sure=true", "one=@notes.txt", "many=@notes.txt"))
-    inputs = filled_inputs(form, with_read_files(form, typed, tmp_path, HostLimits()))
+    inputs = filled_inputs(form, with_read_files(form, typed, HostLimits()))
 
     assert not list(wrong_inputs(form, inputs))
     one, many = inputs.pop("one"), inputs.pop("many")

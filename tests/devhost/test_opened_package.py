@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,16 +21,17 @@ from support.plugins import CHARTS
 from support.waiting import PATIENCE
 from tests.devhost import ROOT
 
+DEFLATED = zipfile.ZIP_DEFLATED
 MANIFEST = {"manifest.yaml": b"name: x\n"}
 
 
-def zipped(files: Mapping[str, bytes], *, link: str = "") -> bytes:
+def zipped(files: Mapping[str, bytes], method: int = zipfile.ZIP_STORED, *, link: str = "") -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as package:
         for name, content in files.items():
             entry = zipfile.ZipInfo(name)
             entry.external_attr = (0o120777 if name == link else 0o100644) << 16
-            package.writestr(entry, content)
+            package.writestr(entry, content, method)
     return file.getvalue()
 
 
@@ -38,9 +40,12 @@ def zipped(files: Mapping[str, bytes], *, link: str = "") -> bytes:
     [
         (b"PK, but no more", "is not a package, or is damaged: File is not a zip file. Make it again"),
         (zipped({"plugin/manifest.yaml": b""}), "is not a plugin: manifest.yaml is missing"),
-        (zipped({"zeros": b"0" * (MAX_BYTES + 1)}), "holds 52,428,801 bytes; Dify takes 52,428,800"),
+        (zipped({"zeros": b"0" * (MAX_BYTES + 1)}, DEFLATED), "holds 52,428,801 bytes; Dify takes 52,428,800"),
+        (zipped({f"{number}/": b"" for number in range(5_001)}), "holds 5,001 files; at most 5,000 are taken"),
+        (zipped({f"{number}/": b"" for number in range(70_000)}), "lists more files than the 5,000 that are taken"),
+        (b"0" * (MAX_BYTES + 1), "cannot be opened: it has more than 50 MiB"),
     ],
-    ids=["not-a-zip", "no-manifest", "large"],
+    ids=["not-a-zip", "no-manifest", "large", "many", "very-many", "large-itself"],
 )
 def test_what_is_not_a_package_is_refused_in_one_sentence(content: bytes, sentence: str, tmp_path: Path) -> None:
     file = tmp_path / "bad.difypkg"
@@ -49,6 +54,15 @@ def test_what_is_not_a_package_is_refused_in_one_sentence(content: bytes, senten
     with pytest.raises(HostError) as refused:
         unpack(file, tmp_path / "unpacked")
     assert sentence in str(refused.value)
+
+
+def test_what_is_not_a_regular_file_is_not_opened(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.difypkg"
+    os.mkfifo(pipe)
+    for file in (pipe, Path("/dev/zero"), tmp_path):
+        with pytest.raises(HostError, match="cannot be opened: "):
+            unpack(file, tmp_path / "unpacked")
+    assert not (tmp_path / "unpacked").exists()
 
 
 def test_nothing_is_unpacked_outside_of_the_folder(tmp_path: Path) -> None:
@@ -67,10 +81,25 @@ def test_an_opened_package_has_the_packed_files_and_leaves_nothing(tmp_path: Pat
     file.write_bytes(packed(contents))
 
     with opened_package(file) as folder:
-        assert folder.name == "charts"
         assert Contents.of(folder).paths == contents.paths
         assert (folder / "main.py").read_bytes() == contents.read("main.py")
     assert not folder.parent.exists()
+
+
+@pytest.mark.parametrize("name", ["...difypkg", "..difypkg", ".difypkg", "devhost-package-.difypkg"])
+def test_the_name_of_the_file_leads_nowhere(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "main.py").write_text("mine")
+    monkeypatch.setattr(tempfile, "tempdir", str(home))
+    file = tmp_path / name
+    file.write_bytes(zipped({**MANIFEST, "main.py": b"theirs"}))
+
+    with opened_package(file) as folder:
+        assert folder.parent.parent == home
+        assert (folder / "main.py").read_bytes() == b"theirs"
+        assert (home / "main.py").read_text() == "mine"
+    assert list(home.iterdir()) == [home / "main.py"]
 
 
 @pytest.mark.processes
@@ -108,7 +137,8 @@ def test_a_package_that_is_not_there_and_one_beside_a_plugin_are_mistakes(
     assert main(["run", "--package", str(of_tools), "--query", "Hi"]) == 2
     assert main(["tool", "--tools", str(of_tools)]) == 2
     said = capsys.readouterr().err.splitlines()
-    assert said[2].endswith("charts has no agent strategy; a plugin with tools is given with --tools DIR, unpacked")
+    remedy = "a plugin with tools is given with --tools DIR, unpacked"
+    assert said[2].endswith(f"charts.difypkg has no agent strategy; {remedy}")
     assert f"{of_tools} is a package: unpack it" in said[-1]
     assert said[0] == f"Error: {file} cannot be opened: No such file or directory"
     assert said[1] == "Error: --plugin and --package each name the strategy plugin: leave out one of them"

@@ -63,7 +63,7 @@ def test_two_tools_of_one_turn_run_at_the_same_time(host: Host) -> None:
     assert labels(run.outputs.logs) == [
         ["ROUND 1", "scripted-gpt-5", "CALL search", "CALL search"],
         ["ROUND 2", "scripted-gpt-5"],
-        "RUN FINISHED: answered",
+        "ENDED: answered",
     ]
     assert run.outputs.variables["stop_reason"] == "answered"
     assert [item["status"] for item in run.outputs.variables["tool_runs"]] == ["ok", "ok"]

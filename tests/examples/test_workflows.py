@@ -4,6 +4,7 @@ Whether a flow runs is shown where the engine is: tests/flows plays a case of ea
 """
 
 import zipfile
+from collections.abc import Collection, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import yaml
 from devhost.cli.commands import main
 from devhost.flow.document import FlowFile
 from devhost.trace.flow import FlowNode
-from scripts import example_apps
+from scripts import example_apps, ready_apps
 
 from .conftest import EXAMPLES
 
@@ -67,6 +68,24 @@ def test_an_agents_tools_are_those_of_an_example(node: FlowNode) -> None:
             assert set(tool[place]) == {each["name"] for each in declared["parameters"] if each["form"] == form}
 
 
+@pytest.mark.parametrize("flow", FLOWS.values(), ids=FLOWS)
+def test_an_app_tells_to_authorize_tools_just_if_they_need_it(flow: FlowFile) -> None:
+    tools = [tool for node in flow.nodes.values() for tool in tools_of(node)]
+    declared = [read_yaml(provider_file(*tool["provider_name"].split("/"))) for tool in tools]
+    needs = any(each.get("credentials_for_provider") for each in declared)
+
+    assert ("authorize the tools" in flow.text) == needs
+
+
+def tools_of(node: FlowNode) -> list[dict[str, Any]]:
+    tools: list[dict[str, Any]] = node.data.get("agent_parameters", {}).get("tools", {}).get("value", [])
+    return tools
+
+
+def provider_file(author: str, plugin: str, provider: str) -> Path:
+    return PLUGINS[author, plugin] / "provider" / f"{provider}.yaml"
+
+
 def test_the_dependencies_keep_their_checksums_until_a_package_has_another() -> None:
     text = (EXAMPLES / "workflows" / "knowledge.yml").read_text("utf-8")
     manifest = read_yaml(ROOT / "manifest.yaml")
@@ -76,6 +95,52 @@ def test_the_dependencies_keep_their_checksums_until_a_package_has_another() -> 
 
     assert f'{{"plugin_unique_identifier": "{ours}@{"a" * 64}"}}' in once
     assert example_apps.written(once, {}) == once
+
+
+def missing(app: str, installed: Collection[str]) -> list[str]:
+    """What an import reports: the daemon's `FetchMissingPluginInstallations` compares whole identifiers."""
+    dependencies = yaml.safe_load(app)["dependencies"]
+    named = [value for each in dependencies for key, value in each["value"].items() if key.endswith("identifier")]
+    assert len(named) == len(dependencies)
+    return [identifier for identifier in named if identifier not in installed]
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    folder = tmp_path_factory.mktemp("packages")
+    made = {folder / f"{name}.difypkg": package for name, package in ready_apps.packages().items()}
+    for file, package in made.items():
+        file.write_bytes(package)
+    return {file.stem: file for file in made}
+
+
+def test_with_the_packages_installed_an_import_of_the_ready_copies_misses_nothing(
+    packages: Mapping[str, Path], tmp_path: Path
+) -> None:
+    installed = {"@".join(example_apps.checksum(package.read_bytes())) for package in packages.values()}
+
+    assert ready_apps.main([], tmp_path) == 0
+
+    copies = {file.name: file.read_text("utf-8") for file in tmp_path.iterdir()}
+    assert len(copies) == len(FLOWS)
+    assert [each for app in copies.values() for each in missing(app, installed)] == []
+    for flow in FLOWS.values():
+        copy = copies.get(flow.path.name) or copies[f"{flow.path.parent.name}.yml"]
+        assert yaml.safe_load(copy)["workflow"] == yaml.safe_load(flow.path.read_text("utf-8"))["workflow"]
+        assert missing(flow.path.read_text("utf-8"), installed)
+
+
+def test_a_signed_package_takes_the_place_of_the_one_that_was_made(
+    packages: Mapping[str, Path], tmp_path: Path
+) -> None:
+    signed = packages["gpt5_agent"]
+    with zipfile.ZipFile(signed, "a") as package:
+        package.writestr(".verification.dify.json", "{}")  # as `dify signature sign` does
+
+    assert ready_apps.main([str(signed)], tmp_path) == 0
+
+    identifier = "@".join(example_apps.checksum(signed.read_bytes()))
+    assert missing((tmp_path / "start_here.yml").read_text("utf-8"), {identifier}) == []
 
 
 def test_a_checksum_is_that_of_dify_s_daemon() -> None:

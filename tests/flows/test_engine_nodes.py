@@ -31,6 +31,16 @@ def test_an_iteration_runs_its_nodes_once_for_each_item(tmp_path: Path) -> None:
     assert [ended.outputs["output"] for ended in played.nodes if ended.node.id == "double"] == ["aa", "bb"]
 
 
+def test_a_template_that_costs_too_much_fails_its_node(tmp_path: Path) -> None:
+    nodes = [start("word"), template("long", "{{ word * 10**10 }}", word="start.word"), end(said="long.output")]
+    file = workflow(tmp_path, nodes, chain("start", "long", "end"))
+
+    played = Played.of(file, FlowTurn(inputs={"word": "x"}), None, {})
+
+    assert played.end.status == "failed"
+    assert "the template was ended because it needed more than 536,870,912 bytes" in played.node("long").error
+
+
 @pytest.mark.parametrize(
     ("nodes", "edges", "sentence"),
     [

@@ -158,6 +158,8 @@ REFUSED: list[tuple[object, str]] = [
     ("\ufeff{}", "at character 0"),
     ("{'a': 1}", "at character 1"),
     ("{", "at character 1"),
+    ('{"a": "b', "Unterminated string starting at character 6, near"),
+    ('{"a": "\n"}', "Invalid control character at character 7, near"),
     ("[]", "got an array;"),
     ("null", "got null;"),
     (None, "got NoneType"),

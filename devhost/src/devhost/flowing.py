@@ -39,6 +39,7 @@ from devhost.models.scripted.script import gist
 from devhost.options import PLUGIN, Declared, argument, option
 from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
 from devhost.process.session import Watcher
+from devhost.reach import allow_files_option, allow_http_option
 from devhost.scenario import Example, examples_of, read_tool_setups
 from devhost.tools import mcp
 from devhost.tools.mcp import McpServer
@@ -164,10 +165,6 @@ def asking(file: FlowFile) -> list[FlowNode]:
     return [node for node in file.nodes.values() if node.type in types]
 
 
-def allow_http_option() -> Declared:
-    return option("--allow-http", "Let HTTP request nodes of flows send requests.")
-
-
 def allow_code_option() -> Declared:
     return option("--allow-code", "Let code nodes of flows run on this machine, which is not a sandbox.")
 
@@ -191,6 +188,7 @@ class FlowOptions:
     credentials: tuple[str, ...] = credential_option()
     plugin: Path | None = option("--plugin DIR", PLUGIN)
     http: bool = allow_http_option()
+    folders: tuple[Path, ...] = allow_files_option()
     code: bool = allow_code_option()
 
     def read(
@@ -198,10 +196,9 @@ class FlowOptions:
     ) -> FlowSetup:
         """Credentials are removed from the environment, which the plugins inherit; `starts`: a model plugin, too."""
         script, file, place = self.read_script(), self.read_file(), str(self.script)
-        beside = Path() if self.script is None else self.script.parent
         inputs = {
-            **with_read_files(file, script.inputs, beside, limits),
-            **with_read_files(file, typed_inputs(file, self.inputs), Path(), limits),
+            **with_read_files(file, script.inputs, limits, self.script),
+            **with_read_files(file, typed_inputs(file, self.inputs), limits),
         }
         plugin = (self.plugin or nearest_strategy_plugin()) if file.has_agents else None
         allowed = Allowed(self.http, self.code)

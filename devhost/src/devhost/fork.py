@@ -19,6 +19,7 @@ from devhost.node.outputs.run import Run
 from devhost.options import FILE, PATH, argument, json_option, option
 from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
 from devhost.protocol.wire import JsonObject
+from devhost.reach import allow_files_option, allow_http_option
 from devhost.recording import turns as parts
 from devhost.recording.case import last_conversation, runs_of, script_of, strategy_of
 from devhost.recording.turns import KeptFiles
@@ -222,6 +223,8 @@ class ForkOptions:
         "--set TOOL.PARAM=VALUE...", "With --live-tools: a parameter of the panel, as for run. Repeatable.", hidden=True
     )
     plugin: Path | None = option("--plugin DIR", "The strategy plugin; by default the nearest one.")
+    http: bool = allow_http_option()
+    folders: tuple[Path, ...] = allow_files_option()
     new_trace: Path | None = option("--trace FILE", "Write the trace of the new run, too.")
     page: Path | None = option("--report FILE", "Write an HTML page, too.", type=PATH)
     force: bool = option("--force", "With --report: overwrite a file that is not a page of devhost's.")
@@ -246,7 +249,7 @@ class ForkOptions:
             said = f"the model answered {counted(origin.answered, 'time')}: --at 0 asks it from the beginning"
             raise TraceError(f"--at {self.at}: in this run of {self.trace}, {said}")
         kept, run = KeptFiles(self.trace, None), origin.run
-        recorded = Script.of(script_of([run], origin.strategy, kept))
+        recorded = Script.of(script_of([run], origin.strategy, kept), folder=self.trace.absolute().parent)
         if not self.files and len(recorded.files) < len(list(parts.files_in(run.parameters))):
             raise TraceError(f"{kept.lacking[0]}; give it with --file PATH")  # the question's files come first
         declared = PluginDeclaration.read(self.folder)

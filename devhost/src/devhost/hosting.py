@@ -24,6 +24,7 @@ from devhost.options import PLUGIN, Declared, option
 from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugin
 from devhost.process.program import TransportName
 from devhost.process.session import Watcher
+from devhost.reach import allow_files_option, allow_http_option
 from devhost.scenario import (
     AttachedFiles,
     Example,
@@ -88,6 +89,8 @@ class ScenarioOptions:
     plugin: Path | None = option("--plugin DIR", PLUGIN)
     package: Path | None = option("--package FILE", "The strategy plugin as a .difypkg.")
     examples: Path | None = option("--examples DIR", EXAMPLES)
+    http: bool = allow_http_option()
+    folders: tuple[Path, ...] = allow_files_option()
 
     def read(
         self, *, limits: HostLimits, environment: MutableMapping[str, str] = os.environ, validated: bool = True
@@ -96,7 +99,7 @@ class ScenarioOptions:
         if self.scenario is not None and (self.example is None or self.script is not None):
             raise ParameterError("--scenario names a script of an --example, and goes without --script")
         with about("plugin"):
-            declaration = strategy_plugin(self.folder)
+            declaration = strategy_plugin(self.folder, self.package)
         with about("script"):
             example = self.read_example()
         script = self.read_script(self.strategy)
@@ -162,10 +165,12 @@ class ScenarioOptions:
         return click.get_current_context().with_resource(opened_package(self.package))
 
 
-def strategy_plugin(folder: Path) -> PluginDeclaration:
+def strategy_plugin(folder: Path, package: Path | None = None) -> PluginDeclaration:
+    """`package`: that of which the folder was unpacked, for errors."""
     declaration = PluginDeclaration.read(folder)
     if not declaration.strategies:
-        raise ParameterError(f"{folder} has no agent strategy; a plugin with tools is given with --tools DIR, unpacked")
+        remedy = "a plugin with tools is given with --tools DIR, unpacked"
+        raise ParameterError(f"{package or folder} has no agent strategy; {remedy}")
     return declaration
 
 

@@ -48,4 +48,6 @@ class HostLimits(BaseModel):
     message_files: Count = 10
     """Files that a person gives with one message: WORKFLOW_FILE_UPLOAD_LIMIT."""
     code_seconds: Seconds = 15
-    """One run of a flow's code node: SANDBOX_WORKER_TIMEOUT."""
+    """One run of a flow's code node, or of a template: SANDBOX_WORKER_TIMEOUT."""
+    code_bytes: Count = 512 * 1024 * 1024
+    """Memory of such a run. Dify limits only the container of its sandbox."""

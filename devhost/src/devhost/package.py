@@ -6,6 +6,7 @@
 import hashlib
 import io
 import shutil
+import struct
 import subprocess
 import tempfile
 import time
@@ -23,14 +24,14 @@ from devhost.limits import HostLimits
 from devhost.options import DIRECTORY, argument, color_option, command, option
 from devhost.overview import accept_option, check_lines
 from devhost.plugin.check import check_plugin
-from devhost.plugin.contents import MAX_BYTES, Contents
+from devhost.plugin.contents import MAX_BYTES, MAX_FILES, Contents
 from devhost.plugin.declaration import PluginDeclaration, nearest_plugin, plugin_in
 from devhost.process.environment import make_environment
 from devhost.process.plugin_process import PluginProcess
 from devhost.process.session import Watcher
 from devhost.terminal.screen import Screen, open_console
 from devhost.terminal.tables import printable
-from devhost.text import real_path, worded
+from devhost.text import read_file, real_path, worded, write_file
 from devhost.words import counted
 
 
@@ -56,17 +57,25 @@ def packed(contents: Contents) -> bytes:
 
 @contextmanager
 def opened_package(file: Path) -> Iterator[Path]:
-    """A temporary folder with its contents, which has the name of the file: errors and traces name it."""
+    """A temporary folder with its contents. The file's name says nothing of its own: it may be `...difypkg`."""
     with tempfile.TemporaryDirectory(prefix="devhost-package-") as home:
-        folder = Path(home) / file.stem
+        folder = Path(home) / "package"
         unpack(file, folder)
         yield folder
 
 
 def unpack(file: Path, folder: Path) -> None:
     """`folder` is made. The library makes a link a file, and leaves nothing outside of the folder."""
+    with worded(lambda why: HostError(f"{file} cannot be opened: {why}")):
+        content = read_file(file, MAX_BYTES)
     try:
-        with worded(lambda why: HostError(f"{file} cannot be opened: {why}")), zipfile.ZipFile(file) as package:
+        _refuse_long_directory(file, content)
+        with (
+            worded(lambda why: HostError(f"{file} cannot be unpacked: {why}")),
+            zipfile.ZipFile(io.BytesIO(content)) as package,
+        ):
+            if (entries := len(package.infolist())) > MAX_FILES:
+                raise HostError(f"{file} holds {entries:,} files; at most {MAX_FILES:,} are taken")
             if (size := sum(entry.file_size for entry in package.infolist())) > MAX_BYTES:
                 raise HostError(f"{file} holds {size:,} bytes; Dify takes {MAX_BYTES:,}")
             package.extractall(folder)
@@ -74,6 +83,25 @@ def unpack(file: Path, folder: Path) -> None:
         # which the library raises for a file that is damaged, encrypted, or compressed in another way
         raise HostError(f"{file} is not a package, or is damaged: {error}. Make it again") from error
     plugin_in(folder)
+
+
+END = struct.Struct("<4s4H2LH")
+"""The record at the end of a zip file: it says how many bytes the list of entries has."""
+END_MARK = b"PK\5\6"
+MARK_OF_64 = b"PK\6\7"
+"""Of what stands before that record where there are more entries or bytes than it can say."""
+LONGEST_ENTRY = 1_000
+"""Bytes. An entry takes 46, and its path."""
+
+
+def _refuse_long_directory(file: Path, content: bytes) -> None:
+    """HostError for a list of entries that is too long to be read: the library reads it before it says anything."""
+    at = content.rfind(END_MARK, -(2**16 + END.size))
+    if at < 0 or at + END.size > len(content):
+        return  # it is not a zip file, and the library says so
+    listed = END.unpack_from(content, at)[5]
+    if listed > MAX_FILES * LONGEST_ENTRY or content[max(at - 20, 0) : at].startswith(MARK_OF_64):
+        raise HostError(f"{file} lists more files than the {MAX_FILES:,} that are taken")
 
 
 def try_install(
@@ -142,7 +170,7 @@ def package(options: PackageOptions) -> int:
         console.print(Text(seconds, "green"), soft_wrap=True)
     with worded(lambda why: HostError(f"{target} cannot be written: {why}")):
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
+        write_file(target, content)
     digest = hashlib.sha256(content).hexdigest()
     files = f"{counted(len(checked.contents.paths), 'file')}, {counted(len(content), 'byte')}, sha256 {digest}"
     console.print(Text(f"{target}: {files}"), soft_wrap=True)

@@ -5,7 +5,9 @@ import errno
 import json
 import os
 import re
+import shutil
 import stat
+import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -158,13 +160,37 @@ def open_file(file: Path) -> BinaryIO:
     return opened
 
 
-def read_file(file: Path) -> bytes:
-    """The whole content, of at most `MOST_BYTES`."""
+def read_file(file: Path, most: int = MOST_BYTES) -> bytes:
+    """The whole content. OSError, before anything is read, for a file of more than `most` bytes."""
     with open_file(file) as opened:
-        content = opened.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise OSError(errno.EFBIG, f"it has more than {MOST_BYTES // 1024**2} MiB", str(file))
-    return content
+        if os.fstat(opened.fileno()).st_size <= most:
+            content = opened.read(most + 1)  # it may grow meanwhile
+            if len(content) <= most:
+                return content
+    raise OSError(errno.EFBIG, f"it has more than {most // 1024**2} MiB", str(file))
+
+
+def write_file(file: Path, content: bytes) -> None:
+    """Replace the whole file at once: a process that is killed meanwhile leaves the old content.
+
+    A device keeps nothing and is written to as it is.
+    """
+    target = real_path(file)
+    if target.exists() and not target.is_file():
+        target.write_bytes(content)
+        return
+    new = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+    try:
+        with new.open("xb") as written:
+            written.write(content)
+            written.flush()
+            os.fsync(written.fileno())
+        if target.exists():
+            shutil.copymode(target, new)
+        new.replace(target)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
 
 
 def real_path(path: Path) -> Path:

@@ -31,7 +31,7 @@ from devhost.flow.cases import FlowCase
 from devhost.flow.document import FlowFile
 from devhost.flow.outside import Allowed
 from devhost.flow.turn import go_on_in_flow_environment, has_engine
-from devhost.flowing import FlowSetup, allow_code_option, allow_http_option
+from devhost.flowing import FlowSetup, allow_code_option
 from devhost.host.host import ToolHost
 from devhost.hosting import (
     HostOptions,
@@ -47,6 +47,7 @@ from devhost.options import FILE, argument, color_option, command, json_option, 
 from devhost.page.page import refuse_to_destroy
 from devhost.plugin.declaration import nearest_strategy_plugin
 from devhost.process.session import Watcher, Watchers
+from devhost.reach import allow_files_option, allow_http_option
 from devhost.scenario import Example, examples_of, read_tool_setups
 from devhost.terminal.screen import Screen, on_ctrl_c, open_console
 from devhost.tools.mcp import read_servers
@@ -75,6 +76,7 @@ class EvalOptions:
     plugin: Path | None = option("--plugin DIR", "The strategy plugin; by default the nearest one.")
     examples: Path | None = option("--examples DIR", "The folder of the examples, as for devhost run.")
     http: bool = allow_http_option()
+    folders: tuple[Path, ...] = allow_files_option()
     code: bool = allow_code_option()
     jobs: int = option(
         "--jobs NUMBER", f"How many runs go on at once; {JOBS} by default.", type=click.IntRange(1, 64), default=JOBS

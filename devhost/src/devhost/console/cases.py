@@ -17,6 +17,7 @@ from devhost.evaluation.suite import Suite
 from devhost.protocol.wire import JsonObject
 from devhost.recording.case import readable, recorded_case, runs_of, strategy_of, write_case
 from devhost.recording.turns import KeptFiles, tool_calls
+from devhost.text import write_file
 from devhost.trace.lines import Trace, read_trace
 from devhost.trace.runs import run_of
 
@@ -61,7 +62,7 @@ def keep(file_of_trace: Path, name: str, cases: Path, ticked: Values) -> None:
     kept = {key: value for key, value in expected if is_flow or f"{TICK}{key}" in ticked}
     write_case(replace(case, script={**case.script, "expect": kept}), script)
     try:
-        cases.write_text(with_it, encoding="utf-8")
+        write_file(cases, with_it.encode())
     except OSError:
         script.unlink()
         raise

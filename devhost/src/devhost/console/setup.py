@@ -17,7 +17,7 @@ from devhost.hosting import ModelOptions, ScenarioOptions
 from devhost.limits import HostLimits
 from devhost.options import arguments
 from devhost.scenario import refuse_misfit
-from devhost.text import worded
+from devhost.text import worded, write_file
 
 if TYPE_CHECKING:
     from devhost.models.openai_api.provider import Api
@@ -115,7 +115,7 @@ class Setup(BaseModel):
 
     def write(self, file: Path) -> None:
         with worded(lambda why: ConsoleError(f"{file} cannot be written: {why}")):
-            file.write_text(self.model_dump_json(indent=2, exclude_defaults=True) + "\n", encoding="utf-8")
+            write_file(file, f"{self.model_dump_json(indent=2, exclude_defaults=True)}\n".encode())
 
 
 def lines_in(values: Values, name: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 
 from devhost.errors import SuiteError
 from devhost.expected import Check, Observed
-from devhost.text import Secrets, open_file, worded
+from devhost.text import Secrets, read_file, worded, write_file
 from devhost.trace.lines import Line
 
 # The results in a file of JSON lines, which grows while the cases run.
@@ -166,10 +166,14 @@ class Evaluation:
         return tuple(Total.of([cell for cell in self.cells.values() if cell.column == each]) for each in columns)
 
 
+MOST_BYTES = 256 * 1024 * 1024
+"""Of a file of results that is read."""
+
+
 def read_evaluation(file: Path) -> Evaluation:
     """As far as it came."""
-    with worded(lambda why: SuiteError(f"{file} cannot be read: {why}")), open_file(file) as results:
-        *lines, _ = results.read().split(b"\n")
+    with worded(lambda why: SuiteError(f"{file} cannot be read: {why}")):
+        *lines, _ = read_file(file, MOST_BYTES).split(b"\n")
     if not lines:
         raise SuiteError(f"{file} has no evaluation: its first line must be a header")
     header = _read_line(Header, file, 1, lines[0])
@@ -199,7 +203,7 @@ class ResultsFile:
         self._secrets = secrets
         begun = (Header.model_validate(secrets.masked(header.model_dump())), *done)
         with worded(lambda why: SuiteError(f"{file} cannot be written: {why}")):
-            file.write_bytes(b"".join(map(_written, begun)))
+            write_file(file, b"".join(map(_written, begun)))
 
     def add(self, result: Result) -> None:
         masked = Result.model_validate(self._secrets.masked(result.model_dump()))

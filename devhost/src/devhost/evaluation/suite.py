@@ -26,6 +26,7 @@ from devhost.limits import HostLimits
 from devhost.models.scripted.script import Script, Scripted, SomeTurns, Texts, Words, one_sentence
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.protocol.wire import JsonObject
+from devhost.reach import within_reach
 from devhost.scenario import AttachedFiles, Example, Scenario, parse_assignments, refuse_misfit, typed_settings
 from devhost.text import describe, json_value, load_yaml
 from devhost.tools.mcp import McpServer, read_servers
@@ -80,7 +81,7 @@ class Case(Scripted):
         """With the defaults of its file, and paths from the file's folder."""
         defaults = {name: getattr(suite, name) for name in {"reset", "repeats", "rate"} - self.model_fields_set}
         script = folder / self.script if isinstance(self.script, Path) else self.script
-        files = tuple(folder / path for path in self.files)
+        files = tuple(within_reach(folder / path, folder) for path in self.files)
         return self.model_copy(update={**defaults, "script": script, "files": files})
 
 

@@ -52,7 +52,7 @@ class FlowCase:
             raise ScriptError(f"{script} does not name its flow: add the key flow, the path of a DSL file")
         file = FlowFile.read(read.flow)
         refuse_misfit(file, read, str(script))
-        inputs = filled_inputs(file, with_read_files(file, read.inputs, script.parent, limits))
+        inputs = filled_inputs(file, with_read_files(file, read.inputs, limits, script))
         return cls(file, read, str(script), inputs, limits, allowed=allowed)
 
 

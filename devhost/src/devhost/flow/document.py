@@ -13,6 +13,7 @@ from devhost.files import LocalFile
 from devhost.flow.app_package import SUFFIX, AppPackage
 from devhost.limits import HostLimits
 from devhost.protocol.wire import JsonObject
+from devhost.reach import within_reach
 from devhost.scenario import pairs
 from devhost.text import json_or, load_yaml, read_file, worded
 from devhost.trace.flow import FlowNode
@@ -171,8 +172,12 @@ def typed_inputs(file: FlowFile, assignments: Iterable[str]) -> JsonObject:
     return inputs
 
 
-def with_read_files(file: FlowFile, inputs: Mapping[str, object], folder: Path, limits: HostLimits) -> JsonObject:
-    """The fields for files with a `LocalFile`, or a list of them; paths are relative to `folder`.
+def with_read_files(
+    file: FlowFile, inputs: Mapping[str, object], limits: HostLimits, script: Path | None = None
+) -> JsonObject:
+    """The fields for files with a `LocalFile`, or a list of them.
+
+    Paths are relative to the folder of the script that has them, and lie in it, or else to the current folder.
 
     ParameterError for a file that cannot be read or is too large for Dify.
     """
@@ -181,15 +186,18 @@ def with_read_files(file: FlowFile, inputs: Mapping[str, object], folder: Path, 
     for name, value in inputs.items():
         kind = fields.get(name, {}).get("type")
         if kind in FILES and value not in (None, "", []):
-            files = [_read(name, text, folder, limits) for text in (value if isinstance(value, list) else [value])]
+            files = [_read(name, text, script, limits) for text in (value if isinstance(value, list) else [value])]
             read[name] = files[0] if kind == "file" and len(files) == 1 else files
     return read
 
 
-def _read(name: str, text: object, folder: Path, limits: HostLimits) -> LocalFile:
+def _read(name: str, text: object, script: Path | None, limits: HostLimits) -> LocalFile:
     if not isinstance(text, str) or not text.startswith("@"):
         raise ParameterError(f"--input {name}: the field holds files: write {name}=@PATH, not {text!r}")
-    return LocalFile.read(folder / text.removeprefix("@"), limits)
+    path = Path(text.removeprefix("@"))
+    if script is not None:
+        path = within_reach(script.parent / path, script.parent)
+    return LocalFile.read(path, limits)
 
 
 def wrong_inputs(file: FlowFile, given: Mapping[str, object]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
+import click
 from pydantic import Field
 from rich.console import Console
 from rich.text import Text
@@ -102,13 +103,19 @@ def answer_of(form: FormAsked, given: FormAnswer, ask: Ask | None) -> FormAnswer
         return given
     refused = form.refused(form.values)
     missing = [each for each in form.fields if each.name in refused]
-    if wrong := [f"{each.name}: {refused[each.name]}" for each in missing if each.text or not each.options]:
+    wrong = [f"{each.name}: {refused[each.name]}" for each in missing if not _is_open(each, given)]
+    if wrong:
         raise UnansweredFormError(f"{form.node}: {'; '.join(wrong)}")
     if given.button and not missing:
         return FormAnswer(given.button, form.values)
     if ask is None:
         raise UnansweredFormError(_how_to_answer(form, given, missing))
     return ask(form, given)
+
+
+def _is_open(asked: AskedField, given: FormAnswer) -> bool:
+    """Whether a person can still fill in a field whose value Dify does not take."""
+    return not asked.text and asked.name not in given.values and (asked.type != "select" or bool(asked.options))
 
 
 def _how_to_answer(form: FormAsked, given: FormAnswer, missing: Sequence[AskedField]) -> str:
@@ -160,14 +167,23 @@ def ask_by_line(form: FormAsked, _given: FormAnswer) -> FormAnswer:
     """Reads lines of standard input until one answers the form; `null`, and the end of the input, leave it open.
 
     An answer is {"form": its id, "button": an id, "values": {name: text}}, the values those that are not as shown.
+    A line that is not one is passed over; stderr says which fields Dify would not take.
     """
     while line := sys.stdin.readline():
         with suppress(ValueError):
             match json.loads(line):
                 case {"form": form.form, "button": str(button), "values": dict(given)}:
+                    if button == TIMEOUT:
+                        return FormAnswer(button, {}, "console")
                     values = {name: str(given.get(name, text)) for name, text in form.values.items()}
-                    if button == TIMEOUT or not form.refused(values):
-                        return FormAnswer(button, {} if button == TIMEOUT else values, "console")
+                    refused = form.refused(values)
+                    lacking = [name for name in refused if name not in given]
+                    if not refused:
+                        return FormAnswer(button, values, "console")
+                    told = [f"{name}: {why}" for name, why in refused.items() if name in given]
+                    if lacking:
+                        told.append(f"Missing required inputs: {', '.join(lacking)}")
+                    click.echo(f"{form.node}: {'; '.join(told)}", err=True)
                 case None:
                     break
     raise _left(form)
@@ -203,7 +219,9 @@ class AskAtTerminal:
         if asked.type == "select":
             return self._choice(asked.name, [(option, option) for option in asked.options])
         default = f" (Enter takes: {self._shown(asked.text)})" if asked.text else ""
-        return self.prompt(f"{self._shown(asked.name)}{default}> ") or asked.text
+        while not (typed := self.prompt(f"{self._shown(asked.name)}{default}> ").strip() or asked.text):
+            self._say("Type a text: Dify takes no blank field.", "dim")
+        return typed
 
     def _choice(self, name: str, choices: Sequence[tuple[str, str]]) -> str:
         """By number, by title, or by what a script writes."""

@@ -137,7 +137,7 @@ class TurnScript(script.Scripted):
     """One turn: what the user says, and what the models answer."""
 
     query: str = ""
-    files: tuple[script.BesideTheScript, ...] = ()
+    files: tuple[script.SentFile, ...] = ()
     """What the user sends with it; paths are relative to the script's folder."""
     answers: Mapping[str, script.Words] = Field(default_factory=dict)
     """To the forms of Human Input nodes: by NODE the button, by NODE.FIELD a value."""

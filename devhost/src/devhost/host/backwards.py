@@ -34,7 +34,7 @@ from devhost.plugin.declaration import Manifest, Permission
 from devhost.process.session import Places, Session
 from devhost.protocol import failures, structs
 from devhost.protocol.wire import Invoked, JsonObject
-from devhost.text import open_file
+from devhost.text import describe, read_file, write_file
 from devhost.tools.tool import Tool, call_tool
 
 ACCESS: Mapping[str, str] = {
@@ -79,6 +79,9 @@ def check_access(kind: str, permission: Permission) -> None:
 # with the values in hexadecimal as they cross the wire.
 
 LONGEST_KEY = 256
+MOST_BYTES = 1024 * 1024 * 1024
+"""Of the file: what five plugins may keep, two digits a byte."""
+STORAGE_BEGINS = b'{\n  "storage": "devhost"'
 
 
 class _Stored(BaseModel):
@@ -122,7 +125,7 @@ class PluginStorage:
     def _write(self) -> None:
         if self._file is not None:
             try:
-                self._file.write_text(self._stored.model_dump_json(indent=2), encoding="utf-8")
+                write_file(self._file, self._stored.model_dump_json(indent=2).encode())
             except OSError as error:
                 raise RefusedCallError(f"save data failed: {error}") from error
 
@@ -142,15 +145,19 @@ def _check(kept: Mapping[str, str], key: str, value: str, most: int) -> None:
 
 def _read(file: Path) -> _Stored:
     try:
-        with open_file(file) as storage:
-            return _Stored.model_validate_json(storage.read())
+        content = read_file(file, MOST_BYTES)
     except FileNotFoundError:
         if not file.parent.is_dir():
             raise ParameterError(f"the storage {file} cannot be written: there is no folder {file.parent}") from None
         return _Stored(storage="devhost", plugins={})
     except OSError as error:
         raise ParameterError(f"the storage {file} cannot be read: {error.strerror}") from error
+    try:
+        return _Stored.model_validate_json(content)
     except ValidationError as error:
+        if content.startswith(STORAGE_BEGINS):
+            sentence = f"the storage {file} is damaged: {describe(error)}"
+            raise ParameterError(f"{sentence}. Delete it, or name another file with --storage") from error
         raise ParameterError(
             f"{file} exists and is not a storage of devhost: name another file with --storage"
         ) from error

@@ -12,6 +12,7 @@ from devhost.models.scripted.script import Recorded, RecordedCall, RecordedPart
 from devhost.plugin.casting import is_file
 from devhost.process.session import Answer
 from devhost.protocol.wire import JsonObject
+from devhost.text import read_file
 from devhost.tools.entity import filled
 from devhost.tools.tool import Tool, blob_message, json_message, text_message
 
@@ -57,6 +58,8 @@ def _without_addresses(value: object) -> object:
     return [_without_addresses(item) for item in value] if isinstance(value, list) else value
 
 
+MOST_BYTES = 100 * 1024 * 1024
+"""Of a file that a recorded tool made; the daemon takes 15 MiB at once."""
 NOT_RECORDED = "NotRecordedError"
 
 
@@ -98,5 +101,5 @@ def _message(part: RecordedPart) -> JsonObject:
     if part.json_ is not None:
         return json_message(part.json_)
     if part.file is not None:
-        return blob_message(base64.b64encode(part.file.read_bytes()).decode(), part.meta)
+        return blob_message(base64.b64encode(read_file(part.file, MOST_BYTES)).decode(), part.meta)
     return dict(part.message or {})

@@ -201,13 +201,21 @@ class FormAsked(Told):
         return [*filter(None, [left.pop(part, part) if at % 2 else part for at, part in split]), *left.values()]
 
     def refused(self, values: Mapping[str, str]) -> dict[str, str]:
-        """By field, why Dify does not take its value: a paragraph may be empty, and a select has one of its options."""
-        given = [(each, values.get(each.name)) for each in self.fields if each.type == "select"]
-        return {
-            each.name: f"{f'{value!r} is not' if value else 'choose'} one of: {', '.join(each.options) or 'no options'}"
-            for each, value in given
-            if not value or value not in each.options
-        }
+        """By field, why Dify does not take its value: a paragraph is not blank, and a select has one of its options.
+
+        Of a form without all of its fields Dify's API says "Missing required inputs: …", with status 400, and Dify's
+        page (2026-08-20, `hasInvalidRequiredHumanInput`) does not send one with a blank field.
+        """
+        refused = {}
+        for each in self.fields:
+            value = values.get(each.name, "")
+            if each.type != "select":
+                if not value.strip():
+                    refused[each.name] = "Dify wants a text"
+            elif value not in each.options:
+                begins = f"{value!r} is not" if value else "choose"
+                refused[each.name] = f"{begins} one of: {', '.join(each.options) or 'no options'}"
+        return refused
 
 
 type AnsweredBy = Literal["script", "terminal", "console", "timeout"]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TextIO
+from typing import IO, Annotated, Any, Literal, Self, TextIO
 
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter
 
@@ -19,7 +19,7 @@ from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run, report
 from devhost.process.session import Side, Watcher
 from devhost.protocol.wire import JsonObject
-from devhost.text import MASK, Secrets, open_file, worded
+from devhost.text import MASK, Secrets, open_file, read_file, worded
 from devhost.trace.flow import FlowTraceLine, Timed
 
 # The lines of a trace. The first is a `Header`; each of the others has the seconds since then as `at`.
@@ -117,13 +117,17 @@ class Trace:
         return tuple(dict.fromkeys(line.sentence for line in told))
 
 
+MOST_BYTES = 256 * 1024 * 1024
+"""Of a trace that is read, which takes several times as much memory. A run of a hundred rounds writes some ten MiB."""
+
+
 def read_trace(file: Path, only: re.Pattern[bytes] | None = None) -> Trace:
     """TraceError, with the number of the line, for a file that is not a whole trace; a cut last line is allowed.
 
     `only`: lines after the header in which it is not found are left out, unread.
     """
-    with worded(lambda why: TraceError(f"{file} cannot be read: {why}")), open_file(file) as trace:
-        *written, rest = trace.read().split(b"\n")
+    with worded(lambda why: TraceError(f"{file} cannot be read: {why}")):
+        *written, rest = read_file(file, MOST_BYTES).split(b"\n")
     (first, *others), cut_off = [*written, b""], bool(rest.strip())
     header = _read(Header.model_validate, first, f"{file}, line 1: not a trace of devhost")
     numbered = [(number, text) for number, text in enumerate(others, start=2) if text.strip()]
@@ -166,9 +170,10 @@ class TraceWriter(Watcher):
         with worded(lambda why: TraceError(f"--trace {file} cannot be written: {why}")):
             _refuse_to_destroy(file)
             # Half a surrogate pair, which UTF-8 cannot hold, is written as the escape that JSON has for it.
-            self._file: TextIO | None = file.open("w", encoding="utf-8", errors="backslashreplace")
-        with contextlib.suppress(OSError):  # a device, or a file system without locks
-            fcntl.flock(self._file, fcntl.LOCK_SH)  # for `is_written`; it ends with this process, however that ends
+            self._file: TextIO | None = file.open("a", encoding="utf-8", errors="backslashreplace")
+            if file.is_file():  # any number of runs may write to a device
+                _take(self._file, file)
+                self._file.truncate(0)
         self._began = time.monotonic()
         header = Header(trace="devhost", version=1, started=datetime.now(UTC), **secrets.masked(dict(facts or {})))
         self._append(header.model_dump(mode="json"))
@@ -232,15 +237,42 @@ class TraceWriter(Watcher):
                 file.close()
 
 
+# The writer of a trace holds an exclusive lock on it, which ends with its process, however that ends. Others ask for a
+# shared lock: any number of them get it at the same time, unless there is a writer.
+
+
 def is_written(file: Path) -> bool:
     """Whether a process still writes this trace."""
     try:
         with open_file(file) as trace:
-            fcntl.flock(trace, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+            return _has_writer(trace)
     except OSError:
         return False
+
+
+def _take(trace: TextIO, file: Path) -> None:
+    """Lock the trace for its writer; TraceError if another writer has it."""
+    while True:
+        try:
+            fcntl.flock(trace, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:  # of a reader, for a moment, or of a writer
+            if _has_writer(trace):
+                trace.close()
+                sentence = f"--trace {file} is being written by another run"
+                raise TraceError(f"{sentence}: name another file, or wait until that run has ended") from None
+            time.sleep(0.001)
+        except OSError:  # a file system without locks
+            return
+        else:
+            return
+
+
+def _has_writer(trace: IO[Any]) -> bool:
+    try:
+        fcntl.flock(trace, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    fcntl.flock(trace, fcntl.LOCK_UN)
     return False
 
 

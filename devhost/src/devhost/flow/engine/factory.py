@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from devhost.errors import FlowFileError
 from devhost.flow.engine.models import History, NodeModel, PromptsAsSaved
-from devhost.flow.engine.nodes import AgentNode, KnowledgeNode, LocalCode, SandboxedTemplates, ToolRuntime
+from devhost.flow.engine.nodes import AgentNode, KnowledgeNode, LimitedTemplates, LocalCode, ToolRuntime
 from devhost.flow.engine.turn import Playing
 from devhost.limits import HostLimits
 from devhost.text import describe
@@ -86,7 +86,10 @@ class FlowNodeFactory(SlimDslNodeFactory):
 
     def _parts(self, kind: str, node: FlowNode, data: Any) -> Mapping[str, object]:  # noqa: ANN401 - of its class
         """What devhost gives to a node of this type."""
-        playing, templates = self.playing, SandboxedTemplates()
+        playing = self.playing
+        host = playing.around.host
+        limits = HostLimits() if host is None else host.limits
+        templates = LimitedTemplates(limits)
         match kind:
             case BuiltinNodeTypes.AGENT | BuiltinNodeTypes.KNOWLEDGE_RETRIEVAL:
                 return {"playing": playing}
@@ -110,9 +113,7 @@ class FlowNodeFactory(SlimDslNodeFactory):
                 )
                 return {"http_request_config": build_http_request_config(), "dependencies": needed}
             case BuiltinNodeTypes.CODE:
-                host = playing.around.host
-                executor = LocalCode(HostLimits() if host is None else host.limits)
-                return {"code_executor": executor, "code_limits": _code_limits(self.credentials.code)}
+                return {"code_executor": LocalCode(limits), "code_limits": _code_limits(self.credentials.code)}
         return {}
 
     def _asking(self, node: FlowNode, data: Any) -> Mapping[str, object]:  # noqa: ANN401 - of its class

@@ -25,15 +25,14 @@ from graphon.runtime.variable_pool import VariablePool
 from graphon.template_rendering import Jinja2TemplateRenderer, TemplateRenderError
 from graphon.variables.segments import ArrayFileSegment, StringSegment
 from graphon.variables.template_resolution import convert_template
-from jinja2 import TemplateError
-from jinja2.sandbox import SandboxedEnvironment
+from graphon.variables.utils import dumps_with_segments
 from pydantic import Field
 
 from devhost.conversation import was_stopped
 from devhost.errors import HostError, InvocationError, NodeFailedError, NodeParameterError, RefusedCallError, RunFailure
 from devhost.flow.engine.models import AskedModel
 from devhost.flow.engine.turn import Driven, Playing, for_plugins
-from devhost.flow.outside import CodeError, run_program
+from devhost.flow.outside import CodeError, render_template, run_program
 from devhost.flow.script import retrieved
 from devhost.flow.tools import panel_settings
 from devhost.host.host import Host, find_strategy
@@ -218,14 +217,17 @@ class LocalCode(CodeExecutorProtocol):
         return isinstance(error, CodeError | SandboxCodeExecutionError)
 
 
-class SandboxedTemplates(Jinja2TemplateRenderer):
-    """Of prompts and template nodes: a file from someone else must not run code here. Dify renders in a container."""
+class LimitedTemplates(Jinja2TemplateRenderer):
+    """Of prompts and template nodes: a file from someone else must not run code here, nor cost without end."""
+
+    def __init__(self, limits: HostLimits) -> None:
+        self._limits = limits
 
     @override
     def render_template(self, template: str, variables: Mapping[str, Any]) -> str:
         try:
-            return SandboxedEnvironment().from_string(template).render(**variables)
-        except TemplateError as error:
+            return render_template(template, dumps_with_segments(variables), self._limits)
+        except CodeError as error:
             raise TemplateRenderError(str(error)) from error
 
 

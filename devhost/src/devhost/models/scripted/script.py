@@ -17,13 +17,15 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     WrapValidator,
+    field_validator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
 
-from devhost.errors import ScriptError, about
+from devhost.errors import ParameterError, ScriptError, about
 from devhost.models.backend import DEFAULT_FEATURES
 from devhost.protocol.failures import Fault
+from devhost.reach import may_fetch, within_reach
 from devhost.text import json_value, load_yaml, real_path, worded
 from devhost.words import misspelt
 
@@ -155,6 +157,16 @@ def beside_the_script(path: Path, validated: ValidationInfo) -> Path:
     return (validated.context or Path()) / path
 
 
+def _sent(path: Path, validated: ValidationInfo) -> Path:
+    """A file whose content leaves this machine. What a program gives, without a folder, is its own."""
+    if validated.context is None:
+        return path
+    try:
+        return within_reach(path, validated.context)
+    except ParameterError as error:
+        raise PydanticCustomError("out_of_reach", "{sentence}", {"sentence": str(error)}) from error
+
+
 def _there(path: Path) -> Path:
     if not path.is_file():
         raise PydanticCustomError("no_file", "there is no file {path}", {"path": str(path)})
@@ -170,6 +182,8 @@ def _named(entity: dict[str, Any]) -> dict[str, Any]:
 
 
 type BesideTheScript = Annotated[Path, AfterValidator(beside_the_script)]
+type SentFile = Annotated[BesideTheScript, AfterValidator(_sent)]
+"""A file that is sent to a model; the path is relative to the script's folder."""
 type _Object = Annotated[dict[str, Any], BeforeValidator(json_value)]
 
 
@@ -178,7 +192,7 @@ class RecordedPart(Scripted):
 
     text: Words | None = None
     json_: Annotated[dict[str, Any] | list[Any] | None, BeforeValidator(json_value)] = Field(None, alias="json")
-    file: Annotated[BesideTheScript, AfterValidator(_there)] | None = None
+    file: Annotated[SentFile, AfterValidator(_there)] | None = None
     """A file that the tool made; the path is relative to the script's folder."""
     meta: _Object = Field(default_factory=dict)
     """Of a file: what the tool said of it, such as `mime_type` and `filename`."""
@@ -191,6 +205,16 @@ class RecordedPart(Scripted):
         if len(given) != 1:
             raise PydanticCustomError("form", "needs one of text, json, file, message")
         return self
+
+    @field_validator("message")
+    @classmethod
+    def _fetches_nothing(cls, message: dict[str, Any] | None, validated: ValidationInfo) -> dict[str, Any] | None:
+        """The node downloads the picture of an image message, as Dify does."""
+        if message is not None and message.get("type") == "image" and validated.context is not None and not may_fetch():
+            address = (message.get("message") or {}).get("text")
+            sentence = f"an image message makes devhost fetch {address!r}: allow it with --allow-http"
+            raise PydanticCustomError("fetches", "{sentence}", {"sentence": sentence})
+        return message
 
 
 class RecordedCall(Scripted):
@@ -215,7 +239,7 @@ class Recorded(Scripted):
         return tuple((str(each["provider"]), str(each["name"])) for each in identities)
 
 
-type _Files = tuple[BesideTheScript, ...]
+type _Files = tuple[SentFile, ...]
 """Paths, relative to the script's folder."""
 
 
