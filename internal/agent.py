@@ -103,7 +103,7 @@ def writes_calls(model: ModelSelection, form: CallForm, *, is_asked: bool) -> bo
     Raises:
         InvalidParameters: it can make calls in neither form, or not in the one that the node sets.
     """
-    if form is CallForm.NATIVE or (form is CallForm.AUTO and model.can_call_tools()):
+    if form is CallForm.NATIVE or (form is CallForm.AUTO and model.lists_tool_calls()):
         if is_asked and not model.can_call_tools():
             advice = "set it to auto or text, or choose a model with the feature 'tool-call'"
             raise InvalidParameters(f"parameter 'tool_calls': {model.config.model} has no native tool calls; {advice}")

@@ -35,7 +35,8 @@ type Medium = (
     ImagePromptMessageContent | DocumentPromptMessageContent | AudioPromptMessageContent | VideoPromptMessageContent
 )
 
-_TOOL_CALL_FEATURES = {"tool-call", "multi-tool-call", "stream-tool-call"}
+_TOOL_CALL_FEATURES = {"tool-call", "multi-tool-call"}
+_STREAMED_CALLS = "stream-tool-call"
 _NAMED_MODEL = re.compile(r"(?P<provider>[\w.-]+/[\w.-]+/[\w.-]+)/(?P<model>\S(?:[^\r\n]{0,253}\S)?)", re.ASCII)
 _CONVERSATION_ROLES = {"system", "user", "assistant", "tool"}
 """The only ones that Dify takes in a request."""
@@ -80,6 +81,14 @@ class ModelSelection(BaseModel):
 
     def can_call_tools(self) -> bool:
         """Whether the model may be able to call tools; an unknown model is tried."""
+        return self.lists_tool_calls() or _STREAMED_CALLS in (self.features or ())
+
+    def lists_tool_calls(self) -> bool:
+        """Whether Dify lists it with tool calls, or does not say.
+
+        Streamed calls alone do not count: the SDK's class for compatible servers lists them for a model that a person
+        enters, even where it drops the tools.
+        """
         return self.features is None or bool(self.features & _TOOL_CALL_FEATURES)
 
     def can_take(self, kind: str) -> bool:

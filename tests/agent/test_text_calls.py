@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from internal.model.text_calls import TextCalls
 from internal.plan_and_reflect import PLAN_AND_REFLECT
 from prompt import template
-from tests.support.host import Json, Step, When
+from tests.support.host import Json, Step, When, text_of
 from tests.support.plans import answers, completed, done_at_once, plans, works_on
 from tests.support.run import Outcome, run
 from tests.support.scenes import ANSWER, CITY, check_growth, search
@@ -294,6 +294,25 @@ def test_an_unknown_value_is_noted_and_automatic() -> None:
 
     assert outcome.notes == ["tool_calls: 'xml' is ignored; the values are auto, native, text"]
     assert outcome.model.requests[0]["tools"]
+
+
+@pytest.mark.parametrize(
+    ("features", "value", "are_native"),
+    [
+        (["stream-tool-call"], "", False),
+        (["stream-tool-call"], "native", True),
+        (["multi-tool-call", "stream-tool-call"], "", True),
+    ],
+)
+def test_streamed_calls_alone_are_no_tool_calls_but_can_be_tried(
+    features: list[str], value: str, *, are_native: bool
+) -> None:
+    """The SDK lists them for a model that a person enters, where it sends no tools."""
+    outcome = run([ANSWER], FOUND, {"model": model(features=features), "tool_calls": value})
+
+    request = outcome.model.requests[0]
+    assert bool(request["tools"]) is are_native
+    assert ("```tool_call" in text_of(request["prompt_messages"][0])) is not are_native
 
 
 ERRORS: dict[str, tuple[Json, str]] = {
