@@ -10,9 +10,10 @@ import pytest
 
 from devhost.cli.commands import main
 from devhost.errors import HostError, ParameterError, SetupError
-from devhost.model_plugin import ModelPlugin, ModelPlugins, PluginModelError
+from devhost.model_plugin import NO_VOCABULARY, NOT_VALIDATED, ModelPlugin, ModelPlugins, PluginModelError
 from devhost.models.backend import ModelCallError
 from devhost.node.outputs.run import RunError
+from devhost.process.session import Watcher
 from fake_openai import KEY, Call, FakeOpenAI, Turn, rate_limited
 from support.lending import Lender
 from support.openai_requests import PICTURE, SEARCH, call, model_request, result
@@ -163,16 +164,45 @@ def test_wrong_plugins_and_credentials(directory: Path, credentials: dict[str, s
         plugin.model("gpt-4.1")
 
 
+def test_without_a_validation_the_notice_says_what_is_missing(lender: Lender) -> None:
+    credentials = {"api_key": KEY, "endpoint_url": "http://127.0.0.1:9"}
+    with lender.lends(), ModelPlugin(GATEWAY, credentials, validated=False) as plugin:
+        assert plugin.model("gpt-4.1").description.notice.endswith(f"; {NOT_VALIDATED}")
+
+
+def test_a_vocabulary_that_the_plugin_cannot_download_is_named(
+    fake: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A server that counts no tokens; the SDK counts them then."""
+    for name in ("HTTPS_PROXY", "https_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    printed: list[str] = []
+
+    class Kept(Watcher):
+        def printed(self, plugin: str, text: str) -> None:
+            printed.append(f"{plugin} | {text}")
+
+    fake.will(Turn(text="pong", tokens=None))
+    credentials = {"api_key": KEY, "endpoint_url": fake.base_url}
+    with ModelPlugin(GATEWAY, credentials, validated=False, watcher=Kept()) as plugin:
+        model = plugin.model("gpt-4.1")
+        with pytest.raises(PluginModelError, match=r"openaipublic\.blob\.core\.windows\.net"):
+            list(model.invoke(model_request(model="gpt-4.1")))
+    assert printed.count(f"gateway | {NO_VOCABULARY}") == 1
+
+
 # The command.
 
 
 def test_without_a_prompt_the_models_and_credentials_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     _, _ = main(["model", str(GATEWAY), "--no-color"]), main(["list", str(GATEWAY), "--no-color"])
     model, plugin = capsys.readouterr().out.split("plugin devhost-tests/gateway")
-    assert model in plugin
-    lines = model.splitlines()
+    *lines, sent = model.splitlines()
+    assert "\n".join(lines) in plugin
     assert lines[1] == "    api_key  secret-input, required  GATEWAY_API_KEY"
     assert lines[-2:] == ["model llama3.2  tool-call, 8,000 tokens", "any other model, by its name"]
+    assert sent == "sends tools  yes, as tried with gpt-4.1"
     assert main(["model", str(TOOLBOX)]) == 2
     assert "is not a model plugin" in capsys.readouterr().err
 

@@ -28,6 +28,7 @@ only packages above it in this list (devhost/tests/test_architecture.py checks t
     process             a running plugin, in one of the three ways in which Dify runs one, and its sessions
     tools               tools of tool plugins, and Python functions
     model_plugin        models of model plugins
+    sent_tools          whether a model plugin sends tools
     host                the Agent node and the daemon around one strategy plugin
     scenario            what a command asks for
     conversation        question after question, and what each run leaves to the next

@@ -263,10 +263,13 @@ class PluginModelOptions:
         completion = parse_assignments(self.completion, option="--completion")
         return self.start(directory, environment).model(self.name or name, completion)
 
+    @property
+    def given_credentials(self) -> dict[str, str]:
+        return dict(pairs(self.model_credentials, "--model-credential", hidden=True))
+
     def start(self, directory: Path, environment: MutableMapping[str, str] = os.environ) -> ModelPlugin:
-        given = dict(pairs(self.model_credentials, "--model-credential", hidden=True))
         kept = {"validated": not self.unvalidated, "installs": not self.uninstalled}
-        return self.plugins.start(directory, given, environment, **kept)
+        return self.plugins.start(directory, self.given_credentials, environment, **kept)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,14 @@ from devhost.tools.setup import ask_about_credentials, ask_plugin, refuse
 
 OPTION = "--model-credential "
 
+VOCABULARY_SERVER = "openaipublic.blob.core.windows.net"
+"""Where tiktoken downloads what it counts tokens with, unless its folder has it."""
+NO_VOCABULARY = (
+    "devhost: the plugin wanted to count tokens and tried to download a vocabulary of tiktoken, which Dify's daemon "
+    "has in its image. Set TIKTOKEN_CACHE_DIR to a folder that has it: devhost/docs/model-plugins.md, Token counts"
+)
+NOT_VALIDATED = "its credentials are not validated, and lack what the plugin would add to them then"
+
 
 class PluginModelError(ModelCallError):
     """A model plugin's failure. Dify passes on the message alone of the errors that it knows."""
@@ -103,7 +111,7 @@ class ModelPlugin:
         description = ModelDescription(
             provider=self.declaration.provider_id(self.provider),
             name=name,
-            notice=notice if self._validated else f"{notice}; its credentials are not validated",
+            notice=notice if self._validated else f"{notice}; {NOT_VALIDATED}",
             scripted=False,
             context_size=(entity.get("model_properties") or {}).get("context_size"),
             completion_params=tuple(params.items()),
@@ -128,7 +136,10 @@ class ModelPlugin:
                     self._secrets.masked, session.messages(refuse, process.limits.call_seconds, structs.model_chunk)
                 )
         except RunFailure as failure:
-            raise PluginModelError(self._secrets.masked(RunError.of(failure))) from None  # the cause may quote them
+            error = RunError.of(failure)
+            if VOCABULARY_SERVER in error.message:
+                self._options.get("watcher", Watcher()).printed(self.declaration.manifest.name, NO_VOCABULARY)
+            raise PluginModelError(self._secrets.masked(error)) from None  # the cause may quote them
 
     @property
     def _there_are(self) -> str:

@@ -15,8 +15,9 @@ from devhost.model_plugin import ModelPlugin, PluginModel, PluginModelError
 from devhost.models.backend import Content, MediaPart, ModelDescription, ModelRequest, TextPart, UserMessage, text_of
 from devhost.node.outputs.run import RunError
 from devhost.options import argument, color_option, command, json_option, option, print_json, traceback_option
-from devhost.overview import model_lines
+from devhost.overview import line, model_lines
 from devhost.protocol.wire import JsonObject
+from devhost.sent_tools import asked_whether_tools_are_sent
 from devhost.terminal.screen import View, ViewOptions, open_console
 from devhost.terminal.tables import facts_table, usage_line
 
@@ -111,7 +112,8 @@ def called(model: PluginModel, request: ModelRequest, view: ModelView) -> Answer
 def model(options: CallOptions, models: PluginModelOptions) -> int:
     """Call one model of a model plugin, or list its models.
 
-    DIR is the plugin's folder. The answer is shown as it comes. Without PROMPT, the models and credentials are listed.
+    DIR is the plugin's folder. The answer is shown as it comes. Without PROMPT, the models and credentials are listed,
+    and whether tools reach the provider.
 
     For example:
       devhost model devhost/tests/fixtures/gateway
@@ -119,8 +121,10 @@ def model(options: CallOptions, models: PluginModelOptions) -> int:
     """
     console = open_console(stderr=options.as_json, color=options.color)
     if options.prompt is None:
-        for line in model_lines(ModelPlugin(options.plugin).declaration):
-            console.print(line, soft_wrap=True)
+        for text in model_lines(ModelPlugin(options.plugin).declaration):
+            console.print(text, soft_wrap=True)
+        sent = asked_whether_tools_are_sent(options.plugin, models.name, models.given_credentials)
+        console.print(line("sends tools", description=sent), soft_wrap=True)
         return 0
     request, view = options.request(), ModelView(console, ViewOptions(traceback=options.traceback))
     chosen = models.of_plugin(options.plugin)
