@@ -60,7 +60,8 @@ def stops(reason):
 message = {"id": "1", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None}
 message |= {"stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1}}
 begins = event("message_start", message=message)
-begins += event("content_block_start", index=0, content_block={"type": "tool_use", "id": "1", "name": "pay", "input": {}})
+call = {"type": "tool_use", "id": "1", "name": "pay", "input": {}}
+begins += event("content_block_start", index=0, content_block=call)
 begins += arguments('{"account": "DE12", "amount": 12')
 streams = {"whole": arguments("50}") + stops("tool_use"), "ends": "", "at its limit": stops("max_tokens")}
 for name, rest in streams.items():

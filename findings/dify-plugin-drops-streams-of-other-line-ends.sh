@@ -1,13 +1,12 @@
 #!/bin/sh
-# dify-plugin 0.10.2 (0.9.0 is the same), tried on 2026-11-29 with Python 3.12.
+# dify-plugin 0.10.2 (0.9.0 too, without the odd finish reason), tried on 2026-11-29 with Python 3.12.
 #
 # Guess: the SDK's class for servers like OpenAI's, on which most model plugins are built, reads any valid stream of
-# server-sent events: lines may end in CRLF, and an event may have a name (`event: message`). An answer that is no stream
-# is an error or an answer.
+# server-sent events: lines may end in CRLF, and an event may have a name (`event: message`). An answer that is no
+# stream is an error or an answer.
 #
-# Seen: it reads events that are separated by two line feeds and begin with `data:`. Any other stream, and an answer that
-# is one JSON object, brings an answer without a word and without an error, which has cost tokens; with
-# `stream_mode_delimiter` in the credentials, streams with CRLF are read.
+# Seen: it reads events that are separated by two line feeds and begin with `data:`. Any other stream, and an answer
+# that is one JSON object, brings an answer without a word and without an error, although it has cost tokens.
 set -eu
 
 folder=$(mktemp -d)

@@ -4,8 +4,8 @@
 # Guess: the SDK's class for servers like OpenAI's puts the fragments of a streamed tool call together by their `index`,
 # which is what the index is for: two calls whose fragments come side by side are two calls.
 #
-# Seen: the index is not read. A fragment without an id belongs to the last call that had one, so that the first call has
-# no arguments, and the second has both: two JSON objects, one behind the other.
+# Seen: the index is not read. A fragment without an id belongs to the last call that had one, so that the first call
+# has no arguments, and the second has both: two JSON objects, one behind the other.
 set -eu
 
 folder=$(mktemp -d)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # openai 2.38.0, openai 3.3.0 and anthropic 0.120.0, tried on 2026-11-29 with Python 3.12.
 #
-# Guess: a client that obeys `retry-after` obeys it whatever it says, or gives up where it asks for too long; two clients
-# that one generator writes, and two versions of one client, do the same.
+# Guess: a client that obeys `retry-after` obeys it whatever it says, or gives up where it asks for too long; two
+# clients that one generator writes, and two versions of one client, do the same.
 #
 # Seen: for up to 60 seconds all wait as long as they are told. Above, openai 2 and anthropic try again after less than
 # two seconds, twice, so that a server that asks for two minutes gets three requests at once. openai 3 waits up to 120
@@ -62,8 +62,8 @@ for seconds in ("30", "60", "90", "120", "150"):
         asked(url)
     except Exception as error:
         failure = type(error).__name__
-    shown = [f"{wait:.0f} s" if wait >= 10 else "less than 2 s" if wait < 2 else "?" for wait in waits]
-    print(f"{sys.argv[1]}, retry-after {seconds}: {failure} after {len(got)} requests, waits: {', '.join(shown) or 'none'}")
+    shown = "less than 2 s, twice" if len(waits) == 2 and max(waits) < 2 else str(waits)
+    print(f"{sys.argv[1]}, retry-after {seconds}: {failure}, requests: {len(got)}, waits: {shown}")
 PYTHON
 for client in openai==2.38.0 openai==3.3.0 anthropic==0.120.0; do
     "$python3" -m venv "$folder/$client"
@@ -72,21 +72,21 @@ done
 seen=$(for client in openai==2.38.0 openai==3.3.0 anthropic==0.120.0; do
     "$folder/$client/bin/python" "$folder/script.py" "$client" 2>/dev/null
 done)
-expected='openai==2.38.0, retry-after 30: RateLimitError after 3 requests, waits: 30 s, 30 s
-openai==2.38.0, retry-after 60: RateLimitError after 3 requests, waits: 60 s, 60 s
-openai==2.38.0, retry-after 90: RateLimitError after 3 requests, waits: less than 2 s, less than 2 s
-openai==2.38.0, retry-after 120: RateLimitError after 3 requests, waits: less than 2 s, less than 2 s
-openai==2.38.0, retry-after 150: RateLimitError after 3 requests, waits: less than 2 s, less than 2 s
-openai==3.3.0, retry-after 30: RateLimitError after 3 requests, waits: 30 s, 30 s
-openai==3.3.0, retry-after 60: RateLimitError after 3 requests, waits: 60 s, 60 s
-openai==3.3.0, retry-after 90: RateLimitError after 3 requests, waits: 90 s, 90 s
-openai==3.3.0, retry-after 120: RateLimitError after 3 requests, waits: 120 s, 120 s
-openai==3.3.0, retry-after 150: RateLimitError after 1 requests, waits: none
-anthropic==0.120.0, retry-after 30: RateLimitError after 3 requests, waits: 30 s, 30 s
-anthropic==0.120.0, retry-after 60: RateLimitError after 3 requests, waits: 60 s, 60 s
-anthropic==0.120.0, retry-after 90: RateLimitError after 3 requests, waits: less than 2 s, less than 2 s
-anthropic==0.120.0, retry-after 120: RateLimitError after 3 requests, waits: less than 2 s, less than 2 s
-anthropic==0.120.0, retry-after 150: RateLimitError after 3 requests, waits: less than 2 s, less than 2 s'
+expected='openai==2.38.0, retry-after 30: RateLimitError, requests: 3, waits: [30.0, 30.0]
+openai==2.38.0, retry-after 60: RateLimitError, requests: 3, waits: [60.0, 60.0]
+openai==2.38.0, retry-after 90: RateLimitError, requests: 3, waits: less than 2 s, twice
+openai==2.38.0, retry-after 120: RateLimitError, requests: 3, waits: less than 2 s, twice
+openai==2.38.0, retry-after 150: RateLimitError, requests: 3, waits: less than 2 s, twice
+openai==3.3.0, retry-after 30: RateLimitError, requests: 3, waits: [30.0, 30.0]
+openai==3.3.0, retry-after 60: RateLimitError, requests: 3, waits: [60.0, 60.0]
+openai==3.3.0, retry-after 90: RateLimitError, requests: 3, waits: [90.0, 90.0]
+openai==3.3.0, retry-after 120: RateLimitError, requests: 3, waits: [120.0, 120.0]
+openai==3.3.0, retry-after 150: RateLimitError, requests: 1, waits: []
+anthropic==0.120.0, retry-after 30: RateLimitError, requests: 3, waits: [30.0, 30.0]
+anthropic==0.120.0, retry-after 60: RateLimitError, requests: 3, waits: [60.0, 60.0]
+anthropic==0.120.0, retry-after 90: RateLimitError, requests: 3, waits: less than 2 s, twice
+anthropic==0.120.0, retry-after 120: RateLimitError, requests: 3, waits: less than 2 s, twice
+anthropic==0.120.0, retry-after 150: RateLimitError, requests: 3, waits: less than 2 s, twice'
 
 echo "$seen"
 [ "$seen" = "$expected" ] || { echo "this has changed; it was:"; echo "$expected"; exit 1; }
