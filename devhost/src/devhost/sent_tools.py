@@ -58,7 +58,8 @@ def asked_whether_tools_are_sent(directory: Path, name: str | None, given: Mappi
         with ModelPlugin(directory, credentials, validated=False, limits=limits) as plugin:
             try:
                 model = plugin.model(chosen)
-                if TOOL_FEATURES.intersection(model.description.entity.get("features") or ()):
+                described = model.description.entity or {}
+                if TOOL_FEATURES.intersection(described.get("features") or ()):
                     declared = "declares tools"
                 for _ in model.invoke(_request(chosen)):
                     pass

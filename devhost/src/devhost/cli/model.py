@@ -123,8 +123,8 @@ def model(options: CallOptions, models: PluginModelOptions) -> int:
     if options.prompt is None:
         for text in model_lines(ModelPlugin(options.plugin).declaration):
             console.print(text, soft_wrap=True)
-        sent = asked_whether_tools_are_sent(options.plugin, models.name, models.given_credentials)
-        console.print(line("sends tools", description=sent), soft_wrap=True)
+        tools = asked_whether_tools_are_sent(options.plugin, models.name, models.given_credentials)
+        console.print(line("sends tools", description=tools), soft_wrap=True)
         return 0
     request, view = options.request(), ModelView(console, ViewOptions(traceback=options.traceback))
     chosen = models.of_plugin(options.plugin)
