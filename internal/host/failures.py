@@ -47,6 +47,7 @@ class HostFailure(Exception):  # noqa: N818 - says what happened
         self.kind, field = _kind(self.reason, error_types, status), _OPAQUE_FIELD.search(self.reason)
         self.names_opaque_body = field is not None
         self.misses_thinking = _MISSING_THINKING.search(self.reason) is not None
+        self.refuses_long_description = _LONG_DESCRIPTION.search(self.reason) is not None
         """Whether the provider wants thinking back that the request did not have."""
         if field:
             self.reason, self.is_hosts_own, self.kind = f"{field[0]} was refused", True, FailureKind.INVALID_REQUEST
@@ -245,6 +246,7 @@ _ERROR_TYPES = {name: FailureKind(kind) for name, kind in _READ["names"].items()
 _ERROR_TYPE = re.compile("|".join(_ERROR_TYPES))
 _TRANSIENT = frozenset(map(FailureKind, _READ["transient"]))
 _MISSING_THINKING = re.compile(_READ["missing_thinking"], re.IGNORECASE)
+_LONG_DESCRIPTION = re.compile(_READ["long_description"], re.IGNORECASE)
 _RESPONSES_ALONE = re.compile(_READ["responses_alone"], re.IGNORECASE)
 _STATUSES = {int(status): FailureKind(kind) for status, kind in _READ["statuses"].items()}
 

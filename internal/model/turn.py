@@ -3,11 +3,12 @@
 import contextlib
 import json
 import re
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dify_plugin.entities.model.llm import LLMModelConfig
+from dify_plugin.entities.model.message import PromptMessageTool
 
 from internal.budget import Budget, Usage
 from internal.call import ToolCall
@@ -20,6 +21,7 @@ from internal.model.display import CallReader, DisplayRule
 from internal.model.reading import ModelTurn, Reading, TurnSpan
 from internal.model.text_calls import TextCalls
 from internal.model.unparsed_calls import UnparsedCalls
+from internal.node.offered import with_short_descriptions
 from internal.node.tools import Toolbox
 from internal.text.secrets import KnownSecrets, texts_in
 from internal.transcript.steps import SummaryMessage
@@ -81,6 +83,7 @@ class ModelInUse:
     """How the first one failed; None while it is in use. Of several conversations the first one's counts."""
     takes_opaque_bodies: bool = field(default=True, init=False)
     _may_think: bool = field(default=True, init=False)
+    _takes_long_descriptions: bool = field(default=True, init=False)
     writes_calls: bool = field(default=False, init=False)
     """Whether it wrote a call as text again after it was told that such calls do not run."""
     wait: SharedWait = field(default_factory=SharedWait, init=False)
@@ -102,6 +105,16 @@ class ModelInUse:
 
     def stop_thinking(self) -> None:
         self._may_think = False
+
+    def cut_descriptions(self) -> None:
+        """From now on tools are offered with descriptions that every provider takes."""
+        self._takes_long_descriptions = False
+
+    def as_offered(self, tools: Sequence[PromptMessageTool]) -> Sequence[PromptMessageTool]:
+        """The tools as requests offer them now."""
+        if self._takes_long_descriptions:
+            return tools
+        return with_short_descriptions(tools)
 
     def as_sent(self, model: LLMModelConfig) -> LLMModelConfig:
         """The model with the parameters that its requests have now."""
@@ -153,7 +166,8 @@ class ModelCaller:
         """What is sent. Without tools, earlier calls are text, too: Bedrock refuses calls where none can be made."""
         if self.calls_in_text or not self.window.tools:
             return ModelRequest(model, transcript.request_in_text(name_of(model), self.window.tools), stop=stop)
-        return ModelRequest(model, transcript.request(name_of(model)), self.window.tools, stop)
+        tools = self.models.as_offered(self.window.tools)
+        return ModelRequest(model, transcript.request(name_of(model)), tools, stop)
 
     def offering(self, toolbox: Toolbox) -> "ModelCaller":
         """The same with these tools in every request."""
@@ -360,6 +374,10 @@ class _Asked:
             return False
         if failure.misses_thinking:
             return (yield from self._stop_thinking(request))
+        if failure.refuses_long_description and with_short_descriptions(request.tools) is not request.tools:
+            caller.models.cut_descriptions()
+            yield self._note("the provider refused a long description of a tool; long descriptions are cut from now on")
+            return True
         may_blame_body = failure.names_opaque_body or failure.kind in _MAY_REFUSE_A_BODY
         if may_blame_body and any(without_opaque_body(each) is not each for each in request.messages):
             caller.models.refuse_opaque_bodies()

@@ -7,9 +7,11 @@ The rules and their sources are in docs/model-facts.md, "Names and schemas that 
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, count
 from typing import Any
+
+from dify_plugin.entities.model.message import PromptMessageTool
 
 from internal.node.schema import rewritten
 from internal.tooling import json_type
@@ -146,3 +148,33 @@ def _types(part: Mapping[str, Any]) -> list[str]:
     if not isinstance(named, list):
         named = [named]
     return [each for each in named if isinstance(each, str)]
+
+
+MAX_DESCRIPTION = 1_024
+"""Characters, after a provider has refused a longer description."""
+
+
+def with_short_descriptions(tools: Sequence[PromptMessageTool]) -> Sequence[PromptMessageTool]:
+    """The tools with the descriptions cut that are longer than any provider refuses; the same object if none is."""
+    cut = [_with_short_descriptions(tool) for tool in tools]
+    if cut == list(tools):
+        return tools
+    return cut
+
+
+def _with_short_descriptions(tool: PromptMessageTool) -> PromptMessageTool:
+    parameters = rewritten(tool.parameters, _with_short_description)
+    return PromptMessageTool(name=tool.name, description=_cut(tool.description), parameters=parameters)
+
+
+def _with_short_description(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    description = schema.get("description")
+    if not isinstance(description, str):
+        return schema
+    return {**schema, "description": _cut(description)}
+
+
+def _cut(description: str) -> str:
+    if len(description) <= MAX_DESCRIPTION:
+        return description
+    return f"{description[: MAX_DESCRIPTION - 2]} …"

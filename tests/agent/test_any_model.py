@@ -187,3 +187,34 @@ def test_history_that_begins_with_the_assistant_begins_with_the_user() -> None:
 
     assert roles(outcome.model.prompts[0]) == ["system", "user", "assistant", "user"]
     assert outcome.model.prompts[0][1]["content"] == template.NO_TEXT
+
+
+LONG = "Finds documents. " * 2_400
+TOO_LONG_DESCRIPTION = (
+    "[openai] Bad Request Error, Error code: 400 - {'error': {'message': \"Invalid 'tools[0].function.description': "
+    'string too long. Expected a string with maximum length 1024, but got a string with length 40800 instead."}}'
+)
+
+
+def test_a_long_description_is_cut_once_a_provider_refuses_it() -> None:
+    long_tool = tool("search", {**parameter("q"), "llm_description": LONG}, description={"human": {}, "llm": LONG})
+    refused = fails("InvokeBadRequestError", TOO_LONG_DESCRIPTION)
+
+    outcome = run([refused, calls(("search", {"q": "a"})), ANSWER], FOUND, {"tools": [long_tool]})
+
+    assert (outcome.error, outcome.text) == (None, "Done.")
+    offered = [request["tools"][0] for request in outcome.model.requests]
+    sent = [(each["description"], each["parameters"]["properties"]["q"]["description"]) for each in offered]
+    whole = LONG.strip()
+    cut = f"{whole[:1022]} …"
+    assert [(first.strip(), second.strip()) for first, second in sent] == [(whole, whole), (cut, cut), (cut, cut)]
+    assert [note for note in outcome.notes if "long description" in note] == [
+        "the provider refused a long description of a tool; long descriptions are cut from now on"
+    ]
+
+
+def test_a_refusal_of_descriptions_that_are_short_ends_the_run() -> None:
+    outcome = run([fails("InvokeBadRequestError", TOO_LONG_DESCRIPTION)], FOUND)
+
+    assert "string too long" in str(outcome.error)
+    assert len(outcome.model.requests) == 1
