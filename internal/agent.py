@@ -34,6 +34,7 @@ from internal.review import SecondLook
 from internal.run import Dialogue, Run
 from internal.sources import Bibliography, context_block, read_context
 from internal.text.secrets import KnownSecrets
+from internal.text.texts import language_of
 from internal.transcript.kept_results import KeptResults
 from internal.transcript.summary import Summaries
 from internal.transcript.transcript import Window, estimate_tokens
@@ -89,7 +90,14 @@ def _run[P: StrategyParams](
     run = built(parameters, session, blueprint, clock)
     events = run.tally.watch(_events(run, blueprint.execute))
     known = replace(log_content, tools=run.answering(run.toolbox).tools)
-    yield from paced(in_turns(render(events, run.models.secrets, known, may_ask=run.toolbox.asks_first)), clock)
+    messages = render(
+        events,
+        run.models.secrets,
+        known,
+        may_ask=run.toolbox.asks_first,
+        last_words=template.FAILED_AFTER_TEXT[language_of(run.dialogue.words)],
+    )
+    yield from paced(in_turns(messages), clock)
 
 
 def _events[P: StrategyParams](run: Run[P], strategy: Strategy[P]) -> Generator[Event, None, None]:

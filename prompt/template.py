@@ -413,6 +413,13 @@ CUT_SHORT = {
     },
 }
 
+# The last line of what was shown, where the run ends in an error: Dify then shows no default value. By language.
+FAILED_AFTER_TEXT = {
+    "en": "(An error ended the run here.)",
+    "ja": "（エラーが発生したため、ここで終了しました。）",
+    "zh": "（运行因错误在此中断。）",
+}
+
 # What the user reads above the sources that the answer cites; by language.
 SOURCES_HEADING = {"en": "**Sources**", "ja": "**出典**", "zh": "**来源**"}
 

@@ -41,11 +41,17 @@ PAUSE_SECONDS = 0.010
 
 
 def render(
-    events: Iterable[Event], secrets: KnownSecrets, log_content: LogContent, *, may_ask: bool = False
+    events: Iterable[Event],
+    secrets: KnownSecrets,
+    log_content: LogContent,
+    *,
+    may_ask: bool = False,
+    last_words: str = "",
 ) -> Generator[AgentInvokeMessage, None, None]:
     """The messages of a run, while it happens; ``may_ask``: it may end in a question whether calls may run.
 
-    If the run fails, what is open is closed before the failure is raised, without the secrets in its text.
+    If the run fails, what is open is closed before the failure is raised, without the secrets in its text. The
+    ``last_words`` end what the user has read by then: the host shows no default value behind it.
     """
     text, logs = TextStream(may_ask=may_ask), LogTree(secrets, log_content)
     try:
@@ -66,7 +72,7 @@ def render(
                 case _:
                     yield from logs.messages(event)
     except Exception as failure:
-        yield from _text_messages(text.finish())
+        yield from _text_messages(text.broken_off(last_words))
         yield from logs.close_all(failure.detail if isinstance(failure, AgentError) else str(failure))
         if isinstance(failure, AgentError):  # of any other ``errors.reported`` shows no text
             failure.args = (error_text(str(failure), secrets),)

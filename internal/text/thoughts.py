@@ -82,6 +82,8 @@ class TextStream:
         self._waiting = ""  # may become a tag with the next piece
         self._end = ""  # the last two characters written
         self._after_host = False  # the host may have written something since
+        self._line = ""  # the beginning of the answer's last line
+        self._fence = ""  # the marks that opened the code block
 
     def remark(self, text: str) -> None:
         """A whole thought of our own, with which the next block begins.
@@ -101,6 +103,7 @@ class TextStream:
     def answer(self, text: str) -> str:
         closing = self.close_thought()
         gap = self._write(self._gap(1)) if text and self._after_host else ""
+        self._follow_fence(text)
         return closing + gap + self._write(self._quoted(text))
 
     def new_paragraph(self) -> str:
@@ -121,6 +124,24 @@ class TextStream:
         """What is still to be written of the thought or answer so far, and of remarks."""
         last = self._remarks.pop() if self._remarks else ""
         return self._end_piece() + (self.thought(last) + self._end_piece() if last else "")
+
+    def broken_off(self, line: str) -> str:
+        """The end of a text that a failure cuts off: this line, outside of a code block; "" if there is no text."""
+        end = self.finish()
+        if not self._end:
+            return end
+        fence = fence_after(self._line, self._fence)
+        if fence:
+            end += self._write(f"{self._gap(1)}{fence}")
+        return end + self.new_paragraph() + self.answer(line) + self.finish()
+
+    def _follow_fence(self, text: str) -> None:
+        """Read more of the answer, to know whether it is in a code block."""
+        *ended, last = text.split("\n")
+        for line in ended:
+            self._fence = fence_after((self._line + line)[:_MAX_FENCE_LINE], self._fence)
+            self._line = ""
+        self._line = (self._line + last)[:_MAX_FENCE_LINE]
 
     def _end_piece(self) -> str:
         rest, self._waiting = self._waiting, ""

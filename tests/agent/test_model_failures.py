@@ -701,3 +701,39 @@ def test_any_other_text_is_one_clear_error_before_any_model_call(odd: object) ->
     assert str(outcome.error).startswith("parameter 'fallback_model': ")
     assert ("does not exist" if odd == "conversation.fallback" else "provider/model") in str(outcome.error)
     assert outcome.messages == []
+
+
+# What the user reads when the run fails after something was shown.
+
+BREAKS_OFF = {
+    "an answer": ([text("x" * 400)], "x" * 400 + "\n\n"),
+    "a thought": ([text("<think>hm")], "<think>\nhm\n</think>\n\n"),
+    "an answer in a code block": ([text("```sh\n" + "x" * 400)], "```sh\n" + "x" * 400 + "\n```\n\n"),
+    "an answer behind a code block": ([text("```\nx\n```\n" + "x" * 400)], "```\nx\n```\n" + "x" * 400 + "\n\n"),
+}
+
+
+@pytest.mark.parametrize(("chunks", "shown"), BREAKS_OFF.values(), ids=BREAKS_OFF)
+def test_a_failure_behind_shown_text_ends_it_with_one_line(chunks: list[Json], shown: str) -> None:
+    """Dify takes the default value of a node only where nothing was streamed."""
+    failed = [*chunks, CallFails("unexpected EOF")]
+
+    outcome = run([failed] * 3, params={"emit_intermediate_thoughts": True}, expect_all_steps=False)
+
+    assert isinstance(outcome.error, InvokeError)
+    assert outcome.text == shown + template.FAILED_AFTER_TEXT["en"]
+    assert outcome.variables == {}
+
+
+@pytest.mark.parametrize(("query", "language"), [("これは何ですか。", "ja"), ("这是什么？", "zh")])
+def test_that_line_is_in_the_language_of_the_user(query: str, language: str) -> None:
+    outcome = run([[text("x" * 400), CallFails("unexpected EOF")]], params={"query": query})
+
+    assert outcome.text.endswith(f"\n\n{template.FAILED_AFTER_TEXT[language]}")
+
+
+def test_a_failure_before_anything_was_shown_says_nothing_so_that_the_default_value_is_shown() -> None:
+    outcome = run([fails("InvokeAuthorizationError", "revoked")])
+
+    assert isinstance(outcome.error, InvokeAuthorizationError)
+    assert outcome.text == ""

@@ -44,6 +44,17 @@ def test_a_failed_run_takes_the_error_branch(office: Host) -> None:
     assert played.end.outputs["answer"].startswith("I could not answer this time. Please try again")
 
 
+def test_what_was_shown_before_a_failure_ends_in_a_line_and_the_default_value_is_not_shown(office: Host) -> None:
+    words = "It begins in spring, and it goes on for long. " * 20
+    failed = {"text": words, "error": {"type": "InvokeAuthorizationError", "message": "no such key", "after_chunks": 2}}
+    played = Played.of(WORKFLOWS / "start_here.yml", TURN, office, {"agent": [{**failed, "chunk_size": 450}]})
+
+    shown = "".join(event.text for event in played.events if isinstance(event, AnswerText))
+    assert shown.startswith("It begins in spring")
+    assert shown.endswith("\n\n(An error ended the run here.)")
+    assert played.end.outputs["answer"] == "I could not answer this time. Please try again in a moment."
+
+
 def test_a_mistake_of_the_command_ends_the_flow_and_takes_no_error_branch(office: Host) -> None:
     told: list[FlowEvent] = []
 
