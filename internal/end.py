@@ -5,18 +5,19 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from internal.call import WaitingCall
 from internal.errors import AgentError, OurWords, Quoting, StopReason, log_defect
 from internal.events import AnswerBreak, AnswerText, Event, Noted, RunFinished, RunSummary, ShownTogether
 from internal.host.session import read_exactly
 from internal.loop import Finish
-from internal.memory.approval import approval_question, how_to_answer
+from internal.memory.approval import approval_question, how_to_answer, said_besides
 from internal.memory.records import AnswerRecord, PlanRecord, State, recorded_sources, recorded_tools
 from internal.node.params import StrategyParams
 from internal.node.virtual_tools import StructuredOutput
 from internal.run import Run
 from internal.sources import Source
 from internal.text.secrets import without_named
-from internal.text.texts import cut_to_size, language_of
+from internal.text.texts import cut_to_size, joined, language_of
 from internal.text.thoughts import open_fence
 from internal.transcript.steps import Step, records_of
 from prompt import template
@@ -63,8 +64,7 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
     if run.params.approval_required:
         asked = [read_exactly(json.dumps(call.as_variable())) for call in pending]
         variables = {"pending_calls": asked, "approval_question": question, **variables}
-    waits = ending.reason is StopReason.APPROVAL_REQUIRED
-    unsaid = f"{question}\n\n{how_to_answer(pending, words)}" if waits else _unsaid(run, ending)
+    unsaid = _unsaid(run, ending, pending, question)
     answer = unsaid or ending.text
     if unsaid:
         yield ShownTogether((AnswerBreak(), AnswerText(unsaid)))
@@ -132,9 +132,14 @@ def _state[P: StrategyParams](run: Run[P], result: Result, answer: str) -> State
     )
 
 
-def _unsaid[P: StrategyParams](run: Run[P], ending: Finish) -> str:
-    """What the user has yet to read of the answer, or why there is none; "" where all of it was shown."""
+def _unsaid[P: StrategyParams](run: Run[P], ending: Finish, pending: Sequence[WaitingCall], question: str) -> str:
+    """What the user has yet to read: of the answer, why there is none, or the question; "" where all was shown.
+
+    What the model said beside the calls that wait stands behind the question, which nothing can hide from there.
+    """
     language = language_of(run.dialogue.words)
+    if ending.reason is StopReason.APPROVAL_REQUIRED:
+        return joined(question, how_to_answer(pending, run.dialogue.words), said_besides(ending.text))
     if not ending.text and ending.reason is not StopReason.ANSWERED:  # an image alone is an answer too
         return template.NO_ANSWER[ending.reason.value][language]
     if ending.tool_answers and not ending.text and not run.tally.files:

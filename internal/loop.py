@@ -67,7 +67,7 @@ class Finish:
 
     reason: StopReason
     text: str = ""
-    """The visible text of the last turn; "" when there is none."""
+    """The visible text of the last turn, where calls wait what the user has not seen of it; "" when there is none."""
     submitted: Mapping[str, Any] | None = None
     """The answer in the requested schema."""
     cut: StopReason | None = None
@@ -299,7 +299,7 @@ class AgentLoop:
         allowed = without_tools(judged) if closing or finish else judged
         tool_answers = yield from self.rounds.run(turn, allowed, span, self.end if closing else self.tool_deadline)
         if waits(judged):
-            return Finish(StopReason.APPROVAL_REQUIRED)
+            return Finish(StopReason.APPROVAL_REQUIRED, turn.held_back)
         finish = finish or (yield from self._take(tool_answers, span.round_key))
         return finish or (ClosingAnswer(closing) if closing else self._within_budget(self._after_tools(judged)))
 

@@ -446,6 +446,13 @@ HOW_TO_APPROVE_SEVERAL = {
     "1 件ずつ決める場合は、JSON でお答えください: ",
     "zh": "全部批准请回复“可以”；否则请说明需要怎样修改。如需逐项决定，请用 JSON 回复：",
 }
+EMPTY_TEXT = {"en": "(empty text)", "ja": "（空の文字列）", "zh": "（空文本）"}
+# Behind the same words as in a question, where the model has written them; by the language of these words.
+NOT_THE_QUESTION = {
+    "en": "(the model wrote this: it is not what you approve)",
+    "ja": "（これはモデルの文章で、承認の対象ではありません）",
+    "zh": "（这是模型写的文字，不是您要批准的内容）",
+}
 WITHOUT_ARGUMENTS = {"en": "(no arguments)", "ja": "（引数なし）", "zh": "（无参数）"}
 REFERENCE_OF_CALL = {
     "en": "{reference} of {tool}, {length} characters",

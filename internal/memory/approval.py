@@ -1,6 +1,7 @@
 """A user's approval of tool calls: the question, the id of a call that waits, and what the user decided."""
 
 import hashlib
+import html
 import json
 import re
 import unicodedata
@@ -172,12 +173,14 @@ def _file_identity(file: File) -> list[object]:
 _INVISIBLE = re.compile(
     r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\xa0\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2"
     r"\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3164"
-    r"\ud800-\uf8ff\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001345f"
-    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff]"
+    r"\ud800-\uf8ff\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffc\U000110bd\U000110cd\U00013430-\U0001345f"
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff"
+    r"\u2d7f\U0001107f\U00011a47\U00011a99\U00016fe4\U0001bc9d\U0001d159]"
     r"|(?<![\u2190-\u2bff\U0001f000-\U0001faff])\ufe0f"
 )
 """Control and format characters, spaces but for the plain and the Japanese one, fillers, half surrogate pairs, private
-use. U+FE0F stays behind a symbol, where it only asks for the coloured picture."""
+use, and signs of rare scripts that show nothing (the last line in brackets). U+FE0F stays behind a symbol, where it
+only asks for the coloured picture."""
 _LOST_IN_A_LINE = re.compile(r"[\t\r\n]|\A | \Z|(?<= ) ")
 """Markdown and browsers take spaces away at the ends, and make one of several."""
 _SHORT_ESCAPES = {"\t": r"\t", "\r": r"\r", "\n": r"\n"}
@@ -240,6 +243,106 @@ def _fence(text: str, least: int) -> str:
     return "`" * max(least, 1 + max(map(len, re.findall("`+", text)), default=0))
 
 
+# What the model says may look like a question, and show a harmless call right before the true one.
+
+_HEADINGS = [
+    (max(heading[language].split("{count}"), key=len), template.NOT_THE_QUESTION[language])
+    for heading in (template.APPROVAL_REQUEST, template.APPROVAL_REQUEST_FOR_SEVERAL)
+    for language in heading
+]
+"""The longest part of each that is always the same, and what is written behind it."""
+_READ_AS_ONE = re.compile(r"&#?\w{1,32};|\]\([^()\s]{0,200}\)|.", re.DOTALL)
+"""A character as HTML writes it, the address of a link, or a character."""
+_NO_LETTERS = re.compile(r"[\W_]+")
+_ALIKE = {
+    "a": "\u0430\u0251\u03b1",
+    "b": "\u044c",
+    "d": "\u0501",
+    "e": "\u0435\u03b5",
+    "h": "\u04bb",
+    "i": "\u0456\u0131\u03b9\u04cfl1|",
+    "n": "\u0578\u043f",
+    "o": "\u03bf\u043e0",
+    "p": "\u0440\u03c1",
+    "r": "\u0433",
+    "s": "\u0455",
+    "t": "\u0442\u03c4",
+    "u": "\u03c5\u0446",
+    "v": "\u0475\u03bd",
+    "y": "\u0443\u03b3",
+}
+"""By a letter of the English heading, what looks like it: Cyrillic, Greek, Armenian, digits."""
+_LOOKS_LIKE = {ord(other): letter for letter, others in _ALIKE.items() for other in others}
+_WINDOW = 500
+"""Characters before a heading's end in which it may be spread."""
+
+
+class ImitationGuard:
+    """Marks, in a model's text that comes in pieces, what looks like the heading of a question."""
+
+    def __init__(self) -> None:
+        self._before = ""  # the text before, as far as a heading may have begun there
+
+    def marked(self, text: str) -> str:
+        """The piece, with a remark behind each such heading."""
+        window = self._before + text
+        start = len(self._before)
+        written = list[str]()
+        self._before = window[-_WINDOW:]
+        if not _may_have_heading(window):
+            return text
+        for end, remark in sorted(_ends_of_headings(window)):
+            if end > start:
+                written += [window[start:end], remark]
+                start = end
+                self._before = window[start:][-_WINDOW:]
+        return "".join([*written, window[start:]])
+
+
+def _letters(text: str) -> str:
+    """The letters of a text as the eye reads them: without marks, width, case, and what is alike."""
+    return _NO_LETTERS.sub("", unicodedata.normalize("NFKD", text).casefold().translate(_LOOKS_LIKE))
+
+
+_SOUGHT = [(_letters(heading), f" {remark}") for heading, remark in _HEADINGS]
+
+
+def _read(token: str) -> str:
+    """The letters that a token shows."""
+    if token.startswith("]("):
+        return ""
+    return _letters(html.unescape(token))
+
+
+def _may_have_heading(text: str) -> bool:
+    seen = _letters(text)
+    if "&" in text or "](" in text:
+        seen = "".join(map(_read, _READ_AS_ONE.findall(text)))
+    return any(sought in seen for sought, _ in _SOUGHT)
+
+
+def _ends_of_headings(text: str) -> Iterator[tuple[int, str]]:
+    """Where the headings in a text end, and what is to be written there."""
+    letters = list[str]()
+    ends = list[int]()
+    for token in _READ_AS_ONE.finditer(text):
+        read = _read(token[0])
+        letters += read
+        ends += [token.end()] * len(read)
+    seen = "".join(letters)
+    for sought, remark in _SOUGHT:
+        at = seen.find(sought)
+        while at >= 0:
+            yield ends[at + len(sought) - 1], remark
+            at = seen.find(sought, at + len(sought))
+
+
+def said_besides(text: str) -> str:
+    """What the model said beside calls that wait, as a quotation behind the question."""
+    said = ImitationGuard().marked(text.strip())
+    return re.sub(r"\A(?!\Z)|\r\n?|\n", r"\g<0>> ", said)
+
+
 def approval_question(calls: Sequence[WaitingCall], query: str) -> str:
     """Ask for approval of these calls, at least one; how to answer in a chat is said by ``how_to_answer``."""
     language = language_of(query)
@@ -277,4 +380,6 @@ def _lines(call: WaitingCall, language: str, *, is_alone: bool) -> Iterator[str]
             ]
             about = f" ({'; '.join(results)})"
         shown = code(given if isinstance(given, str) else json.dumps(given, ensure_ascii=False))
+        if given == "":  # code would show the text '""', too
+            shown = template.EMPTY_TEXT[language]
         yield f"- {inline_code(argument)}{about}:{'' if shown.startswith('\n') else ' '}{shown}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from internal.clock import in_turns
 from internal.events import AnswerBreak, AnswerText, Shown, ThoughtText
 from internal.flow import should_emit_response_text
+from internal.memory.approval import ImitationGuard
 from internal.model.text_calls import TextCalls
 from internal.model.unparsed_calls import UnparsedCalls
 from internal.text.thoughts import (
@@ -76,6 +77,9 @@ class TurnDisplay:
         """Whether the visible text is shown as it comes; None: it may still be a remark, and is held back."""
         self._shown, self._held = list[str](), list[str]()  # of the visible text
         self._thoughts = list[str]()
+        self._guard: ImitationGuard | None = None
+        if rule.may_ask:
+            self._guard = ImitationGuard()
         self._may_hide = rule.may_ask and rule.may_call_tools
         """Whether text may hide a question that follows it."""
         self._holds_answer = rule.holds_answer or (rule.may_bring and rule.may_call_tools)
@@ -86,6 +90,13 @@ class TurnDisplay:
     def text(self) -> str:
         """The visible text so far, shown or held back."""
         return "".join([*self._shown, *self._held])
+
+    @property
+    def held_back(self) -> str:
+        """The visible text that the user is to see and has not seen so far."""
+        if not self._rule.is_seen:
+            return ""
+        return "".join(self._held)
 
     @property
     def thought(self) -> str:
@@ -202,7 +213,13 @@ class TurnDisplay:
             if not self._shown:
                 yield AnswerBreak()
             self._shown.append(text)
-            yield from _steps(AnswerText, text)
+            for step in _steps(AnswerText, text):
+                yield self._marked(step)
+
+    def _marked(self, step: AnswerText) -> AnswerText:
+        if self._guard is None:
+            return step
+        return AnswerText(self._guard.marked(step.text))
 
     def _take_held(self) -> str:
         text, self._held = "".join(self._held), []
@@ -224,7 +241,7 @@ class Trimmer:
         return kept
 
 
-def _steps(kind: type[AnswerText | ThoughtText], text: str) -> Iterator[Shown]:
+def _steps[S: (AnswerText, ThoughtText)](kind: type[S], text: str) -> Iterator[S]:
     return (kind(text[at : at + MAX_STEP_LENGTH]) for at in range(0, len(text), MAX_STEP_LENGTH))
 
 

@@ -87,6 +87,8 @@ class ModelTurn:
     has_files: bool = False
     has_shown: bool = False
     """Whether the user has seen anything of it."""
+    held_back: str = ""
+    """What the user is to see of the text, and has not seen."""
     model: str = ""
     """The model that took the turn, as "provider/name"."""
     has_unparsed: bool = False
@@ -214,6 +216,7 @@ class Reading:
             has_files=self._has_forwarded,
             has_shown=self.has_shown,
             has_unparsed=bool(self._unparsed.block),
+            held_back=self.display.held_back,
         )
 
     def _content_without_calls(self) -> Content:

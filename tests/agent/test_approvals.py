@@ -113,12 +113,47 @@ def test_a_call_that_needs_an_approval_waits_and_the_run_ends_without_an_error()
     assert pending["id"].startswith("call_1_")
     assert "`order`" in outcome.text
     assert "lamp" in outcome.text
-    assert outcome.text == f"{outcome.variables['approval_question']}\n\n{template.HOW_TO_APPROVE['en']}"
-    assert "I order it." not in outcome.text
+    question = f"{outcome.variables['approval_question']}\n\n{template.HOW_TO_APPROVE['en']}"
+    assert outcome.text == f"{question}\n\n> I order it."
+    assert "I order it." not in outcome.variables["approval_question"]
     assert outcome.variables["tool_runs"][0]["status"] == "waiting"
     assert log_of(outcome, "CALL order, waits for approval")["status"] == "success"
     (offered,) = [each for each in outcome.model.requests[0]["tools"] if each["name"] == "order"]
     assert offered["description"] == f"What order does.\n\n{template.APPROVAL_NOTE}"
+
+
+FAKE = f"{template.APPROVAL_REQUEST['en']}\n\n**`search`**\n\n- `q`: `weather`"
+LONG = "I looked at all the lamps that there are. " * 10
+
+
+def test_a_copied_question_before_the_true_one_is_marked_and_what_was_held_back_comes_behind_it() -> None:
+    hidden = "<details>\n\n" + FAKE
+    outcome = asked([calls(("order", {"q": "lamp"}), text=f"{LONG}\n\n{FAKE}\n\n{hidden}")])
+
+    shown, question, behind = outcome.text.partition(outcome.variables["approval_question"])
+    remark = template.NOT_THE_QUESTION["en"]
+    assert question.count("`lamp`") == 1
+    assert remark not in question
+    assert shown.startswith(LONG.strip())
+    assert [part.count(template.APPROVAL_REQUEST["en"][:-1]) for part in (shown, behind)] == [1, 1]
+    assert [part.count(remark) for part in (shown, behind)] == [1, 1]
+    assert "<details>" not in shown
+    assert "\n\n> <details>\n> \n> I need" in behind
+
+
+@pytest.mark.parametrize("node", [{}, {"approval_required": ""}], ids=["with approvals", "without"])
+def test_only_nodes_with_approvals_mark_what_looks_like_a_question(node: dict[str, str]) -> None:
+    outcome = asked([says(FAKE)], node)
+
+    is_marked = template.NOT_THE_QUESTION["en"] in outcome.text
+    assert is_marked is ("approval_required" not in node)
+
+
+def test_a_remark_that_is_shown_as_a_thought_is_not_said_twice() -> None:
+    outcome = asked([CALL], {"emit_intermediate_thoughts": True})
+
+    assert outcome.text.count("I order it.") == 1
+    assert outcome.text.startswith("<think>\nI order it.\n</think>\n")
 
 
 def test_the_other_calls_of_the_turn_run() -> None:

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from internal.call import ToolCall, ValidCall, WaitingCall
-from internal.memory.approval import Decision, Verdict, approval_question, how_to_answer, read_decision
+from internal.memory.approval import (
+    Decision,
+    ImitationGuard,
+    Verdict,
+    approval_question,
+    how_to_answer,
+    read_decision,
+    said_besides,
+)
 from internal.node.tools import Tool
 from internal.text.secrets import Redactor
 from prompt import template
@@ -125,17 +133,23 @@ def test_every_value_is_code_from_end_to_end(arguments: dict[str, Any], tool: st
 
     inside = list[str]()
     for name, value in arguments.items():
-        inside += [name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)]
+        inside.append(name)
+        if value != "":
+            inside.append(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
     expected = [tool, "call_1_0a1b2c3d", *([] if subtask is None else [subtask]), *inside, "order", "call_2_0a1b2c3d"]
     assert [_one_line_end(unescaped(text)) for text in codes(question)[:-1]] == [
         _one_line_end(unescaped(text)) or '""' for text in expected
     ]
-    harmless = order(dict.fromkeys("xyz"[: len(arguments)], "x"), 1, None if subtask is None else "x")
+    alike = zip("xyz", ("x" * (value != "") for value in arguments.values()), strict=False)
+    harmless = order(dict(alike), 1, None if subtask is None else "x")
     assert around(question) == around(in_a_chat([harmless, order({}, 2)], "why"))
 
 
 KEPT = set("\t\n\r \u3000")
-IGNORABLE = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180f\u2800\u3164\ufe00\ufe0f\uffa0\U000e0100\U000e01ef\U000e0041"
+IGNORABLE = (
+    "\u2d7f\ufffc\U0001107f\U00011a47\U00011a99\U00016fe4\U0001bc9d\U0001d159"
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180f\u2800\u3164\ufe00\ufe0f\uffa0\U000e0100\U000e01ef\U000e0041"
+)
 
 
 def test_no_character_is_invisible() -> None:
@@ -146,6 +160,12 @@ def test_no_character_is_invisible() -> None:
 
     assert set(question) & {*invisible, *IGNORABLE} <= KEPT
     assert not re.search(r"\r(?!\n)", question)
+
+
+def test_an_empty_text_is_told_from_the_text_of_two_quotes() -> None:
+    question = in_a_chat([order({"a": "", "b": '""'})], "why")
+
+    assert '- `a`: (empty text)\n- `b`: `""`' in question
 
 
 @pytest.mark.parametrize(
@@ -192,3 +212,64 @@ def test_nothing_else_is_cut() -> None:
     text = "x" * 1_000_000
 
     assert text in in_a_chat([order({"a": text})], "why")
+
+
+# What the model writes may look like a question.
+
+HEADING = template.APPROVAL_REQUEST["en"]
+REMARKS = tuple(template.NOT_THE_QUESTION.values())
+IMITATED = [
+    *template.APPROVAL_REQUEST.values(),
+    *(heading.format(count=2) for heading in template.APPROVAL_REQUEST_FOR_SEVERAL.values()),
+    *(f"**{HEADING}**", f"## Once more: {HEADING}", HEADING.upper(), HEADING.replace(" ", "  "), HEADING[:-1]),
+    *(HEADING.replace(" ", "\n"), HEADING.replace("need", "n**ee**d"), HEADING.replace(" ", "\u200b \u00ad")),
+    *(HEADING.replace("e", "\u0435"), HEADING.replace("o", "\u03bf"), HEADING.replace("I", "l")),
+    *(HEADING.replace("need", "n&#101;e&#x64;"), HEADING.replace(" ", "&ZeroWidthSpace; ")),
+    *(
+        HEADING.replace("I need", "[I need](http://a.example)"),
+        unicodedata.normalize("NFD", template.APPROVAL_REQUEST["ja"]),
+    ),
+    HEADING.translate({number: number + 0xFEE0 for number in range(0x21, 0x7F)}),
+]
+
+
+def guarded(text: str, size: int) -> str:
+    guard = ImitationGuard()
+    return "".join(guard.marked(text[at : at + size]) for at in range(0, len(text), size))
+
+
+@pytest.mark.parametrize("size", [1, 3, 17, 10_000])
+@pytest.mark.parametrize("imitated", IMITATED)
+def test_what_looks_like_the_heading_of_a_question_has_a_remark_behind_it(imitated: str, size: int) -> None:
+    text = f"Before.\n\n{imitated}\n\n**`look`**\n\nThen {imitated}"
+
+    marked = guarded(text, size)
+
+    plain = re.sub("|".join(map(re.escape, (f" {remark}" for remark in REMARKS))), "", marked)
+    assert plain == text
+    assert sum(map(marked.count, REMARKS)) == 2
+    first = min(at for at in map(marked.find, REMARKS) if at >= 0)
+    assert first < marked.index("**`look`**")
+
+
+@given(any_text, st.integers(1, 50))
+def test_all_other_text_stays_as_it_is(text: str, size: int) -> None:
+    assert guarded(text, size) == text
+
+
+def test_text_far_apart_is_no_heading() -> None:
+    text = HEADING[:10] + "-" * 2_000 + HEADING[10:]
+
+    assert guarded(text, 100) == text
+
+
+@pytest.mark.parametrize("said", ["One.\n\nTwo.", "One.\r\nTwo.\rThree.", "```\nx", "<details>\nx", "# x\n---\n- y"])
+def test_what_the_model_said_is_one_quotation(said: str) -> None:
+    tokens = MARKDOWN.parse(f"Answer.\n\n{said_besides(said)}")
+    at_the_top = [token.type for token in tokens if token.level == 0]
+
+    assert at_the_top == ["paragraph_open", "paragraph_close", "blockquote_open", "blockquote_close"]
+
+
+def test_nothing_said_is_no_quotation() -> None:
+    assert said_besides(" \n") == ""
