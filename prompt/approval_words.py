@@ -2,7 +2,8 @@
 
 Not listed: what can also mean no, "I understand", "never mind" or "go on writing" ("fine", "right", "no problem",
 "continue", "tudo bem", "結構です", "大丈夫です", "了解です"), and anything with a condition. The signs under ``any``
-may also follow a word. ``internal/memory/approval.py`` says how a text is compared with them, and docs/approval.md
+may also follow a word. A tilde behind a word is a friendly tone in Chinese, and listed there; in other languages it may
+be a hesitation. ``internal/memory/approval.py`` says how a text is compared with them, and docs/approval.md
 what a user's answer does.
 """
 
@@ -51,7 +52,8 @@ _BY_LANGUAGE = {
         就这样做 | 就这么做 | 当然 | 当然可以 | 赞成 | OK的 | 是的，請 | 是的，請執行 | 好的，請執行 | 好的，沒問題 |
         好的，謝謝 | 好的謝謝 | 好的，請發送 | 請發送 | 可以發送 | 可以執行 | 批准執行 | 核准 | 通過 | 審批通過 | 准許 |
         允許 | 我允許 | 許可 | 授權 | 確認 | 我確認 | 確認執行 | 確定 | 沒問題 | 請執行 | 執行 | 執行吧 | 當然 |
-        當然可以 | 贊成
+        當然可以 | 贊成 | 好~ | 好的~ | 好啊~ | 好呀~ | 行~ | 可以~ | 可以的~ | 是的~ | 没问题~ | 沒問題~ | 当然~ |
+        當然~
     """,
     "pt": """
         sim | sim sim | sim, por favor | sim, obrigado | sim, obrigada | sim, pode | sim, pode ser | sim, pode fazer |

@@ -29,12 +29,14 @@ _NOTHING = frozenset({"", "null", "None", "[]"})
 """What Dify writes for a variable without a value (docs/host-facts.md, "Values of parameters")."""
 _MAX_WORDS_LENGTH = 200
 """Characters; a longer text is not compared with the list of words."""
-_SEPARATORS = re.compile(r"[\s,、.!。~〜…]+")
-"""White space, and punctuation that changes no meaning. A question mark does."""
+_SEPARATORS = re.compile(r"[\s,、.!。]+")
+"""White space, and punctuation that changes no meaning. A question mark does, and so does a tilde: it draws a word out,
+or strikes it out."""
+_HESITATES = re.compile(r"[,、.。]\s*[,、.。]")
+"""Dots in a row; an ellipsis is three of them by now."""
 _QUOTES = "\"'“”‘’„«»‹›「」『』"
 _EMPHASIS = re.compile(r"(\*{1,3}|_{1,3})(?![*_\s])(.+)(?<![*_\s])\1")
-"""Markdown around a whole text. Two tildes strike a text out: they never are around words that approve."""
-_STRUCK_OUT = re.compile(rf"[\s{_QUOTES}*_]*[~〜]{{2}}")
+"""Markdown around a whole text."""
 _FENCED_JSON = re.compile(r"```json[ \t]*\r?\n(.*)\n[ \t]*```", re.DOTALL)
 
 
@@ -81,7 +83,7 @@ def not_approved_text(reason: str) -> str:
 def _says_yes(text: str) -> bool:
     """Whether the whole text is one of the approving words; one of the signs may follow it, and emphasis be around."""
     folded = _folded(text)
-    if _STRUCK_OUT.match(folded):
+    if _HESITATES.search(folded):
         return False
     emphasised = _EMPHASIS.fullmatch(folded.strip())
     words = _comparable(emphasised[2] if emphasised else folded)
