@@ -4,12 +4,14 @@ import fcntl
 import os
 import ssl
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cache
-from ipaddress import IPv6Address, ip_address
+from functools import cache, partial
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import httpx
 from gevent import Timeout
@@ -107,10 +109,15 @@ def sniff_mime_type(data: bytes) -> str:
 _SECONDS = 10
 """For each step: to connect, and from one piece to the next. The whole has a limit of its caller's."""
 _MOST_REDIRECTS = 5
+_MOST_ADDRESSES = 4
+"""Of one host; the next is tried where no connection can be made to one."""
 _HEADERS = {"Accept-Encoding": "identity"}
 """A small file can unpack to gigabytes, and the whole process would wait for it."""
 _OWN = ("INTERNAL_FILES_URL", "FILES_URL", "CONSOLE_API_URL")
 """Variables of Dify with the beginning of its own files' addresses, which need no proxy."""
+
+
+type IPAddress = IPv4Address | IPv6Address
 
 
 class FileUnavailable(Exception):  # noqa: N818 - its text is what the model reads
@@ -121,7 +128,38 @@ class FileNotDelivered(FileUnavailable):
     """Its server did not deliver it."""
 
 
-def fetch_file(address: str, size: int, most_bytes: int) -> bytes:
+def _resolved(host: str) -> Sequence[IPAddress]:
+    return list(dict.fromkeys(ip_address(entry[4][0]) for entry in getaddrinfo(host, None)))
+
+
+_TRANSLATED = ip_network("64:ff9b::/96")
+"""IPv6 addresses whose last 32 bits are an IPv4 address: NAT64 translates them."""
+_LOCALLY_TRANSLATED = ip_network("64:ff9b:1::/48")
+_COMPATIBLE = ip_network("::/96")
+
+
+def is_private(address: IPAddress) -> bool:
+    """Whether an address is one of this computer, of a private network, or leads to one through a translator."""
+    if isinstance(address, IPv4Address):
+        return not address.is_global or address.is_multicast
+    inner = address.ipv4_mapped or address.sixtofour
+    if address in _TRANSLATED or address in _COMPATIBLE:
+        inner = IPv4Address(int(address) & 0xFFFF_FFFF)
+    if inner:
+        return is_private(inner)
+    is_public = address.is_global and not (address.is_multicast or address.is_site_local)
+    return not is_public or address in _LOCALLY_TRANSLATED
+
+
+@dataclass(frozen=True)
+class Network:
+    """How the addresses of a host are found, and which of them are private."""
+
+    resolve: Callable[[str], Sequence[IPAddress]] = _resolved
+    is_private: Callable[[IPAddress], bool] = is_private
+
+
+def fetch_file(address: str, size: int, most_bytes: int, network: Network | None = None) -> bytes:
     """The content of at most so many bytes. ``size``: what Dify says of it; 0 if it does not."""
     too_large = FileUnavailable(f"larger than {most_bytes / 2**20:.2f} MiB, not shown")
 
@@ -137,34 +175,71 @@ def fetch_file(address: str, size: int, most_bytes: int) -> bytes:
 
     if size > most_bytes:
         raise too_large
-    return _read(address, content)
+    return _read(address, content, network or Network())
 
 
 def still_answers(address: str, seconds: float) -> bool:
     """Whether there is a file behind an address; its content is not read."""
     try:
         with Timeout(min(seconds, _SECONDS), FileUnavailable()):
-            _read(address, httpx.Response.raise_for_status)
+            _read(address, httpx.Response.raise_for_status, Network())
     except FileUnavailable:
         return False
     return True
 
 
-def _read[T](address: str, read: Callable[[httpx.Response], T]) -> T:
-    """Read the answer at an address, behind its redirects."""
+def _read[T](address: str, read: Callable[[httpx.Response], T], network: Network) -> T:
+    """Read the answer at an address, behind its redirects.
+
+    The address itself may be in a private network, as Dify's own files are, and so may what it leads to. From a public
+    host on, none may be.
+    """
     try:
-        first = url = httpx.URL(address)
+        url = httpx.URL(address)
+        may_be_private = True
         for _ in range(_MOST_REDIRECTS + 1):
-            with httpx.stream(
-                "GET", url, headers=_HEADERS, timeout=_SECONDS, proxy=_proxy(url), verify=_trusted()
-            ) as response:
-                if response.next_request is None:
+            with _opened(url, network, may_be_private=may_be_private) as (response, was_private):
+                if not response.has_redirect_location:
                     return read(response)
-                url = response.next_request.url
-            if _is_private(url) and not _is_private(first):
-                raise FileUnavailable("could not be fetched: its address leads into a private network")
+                may_be_private = may_be_private and was_private()
+                url = url.join(response.headers["Location"])
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, OSError):  # a host that IDNA cannot write is a ValueError
         pass
+    raise FileNotDelivered("could not be fetched")
+
+
+@contextmanager
+def _opened(
+    url: httpx.URL, network: Network, *, may_be_private: bool
+) -> Iterator[tuple[httpx.Response, Callable[[], bool]]]:
+    """The answer at one address, and whether it came from a private network.
+
+    The connection is made to an address that was judged: the name is not looked up again. Behind a proxy, which looks
+    it up for itself, a name is private if any of its addresses is, and what comes from it only if all are.
+    """
+    host = url.raw_host.decode()
+    proxy = _proxy(url)
+    found = list[IPAddress]()
+    if not (proxy and may_be_private):
+        found += network.resolve(host)
+    if not may_be_private and any(map(network.is_private, found)):
+        raise FileUnavailable("could not be fetched: its address leads into a private network")
+    with httpx.Client(timeout=_SECONDS, verify=_trusted(), trust_env=False, proxy=proxy, headers=_HEADERS) as client:
+        if proxy:
+            with client.stream("GET", url) as response:
+                yield response, lambda: all(map(network.is_private, network.resolve(host)))
+            return
+        ask = partial(client.stream, "GET", headers={"Host": url.netloc.decode()}, extensions={"sni_hostname": host})
+        for tried, address in enumerate(found[:_MOST_ADDRESSES], start=1):
+            with ExitStack() as opened:
+                try:
+                    response = opened.enter_context(ask(url.copy_with(host=str(address))))
+                except (httpx.ConnectError, httpx.ConnectTimeout):
+                    if tried == len(found[:_MOST_ADDRESSES]):
+                        raise
+                    continue
+                yield response, partial(network.is_private, address)
+                return
     raise FileNotDelivered("could not be fetched")
 
 
@@ -175,16 +250,12 @@ def _trusted() -> ssl.SSLContext:
 
 
 def _proxy(url: httpx.URL) -> str | None:
-    """None leaves it to HTTP_PROXY and the like."""
+    """The proxy that is to be asked: Dify's against forged requests, else that of HTTP_PROXY and the like."""
     own = (httpx.URL(os.environ.get(name, "")) for name in _OWN)
-    if any(url.host and (url.scheme, url.host, url.port) == (each.scheme, each.host, each.port) for each in own):
-        return None
+    is_own = any(url.host and (url.scheme, url.host, url.port) == (each.scheme, each.host, each.port) for each in own)
+    usual = dict[str, str]()
+    if not proxy_bypass(url.host):
+        usual |= getproxies()
     names = ("SSRF_PROXY_ALL_URL", f"SSRF_PROXY_{url.scheme.upper()}_URL")
-    return next((os.environ[name] for name in names if os.environ.get(name)), None)
-
-
-def _is_private(url: httpx.URL) -> bool:
-    """Whether the host has an address of this computer or of a private network."""
-    found = {ip_address(entry[4][0]) for entry in getaddrinfo(url.host, None)}
-    plain = {(isinstance(each, IPv6Address) and each.ipv4_mapped) or each for each in found}
-    return not all(each.is_global for each in plain)
+    against_forgery = [os.environ[name] for name in names if os.environ.get(name) and not is_own]
+    return next(iter(against_forgery), usual.get(url.scheme) or usual.get("all"))

@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import quote
 
@@ -234,6 +235,100 @@ def test_other_redirects_are_followed(server: str, monkeypatch: pytest.MonkeyPat
     assert files.fetch_file(f"{server}/to/{server.replace('127.0.0.1', 'localhost')}/b", 0, MOST) == b"content"
     monkeypatch.setenv("SSRF_PROXY_ALL_URL", server)
     assert files.fetch_file(f"{PUBLIC}/to/http://93.184.215.15/b", 0, MOST) == b"content"
+
+
+def network(*answers: list[str]) -> tuple[files.Network, list[str]]:
+    """Hosts whose addresses are these, look-up by look-up; 127.0.0.2 is the public one. Also which were looked up."""
+    looked_up = list[str]()
+    left = list(answers)
+
+    def resolve(host: str) -> list[files.IPAddress]:
+        looked_up.append(host)
+        return list(map(ip_address, left.pop(0)))
+
+    return files.Network(resolve, lambda address: str(address) != "127.0.0.2"), looked_up
+
+
+@pytest.fixture
+def everywhere() -> Iterator[int]:
+    """The port of a server that answers at all addresses of this computer."""
+    Server.asked = []
+    with served(Server, "0.0.0.0") as address:  # noqa: S104 - 127.0.0.2 is the public host
+        yield int(address.rpartition(":")[2])
+
+
+def test_a_first_host_with_a_public_and_a_private_address_counts_as_what_was_connected_to(everywhere: int) -> None:
+    found, _ = network(["127.0.0.2", "127.0.0.1"], ["127.0.0.1"])
+
+    with pytest.raises(files.FileUnavailable, match="leads into a private network"):
+        files.fetch_file(f"http://a.example:{everywhere}/to/http://b.example:{everywhere}/secret", 0, MOST, found)
+
+    assert Server.asked == [f"/to/http://b.example:{everywhere}/secret"]
+
+
+def test_another_answer_after_a_host_was_judged_changes_nothing(everywhere: int) -> None:
+    found, looked_up = network(["127.0.0.2"], ["127.0.0.2"], ["127.0.0.1"])
+
+    data = files.fetch_file(f"http://a.example:{everywhere}/to/http://b.example:{everywhere}/b", 0, MOST, found)
+
+    assert data == b"content"
+    assert looked_up == ["a.example", "b.example"]
+
+
+def test_no_host_behind_a_public_one_may_be_private(everywhere: int) -> None:
+    found, looked_up = network(["127.0.0.1"], ["127.0.0.2"], ["127.0.0.1"])
+    hops = [f"http://{name}.example:{everywhere}" for name in "abc"]
+
+    with pytest.raises(files.FileUnavailable, match="leads into a private network"):
+        files.fetch_file(f"{hops[0]}/to/{hops[1]}/to/{hops[2]}/x", 0, MOST, found)
+
+    assert looked_up == ["a.example", "b.example", "c.example"]
+
+
+def test_the_next_address_of_a_host_is_tried_and_a_private_host_may_lead_to_a_private_one(everywhere: int) -> None:
+    found, _ = network(["::1", "127.0.0.1"], ["127.0.0.3"])
+
+    data = files.fetch_file(f"http://a.example:{everywhere}/to/http://b.example:{everywhere}/b", 0, MOST, found)
+
+    assert data == b"content"
+
+
+@pytest.mark.usefixtures("proxy")
+def test_behind_a_proxy_a_host_with_both_counts_as_public_before_and_as_private_behind_a_redirect(
+    asked: list[str],
+) -> None:
+    found, _ = network(["127.0.0.1", "127.0.0.2"], ["127.0.0.2", "127.0.0.1"])
+
+    with pytest.raises(files.FileUnavailable, match="leads into a private network"):
+        files.fetch_file("http://a.example/to/http://b.example/secret", 0, MOST, found)
+
+    assert asked == ["http://a.example/to/http://b.example/secret"]
+
+
+def test_the_usual_proxy_of_the_environment_is_asked_unless_the_host_is_excepted(
+    server: str, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", server)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+    files.fetch_file("http://a.example/b", 0, MOST)
+    files.fetch_file(f"{server}/c", 0, MOST)
+
+    assert asked == ["http://a.example/b", "/c"]
+
+
+@pytest.mark.parametrize(
+    ("address", "private"),
+    [
+        *(("8.8.8.8", False), ("10.1.2.3", True), ("100.64.0.1", True), ("0.1.2.3", True), ("224.0.0.1", True)),
+        *(("2606:4700::1", False), ("::1", True), ("fd00::1", True), ("fe80::1", True), ("fec0::1", True)),
+        *(("::ffff:10.0.0.1", True), ("::ffff:8.8.8.8", False), ("::127.0.0.1", True), ("ff02::1", True)),
+        *(("64:ff9b::7f00:1", True), ("64:ff9b::808:808", False), ("64:ff9b:1::808:808", True)),
+        *(("2002:7f00:1::", True), ("2002:a00:1::1", True), ("2002:808:808::1", False), ("2001:0:7f00:1::", True)),
+    ],
+)
+def test_an_address_is_as_private_as_the_one_that_it_leads_to(address: str, *, private: bool) -> None:
+    assert files.is_private(ip_address(address)) is private
 
 
 def test_redirects_without_end_are_not_followed(server: str, asked: list[str]) -> None:
