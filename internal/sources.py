@@ -52,9 +52,13 @@ _OWN_TAGS = re.compile(
     re.IGNORECASE,
 )
 _CODE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
-_OWN_LIST = re.compile(
-    r"^[^\w\n\[【]*+[\[【]\d{1,4}[\]】][^\w\n]*+\w"  # a line that begins with a number: "- **[1]** Handbook"
-    r"|^[^\w\n]*+(?:sources?|references?|citations?|fontes?|referências|出典|参考文献|参照元|来源|参考资料)"
+_NUMBERED_LINE = re.compile(
+    r"^(?:[^\w\n\[【]*+\d{1,3}[.)])?[^\w\n\[【]*+[\[【](\d{1,4})[\]】][^\w\n]*+(\w.*)$", re.MULTILINE
+)
+"""A line that begins with a citation: "- **[1]** Handbook"."""
+_ENDS_A_SENTENCE = re.compile(r"[.!?。！？．｡…][\s*_\"'”’»」』)\]]*\Z")
+_OWN_HEADING = re.compile(
+    r"^[^\w\n]*+(?:sources?|references?|citations?|fontes?|referências|出典|参考文献|参照元|来源|参考资料)"
     r"[^\w\n]*+(?:$|(?<=[:：]).*$)",
     re.MULTILINE | re.IGNORECASE,
 )
@@ -154,7 +158,9 @@ def source_list(answer: str, entries: Iterable[tuple[int, Source]], clean: Calla
     """
     entries = tuple(entries)
     prose = _CODE.sub("", answer) if entries else ""
-    cited = frozenset[int]() if _OWN_LIST.search(prose) else cited_numbers(prose)
+    cited = frozenset[int]()
+    if not _lists_sources(prose, dict(entries)):
+        cited = cited_numbers(prose)
     lines = dict[str, str]()
     for number, source in entries:
         if number in cited:
@@ -163,6 +169,30 @@ def source_list(answer: str, entries: Iterable[tuple[int, Source]], clean: Calla
             named = f"[{named}]({quote(link, safe=_SAFE_IN_LINK)})" if link else named
             lines[named] = f"{lines.get(named, '-')} [{number}]"
     return "\n".join(f"{numbers} {named}" for named, numbers in lines.items())
+
+
+def _lists_sources(prose: str, sources: Mapping[int, Source]) -> bool:
+    """Whether an answer lists its sources itself: under a heading, or in lines that name them by their numbers.
+
+    A line that begins with a citation may also go on in prose. It is one of a list if it says no more than what the
+    source is called, or if it is no sentence and the rest of the answer cites the same number.
+    """
+    if _OWN_HEADING.search(prose):
+        return True
+    cited = cited_numbers(_NUMBERED_LINE.sub("", prose))
+    for line in in_turns(_NUMBERED_LINE.finditer(prose)):
+        number = int(line[1])
+        source = sources.get(number)
+        if source and _bare(line[2]) in {_bare(name) for name in (source.title, source.label, source.link)}:
+            return True
+        if number in cited and not _ENDS_A_SENTENCE.search(line[2]):
+            return True
+    return False
+
+
+def _bare(text: str) -> str:
+    """The letters and digits of a text."""
+    return re.sub(r"[\W_]+", "", text).casefold()
 
 
 def read_context(context: object) -> list[Source]:

@@ -25,10 +25,12 @@ from internal.node.offered import with_short_descriptions
 from internal.node.tools import Toolbox
 from internal.text.secrets import KnownSecrets, texts_in
 from internal.transcript.steps import SummaryMessage
-from internal.transcript.summary import MAX_SUMMARY_LENGTH, Older, Summaries
+from internal.transcript.summary import Older, Summaries
 from internal.transcript.transcript import Transcript, Window
 
 _UNSEEN = DisplayRule(show_thoughts=False, step=1, last_step=1, is_seen=False)
+_MAX_LOGGED = 4_000
+"""Characters of a summary in the log."""
 _REMEDY_SHARE = 0.75
 """Of a prompt that the provider says is too long."""
 RETRY_WAITS = (1.0, 4.0)
@@ -226,7 +228,7 @@ class ModelCaller:
             yield Noted(
                 OurWords("there was no summary: what is too long is left out, and none is asked for again"), key
             )
-        data = {"messages": len(older.messages), "summary": said[:MAX_SUMMARY_LENGTH]}
+        data = {"messages": len(older.messages), "summary": said[:_MAX_LOGGED]}
         yield SpanFinished(key, self.clock.now() - started, data)
         return summary
 

@@ -18,10 +18,10 @@ from internal.transcript.steps import AgentNote, SummaryMessage, summary_message
 from internal.transcript.transcript import Transcript, estimate_tokens
 from prompt import template
 
-MAX_SUMMARY_LENGTH = 4_000
-"""Characters (docs/summaries.md)."""
-_LEAST_TOKENS = 2_000
-"""Twice what a summary may have: for less, a model call is not worth it."""
+MAX_SUMMARY_TOKENS = 1_000
+"""As the request says (docs/summaries.md). A token of English has four characters, one of Japanese or Chinese one."""
+_LEAST_TOKENS = 2 * MAX_SUMMARY_TOKENS
+"""For less, a model call is not worth it."""
 _RECENT_SHARE = 0.25
 """Of the window, for the newest of the earlier turns, which stay as they are."""
 _KEPT_SHARE = 0.5
@@ -84,6 +84,15 @@ def _told(message: PromptMessage, thought_tags: tuple[str, ...]) -> Iterator[str
             yield f"[user]\n{text}"
 
 
+def _within_tokens(text: str) -> str:
+    """The text, cut to the tokens that a summary may have."""
+    tokens = estimate_tokens(text)
+    while tokens > MAX_SUMMARY_TOKENS:  # its parts may have different scripts: then once is not enough
+        text = cut_to_size(text, len(text) * MAX_SUMMARY_TOKENS // tokens, template.CHARACTERS_NOT_KEPT.format)
+        tokens = estimate_tokens(text)
+    return text
+
+
 @dataclass
 class Summaries:
     """The summaries of one run; all its conversations share those of the turns before it."""
@@ -107,7 +116,7 @@ class Summaries:
         if not (text := said.strip()):
             self.has_failed = True
             return None
-        text = cut_to_size(text, MAX_SUMMARY_LENGTH, template.CHARACTERS_NOT_KEPT.format)
+        text = _within_tokens(text)
         message = summary_message(text, older.turns)
         self._known[tuple(map(id, older.messages))] = older, message
         self._of_turns = max(self._of_turns, (older.turns, text))

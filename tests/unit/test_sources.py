@@ -198,10 +198,29 @@ def test_a_title_stays_plain_text_in_its_line() -> None:
         "Yes [1].\n- **[1]**: Handbook",
         "Yes【1】。\n\n出典：Handbook [1]",
         "Yes [1].\n\n## Sources\nHandbook",
+        "Yes [1].\n\n[1] The handbook of 2025",
+        "I found these:\n\n[3] Handbook.\n",
+        "I found these:\n\n1. [1] *Handbook, page 3*\n",
+        "Yes [3].\n\n[3] https://example.com/other",
     ],
 )
 def test_an_answer_that_cites_nothing_or_lists_its_sources_itself_gets_no_list(answer: str) -> None:
     assert listed(answer) == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "[3] adds that delivery is free.",
+        "Lamps cost 40 [3].\n[3] adds that delivery is free.",
+        "Two facts:\n- [3] Delivery is free\n- Returns are not",
+        "送料は無料です。\n【3】によると、返品もできます。",
+        '**[3]** says: "it is free."\nYes [3].',
+        "[3] Handbook says that it is free [3].",
+    ],
+)
+def test_a_line_of_prose_that_begins_with_a_citation_is_no_list(answer: str) -> None:
+    assert listed(answer) == ["- [3] Handbook"]
 
 
 @given(
