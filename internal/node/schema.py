@@ -7,7 +7,7 @@ from __future__ import annotations  # the library's types are named before it is
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -129,36 +129,53 @@ class _Measured:
         """How many ways lead back into a schema: with each level of a value, the library's errors multiply by it."""
         self._root, self._schemas, self._patterns = root, 0, set[str]()
         try:
-            self.size = self._of(root, frozenset("#"))
+            self.size = self._of(root, frozenset("#"), frozenset("#"))
         except RecursionError:
             raise SchemaUnusable(_TOO_LARGE) from None
         if self.size.keywords + 100 * self.size.slow > _MAX_WORK:
             raise SchemaUnusable(_TOO_LARGE)
 
-    def _of(self, node: object, path: frozenset[str]) -> _Size:
-        """The size of a schema; ``path`` are the references on the way to it."""
+    def _of(self, node: object, path: frozenset[str], same: frozenset[str] = frozenset()) -> _Size:
+        """The size of a schema; ``path`` are the references on the way to it.
+
+        ``same`` are those of them that led here with nothing between: one of them again would lead nowhere.
+        """
         self._schemas += 1
         if self._schemas > _MAX_SCHEMAS:
             raise SchemaUnusable(_TOO_LARGE)
         if not isinstance(node, Mapping):
             return _Size()
         sizes, one_of_them = [self._own(node)], [_Size()]
-        if isinstance(reference := node.get("$ref"), str):
-            target = resolve(self._root, reference)
-            self.recursions += reference in path
-            if reference not in path:
-                sizes.append(self._of(target, path | {reference}))
+        sizes += self._referred_to(node, path, same)
         for keyword, value in node.items():
             if keyword in _PLAIN_VALUES or keyword in _DEFINITIONS:
                 continue
             is_named = keyword in _NAMED_SCHEMAS and isinstance(value, Mapping)
             inner = value.values() if is_named else value if isinstance(value, list) else [value]
+            still_same = frozenset[str]()
+            if keyword == "allOf":
+                still_same = same
             # Each part of a value meets one property, and all of the others.
-            (one_of_them if keyword == "properties" else sizes).extend(self._of(each, path) for each in inner)
+            of_keyword = one_of_them if keyword == "properties" else sizes
+            of_keyword.extend(self._of(each, path, still_same) for each in inner)
         sizes.append(_Size(*map(max, zip(*one_of_them, strict=True))))
         if "unevaluatedProperties" in node or "unevaluatedItems" in node:
             sizes *= 4  # The library walks what they depend on again.
         return _Size(*map(sum, zip(*sizes, strict=True)))
+
+    def _referred_to(self, node: Mapping[str, Any], path: frozenset[str], same: frozenset[str]) -> Iterator[_Size]:
+        """The size of the schema that another leads to."""
+        if not str(node.get("$dynamicRef", "#")).startswith("#"):
+            raise SchemaUnusable(f"the reference {str(node['$dynamicRef'])[:100]!r} leads out of it")
+        reference = node.get("$ref")
+        if not isinstance(reference, str):
+            return
+        target = resolve(self._root, reference)
+        if reference in same:
+            raise SchemaUnusable(f"the reference {reference[:100]!r} leads back to itself, and to no schema")
+        self.recursions += reference in path
+        if reference not in path:
+            yield self._of(target, path | {reference}, same | {reference})
 
     def _own(self, schema: Mapping[str, Any]) -> _Size:
         required, listed, named = schema.get("required"), schema.get("enum"), schema.get("patternProperties")

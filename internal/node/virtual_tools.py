@@ -93,9 +93,8 @@ def answer_tool(answer_schema: str) -> Tool:
 
 def _as_object(schema: Mapping[str, Any]) -> dict[str, Any]:
     """A usable schema with its type on top, where model APIs look for it; references there are written out."""
-    top, references = dict(schema), set[str]()
-    while (reference := top.pop("$ref", None)) and reference not in references:
-        references.add(reference)
+    top = dict(schema)
+    while reference := top.pop("$ref", None):  # a usable schema has no circle here
         target = resolve(schema, reference)
         if isinstance(target, Mapping) and top.keys() & target.keys() - REMARKS:
             top["allOf"] = [*top.get("allOf", ()), {"$ref": reference}]

@@ -277,3 +277,20 @@ def test_an_object_may_be_one_type_of_several_or_not_named(kind: Json) -> None:
 
     assert outcome.variables["structured_output"] == {"city": "Bonn"}
     assert outcome.model.requests[0]["tools"][0]["parameters"] == CITY
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}, "leads back to"),
+        ({"type": "object", "properties": {"a": {"$dynamicRef": "other.json#a"}}}, "leads out of it"),
+    ],
+    ids=["references to each other", "a dynamic reference to another document"],
+)
+def test_a_schema_without_an_end_is_one_clear_error_before_any_model_call(schema: Json, reason: str) -> None:
+    outcome = run([], params={"answer_schema": json.dumps(schema)})
+
+    assert isinstance(outcome.error, InvokeBadRequestError)
+    assert str(outcome.error).startswith("parameter 'answer_schema': ")
+    assert reason in str(outcome.error)
+    assert outcome.messages == []

@@ -9,7 +9,6 @@ from internal.memory.records import SummaryRecord, UserRecord
 from internal.memory.state import decode
 from internal.transcript.summary import MAX_SUMMARY_TOKENS
 from internal.transcript.transcript import estimate_tokens
-from internal.transcript.transcript import estimate_tokens
 from prompt import template
 from tests.support.clock import FakeTime
 from tests.support.host import CallFails, Json, Step, When, text_of

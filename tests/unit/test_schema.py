@@ -42,6 +42,19 @@ DOUBLING = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in ran
 CHAIN = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(2_000)}
 UNUSABLE: dict[str, tuple[dict[str, Any], str]] = {
     "a remote reference": ({"items": {"$ref": "https://host.test/a"}}, "leads out of it"),
+    "a dynamic reference to another document": (
+        {"items": {"$dynamicRef": "https://host.test/a#b"}},
+        "'https://host.test/a#b' leads out of it",
+    ),
+    "references to each other": (
+        {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"allOf": [{"$ref": "#/$defs/a"}]}}},
+        "leads back to itself",
+    ),
+    "a reference to itself, within": (
+        {"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"title": "A", "$ref": "#/$defs/a"}}},
+        "leads back to itself",
+    ),
+    "a reference to the whole": ({"$ref": "#"}, "leads back to itself"),
     "an anchor": ({"$ref": "#foo", "$anchor": "foo"}, "names an anchor"),
     "a reference to nothing": ({"items": {"$ref": "#/$defs/b"}}, "leads nowhere"),
     "a reference beyond a list": ({"anyOf": [{}], "items": {"$ref": "#/anyOf/-1"}}, "leads nowhere"),
@@ -82,6 +95,12 @@ FITTING: dict[str, tuple[dict[str, Any], object, object]] = {
         {**A, "$defs": {"a": {"properties": {"in": {"anyOf": [NULL, A]}}, "type": "object"}}},
         {"in": {"in": None}},
         {"in": {"in": 7}},
+    ),
+    "a recursion to the whole": ({"items": {"$ref": "#"}, "type": "array"}, [[], [[]]], [7]),
+    "a recursion behind two references": (
+        {**A, "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"type": "object", "additionalProperties": A}}},
+        {"x": {"y": {}}},
+        {"x": 7},
     ),
     "a circle of references": ({"items": A, "$defs": {"a": {"anyOf": [A, NULL]}}}, [None], None),
     "text of two kinds": ({"pattern": "^[A-Z]{2}\\d+$"}, "DE12", "De12"),

@@ -121,5 +121,6 @@ def test_keywords_next_to_a_reference_apply_together_with_its_target() -> None:
     assert is_taken(answer_tool(json.dumps(schema)), {"x": 1, "y": 1})
 
 
-def test_an_answer_schema_whose_references_lead_in_a_circle_takes_any_object() -> None:
-    assert is_taken(answer_tool('{"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}'), {"a": 1})
+def test_an_answer_schema_whose_references_lead_in_a_circle_is_an_error() -> None:
+    with pytest.raises(InvalidParameters, match="leads back to itself"):
+        answer_tool('{"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}')
