@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
+import yaml
+
 from internal.errors import InvalidParameters, OurWords
 from internal.text.texts import looks_like_selector, missing_variable, read_pasted
 from prompt import template
@@ -13,6 +15,10 @@ from prompt import template
 MAX_SKILLS = 50
 MAX_SKILLS_BYTES = 200 * 1024
 """Of all skills together (docs/skills.md)."""
+_MAX_HEADER_LENGTH = 10_000
+"""Characters, which take PyYAML some 0.1 s."""
+_READ = frozenset({"name", "description"})
+_NAME = re.compile(r"""["']?name["']?\s*:""", re.IGNORECASE)
 _FIELD = re.compile(r"([A-Za-z][\w-]*):(?:[ \t]+(.*))?")
 _BLOCK_MARKS = frozenset({">", ">-", ">+", "|", "|-", "|+"})
 """What YAML writes before a text of several lines."""
@@ -114,22 +120,60 @@ def _documents(lines: Sequence[str]) -> list[tuple[int, _Fields, list[str]]]:
 
 
 def _header(lines: Sequence[str], start: int) -> tuple[_Fields, int] | None:
-    """The fields of a document that begins here, and the line behind them; None for a rule within a body."""
-    fields: _Fields = []
+    """The fields of a document that begins here, and the line behind them; None for a rule within a body.
+
+    A header has a name. Only the first one of a text may lack it, since nothing else can stand there.
+    """
     if lines[start].rstrip() != "---":
         return None
-    for at in range(start + 1, len(lines)):
-        line = lines[at].rstrip()
-        if line == "---":
-            return ([(key, _plain(value)) for key, value in fields], at + 1) if fields else None
+    end = next((at for at in range(start + 1, len(lines)) if lines[at].rstrip() == "---"), start)
+    header = lines[start + 1 : end]
+    if sum(map(len, header)) > _MAX_HEADER_LENGTH:
+        return None
+    is_first = not any(line.strip() for line in lines[:start])
+    if not is_first and not any(_NAME.match(line) for line in header):
+        return None
+    fields = _by_yaml("\n".join(header)) or _by_lines(header)
+    if is_first or any(key == "name" for key, _ in fields):
+        return (fields, end + 1) if fields else None
+    return None
+
+
+def _by_yaml(header: str) -> _Fields:
+    """The fields of a header, each on one line, as YAML reads it; none where it is not YAML or not such a list."""
+    try:
+        root = yaml.compose(header, Loader=yaml.BaseLoader)
+    except (yaml.YAMLError, RecursionError):
+        return []
+    if not isinstance(root, yaml.MappingNode):
+        return []
+    fields: _Fields = []
+    for key, value in root.value:
+        if not isinstance(value, yaml.ScalarNode) and key.value in _READ:
+            return []  # "[draft] Refunds" is meant as a text
+        if isinstance(key, yaml.ScalarNode):
+            fields.append((key.value.lower(), _one_line(value)))
+    return fields
+
+
+def _one_line(value: yaml.Node) -> str:
+    if not isinstance(value, yaml.ScalarNode):
+        return ""
+    return " ".join(value.value.split())
+
+
+def _by_lines(header: Iterable[str]) -> _Fields:
+    """The fields of a header that is not quite YAML, such as ``description: when: now``."""
+    fields: _Fields = []
+    for line in map(str.rstrip, header):
         if found := _FIELD.fullmatch(line):
             fields.append((found[1].lower(), found[2] or ""))
         elif fields and line.startswith((" ", "\t")):
             key, value = fields.pop()
             fields.append((key, f"{value} {line.strip()}"))
         elif line and not line.startswith(("#", "-")):
-            return None
-    return None
+            return []
+    return [(key, _plain(value)) for key, value in fields]
 
 
 def _plain(value: str) -> str:
