@@ -202,7 +202,7 @@ class ModelCaller:
 
     def make_room(self, transcript: Transcript, span: TurnSpan, limit: float) -> Generator[Event, None, None]:
         """Have the model summarise the oldest part of a prompt with more tokens than the limit, before it is cut."""
-        yield from (Noted(note, span.round_key) for note in self.window.leave_out_pictures(transcript, limit))
+        yield from (Noted(note, span.round_key) for note in self.window.leave_out_what_is_no_text(transcript, limit))
         while self.window.weigh(transcript).tokens > limit and self.budget.reached() is not StopReason.TOKEN_LIMIT:
             with self.summaries.slot:
                 older = Older.of(transcript, self.window.weigh(transcript).tokens, limit)

@@ -77,11 +77,12 @@ def without_first_picture(message: PromptMessage) -> PromptMessage:
     return without_first_medium(message) if isinstance(message, PicturesMessage) else message
 
 
+_OPAQUE_BODIES = "opaque bodies"
 SHORTENINGS: dict[str, Shortening] = {
     "pictures of tools": without_first_picture,
     "files": without_first_medium,
     "tool results": without_result,
-    "opaque bodies": without_opaque_body,
+    _OPAQUE_BODIES: without_opaque_body,
 }
 """By what the log calls the things that they leave out; in the order in which a prompt does without them."""
 
@@ -239,6 +240,15 @@ class Transcript:
                 times += 1
         return times
 
+    def tokens_of_opaque_bodies(self) -> int:
+        """How many tokens fewer the messages would have without a provider's opaque bodies."""
+        tokens = 0
+        for entry in in_turns(self._entries):
+            without = without_opaque_body(entry.message)
+            if without is not entry.message:
+                tokens += entry.weight.tokens - weight_of(without).tokens
+        return tokens
+
     def drop_oldest_turn(self) -> bool:
         """Leave out the oldest turn before the question, for good; False when none is left."""
         entries = self._entries
@@ -381,15 +391,25 @@ class Window:
         written = ",".join(tool.model_dump_json() for tool in self.tools)
         return Weight(estimate_tokens(written), len(written.encode())) + _ENVELOPE
 
-    def leave_out_pictures(self, transcript: Transcript, limit: float) -> Iterator[OurWords]:
-        """Pictures of tools go before any text does, where a prompt has more tokens than the limit."""
-        if self.weigh(transcript).tokens > limit:
-            most = int(limit * _KEPT_SHARE)
-            pictures = transcript.shorten(without_first_picture, lambda: self.weigh(transcript).tokens <= most)
-            yield from [_too_long(f"{pictures} pictures of tools")] if pictures else ()
+    def leave_out_what_is_no_text(self, transcript: Transcript, limit: float) -> Iterator[OurWords]:
+        """What goes before any text does, where a prompt has more tokens than the limit.
+
+        Opaque bodies are reasoning that is kept for a provider. If they alone are too much, the oldest of them go; else
+        pictures of tools do, and then bodies if they alone are still too much.
+        """
+        most = limit * _KEPT_SHARE
+        for kind in (_OPAQUE_BODIES, "pictures of tools", _OPAQUE_BODIES):
+            tokens = self.weigh(transcript).tokens
+            if tokens <= limit:
+                return
+            if kind == _OPAQUE_BODIES and tokens - transcript.tokens_of_opaque_bodies() > limit:
+                continue
+            left_out = transcript.shorten(SHORTENINGS[kind], lambda: self.weigh(transcript).tokens <= most)
+            if left_out:
+                yield _too_long(f"{left_out} {kind}")
 
     def _fit_tokens(self, transcript: Transcript, limit: float) -> Iterator[OurWords]:
-        kinds, most = ("pictures of tools", "tool results", "opaque bodies"), int(limit * _KEPT_SHARE)
+        kinds, most = ("pictures of tools", "tool results", _OPAQUE_BODIES), int(limit * _KEPT_SHARE)
         if left_out := _shorten(transcript, kinds, lambda: self.weigh(transcript).tokens <= most):
             yield _too_long(left_out)
 

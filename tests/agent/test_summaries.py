@@ -264,3 +264,17 @@ def test_a_subtask_summarises_its_own_rounds_and_is_judged_by_no_result_of_an_ea
     assert "A lamp costs 3 [1]." in results
     assert "fact fact" in results
     assert "Yesterday's result." not in results
+
+
+def test_where_reasoning_alone_is_too_much_no_model_is_asked_for_a_summary() -> None:
+    body = {"sealed": "s" * 8_000}
+    turns = [search(f"q{number}", opaque_body=body) for number in range(4)]
+
+    outcome = run([*turns, ANSWER], {"search": replies("short")}, {**SMALL, "maximum_iterations": 6})
+
+    assert requests_of(outcome, summaries=True) == []
+    kept = [message["opaque_body"] for message in outcome.model.prompts[-1] if message["role"] == "assistant"]
+    assert kept[0] is None
+    assert kept[-1] == body
+    assert any("opaque bodies" in note for note in outcome.notes)
+    assert results_in(outcome.model.prompts[-1]) == ["short"] * 4

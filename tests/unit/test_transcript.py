@@ -236,6 +236,28 @@ def test_opaque_bodies_count_as_tokens_too() -> None:
     assert "1 opaque bodies" in note
 
 
+@pytest.mark.parametrize(
+    ("limit", "left", "told"),
+    [
+        (12_000, "--**", "2 opaque bodies"),
+        (8_000, "---*", "3 opaque bodies"),
+        (1_500, "----", "4 opaque bodies"),
+        (900, "****", ""),
+    ],
+    ids=["a little too much", "much too much", "hardly room for the rest", "too much without them"],
+)
+def test_reasoning_kept_for_a_provider_goes_first_where_it_alone_is_too_much(limit: int, left: str, told: str) -> None:
+    transcript = conversation(UserPromptMessage(content="Why? " + "x" * 4_000))
+    for _ in range(4):
+        transcript.append(AssistantText("Because.", {"sealed": "s" * 12_000}))
+
+    notes = list(Window(()).leave_out_what_is_no_text(transcript, limit))
+
+    bodies = [without_opaque_body(each) is not each for each in transcript.messages()[1:]]
+    assert "".join("-*"[has_body] for has_body in bodies) == left
+    assert [told in note for note in notes] == [True] * bool(told)
+
+
 def length_on_the_wire(transcript: Transcript, tools: list[PromptMessageTool]) -> int:
     """The longest line that the SDK itself writes for this request."""
     session, transport = make_session(ScriptedModel([says("ok")]), Tools({}), is_read=False)
