@@ -1,6 +1,7 @@
 """What a run has used: tokens and prices over its model calls, and its limits of tokens and tool calls."""
 
 import math
+import re
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -15,6 +16,10 @@ _LATEST = {"prompt_unit_price", "prompt_price_unit", "completion_unit_price", "c
 """Of these the latest known value counts; all others are added up."""
 
 
+_CURRENCY = re.compile("[A-Za-z]{3,5}")
+"""What a model's plugin says goes to the log and to the node as it is: a code, and no text."""
+
+
 class Usage(LLMUsage):
     """Tokens, prices in ``currency`` and seconds, over any number of model calls; never changed in place."""
 
@@ -24,6 +29,8 @@ class Usage(LLMUsage):
         if usage is None:
             return NO_USAGE
         one = {name: _usable(value) for name, value in vars(usage).items()}
+        if not _CURRENCY.fullmatch(one["currency"]):
+            one["currency"] = ""
         one["total_tokens"] = one["total_tokens"] or one["prompt_tokens"] + one["completion_tokens"]
         return cls(**one)
 

@@ -30,7 +30,12 @@ from internal.text.secrets import REDACTED, KnownSecrets, Redactor, looks_secret
 from internal.text.texts import wellformed
 
 _KINDS = frozenset(FailureKind)
-_OURS = frozenset({"status", "stop_reason", "finish_reason"})
+_OURS = frozenset({"status", "stop_reason"})
+_FINISH_REASONS = frozenset(
+    {"stop", "end_turn", "stop_sequence", "eos", "complete", "completed", "tool_calls", "tool_use", "function_call"}
+    | {"length", "max_tokens", "max_output_tokens", "content_filter", "safety", "refusal", "error"}
+)
+"""What a log without contents shows of what providers say; any other word could be anything."""
 _TOOLS = frozenset({"tool", "tool_calls"})
 
 MAX_PREVIEW_LENGTH = 2_000
@@ -101,6 +106,8 @@ class LogContent:
         if isinstance(value, str):
             if name in _TOOLS:
                 return self.name(value)
+            if name == "finish_reason" and value.rpartition(".")[2].lower().replace("-", "_") in _FINISH_REASONS:
+                return value.rpartition(".")[2]
             return value if name in _OURS or not value else size_of(value)
         if isinstance(value, Mapping):
             return {key: self._sized(key, item) for key, item in value.items()}

@@ -53,6 +53,8 @@ def file_messages(file: UserFile, redactor: Redactor) -> Iterator[AgentInvokeMes
     """
     match file:
         case HostedFile(address, meta):
+            if meta.get("tool_file_id"):  # by which Dify finds the file, whatever the address says
+                address = redactor.text(address)
             body = InvokeMessage.TextMessage(text=address)
             yield AgentInvokeMessage(type=_Type.IMAGE_LINK, message=body, meta=redactor.values(meta))
         case ExternalImage(address):

@@ -3,8 +3,9 @@
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property, lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -120,6 +121,7 @@ BORDER = "\ud800"
 """Between two texts that may share a secret. Half a surrogate pair: no text from Dify contains one."""
 _LONG_PATTERN = 20_000
 """Characters, which take 0.03 s."""
+_NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?")
 _UNESCAPED = ("", "/", "!'()*", "/!'()*;,?:@&=+$#")
 """What programs leave as it is in a URL: Python's ``quote_plus``, its ``quote``, JavaScript's two functions."""
 
@@ -227,17 +229,40 @@ class Redactor:
         match value:
             case str():
                 return self.text(value)
-            case int() if not is_ours and not isinstance(value, bool):
-                return REDACTED if self.text(str(value)) == REDACTED else value
+            case int() | float() if not is_ours and not isinstance(value, bool):
+                if self._is_number(value):
+                    return REDACTED
+                return value
             case dict():
-                return {
-                    name if is_ours else self.text(name): self._walked(item, is_ours=is_ours)
-                    for name, item in in_turns(value.items())
-                }
+                return self._named(value, is_ours=is_ours)
             case list() | tuple():
                 return [self._walked(item, is_ours=is_ours) for item in in_turns(value)]
             case _:
                 return value
+
+    def _named(self, value: Mapping[str, object], *, is_ours: bool) -> dict[str, object]:
+        """An object; of names that are redacted to the same, the later ones are numbered."""
+        walked = dict[str, object]()
+        for name, item in in_turns(value.items()):
+            shown = name
+            if not is_ours:
+                shown = self.text(name)
+            number = 1
+            while shown != name and (shown in walked or shown in value):
+                number += 1
+                shown = f"{self.text(name)} {number}"
+            walked[shown] = self._walked(item, is_ours=is_ours)
+        return walked
+
+    def _is_number(self, value: float) -> bool:
+        """Whether a number is a secret, however many zeros that has."""
+        if self.text(str(value)) == REDACTED:
+            return True
+        return bool(self._numbers) and Decimal(str(value)) in self._numbers
+
+    @cached_property
+    def _numbers(self) -> frozenset[Decimal]:
+        return frozenset(Decimal(form) for form in self._forms if _NUMBER.fullmatch(form))
 
 
 class KnownSecrets:

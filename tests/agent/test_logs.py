@@ -252,6 +252,30 @@ def test_the_log_quotes_nothing() -> None:
     assert (summary["rounds"], summary["tool_calls"][1]["tool"]) == (3, "look")
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("FinishReason.STOP", "STOP"),
+        ("end_turn", "end_turn"),
+        (f"stopped at {WORD}", "20 characters"),
+        (WORD, "9 characters"),
+    ],
+)
+def test_of_a_finish_reason_the_log_quotes_only_the_usual_words(said: str, shown: str) -> None:
+    outcome = run([says("Yes.", finish_reason=said)], environment=OFF)
+
+    assert outcome.logs["round1.model"]["data"]["finish_reason"] == shown
+
+
+@pytest.mark.parametrize(("said", "shown"), [(WORD, "USD"), (f"EUR {WORD}", "USD"), ("EUR", "EUR"), ("", "USD")])
+def test_a_currency_is_a_code_and_quotes_no_text(said: str, shown: str) -> None:
+    outcome = run([says("Yes.", usage={**USAGE, "currency": said, "total_price": "1"})], environment=OFF)
+
+    assert WORD not in json.dumps(outcome.messages)
+    assert outcome.logs["round1.model"]["metadata"]["currency"] == shown
+    assert outcome.last_json["execution_metadata"]["currency"] == shown
+
+
 @pytest.mark.parametrize("environment", [{}, {"LOG_CONTENT": "on"}], ids=repr)
 def test_contents_are_shown_unless_the_environment_says_otherwise(environment: Mapping[str, str]) -> None:
     shown, silent = talk(environment), talk(OFF)

@@ -254,3 +254,19 @@ def test_a_given_secret_leaves_the_variables_of_a_plan_and_its_findings_keep_it(
     assert outcome.variables["subtasks"][0]["answer"] == "[redacted] it is"
     assert GIVEN not in json.dumps(outcome.messages)
     assert f"{GIVEN} it is" in text_of(outcome.model.prompts[-1][-1])
+
+
+@pytest.mark.parametrize("kind", ["image_link", "binary_link"])
+def test_a_secret_in_the_address_of_a_tools_file_does_not_reach_the_user(kind: str) -> None:
+    """Dify finds the file by its id."""
+    address = f"/files/tools/7.png?key={SECRET}"
+    link = {"type": kind, "message": {"text": address}, "meta": {"tool_file_id": "7", "filename": "a.png"}}
+    described = tool(
+        "chart", parameter("q"), parameter("key", "secret-input", form="form"), runtime_parameters={"key": SECRET}
+    )
+
+    outcome = run([calls(("chart", {"q": "x"})), ANSWER], {"chart": replies(link)}, {"tools": [described]})
+
+    (sent,) = [message for message in outcome.messages if message["type"] == "image_link"]
+    assert sent["meta"]["tool_file_id"] == "7"
+    assert SECRET not in json.dumps(outcome.messages)

@@ -100,6 +100,26 @@ def test_json_of_others_is_redacted_in_texts_names_and_numbers_and_never_for_a_n
     }
 
 
+@pytest.mark.parametrize(
+    ("secret", "number"),
+    [
+        *(("3.14159265", 3.14159265), ("-2718.28", -2718.28), ("1234567", 1234567.0), ("12.50000", 12.5)),
+        *(("0.00001234", 0.00001234), ("0012345678", 12345678), ("1.5e300", 1.5e300)),
+    ],
+)
+def test_a_number_that_is_a_secret_leaves_the_json_of_others(secret: str, number: float) -> None:
+    assert Redactor.of([secret]).json({"a": [number, 2 * number]}) == {"a": [REDACTED, 2 * number]}
+
+
+def test_names_that_are_secrets_stay_two() -> None:
+    redactor = Redactor.of(["first-secret", "other-secret"])
+    named = {"first-secret": 1, "other-secret": 2, "x first-secret": 3, "x other-secret": 4, REDACTED: 5}
+
+    assert list(redactor.json(named).items()) == [
+        *((f"{REDACTED} 2", 1), (f"{REDACTED} 3", 2), (f"x {REDACTED}", 3), (f"x {REDACTED} 2", 4), (REDACTED, 5)),
+    ]
+
+
 def test_json_of_ours_keeps_its_names_and_numbers_and_stays_json() -> None:
     redactor = Redactor.of(["12345678", 'a"b c"d', "status"])
 
