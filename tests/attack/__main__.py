@@ -15,7 +15,8 @@ from tests.support.local_http import SignedFiles, served
 
 
 def main(number: int = 20_000, first: int = 0) -> int:
-    started, found, done = time.monotonic(), 0, 0
+    started = time.monotonic()
+    found = done = handed_on = 0
     with served(SignedFiles) as address:
         for seed in range(first, first + number):
             conversation = Conversation(seed, address)
@@ -25,8 +26,10 @@ def main(number: int = 20_000, first: int = 0) -> int:
                 found += 1
                 print(f"seed {seed}:", traceback.format_exc(limit=-2), flush=True)  # noqa: T201
             done += conversation.done
+            handed_on += conversation.handed_on
     seconds = time.monotonic() - started
-    print(f"{number:,} conversations from seed {first:,}, {done:,} approved calls, {found} found, {seconds:.0f} s")  # noqa: T201
+    acts = f"{done:,} approved calls ({handed_on:,} with a result by reference)"
+    print(f"{number:,} conversations from seed {first:,}, {acts}, {found} found, {seconds:.0f} s")  # noqa: T201
     return 1 if found else 0
 
 

@@ -34,8 +34,9 @@ def test_what_once_went_wrong_does_not(files: str, seed: int) -> None:
 
 def test_the_attacks_are_real(files: str) -> None:
     """Many conversations let approved calls act, so that a judge who allowed nothing would notice."""
-    played = [Conversation(seed, files) for seed in range(60)]
+    played = [Conversation(seed, files) for seed in range(100)]
     for each in played:
         each.play()
 
-    assert sum(each.done for each in played) > 20
+    assert sum(each.done for each in played) > 10
+    assert sum(each.handed_on for each in played) > 0
