@@ -70,6 +70,10 @@ def answering(text: str) -> Change:
             "refers to conversation.stat: conversation has no 'stat'; there are: state",
         ),
         (
+            lambda d: data(d, "save")["items"][0].update(variable_selector=["start", "sys.qury"]),
+            "refers to start.sys.qury: sys has no 'qury'; there are: ",
+        ),
+        (
             lambda d: d["app"].update(mode="workflow"),
             "node 'Agent' (agent) refers to sys.query: sys has no 'query'; there are: app_id, files, timestamp, ",
         ),

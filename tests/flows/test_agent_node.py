@@ -102,6 +102,16 @@ def test_the_strategy_gets_the_nodes_tools_and_model_and_can_call_any_tool(tmp_p
     assert outputs["tool_messages"][0]["message"] == {"text": "yes/yes"}
 
 
+def test_a_strategy_gets_what_the_start_node_puts_out(tmp_path: Path, puppet: Host) -> None:
+    given = agent(model={}, steps=[])
+    given["data"]["agent_parameters"]["query"] = {"type": "variable", "value": ["start", "sys.query"]}
+    file = chatflow(tmp_path, [START, given, answer("{{#agent.text#}}")], chain("start", "agent", "answer"))
+
+    played = Played.of(file, FlowTurn('[{"say": "yes"}]'), puppet, {"agent": [{"text": "."}]})
+
+    assert played.end.outputs["answer"] == "yes"
+
+
 def test_a_case_can_ask_for_no_failed_call(tmp_path: Path, puppet: Host) -> None:
     draws = agent(model={"provider": "langgenius/openai/openai", "model": "gpt-5"}, steps=[call("draw")])
     chatflow(tmp_path, [START, draws, answer("Drawn.")], chain("start", "agent", "answer"))

@@ -101,6 +101,7 @@ OF_EVERY_FLOW = frozenset({"user_id", "app_id", "workflow_id", "workflow_run_id"
 OF_A_CHATFLOW = frozenset({"query", "conversation_id", "dialogue_count"})
 OF_AN_AGENT = frozenset({"text", "files", "json", "usage"})
 OF_A_FAILURE = frozenset({"error_message", "error_type"})
+OUTSIDE_NODES = frozenset({"sys", "env", "conversation"})
 OF_A_FORM = "$output"
 """A field of the form itself, in the content of a Human Input node."""
 
@@ -108,10 +109,20 @@ OF_A_FORM = "$output"
 def unset_variables(file: FlowFile, strategies: Mapping[str, Strategy]) -> Iterator[str]:
     for node in file.nodes.values():
         for source, name in references_of(node):
-            known = _known(file, strategies, source)
-            if source != OF_A_FORM and known is not None and name not in known:
-                what = file.nodes.get(source, source)
-                yield f"{node} refers to {source}.{name}: {what} has no {name!r}; {naming(sorted(known))}"
+            space, variable = _behind_start(file, source, name)
+            known = _known(file, strategies, space)
+            if space != OF_A_FORM and known is not None and variable not in known:
+                what = file.nodes.get(space, space)
+                yield f"{node} refers to {source}.{name}: {what} has no {variable!r}; {naming(sorted(known))}"
+
+
+def _behind_start(file: FlowFile, source: str, name: str) -> Reference:
+    """A Start node puts out all variables that there are when it runs, as `sys.query`: here the variable itself."""
+    node = file.nodes.get(source)
+    space, dot, variable = name.partition(".")
+    if node is not None and node.type == "start" and dot and space in OUTSIDE_NODES:
+        return space, variable
+    return source, name
 
 
 def _known(file: FlowFile, strategies: Mapping[str, Strategy], source: str) -> Collection[str] | None:

@@ -126,6 +126,6 @@ def _selector(chosen: object, model: ModelDescription, history: Sequence[JsonObj
 def _setting(parameter: Mapping[str, Any]) -> object:
     match parameter:
         case {"type": "variable", "value": list(path)}:
-            return {"variable": ".".join(map(str, path))}
+            return {"variable": path}
         case _:
             return {"constant": parameter.get("value")}

@@ -45,9 +45,13 @@ class NodeVariables:
         self._values = dict(values)
 
     def get(self, selector: Sequence[str]) -> object:
-        """Two parts name a variable; more go on into an object, or name an attribute of a file."""
+        """Two parts name a variable; more go on into an object, or name an attribute of a file.
+
+        `[START, sys.query]` is the system variable: the Start node puts it out under its whole name.
+        """
         value: object = self._values
-        for part in (".".join(selector[:2]), *selector[2:]):
+        name = selector[1] if "." in "".join(selector[1:2]) else ".".join(selector[:2])
+        for part in (name, *selector[2:]):
             key = "filename" if part == "name" and is_file(value) else part
             if not isinstance(value, dict) or key not in value:
                 raise NodeParameterError(f"Variable '{list(selector)}' does not exist")
@@ -169,6 +173,8 @@ def resolved(setting: object, variables: NodeVariables) -> object:
             return value
         case {"variable": str(path), **rest} if not rest:
             return variables.get(path.split(".") if path else [])
+        case {"variable": list(path), **rest} if not rest:
+            return variables.get([str(part) for part in path])
         case {"variable": other, **rest} if not rest:
             raise ParameterError(f"{{variable: {other!r}}}: name the variable as NODE.NAME, such as start.items")
         case {"constant": value, **rest} if not rest:
