@@ -59,7 +59,7 @@ def test_the_start_node_puts_out_the_system_variables(tmp_path: Path) -> None:
     """Dify's editor writes this selector into every new classifier of a chatflow."""
     file = sorting(tmp_path, query_variable_selector=["start", "sys.query"])
 
-    check_flow(FlowFile.read(file), {}, None)
+    check_flow(FlowFile.read(file), {}, ())
 
     assert Played.of(file, TURN, None, {"sort": [chosen("1")]}).node("sort").inputs["query"] == QUERY
 

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -107,3 +108,16 @@ def has_engine() -> bool:
 
 def load_engine() -> FlowEngine:
     return cast("FlowEngine", importlib.import_module("devhost.flow.engine.play").play)
+
+
+def asked_engine(file: FlowFile) -> list[str] | None:
+    """What it does not take of the file; None where no environment has it. It plays nothing."""
+    if has_engine():
+        refusals: list[str] = importlib.import_module("devhost.flow.engine.judge").refusals(file)
+        return refusals
+    python = REPOSITORY and REPOSITORY / ".venv-flow" / "bin" / "python"
+    if python is None or not python.is_file():
+        return None
+    command = [str(python), "-P", "-m", "devhost.flow.engine.judge", str(file.path)]
+    asked = subprocess.run(command, check=False, capture_output=True, text=True)
+    return None if asked.returncode else list(json.loads(asked.stdout))

@@ -161,6 +161,11 @@ class Picked:
     value: object
 
 
+@dataclass(frozen=True)
+class Undeclared:
+    """What a saved node sets and its strategy does not have, as after an upgrade: Dify sends null."""
+
+
 def is_marked(setting: object) -> bool:
     """Whether it says what it is: a variable, or a constant."""
     return isinstance(setting, dict) and list(setting) in (["variable"], ["constant"])
@@ -171,6 +176,8 @@ def resolved(setting: object, variables: NodeVariables) -> object:
     match setting:
         case Picked(value):
             return value
+        case Undeclared():
+            return None
         case {"variable": str(path), **rest} if not rest:
             return variables.get(path.split(".") if path else [])
         case {"variable": list(path), **rest} if not rest:
@@ -193,11 +200,15 @@ def node_parameters(
     declared = list(declared)
     names = [parameter.name for parameter in declared]
     values = dict[str, object]()
+    undeclared = dict[str, None]()
     for name, setting in settings.items():
         with about(f"param.{name}"):
+            if isinstance(setting, Undeclared):
+                undeclared[name] = None
+                continue
             refuse_unknown("parameter", name, names)
             values[name] = resolved(setting, variables)
-    return {name: sent(value) for name, value in cast_parameters(declared, values).items()}
+    return {**{name: sent(value) for name, value in cast_parameters(declared, values).items()}, **undeclared}
 
 
 def sent(value: object) -> object:

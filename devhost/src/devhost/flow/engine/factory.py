@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, override
 
+from graphon.dsl.errors import DslError
 from graphon.dsl.node_factory import SlimDslNodeFactory, _code_limits, _TextOnlyFileSaver
 from graphon.entities.graph_config import NodeConfigDict
 from graphon.enums import BuiltinNodeTypes, NodeExecutionType
@@ -62,9 +63,10 @@ class FlowNodeFactory(SlimDslNodeFactory):
             if kind not in NODES:
                 return super().validate_node(node_config)
             _class_of(kind).validate_node_data(node_config["data"])
-        except ValidationError as error:
-            node = self._node(node_config)
-            raise FlowFileError(f"{self.playing.file.path} cannot be played:\n  {node}: {describe(error)}") from error
+        except (ValidationError, DslError) as error:
+            words = describe(error) if isinstance(error, ValidationError) else str(error)
+            sentence = f"{self._node(node_config)}: {words}"
+            raise FlowFileError(f"{self.playing.file.path} cannot be played:\n  {sentence}") from error
         return _class_of(kind).execution_type
 
     @override

@@ -34,8 +34,8 @@ from devhost.flow.engine.models import AskedModel
 from devhost.flow.engine.turn import Driven, Playing, for_plugins
 from devhost.flow.outside import CodeError, render_template, run_program
 from devhost.flow.script import retrieved
-from devhost.flow.tools import panel_settings
-from devhost.host.host import Host, find_strategy
+from devhost.flow.tools import meant_strategy, panel_settings
+from devhost.host.host import Host
 from devhost.limits import HostLimits
 from devhost.node.messages import FileMessages
 from devhost.node.outputs.run import Run
@@ -92,7 +92,11 @@ class AgentNode(_Playing, Node[AgentNodeData]):
         if not isinstance(host, Host):
             raise HostError(f"{self._node} needs a strategy plugin, and none was started")
         model = around.model(self._node)
-        _, strategy = find_strategy(host.plugin.declaration, self.node_data.agent_strategy_name)
+        by_plugin = {process.declaration.directory: process for process in host.strategy_plugins}
+        meant = meant_strategy(self._node, [process.declaration for process in host.strategy_plugins])
+        if meant is None:
+            raise HostError(f"{self._node} asks for a strategy that no given plugin has")
+        strategy = meant.strategy
         parameters, entities = self.node_data.agent_parameters, [tool.entity for tool in around.tools]
         pool = self.runtime_state.variable_pool.flatten()  # by `node.name`
         variables = for_plugins({name: value for name, value in pool.items() if NAME.fullmatch(name)})
@@ -108,6 +112,7 @@ class AgentNode(_Playing, Node[AgentNodeData]):
             tools=around.tools,
             conversation_id=turn.conversation_id or None,
             variables=variables,
+            plugin=by_plugin[meant.plugin.directory],
             stop=self._playing.ending.stop,
         )
         streamed = {"text"}
