@@ -70,7 +70,8 @@ def test_an_answer_goes_on_after_the_text_of_an_agent(office: Host, tmp_path: Pa
 def agent(*tools: JsonObject, model: JsonObject, steps: list[JsonObject]) -> JsonObject:
     values = {"model": model, "tools": list(tools), "query": json.dumps(steps)}
     parameters = {name: {"type": "constant", "value": value} for name, value in values.items()}
-    return node("agent", "agent", agent_strategy_name="puppet", agent_parameters=parameters)
+    given = {"agent_strategy_name": "puppet", "agent_parameters": parameters, "tool_node_version": "2"}
+    return node("agent", "agent", **given)
 
 
 def test_the_strategy_gets_the_nodes_tools_and_model_and_can_call_any_tool(tmp_path: Path, puppet: Host) -> None:

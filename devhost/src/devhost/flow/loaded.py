@@ -19,11 +19,9 @@ STARTS = {"iteration": "iteration-start", "loop": "loop-start"}
 
 def as_loaded(graph: object) -> object:
     """What is not a graph of nodes and edges comes back as it is."""
-    match graph:
-        case {"nodes": [*_], **_rest}:
-            loaded: JsonObject = deepcopy(dict(graph))
-        case _:
-            return graph
+    if not isinstance(graph, dict) or not isinstance(graph.get("nodes"), list):
+        return graph
+    loaded: JsonObject = deepcopy(graph)
     nodes = [node for node in loaded["nodes"] if isinstance(node, dict) and isinstance(node.get("data"), dict)]
     for node in nodes:
         _load(node["data"])
@@ -137,7 +135,7 @@ def is_selector(value: Mapping[str, Any]) -> bool:
 def _flat(kind: object, value: object) -> object:
     match value:
         case [*parts] if kind == "variable" and all(isinstance(part, str) for part in parts):
-            return f"{{{{#{'.'.join(parts)}#}}}}"
+            return f"{{{{#{'.'.join(map(str, parts))}#}}}}"
         case str() | int() | float() if kind != "variable":
             return value
         case _:

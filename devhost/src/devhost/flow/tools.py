@@ -184,8 +184,12 @@ def panel_settings(  # noqa: PLR0913, PLR0917 - what fills a panel
     model: ModelDescription,
     history: Sequence[JsonObject],
     tools: Sequence[JsonObject],
+    *,
+    is_legacy: bool = False,
 ) -> dict[str, object]:
     """NodeParameterError in the words of Dify's node.
+
+    `is_legacy`: of a node without `tool_node_version`, whose tools have plain values as settings.
 
     `model`: of the one that answers here. `history`: the node's memory. `tools`: all that there are, each as a
     ToolEntity's JSON.
@@ -197,7 +201,7 @@ def panel_settings(  # noqa: PLR0913, PLR0917 - what fills a panel
     for parameter in strategy.parameters:
         value = parameters.get(parameter.name, {}).get("value")
         if parameter.type == "array[tools]":
-            settings[parameter.name] = Picked(agent_tools(value, tools, known))
+            settings[parameter.name] = Picked(agent_tools(value, tools, known, is_legacy=is_legacy))
         elif parameter.type == "model-selector":
             settings[parameter.name] = Picked(_selector(known.filled(value or {}), model, history))
     return settings
