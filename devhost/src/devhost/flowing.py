@@ -17,6 +17,7 @@ from devhost.flow.cases import FlowCase, refuse_misfit
 from devhost.flow.checks import check_flow, judged_by_engine, refuse
 from devhost.flow.document import FlowFile, filled_inputs, typed_inputs, with_read_files
 from devhost.flow.outside import Allowed
+from devhost.flow.own_tools import answered_names, names_of_dify
 from devhost.flow.script import FlowScript, TurnScript
 from devhost.flow.tools import missing_tools
 from devhost.flow.turn import go_on_in_flow_environment, has_engine
@@ -108,7 +109,9 @@ class FlowSetup:
         with started(begin, "flow", options, trace_file) as host:
             if self.servers:  # what they have was not known when the flow was checked
                 running = ((tool.provider, tool.name) for tool in host.tools)
-                there_are = [*running, *self.case.script.recorded.tool_names]
+                script = self.case.script
+                there_are = [*running, *script.recorded.tool_names, *names_of_dify(self.case.file)]
+                there_are += answered_names(self.case.file, script.tool_answers)
                 refuse(self.case.file, missing_tools(self.case.file, there_are))
             yield host
 
@@ -201,7 +204,9 @@ class FlowOptions:
             **with_read_files(file, script.inputs, limits, self.script),
             **with_read_files(file, typed_inputs(file, self.inputs), limits),
         }
-        folders = (self.plugins or (nearest_strategy_plugin(),)) if file.has_agents else ()
+        folders: tuple[Path, ...] = ()
+        if file.has_agents:
+            folders = self.plugins or (nearest_strategy_plugin(),)
         allowed = Allowed(self.http, self.code)
         servers, credentials = mcp.read_servers((*script.mcp, *self.servers), self.credentials)
         setups = read_tool_setups(
@@ -210,7 +215,16 @@ class FlowOptions:
         declared = tuple(PluginDeclaration.read(folder) for folder in folders)
         of_tools = [setup.declaration for setup in setups]
         recorded, names = script.recorded.tool_names, [server.name for server in servers]
-        notices = check_flow(file, inputs, declared, of_tools, allowed, recorded=recorded, servers=names)
+        notices = check_flow(
+            file,
+            inputs,
+            declared,
+            of_tools,
+            allowed,
+            recorded=recorded,
+            answers=script.tool_answers,
+            servers=names,
+        )
         if has_engine():
             refuse(file, (each.sentence for each in judged_by_engine(file, ())))
         refuse_misfit(file, script, place)

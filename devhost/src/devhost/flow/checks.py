@@ -11,6 +11,7 @@ from devhost.flow.editor import missing_dependencies, not_published, unset_varia
 from devhost.flow.forms import HUMAN_INPUT, wrong_forms
 from devhost.flow.judgement import Judge, Judgement, notice
 from devhost.flow.outside import NOTHING, Allowed
+from devhost.flow.own_tools import NO_ANSWERS, ToolAnswers, answered_names, names_of_dify, not_of_dify
 from devhost.flow.tools import (
     agent_nodes,
     meant_strategy,
@@ -70,20 +71,20 @@ BRANCHES = {
 """By a node's type: where its branches are declared, and the key of their ids."""
 UNDECLARED = {HUMAN_INPUT: TIMEOUT, "if-else": "false"}
 """By a node's type, a branch that needs no edge."""
-FAILED = "fail-branch"
 
 
 def wrong_branches(file: FlowFile) -> Iterator[str]:
     for node in file.nodes.values():
         left = {str(edge.get("sourceHandle")) for edge in file.edges if edge.get("source") == node.id}
-        declared = _branches(node)
-        yield from (
-            f"no edge leaves {node} at {name!r}: the flow ends there" for name in declared or () if name not in left
-        )
-        names = ["source"] if declared is None else declared
-        allowed = {*names, UNDECLARED.get(node.type, ""), FAILED if node.data.get("error_strategy") == FAILED else ""}
+        branches = _branches(node)
+        for name in branches or ():
+            if name not in left:
+                yield f"no edge leaves {node} at {name!r}: the flow ends there"
+        names, leads = branches, "the flow never goes there"
+        if names is None:
+            names, leads = ["source"], "the engine goes there all the same"
+        allowed = {*names, UNDECLARED.get(node.type), node.data.get("error_strategy")}  # `fail-branch` is both
         for name in sorted(left - allowed):
-            leads = "the engine goes there all the same" if declared is None else "the flow never goes there"
             yield f"an edge leaves {node} at {misspelt(name, names)}, which it does not have: {leads}; {naming(names)}"
 
 
@@ -91,7 +92,9 @@ def _branches(node: FlowNode) -> list[str] | None:
     """None for a node that has none."""
     listed, key = BRANCHES.get(node.type, ("", ""))
     branches = node.data.get(listed)
-    return [str(each.get(key)) for each in branches if isinstance(each, dict)] if isinstance(branches, list) else None
+    if not isinstance(branches, list):
+        return None
+    return [str(each.get(key)) for each in branches if isinstance(each, dict)]
 
 
 # What is wrong with a flow, by who objects.
@@ -130,6 +133,7 @@ def check_flow(  # noqa: PLR0913 - what a flow is played with
     allowed: Allowed = NOTHING,
     *,
     recorded: Iterable[ToolName] = (),
+    answers: ToolAnswers = NO_ANSWERS,
     servers: Collection[str] = (),
 ) -> tuple[str, ...]:
     """`plugins`: those of the flow's agents; `tools`: tool plugins. Out: the notices.
@@ -140,7 +144,9 @@ def check_flow(  # noqa: PLR0913 - what a flow is played with
     found = judged(file, plugins)
     if not any(each.by == "devhost" and each.refuses for each in found):
         given = (*wrong_inputs(file, inputs), *not_allowed(file, allowed))
-        given += (*missing_tools(file, [*declared, *recorded], servers),)
+        answered = [*recorded, *answered_names(file, answers)]
+        given += (*not_of_dify(file, allowed, [*declared, *answered]),)
+        given += (*missing_tools(file, [*declared, *answered, *names_of_dify(file)], servers),)
         found += [Judgement("given", sentence) for sentence in given]
         found += map(notice, unknown_parameters(file, declared))
     refuse(file, (each.sentence for each in found if each.refuses))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from devhost.errors import naming
 from devhost.flow.document import FlowFile, start_fields
 from devhost.flow.judgement import Judgement, notice
-from devhost.flow.tools import named_tools
+from devhost.flow.tools import named_entries
 from devhost.node.parameters import REFERENCE
 from devhost.plugin.declaration import Strategy
 from devhost.text import properties_of
@@ -198,7 +198,7 @@ def _without_answer(file: FlowFile) -> Iterator[str]:
 
 def missing_dependencies(file: FlowFile) -> Iterator[str]:
     """Plugins of the app's agents and tools that its `dependencies` do not name."""
-    providers = [provider for _, (provider, _) in named_tools(file)]
+    providers = [entry.tool[0] for entry in named_entries(file)]
     providers += [str(node.data.get("agent_strategy_provider_name", "")) for node in file.nodes.values()]
     used = {provider.rpartition("/")[0] for provider in providers if provider.count("/") == 2}  # noqa: PLR2004 - author/plugin/provider
     if missing := sorted(used.difference(file.dependencies)):

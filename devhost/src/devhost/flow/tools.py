@@ -18,34 +18,78 @@ from devhost.words import misspelt
 # The tools that the nodes of a flow name: which of them no given plugin has, and which parameters those do not have.
 
 
-def named_tools(file: FlowFile) -> Iterator[tuple[FlowNode, ToolName]]:
-    return ((node, tool) for node, tool, _ in _entries(file))
+@dataclass(frozen=True)
+class NamedTool:
+    node: FlowNode
+    tool: ToolName
+    said: Mapping[str, Any]
+    """What the node says of it: a Tool node all that it has."""
+
+    @property
+    def kind(self) -> str:
+        """Of its provider, such as builtin, api, workflow or mcp."""
+        key = "provider_type" if self.node.type == "tool" else "type"
+        return str(self.said.get(key) or "builtin")
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of those that the node sets."""
+        keys = ("parameters", "settings")
+        if self.node.type == "tool":
+            keys = ("tool_parameters", "tool_configurations")
+        return [name for key in keys for name in _mapping(self.said, key)]
+
+    @property
+    def keys(self) -> list[str]:
+        """How a script may name it."""
+        name = self.tool[1]
+        providers = (self.tool[0], self.said.get("provider_name"), self.said.get("provider_show_name"))
+        return [name, *(f"{provider}/{name}" for provider in providers if provider)]
 
 
-def _entries(file: FlowFile) -> Iterator[tuple[FlowNode, ToolName, Mapping[str, Any]]]:
-    """With what the node says of the tool: a Tool node all that it has."""
+def named_entries(file: FlowFile) -> Iterator[NamedTool]:
     for node in file.nodes.values():
         if node.type == "tool":
             provider = node.data.get("provider_id") or node.data.get("provider_name")
-            yield node, (str(provider), str(node.data.get("tool_name"))), node.data
+            yield NamedTool(node, (str(provider), str(node.data.get("tool_name"))), node.data)
         elif node.type == "agent":
             for setting in _mapping(node.data, "agent_parameters").values():
-                for entry in enabled_tools(setting.get("value") if isinstance(setting, dict) else None):
-                    if "tool_name" in entry:
-                        yield node, (str(entry.get("provider_name")), str(entry["tool_name"])), entry
+                yield from (NamedTool(node, name, entry) for name, entry in _enabled(setting))
+
+
+def _enabled(setting: object) -> Iterator[tuple[ToolName, JsonObject]]:
+    if isinstance(setting, dict):
+        for entry in enabled_tools(setting.get("value")):
+            if "tool_name" in entry:
+                yield (str(entry.get("provider_name")), str(entry["tool_name"])), entry
 
 
 def missing_tools(file: FlowFile, there_are: Iterable[ToolName], servers: Collection[str] = ()) -> Iterator[str]:
     """`servers`: providers of which it is not known what they have."""
     there_are = list(there_are)
     listed = ", ".join(f"{provider}/{name}" for provider, name in there_are) or "no tools"
-    for node, (provider, name) in named_tools(file):
+    for entry in named_entries(file):
+        provider, name = entry.tool
         if provider not in servers and meant_tool(provider, name, there_are) is None:
-            server = f", or an MCP server of this name with --mcp {provider}=COMMAND"
-            yield (
-                f"{node} uses {name} of {provider}: no given plugin has that; there are: {listed}. "
-                f"Give the folder of the tool plugin with --tools DIR{'' if '/' in provider else server}"
-            )
+            yield f"{entry.node} uses {name} of {_missing(entry, listed)}let the script answer for it: {STAND_IN}"
+
+
+STAND_IN = "tool_answers: {NAME: TEXT}"
+OF_NO_PLUGIN = {"api": "a custom tool (OpenAPI)", "workflow": "a workflow tool"}
+"""By the type of a provider that lives in Dify's workspace alone."""
+
+
+def _missing(entry: NamedTool, listed: str) -> str:
+    """The provider, and what helps beside a script."""
+    provider = entry.tool[0]
+    if entry.kind in OF_NO_PLUGIN:
+        shown = entry.said.get("provider_name") or provider
+        return f"{shown}, {OF_NO_PLUGIN[entry.kind]}, which is in Dify's workspace alone: "
+    server = ""
+    if "/" not in provider:
+        server = f"an MCP server of this name with --mcp {provider}=COMMAND, "
+    lacks = f"{provider}: no given plugin has that; there are: {listed}"
+    return f"{lacks}. Give the folder of the tool plugin with --tools DIR, {server}or "
 
 
 def tools_of(plugins: Iterable[PluginDeclaration]) -> dict[ToolName, Tool]:
@@ -54,17 +98,10 @@ def tools_of(plugins: Iterable[PluginDeclaration]) -> dict[ToolName, Tool]:
 
 def unknown_parameters(file: FlowFile, tools: Mapping[ToolName, Tool]) -> Iterator[str]:
     """Of Tool nodes, and of the tools of Agent nodes. A tool that is not among these is not looked at."""
-    for node, (provider, name), given in set_parameters(file):
-        found = meant_tool(provider, name, tools)
+    for entry in named_entries(file):
+        found = meant_tool(*entry.tool, tools)
         if found is not None and not tools[found].has_runtime_parameters:
-            yield from _unknown(node, given, name, tools[found].parameters)
-
-
-def set_parameters(file: FlowFile) -> Iterator[tuple[FlowNode, ToolName, list[str]]]:
-    """The names of the parameters that a node sets for each of its tools."""
-    for node, tool, entry in _entries(file):
-        keys = ("tool_parameters", "tool_configurations") if node.type == "tool" else ("parameters", "settings")
-        yield node, tool, [name for key in keys for name in _mapping(entry, key)]
+            yield from _unknown(entry.node, entry.parameters, entry.tool[1], tools[found].parameters)
 
 
 def _mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -87,10 +124,11 @@ PROVIDER_TYPES = ("builtin", "plugin", "api", "workflow", "app", "dataset-retrie
 
 def wrong_types(file: FlowFile) -> Iterator[str]:
     """Of the tools of Agent nodes; the engine itself looks at those of Tool nodes."""
-    for node, (_, name), entry in _entries(file):
-        kind = entry.get("type", "builtin") if node.type == "agent" else entry.get("provider_type")
+    for entry in named_entries(file):
+        kind = entry.kind
         if kind not in PROVIDER_TYPES:
-            yield f"{node} has a tool {name} of the type {misspelt(kind, PROVIDER_TYPES)}; {naming(PROVIDER_TYPES)}"
+            what = f"{entry.node} has a tool {entry.tool[1]} of the type {misspelt(kind, PROVIDER_TYPES)}"
+            yield f"{what}; {naming(PROVIDER_TYPES)}"
 
 
 # The strategies that Agent nodes ask for, among the plugins that are given.

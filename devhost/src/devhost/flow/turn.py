@@ -72,10 +72,12 @@ class Surroundings:
     """Ends the turn from outside."""
     allowed: Allowed = NOTHING
     heard: Heard = unheard
+    beside: Sequence[Tool] = ()
+    """Tools of no plugin, in place of others of their name."""
 
     @property
     def tools(self) -> Sequence[Tool]:
-        return (*(() if self.host is None else self.host.tools), *self.recorded)
+        return (*(() if self.host is None else self.host.tools), *self.recorded, *self.beside)
 
 
 type FlowEngine = Callable[[FlowFile, FlowTurn, Surroundings], Iterator[FlowEvent]]
