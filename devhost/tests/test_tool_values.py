@@ -9,12 +9,14 @@ from support.tool_values import OTHER_WORDS, VARIABLES, Decision, decisions, dif
 
 
 def outcome(values: JsonObject) -> JsonObject:
-    return {"gets": values["p"]} if "p" in values else {}
+    if "p" not in values:
+        return {}
+    return {"gets": values["p"]}
 
 
 def decided(decision: Decision) -> JsonObject:
-    kind = "settings" if decision.declared.form == "form" else "parameters"
-    held = {"p": {"auto": 0, "value": decision.given["p"]}} if decision.given else {}
+    kind = {"form": "settings", "llm": "parameters"}[str(decision.declared.form)]
+    held = {name: {"auto": 0, "value": value} for name, value in decision.given.items()}
     entry = {"enabled": True, "provider_name": "x/y/z", "tool_name": "t", kind: held}
     entity = {
         **EMPTY_TOOL,
@@ -28,7 +30,9 @@ def decided(decision: Decision) -> JsonObject:
         return _failed(error, decision.expected)
     values = outcome(tool["runtime_parameters"])
     called = _called(decision, tool["runtime_parameters"])
-    return values if repr(called) == repr(values) else {**values, "called": called}
+    if repr(called) == repr(values):
+        return values
+    return {**values, "called": called}
 
 
 def _called(decision: Decision, values: JsonObject) -> JsonObject:

@@ -25,7 +25,7 @@ LIMITS = HostLimits()
 def called(name: str, /, **parameters: object) -> str:
     """By a Tool node."""
     (tool,) = (each for each in tools_of_dify(LIMITS) if each.name == name)
-    (message,) = tool.invoke(parameters, lambda *_: iter(()), "")
+    (message,) = tool.invoke(parameters, lambda *_: None, "")
     return str(message["message"]["text"])
 
 
@@ -150,7 +150,7 @@ def test_a_tool_of_the_workspace_is_answered_by_a_script(tmp_path: Path, kind: s
     )
     assert check_flow(file, {}, (), answers=script.tool_answers) == ()
     (tool,) = answered_tools(file, script.tool_answers)
-    said = [next(iter(tool.invoke({}, lambda *_: iter(()), "")))["message"] for _ in range(3)]
+    said = [next(iter(tool.invoke({}, lambda *_: None, "")))["message"] for _ in range(3)]
     assert said == [{"text": "one"}, {"json_object": {"id": 2}}, {"json_object": {"id": 2}}]
     assert [parameter["name"] for parameter in tool.entity["parameters"]] == ["city"]
 

@@ -22,13 +22,14 @@ for name, value in VARIABLES.items():
 
 
 def decided(decision: Decision) -> JsonObject:
-    kind = "tool_configurations" if decision.declared.form == "form" else "tool_parameters"
+    kind = {"form": "tool_configurations", "llm": "tool_parameters"}[str(decision.declared.form)]
+    version = {"legacy": {}, "2": {"tool_node_version": "2"}}[decision.version]
     data: JsonObject = {
         **dict.fromkeys(("provider_id", "provider_name", "tool_name", "tool_label"), "x"),
         "provider_type": "builtin",
         "tool_configurations": {},
         "tool_parameters": {},
-        **({} if decision.is_legacy else {"tool_node_version": "2"}),
+        **version,
         kind: decision.given,
     }
     (handed,) = as_handed_on({"nodes": [node("tool", "t", **data)], "edges": []})["nodes"]
@@ -41,7 +42,7 @@ def decided(decision: Decision) -> JsonObject:
 
 
 def _outcome(decision: Decision, data: ToolNodeData) -> JsonObject:
-    settings = settings_of([decision.declared], data, None if decision.is_legacy else POOL)
+    settings = settings_of([decision.declared], data, {"legacy": None, "2": POOL}[decision.version])
     given = ToolNode._generate_parameters(
         cast("Any", None),  # it reads nothing of the node
         tool_parameters=[ToolRuntimeParameter("p", decision.declared.required)],
@@ -49,7 +50,9 @@ def _outcome(decision: Decision, data: ToolNodeData) -> JsonObject:
         node_data=data,
     )
     values = cast_given([decision.declared], {**given, **settings})
-    return {"gets": values["p"]} if "p" in values else {}
+    if "p" not in values:
+        return {}
+    return {"gets": values["p"]}
 
 
 def test_a_tool_gets_what_difys_tool_node_gives_it() -> None:

@@ -197,7 +197,7 @@ def _check_app(path: Path, given: Sequence[Path], *, color: bool) -> int:
     for judge, heading in OBJECTIONS.items():
         sentences = [each.sentence for each in found if each.by == judge]
         if sentences:
-            console.print(Text(f"{heading}:", "bold" if judge in REFUSE else "yellow"), soft_wrap=True)
+            console.print(Text(f"{heading}:", STYLES.get(judge, "yellow")), soft_wrap=True)
         for sentence in sentences:
             console.print(Text(f"  {printable(sentence)}"), soft_wrap=True)
     refused = any(each.by in REFUSE for each in found)
@@ -207,6 +207,7 @@ def _check_app(path: Path, given: Sequence[Path], *, color: bool) -> int:
 
 
 REFUSE = frozenset({"editor", "engine"})
+STYLES = dict.fromkeys(REFUSE, "bold")
 
 
 def _judgements(path: Path, given: Sequence[Path]) -> list[Judgement]:
@@ -225,8 +226,10 @@ def _unused(file: FlowFile) -> Iterator[Judgement]:
 
 def _nearest(file: FlowFile) -> list[Path]:
     """Without a plugin, what is asked of the strategies is not checked."""
+    if not file.has_agents:
+        return []
     try:
-        return [nearest_strategy_plugin()] if file.has_agents else []
+        return [nearest_strategy_plugin()]
     except ParameterError:
         return []
 

@@ -34,11 +34,13 @@ class Decision:
 
     @property
     def given(self) -> JsonObject:
-        return {} if self.setting == NOT_SET else {"p": self.setting}
+        if self.setting == NOT_SET:
+            return {}
+        return {"p": self.setting}
 
     def __str__(self) -> str:
-        kind = f"{self.declared.type}{'[]' if self.declared.multiple else ''}"
-        return f"{kind} {self.declared.form} {self.version} {json.dumps(self.setting)}"
+        declared = self.declared.model_dump(include={"type", "form", "multiple", "required", "default"})
+        return f"{declared} {self.version} {json.dumps(self.setting)}"
 
 
 def decisions(node: str) -> Iterator[Decision]:

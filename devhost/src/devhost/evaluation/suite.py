@@ -209,7 +209,7 @@ class Ground:
     @property
     def plugins(self) -> tuple[PluginDeclaration, ...]:
         """Of the agents of flows."""
-        return () if self.plugin is None else (self.plugin,)
+        return tuple(filter(None, (self.plugin,)))
 
 
 @dataclass(frozen=True)

@@ -80,9 +80,11 @@ def wrong_branches(file: FlowFile) -> Iterator[str]:
         for name in branches or ():
             if name not in left:
                 yield f"no edge leaves {node} at {name!r}: the flow ends there"
-        names, leads = branches, "the flow never goes there"
-        if names is None:
-            names, leads = ["source"], "the engine goes there all the same"
+        names = ["source"]
+        leads = "the engine goes there all the same"
+        if branches is not None:
+            names = branches
+            leads = "the flow never goes there"
         allowed = {*names, UNDECLARED.get(node.type), node.data.get("error_strategy")}  # `fail-branch` is both
         for name in sorted(left - allowed):
             yield f"an edge leaves {node} at {misspelt(name, names)}, which it does not have: {leads}; {naming(names)}"

@@ -165,7 +165,9 @@ def _other_app(data: Mapping[str, Any]) -> str:
 
 
 def _loaded(workflow: object) -> object:
-    return {**workflow, "graph": as_loaded(workflow.get("graph"))} if isinstance(workflow, dict) else workflow
+    if not isinstance(workflow, dict):
+        return workflow
+    return {**workflow, "graph": as_loaded(workflow.get("graph"))}
 
 
 # The fields of a flow's Start node: what the command line and the script give, as Dify's form would take it.

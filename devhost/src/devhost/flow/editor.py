@@ -71,7 +71,8 @@ NOT_LOOKED_INTO = frozenset({"agent", "assigner", "document-extractor"})
 """Types of nodes whose references the editor does not check."""
 GO_ON_WITHOUT = frozenset({"answer", "code", "end", "http-request", "template-transform", "variable-aggregator"})
 """Types of nodes that the engine plays without a variable that they refer to."""
-GO_ON_WITHOUT_IN_TEXT = frozenset({*GO_ON_WITHOUT, "agent", "tool"})
+GO_ON_WITHOUT_IN_TEXT = frozenset({"agent", "tool"})
+"""Those that leave the bare name in a template."""
 
 
 def unset_variables(file: FlowFile, strategies: Mapping[str, Strategy]) -> Iterator[Judgement]:
@@ -86,7 +87,7 @@ def unset_variables(file: FlowFile, strategies: Mapping[str, Strategy]) -> Itera
 
 def _judged(node: FlowNode, reference: Reference, why: str) -> Judgement:
     sentence = f"{node} refers to {reference.source}.{reference.name}: {why}"
-    goes_on = node.type in (GO_ON_WITHOUT_IN_TEXT if reference.in_text else GO_ON_WITHOUT)
+    goes_on = node.type in GO_ON_WITHOUT or (reference.in_text and node.type in GO_ON_WITHOUT_IN_TEXT)
     if reference.source not in OUTSIDE_NODES and node.type not in NOT_LOOKED_INTO:
         return Judgement("editor", sentence, plays=node.type == "variable-aggregator")  # it takes the next source
     if goes_on:
@@ -107,7 +108,9 @@ def _why_unset(file: FlowFile, meant: Reference, known: Collection[str]) -> str:
     if meant.source in file.nodes or meant.source in OUTSIDE_NODES:
         what = file.nodes.get(meant.source, meant.source)
         return f"{what} has no {meant.name!r}; {naming(sorted(known))}"
-    name = repr(meant.source) if meant.source.isdecimal() else misspelt(meant.source, file.nodes)
+    name = misspelt(meant.source, file.nodes)
+    if meant.source.isdecimal():  # ids of Dify's own are all alike
+        name = repr(meant.source)
     return f"there is no node {name}; {naming(file.nodes)}"
 
 
@@ -115,7 +118,7 @@ def _known(file: FlowFile, strategies: Mapping[str, Strategy], source: str) -> C
     """The names behind a source; None where it is not known what a node puts out."""
     match source:
         case "sys":
-            return OF_EVERY_FLOW | OF_A_CHATFLOW if file.is_chatflow else OF_EVERY_FLOW
+            return {*OF_EVERY_FLOW, *(OF_A_CHATFLOW if file.is_chatflow else ())}
         case "conversation":
             return {each.name for each in file.conversation_variables}
         case "env":
@@ -133,7 +136,10 @@ def _known(file: FlowFile, strategies: Mapping[str, Strategy], source: str) -> C
 
 def _outputs(agent: FlowNode, schema: object) -> frozenset[str]:
     """`schema`: the output schema of its strategy, or its own."""
-    return OF_AN_AGENT.union(properties_of(schema), OF_A_FAILURE if agent.data.get("error_strategy") else ())
+    outputs = OF_AN_AGENT.union(properties_of(schema))
+    if agent.data.get("error_strategy"):
+        return outputs | OF_A_FAILURE
+    return outputs
 
 
 # What the editor does not publish, and devhost plays all the same.
@@ -146,8 +152,9 @@ def not_published(file: FlowFile) -> Iterator[Judgement]:
 
 def _unknown_outputs(file: FlowFile) -> Iterator[str]:
     """The editor knows an agent's outputs by the node's own data alone."""
-    for node in file.nodes.values():
-        for name, output, _ in references_of(node) if node.type not in NOT_LOOKED_INTO else ():
+    looked_into = (node for node in file.nodes.values() if node.type not in NOT_LOOKED_INTO)
+    for node in looked_into:
+        for name, output, _ in references_of(node):
             agent = file.nodes.get(name)
             if agent is None or agent.type != "agent":
                 continue
@@ -178,8 +185,10 @@ def _unconnected(file: FlowFile) -> Iterator[str]:
 def _same_outputs(file: FlowFile) -> Iterator[str]:
     named = defaultdict[str, list[FlowNode]](list)
     for node in file.nodes.values():
-        outputs = node.data.get("outputs") if node.type == "end" else None
-        for output in outputs if isinstance(outputs, list) else ():
+        outputs = node.data.get("outputs")
+        if node.type != "end" or not isinstance(outputs, list):
+            continue
+        for output in outputs:
             if isinstance(output, dict) and str(output.get("variable") or "").strip():
                 named[str(output["variable"]).strip()].append(node)
     for name, nodes in named.items():

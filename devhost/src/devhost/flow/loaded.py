@@ -57,7 +57,9 @@ def _load(data: JsonObject) -> None:
 
 def _as_input(value: object) -> object:
     """Older exports have the value itself, and null for one that is not set."""
-    return value if isinstance(value, dict | list) else {"type": "constant", "value": value}
+    if isinstance(value, dict | list):
+        return value
+    return {"type": "constant", "value": value}
 
 
 def _without_start(nodes: list[JsonObject]) -> Iterator[JsonObject]:
@@ -76,9 +78,11 @@ def _starts_with(container: JsonObject, first: str, by_id: Mapping[object, JsonO
 
 def _start_of(container: JsonObject, number: int) -> tuple[JsonObject, list[JsonObject]]:
     """The node, and the edge from it to the one that began until now."""
-    data, name = container["data"], f"{container.get('id')}start{number}"
+    data = container["data"]
+    name = f"{container.get('id')}start{number}"
     kind = STARTS[data["type"]]
-    began, data["start_node_id"] = data.get("start_node_id"), name
+    began = data.get("start_node_id")
+    data["start_node_id"] = name
     start = {
         "id": name,
         "type": f"custom-{kind}",
@@ -86,7 +90,9 @@ def _start_of(container: JsonObject, number: int) -> tuple[JsonObject, list[Json
         "data": {"type": kind, "title": "", "desc": ""},
     }
     edge = {"id": f"{name}-source-{began}-target", "source": name, "sourceHandle": "source", "target": began}
-    return start, [edge] if began else []
+    if not began:
+        return start, []
+    return start, [edge]
 
 
 # What Dify hands to the engine.
@@ -102,7 +108,9 @@ def _settings_as_parameters(data: JsonObject) -> JsonObject:
     settings = data.get("tool_configurations")
     if data.get("type") != "tool" or not isinstance(settings, dict):
         return data
-    parameters = dict(data["tool_parameters"]) if isinstance(data.get("tool_parameters"), dict) else {}
+    parameters: JsonObject = {}
+    if isinstance(data.get("tool_parameters"), dict):
+        parameters |= data["tool_parameters"]
     left: JsonObject = {}
     for name, value in settings.items():
         match value:
@@ -111,7 +119,8 @@ def _settings_as_parameters(data: JsonObject) -> JsonObject:
             case {"type": kind, **rest} if kind in INPUT_TYPES:
                 parameters.setdefault(name, value)
                 flat = _flat(kind, rest.get("value"))
-                left |= {} if flat is None else {name: flat}
+                if flat is not None:
+                    left[name] = flat
             case _:
                 left[name] = value
     return {**data, "tool_configurations": left, "tool_parameters": parameters}

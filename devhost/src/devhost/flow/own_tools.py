@@ -19,7 +19,7 @@ from devhost.flow.outside import JAVASCRIPT, PYTHON, Allowed, CodeError, run_pro
 from devhost.flow.tools import STAND_IN, NamedTool, named_entries
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import RecordedPart
-from devhost.plugin.casting import cast_called_back, cast_given
+from devhost.plugin.casting import cast_for_call
 from devhost.plugin.declaration import Parameter
 from devhost.process.session import Answer
 from devhost.protocol.wire import JsonObject
@@ -46,8 +46,7 @@ class OwnTool:
 
     def invoke(self, parameters: JsonObject, _answer: Answer, request_id: str, /) -> Iterator[JsonObject]:
         declared = [Parameter.model_validate(parameter) for parameter in self.entity["parameters"]]
-        cast_values = cast_called_back if request_id else cast_given
-        given = cast_values(declared, parameters)
+        given = cast_for_call(declared, parameters, by_plugin=bool(request_id))
         try:
             text = self.function(given)
         except (ValueError, KeyError, OSError, CodeError, httpx.HTTPError) as error:
@@ -85,7 +84,8 @@ def _in_zone(text: object, name: object) -> datetime:
     local = datetime.strptime(str(text), TIME).replace(tzinfo=_zone(name))
     if local.dst():
         later = local.replace(fold=1)
-        return local if later.dst() else later
+        if not later.dst():
+            return later
     return local
 
 
@@ -111,7 +111,9 @@ def _to_timestamp(given: JsonObject) -> str:
 def _from_timestamp(given: JsonObject) -> str:
     name = given.get("timezone", "Asia/Shanghai")
     moment = datetime.fromtimestamp(given.get("timestamp") or 0, UTC)
-    return moment.astimezone(_zone(name) if name else None).strftime(TIME)
+    if not name:
+        return moment.astimezone().strftime(TIME)
+    return moment.astimezone(_zone(name)).strftime(TIME)
 
 
 def _converted(given: JsonObject) -> str:
@@ -289,14 +291,16 @@ def answered_tools(file: FlowFile, answers: ToolAnswers) -> list[Tool]:
     for entry in named_entries(file):
         for key in entry.keys:
             if key in answers and entry.tool not in tools:
-                entity = entity_of(*entry.tool, {name: _any(name, entry) for name in entry.parameters})
+                entity = entity_of(*entry.tool, dict.fromkeys(entry.parameters, _any(entry)))
                 tools[entry.tool] = AnsweredTool(*entry.tool, answers[key], entity)
     return list(tools.values())
 
 
-def _any(_name: str, entry: NamedTool) -> JsonObject:
-    kind = "string" if entry.node.type == "agent" else "any"
-    return {"type": kind, "required": False}
+def _any(entry: NamedTool) -> JsonObject:
+    """A parameter that takes whatever a Tool node gives, and that every model knows."""
+    if entry.node.type == "agent":
+        return {"type": "string", "required": False}
+    return {"type": "any", "required": False}
 
 
 def unknown_answers(file: FlowFile, answers: Iterable[str]) -> list[str]:

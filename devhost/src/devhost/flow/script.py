@@ -131,11 +131,20 @@ class FlowExpected(script.Scripted):
 
 
 def _parts(value: object) -> object:
-    listed = value if isinstance(value, list | tuple) else [value]
-    return [{"text": each} if isinstance(each, str) else each for each in listed]
+    if isinstance(value, list | tuple):
+        return value
+    return [value]
 
 
-type _ToolAnswers = Annotated[tuple[script.RecordedPart, ...], BeforeValidator(_parts)]
+def _part(value: object) -> object:
+    if isinstance(value, str):
+        return {"text": value}
+    return value
+
+
+type _ToolAnswers = Annotated[
+    tuple[Annotated[script.RecordedPart, BeforeValidator(_part)], ...], BeforeValidator(_parts)
+]
 """A text is short for `{text: TEXT}`."""
 
 

@@ -147,13 +147,16 @@ def meant_strategy(node: FlowNode, plugins: Iterable[PluginDeclaration]) -> Mean
 
     A plugin under development may have another author.
     """
-    asked, name = provider_of(node), str(node.data.get("agent_strategy_name"))
+    asked = provider_of(node)
+    name = str(node.data.get("agent_strategy_name"))
     having = [(plugin, *plugin.strategies[name]) for plugin in plugins if name in plugin.strategies]
     for depth in (0, 1):
         for plugin, provider, strategy in having:
             if not asked or _behind(plugin.provider_id(provider), depth) == _behind(asked, depth):
                 return MeantStrategy(plugin, strategy, is_own=True)
-    return MeantStrategy(having[0][0], having[0][2], is_own=False) if having else None
+    for plugin, _, strategy in having:
+        return MeantStrategy(plugin, strategy, is_own=False)
+    return None
 
 
 def provider_of(node: FlowNode) -> str:
@@ -177,17 +180,19 @@ def wrong_strategies(file: FlowFile, plugins: Sequence[PluginDeclaration]) -> It
         if meant is None:
             yield _no_strategy(node, name, plugins)
             continue
-        given, parameters = _mapping(node.data, "agent_parameters"), meant.strategy.parameters
+        given = _mapping(node.data, "agent_parameters")
+        parameters = meant.strategy.parameters
+        judge: Judge = "editor"
         if meant.is_own:
             yield from map(notice, _unknown(node, given, name, parameters))
         else:
+            judge = "devhost"
             yield notice(
                 f"{node} asks for {name} of {provider_of(node)}: {name} of {meant.plugin.manifest.name} stands in. "
                 f"Give the folder of the other plugin with --plugin DIR"
             )
         for parameter in parameters:
             if parameter.required and parameter.name not in given and parameter.default is None:
-                judge: Judge = "editor" if meant.is_own else "devhost"
                 yield Judgement(judge, f"{node} does not set the parameter {parameter.name!r}, which {name} needs")
 
 
@@ -205,11 +210,8 @@ def _no_strategy(node: FlowNode, name: str, plugins: Sequence[PluginDeclaration]
             f"{node} asks for the strategy {name!r}; {there_are}. Choose one of them, or give the other plugin with "
             "--plugin DIR",
         )
-    given = f"; {there_are}" if there_are else ""
-    return Judgement(
-        "given",
-        f"{node} asks for the strategy {name!r} of {asked}: give the folder of that plugin with --plugin DIR{given}",
-    )
+    what = f"{node} asks for the strategy {name!r} of {asked}: give the folder of that plugin with --plugin DIR"
+    return Judgement("given", "; ".join(filter(None, (what, there_are))))
 
 
 # The panel of an Agent node: its parameters as settings for a run.
@@ -227,15 +229,14 @@ def panel_settings(  # noqa: PLR0913, PLR0917 - what fills a panel
 ) -> dict[str, object]:
     """NodeParameterError in the words of Dify's node.
 
-    `is_legacy`: of a node without `tool_node_version`, whose tools have plain values as settings.
-
     `model`: of the one that answers here. `history`: the node's memory. `tools`: all that there are, each as a
-    ToolEntity's JSON.
+    ToolEntity's JSON. `is_legacy`: of a node without `tool_node_version`, whose tools have plain values as settings.
     """
     declared = {parameter.name for parameter in strategy.parameters}
     settings: dict[str, object] = {
-        name: _setting(parameter) if name in declared else Undeclared() for name, parameter in parameters.items()
+        name: _setting(parameter) for name, parameter in parameters.items() if name in declared
     }
+    settings |= {name: Undeclared() for name in parameters if name not in declared}
     for parameter in strategy.parameters:
         value = parameters.get(parameter.name, {}).get("value")
         if parameter.type == "array[tools]":

@@ -122,4 +122,6 @@ def asked_engine(file: FlowFile) -> list[str] | None:
         return None
     command = [str(python), "-P", "-m", "devhost.flow.engine.judge", str(file.path)]
     asked = subprocess.run(command, check=False, capture_output=True, text=True)
-    return None if asked.returncode else list(json.loads(asked.stdout))
+    if asked.returncode:
+        return None
+    return list(json.loads(asked.stdout))

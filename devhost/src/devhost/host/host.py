@@ -160,7 +160,7 @@ class ToolHost:
             self.calls = partial(BackwardsCalls, server=self.server, storage=storage, limits=self.limits)
             """Makes the backwards calls of one run, of a strategy or of a tool."""
             declared = PluginDeclaration.read(plugin) if isinstance(plugin, Path) else plugin
-            strategies = [] if declared is None else [declared, *options.get("others", ())]
+            strategies = [*filter(None, (declared,)), *options.get("others", ())]
             self._plugins = start_plugins(strategies, setups, **given)
             """Those of strategies first."""
             for running in self._plugins:

@@ -50,7 +50,9 @@ class NodeVariables:
         `[START, sys.query]` is the system variable: the Start node puts it out under its whole name.
         """
         value: object = self._values
-        name = selector[1] if "." in "".join(selector[1:2]) else ".".join(selector[:2])
+        name = ".".join(selector[:2])
+        if "." in "".join(selector[1:2]):
+            name = selector[1]
         for part in (name, *selector[2:]):
             key = "filename" if part == "name" and is_file(value) else part
             if not isinstance(value, dict) or key not in value:

@@ -54,6 +54,12 @@ def cast_given(declared: Iterable[Parameter], values: Mapping[str, object]) -> J
     return {name: _cast_for_tool(known[name], value) if name in known else value for name, value in values.items()}
 
 
+def cast_for_call(declared: Iterable[Parameter], values: Mapping[str, object], *, by_plugin: bool) -> JsonObject:
+    if by_plugin:
+        return cast_called_back(declared, values)
+    return cast_given(declared, values)
+
+
 def cast_called_back(declared: Iterable[Parameter], values: Mapping[str, object]) -> JsonObject:
     """When a plugin calls the tool. What the panel sets, and the plugin does not give, gets a value then."""
     declared = list(declared)
@@ -63,16 +69,21 @@ def cast_called_back(declared: Iterable[Parameter], values: Mapping[str, object]
 
 def initial_value(parameter: Parameter, value: object) -> object:
     """Of the panel of a node without `tool_node_version`, and of a call by a plugin."""
-    return _several(parameter, value) if parameter.multiple else cast_parameter(parameter, value)
+    if parameter.multiple:
+        return _several(parameter, value)
+    return cast_parameter(parameter, value)
 
 
 def _cast_for_tool(parameter: Parameter, value: object) -> object:
-    return _several(parameter, value) if parameter.multiple else cast_value(parameter, value)
+    if parameter.multiple:
+        return _several(parameter, value)
+    return cast_value(parameter, value)
 
 
 def _several(parameter: Parameter, value: object) -> object:
-    chosen = parameter.default if value is None else value
-    listed = [] if chosen is None else chosen
+    listed = value
+    if value is None:
+        listed = parameter.default or []
     name = parameter.name
     if not isinstance(listed, list):
         raise NodeParameterError(f"tool parameter {name} must be a list when multiple is true")
@@ -125,9 +136,11 @@ def _cast(kind: str, value: object) -> object:  # noqa: C901, PLR0912 - one case
         case "files" | "system-files":
             return value if isinstance(value, list) else [value]
         case "array":
-            return value if isinstance(value, list) else _read(value, list, [value])
+            return _read(value, list, [value])
+        case "date" if value is None or value == "":
+            return ""
         case "date":
-            return "" if value is None or value == "" else _date(value, "date")
+            return _date(value, "date")
         case "date-range":
             return _dates(value)
         case "file" if isinstance(value, list):
@@ -144,7 +157,7 @@ def _cast(kind: str, value: object) -> object:  # noqa: C901, PLR0912 - one case
         case "file" | "model-selector" | "app-selector" | "array[tools]" | "any":
             return value
         case "object":
-            return value if isinstance(value, dict) else _read(value, dict, {})
+            return _read(value, dict, {})
         case _:  # string, secret-input, select and all others
             return "" if value is None else str(value)
 
@@ -158,7 +171,9 @@ def _number(value: object) -> int | float | None:
 
 
 def _read(value: object, kind: type, otherwise: object) -> object:
-    """A text that is JSON of this kind, read."""
+    """The value if it is of this kind, or a text that is JSON of it."""
+    if isinstance(value, kind):
+        return value
     with contextlib.suppress(ValueError):
         if isinstance(value, str) and isinstance(read := json.loads(value), kind):
             return read
@@ -189,7 +204,9 @@ def _dates(value: object) -> dict[str, str]:
             return ends
         case str() if isinstance(read := _read(value, dict, None), dict):
             return _dates(read)
+        case str() if not value.strip():
+            return {}
         case str():
-            return {"start": _date(value.strip(), "date-range start")} if value.strip() else {}
+            return {"start": _date(value.strip(), "date-range start")}
         case _:
             raise ValueError("The date-range parameter must be a JSON object, JSON string, or empty.")

@@ -190,8 +190,10 @@ def _tool(
     declared = [Parameter.model_validate(parameter) for parameter in entity["parameters"]]
     if files := refused_parameters(declared):
         raise NodeParameterError(f"file type parameter {files[0]} not supported in agent")
-    resolve = partial(_resolved, variables=variables)
-    values = panel_values(declared, held, None if is_legacy else resolve)
+    resolve: Callable[[JsonObject], object] | None = partial(_resolved, variables=variables)
+    if is_legacy:
+        resolve = None
+    values = panel_values(declared, held, resolve)
     described = (entry.get("extra") or {}).get("description") or entity["description"]["llm"]
     return {
         **_in_panel(entity, {**values, **by_hand}),  # Dify casts what is set by hand only when the tool is called
@@ -245,4 +247,6 @@ def _resolved(setting: JsonObject, variables: NodeVariables) -> object:
 def _held(setting: JsonObject, variables: NodeVariables) -> object:
     """Set by hand; older nodes hold the value itself."""
     value = setting.get("value")
-    return _resolved(value, variables) if isinstance(value, dict) and "value" in value else value
+    if isinstance(value, dict) and "value" in value:
+        return _resolved(value, variables)
+    return value

@@ -63,11 +63,15 @@ class FlowNodeFactory(SlimDslNodeFactory):
             if kind not in NODES:
                 return super().validate_node(node_config)
             _class_of(kind).validate_node_data(node_config["data"])
-        except (ValidationError, DslError) as error:
-            words = describe(error) if isinstance(error, ValidationError) else str(error)
-            sentence = f"{self._node(node_config)}: {words}"
-            raise FlowFileError(f"{self.playing.file.path} cannot be played:\n  {sentence}") from error
+        except ValidationError as error:
+            raise self._refusal(node_config, describe(error)) from error
+        except DslError as error:
+            raise self._refusal(node_config, str(error)) from error
         return _class_of(kind).execution_type
+
+    def _refusal(self, node_config: NodeConfigDict, words: str) -> FlowFileError:
+        sentence = f"{self._node(node_config)}: {words}"
+        return FlowFileError(f"{self.playing.file.path} cannot be played:\n  {sentence}")
 
     @override
     def create_node(self, node_config: NodeConfigDict) -> Node[Any]:

@@ -319,7 +319,9 @@ class ToolRuntime(ToolNodeRuntimeProtocol):
 def settings_of(declared: Iterable[Parameter], data: ToolNodeData, pool: VariablePool | None) -> JsonObject:
     """What the panel of a Tool node sets, before its cast. `pool`: None for a node of an older Dify."""
     given = {**data.tool_configurations, **{name: each.model_dump() for name, each in data.tool_parameters.items()}}
-    return panel_values(declared, given, None if pool is None else partial(_resolved, pool=pool))
+    if pool is None:
+        return panel_values(declared, given, None)
+    return panel_values(declared, given, partial(_resolved, pool=pool))
 
 
 def _resolved(setting: JsonObject, pool: VariablePool) -> object:

@@ -203,7 +203,8 @@ class Stretch:
 
 def graph_of(playing: Playing, state: RuntimeState) -> Graph:
     """FlowFileError for what the engine does not take."""
-    file, factory = playing.file, factory_of(playing, state)
+    file = playing.file
+    factory = factory_of(playing, state)
     try:
         return Graph.init(graph_config=factory.graph_config, node_factory=factory, root_node_id=file.start.id)
     except (DslError, GraphValidationError, ValidationError, ValueError) as error:
@@ -213,7 +214,8 @@ def graph_of(playing: Playing, state: RuntimeState) -> Graph:
 
 def factory_of(playing: Playing, state: RuntimeState) -> FlowNodeFactory:
     file = playing.file
-    config, context = as_handed_on(file.graph), {"workflow_run_id": playing.run_id}
+    config = as_handed_on(file.graph)
+    context = {"workflow_run_id": playing.run_id}
     params = InitParams(workflow_id=file.path.stem, graph_config=config, run_context=context, call_depth=0)
     return FlowNodeFactory(config, params, state, DslCredentials(), [], playing)
 
