@@ -87,7 +87,7 @@ def _missing(entry: NamedTool, listed: str) -> str:
         return f"{shown}, {OF_NO_PLUGIN[entry.kind]}, which is in Dify's workspace alone: "
     server = ""
     if "/" not in provider:
-        server = f"an MCP server of this name with --mcp {provider}=COMMAND, "
+        server = f"or an MCP server of this name with --mcp {provider}=COMMAND, "
     lacks = f"{provider}: no given plugin has that; there are: {listed}"
     return f"{lacks}. Give the folder of the tool plugin with --tools DIR, {server}or "
 
