@@ -156,7 +156,7 @@ def test_what_can_be_played_all_the_same_is_a_notice(tmp_path: Path, change: Cha
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda d: d, "flow.yml: nothing was found that Dify's editor or engine refuses"),
+        (lambda d: d, "chatflow with 6 nodes: nothing was found that Dify's editor or engine refuses"),
         (no_schema, f"Dify's editor does not publish this app:\n  {INVALID}"),
         (answering("{{#agnt.text#}}"), "Dify's editor does not publish this app:\n  node 'Answer' (answer) refers to"),
     ],

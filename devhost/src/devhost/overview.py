@@ -192,8 +192,13 @@ OBJECTIONS: Mapping[Judge, str] = {
 
 def _check_app(path: Path, given: Sequence[Path], *, color: bool) -> int:
     """The exit code is 1 for what Dify itself refuses."""
-    found = _judgements(path, given)
     console = open_console(stderr=False, color=color)
+    try:
+        file = FlowFile.read(path)
+    except OtherAppError as error:
+        console.print(Text(f"{OBJECTIONS['devhost']}:\n  {printable(str(error))}", "yellow"), soft_wrap=True)
+        return 0
+    found = _judgements(file, given)
     for judge, heading in OBJECTIONS.items():
         sentences = [each.sentence for each in found if each.by == judge]
         if sentences:
@@ -202,7 +207,8 @@ def _check_app(path: Path, given: Sequence[Path], *, color: bool) -> int:
             console.print(Text(f"  {printable(sentence)}"), soft_wrap=True)
     refused = any(each.by in REFUSE for each in found)
     if not refused and not any(each.by == "devhost" for each in found):
-        console.print(Text(f"{path}: nothing was found that Dify's editor or engine refuses", "green"), soft_wrap=True)
+        what = f"{file.kind} with {counted(len(file.nodes), 'node')}"
+        console.print(Text(f"{what}: nothing was found that Dify's editor or engine refuses", "green"))
     return int(refused)
 
 
@@ -210,11 +216,7 @@ REFUSE = frozenset({"editor", "engine"})
 STYLES = dict.fromkeys(REFUSE, "bold")
 
 
-def _judgements(path: Path, given: Sequence[Path]) -> list[Judgement]:
-    try:
-        file = FlowFile.read(path)
-    except OtherAppError as error:
-        return [Judgement("devhost", str(error))]
+def _judgements(file: FlowFile, given: Sequence[Path]) -> list[Judgement]:
     found = judged(file, [PluginDeclaration.read(plugin) for plugin in given or _nearest(file)])
     return [*found, *judged_by_engine(file, found), *_unused(file)]
 

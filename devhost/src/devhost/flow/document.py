@@ -55,8 +55,7 @@ def _app(path: Path) -> AppPackage:
     """A YAML file is an app without anything beside it."""
     if path.suffix.lower() == SUFFIX:
         return AppPackage.read(path)
-    data = load_yaml(path)
-    return AppPackage(read_file(path).decode(), data, unused=())
+    return AppPackage(load_yaml(path), unused=())
 
 
 _WORKFLOW = partial(AliasPath, "workflow")
