@@ -59,7 +59,7 @@ def test_a_node_that_is_not_a_form_is_told_before_the_flow_starts(
     file = FlowFile.read(chatflow(tmp_path, [START, node("human-input", "form", **data)], chain("start", "form")))
 
     with pytest.raises(FlowFileError) as error:
-        check_flow(file, {}, None)
+        check_flow(file, {}, ())
     assert sentence in str(error.value)
 
 
@@ -69,9 +69,12 @@ def test_a_button_and_an_edge_without_each_other_are_notices(tmp_path: Path) -> 
         tmp_path, nodes, [("start", "form"), *(("form", "answer", each) for each in ("okay", "no", TIMEOUT))]
     )
 
-    assert check_flow(FlowFile.read(file), {}, None) == (
+    assert check_flow(FlowFile.read(file), {}, ()) == (
         "no edge leaves node 'Form' (form) at 'ok': the flow ends there",
-        "an edge leaves node 'Form' (form) at 'okay', which it does not have; there are: ok, no",
+        (
+            "an edge leaves node 'Form' (form) at 'okay' (did you mean 'ok'?), which it does not have: the flow never "
+            "goes there; there are: ok, no"
+        ),
     )
 
 

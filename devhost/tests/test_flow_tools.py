@@ -11,6 +11,7 @@ from devhost.flow.tools import missing_tools, panel_settings, tools_of
 from devhost.models.backend import ModelDescription
 from devhost.node.parameters import NodeVariables, Picked
 from devhost.plugin.declaration import PluginDeclaration
+from devhost.protocol.wire import JsonObject
 from devhost.tools.setup import ToolSetup
 from support.flow_documents import START, answer, chain, chatflow, node
 from support.plugins import ODDMENTS, PUPPET, TOOLBOX
@@ -37,13 +38,15 @@ SETUPS = [ToolSetup.read(folder).with_every_tool() for folder in (TOOLBOX, ODDME
 ENTITIES = [offered.entity for setup in SETUPS for offered in setup.tools]
 
 
-def picked(*entries: object, model: object = None, given: ModelDescription = SCRIPTED) -> tuple[Any, Any]:
+def picked(
+    *entries: object, model: object = None, given: ModelDescription = SCRIPTED, is_legacy: bool = False
+) -> tuple[Any, Any]:
     """The tools and the model."""
     parameters: dict[str, Any] = {
         "tools": {"type": "constant", "value": list(entries)},
         "model": {"type": "constant", "value": model},
     }
-    settings = panel_settings(STRATEGY, parameters, NodeVariables(VARIABLES), given, (), ENTITIES)
+    settings = panel_settings(STRATEGY, parameters, NodeVariables(VARIABLES), given, (), ENTITIES, is_legacy=is_legacy)
     tools, selector = settings["tools"], settings["model"]
     assert isinstance(tools, Picked)
     assert isinstance(selector, Picked)
@@ -76,18 +79,21 @@ def test_the_strategy_gets_the_tools_that_are_switched_on_with_the_panels_values
 
 
 @pytest.mark.parametrize(
-    ("settings", "separator"),
+    ("settings", "is_legacy", "given"),
     [
-        ({}, "-"),
-        ({"separator": {"value": "/"}}, "/"),
-        ({"separator": {"value": {"type": "constant", "value": "{{#start.n#}}"}}}, "3"),
-        ({"separator": {"value": {"type": "variable", "value": ["sys", "query"]}}}, "hey"),
+        ({}, True, {"separator": "-"}),
+        ({}, False, {}),
+        ({"separator": {"value": "/"}}, True, {"separator": "/"}),
+        ({"separator": {"value": {"type": "constant", "value": "{{#start.n#}}"}}}, False, {"separator": "3"}),
+        ({"separator": {"value": {"type": "variable", "value": ["sys", "query"]}}}, False, {"separator": "hey"}),
     ],
 )
-def test_a_setting_of_an_older_or_a_newer_node_is_filled_and_cast(settings: object, separator: str) -> None:
-    (tool,), _ = picked(entry("repeat", settings=settings))
+def test_a_setting_of_an_older_or_a_newer_node_is_filled(
+    settings: object, *, is_legacy: bool, given: JsonObject
+) -> None:
+    (tool,), _ = picked(entry("repeat", settings=settings), is_legacy=is_legacy)
 
-    assert tool["runtime_parameters"] == {"separator": separator}
+    assert tool["runtime_parameters"] == given
     assert tool["description"]["llm"] == "Says a word several times"
 
 
@@ -151,4 +157,5 @@ def test_a_tool_that_no_given_plugin_has_is_told_with_its_node(tmp_path: Path) -
     assert len(sentences) == 2
     assert sentences[0].startswith(f"node 'Agent' (agent) uses draw of other/box/box: {there_are}")
     assert sentences[1].startswith(f"node 'Stamp' (stamp) uses stamp of devhost-tests/oddments/oddments: {there_are}")
-    assert sentences[0].endswith("Give the folder of the tool plugin with --tools DIR")
+    how = "Give the folder of the tool plugin with --tools DIR, or let the script answer for it: tool_answers"
+    assert how in sentences[0]

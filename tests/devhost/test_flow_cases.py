@@ -16,7 +16,7 @@ WORKFLOWS = ROOT / "examples" / "workflows"
 
 
 def read(script: Path | None, file: Path | None = None, *tools: Path, allowed: Allowed = NOTHING) -> FlowSetup:
-    asked = FlowOptions(file, script=script, tools=tools, plugin=ROOT, http=allowed.http, code=allowed.code)
+    asked = FlowOptions(file, script=script, tools=tools, plugins=(ROOT,), http=allowed.http, code=allowed.code)
     return asked.read({}, HostLimits(), ModelOptions(scripted=True))
 
 

@@ -81,7 +81,8 @@ def test_an_answer_goes_on_after_the_text_of_an_agent(office: Host, tmp_path: Pa
 def agent(*tools: JsonObject, model: JsonObject, steps: list[JsonObject]) -> JsonObject:
     values = {"model": model, "tools": list(tools), "query": json.dumps(steps)}
     parameters = {name: {"type": "constant", "value": value} for name, value in values.items()}
-    return node("agent", "agent", agent_strategy_name="puppet", agent_parameters=parameters)
+    given = {"agent_strategy_name": "puppet", "agent_parameters": parameters, "tool_node_version": "2"}
+    return node("agent", "agent", **given)
 
 
 def test_the_strategy_gets_the_nodes_tools_and_model_and_can_call_any_tool(tmp_path: Path, puppet: Host) -> None:
@@ -111,6 +112,16 @@ def test_the_strategy_gets_the_nodes_tools_and_model_and_can_call_any_tool(tmp_p
     chosen = outputs["parameters"]["model"]
     assert (chosen["model"], chosen["completion_params"]) == ("gpt-5", {"temperature": 0.5})
     assert outputs["tool_messages"][0]["message"] == {"text": "yes/yes"}
+
+
+def test_a_strategy_gets_what_the_start_node_puts_out(tmp_path: Path, puppet: Host) -> None:
+    given = agent(model={}, steps=[])
+    given["data"]["agent_parameters"]["query"] = {"type": "variable", "value": ["start", "sys.query"]}
+    file = chatflow(tmp_path, [START, given, answer("{{#agent.text#}}")], chain("start", "agent", "answer"))
+
+    played = Played.of(file, FlowTurn('[{"say": "yes"}]'), puppet, {"agent": [{"text": "."}]})
+
+    assert played.end.outputs["answer"] == "yes"
 
 
 def test_a_case_can_ask_for_no_failed_call(tmp_path: Path, puppet: Host) -> None:

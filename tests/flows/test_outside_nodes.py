@@ -119,6 +119,6 @@ def test_without_the_option_the_flow_does_not_start(tmp_path: Path, given: JsonO
     sentence = {"fetch": "node 'Fetch' \\(fetch\\) sends HTTP requests", "code": "node 'Code' \\(code\\) runs code"}
 
     with pytest.raises(FlowFileError, match=sentence[given["id"]]):
-        check_flow(file, {"word": "a"}, None)
+        check_flow(file, {"word": "a"}, ())
     with pytest.raises(FlowFileError, match=sentence[given["id"]]):
         list(play(file, FlowTurn(), Surroundings(None, around.model, allowed=Allowed())))

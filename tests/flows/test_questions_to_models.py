@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from devhost.flow.checks import check_flow
+from devhost.flow.document import FlowFile
 from devhost.flow.turn import FlowTurn
 from devhost.node.parameters import PastTurn, messages_of
 from devhost.protocol.wire import JsonObject
@@ -51,6 +53,15 @@ def test_a_question_goes_the_way_of_its_class(tmp_path: Path, turn: JsonObject, 
     assert played.end.outputs["answer"] == says
     assert played.node("sort").outputs["usage"]["total_tokens"] > 0
     assert played.node("sort").inputs["query"] == QUERY
+
+
+def test_the_start_node_puts_out_the_system_variables(tmp_path: Path) -> None:
+    """Dify's editor writes this selector into every new classifier of a chatflow."""
+    file = sorting(tmp_path, query_variable_selector=["start", "sys.query"])
+
+    check_flow(FlowFile.read(file), {}, ())
+
+    assert Played.of(file, TURN, None, {"sort": [chosen("1")]}).node("sort").inputs["query"] == QUERY
 
 
 def test_a_classifier_remembers_only_with_memory(tmp_path: Path) -> None:

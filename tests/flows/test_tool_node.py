@@ -37,7 +37,7 @@ def test_parameters_and_settings_are_filled_and_cast(tmp_path: Path, puppet: Hos
     flow = played(tmp_path, repeat, puppet, "{{#repeat.text#}}")
 
     assert flow.end.outputs["answer"] == "a3 hey a3 hey a3"
-    assert flow.node("repeat").inputs == {"word": "a3", "times": "3"}
+    assert flow.node("repeat").inputs == {"word": "a3", "times": "3", "separator": " hey "}
     assert "".join(event.text for event in flow.events if isinstance(event, AnswerText)) == "a3 hey a3 hey a3"
 
 

@@ -93,6 +93,10 @@ class FlowFileError(HostError):
     """A DSL file that is not a flow, or that asks for what devhost does not have; the sentence names the node."""
 
 
+class OtherAppError(FlowFileError):
+    """An app of Dify's that is neither a workflow nor a chatflow."""
+
+
 class UnansweredFormError(HostError):
     """A Human Input node waits for an answer that was not given; the sentence says how to give it."""
 

@@ -14,9 +14,10 @@ import click
 from devhost.errors import ParameterError
 from devhost.files import local_files
 from devhost.flow.cases import FlowCase, refuse_misfit
-from devhost.flow.checks import check_flow, refuse
+from devhost.flow.checks import check_flow, judged_by_engine, refuse
 from devhost.flow.document import FlowFile, filled_inputs, typed_inputs, with_read_files
 from devhost.flow.outside import Allowed
+from devhost.flow.own_tools import answered_names, names_of_dify
 from devhost.flow.script import FlowScript, TurnScript
 from devhost.flow.tools import missing_tools
 from devhost.flow.turn import go_on_in_flow_environment, has_engine
@@ -56,8 +57,8 @@ class FlowSetup:
     """What a flow is played with, read and checked."""
 
     case: FlowCase
-    plugin: PluginDeclaration | None
-    """That of the flow's agents."""
+    plugins: tuple[PluginDeclaration, ...]
+    """Those of the flow's agents."""
     tools: tuple[ToolSetup, ...]
     notices: tuple[str, ...] = ()
     """What a person should know before the flow starts."""
@@ -101,13 +102,16 @@ class FlowSetup:
     def host(self, options: HostOptions, watcher: Watcher, trace_file: Path | None = None) -> Iterator[ToolHost]:
         """A `Host` if the flow has Agent nodes. Files and what plugins store stay beside the trace, if there is one."""
         begin: Callable[..., ToolHost] = partial(start_tools, self.tools)
-        if self.plugin is not None:
-            begin = partial(Host.start, self.plugin, tools=self.tools, transport=options.transport)
+        if self.plugins:
+            first, *others = self.plugins
+            begin = partial(Host.start, first, tools=self.tools, others=others, transport=options.transport)
         begin = partial(begin, servers=self.servers, watcher=watcher, storage=options.storage_beside(trace_file))
         with started(begin, "flow", options, trace_file) as host:
             if self.servers:  # what they have was not known when the flow was checked
                 running = ((tool.provider, tool.name) for tool in host.tools)
-                there_are = [*running, *self.case.script.recorded.tool_names]
+                script = self.case.script
+                there_are = [*running, *script.recorded.tool_names, *names_of_dify(self.case.file)]
+                there_are += answered_names(self.case.file, script.tool_answers)
                 refuse(self.case.file, missing_tools(self.case.file, there_are))
             yield host
 
@@ -186,7 +190,7 @@ class FlowOptions:
     servers: tuple[str, ...] = mcp_option(", whose tools the nodes get as from Dify")
     example: str | None = option("--example NAME", "An example, a folder of examples/, whose tools the flow gets.")
     credentials: tuple[str, ...] = credential_option()
-    plugin: Path | None = option("--plugin DIR", PLUGIN)
+    plugins: tuple[Path, ...] = option("--plugin DIR...", f"{PLUGIN} Can be repeated, for the agents of one flow.")
     http: bool = allow_http_option()
     folders: tuple[Path, ...] = allow_files_option()
     code: bool = allow_code_option()
@@ -200,16 +204,29 @@ class FlowOptions:
             **with_read_files(file, script.inputs, limits, self.script),
             **with_read_files(file, typed_inputs(file, self.inputs), limits),
         }
-        plugin = (self.plugin or nearest_strategy_plugin()) if file.has_agents else None
+        folders: tuple[Path, ...] = ()
+        if file.has_agents:
+            folders = self.plugins or (nearest_strategy_plugin(),)
         allowed = Allowed(self.http, self.code)
         servers, credentials = mcp.read_servers((*script.mcp, *self.servers), self.credentials)
         setups = read_tool_setups(
-            self._tools(script, plugin), credentials, (), environment, validated=not models.unvalidated
+            self._tools(script, folders), credentials, (), environment, validated=not models.unvalidated
         )
-        declared = None if plugin is None else PluginDeclaration.read(plugin)
+        declared = tuple(PluginDeclaration.read(folder) for folder in folders)
         of_tools = [setup.declaration for setup in setups]
         recorded, names = script.recorded.tool_names, [server.name for server in servers]
-        notices = check_flow(file, inputs, declared, of_tools, allowed, recorded=recorded, servers=names)
+        notices = check_flow(
+            file,
+            inputs,
+            declared,
+            of_tools,
+            allowed,
+            recorded=recorded,
+            answers=script.tool_answers,
+            servers=names,
+        )
+        if has_engine():
+            refuse(file, (each.sentence for each in judged_by_engine(file, ())))
         refuse_misfit(file, script, place)
         models = models.or_of_script(script.model)
         behind_an_api = models_behind_an_api(models, environment)
@@ -243,12 +260,13 @@ class FlowOptions:
     def read_script(self) -> FlowScript:
         return FlowScript() if self.script is None else FlowScript.read(self.script)
 
-    def _tools(self, script: FlowScript, plugin: Path | None) -> tuple[Path, ...]:
+    def _tools(self, script: FlowScript, plugins: Sequence[Path]) -> tuple[Path, ...]:
         """Those of the command line, or else the script's."""
         given = self if self.tools or self.example else script
         if given.example is None:
             return given.tools
-        return (Example.find(examples_of(plugin or Path.cwd()), given.example).directory, *given.tools)
+        beside = next(iter(plugins), Path.cwd())
+        return (Example.find(examples_of(beside), given.example).directory, *given.tools)
 
 
 def flow_traced(

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from rich.text import Text
 
-from devhost.errors import HostError
-from devhost.flow.checks import seen_in_the_editor, wrong_in_file
+from devhost.errors import HostError, OtherAppError, ParameterError
+from devhost.flow.checks import judged, judged_by_engine
 from devhost.flow.document import FlowFile
+from devhost.flow.judgement import Judge, Judgement, notice
 from devhost.models.scripted.script import Script
 from devhost.options import DIRECTORY, PLUGIN_PATH, Declared, argument, color_option, command, option
 from devhost.plugin.check import Checked, check_plugin
@@ -147,7 +148,9 @@ def accept_option() -> Declared:
 @dataclass(frozen=True)
 class CheckOptions:
     plugin: Path | None = argument("[PLUGIN | APP]", PLUGIN_PATH)
-    of_app: Path | None = option("--plugin DIR", "Of an app's Agent nodes, the strategy plugin; else the nearest.")
+    of_app: tuple[Path, ...] = option(
+        "--plugin DIR...", "Of an app's Agent nodes, a strategy plugin; else the nearest. Can be repeated."
+    )
     accept: tuple[str, ...] = accept_option()
     color: bool = color_option()
 
@@ -170,26 +173,67 @@ def check(options: CheckOptions) -> int:
     """
     if options.plugin is not None and options.plugin.is_file():
         return _check_app(options.plugin, options.of_app, color=options.color)
-    checked = check_plugin(real_path(options.plugin or options.of_app or nearest_plugin()), options.accept)
+    folder = options.plugin or next(iter(options.of_app), None) or nearest_plugin()
+    checked = check_plugin(real_path(folder), options.accept)
     console = open_console(stderr=False, color=options.color)
     for text in check_lines(checked):
         console.print(text, soft_wrap=True)
     return int(bool(checked.refusals))
 
 
-def _check_app(path: Path, plugin: Path | None, *, color: bool) -> int:
-    file = FlowFile.read(path)
-    has_agent = any(node.type == "agent" for node in file.nodes.values())
-    declared = PluginDeclaration.read(plugin or nearest_strategy_plugin()) if has_agent else None
-    found = wrong_in_file(file, declared) or seen_in_the_editor(file)
+OBJECTIONS: Mapping[Judge, str] = {
+    "editor": "Dify's editor does not publish this app",
+    "engine": "Dify's engine does not play it",
+    "devhost": "devhost does not play it",
+    "given": "devhost flow has to be given",
+    "notice": "Notices",
+}
+
+
+def _check_app(path: Path, given: Sequence[Path], *, color: bool) -> int:
+    """The exit code is 1 for what Dify itself refuses."""
     console = open_console(stderr=False, color=color)
+    try:
+        file = FlowFile.read(path)
+    except OtherAppError as error:
+        console.print(Text(f"{OBJECTIONS['devhost']}:\n  {printable(str(error))}", "yellow"), soft_wrap=True)
+        return 0
+    found = _judgements(file, given)
+    for judge, heading in OBJECTIONS.items():
+        sentences = [each.sentence for each in found if each.by == judge]
+        if sentences:
+            console.print(Text(f"{heading}:", STYLES.get(judge, "yellow")), soft_wrap=True)
+        for sentence in sentences:
+            console.print(Text(f"  {printable(sentence)}"), soft_wrap=True)
+    refused = any(each.by in REFUSE for each in found)
+    if not refused and not any(each.by == "devhost" for each in found):
+        what = f"{file.kind} with {counted(len(file.nodes), 'node')}"
+        console.print(Text(f"{what}: nothing was found that Dify's editor or engine refuses", "green"))
+    return int(refused)
+
+
+REFUSE = frozenset({"editor", "engine"})
+STYLES = dict.fromkeys(REFUSE, "bold")
+
+
+def _judgements(file: FlowFile, given: Sequence[Path]) -> list[Judgement]:
+    found = judged(file, [PluginDeclaration.read(plugin) for plugin in given or _nearest(file)])
+    return [*found, *judged_by_engine(file, found), *_unused(file)]
+
+
+def _unused(file: FlowFile) -> Iterator[Judgement]:
     if file.unused:
-        console.print(Text(f"not used by devhost: {', '.join(file.unused)} of the package"), soft_wrap=True)
-    for sentence in found:
-        console.print(Text(printable(sentence), "bold"), soft_wrap=True)
-    if not found:
-        console.print(Text(f"{file.kind} with {counted(len(file.nodes), 'node')}: Dify's editor publishes it", "green"))
-    return int(bool(found))
+        yield notice(f"not used by devhost: {', '.join(file.unused)} of the package")
+
+
+def _nearest(file: FlowFile) -> list[Path]:
+    """Without a plugin, what is asked of the strategies is not checked."""
+    if not file.has_agents:
+        return []
+    try:
+        return [nearest_strategy_plugin()]
+    except ParameterError:
+        return []
 
 
 @dataclass(frozen=True)

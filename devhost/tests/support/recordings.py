@@ -10,6 +10,8 @@ from typing import Any
 _FOLDER = Path(__file__).parents[1] / "fixtures" / "dify"
 DAEMON = _FOLDER / "daemon-golden.jsonl"
 NODE = _FOLDER / "node-golden.jsonl"
+TOOL_VALUES = _FOLDER / "tool-values.jsonl"
+"""Of Dify 1.16.1: what becomes of the parameters of tools."""
 
 
 def recorded(recording: Path, kind: str) -> list[dict[str, Any]]:

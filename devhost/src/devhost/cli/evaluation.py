@@ -199,7 +199,7 @@ def _hosted(
     watchers = Watchers(_WhileStarting(Screen(console)), traces)
     starting: AbstractContextManager[ToolHost]
     if isinstance(first.played, FlowCase):
-        starting = FlowSetup(first.played, ground.plugin, ground.tools, servers=ground.servers).host(options, watchers)
+        starting = FlowSetup(first.played, ground.plugins, ground.tools, servers=ground.servers).host(options, watchers)
     else:
         starting = started_host(first.played, options, watchers, options.storage_beside(None), None)
     with starting as host:

@@ -172,7 +172,7 @@ def flow_options(values: Values) -> FlowOptions:
         script=file if is_script else None,
         inputs=typed_in(values, QUESTION),
         tools=paths_in(values, "tools"),
-        plugin=path_in(values, "plugin"),
+        plugins=tuple(filter(None, (path_in(values, "plugin"),))),
         http=values.get("http") == "yes",
         code=values.get("code") == "yes",
     )

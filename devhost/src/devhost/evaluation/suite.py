@@ -206,6 +206,11 @@ class Ground:
     allowed: Allowed = NOTHING
     """Of flows."""
 
+    @property
+    def plugins(self) -> tuple[PluginDeclaration, ...]:
+        """Of the agents of flows."""
+        return tuple(filter(None, (self.plugin,)))
+
 
 @dataclass(frozen=True)
 class Planned:
@@ -303,7 +308,16 @@ def _asked_flow(suite: Suite, case: Case, column: Column, ground: Ground) -> _As
     recorded = flow.script.recorded.tool_names
     tools = [setup.declaration for setup in ground.tools]
     servers = [server.name for server in ground.servers]
-    check_flow(flow.file, flow.inputs, ground.plugin, tools, ground.allowed, recorded=recorded, servers=servers)
+    check_flow(
+        flow.file,
+        flow.inputs,
+        ground.plugins,
+        tools,
+        ground.allowed,
+        recorded=recorded,
+        answers=flow.script.tool_answers,
+        servers=servers,
+    )
     return flow, flow.script.query, case.expect or Expected()
 
 

@@ -80,10 +80,8 @@ class _Manifest(BaseModel):
 class AppPackage:
     """An app's DSL, taken out of its package."""
 
-    text: str
-    """The DSL file, as Dify wrote it."""
     data: dict[str, Any]
-    """The same, parsed."""
+    """The DSL file, parsed."""
     unused: tuple[str, ...]
     """What the package holds for Dify alone, in words: "2 skills", "1 file"."""
 
@@ -103,7 +101,7 @@ class AppPackage:
             app = manifest.apps[0]
             content = _content(path, archive, members, app.path)
             data = _yaml(path, app.path, content)
-        return cls(content.decode(), data, manifest.unused)
+        return cls(data, manifest.unused)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from devhost.files import LocalFile, local_files
 from devhost.flow.document import FlowFile, filled_inputs, with_read_files
 from devhost.flow.forms import Ask, scripted_answers
 from devhost.flow.outside import NOTHING, Allowed
+from devhost.flow.own_tools import beside_plugins, unknown_answers
 from devhost.flow.played import PlayedTurn, watched
 from devhost.flow.script import FlowExpected, FlowScript, NodeExpected, ScriptedModels, TurnScript
 from devhost.flow.turn import FlowEngine, FlowTurn, ModelOfNode, Surroundings, load_engine
@@ -26,6 +27,7 @@ from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets
 from devhost.tools.recorded import recorded_tools
+from devhost.tools.tool import Tool
 from devhost.trace.flow import AnswerText, FlowEnded, FlowEvent, NodeEnded
 
 # A case: a flow, and the script that plays it.
@@ -61,6 +63,8 @@ def refuse_misfit(file: FlowFile, script: FlowScript, place: str) -> None:
 
     ParameterError for an answer to a form that the flow does not have.
     """
+    if unknown := unknown_answers(file, script.tool_answers):
+        raise ScriptError(f"{place}: tool_answers: the flow has no tool {', '.join(unknown)}")
     for number, said in enumerate(script.turns, start=1):
         scripted_answers(file, said.answers, place)
         named = [*(("models", name) for name in said.models), *(("knowledge", name) for name in said.knowledge)]
@@ -88,6 +92,7 @@ class FlowConversation(Dialogue):
     ask: Ask | None = None
     """For forms without a given answer."""
     _values: Mapping[str, object] = field(default_factory=dict, init=False)
+    _beside: Sequence[Tool] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.id = self.id or self.case.script.conversation_id
@@ -121,7 +126,12 @@ class FlowConversation(Dialogue):
         knowledge = {**case.script.knowledge, **said.knowledge}
         if self._recorded is None:
             self._recorded = recorded_tools(case.script.recorded, () if host is None else host.tools)
-        return Surroundings(host, models, self._recorded, answers, self.ask, knowledge, stop, case.allowed)
+        if self._beside is None:
+            script = case.script
+            recorded = script.recorded.tool_names
+            self._beside = beside_plugins(case.file, script.tool_answers, case.allowed, case.limits, recorded)
+        around = Surroundings(host, models, self._recorded, answers, self.ask, knowledge, stop, case.allowed)
+        return replace(around, beside=self._beside)
 
     def _events(self, said: TurnScript, files: Sequence[LocalFile], around: Surroundings) -> Generator[FlowEvent]:
         """A turn that fails leaves its question in the memory, and the variables as far as they were set."""

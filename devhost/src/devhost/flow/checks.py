@@ -1,21 +1,31 @@
 """What is wrong with a flow, or missing for it, said before it starts.
 
-Nothing here needs the engine, so that a mistake is told before anything is installed.
+Only `judged_by_engine` needs the engine, so that most mistakes are told before anything is installed.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import chain
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from devhost.errors import FlowFileError, naming
-from devhost.flow.document import FlowFile, start_fields, wrong_inputs
+from devhost.flow.document import FlowFile, wrong_inputs
+from devhost.flow.editor import missing_dependencies, not_published, unset_variables
 from devhost.flow.forms import HUMAN_INPUT, wrong_forms
+from devhost.flow.judgement import Judge, Judgement, notice
 from devhost.flow.outside import NOTHING, Allowed
-from devhost.flow.tools import missing_tools, named_tools, tools_of, unknown_parameters, wrong_strategies
-from devhost.node.parameters import REFERENCE
-from devhost.plugin.declaration import PluginDeclaration, Strategy
-from devhost.text import properties_of
+from devhost.flow.own_tools import NO_ANSWERS, ToolAnswers, answered_names, names_of_dify, not_of_dify
+from devhost.flow.tools import (
+    agent_nodes,
+    meant_strategy,
+    missing_tools,
+    tools_of,
+    unknown_parameters,
+    wrong_strategies,
+    wrong_types,
+)
+from devhost.flow.turn import asked_engine
+from devhost.plugin.declaration import PluginDeclaration
 from devhost.tools.entity import ToolName
 from devhost.trace.flow import TIMEOUT, FlowNode
+from devhost.words import misspelt
 
 PLAYED = frozenset(
     {
@@ -28,18 +38,30 @@ PLAYED = frozenset(
 """The types of nodes (graphon 0.8.0; the Agent node is Dify's own)."""
 
 
-def wrong_in_graph(file: FlowFile) -> Iterator[str]:
+NEW_AGENT = "dify_agent"
+"""The `agent_node_kind` of Dify's new agent, which is of the type `agent` as the classic one is."""
+
+
+def wrong_in_graph(file: FlowFile) -> Iterator[Judgement]:
+    """What keeps everything else from being checked."""
     for node in file.nodes.values():
         if node.type not in PLAYED:
             there_are = ", ".join(sorted(PLAYED))
-            yield f"{node} is of the type {node.type!r}, which devhost does not play; devhost plays: {there_are}"
+            sentence = f"{node} is of the type {node.type!r}, which devhost does not play; devhost plays: {there_are}"
+            yield Judgement("devhost", sentence)
+        elif node.data.get("agent_node_kind") == NEW_AGENT:
+            yield Judgement("devhost", f"{node} is one of Dify's new agents, which have no strategy: it needs Dify")
     starts = [node for node in file.nodes.values() if node.type == "start"]
-    if len(starts) != 1:
-        yield f"a flow needs exactly one Start node, and this one has: {', '.join(map(str, starts)) or 'none'}"
+    triggers = [node for node in file.nodes.values() if node.type.startswith("trigger-")]
+    if len(starts) != 1 and not triggers:
+        has = ", ".join(map(str, starts)) or "none"
+        yield Judgement("engine", f"a flow needs exactly one Start node, and this one has: {has}")
     named = dict.fromkeys(str(edge.get(end)) for edge in file.edges for end in ("source", "target"))
     for name in (name for name in named if name not in file.nodes):
-        yield f"an edge names the node {name!r}; {naming(file.nodes)}"
+        yield Judgement("engine", f"an edge names the node {misspelt(name, file.nodes)}; {naming(file.nodes)}")
 
+
+# Where edges leave a node. The engine follows all edges of a node without branches, whatever they are named.
 
 BRANCHES = {
     HUMAN_INPUT: ("user_actions", "id"),
@@ -47,171 +69,100 @@ BRANCHES = {
     "question-classifier": ("classes", "id"),
 }
 """By a node's type: where its branches are declared, and the key of their ids."""
+UNDECLARED = {HUMAN_INPUT: TIMEOUT, "if-else": "false"}
+"""By a node's type, a branch that needs no edge."""
 
 
 def wrong_branches(file: FlowFile) -> Iterator[str]:
     for node in file.nodes.values():
-        listed, key = BRANCHES.get(node.type, ("", ""))
-        if isinstance(branches := node.data.get(listed), list):
-            names = [str(each.get(key)) for each in branches if isinstance(each, dict)]
-            left = {str(edge.get("sourceHandle")) for edge in file.edges if edge.get("source") == node.id}
-            yield from (f"no edge leaves {node} at {name!r}: the flow ends there" for name in names if name not in left)
-            for name in sorted(left.difference(names, {TIMEOUT, "false"})):  # these are not declared
-                yield f"an edge leaves {node} at {name!r}, which it does not have; {naming(names)}"
+        left = {str(edge.get("sourceHandle")) for edge in file.edges if edge.get("source") == node.id}
+        branches = _branches(node)
+        for name in branches or ():
+            if name not in left:
+                yield f"no edge leaves {node} at {name!r}: the flow ends there"
+        names = ["source"]
+        leads = "the engine goes there all the same"
+        if branches is not None:
+            names = branches
+            leads = "the flow never goes there"
+        allowed = {*names, UNDECLARED.get(node.type), node.data.get("error_strategy")}  # `fail-branch` is both
+        for name in sorted(left - allowed):
+            yield f"an edge leaves {node} at {misspelt(name, names)}, which it does not have: {leads}; {naming(names)}"
 
 
-# The variables that a node refers to, found in its data: in templates, and where a selector stands.
-
-type Reference = tuple[str, str]
-"""A node, or `sys`, `conversation` or `env`, and the name of its variable; what a selector names inside is left out."""
-
-
-def references_of(node: FlowNode) -> list[Reference]:
-    return sorted(set(_found(node.data)))
-
-
-def _found(value: object, key: str = "") -> Iterator[Reference]:
-    match value:
-        case str():
-            for name in REFERENCE.findall(value):
-                yield from _selector(name.split("."))
-        case dict():
-            if any(value.get(key) == "variable" for key in ("type", "input_type", "value_type")):
-                yield from _selector(value.get("value"))
-            for name, inner in value.items():
-                yield from _found(inner, str(name))
-        case list() if key.endswith("selector") or key in {"query", "variable"}:
-            yield from _selector(value)
-        case list():
-            for inner in value:
-                if key == "variables" and isinstance(inner, list):  # of a Variable Aggregator
-                    yield from _selector(inner)
-                yield from _found(inner)
-
-
-def _selector(value: object) -> Iterator[Reference]:
-    match value:
-        case [str(source), str(name), *_]:
-            yield source, name
-
-
-# Variables that nothing sets: where Dify leaves the bare name in a text, or finds nothing.
-
-OF_EVERY_FLOW = frozenset({"user_id", "app_id", "workflow_id", "workflow_run_id", "files", "timestamp"})
-OF_A_CHATFLOW = frozenset({"query", "conversation_id", "dialogue_count"})
-OF_AN_AGENT = frozenset({"text", "files", "json", "usage"})
-OF_A_FAILURE = frozenset({"error_message", "error_type"})
-OF_A_FORM = "$output"
-"""A field of the form itself, in the content of a Human Input node."""
-
-
-def unset_variables(file: FlowFile, strategies: Mapping[str, Strategy]) -> Iterator[str]:
-    for node in file.nodes.values():
-        for source, name in references_of(node):
-            known = _known(file, strategies, source)
-            if source != OF_A_FORM and known is not None and name not in known:
-                what = file.nodes.get(source, source)
-                yield f"{node} refers to {source}.{name}: {what} has no {name!r}; {naming(sorted(known))}"
-
-
-def _known(file: FlowFile, strategies: Mapping[str, Strategy], source: str) -> Collection[str] | None:
-    """The names behind a source; None where it is not known what a node puts out."""
-    match source:
-        case "sys":
-            return OF_EVERY_FLOW | OF_A_CHATFLOW if file.is_chatflow else OF_EVERY_FLOW
-        case "conversation":
-            return {each.name for each in file.conversation_variables}
-        case "env":
-            return {each.name for each in file.environment_variables}
-    node = file.nodes.get(source)
-    if node is None:
-        return ()
-    if node.type == "start":
-        return start_fields(file)
-    strategy = strategies.get(str(node.data.get("agent_strategy_name"))) if node.type == "agent" else None
-    if strategy is None or strategy.output_schema is None:
+def _branches(node: FlowNode) -> list[str] | None:
+    """None for a node that has none."""
+    listed, key = BRANCHES.get(node.type, ("", ""))
+    branches = node.data.get(listed)
+    if not isinstance(branches, list):
         return None
-    return _outputs(node, strategy.output_schema)
+    return [str(each.get(key)) for each in branches if isinstance(each, dict)]
 
 
-def _outputs(agent: FlowNode, schema: object) -> frozenset[str]:
-    """`schema`: the output schema of its strategy, or its own."""
-    return OF_AN_AGENT.union(properties_of(schema), OF_A_FAILURE if agent.data.get("error_strategy") else ())
+# What is wrong with a flow, by who objects.
 
 
-# What Dify's editor and an import say about an app; devhost plays it all the same.
-#
-# The sources are in docs/host-facts.md, "Outputs in the editor" and "Dependencies of an app".
-
-INVALID = "Dify's editor does not publish this app: [{title}] Invalid variable. Please select an existing variable."
-NOT_LOOKED_INTO = frozenset({"agent", "assigner", "document-extractor"})
-"""Types of nodes whose references the editor does not check."""
-
-
-def not_published(file: FlowFile) -> Iterator[str]:
-    """The editor knows an agent's outputs by the node's own data alone."""
-    for node in file.nodes.values():
-        for name, output in references_of(node) if node.type not in NOT_LOOKED_INTO else ():
-            agent = file.nodes.get(name)
-            if agent is None or agent.type != "agent":
-                continue
-            if output not in _outputs(agent, agent.data.get("output_schema")):
-                yield (
-                    f"{INVALID.format(title=node.title or node.id)} ({name}.{output}: the output_schema of {agent} in "
-                    "this file does not have it; begin with an app that has it, or read it from json in a Code node)"
-                )
+def judged(file: FlowFile, plugins: Sequence[PluginDeclaration]) -> list[Judgement]:
+    """`plugins`: those of the flow's agents."""
+    if wrong := [*wrong_in_graph(file)]:
+        return wrong
+    meant = {node.id: meant_strategy(node, plugins) for node in agent_nodes(file)}
+    strategies = {name: found.strategy for name, found in meant.items() if found is not None and found.is_own}
+    return [
+        *unset_variables(file, strategies),
+        *not_published(file),
+        *(Judgement("engine", sentence) for sentence in (*wrong_forms(file), *wrong_types(file))),
+        *wrong_strategies(file, plugins),
+        *map(notice, (*missing_dependencies(file), *wrong_branches(file))),
+    ]
 
 
-def missing_dependencies(file: FlowFile) -> Iterator[str]:
-    """Plugins of the app's agents and tools that its `dependencies` do not name."""
-    providers = [provider for _, (provider, _) in named_tools(file)]
-    providers += [str(node.data.get("agent_strategy_provider_name", "")) for node in file.nodes.values()]
-    used = {provider.rpartition("/")[0] for provider in providers if provider.count("/") == 2}  # noqa: PLR2004 - author/plugin/provider
-    if missing := sorted(used.difference(file.dependencies)):
-        yield (
-            f"dependencies does not name {', '.join(missing)}: when Dify imports the app, it does not offer a plugin "
-            "that is not installed. (Dify's own export leaves out the plugins of Agent nodes)"
-        )
+def judged_by_engine(file: FlowFile, found: Iterable[Judgement]) -> list[Judgement]:
+    """What the engine refuses besides; not for a flow that it does not get."""
+    if any(each.refuses and each.by != "given" for each in found):
+        return []
+    said = asked_engine(file)
+    if said is None:
+        return [notice("Dify's engine was not asked: it is not installed here. devhost flow FILE installs and asks it")]
+    return [Judgement("engine", sentence) for sentence in said]
 
 
 def check_flow(  # noqa: PLR0913 - what a flow is played with
     file: FlowFile,
     inputs: Mapping[str, object],
-    plugin: PluginDeclaration | None,
+    plugins: Sequence[PluginDeclaration],
     tools: Iterable[PluginDeclaration] = (),
     allowed: Allowed = NOTHING,
     *,
     recorded: Iterable[ToolName] = (),
+    answers: ToolAnswers = NO_ANSWERS,
     servers: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """`plugin`: that of the flow's agents, None for a flow without one; `tools`: tool plugins. Out: the notices.
+    """`plugins`: those of the flow's agents; `tools`: tool plugins. Out: the notices.
 
     `servers`: the names of MCP servers, which say what tools they have when they are connected.
     """
     declared = tools_of(tools)
-    not_allowed = ((node, allowed.why_not(node.type, node.data)) for node in file.nodes.values())
-    given = chain(
-        wrong_inputs(file, inputs),
-        (f"{node} {why}" for node, why in not_allowed if why is not None),
-        missing_tools(file, [*declared, *recorded], servers),
-        unknown_parameters(file, declared),
-    )
-    refuse(file, wrong_in_file(file, plugin, given))
-    return tuple(seen_in_the_editor(file))
+    found = judged(file, plugins)
+    if not any(each.by == "devhost" and each.refuses for each in found):
+        given = (*wrong_inputs(file, inputs), *not_allowed(file, allowed))
+        answered = [*recorded, *answered_names(file, answers)]
+        given += (*not_of_dify(file, allowed, [*declared, *answered]),)
+        given += (*missing_tools(file, [*declared, *answered, *names_of_dify(file)], servers),)
+        found += [Judgement("given", sentence) for sentence in given]
+        found += map(notice, unknown_parameters(file, declared))
+    refuse(file, (each.sentence for each in found if each.refuses))
+    return tuple(f"{SAYS.get(each.by, '')}{each.sentence}" for each in found)
 
 
-def wrong_in_file(file: FlowFile, plugin: PluginDeclaration | None, given: Iterable[str] = ()) -> list[str]:
-    """What makes the file unplayable. `given`: what is wrong with the rest; not for a wrong graph."""
-    if wrong := list(wrong_in_graph(file)):
-        return wrong
-    strategies = {} if plugin is None else {name: strategy for name, (_, strategy) in plugin.strategies.items()}
-    of_agents = () if plugin is None else wrong_strategies(file, plugin)
-    return [*unset_variables(file, strategies), *wrong_forms(file), *of_agents, *given]
+SAYS: Mapping[Judge, str] = {"editor": "Dify's editor does not publish this app: "}
+"""Before the sentence of a notice."""
 
 
-def seen_in_the_editor(file: FlowFile) -> list[str]:
-    """What Dify's editor says about the app when it is imported or published, or shows in its graph."""
-    return [*not_published(file), *missing_dependencies(file), *wrong_branches(file)]
+def not_allowed(file: FlowFile, allowed: Allowed) -> Iterator[str]:
+    for node in file.nodes.values():
+        if (why := allowed.why_not(node.type, node.data)) is not None:
+            yield f"{node} {why}"
 
 
 def refuse(file: FlowFile, wrong: Iterable[str]) -> None:

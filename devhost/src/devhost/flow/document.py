@@ -8,14 +8,15 @@ from typing import Any, Literal, Self
 
 from pydantic import AliasPath, BaseModel, ConfigDict, Field
 
-from devhost.errors import DeclarationError, FlowFileError, ParameterError
+from devhost.errors import DeclarationError, FlowFileError, OtherAppError, ParameterError
 from devhost.files import LocalFile
 from devhost.flow.app_package import SUFFIX, AppPackage
+from devhost.flow.loaded import as_loaded
 from devhost.limits import HostLimits
 from devhost.protocol.wire import JsonObject
 from devhost.reach import within_reach
 from devhost.scenario import pairs
-from devhost.text import json_or, load_yaml, read_file, worded
+from devhost.text import json_or, load_yaml, worded
 from devhost.trace.flow import FlowNode
 
 
@@ -54,8 +55,7 @@ def _app(path: Path) -> AppPackage:
     """A YAML file is an app without anything beside it."""
     if path.suffix.lower() == SUFFIX:
         return AppPackage.read(path)
-    data = load_yaml(path)
-    return AppPackage(read_file(path).decode(), data, unused=())
+    return AppPackage(load_yaml(path), unused=())
 
 
 _WORKFLOW = partial(AliasPath, "workflow")
@@ -64,13 +64,13 @@ _WORKFLOW = partial(AliasPath, "workflow")
 class FlowFile(Given):
     document: Literal["app"] = Field(alias="kind")
     path: Path
-    text: str
-    """The DSL file's content."""
     unused: tuple[str, ...] = ()
     """What an app package holds for Dify alone, in words."""
     name: str = Field("", validation_alias=AliasPath("app", "name"))
     """The app's name."""
     mode: Literal["workflow", "advanced-chat"] = Field(validation_alias=AliasPath("app", "mode"))
+    graph: JsonObject = Field(validation_alias=_WORKFLOW("graph"))
+    """As Dify's editor loads it."""
     entries: tuple[_NodeEntry, ...] = Field(validation_alias=_WORKFLOW("graph", "nodes"))
     edges: tuple[JsonObject, ...] = Field((), validation_alias=_WORKFLOW("graph", "edges"))
     conversation_variables: tuple[FlowVariable, ...] = Field((), validation_alias=_WORKFLOW("conversation_variables"))
@@ -84,8 +84,11 @@ class FlowFile(Given):
             app = _app(path)
         except DeclarationError as error:
             raise FlowFileError(str(error)) from error
+        if what := _other_app(app.data):
+            raise OtherAppError(f"{path} is {what}. devhost plays workflows and chatflows")
         with worded(lambda why: FlowFileError(f"{path} is not a workflow or chatflow as Dify exports it: {why}")):
-            file = cls.model_validate({**app.data, "path": path, "text": app.text, "unused": app.unused})
+            given = {"path": path, "unused": app.unused, "workflow": _loaded(app.data.get("workflow"))}
+            file = cls.model_validate({**app.data, **given})
         ids = Counter(entry.id for entry in file.entries if entry.type != "custom-note")
         if twice := [name for name, count in ids.items() if count > 1]:
             raise FlowFileError(f"{path} has several nodes with the id {', '.join(twice)}: each needs an id of its own")
@@ -138,6 +141,32 @@ class FlowFile(Given):
     def kind(self) -> str:
         """As Dify's users call it."""
         return "chatflow" if self.is_chatflow else "workflow"
+
+
+CONVERTED = "Dify makes a chatflow or workflow of it: Switch to Workflow Orchestrate, in the menu beside the app's name"
+OTHER_MODES: Mapping[object, str] = {
+    "agent-chat": "an Agent app, which has a prompt and tools in place of nodes; a chatflow has Agent nodes for this",
+    "chat": f"a Chatbot app, which has a prompt in place of nodes; {CONVERTED}",
+    "completion": f"a Text Generator app, which has a prompt in place of nodes; {CONVERTED}",
+    "agent": "an app of Dify's new agent, which has no nodes",
+}
+
+
+def _other_app(data: Mapping[str, Any]) -> str:
+    """What an app of Dify's that is no flow is; empty for a flow, and for what is no app of Dify's."""
+    match data:
+        case {"kind": "app", "app": {"mode": str(mode)}} if mode in OTHER_MODES:
+            return f"of the mode {mode}: {OTHER_MODES[mode]}"
+        case {"kind": "rag_pipeline"}:
+            return "a knowledge pipeline, which fills a knowledge base"
+        case _:
+            return ""
+
+
+def _loaded(workflow: object) -> object:
+    if not isinstance(workflow, dict):
+        return workflow
+    return {**workflow, "graph": as_loaded(workflow.get("graph"))}
 
 
 # The fields of a flow's Start node: what the command line and the script give, as Dify's form would take it.

@@ -130,6 +130,24 @@ class FlowExpected(script.Scripted):
             yield from ((key, name) for name in names)
 
 
+def _parts(value: object) -> object:
+    if isinstance(value, list | tuple):
+        return value
+    return [value]
+
+
+def _part(value: object) -> object:
+    if isinstance(value, str):
+        return {"text": value}
+    return value
+
+
+type _ToolAnswers = Annotated[
+    tuple[Annotated[script.RecordedPart, BeforeValidator(_part)], ...], BeforeValidator(_parts)
+]
+"""A text is short for `{text: TEXT}`."""
+
+
 # A flow's script: what a user says, turn by turn, and how the scripted models of the flow's nodes answer.
 
 
@@ -168,6 +186,8 @@ class FlowScript(TurnScript):
     model: script.ScriptedModelCard = script.ScriptedModelCard()
     recorded: script.Recorded = script.Recorded()
     """Tools that answer from a recording."""
+    tool_answers: Mapping[str, _ToolAnswers] = Field(default_factory=dict)
+    """Of tools that no plugin has, by NAME or PROVIDER/NAME: one answer for each call, the last for all that follow."""
     then: tuple[TurnScript, ...] = ()
     """The rest of the conversation, in order."""
 

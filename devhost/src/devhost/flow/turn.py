@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -71,10 +72,12 @@ class Surroundings:
     """Ends the turn from outside."""
     allowed: Allowed = NOTHING
     heard: Heard = unheard
+    beside: Sequence[Tool] = ()
+    """Tools of no plugin, in place of others of their name."""
 
     @property
     def tools(self) -> Sequence[Tool]:
-        return (*(() if self.host is None else self.host.tools), *self.recorded)
+        return (*(() if self.host is None else self.host.tools), *self.recorded, *self.beside)
 
 
 type FlowEngine = Callable[[FlowFile, FlowTurn, Surroundings], Iterator[FlowEvent]]
@@ -107,3 +110,18 @@ def has_engine() -> bool:
 
 def load_engine() -> FlowEngine:
     return cast("FlowEngine", importlib.import_module("devhost.flow.engine.play").play)
+
+
+def asked_engine(file: FlowFile) -> list[str] | None:
+    """What it does not take of the file; None where no environment has it. It plays nothing."""
+    if has_engine():
+        refusals: list[str] = importlib.import_module("devhost.flow.engine.judge").refusals(file)
+        return refusals
+    python = REPOSITORY and REPOSITORY / ".venv-flow" / "bin" / "python"
+    if python is None or not python.is_file():
+        return None
+    command = [str(python), "-P", "-m", "devhost.flow.engine.judge", str(file.path)]
+    asked = subprocess.run(command, check=False, capture_output=True, text=True)
+    if asked.returncode:
+        return None
+    return list(json.loads(asked.stdout))

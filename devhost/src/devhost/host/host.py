@@ -67,15 +67,14 @@ def picked_settings(
 
 
 def start_plugins(
-    strategies: PluginDeclaration | None, tools: Sequence[ToolSetup], **options: Unpack[StartOptions]
+    strategies: Sequence[PluginDeclaration], tools: Sequence[ToolSetup], **options: Unpack[StartOptions]
 ) -> list[PluginProcess]:
-    """The strategy plugin, if any, then those of the tools, which run locally beside one, whatever the transport is."""
+    """Those of strategies, then those of the tools, which run locally beside one, whatever the transport is."""
     stop = Stop()
     given: StartOptions = {**options, "stop": stop}
-    beside: StartOptions = given if strategies is None else {**given, "transport": "stdio"}
-    starts = [(setup.declaration.manifest.name, partial(start_tool_plugin, setup, **beside)) for setup in tools]
-    if strategies is not None:
-        starts.insert(0, (strategies.manifest.name, partial(start_in_own_python, strategies, **given)))
+    beside: StartOptions = {**given, "transport": "stdio"} if strategies else given
+    starts = [(each.manifest.name, partial(start_in_own_python, each, **given)) for each in strategies]
+    starts += [(setup.declaration.manifest.name, partial(start_tool_plugin, setup, **beside)) for setup in tools]
     return started_side_by_side(starts, options.get("watcher", Watcher()), stop) if starts else []
 
 
@@ -128,6 +127,8 @@ class HostSettings(TypedDict, total=False):
     """What plugins store; by default it ends with the host."""
     servers: Sequence[McpServer]
     """MCP servers, whose tools come after those of the plugins."""
+    others: Sequence[PluginDeclaration]
+    """Further strategy plugins, for the agents of one flow."""
 
 
 class ToolHost:
@@ -159,8 +160,9 @@ class ToolHost:
             self.calls = partial(BackwardsCalls, server=self.server, storage=storage, limits=self.limits)
             """Makes the backwards calls of one run, of a strategy or of a tool."""
             declared = PluginDeclaration.read(plugin) if isinstance(plugin, Path) else plugin
-            self._plugins = start_plugins(declared, setups, **given)
-            """That of the strategies first, if there is one."""
+            strategies = [*filter(None, (declared,)), *options.get("others", ())]
+            self._plugins = start_plugins(strategies, setups, **given)
+            """Those of strategies first."""
             for running in self._plugins:
                 starting.enter_context(running)
             of_tools = self._plugins[len(self._plugins) - len(setups) :]
@@ -206,8 +208,12 @@ class Host(ToolHost):
 
     @property
     def plugin(self) -> PluginProcess:
-        """That of the strategies."""
+        """That of the strategies; of several the first."""
         return self._plugins[0]
+
+    @property
+    def strategy_plugins(self) -> Sequence[PluginProcess]:
+        return self._plugins[: len(self._plugins) - len(self.setups)]
 
     def run(  # noqa: PLR0913 - a run's options, by keyword
         self,
@@ -223,14 +229,16 @@ class Host(ToolHost):
         on_message: OnMessage | None = None,
         stop: Stop | None = None,
         variables: Mapping[str, object] | None = None,
+        plugin: PluginProcess | None = None,
     ) -> Run:
         """Runs the node once.
 
         `parameters` are settings as in `node/parameters.py`, `variables` those of the workflow, by
-        `node.name`.
+        `node.name`. `plugin`: of several strategy plugins, that of this strategy.
         """
         tools = self.tools if tools is None else tools
-        provider, declared = find_strategy(self.plugin.declaration, strategy)
+        plugin = plugin or self.plugin
+        provider, declared = find_strategy(plugin.declaration, strategy)
         known = NodeVariables(variables or {})
         picked = picked_settings(declared, model.description.selector(history), tools, known)
         request = {
@@ -248,7 +256,7 @@ class Host(ToolHost):
         began = time.monotonic()
         try:
             places = Places(self.limits.burst_messages, partial(calls.found, "message-lost"))
-            with self.plugin.open_session(request, conversation_id, places=places) as session:
+            with plugin.open_session(request, conversation_id, places=places) as session:
                 session_id = session.id
                 if stop is not None:
                     stop.ends(session.stop)

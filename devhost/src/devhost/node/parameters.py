@@ -45,9 +45,15 @@ class NodeVariables:
         self._values = dict(values)
 
     def get(self, selector: Sequence[str]) -> object:
-        """Two parts name a variable; more go on into an object, or name an attribute of a file."""
+        """Two parts name a variable; more go on into an object, or name an attribute of a file.
+
+        `[START, sys.query]` is the system variable: the Start node puts it out under its whole name.
+        """
         value: object = self._values
-        for part in (".".join(selector[:2]), *selector[2:]):
+        name = ".".join(selector[:2])
+        if "." in "".join(selector[1:2]):
+            name = selector[1]
+        for part in (name, *selector[2:]):
             key = "filename" if part == "name" and is_file(value) else part
             if not isinstance(value, dict) or key not in value:
                 raise NodeParameterError(f"Variable '{list(selector)}' does not exist")
@@ -157,6 +163,11 @@ class Picked:
     value: object
 
 
+@dataclass(frozen=True)
+class Undeclared:
+    """What a saved node sets and its strategy does not have, as after an upgrade: Dify sends null."""
+
+
 def is_marked(setting: object) -> bool:
     """Whether it says what it is: a variable, or a constant."""
     return isinstance(setting, dict) and list(setting) in (["variable"], ["constant"])
@@ -167,8 +178,12 @@ def resolved(setting: object, variables: NodeVariables) -> object:
     match setting:
         case Picked(value):
             return value
+        case Undeclared():
+            return None
         case {"variable": str(path), **rest} if not rest:
             return variables.get(path.split(".") if path else [])
+        case {"variable": list(path), **rest} if not rest:
+            return variables.get([str(part) for part in path])
         case {"variable": other, **rest} if not rest:
             raise ParameterError(f"{{variable: {other!r}}}: name the variable as NODE.NAME, such as start.items")
         case {"constant": value, **rest} if not rest:
@@ -187,11 +202,15 @@ def node_parameters(
     declared = list(declared)
     names = [parameter.name for parameter in declared]
     values = dict[str, object]()
+    undeclared = dict[str, None]()
     for name, setting in settings.items():
         with about(f"param.{name}"):
+            if isinstance(setting, Undeclared):
+                undeclared[name] = None
+                continue
             refuse_unknown("parameter", name, names)
             values[name] = resolved(setting, variables)
-    return {name: sent(value) for name, value in cast_parameters(declared, values).items()}
+    return {**{name: sent(value) for name, value in cast_parameters(declared, values).items()}, **undeclared}
 
 
 def sent(value: object) -> object:

@@ -1,8 +1,10 @@
 """Parameter values as Dify casts them before it sends them to a plugin."""
 
 import contextlib
+import json
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
 from typing import TypeGuard
 
 from devhost.errors import NodeParameterError, about
@@ -43,14 +45,60 @@ def cast_parameter(parameter: Parameter, value: object) -> object:
     return cast_value(parameter, value)
 
 
+# Values of a tool's parameters, recorded from Dify's own code: `tool-values.jsonl`.
+
+
 def cast_given(declared: Iterable[Parameter], values: Mapping[str, object]) -> JsonObject:
-    """As Dify casts values when a tool is called; one that is not declared stays as it is."""
+    """As Dify casts values when a tool is called; one that is not declared stays as it is, and one not given away."""
     known = {parameter.name: parameter for parameter in declared}
-    return {name: cast_value(known[name], value) if name in known else value for name, value in values.items()}
+    return {name: _cast_for_tool(known[name], value) if name in known else value for name, value in values.items()}
+
+
+def cast_for_call(declared: Iterable[Parameter], values: Mapping[str, object], *, by_plugin: bool) -> JsonObject:
+    if by_plugin:
+        return cast_called_back(declared, values)
+    return cast_given(declared, values)
+
+
+def cast_called_back(declared: Iterable[Parameter], values: Mapping[str, object]) -> JsonObject:
+    """When a plugin calls the tool. What the panel sets, and the plugin does not give, gets a value then."""
+    declared = list(declared)
+    of_panel = {each.name: initial_value(each, values.get(each.name)) for each in declared if each.form == "form"}
+    return cast_given(declared, {**values, **of_panel})
+
+
+def initial_value(parameter: Parameter, value: object) -> object:
+    """Of the panel of a node without `tool_node_version`, and of a call by a plugin."""
+    if parameter.multiple:
+        return _several(parameter, value)
+    return cast_parameter(parameter, value)
+
+
+def _cast_for_tool(parameter: Parameter, value: object) -> object:
+    if parameter.multiple:
+        return _several(parameter, value)
+    return cast_value(parameter, value)
+
+
+def _several(parameter: Parameter, value: object) -> object:
+    listed = value
+    if value is None:
+        listed = parameter.default or []
+    name = parameter.name
+    if not isinstance(listed, list):
+        raise NodeParameterError(f"tool parameter {name} must be a list when multiple is true")
+    if not all(isinstance(one, str) for one in listed):
+        raise NodeParameterError(f"tool parameter {name} must contain only strings")
+    if parameter.required and not listed:
+        raise NodeParameterError(f"tool parameter {name} not found in tool config", name, "is empty: it needs a value")
+    options = [option.value for option in parameter.options]
+    if parameter.type == "select" and any(one not in options for one in listed):
+        raise NodeParameterError(f"tool parameter {name} value {listed} not in options {options}")
+    return listed
 
 
 def cast_value(parameter: Parameter, value: object) -> object:
-    """The second half of the rule, and the whole rule for a tool's parameters."""
+    """The second half of the rule."""
     if parameter.multiple and parameter.type in {"select", "dynamic-select"}:
         given = value if isinstance(value, list) else [] if value is None or value == "" else [value]
         return [str(one) for one in given]
@@ -79,14 +127,22 @@ def doubts(declared: Iterable[Parameter], values: Mapping[str, object]) -> Itera
             yield f"{parameter.name} is more than {parameter.max}, its maximum in Dify's panel"
 
 
-def _cast(kind: str, value: object) -> object:  # noqa: C901 - one case per type, each a line or two
+def _cast(kind: str, value: object) -> object:  # noqa: C901, PLR0912 - one case per type, each a line or two
     match kind:
         case "boolean":
             return bool(SWITCHES.get(value.lower(), value) if isinstance(value, str) else value)
         case "number":
             return _number(value)
-        case "files" | "system-files" | "array":
+        case "files" | "system-files":
             return value if isinstance(value, list) else [value]
+        case "array":
+            return _read(value, list, [value])
+        case "date" if value is None or value == "":
+            return ""
+        case "date":
+            return _date(value, "date")
+        case "date-range":
+            return _dates(value)
         case "file" if isinstance(value, list):
             if len(value) != 1:
                 raise ValueError("This parameter only accepts one file but got multiple files while invoking.")
@@ -101,7 +157,7 @@ def _cast(kind: str, value: object) -> object:  # noqa: C901 - one case per type
         case "file" | "model-selector" | "app-selector" | "array[tools]" | "any":
             return value
         case "object":
-            return value if isinstance(value, dict) else {}
+            return _read(value, dict, {})
         case _:  # string, secret-input, select and all others
             return "" if value is None else str(value)
 
@@ -112,3 +168,45 @@ def _number(value: object) -> int | float | None:
     if isinstance(value, str) and value:
         return float(value) if "." in value else int(value)
     return None
+
+
+def _read(value: object, kind: type, otherwise: object) -> object:
+    """The value if it is of this kind, or a text that is JSON of it."""
+    if isinstance(value, kind):
+        return value
+    with contextlib.suppress(ValueError):
+        if isinstance(value, str) and isinstance(read := json.loads(value), kind):
+            return read
+    return otherwise
+
+
+def _date(value: object, name: str) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"The {name} parameter must be a string in YYYY-MM-DD format.")  # noqa: TRY004 - the value's fault
+    try:
+        day = date.fromisoformat(value)
+    except ValueError:
+        raise ValueError(f"The {name} parameter must be a valid date in YYYY-MM-DD format.") from None
+    if day.isoformat() != value:
+        raise ValueError(f"The {name} parameter must use YYYY-MM-DD format.")
+    return value
+
+
+def _dates(value: object) -> dict[str, str]:
+    """Of a date range: its start and its end, or one of them."""
+    match value:
+        case None | "":
+            return {}
+        case dict():
+            ends = {end: _date(value[end], f"date-range {end}") for end in ("start", "end") if value.get(end)}
+            if len(ends) == 2 and ends["start"] > ends["end"]:  # noqa: PLR2004 - both
+                raise ValueError("The date-range start date must not be after the end date.")
+            return ends
+        case str() if isinstance(read := _read(value, dict, None), dict):
+            return _dates(read)
+        case str() if not value.strip():
+            return {}
+        case str():
+            return {"start": _date(value.strip(), "date-range start")}
+        case _:
+            raise ValueError("The date-range parameter must be a JSON object, JSON string, or empty.")

@@ -1,11 +1,12 @@
 """A declared tool as Dify sends it to a strategy, with the values of its panel."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from devhost.errors import NodeParameterError, ParameterError, about, naming
 from devhost.node.parameters import NodeVariables
-from devhost.plugin.casting import cast_parameter
+from devhost.plugin.casting import cast_parameter, initial_value
 from devhost.plugin.declaration import FILES, Parameter, ProvidedTool, Tool
 from devhost.protocol.wire import JsonObject
 
@@ -156,12 +157,14 @@ def meant_tool(provider: str, name: str, there_are: Iterable[ToolName]) -> ToolN
     return alike[0] if len(alike) == 1 else None
 
 
-def agent_tools(entries: object, there_are: Sequence[JsonObject], variables: NodeVariables) -> list[JsonObject]:
-    """`there_are`: each as a ToolEntity's JSON."""
+def agent_tools(
+    entries: object, there_are: Sequence[JsonObject], variables: NodeVariables, *, is_legacy: bool = False
+) -> list[JsonObject]:
+    """`there_are`: each as a ToolEntity's JSON. `is_legacy`: of a node without `tool_node_version`."""
     filled_in = variables.filled(entries or [])
     if not isinstance(filled_in, list):
         raise NodeParameterError("a variable's text in the settings of a tool breaks the JSON of the tools")
-    return [_tool(entry, there_are, variables) for entry in enabled_tools(filled_in)]
+    return [_tool(entry, there_are, variables, is_legacy=is_legacy) for entry in enabled_tools(filled_in)]
 
 
 def enabled_tools(entries: object) -> list[JsonObject]:
@@ -169,7 +172,9 @@ def enabled_tools(entries: object) -> list[JsonObject]:
     return [entry for entry in listed if isinstance(entry, dict) and entry.get("enabled")]
 
 
-def _tool(entry: JsonObject, there_are: Sequence[JsonObject], variables: NodeVariables) -> JsonObject:
+def _tool(
+    entry: JsonObject, there_are: Sequence[JsonObject], variables: NodeVariables, *, is_legacy: bool
+) -> JsonObject:
     provider, name = str(entry.get("provider_name")), str(entry.get("tool_name"))
     by_name = {(tool["identity"]["provider"], tool["identity"]["name"]): tool for tool in there_are}
     found = meant_tool(provider, name, by_name)
@@ -181,15 +186,14 @@ def _tool(entry: JsonObject, there_are: Sequence[JsonObject], variables: NodeVar
         for key, held in (entry.get("parameters") or {}).items()
         if isinstance(held, dict) and held.get("auto") == 0 and (value := _held(held, variables)) is not None
     }
-    settings = {key: _held(held, variables) for key, held in (entry.get("settings") or {}).items()}
+    held = {key: each.get("value") for key, each in (entry.get("settings") or {}).items() if isinstance(each, dict)}
     declared = [Parameter.model_validate(parameter) for parameter in entity["parameters"]]
     if files := refused_parameters(declared):
         raise NodeParameterError(f"file type parameter {files[0]} not supported in agent")
-    values = {
-        parameter.name: cast_parameter(parameter, settings.get(parameter.name))
-        for parameter in declared
-        if parameter.form == "form"
-    }
+    resolve: Callable[[JsonObject], object] | None = partial(_resolved, variables=variables)
+    if is_legacy:
+        resolve = None
+    values = panel_values(declared, held, resolve)
     described = (entry.get("extra") or {}).get("description") or entity["description"]["llm"]
     return {
         **_in_panel(entity, {**values, **by_hand}),  # Dify casts what is set by hand only when the tool is called
@@ -198,12 +202,51 @@ def _tool(entry: JsonObject, there_are: Sequence[JsonObject], variables: NodeVar
     }
 
 
-def _held(setting: object, variables: NodeVariables) -> object:
-    """Templates are filled already; older nodes hold the value itself."""
-    match setting.get("value") if isinstance(setting, dict) else setting:
+def panel_values(
+    declared: Iterable[Parameter], given: Mapping[str, object], resolve: Callable[[JsonObject], object] | None
+) -> JsonObject:
+    """What a node's panel sets: of a node without `tool_node_version` with defaults, else what is set alone, uncast.
+
+    `resolve`: the value of a setting that has a type, as it is in the node's DSL; None for an older node, which holds
+    the value itself.
+    """
+    values: JsonObject = {}
+    for parameter in declared:
+        if parameter.form != "form":
+            continue
+        setting = given.get(parameter.name)
+        if resolve is None:
+            values[parameter.name] = initial_value(parameter, setting)
+        elif isinstance(setting, dict) and (selector := _selector(parameter, setting)) is not None:
+            values[parameter.name] = initial_value(parameter, selector)
+        elif isinstance(setting, dict) and setting.get("value") is not None:
+            values[parameter.name] = resolve(setting)
+    return values
+
+
+def _selector(parameter: Parameter, setting: JsonObject) -> JsonObject | None:
+    """A model or an app, as the setting's value or beside its type."""
+    keys = {"model-selector": ("provider", "model", "model_type"), "app-selector": ("app_id",)}.get(parameter.type)
+    for holder in (setting.get("value"), setting):
+        if keys and isinstance(holder, dict) and all(isinstance(holder.get(key), str) for key in keys):
+            return {
+                key: value for key, value in holder.items() if holder is not setting or key not in {"type", "value"}
+            }
+    return None
+
+
+def _resolved(setting: JsonObject, variables: NodeVariables) -> object:
+    """Templates are filled already."""
+    match setting:
         case {"type": "variable", "value": list(path)}:
             return variables.get([*map(str, path)])
-        case {"type": "mixed" | "constant", "value": inner}:
-            return inner
-        case value:
-            return value
+        case _:
+            return setting["value"]
+
+
+def _held(setting: JsonObject, variables: NodeVariables) -> object:
+    """Set by hand; older nodes hold the value itself."""
+    value = setting.get("value")
+    if isinstance(value, dict) and "value" in value:
+        return _resolved(value, variables)
+    return value

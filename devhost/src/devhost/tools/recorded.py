@@ -78,7 +78,7 @@ class RecordedTool:
         """
         recorded = self._answers.take(self.provider, self.name, parameters)
         if recorded is not None:
-            yield from map(_message, recorded.answer)
+            yield from map(message_of, recorded.answer)
             if recorded.error is not None:
                 raise RefusedCallError(recorded.error)
         elif self._beyond is not None:
@@ -95,7 +95,7 @@ def recorded_tools(recorded: Recorded, instead: Sequence[Tool] = ()) -> list[Too
     return [tool for tool in tools if (tool.provider, tool.name) not in taken]
 
 
-def _message(part: RecordedPart) -> JsonObject:
+def message_of(part: RecordedPart) -> JsonObject:
     if part.text is not None:
         return text_message(part.text)
     if part.json_ is not None:

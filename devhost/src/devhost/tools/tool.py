@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from devhost.errors import InvocationError, PluginLostError
 from devhost.node.messages import FileMessages, read_message
-from devhost.plugin.casting import cast_given
+from devhost.plugin.casting import cast_for_call
 from devhost.process.plugin_process import PluginProcess
 from devhost.process.session import Answer
 from devhost.protocol.structs import tool_message
@@ -45,6 +45,7 @@ class PluginTool:
 
     def invoke(self, parameters: JsonObject, answer: Answer, request_id: str, /) -> Iterator[JsonObject]:
         provider = self._offered.provider
+        declared = self._offered.declared.parameters
         request = {
             "type": "tool",
             "action": "invoke_tool",
@@ -53,7 +54,7 @@ class PluginTool:
             "tool": self.name,
             "credentials": self._setup.credentials[provider.identity.name],
             "credential_type": provider.credential_type,
-            "tool_parameters": cast_given(self._offered.declared.parameters, parameters),
+            "tool_parameters": cast_for_call(declared, parameters, by_plugin=bool(request_id)),
         }
         try:
             with self._plugin.open_session(request, serves=request_id) as session:

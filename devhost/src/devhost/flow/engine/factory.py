@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, override
 
+from graphon.dsl.errors import DslError
 from graphon.dsl.node_factory import SlimDslNodeFactory, _code_limits, _TextOnlyFileSaver
 from graphon.entities.graph_config import NodeConfigDict
 from graphon.enums import BuiltinNodeTypes, NodeExecutionType
@@ -63,9 +64,14 @@ class FlowNodeFactory(SlimDslNodeFactory):
                 return super().validate_node(node_config)
             _class_of(kind).validate_node_data(node_config["data"])
         except ValidationError as error:
-            node = self._node(node_config)
-            raise FlowFileError(f"{self.playing.file.path} cannot be played:\n  {node}: {describe(error)}") from error
+            raise self._refusal(node_config, describe(error)) from error
+        except DslError as error:
+            raise self._refusal(node_config, str(error)) from error
         return _class_of(kind).execution_type
+
+    def _refusal(self, node_config: NodeConfigDict, words: str) -> FlowFileError:
+        sentence = f"{self._node(node_config)}: {words}"
+        return FlowFileError(f"{self.playing.file.path} cannot be played:\n  {sentence}")
 
     @override
     def create_node(self, node_config: NodeConfigDict) -> Node[Any]:

@@ -1,6 +1,6 @@
 """The nodes that ask Dify's services in Dify, and devhost here."""
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast, override
@@ -34,16 +34,15 @@ from devhost.flow.engine.models import AskedModel
 from devhost.flow.engine.turn import Driven, Playing, for_plugins
 from devhost.flow.outside import CodeError, render_template, run_program
 from devhost.flow.script import retrieved
-from devhost.flow.tools import panel_settings
-from devhost.host.host import Host, find_strategy
+from devhost.flow.tools import meant_strategy, panel_settings
+from devhost.host.host import Host
 from devhost.limits import HostLimits
 from devhost.node.messages import FileMessages
 from devhost.node.outputs.run import Run
 from devhost.node.parameters import NAME, NodeVariables, Picked, resolved, sent, window
-from devhost.plugin.casting import cast_parameter
 from devhost.plugin.declaration import Parameter
 from devhost.protocol.wire import JsonObject
-from devhost.tools.entity import meant_tool
+from devhost.tools.entity import meant_tool, panel_values
 from devhost.tools.tool import Tool, call_tool
 from devhost.trace.flow import FlowNode
 
@@ -92,12 +91,20 @@ class AgentNode(_Playing, Node[AgentNodeData]):
         if not isinstance(host, Host):
             raise HostError(f"{self._node} needs a strategy plugin, and none was started")
         model = around.model(self._node)
-        _, strategy = find_strategy(host.plugin.declaration, self.node_data.agent_strategy_name)
+        by_plugin = {process.declaration.directory: process for process in host.strategy_plugins}
+        meant = meant_strategy(self._node, [process.declaration for process in host.strategy_plugins])
+        if meant is None:
+            raise HostError(f"{self._node} asks for a strategy that no given plugin has")
+        strategy = meant.strategy
         parameters, entities = self.node_data.agent_parameters, [tool.entity for tool in around.tools]
         pool = self.runtime_state.variable_pool.flatten()  # by `node.name`
         variables = for_plugins({name: value for name, value in pool.items() if NAME.fullmatch(name)})
         known = NodeVariables(variables)
-        settings = panel_settings(strategy, parameters, known, model.description, self._memory(), entities)
+        data = self._node.data
+        is_legacy = data.get("version", "1") == "1" and data.get("tool_node_version") is None
+        settings = panel_settings(
+            strategy, parameters, known, model.description, self._memory(), entities, is_legacy=is_legacy
+        )
         # What the node's row shows: the parameters before their cast, without those that the pickers fill.
         shown = {name: resolved(each, known) for name, each in settings.items() if not isinstance(each, Picked)}
         run = partial(
@@ -108,6 +115,7 @@ class AgentNode(_Playing, Node[AgentNodeData]):
             tools=around.tools,
             conversation_id=turn.conversation_id or None,
             variables=variables,
+            plugin=by_plugin[meant.plugin.directory],
             stop=self._playing.ending.stop,
         )
         streamed = {"text"}
@@ -258,13 +266,8 @@ class ToolRuntime(ToolNodeRuntimeProtocol):
                 raise ToolRuntimeResolutionError(f"tool {node_data.tool_name} of {node_data.provider_id} not found")
             tool = tools[found]
             declared = [Parameter.model_validate(parameter) for parameter in tool.entity["parameters"]]
-            given = node_data.tool_configurations
             try:
-                settings = {
-                    each.name: cast_parameter(each, _resolved(given.get(each.name), variable_pool))
-                    for each in declared
-                    if each.form == "form"
-                }
+                settings = settings_of(declared, node_data, variable_pool)
             except NodeParameterError as error:
                 raise ToolRuntimeResolutionError(error.words) from error
             parameters = [ToolRuntimeParameter(each.name, each.required) for each in declared]
@@ -296,6 +299,8 @@ class ToolRuntime(ToolNodeRuntimeProtocol):
         files = FileMessages(host.files, host.limits, lambda *_: None)
         try:
             yield from self._playing.ending.until_stopped(call_tool(tool, parameters, files, calls.answer))
+        except NodeParameterError as error:
+            raise ToolRuntimeInvocationError(error.words) from error
         except (RunFailure, RefusedCallError) as failure:
             raise ToolRuntimeInvocationError(_words(failure, provider)) from failure
         if calls.fault is not None:
@@ -311,21 +316,25 @@ class ToolRuntime(ToolNodeRuntimeProtocol):
         return self._playing.files.build_from_mapping(mapping=mapping)
 
 
-def _resolved(given: object, pool: VariablePool | None) -> object:
-    match given:
-        case _ if pool is None:
-            return given
+def settings_of(declared: Iterable[Parameter], data: ToolNodeData, pool: VariablePool | None) -> JsonObject:
+    """What the panel of a Tool node sets, before its cast. `pool`: None for a node of an older Dify."""
+    given = {**data.tool_configurations, **{name: each.model_dump() for name, each in data.tool_parameters.items()}}
+    if pool is None:
+        return panel_values(declared, given, None)
+    return panel_values(declared, given, partial(_resolved, pool=pool))
+
+
+def _resolved(setting: JsonObject, pool: VariablePool) -> object:
+    match setting:
         case {"type": "variable", "value": list(selector)}:
             variable = pool.get(selector)
             if variable is None:
                 raise ToolRuntimeResolutionError(f"Variable {selector} does not exist")
             return variable.value
-        case {"type": "mixed" | "constant", "value": value} if value is not None:
+        case {"type": "mixed", "value": value}:
             return convert_template(pool, str(value)).text
-        case {"value": value}:
-            return value
         case _:
-            return given
+            return setting["value"]
 
 
 def _words(failure: RunFailure | RefusedCallError, provider: str) -> str:

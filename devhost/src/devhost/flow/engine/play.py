@@ -8,7 +8,6 @@ from typing import Self, cast
 
 from graphon.dsl.entities import DslCredentials
 from graphon.dsl.errors import DslError
-from graphon.dsl.importer import inspect
 from graphon.engine import Engine
 from graphon.engine.command.entities import AbortCommand, Command
 from graphon.engine.filter import EngineEventFilterContext, ResponseStreamFilter, filter_engine_events
@@ -44,6 +43,7 @@ from devhost.flow.engine.factory import FlowNodeFactory
 from devhost.flow.engine.nodes import LOGGED
 from devhost.flow.engine.turn import Playing, filled_pool, plain
 from devhost.flow.forms import FormAnswer, answer_of
+from devhost.flow.loaded import as_handed_on
 from devhost.flow.turn import FlowTurn, Surroundings
 from devhost.process.session import Stop
 from devhost.text import describe
@@ -80,7 +80,7 @@ class Stretch:
         self._state = state
         self._answers = answers
         self._engine = Engine(
-            graph=_graph(playing, state),
+            graph=graph_of(playing, state),
             runtime_state=state,
             command_channel=StopChannel(playing.ending.stop),
             file_runtime=playing.files,
@@ -201,18 +201,23 @@ class Stretch:
         return flow.FlowEnded(status, plain(outputs), error, self._state.variable_pool.get_by_prefix("conversation"))
 
 
-def _graph(playing: Playing, state: RuntimeState) -> Graph:
+def graph_of(playing: Playing, state: RuntimeState) -> Graph:
     """FlowFileError for what the engine does not take."""
     file = playing.file
+    factory = factory_of(playing, state)
     try:
-        config = dict(inspect(file.text).document.graph_config or {})  # a workflow or chatflow has one
-        context = {"workflow_run_id": playing.run_id}
-        params = InitParams(workflow_id=file.path.stem, graph_config=config, run_context=context, call_depth=0)
-        factory = FlowNodeFactory(config, params, state, DslCredentials(), [], playing)
-        return Graph.init(graph_config=config, node_factory=factory, root_node_id=file.start.id)
+        return Graph.init(graph_config=factory.graph_config, node_factory=factory, root_node_id=file.start.id)
     except (DslError, GraphValidationError, ValidationError, ValueError) as error:
         words = describe(error) if isinstance(error, ValidationError) else str(error)
         raise FlowFileError(f"{file.path} cannot be played: {words}") from error
+
+
+def factory_of(playing: Playing, state: RuntimeState) -> FlowNodeFactory:
+    file = playing.file
+    config = as_handed_on(file.graph)
+    context = {"workflow_run_id": playing.run_id}
+    params = InitParams(workflow_id=file.path.stem, graph_config=config, run_context=context, call_depth=0)
+    return FlowNodeFactory(config, params, state, DslCredentials(), [], playing)
 
 
 def play(file: FlowFile, turn: FlowTurn, around: Surroundings) -> Iterator[flow.FlowEvent]:

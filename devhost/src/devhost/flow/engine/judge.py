@@ -1,0 +1,59 @@
+"""What the engine does not take of a file: the data of each node, and the graph.
+
+In: a flow's file, or as a program its path. Out: sentences, or as a program JSON.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from graphon.entities.graph_config import NodeConfigDictAdapter
+from graphon.runtime.runtime_state import RuntimeState
+from graphon.runtime.variable_pool import VariablePool
+from pydantic import ValidationError
+
+from devhost.errors import FlowFileError
+from devhost.flow.document import FlowFile
+from devhost.flow.engine.play import factory_of, graph_of
+from devhost.flow.engine.turn import Playing
+from devhost.flow.outside import Allowed
+from devhost.flow.script import FlowScript, ScriptedModels
+from devhost.flow.turn import FlowTurn, Surroundings
+from devhost.text import describe
+
+
+def refusals(file: FlowFile) -> list[str]:
+    script = FlowScript()
+    models = ScriptedModels(script, script.model, str(file.path))
+    playing = Playing(file, FlowTurn(), Surroundings(None, models, allowed=Allowed(http=True, code=True)))
+    state = RuntimeState(variable_pool=VariablePool(), start_at=0.0, workflow_id=file.path.stem)
+    if wrong := [*_wrong_data(playing, state)]:
+        return wrong
+    try:
+        graph_of(playing, state)
+    except FlowFileError as error:
+        return [_sentence(playing, error)]
+    return []
+
+
+def _wrong_data(playing: Playing, state: RuntimeState) -> Iterator[str]:
+    """Of every node: the engine stops at the first."""
+    factory = factory_of(playing, state)
+    for config in factory.graph_config["nodes"]:
+        node = playing.file.nodes.get(config["id"])
+        try:
+            if node is not None:  # notes on the canvas are none
+                factory.validate_node(NodeConfigDictAdapter.validate_python(config))
+        except ValidationError as error:
+            yield f"{node}: {describe(error)}"
+        except FlowFileError as error:
+            yield _sentence(playing, error)
+
+
+def _sentence(playing: Playing, error: FlowFileError) -> str:
+    return str(error).removeprefix(f"{playing.file.path} cannot be played:").strip()
+
+
+if __name__ == "__main__":
+    json.dump(refusals(FlowFile.read(Path(sys.argv[1]))), sys.stdout)

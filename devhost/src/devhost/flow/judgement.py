@@ -1,0 +1,23 @@
+"""What a check of a flow finds: a sentence, and who objects."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+type Judge = Literal["editor", "engine", "devhost", "given", "notice"]
+"""`given`: what `devhost flow` has to be given; `notice`: nobody objects."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    by: Judge
+    sentence: str
+    plays: bool = False
+    """Whether the flow can be played all the same."""
+
+    @property
+    def refuses(self) -> bool:
+        return self.by != "notice" and not self.plays
+
+
+def notice(sentence: str) -> Judgement:
+    return Judgement("notice", sentence, plays=True)
