@@ -1,7 +1,7 @@
 """Results that a run keeps in memory: the model may read on in them, and refer to them in later calls."""
 
-import re
 import sys
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -20,8 +20,13 @@ _MAX_PLACES = 2_000
 _AROUND = 200
 """Characters that are shown before and after a place."""
 _BLOCK = 4_096
+"""Characters that are folded at once."""
+_WINDOW = 65_536
+"""Characters that are searched at once. Python's search takes time in proportion to them, whatever the texts are."""
 _WIDTHS = {0x3000: " "} | {wide: chr(wide - 0xFF01 + 0x21) for wide in range(0xFF01, 0xFF5F)}
 """The wide forms of ASCII, by code point, and their ordinary ones."""
+_FOLDED = _WIDTHS | {ord("İ"): "i", ord("ı"): "i", ord("ſ"): "s", ord("µ"): "μ"}
+"""With letters whose other case is a letter of their own, or two letters."""
 
 
 @dataclass
@@ -31,7 +36,8 @@ class KeptResults:
     longest: int = MAX_KEPT_BYTES
     given: int = 0
     """The number of the last id. The runs of a conversation never give one twice."""
-    _kept: dict[str, ToolOutcome] = field(default_factory=dict, init=False)
+    _kept: OrderedDict[str, ToolOutcome] = field(default_factory=OrderedDict, init=False)
+    """A plain dict takes longer for its first key with each one that was taken out before."""
     _size: int = field(default=0, init=False)
     """Bytes of memory of all texts that are kept."""
 
@@ -41,8 +47,8 @@ class KeptResults:
         if size > self.longest:
             return None
         while self._size + size > self.longest:
-            oldest = next(iter(self._kept))
-            self._size -= _size_of(self._kept.pop(oldest))
+            _, oldest = self._kept.popitem(last=False)
+            self._size -= _size_of(oldest)
         self.given += 1
         name = f"r{self.given}"
         self._kept[name] = replace(outcome, pictures=(), user_text="")
@@ -123,7 +129,20 @@ def _excerpts(text: str, found: Sequence[tuple[int, int]]) -> Iterator[tuple[str
 
 def places(text: str, wanted: str) -> Iterator[tuple[int, int]]:
     """Where a longer text contains this one, whatever the case and width of letters; places do not overlap."""
-    looked_for = re.compile(re.escape(wanted.translate(_WIDTHS)), re.IGNORECASE)
+    looked_for = _folded(wanted)
     blocks = (text[at : at + _BLOCK] for at in in_turns(range(0, len(text), _BLOCK)))
-    searched = "".join(block.translate(_WIDTHS) for block in blocks)
-    return (found.span() for found in in_turns(looked_for.finditer(searched)))
+    searched = "".join(map(_folded, blocks))
+    end = 0
+    for start in in_turns(range(0, len(text), _WINDOW)):
+        last = start + _WINDOW + len(looked_for) - 1
+        found = searched.find(looked_for, max(start, end), last)
+        while found >= 0:
+            end = found + len(looked_for)
+            yield found, end
+            found = searched.find(looked_for, end, last)
+
+
+def _folded(text: str) -> str:
+    """A text of the same length, equal for texts that differ only in the case and width of their letters."""
+    plain = text if text.isascii() else text.translate(_FOLDED)
+    return plain.lower().replace("ς", "σ")
