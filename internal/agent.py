@@ -9,6 +9,7 @@ from dify_plugin.core.runtime import Session
 from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.model.llm import LLMMode
 from gevent.lock import BoundedSemaphore
+from pydantic_core import to_json
 
 from internal.budget import Budget
 from internal.calls.judging import Approvals, refusing_secrets
@@ -29,7 +30,7 @@ from internal.node.tools import build_toolbox, name_files
 from internal.node.virtual_tools import RESERVED_NAMES, answer_tool
 from internal.policy import DEFAULT_POLICY, PolicyTexts, build_system_instruction, read_policy
 from internal.render.log import LogContent
-from internal.render.messages import paced, render
+from internal.render.messages import bounded, paced, render
 from internal.review import SecondLook
 from internal.run import Dialogue, Run
 from internal.sources import Bibliography, context_block, read_context
@@ -97,7 +98,7 @@ def _run[P: StrategyParams](
         may_ask=run.toolbox.asks_first,
         last_words=template.FAILED_AFTER_TEXT[language_of(run.dialogue.words)],
     )
-    yield from paced(in_turns(messages), clock)
+    yield from paced(in_turns(bounded(messages)), clock)
 
 
 def _events[P: StrategyParams](run: Run[P], strategy: Strategy[P]) -> Generator[Event, None, None]:
@@ -171,7 +172,8 @@ def built[P: StrategyParams](
     host, budget = HostSession(session), Budget(params.maximum_total_tokens, params.maximum_tool_calls)
     slots = BoundedSemaphore(params.parallel_tool_calls)
     stop = () if offers_tools else model.stop
-    window = Window(toolbox.prompt_tools, model.context_size, model.max_tokens)
+    settings = [in_use.first, in_use.fallback, stop]
+    window = Window(toolbox.prompt_tools, model.context_size, model.max_tokens, len(to_json(settings)))
     known = skills.known(window.prompt_tokens * _SKILLS_SHARE, estimate_tokens)
     if known:
         names = ", ".join(repr(skill.name) for skill in known)

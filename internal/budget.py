@@ -1,6 +1,5 @@
 """What a run has used: tokens and prices over its model calls, and its limits of tokens and tool calls."""
 
-import math
 import re
 from collections.abc import Hashable
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from typing import Any
 from dify_plugin.entities.model.llm import LLMUsage
 
 from internal.errors import OurWords, StopReason
+from internal.host.session import MAX_EXACT_INTEGER
 from prompt import template
 
 _LATEST = {"prompt_unit_price", "prompt_price_unit", "completion_unit_price", "completion_price_unit", "currency"}
@@ -49,10 +49,26 @@ class Usage(LLMUsage):
 NO_USAGE = Usage(**vars(LLMUsage.empty_usage()))
 
 
+_MAX_EXPONENT = 15
+"""Of a price, as a power of ten: the price 1E+6000000 has ten characters, and six million written out."""
+_MAX_SECONDS = 1e9
+
+
 def _usable(value: Any) -> Any:  # noqa: ANN401 - a field's value, of its type
-    if isinstance(value, float):
-        return value if math.isfinite(value) else 0.0
-    return max(0, value) if isinstance(value, int) else value
+    """The value where it can be added up and written in a few characters; else what stands for no report."""
+    match value:
+        case Decimal():
+            return _price(value)
+        case float():
+            return value if abs(value) < _MAX_SECONDS else 0.0
+        case int():
+            return min(max(0, value), MAX_EXACT_INTEGER)
+    return value
+
+
+def _price(value: Decimal) -> Decimal:
+    """The price in the 28 digits in which prices are added up."""
+    return +value if abs(value.adjusted()) <= _MAX_EXPONENT else Decimal(0)
 
 
 NOTE_SHARE = 0.8

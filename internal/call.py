@@ -61,6 +61,12 @@ class ToolCall:
         return AssistantPromptMessage.ToolCall(id=self.id, type="function", function=function)
 
 
+MAX_CALLS = 256
+"""Calls of one turn; the others are left out (docs/limits.md)."""
+MAX_CALL_NAME = 200
+"""Characters of the name that a model gives to a call; a tool's name has at most 64."""
+MAX_CALL_ID = 64 * 1024
+"""Characters of a call's id: some providers put a signature into it. A longer id is replaced."""
 _ID_LENGTH = 9
 """Letters and digits of an id of ours: no provider asks for fewer or more, nor refuses one of them."""
 

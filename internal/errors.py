@@ -62,6 +62,8 @@ class StopReason(StrEnum):
 
 
 _LOGGER = logging.getLogger(__name__)
+_MAX_ERROR_LENGTH = 4_000
+"""Characters of an error that the node shows."""
 _MAX_TRACEBACK_LENGTH = 20_000
 """Characters; the log is a line on stdout."""
 
@@ -159,7 +161,7 @@ def reported[T](messages: Iterator[T]) -> Generator[T, None, None]:
 def node_error(failure: AgentError) -> InvokeError:
     """The error that Dify knows, with the failure's text on one line."""
     error_type, _ = _AT_THE_NODE[failure.kind if isinstance(failure, ModelCallFailed) else FailureKind.INVALID_REQUEST]
-    return error_type(" ".join(str(failure).split()))
+    return error_type(" ".join(str(failure).split())[:_MAX_ERROR_LENGTH])
 
 
 def log_defect(defect: BaseException) -> None:

@@ -81,7 +81,7 @@ type NextStep = AnotherRound | ClosingAnswer | Finish
 MAX_CORRECTIONS = 2
 """How often errors in an answer that has to be a call go back to the model (docs/answer-schema.md)."""
 MIN_CLOSING_SECONDS = 5
-"""The closing answer gets at least as much time, even when the rounds took too long."""
+"""The closing answer and its corrections get at least as much time together, even when the rounds took too long."""
 
 
 @dataclass
@@ -194,6 +194,8 @@ class AgentLoop:
     answer: Answer = field(init=False)
     _is_draft: bool = field(default=False, init=False)
     _closings: int = field(default=0, init=False)
+    _closing_end: Deadline | None = field(default=None, init=False)
+    """Of the closing answer with all its corrections; None before it."""
     _first_words: str = field(default="", init=False)
     """The beginning of an answer that broke off; the user has not seen it."""
 
@@ -288,7 +290,8 @@ class AgentLoop:
                 return verdict
             transcript.append(AgentNote(verdict))
             return ClosingAnswer(closing) if closing else self._within_budget(AnotherRound())
-        judged = self.rounds.judge(turn, toolbox)
+        deadline = self.end if closing else self.tool_deadline
+        judged = self.rounds.judge(turn, toolbox, deadline)
         if closing is None:
             judged = self.rounds.approvals.hold(judged, toolbox, self.part.subtask)
         finish = None if waits(judged) else self.answer.after_calls(turn, judged, closing)
@@ -297,7 +300,7 @@ class AgentLoop:
             if line := tools_line(used, self.words):  # of a round in which the model says nothing
                 yield Remark(line)
         allowed = without_tools(judged) if closing or finish else judged
-        tool_answers = yield from self.rounds.run(turn, allowed, span, self.end if closing else self.tool_deadline)
+        tool_answers = yield from self.rounds.run(turn, allowed, span, deadline)
         if waits(judged):
             return Finish(StopReason.APPROVAL_REQUIRED, turn.held_back)
         finish = finish or (yield from self._take(tool_answers, span.round_key))
@@ -348,7 +351,10 @@ class AgentLoop:
             may_bring=self.models.toolbox.may_bring_answer,
             ends_at_unparsed=self.answer.has_been_told,
         )
-        deadline = self.end.at_least(MIN_CLOSING_SECONDS) if is_closing else self.tool_deadline
+        deadline = self.tool_deadline
+        if is_closing:
+            self._closing_end = self._closing_end or self.end.at_least(MIN_CLOSING_SECONDS)
+            deadline = self._closing_end
         return TurnSpan(f"{key}.model", key, rule, deadline, max(deadline, self.end), self.asked + is_closing)
 
 

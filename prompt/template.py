@@ -54,6 +54,10 @@ BUDGET_NOTE = (
 )
 TOKENS_USED_UP = "limit reached: not run, since the tokens of this run are limited to {most:,}"
 CALLS_USED_UP = "limit reached: not run, since the tool calls of this run are limited to {most:,}"
+CALLS_LEFT_OUT = (
+    "Your turn had more than {most} calls. Those behind the first {most} are left out here and were not run; "
+    "if they are still needed, make them in the next turns."
+)
 TOKENS_LEFT = "about {left:,} of {most:,} tokens (prompts included)"
 CALLS_LEFT = "{left:,} of {most:,} tool calls"
 
@@ -335,6 +339,7 @@ NO_SUCH_PART = "tool arguments reference error: {where} has no {name!r}; {there}
 REFERENCES_TOO_LARGE = (
     "tool arguments reference error: the results in this call are too large together; all parameters may have 4 MiB"
 )
+REFERENCES_TOO_LATE = "not run: the time of this run was up before the results in this call were read"
 LEFT_OUT_OF_QUESTION = "\n[… {count} …]\n"
 CHARACTERS_NOT_KEPT = "\n[… {count} characters were not kept …]\n"
 CHARACTERS_LEFT_OUT = "\n[… {count} characters left out; ask for less to see them …]\n"

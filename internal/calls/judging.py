@@ -16,7 +16,7 @@ from internal.call import (
     ValidCall,
     WaitingCall,
 )
-from internal.clock import let_others_through
+from internal.clock import in_turns, let_others_through
 from internal.errors import Quoting, Sentence
 from internal.host.files import still_answers
 from internal.host.session import is_rounded
@@ -183,7 +183,7 @@ REFUSED_AT_THE_END = "not run: no more tools run in this conversation turn"
 def judge_calls(
     calls: Iterable[ToolCall], toolbox: Toolbox, guard: RepeatGuard, references: References | None = None
 ) -> list[JudgedCall]:
-    return [_judge(call, toolbox, guard, references) for call in calls]
+    return [_judge(call, toolbox, guard, references) for call in in_turns(calls)]
 
 
 def without_tools(judged: Iterable[JudgedCall]) -> list[JudgedCall]:

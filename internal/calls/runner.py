@@ -16,7 +16,7 @@ from gevent.queue import Empty, Queue
 from pydantic_core import to_json
 
 from internal.budget import Budget
-from internal.call import CallStatus, JudgedCall, RejectedCall, ToolOutcome, ValidCall, WaitingCall
+from internal.call import MAX_CALLS, CallStatus, JudgedCall, RejectedCall, ToolOutcome, ValidCall, WaitingCall
 from internal.calls.judging import (
     REFUSED_AT_THE_END,
     Approvals,
@@ -26,7 +26,7 @@ from internal.calls.judging import (
     rounded_arguments,
 )
 from internal.calls.output import TOOL_FAILED, ToolOutput
-from internal.clock import Clock, Deadline, let_others_through
+from internal.clock import Clock, Deadline, in_turns, let_others_through
 from internal.errors import OurWords, Quoting
 from internal.events import CallsAnswered, Event, FileForwarded, Noted, ToolFinished, ToolStarted
 from internal.host.session import MAX_REQUEST_BYTES, HostSession, new_request_id
@@ -243,6 +243,8 @@ class ToolRounds:
         if not ended.waits:  # else the run that has the user's answer closes the round
             self._announce(offered_before)
             yield from self._show_pictures(outcomes, span.round_key)
+        if turn.has_left_out_calls:
+            self.transcript.append(AgentNote(template.CALLS_LEFT_OUT.format(most=MAX_CALLS)))
         yield from self._record(outcomes, span.round)
         return [outcome for outcome in outcomes if outcome.brings_answer]
 
@@ -266,9 +268,9 @@ class ToolRounds:
         outcomes = yield from self._answer_at_once(_by_key(refused, span.round_key))
         yield from self._record(outcomes.values(), span.round)
 
-    def judge(self, turn: ModelTurn, toolbox: Toolbox) -> list[JudgedCall]:
+    def judge(self, turn: ModelTurn, toolbox: Toolbox, deadline: Deadline) -> list[JudgedCall]:
         """Judge the calls of a turn, with the results that they refer to in their arguments."""
-        references = References(self.transcript.kept_results, self.transcript.result_ids)
+        references = References(self.transcript.kept_results, self.transcript.result_ids, deadline)
         return judge_calls(turn.calls, toolbox, self.guard, references)
 
     @property
@@ -283,7 +285,7 @@ class ToolRounds:
         outcomes = yield from self._answer_at_once(calls)
         to_run = {key: call for key, call in calls.items() if isinstance(call, ValidCall) and key not in outcomes}
         outcomes |= yield from self.tools.run(to_run, deadline)
-        return [self._with_texts(outcomes[key]) for key in calls]
+        return [self._with_texts(outcomes[key]) for key in in_turns(calls)]
 
     def _announce(self, before: Collection[str]) -> None:
         """Tell a model that writes its calls as text of tools that it may call since this round."""

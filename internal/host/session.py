@@ -30,8 +30,12 @@ from internal.flow import extract_blocking_tool_calls
 from internal.host.failures import HostFailure
 from internal.text.texts import wellformed, wellformed_json
 
-MAX_REQUEST_BYTES = 4 * 1024 * 1024
-"""The daemon kills a plugin whose stdout line exceeds 5 MiB: docs/host-facts.md, "Size limits"."""
+MAX_LINE_BYTES = 4 * 1024 * 1024
+"""Bytes of a line at stdout. The daemon kills a plugin that writes more than 5 MiB: docs/host-facts.md, "Size limits"."""
+MAX_ENVELOPE_BYTES = 16 * 1024
+"""Bytes of a line around what it carries: ids, names, types."""
+MAX_REQUEST_BYTES = MAX_LINE_BYTES - MAX_ENVELOPE_BYTES
+"""Bytes of the prompt of a model call, and of the parameters of a tool call, as JSON."""
 MAX_EXACT_INTEGER = 2**53
 """The host's daemon reads numbers as floats and rounds larger integers (docs/host-facts.md, "Numbers and keys")."""
 _LONG_NUMBER, _LONGEST = re.compile(r"\d{16}"), 18
@@ -96,7 +100,7 @@ def wellformed_chunk(chunk: LLMResultChunk) -> LLMResultChunk:
         for part in in_turns(message.content):
             is_text = isinstance(part, TextPromptMessageContent)
             _clean(part, *(("data",) if is_text else ("format", "mime_type", "filename", "url", "base64_data")))
-    for call in message.tool_calls or ():
+    for call in in_turns(message.tool_calls or ()):
         _clean(call, "id")
         _clean(call.function, "name")
     if delta.finish_reason:

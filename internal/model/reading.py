@@ -14,10 +14,11 @@ from dify_plugin.entities.model.message import (
     TextPromptMessageContent,
 )
 
-from internal.call import ToolCall, portable_id
+from internal.call import MAX_CALL_ID, MAX_CALL_NAME, MAX_CALLS, ToolCall, portable_id
 from internal.clock import Deadline, in_turns
 from internal.errors import OurWords, StopReason
 from internal.events import (
+    MAX_ADDRESS_LENGTH,
     MAX_FILE_BYTES,
     AnswerBreak,
     Event,
@@ -80,6 +81,8 @@ class ModelTurn:
     """Raw, thoughts included, as it must go back to the model."""
     text: str
     calls: tuple[ToolCall, ...] = ()
+    has_left_out_calls: bool = False
+    """Whether it had more calls than a turn may have."""
     opaque_body: Any = None
     """The provider's; carried, never opened."""
     cut: StopReason | None = None
@@ -203,6 +206,9 @@ class Reading:
         self._unparsed.is_cut = is_cut
         yield from self._show(self.display.finish(has_tool_calls=has_calls, is_cut=is_cut, is_judged=cut is None))
         calls = self.calls
+        has_left_out = self._calls.has_left_out or self._text_calls.has_left_out
+        if has_left_out:
+            yield Noted(OurWords(f"the turn has more than {MAX_CALLS} calls: the others are left out"), self.span.key)
         if any(call.had_nul for call in calls):
             yield Noted(OurWords("NUL characters were taken out of the arguments of a call"), self.span.key)
         if self._unparsed.block:
@@ -211,7 +217,8 @@ class Reading:
             content=self._content_without_calls(),
             text=self.display.text,
             calls=calls,
-            opaque_body=None if cut else self._opaque_body,
+            has_left_out_calls=has_left_out,
+            opaque_body=None if cut or has_left_out else self._opaque_body,
             cut=cut,
             has_files=self._has_forwarded,
             has_shown=self.has_shown,
@@ -292,6 +299,10 @@ def joined(content: Sequence[str | PromptMessageContentUnionTypes]) -> Content:
 def forward_image(part: ImagePromptMessageContent) -> Event:
     """An image that the model made, by address or as bytes."""
     if part.url and not part.url.startswith("data:"):
+        if len(part.url) > MAX_ADDRESS_LENGTH:
+            return Noted(
+                OurWords(f"an image of the model is left out: its address is longer than {MAX_ADDRESS_LENGTH:,}")
+            )
         return FileForwarded(ExternalImage(part.url))
     try:
         data = base64.b64decode(part.url.partition(",")[2] or part.base64_data, validate=True)
@@ -324,7 +335,8 @@ class _Draft:
     def call(self, fallback_id: str) -> ToolCall:
         """The whole call: with the first reading that is a JSON object, or the likeliest where none is."""
         texts = ((text, without_escaped_nul(text)) for text in self._readings())
-        readings = (ToolCall(self.id or fallback_id, self.name, kept, had_nul=kept != text) for text, kept in texts)
+        call_id = self.id if 0 < len(self.id) <= MAX_CALL_ID else fallback_id
+        readings = (ToolCall(call_id, self.name, kept, had_nul=kept != text) for text, kept in texts)
         likeliest = next(readings)
         return next((call for call in (likeliest, *readings) if call.parsed.ok), likeliest)
 
@@ -349,6 +361,8 @@ class CallAssembler:
         self._fallback_id = fallback_id
         self._drafts: list[_Draft] = []
         self._same = defaultdict[tuple[str, str], list[_Draft]](list)  # of each id and name; of "", all of the id
+        self.has_left_out = False
+        """Whether more calls came than a turn may have."""
         self._calls: tuple[ToolCall, ...] | None = None
 
     def take(self, entries: Sequence[SdkToolCall]) -> None:
@@ -359,19 +373,24 @@ class CallAssembler:
         self._calls = None
         seen = Counter[tuple[str, str]]()
         nameless = Counter(entry.id for entry in entries if not entry.function.name)
-        for entry in entries:
-            name = entry.function.name
+        for entry in in_turns(entries):
+            name = entry.function.name[:MAX_CALL_NAME]
             key = (entry.id, name)
             found: list[_Draft] = []
+            if key == ("", "") and self.has_left_out:
+                continue  # a piece of a call that is left out
             if key == ("", ""):
                 found = self._drafts[-1:]
             elif not name and nameless[entry.id] == 1:
-                found = self._same[key][-1:]
+                found = self._same.get(key, [])[-1:]
             elif entry.id:
-                found = self._same[key][seen[key] :] or [
-                    each for each in self._same[entry.id, ""] if name and not each.name
+                found = self._same.get(key, [])[seen[key] :] or [
+                    each for each in self._same.get((entry.id, ""), []) if name and not each.name
                 ]
             seen[key] += 1
+            if not found and len(self._drafts) == MAX_CALLS:
+                self.has_left_out = True
+                continue
             if not found:
                 found = [_Draft(entry.id)]
                 self._drafts += found
@@ -388,6 +407,6 @@ class CallAssembler:
         if self._calls is None:
             self._calls = tuple(
                 draft.call(portable_id(f"{self._fallback_id}_{position}"))
-                for position, draft in enumerate(self._drafts, start=1)
+                for position, draft in enumerate(in_turns(self._drafts), start=1)
             )
         return self._calls

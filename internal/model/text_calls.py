@@ -7,8 +7,10 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
-from internal.call import ToolCall, portable_id
+from internal.call import MAX_CALL_NAME, MAX_CALLS, ToolCall, portable_id
+from internal.clock import in_turns
 from internal.text.texts import has_lone_surrogate, without_escaped_nul
 from internal.text.thoughts import fence_after
 from internal.tooling import refuse_constant
@@ -29,6 +31,8 @@ class TextCalls:
     A block within another code block is quoted, and no call. What follows the first call is not shown.
     """
 
+    has_left_out: bool = field(default=False, init=False)
+    """Whether more calls came than a turn may have."""
     _block: list[str] = field(default_factory=list, init=False)
     """The text from the first call on, in pieces."""
     _line: str = field(default="", init=False)
@@ -97,9 +101,11 @@ class TextCalls:
 
     def calls(self, fallback_id: str) -> tuple[ToolCall, ...]:
         """The calls, in their order."""
+        written = list(islice(_blocks(self.block), MAX_CALLS + 1))
+        self.has_left_out = len(written) > MAX_CALLS
         return tuple(
-            _call(written, portable_id(f"{fallback_id}_{number}"))
-            for number, written in enumerate(_blocks(self.block), start=1)
+            _call(each, portable_id(f"{fallback_id}_{number}"))
+            for number, each in enumerate(in_turns(written[:MAX_CALLS]), start=1)
         )
 
 
@@ -107,7 +113,7 @@ def _blocks(text: str) -> Iterator[str]:
     """What stands in each block; the last one may lack its end."""
     inside: list[str] | None = None
     fence = ""
-    for line in text.split("\n"):
+    for line in in_turns(text.split("\n")):
         if inside is None:
             opening = _OPENING.fullmatch(line)
             if opening:
@@ -131,7 +137,7 @@ def _call(written: str, call_id: str) -> ToolCall:
     except (ValueError, RecursionError):
         value = None
     if isinstance(value, dict) and _is_name(value.get("name")):
-        return ToolCall(call_id, value["name"], _arguments(value.get("arguments")), had_nul)
+        return ToolCall(call_id, value["name"][:MAX_CALL_NAME], _arguments(value.get("arguments")), had_nul)
     named = _NAME.search(kept)
     name = named["name"] if named else ""
     return ToolCall(call_id, name, kept.strip() or "{}", had_nul)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from dify_plugin.entities.agent import AgentInvokeMessage
 from dify_plugin.entities.invoke_message import InvokeMessage
+from pydantic_core import to_json
 
 from internal.clock import Clock
 from internal.errors import AgentError
@@ -33,6 +34,17 @@ from internal.text.thoughts import TextStream
 
 MAX_TEXT_LENGTH = 256 * 1024
 """Characters of one text message: 1.5 MiB at most as JSON, far below the line that kills a plugin."""
+MAX_MESSAGE_BYTES = 3 * 1024 * 1024
+"""Bytes of a message that leaves; a line at stdout has a little more (``MAX_LINE_BYTES``)."""
+_CAN_GROW = frozenset(
+    {
+        InvokeMessage.MessageType.LOG,
+        InvokeMessage.MessageType.JSON,
+        InvokeMessage.MessageType.VARIABLE,
+        InvokeMessage.MessageType.RETRIEVER_RESOURCES,
+    }
+)
+"""Messages of values; those of texts and of blobs come in pieces, and addresses are short."""
 MAX_AT_ONCE = 100
 """Messages. The daemon passes a run's messages on through a queue of 128 places, and drops messages without an error
 when it is full. With a pause of 10 ms after every 100 none was lost (docs/host-facts.md, "Bursts of messages")."""
@@ -163,6 +175,33 @@ def _text_messages(text: str) -> Iterator[AgentInvokeMessage]:
     for start in range(0, len(text), MAX_TEXT_LENGTH):
         body = InvokeMessage.TextMessage(text=text[start : start + MAX_TEXT_LENGTH])
         yield AgentInvokeMessage(type=InvokeMessage.MessageType.TEXT, message=body)
+
+
+def bounded(messages: Iterable[AgentInvokeMessage]) -> Iterator[AgentInvokeMessage]:
+    """Pass on every message that one line can carry. A larger one loses its contents.
+
+    A longer line would end the process and all runs in it. The parts of a message are bounded where they are made, so
+    only very many parts can make one too large.
+    """
+    for message in messages:
+        if message.type in _CAN_GROW and len(to_json(message)) > MAX_MESSAGE_BYTES:
+            yield _without_contents(message)
+        else:
+            yield message
+
+
+def _without_contents(message: AgentInvokeMessage) -> AgentInvokeMessage:
+    body, said = message.message, {"left_out": "too large for one message"}
+    match body:
+        case InvokeMessage.LogMessage():
+            empty = body.model_copy(update={"data": said, "metadata": None})
+        case InvokeMessage.JsonMessage():
+            empty = body.model_copy(update={"json_object": said})
+        case InvokeMessage.VariableMessage():
+            empty = body.model_copy(update={"variable_value": None})
+        case _:
+            empty = body.model_copy(update={"retriever_resources": []})
+    return message.model_copy(update={"message": empty})
 
 
 def paced(messages: Iterable[AgentInvokeMessage], clock: Clock) -> Iterator[AgentInvokeMessage]:

@@ -2,14 +2,15 @@
 
 import json
 import re
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from internal.call import Reference
-from internal.clock import let_others_through
+from internal.call import Reference, ToolOutcome
+from internal.clock import Deadline, in_turns, let_others_through
 from internal.host.session import MAX_REQUEST_BYTES, read_exactly
-from internal.text.texts import NOT_KEPT, cut_to_size
+from internal.text.texts import MAX_KEPT_LENGTH, NOT_KEPT, cut_to_size
 from internal.tooling import UnwritableError, refuse_unwritable
 from internal.transcript.kept_results import KeptResults
 from prompt import template
@@ -23,6 +24,8 @@ _QUOTE = 60
 """Characters of a name or a reference in an error."""
 _MAX_NAMED = 20
 """Ids that an error names."""
+_LONG = 100_000
+"""Characters of JSON that take their time to be read or written."""
 
 
 class ReferenceInvalid(Exception):  # noqa: N818 - its text is what the model reads
@@ -43,21 +46,29 @@ class _Part(NamedTuple):
 class References:
     """Puts results in place of what refers to them, in the calls of one turn."""
 
-    def __init__(self, results: KeptResults, ids: Sequence[str]) -> None:
-        """``ids`` are the results of the conversation."""
-        self._results, self._ids = results, ids
+    def __init__(self, results: KeptResults, ids: Sequence[str], deadline: Deadline) -> None:
+        """``ids`` are the results of the conversation; after the deadline no result is read any more."""
+        self._results = results
+        self._ids = ids
+        self._known = frozenset(ids)
+        self._deadline = deadline
         self._parts = dict[str, _Part]()
+        self._read = OrderedDict[str, Any]()
+        """What the last results sent as JSON, by their ids."""
 
     def resolved(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Reference]]:
         """The arguments with the results in them, and what each argument refers to, if it does.
 
         Raises:
-            ReferenceInvalid: a reference leads to nothing, or all together are too large for the host.
+            ReferenceInvalid: a reference leads to nothing, all together are too large for the host, or the time is up.
         """
         found = {name: list(_references(value)) for name, value in arguments.items()}
-        used = [self._part(each) for references in found.values() for each in references]
-        if sum(part.length for part in used) > MAX_REQUEST_BYTES:
-            raise ReferenceInvalid(template.REFERENCES_TOO_LARGE)
+        used = Counter(each for references in found.values() for each in references)
+        size = 0
+        for each in in_turns(sorted(used, key=_result_of)):
+            size += used[each] * self._part(each).length
+            if size > MAX_REQUEST_BYTES:
+                raise ReferenceInvalid(template.REFERENCES_TOO_LARGE)
         values = {
             name: self._with_results(value, "value") if found[name] else value for name, value in arguments.items()
         }
@@ -81,9 +92,10 @@ class References:
     def _part(self, reference: str) -> _Part:
         if reference in self._parts:
             return self._parts[reference]
-        let_others_through()
+        if self._deadline.has_passed():
+            raise ReferenceInvalid(template.REFERENCES_TOO_LATE)
         name, _, pointer = reference.removeprefix("result:").partition("#")
-        if name not in self._ids:
+        if name not in self._known:
             known = ", ".join(f"result:{each}" for each in self._ids[-_MAX_NAMED:]) or "none"
             raise ReferenceInvalid(template.UNKNOWN_REFERENCE.format(reference=f"result:{name}", known=known))
         kept = self._results.get(name)
@@ -92,22 +104,53 @@ class References:
             raise ReferenceInvalid(template.REFERENCE_IS_GONE.format(reference=f"result:{name}"))
         value: Any = kept.whole
         if is_part:
-            sent = [read_exactly(text) for text in kept.sent_json]
-            if not sent:
-                raise ReferenceInvalid(template.REFERENCE_WITHOUT_JSON.format(reference=f"result:{name}"))
-            let_others_through()  # a long JSON takes its time, to be read and to be written
-            value = _pointed_at(sent if len(sent) > 1 else sent[0], pointer, f"result:{name}#")
+            value = _pointed_at(self._json_of(name, kept), pointer, f"result:{name}#")
             try:
                 refuse_unwritable(value)  # as in what a model writes: deep JSON cannot be checked, nor sent
             except UnwritableError as problem:
                 told = template.REFERENCE_UNFIT.format(reference=reference[:_QUOTE], problem=problem)
                 raise ReferenceInvalid(told) from None
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        is_long, note = len(text) > _LONGEST_SHOWN, template.LEFT_OUT_OF_QUESTION.format
-        shown = cut_to_size(text, _LONGEST_SHOWN, note=note) if is_long else value
+        is_long = len(text) > _LONGEST_SHOWN
+        shown = cut_to_size(text, _LONGEST_SHOWN, note=template.LEFT_OUT_OF_QUESTION.format) if is_long else value
         part = self._parts[reference] = _Part(value, shown, len(text), kept.call.name)
-        let_others_through()
+        if len(text) > _LONG:
+            let_others_through()
         return part
+
+    def _json_of(self, name: str, kept: ToolOutcome) -> Any:  # noqa: ANN401 - JSON
+        """What a result sent as JSON: the value, or a list of several.
+
+        Each result is read once, since a long one takes its time. Parsed, a value takes ten times the memory of its
+        text, so only the last ones stay.
+        """
+        if name in self._read:
+            self._read.move_to_end(name)
+            return self._read[name]
+        if not kept.sent_json:
+            raise ReferenceInvalid(template.REFERENCE_WITHOUT_JSON.format(reference=f"result:{name}"))
+        size = _length_of(kept)
+        while self._read and size + sum(map(self._length_of_kept, self._read)) > MAX_KEPT_LENGTH:
+            self._read.popitem(last=False)
+        sent = [read_exactly(text) for text in kept.sent_json]
+        self._read[name] = sent if len(sent) > 1 else sent[0]
+        if size > _LONG:
+            let_others_through()
+        return self._read[name]
+
+    def _length_of_kept(self, name: str) -> int:
+        kept = self._results.get(name)
+        return _length_of(kept) if kept else 0
+
+
+def _length_of(kept: ToolOutcome) -> int:
+    """Characters of the JSON that a result sent."""
+    return sum(map(len, kept.sent_json))
+
+
+def _result_of(reference: str) -> str:
+    """The result that a reference leads to."""
+    return reference.partition("#")[0]
 
 
 def _references(value: object) -> Iterator[str]:

@@ -338,8 +338,6 @@ def _is_of_user(entry: _Entry) -> bool:
     return isinstance(entry.message, UserPromptMessage)
 
 
-_ENVELOPE = Weight(size=4096)
-"""Bytes around the messages and tools of a request: model config, session and request ids."""
 _KEPT_SHARE = 0.75
 """A prompt that is too long is shortened to this share, so that it need not be done again in the very next round."""
 
@@ -351,6 +349,8 @@ class Window:
     tools: Sequence[PromptMessageTool]
     context_size: int | None = None
     max_tokens: int = 0
+    settings_bytes: int = 0
+    """Of the model's parameters and stop words, which go into each request."""
 
     @property
     def prompt_tokens(self) -> float:
@@ -389,7 +389,7 @@ class Window:
     @cached_property
     def _weight_beside(self) -> Weight:
         written = ",".join(tool.model_dump_json() for tool in self.tools)
-        return Weight(estimate_tokens(written), len(written.encode())) + _ENVELOPE
+        return Weight(estimate_tokens(written), len(written.encode()) + self.settings_bytes)
 
     def leave_out_what_is_no_text(self, transcript: Transcript, limit: float) -> Iterator[OurWords]:
         """What goes before any text does, where a prompt has more tokens than the limit.

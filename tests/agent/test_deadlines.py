@@ -1,5 +1,6 @@
 """The soft deadline: in tools, in a silent model, and in the closing call."""
 
+import json
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
@@ -27,6 +28,7 @@ from tests.support.scenes import (
     search,
     silence,
     silent,
+    submits,
     text,
 )
 from tests.support.wire import calls, replies, says, text_message
@@ -170,6 +172,20 @@ def test_a_silent_closing_call_ends_in_a_sentence(time: FakeTime) -> None:
     assert outcome.error is None
     assert (outcome.text, outcome.stop_reason) == (template.NO_ANSWER["time_limit"]["en"], "time_limit")
     assert outcome.logs["closing.model"]["status"] == "error"
+
+
+def test_corrections_of_a_closing_answer_get_no_more_time_than_the_closing_answer(time: FakeTime) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    wrong = [lambda: time.advance(4), *submits({"n": "none"})]
+    steps = [[*search(), lambda: time.advance(40)], wrong, wrong, wrong]
+    began = time.now
+    params = {**SHORT, "answer_schema": json.dumps(schema)}
+
+    outcome = run(steps, FOUND, params, clock=time.clock, expect_all_steps=False)
+
+    assert outcome.error is None
+    assert outcome.stop_reason == "time_limit"
+    assert time.now - began <= 40 + 4 + loop.MIN_CLOSING_SECONDS
 
 
 ENDLESS = {

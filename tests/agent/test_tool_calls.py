@@ -1,16 +1,20 @@
 """Calls that run, that do not, and that fail: checked, routed, answered in the model's order, and not repeated."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
 from gevent.event import Event
 
+from internal.call import MAX_CALLS
+from internal.host.session import MAX_LINE_BYTES, MAX_REQUEST_BYTES
 from internal.tooling import parse_tool_arguments
 from prompt import template
 from tests.support.clock import FakeTime
 from tests.support.host import Json, text_of
 from tests.support.run import run
 from tests.support.scenes import ANSWER, asks, check_prompt, ends, entry, log_of, search, wait_for
+from tests.support.text_form import in_text
 from tests.support.tools import Flaky, Gate
 from tests.support.wire import breaks, calls, json_message, parameter, replies, text_message, tool
 
@@ -166,7 +170,7 @@ def test_a_call_that_is_too_large_to_send_is_refused_with_a_reason(fixed: int, w
     (result,) = outcome.tool_results()
     assert result.startswith(TOO_LARGE)
     assert outcome.variables["tool_runs"][0]["status"] == "refused"
-    assert "at most 4,194,304" in log_of(outcome, "CALL search")["error"]
+    assert f"at most {MAX_REQUEST_BYTES:,}" in log_of(outcome, "CALL search")["error"]
     assert outcome.transport.longest_line < 4 * 1024 * 1024
 
 
@@ -294,3 +298,23 @@ def test_equal_calls_of_one_turn_run_and_one_that_failed_of_them_has_failed() ->
     assert outcome.tool_results(1) == [f"{FAILED}: kaboom", "found"]
     assert (outcome.tool_results(2), outcome.tool_results(3)) == ([REPEATED], ["found"])
     assert (flaky.calls, outcome.stop_reason) == (3, "answered")
+
+
+@pytest.mark.parametrize("form", ["native", "text"])
+def test_of_more_calls_than_a_turn_may_have_the_others_are_left_out_and_the_model_is_told(form: str) -> None:
+    wanted = [("search", {"q": str(number)}) for number in range(MAX_CALLS + 44)]
+    turn = calls(*wanted)
+    if form == "text":
+        (turn,) = in_text([turn])
+    turn[-1]["delta"]["message"]["opaque_body"] = {"signature": "of all calls"}
+
+    outcome = run([turn, ANSWER], {"search": replies("found")}, {"tool_calls": form})
+
+    assert outcome.error is None
+    assert len(outcome.tools.requests) == MAX_CALLS
+    assert "signature" not in json.dumps(outcome.model.prompts[1])
+    last = text_of(outcome.model.prompts[1][-1])
+    assert last.endswith(template.CALLS_LEFT_OUT.format(most=MAX_CALLS) + template.AGENT_NOTE_END)
+    assert any("more than 256 calls" in note for note in outcome.notes)
+    assert len(outcome.variables["tool_runs"]) == MAX_CALLS
+    assert outcome.transport.longest_line < MAX_LINE_BYTES
