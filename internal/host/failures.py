@@ -79,7 +79,7 @@ class HostFailure(Exception):  # noqa: N818 - says what happened
 _PROVIDERS_MESSAGE = re.compile(r"""(["'])message\1\s*:\s*(["'])(?P<message>(?:\\.|(?!\2)[^\\])++)\2""", re.DOTALL)
 _BEFORE_MESSAGE = re.compile(r"^(?:\[[^\]\n]{1,100}\] )?(?:[A-Z][\w ]{1,40}Error, |Error: )?(?:Error code: \d+ - )?")
 _IDS = re.compile(
-    r"\s*\(?(?:\b(?:in|for|of) )?(?:\b(?:organization|project|(?:request )?id):? )?\b(?:org|proj|req)[-_]\w{2,}\)?"
+    r"(?<!\s)\s*+\(?(?:\b(?:in|for|of) )?(?:\b(?:organization|project|(?:request )?id):? )?\b(?:org|proj|req)[-_]\w{2,}\)?"
 )
 
 _MAX_WRAPPINGS = 8
@@ -159,24 +159,33 @@ def _text_of(wrapped: dict[str, Any], field: str) -> str:
     return ""
 
 
-_ESCAPED_NEWLINE = re.compile(r"\\+n")
+_ESCAPED_NEWLINE = re.compile(r"(?<!\\)\\++n")
 _FRAMES = re.compile(
     r"Traceback \(most recent call last\):?"
     r"(?: +File (?:(?!Traceback).)*(?=\b\w{1,60}(?:Error|Exception): )|(?:\n[ \t]+.*)*)"
 )
 _CHAINED = re.compile(r"(?m)(?:^\S.*\n){0,5}\n(?:During handling of|The above exception was the direct cause of) .*\n")
 _FRAME = re.compile(r"\s+(?:at\s\S.*[:(]|File \".*\", line \d)")  # of JavaScript and Java, of Python
-# The directories before the last name of a path. An address stays: a URL, or the path that an HTTP method asks for.
+# An absolute path. An address is none: a URL, or the path that an HTTP method asks for.
 _NAME = r"[^\s\"'`<>|()\[\]{},;:/]"
 _DIRECTORIES = re.compile(
     r"(?P<address>\b(?!file:)\w{1,20}://[^\s\"'<>]*+|\b(?:GET|HEAD|PUT|POST|PATCH|DELETE|url:) /[^\s\"'<>]*+)"
-    rf"|(?:\bfile://|(?<![\w.:/\\\]}}%<~-]))/(?:{_NAME}++/++)+(?={_NAME}*\w)"
+    rf"|(?:\bfile://|(?<![\w.:/\\\]}}%<~-]))/(?P<directory>{_NAME}++/++)(?:{_NAME}++/++)*+{_NAME}*+"
 )
 
 
 def without_directories(text: str) -> str:
     """A text in which only the last names of absolute paths stay; addresses stay."""
-    return _DIRECTORIES.sub(lambda found: found["address"] or "", text)
+    return _DIRECTORIES.sub(_last_name, text)
+
+
+def _last_name(path: re.Match[str]) -> str:
+    """The last name of a path that has a letter or digit, and what follows it; an address as it is."""
+    text, end = path[0], path.end("directory") - path.start()
+    if path["address"]:
+        return text
+    last = next((at for at in range(len(text) - 1, end - 1, -1) if text[at].isalnum() or text[at] == "_"), -1)
+    return text if last < 0 else text[text.rfind("/", 0, last) + 1 :]
 
 
 def without_tracebacks(text: str) -> str:

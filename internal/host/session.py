@@ -31,7 +31,7 @@ from internal.host.failures import HostFailure
 from internal.text.texts import wellformed, wellformed_json
 
 MAX_LINE_BYTES = 4 * 1024 * 1024
-"""Bytes of a line at stdout. The daemon kills a plugin that writes more than 5 MiB: docs/host-facts.md, "Size limits"."""
+"""Bytes of a line at stdout. The daemon kills a plugin whose line exceeds 5 MiB: docs/host-facts.md, "Size limits"."""
 MAX_ENVELOPE_BYTES = 16 * 1024
 """Bytes of a line around what it carries: ids, names, types."""
 MAX_REQUEST_BYTES = MAX_LINE_BYTES - MAX_ENVELOPE_BYTES

@@ -16,8 +16,9 @@ from internal.text.thoughts import fence_after
 from internal.tooling import refuse_constant
 from prompt import template
 
-_OPENING = re.compile(rf" {{0,3}}(?P<run>`{{3,}}|~{{3,}})[ \t]*{template.CALL_FENCE}[ \t]*", re.IGNORECASE)
-_MAY_OPEN = re.compile(r" {0,3}(?:(?:`+|~+)[ \t]*\w{0,20}[ \t]*)?")
+_BLANKS = r"[ \t]{0,50}"
+_OPENING = re.compile(rf" {{0,3}}(?P<run>`{{3,50}}|~{{3,50}}){_BLANKS}{template.CALL_FENCE}{_BLANKS}", re.IGNORECASE)
+_MAY_OPEN = re.compile(rf" {{0,3}}(?:(?:`{{1,50}}|~{{1,50}}){_BLANKS}\w{{0,20}}{_BLANKS})?")
 """What a line begins with that may become the opening of a call."""
 _MAX_BEGUN = 200
 """Characters of a line that are looked at: it may be a code fence's."""

@@ -63,6 +63,7 @@ _VERBS = r"(?:\s+(?:given|is|provided|received|sent|supplied|used|value|was|you)
 _IN_PROSE = rf"{_NAMES.format(r'[\s_-]')}{_VERBS}{_IS}(?=\S{{0,200}}\d)"
 # These names often belong to other values, so they count only in quoted JSON.
 _IN_JSON = rf"(?:token|credentials?){_QUOTED}\s*:\s*{_QUOTED}(?!{_REMARK})"
+_COOKIE = r"""[^\s=;"'\\]{1,200}+=[^\s;"'\\]*+"""
 _NAMED = re.compile(
     rf"""
     (?P<before>
@@ -75,7 +76,7 @@ _NAMED = re.compile(
         (?<=["'])(?:[^"'\\]|\\++(?!["'])){{6,}}(?=\\*+["'])    # "correct horse battery"
       | (?:[^\s"'\\&,;}}@]|\\++(?!["'nrt])){{6,}}               # hunter2
     )
-    | (?P<cookie> cookie{_QUOTE}{_IS} ) [^\s=;"'\\]+=[^\s;"'\\]*(?:;\s*[^\s=;"'\\]+=[^\s;"'\\]*)*
+    | (?P<cookie> cookie{_QUOTE}{_IS} ) {_COOKIE}(?:;\s*+{_COOKIE})*+
     """,
     re.IGNORECASE | re.VERBOSE,
 )

@@ -16,7 +16,7 @@ from internal.transcript.kept_results import KeptResults
 from prompt import template
 
 _REFERENCE = re.compile(r"result:(r[0-9]{1,9})(?:#(.*))?", re.DOTALL)
-_TOKEN = re.compile(r"(?:[^~]|~[01])*", re.DOTALL)
+_TOKEN = re.compile(r"(?:[^~]++|~[01])*+")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 _LONGEST_SHOWN = 600
 """Characters of a result that the user reads in the question for an approval."""
