@@ -75,6 +75,8 @@ NOTE_SHARE = 0.8
 """Of a limit; from then on little is left."""
 
 
+MAX_RUN_BYTES = 20 * 1024 * 1024
+"""Bytes of memory that a run keeps to its end of what the model wrote and the tools brought (docs/limits.md)."""
 MAX_LOOKUP_TURNS = 20
 """Turns of one run that only look up what the agent keeps and do not count as tool rounds (docs/long-results.md)."""
 
@@ -90,12 +92,23 @@ class Budget:
     tokens: int = field(default=0, init=False)
     calls: int = field(default=0, init=False)
     lookup_turns_left: int = field(default=MAX_LOOKUP_TURNS, init=False)
+    size: int = field(default=0, init=False)
+    """Bytes of memory that the run keeps to its end."""
     _has_estimates: bool = field(default=False, init=False)
     _told: set[Hashable] = field(default_factory=set, init=False)
 
     def spend(self, tokens: int, *, is_estimate: bool = False) -> None:
         self.tokens += tokens
         self._has_estimates = self._has_estimates or is_estimate
+
+    def keep(self, size: int) -> None:
+        """Count so many bytes more."""
+        self.size += size
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the run keeps as much as it may."""
+        return self.size >= MAX_RUN_BYTES
 
     def take_call(self) -> str | None:
         """Count one more call that will be sent; where a limit is reached, what the model reads in its place."""
@@ -110,13 +123,16 @@ class Budget:
         return {
             StopReason.TOKEN_LIMIT: template.TOKENS_USED_UP.format(most=self.maximum_tokens),
             StopReason.CALL_LIMIT: template.CALLS_USED_UP.format(most=self.maximum_calls),
+            StopReason.SIZE_LIMIT: template.SIZE_USED_UP,
         }
 
     def reached(self) -> StopReason | None:
-        """The limit that is reached; of both the limit of tokens."""
+        """The limit that is reached; of several the first of tokens, calls and size."""
         if 0 < self.maximum_tokens <= self.tokens:
             return StopReason.TOKEN_LIMIT
-        return StopReason.CALL_LIMIT if 0 < self.maximum_calls <= self.calls else None
+        if 0 < self.maximum_calls <= self.calls:
+            return StopReason.CALL_LIMIT
+        return StopReason.SIZE_LIMIT if self.is_full else None
 
     def note(self, conversation: Hashable) -> str | None:
         """What a conversation with the model has to read once, when most of a limit is used."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from hashlib import sha256
+from sys import getsizeof
 from typing import Any
 
 from dify_plugin.entities.model.message import AssistantPromptMessage
@@ -242,6 +243,12 @@ class ToolOutcome:
     def picture_digests(self) -> tuple[str, ...]:
         """Of each picture that the model sees: with other pictures it is another result."""
         return tuple(picture.digest for picture in self.pictures if picture.part)
+
+    @property
+    def lasting_size(self) -> int:
+        """About the bytes of memory that are kept of it to the end of the run: its text in two forms, its sources."""
+        texts = (text for source in self.sources for text in (source.content, *map(str, source.resource.values())))
+        return 2 * getsizeof(self.tool_response) + sum(map(len, texts))
 
     @property
     def condensed(self) -> "ToolOutcome":

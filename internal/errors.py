@@ -49,6 +49,8 @@ class StopReason(StrEnum):
     TIME_LIMIT = "time_limit"
     TOKEN_LIMIT = "token_limit"  # noqa: S105 - a word
     CALL_LIMIT = "call_limit"
+    SIZE_LIMIT = "size_limit"
+    """The run has taken in as much as it may keep, or one turn of the model was as long as a turn may be."""
     REPEATED_CALLS = "repeated_calls"
     UNPARSED_CALL = "unparsed_call"
     """The model wrote a call as text, was told that it did not run, and wrote one again."""

@@ -280,6 +280,9 @@ class AgentLoop:
     ) -> Generator[Event, None, NextStep]:
         """Answer every call of the turn, append both, and decide."""
         transcript, toolbox = self.rounds.transcript, self.models.toolbox
+        if turn.cut is StopReason.SIZE_LIMIT and not closing and not (turn.text and self.answer.is_text):
+            yield from self.rounds.refuse(turn, span)
+            return self._within_budget(ClosingAnswer(turn.cut))
         if turn.cut or not turn.calls or (closing and self.answer.is_text):
             if not turn.calls and not turn.cut:
                 transcript.append(AssistantText(turn.content, turn.opaque_body))

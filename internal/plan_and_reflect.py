@@ -59,7 +59,13 @@ _KEPT_SHARES = (0.95, 0.5, 0.25)
 """Of the size that findings may have; the next share is tried when the provider says that the prompt is too long."""
 _SHOWN_RESULTS = 20_000
 """Characters of the tool results of one subtask in the variable `subtasks`."""
-_LIMITS = (StopReason.UNPARSED_CALL, StopReason.TOKEN_LIMIT, StopReason.CALL_LIMIT, StopReason.TIME_LIMIT)
+_LIMITS = (
+    StopReason.UNPARSED_CALL,
+    StopReason.TOKEN_LIMIT,
+    StopReason.CALL_LIMIT,
+    StopReason.SIZE_LIMIT,
+    StopReason.TIME_LIMIT,
+)
 """What may end subtasks too early; the first of them is the run's stop reason."""
 
 

@@ -58,6 +58,7 @@ CALLS_LEFT_OUT = (
     "Your turn had more than {most} calls. Those behind the first {most} are left out here and were not run; "
     "if they are still needed, make them in the next turns."
 )
+SIZE_USED_UP = "limit reached: not run, since this run cannot keep more results"
 TOKENS_LEFT = "about {left:,} of {most:,} tokens (prompts included)"
 CALLS_LEFT = "{left:,} of {most:,} tool calls"
 
@@ -411,6 +412,11 @@ CUT_SHORT = {
         "ja": "（回答はここで途切れています。制限時間に達しました。）",
         "zh": "（回答在此中断：已达到时间上限。）",
     },
+    "size_limit": {
+        "en": "(The answer breaks off here: it is too long for one run.)",
+        "ja": "（回答はここで途切れています。1 回の実行で扱える長さを超えました。）",
+        "zh": "（回答在此中断：超出了一次运行可处理的长度。）",
+    },
     "content_filter": {
         "en": "(The answer breaks off here: the provider's content filter stopped it.)",
         "ja": "（回答はここで途切れています。プロバイダーのコンテンツフィルターにより停止されました。）",
@@ -506,6 +512,11 @@ NO_ANSWER = {
         "en": "I could not finish an answer within the allowed number of tool calls.",
         "ja": "許可されたツール呼び出し回数の範囲内で回答をまとめられませんでした。",
         "zh": "在允许的工具调用次数内，我未能得出答案。",
+    },
+    "size_limit": {
+        "en": "I could not finish an answer: the model or its tools said more than one run can keep.",
+        "ja": "モデルまたはツールの出力が 1 回の実行で保持できる量を超えたため、回答をまとめられませんでした。",
+        "zh": "模型或工具的输出超出了一次运行可保留的量，我未能得出答案。",
     },
     "approval_required": {
         "en": "I need your approval before I go on.",

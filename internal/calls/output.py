@@ -18,8 +18,8 @@ from internal.clock import in_turns
 from internal.errors import OurWords, Quoting, Sentence
 from internal.events import MAX_ADDRESS_LENGTH, MAX_FILE_BYTES, MAX_NAME_LENGTH, ExternalImage, HostedFile, UserFile
 from internal.host.failures import FailureKind, HostFailure, without_directories, without_tracebacks
-from internal.host.files import FileBytes, FileRefused, is_local_path, read_local_file, sniff_mime_type
-from internal.host.session import DeadlinePassed, WireMessage
+from internal.host.files import FileBytes, FileRefused, decoded, is_local_path, read_local_file, sniff_mime_type
+from internal.host.session import MAX_REQUEST_BYTES, DeadlinePassed, WireMessage
 from internal.node.model import MAX_FILE_BYTES as MAX_IMAGE_BYTES
 from internal.node.model import VISIBLE_TYPES, content_of
 from internal.sources import Source, read_source
@@ -97,8 +97,8 @@ def _linked(kind: str, address: str, meta: Mapping[str, Any]) -> Told:
 def _blob(blob: object, meta: Mapping[str, Any]) -> Told:
     """A file by its bytes, in base64."""
     try:
-        data = base64.b64decode(str(blob or ""), validate=True)
-    except (binascii.Error, ValueError):
+        data = decoded(str(blob or ""))
+    except ValueError:
         return "file: its bytes could not be read", None
     if len(data) > MAX_FILE_BYTES:
         return "file: larger than 15 MiB, not handed on", None
@@ -316,7 +316,10 @@ class ToolOutput:
         """Keep a picture; of more than a round may show, the name."""
         if picture and self._fits("pictures", len(picture.name) + _OVERHEAD):
             is_beyond = sum(bool(each.part) for each in self.pictures) == MAX_PICTURES
-            self.pictures.append(picture.left_out() if is_beyond else picture)
+            size = len(picture.part.base64_data) if picture.part else 0
+            if is_beyond or not self._fits("bytes of pictures", size, MAX_REQUEST_BYTES):
+                picture = picture.left_out()
+            self.pictures.append(picture)
 
     def _without_pictures(self, text: str) -> str:
         """The text with a name in place of each picture that it holds as a ``data:`` address."""

@@ -53,6 +53,7 @@ _KILL_SECONDS = 2
 
 type Post = Callable[[Event], None]
 type Job[T] = Callable[[Post], T]
+type TakesIn = Callable[[ToolOutcome], ToolOutcome]
 
 
 def run_side_by_side[T](jobs: Sequence[Job[T]], deadline: Deadline) -> Generator[Event, None, dict[int, T]]:
@@ -99,6 +100,16 @@ def drain[T](events: Generator[Event, None, T], post: Post) -> T:
 
 
 @dataclass(frozen=True)
+class _Shared:
+    """What the calls of one round share."""
+
+    deadline: Deadline
+    taken_in: TakesIn
+    started: dict[str, float] = field(default_factory=dict)
+    """When each call that is in the log was started."""
+
+
+@dataclass(frozen=True)
 class ToolRunner:
     """Runs the tool calls of one run; all its loops share ``slots``, so that the limit holds over all of them."""
 
@@ -117,12 +128,17 @@ class ToolRunner:
     calls_in_text: bool = False
     """Whether the model writes its calls as text: then it reads of new tools behind the results."""
 
-    def run(self, calls: Mapping[str, ValidCall], deadline: Deadline) -> Generator[Event, None, dict[str, ToolOutcome]]:
-        """Run calls, each under its key in the log; one that has not ended at the deadline counts as timed out."""
+    def run(
+        self, calls: Mapping[str, ValidCall], deadline: Deadline, taken_in: TakesIn
+    ) -> Generator[Event, None, dict[str, ToolOutcome]]:
+        """Run calls, each under its key in the log; one that has not ended at the deadline counts as timed out.
+
+        ``taken_in`` is what memory has room for of an outcome.
+        """
         asked = self.clock.now()
-        started: dict[str, float] = {}
-        """When each call that is in the log was started."""
-        jobs = [partial(self._work, key, call, deadline, started) for key, call in calls.items()]
+        shared = _Shared(deadline, taken_in)
+        started = shared.started
+        jobs = [partial(self._work, key, call, shared) for key, call in calls.items()]
         results = yield from run_side_by_side(jobs, deadline)
         outcomes: dict[str, ToolOutcome] = {}
         for position, (key, call) in enumerate(calls.items()):
@@ -133,11 +149,11 @@ class ToolRunner:
                 yield ToolFinished(key, outcomes[key])
         return outcomes
 
-    def _work(
-        self, key: str, call: ValidCall, deadline: Deadline, started: dict[str, float], post: Post
-    ) -> ToolOutcome:
+    def _work(self, key: str, call: ValidCall, shared: _Shared, post: Post) -> ToolOutcome:
         """One call from its start in the log to its end; it never raises. One that comes too late is not in the log."""
         asked = self.clock.now()
+        started = shared.started
+        deadline = shared.deadline
         with self.slots:
             if deadline.has_passed():
                 return self._timed_out(call, asked)
@@ -163,6 +179,12 @@ class ToolRunner:
                 outcome = output.outcome(call, self.result_limit, self.clock.now() - started[key])
             for note in output.notes:
                 post(Noted(note.of(call.call.name), key))
+            whole = outcome.whole
+            outcome = shared.taken_in(outcome)
+            if outcome.whole is not whole:
+                note = OurWords("its result is not kept whole: the results of this round are too large together")
+                post(Noted(note.of(call.call.name), key))
+            self.budget.keep(outcome.lasting_size)
             post(ToolFinished(key, outcome))
             return outcome
 
@@ -275,7 +297,7 @@ class ToolRounds:
 
     @property
     def _may_look_up(self) -> bool:
-        return self.tools.budget.lookup_turns_left > 0
+        return self.tools.budget.lookup_turns_left > 0 and not self.tools.budget.is_full
 
     def _answer_all(
         self, judged: Iterable[JudgedCall], parent: str, deadline: Deadline
@@ -284,7 +306,8 @@ class ToolRounds:
         calls = _by_key(judged, parent)
         outcomes = yield from self._answer_at_once(calls)
         to_run = {key: call for key, call in calls.items() if isinstance(call, ValidCall) and key not in outcomes}
-        outcomes |= yield from self.tools.run(to_run, deadline)
+        with self.transcript.kept_results.round() as taken_in:
+            outcomes |= yield from self.tools.run(to_run, deadline, taken_in)
         return [self._with_texts(outcomes[key]) for key in in_turns(calls)]
 
     def _announce(self, before: Collection[str]) -> None:
@@ -317,6 +340,7 @@ class ToolRounds:
                 continue
             yield ToolStarted(key, call)
             outcomes[key] = self._outcome_at_once(call)
+            self.tools.budget.keep(outcomes[key].lasting_size)
             yield ToolFinished(key, outcomes[key])
         return outcomes
 

@@ -79,13 +79,16 @@ class HostFailure(Exception):  # noqa: N818 - says what happened
 _PROVIDERS_MESSAGE = re.compile(r"""(["'])message\1\s*:\s*(["'])(?P<message>(?:\\.|(?!\2)[^\\])++)\2""", re.DOTALL)
 _BEFORE_MESSAGE = re.compile(r"^(?:\[[^\]\n]{1,100}\] )?(?:[A-Z][\w ]{1,40}Error, |Error: )?(?:Error code: \d+ - )?")
 _IDS = re.compile(
-    r"(?<!\s)\s*+\(?(?:\b(?:in|for|of) )?(?:\b(?:organization|project|(?:request )?id):? )?\b(?:org|proj|req)[-_]\w{2,}\)?"
+    r"(?<!\s)\s*+\(?(?:\b(?:in|for|of) )?"
+    r"(?:\b(?:organization|project|(?:request )?id):? )?\b(?:org|proj|req)[-_]\w{2,}\)?"
 )
 
 _MAX_WRAPPINGS = 8
 """Dify's own are three."""
 _HALF = 20_000
 """Characters; of a longer message so much of the beginning and of the end is kept."""
+_READ_FOR_KIND = 4_000
+"""Characters of the beginning and of the end in which the kind is looked for: there are many patterns."""
 _WRAPPING = re.compile(
     # The daemon could not make the call or not read the answer; what follows is its own message or the one it read.
     r"(?P<call>(?:invoke|read) (?:llm model|tool response|[a-z ]{1,40}?) failed: )"
@@ -268,6 +271,7 @@ def _kind(reason: str, error_types: list[str], status: int | None) -> FailureKin
     """
     words = _URL.sub("", without_tracebacks(reason) or reason)
     words = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), words)
+    words = words if len(words) <= 2 * _READ_FOR_KIND else f"{words[:_READ_FOR_KIND]} … {words[-_READ_FOR_KIND:]}"
     words = f"{error_types[0][:100]}: {words}" if error_types else words
     named = _ERROR_TYPE.search(" ".join(error_types)) or _ERROR_TYPE.search(words)
     kind = _ERROR_TYPES[named[0]] if named else None

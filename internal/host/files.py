@@ -4,6 +4,7 @@ import fcntl
 import os
 import ssl
 import stat
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import httpx
 from gevent import Timeout
 from gevent.socket import getaddrinfo
 
+from internal.clock import in_turns
 from internal.text.texts import wellformed
 
 FILES_ROOT = Path("/files")
@@ -176,6 +178,22 @@ def fetch_file(address: str, size: int, most_bytes: int, network: Network | None
     if size > most_bytes:
         raise too_large
     return _read(address, content, network or Network())
+
+
+_BASE64_AT_ONCE = 1024 * 1024
+"""Characters that are decoded at once: four of them are three bytes."""
+
+
+def decoded(base64_text: str) -> bytes:
+    """The bytes of a text in base64. A long one takes its time, so others have their turns.
+
+    Raises:
+        ValueError: it is not base64.
+    """
+    starts = range(0, len(base64_text), _BASE64_AT_ONCE)
+    if starts and base64_text.find("=", 0, starts[-1]) >= 0:
+        raise ValueError("something follows the padding")
+    return b"".join(b64decode(base64_text[at : at + _BASE64_AT_ONCE], validate=True) for at in in_turns(starts))
 
 
 def still_answers(address: str, seconds: float) -> bool:

@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from secrets import token_hex
 from typing import Any, Protocol, cast
@@ -14,6 +15,7 @@ from dify_plugin.core.runtime import BackwardsInvocation, Session
 from dify_plugin.entities.model.llm import LLMModelConfig, LLMResult, LLMResultChunk, LLMResultChunkDelta
 from dify_plugin.entities.model.message import (
     AssistantPromptMessage,
+    MultiModalPromptMessageContent,
     PromptMessage,
     PromptMessageTool,
     TextPromptMessageContent,
@@ -21,11 +23,12 @@ from dify_plugin.entities.model.message import (
 from dify_plugin.entities.tool import ToolProviderType
 from dify_plugin.invocations.model.llm import LLMInvocation
 from dify_plugin.invocations.tool import ToolInvocation
+from gevent.lock import BoundedSemaphore
 from gevent.queue import Empty, Queue
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 from pydantic_core import to_json
 
-from internal.clock import in_turns
+from internal.clock import in_turns, let_others_through
 from internal.flow import extract_blocking_tool_calls
 from internal.host.failures import HostFailure
 from internal.text.texts import wellformed, wellformed_json
@@ -159,7 +162,7 @@ def batches[T](items: Generator[T, None, None], left: Callable[[], float], silen
                 if end.failure is None:
                     return
                 if left() > 0:
-                    raise HostFailure(end.failure)
+                    raise _failure(end.failure)
                 break
             if seconds <= 0 and left() <= 0:  # an answer may be given more time for what it has just brought
                 break
@@ -167,6 +170,21 @@ def batches[T](items: Generator[T, None, None], left: Callable[[], float], silen
     finally:
         # A run that is never read to its end may be collected while gevent's hub is at work, which must not wait.
         reader.kill(block=False)
+
+
+_LONG_FAILURE = 2_000
+"""Characters of an error that take their time to be read."""
+_READING_A_FAILURE = BoundedSemaphore(1)
+
+
+def _failure(said: str) -> HostFailure:
+    """What an error says. Of long ones only one is read at a time: the calls of a round often fail together."""
+    if len(said) < _LONG_FAILURE:
+        return HostFailure(said)
+    with _READING_A_FAILURE:
+        failure = HostFailure(said)
+        let_others_through()
+        return failure
 
 
 def _read[T](items: Generator[T, None, None], inbox: "Queue[T | _End]") -> None:
@@ -194,6 +212,50 @@ def _sent_under[I: BackwardsInvocation[Any]](request_id: str, invocation: I) -> 
     """
     vars(invocation)["_generate_backwards_request_id"] = lambda: request_id
     return invocation
+
+
+MAX_ENTRIES = 1_024
+"""Entries of tool calls in one chunk that are read; a turn has fewer calls (docs/limits.md)."""
+
+
+class _Chunk(LLMResultChunk):
+    """A model's chunk. Of very many tool calls the SDK would make objects for seconds, and with no turn for others."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shorten(cls, given: Any) -> Any:  # noqa: ANN401 - what the host sent
+        with suppress(KeyError, TypeError):
+            del given["delta"]["message"]["tool_calls"][MAX_ENTRIES:]
+        return given
+
+
+class _ModelInvocation(LLMInvocation):
+    """One call of a model."""
+
+    def _backwards_invoke(self, type: InvokeType, data_type: Any, data: dict[str, Any]) -> Any:  # noqa: A002, ANN401
+        del data_type
+        return super()._backwards_invoke(type, _Chunk, data)
+
+
+MAX_PICTURES_READ = 24 * 1024 * 1024
+"""Characters of the media of one turn that are read, in base64; a file of the largest size takes 20 MiB."""
+
+
+def with_few_media(chunks: Generator[LLMResultChunk, None, None]) -> Generator[LLMResultChunk, None, None]:
+    """The chunks of a turn, as they come; media beyond ``MAX_PICTURES_READ`` lose what they hold."""
+    length = 0
+    with closing(chunks):
+        for chunk in chunks:
+            content = chunk.delta.message.content
+            for part in content if isinstance(content, list) else ():
+                if not isinstance(part, MultiModalPromptMessageContent):
+                    continue
+                added = len(part.base64_data) + len(part.url)
+                if length + added > MAX_PICTURES_READ:
+                    part.base64_data = part.url = ""
+                    added = 0
+                length += added
+            yield chunk
 
 
 class _ToolInvocation(ToolInvocation):
@@ -234,7 +296,7 @@ class HostSession:
         Always streaming: the SDK's blocking form loses ``opaque_body`` and all but the last tool calls (0.10.2).
         """
         self._bound_silence(most)
-        answer = _sent_under(request_id, LLMInvocation(self._session)).invoke(
+        answer = _sent_under(request_id, _ModelInvocation(self._session)).invoke(
             model_config=request.config,
             prompt_messages=list(request.messages),
             tools=list(request.tools),
@@ -244,7 +306,7 @@ class HostSession:
         if isinstance(answer, LLMResult):
             yield [wellformed_chunk(_as_chunk(answer))]
         else:
-            for batch in batches(answer, left, self._longest_silence):
+            for batch in batches(with_few_media(answer), left, self._longest_silence):
                 yield [wellformed_chunk(chunk) for chunk in batch]
 
     def invoke_tool(

@@ -10,6 +10,7 @@ from internal.flow import should_emit_response_text
 from internal.memory.approval import ImitationGuard
 from internal.model.text_calls import TextCalls
 from internal.model.unparsed_calls import UnparsedCalls
+from internal.text.texts import Pieces
 from internal.text.thoughts import (
     MAX_STEP_LENGTH,
     OPENS_A_BLOCK,
@@ -75,8 +76,11 @@ class TurnDisplay:
         self._plain = PlainThoughts()
         self._is_answer = (None if rule.may_call_tools else True) if rule.text_is_answer else False
         """Whether the visible text is shown as it comes; None: it may still be a remark, and is held back."""
-        self._shown, self._held = list[str](), list[str]()  # of the visible text
-        self._thoughts = list[str]()
+        self._shown = Pieces()
+        """Of the visible text."""
+        self._held = Pieces()
+        """The visible text that is held back."""
+        self._thoughts = Pieces()
         self._guard: ImitationGuard | None = None
         if rule.may_ask:
             self._guard = ImitationGuard()
@@ -89,18 +93,18 @@ class TurnDisplay:
     @property
     def text(self) -> str:
         """The visible text so far, shown or held back."""
-        return "".join([*self._shown, *self._held])
+        return f"{self._shown}{self._held}"
 
     @property
     def held_back(self) -> str:
         """The visible text that the user is to see and has not seen so far."""
         if not self._rule.is_seen:
             return ""
-        return "".join(self._held)
+        return str(self._held)
 
     @property
     def thought(self) -> str:
-        return "".join(self._thoughts)
+        return str(self._thoughts)
 
     @property
     def is_answering(self) -> bool:
@@ -196,7 +200,7 @@ class TurnDisplay:
 
     def _show_early(self) -> Iterator[Shown]:
         """Show what is held if it is plainly the answer, as far as it cannot hide a question behind it."""
-        if self._is_answer is None and is_plainly_an_answer("".join(self._held)):
+        if self._is_answer is None and is_plainly_an_answer(str(self._held)):
             self._is_answer = True
         if not self._is_answer or self._holds_answer or self._has_opened:
             return
@@ -205,7 +209,7 @@ class TurnDisplay:
         end = len(text[: opening.start()].rstrip()) if opening else len(text)
         self._has_opened = opening is not None and opening["whole"] is not None
         yield from self._show_as_answer(text[:end])
-        self._held = [text[end:]] if end < len(text) else []
+        self._held.append(text[end:])
 
     def _show_as_answer(self, text: str) -> Iterator[Shown]:
         self._is_answer = True
@@ -222,8 +226,7 @@ class TurnDisplay:
         return AnswerText(self._guard.marked(step.text))
 
     def _take_held(self) -> str:
-        text, self._held = "".join(self._held), []
-        return text
+        return self._held.taken()
 
 
 class Trimmer:

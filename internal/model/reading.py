@@ -1,10 +1,11 @@
 """Reads a model's stream: shows what can be shown, puts the tool calls together, and says what the turn was."""
 
-import base64
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from io import StringIO
 from itertools import groupby
+from sys import getsizeof
 from typing import Any
 
 from dify_plugin.entities.model.llm import LLMResultChunk, LLMUsage
@@ -29,15 +30,16 @@ from internal.events import (
     ShownTogether,
 )
 from internal.flow import SdkToolCall, extract_stream_tool_calls
-from internal.host.files import FileBytes
+from internal.host.files import FileBytes, decoded
 from internal.model.display import CallReader, DisplayRule, TurnDisplay
 from internal.model.text_calls import TextCalls
 from internal.model.unparsed_calls import UnparsedCalls
-from internal.text.texts import without_escaped_nul
+from internal.text.texts import Pieces, without_escaped_nul
 from internal.text.thoughts import MAX_STEP_LENGTH
 from internal.tooling import MAX_ARGUMENTS_LENGTH
 from internal.transcript.steps import Content
 from internal.transcript.transcript import estimate_tokens
+from prompt import template
 
 # How providers say that a turn was cut, or that it has calls: docs/model-facts.md, "Finish reasons".
 _TOO_LONG = ("length", "max_tokens", "max_output_tokens", "incomplete", "model_context_window_exceeded")
@@ -67,10 +69,20 @@ _HAS_CALLS = frozenset(
 )
 _MAX_KEPT = MAX_ARGUMENTS_LENGTH + 1
 """Characters of one call's arguments; one more than are accepted, so that a longer text is still found too long."""
+MAX_TURN_TEXT = 1_000_000
+"""Characters of the text and the thoughts of one turn; models write at most a few hundred thousand."""
+MAX_TURN_ARGUMENTS = 2 * MAX_ARGUMENTS_LENGTH
+"""Characters of the arguments of all calls of one turn."""
+MAX_TURN_PICTURES = 3 * 1024 * 1024
+"""Characters of the pictures of one turn, in base64, that go back to the model; a request has little more room."""
 _MAX_TOGETHER = 16 * MAX_STEP_LENGTH
 """Characters of what goes out in one event, so that none takes long."""
 _MIN_SIZE = 200
 """Characters that a piece counts for at least, since each takes time however short it is."""
+
+
+_BYTES_OF_ARGUMENT = 10
+"""Of memory, for a character of arguments: it is kept as text, and parsed."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +108,13 @@ class ModelTurn:
     """The model that took the turn, as "provider/name"."""
     has_unparsed: bool = False
     """Whether it has calls written as text, which do not run."""
+
+    @property
+    def weight(self) -> int:
+        """About the bytes of memory that the turn takes: its text is kept in three forms, its calls are parsed."""
+        texts = [self.content] if isinstance(self.content, str) else [_written_out(part) for part in self.content]
+        written = sum(map(len, (call.arguments for call in self.calls)))
+        return 3 * sum(map(getsizeof, texts)) + _BYTES_OF_ARGUMENT * written
 
     @property
     def is_empty(self) -> bool:
@@ -143,6 +162,13 @@ class Reading:
         self._fallback_id = f"call_{position}_{span.key}"
         self._calls = CallAssembler(self._fallback_id)
         self._content: list[str | PromptMessageContentUnionTypes] = []
+        """The parts before the text that is under way."""
+        self._text = Pieces()
+        """The text that is under way."""
+        self._text_length = 0
+        self._pictures_length = 0
+        self.is_full = False
+        """Whether the turn has all that one turn may have; what follows is not read."""
         self._opaque_body: Any = None
         self.usage: LLMUsage | None = None
         self._has_forwarded = False
@@ -228,6 +254,7 @@ class Reading:
 
     def _content_without_calls(self) -> Content:
         """What the model wrote, without calls in its text: later prompts have these as calls."""
+        self._end_text()
         content = joined(self._content)
         block = self._text_calls.block
         if not block:
@@ -250,17 +277,49 @@ class Reading:
                 yield from self._show_texts(text)
                 self._calls.take(entries)
                 self.display.expect_calls()
-            parts = [message.content] if isinstance(message.content, str) else message.content or ()
-            self._content += [part for part in parts if part]
-            for part in parts:
-                if isinstance(part, str | TextPromptMessageContent):
-                    text.append(part if isinstance(part, str) else part.data)
-                elif isinstance(part, ImagePromptMessageContent):
+            for part in [message.content] if isinstance(message.content, str) else message.content or ():
+                text.append(self._taken(part))
+                if isinstance(part, ImagePromptMessageContent):
                     yield from self._show_texts(text)
                     event = forward_image(part)
+                    if self._content[-1] is not part:  # nobody reads it again, and going out takes its time
+                        part.url = part.base64_data = ""
                     self._has_forwarded = self._has_forwarded or isinstance(event, FileForwarded)
                     yield event
+            self.is_full = self.is_full or self._calls.kept > MAX_TURN_ARGUMENTS
+            if self.is_full:
+                break
         yield from self._show_texts(text)
+
+    def _taken(self, part: str | PromptMessageContentUnionTypes) -> str:
+        """Keep a part of the content, as far as there is room; the text in it that is new."""
+        if isinstance(part, str) or (isinstance(part, TextPromptMessageContent) and part.opaque_body is None):
+            text = part if isinstance(part, str) else part.data
+            kept = text[: MAX_TURN_TEXT - self._text_length]
+            self.is_full = self.is_full or len(kept) < len(text)
+            self._text_length += len(kept)
+            self._text.append(kept)
+            return kept
+        if isinstance(part, TextPromptMessageContent):
+            self._text_length += len(part.data)
+            self.is_full = self.is_full or self._text_length > MAX_TURN_TEXT
+        self._end_text()
+        self._content.append(self._kept_medium(part))
+        return part.data if isinstance(part, TextPromptMessageContent) else ""
+
+    def _kept_medium(self, part: PromptMessageContentUnionTypes) -> PromptMessageContentUnionTypes:
+        """A part that is no plain text, as it goes back to the model: a note in place of what no request could hold."""
+        size = sum(len(getattr(part, name, None) or "") for name in ("base64_data", "url"))
+        self._pictures_length += size
+        if self._pictures_length <= MAX_TURN_PICTURES:
+            return part
+        self._pictures_length -= size
+        return TextPromptMessageContent(data=template.ELIDED_MEDIA.format(kind=part.type.value))
+
+    def _end_text(self) -> None:
+        """The text that is under way becomes a part of the content."""
+        if self._text:
+            self._content.append(self._text.taken())
 
     def _show_texts(self, texts: list[str]) -> Iterator[Event]:
         """Show these texts as one, and empty the list."""
@@ -270,6 +329,13 @@ class Reading:
 
     def _show(self, shown: Iterable[Shown]) -> Iterator[Event]:
         return (event for event in together(shown) if self.span.rule.is_seen)
+
+
+def _written_out(part: PromptMessageContentUnionTypes) -> str:
+    """The text or the bytes of a part of a turn's content."""
+    if isinstance(part, TextPromptMessageContent):
+        return part.data
+    return getattr(part, "base64_data", "") or getattr(part, "url", "")
 
 
 def together(shown: Iterable[Shown]) -> Iterator[ShownTogether]:
@@ -304,8 +370,10 @@ def forward_image(part: ImagePromptMessageContent) -> Event:
                 OurWords(f"an image of the model is left out: its address is longer than {MAX_ADDRESS_LENGTH:,}")
             )
         return FileForwarded(ExternalImage(part.url))
+    if not (part.url or part.base64_data):
+        return Noted(OurWords("an image of the model is empty, or it is left out because its turn has too many"))
     try:
-        data = base64.b64decode(part.url.partition(",")[2] or part.base64_data, validate=True)
+        data = decoded(part.url.partition(",")[2] or part.base64_data)
     except ValueError:
         return Noted(OurWords("an image of the model could not be read"))
     if len(data) > MAX_FILE_BYTES:
@@ -319,18 +387,28 @@ class _Draft:
 
     id: str
     name: str = ""
-    _pieces: list[str] = field(default_factory=list)
-    """Of the arguments, until their join is longer than arguments may be."""
+    _joined: StringIO = field(default_factory=StringIO)
+    """The pieces of the arguments, until together they are longer than arguments may be."""
+    _count: int = 0
     _size: int = 0
+    """Of all pieces, in characters."""
     _snapshot: str | None = ""
     """The last piece, as long as each was the beginning of the next."""
 
     def take(self, piece: str) -> None:
         if self._size < _MAX_KEPT:
-            self._pieces.append(piece[:_MAX_KEPT])
+            self._joined.write(piece[: _MAX_KEPT - self._size])
+        self._count += 1
         self._size += len(piece)
         if self._snapshot is not None and len(self._snapshot) < _MAX_KEPT:
             self._snapshot = piece[:_MAX_KEPT] if piece.startswith(self._snapshot) else None
+        if self._snapshot and self._size >= _MAX_KEPT:
+            self._joined = StringIO()  # no reading needs it any more, but for its length
+
+    @property
+    def kept(self) -> int:
+        """Characters of the arguments that are in memory."""
+        return self._joined.tell() + len(self._snapshot or "")
 
     def call(self, fallback_id: str) -> ToolCall:
         """The whole call: with the first reading that is a JSON object, or the likeliest where none is."""
@@ -347,8 +425,8 @@ class _Draft:
         """
         if self._snapshot:
             yield self._snapshot
-        if self._snapshot is None or (len(self._pieces) > 1 and self._size <= MAX_ARGUMENTS_LENGTH):
-            yield "".join(self._pieces)[:_MAX_KEPT]
+        if self._snapshot is None or (self._count > 1 and self._size <= MAX_ARGUMENTS_LENGTH):
+            yield self._joined.getvalue().ljust(min(self._size, _MAX_KEPT))
         if not self._size:
             yield "{}"
 
@@ -363,6 +441,8 @@ class CallAssembler:
         self._same = defaultdict[tuple[str, str], list[_Draft]](list)  # of each id and name; of "", all of the id
         self.has_left_out = False
         """Whether more calls came than a turn may have."""
+        self.kept = 0
+        """Characters of the arguments of all calls that are in memory."""
         self._calls: tuple[ToolCall, ...] | None = None
 
     def take(self, entries: Sequence[SdkToolCall]) -> None:
@@ -400,7 +480,9 @@ class CallAssembler:
                 draft.name = name
                 self._same[key].append(draft)
             if entry.function.arguments:
+                before = draft.kept
                 draft.take(entry.function.arguments)
+                self.kept += draft.kept - before
 
     def calls(self) -> tuple[ToolCall, ...]:
         """The whole calls; they are put together and parsed once."""

@@ -11,7 +11,7 @@ from itertools import islice
 
 from internal.call import MAX_CALL_NAME, MAX_CALLS, ToolCall, portable_id
 from internal.clock import in_turns
-from internal.text.texts import has_lone_surrogate, without_escaped_nul
+from internal.text.texts import Pieces, has_lone_surrogate, without_escaped_nul
 from internal.text.thoughts import fence_after
 from internal.tooling import refuse_constant
 from prompt import template
@@ -34,8 +34,8 @@ class TextCalls:
 
     has_left_out: bool = field(default=False, init=False)
     """Whether more calls came than a turn may have."""
-    _block: list[str] = field(default_factory=list, init=False)
-    """The text from the first call on, in pieces."""
+    _block: Pieces = field(default_factory=Pieces, init=False)
+    """The text from the first call on."""
     _line: str = field(default="", init=False)
     """The beginning of a line that is not settled yet."""
     _begun: str = field(default="", init=False)
@@ -46,7 +46,7 @@ class TextCalls:
     @property
     def block(self) -> str:
         """The text from the first call on; "" as long as there is no call."""
-        return "".join(self._block)
+        return str(self._block)
 
     @property
     def has_begun(self) -> bool:
@@ -55,8 +55,7 @@ class TextCalls:
 
     def take_back(self) -> str:
         """The text that is not shown, which turned out to be a thought, as all text before it."""
-        taken = self.block + self._line
-        self._block = []
+        taken = self._block.taken() + self._line
         self._line = ""
         self._begun = ""
         self._fence = ""

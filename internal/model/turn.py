@@ -197,6 +197,7 @@ class ModelCaller:
         if isinstance(outcome, ModelCallFailed):
             raise self.models.told(asked.model, outcome)
         if isinstance(outcome, ModelTurn):
+            self.budget.keep(outcome.weight)
             return replace(outcome, model=name_of(asked.model))
         return outcome
 
@@ -323,6 +324,8 @@ class _Asked:
     def _ended(self) -> Generator[Event, None, ModelTurn | HostFailure | None]:
         """What a stream that ended without an error has brought; None as above."""
         reading = self.reading
+        if reading.is_full:
+            return (yield from reading.finish(StopReason.SIZE_LIMIT))
         why = self._loss()
         if why:
             is_tried = self._has_repeated or self.has_one_try or self.span.deadline.has_passed()
@@ -355,6 +358,9 @@ class _Asked:
                     reading.began_at = self.caller.clock.now()
                     self.caller.models.wait.served(self._refusals_before)
                 yield from reading.take(chunks)
+                if reading.is_full:
+                    yield self._note("the turn is as long as one turn may be (docs/limits.md): the rest is not read")
+                    break
         finally:
             for call in reading.calls:
                 caller.secrets.learn(given_secrets(call, caller.toolbox))

@@ -73,10 +73,11 @@ def _chunks(data: bytes, meta: _Json) -> Iterator[AgentInvokeMessage]:
     The last chunk is empty, since the daemon ignores the bytes of the chunk that ends a blob.
     """
     blob_id = uuid.uuid4().hex
-    pieces = [data[at : at + MAX_CHUNK_BYTES] for at in range(0, len(data), MAX_CHUNK_BYTES)]
-    for sequence, piece in enumerate([*pieces, b""]):
+    starts = [*range(0, len(data), MAX_CHUNK_BYTES), len(data)]
+    for sequence, start in enumerate(starts):
+        piece = data[start : start + MAX_CHUNK_BYTES]
         chunk = InvokeMessage.BlobChunkMessage(
-            id=blob_id, sequence=sequence, total_length=len(data), blob=piece, end=sequence == len(pieces)
+            id=blob_id, sequence=sequence, total_length=len(data), blob=piece, end=start == len(data)
         )
         yield AgentInvokeMessage(type=_Type.BLOB_CHUNK, message=chunk, meta=meta)
 

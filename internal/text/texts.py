@@ -69,6 +69,29 @@ NOT_KEPT = re.compile(re.escape(template.CHARACTERS_NOT_KEPT).replace(re.escape(
 """The note on a gap."""
 
 
+class Pieces:
+    """A text that comes in pieces. In a list, small pieces would take ten times the memory of their text."""
+
+    def __init__(self) -> None:
+        self._text = StringIO()
+
+    def append(self, piece: str) -> None:
+        self._text.write(piece)
+
+    def __bool__(self) -> bool:
+        """Whether any character has come."""
+        return self._text.tell() > 0
+
+    def __str__(self) -> str:
+        return self._text.getvalue()
+
+    def taken(self) -> str:
+        """The text so far; what comes next is another text."""
+        text = self._text.getvalue()
+        self._text = StringIO()
+        return text
+
+
 class KeptText:
     """The beginning and the end of a text that comes in pieces; of the middle, only the length is kept."""
 

@@ -2,19 +2,21 @@
 
 import sys
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from internal.call import ToolOutcome
+from internal.call import Picture, ToolOutcome
 from internal.clock import in_turns
 from internal.errors import OurWords
 from internal.text.texts import NOT_KEPT
 from prompt import template
 
-MAX_KEPT_BYTES = 16 * 1024 * 1024
-"""Of memory, for the texts of one run (docs/long-results.md). A character takes 1, 2 or 4 bytes, as its text needs."""
+MAX_KEPT_BYTES = 12 * 1024 * 1024
+"""Of memory, for the whole results of one run: those that are kept, and those of rounds that are under way
+(docs/long-results.md). A character takes 1, 2 or 4 bytes, as its text needs."""
 _MAX_PLACES = 2_000
 """Places that are shown at most; all are counted."""
 _AROUND = 200
@@ -40,20 +42,52 @@ class KeptResults:
     """A plain dict takes longer for its first key with each one that was taken out before."""
     _size: int = field(default=0, init=False)
     """Bytes of memory of all texts that are kept."""
+    _under_way: int = field(default=0, init=False)
+    """The same of results whose rounds have not ended."""
 
     def keep(self, outcome: ToolOutcome) -> str | None:
         """Keep a result under a new id; None if it is larger than all the memory there is."""
         size = _size_of(outcome)
-        if size > self.longest:
+        if not self._make_room(size):
             return None
-        while self._size + size > self.longest:
-            _, oldest = self._kept.popitem(last=False)
-            self._size -= _size_of(oldest)
         self.given += 1
         name = f"r{self.given}"
         self._kept[name] = replace(outcome, pictures=(), user_text="")
         self._size += size
         return name
+
+    @contextmanager
+    def round(self) -> Iterator[Callable[[ToolOutcome], ToolOutcome]]:
+        """For the results of a round, until it has ended: makes room for a result, and cuts it where there is none."""
+        size = 0
+
+        def taken_in(outcome: ToolOutcome) -> ToolOutcome:
+            nonlocal size
+            pictures = sum(map(_size_of_picture, outcome.pictures))
+            added = _size_of(outcome) + sys.getsizeof(outcome.user_text) + pictures
+            if not self._make_room(added):
+                left_out = tuple(picture.left_out() for picture in outcome.pictures)
+                has_json = bool(outcome.sent_json)
+                return replace(
+                    outcome, whole=outcome.tool_response, sent_json=(), has_more_json=has_json, pictures=left_out
+                )
+            size += added
+            self._under_way += added
+            return outcome
+
+        try:
+            yield taken_in
+        finally:
+            self._under_way -= size
+
+    def _make_room(self, size: int) -> bool:
+        """Let the oldest results go until one of this size fits; whether it does."""
+        if self._under_way + size > self.longest:
+            return False
+        while self._size + self._under_way + size > self.longest:
+            _, oldest = self._kept.popitem(last=False)
+            self._size -= _size_of(oldest)
+        return True
 
     def get(self, name: str) -> ToolOutcome | None:
         """None if it was not kept, or had to make room."""
@@ -83,6 +117,10 @@ class KeptResults:
 def _size_of(outcome: ToolOutcome) -> int:
     """Bytes of memory of the texts that are kept of a result."""
     return sum(map(sys.getsizeof, (outcome.whole, *outcome.sent_json)))
+
+
+def _size_of_picture(picture: Picture) -> int:
+    return len(picture.part.base64_data) if picture.part else 0
 
 
 def _part(name: str, text: str, offset: int, limit: int) -> str:

@@ -35,6 +35,7 @@ from internal.transcript.steps import (
     PicturesMessage,
     ResumedRound,
     Round,
+    RoundPictures,
     Step,
     SummaryMessage,
     UserInput,
@@ -307,7 +308,8 @@ class Transcript:
         self._added -= len(gone) - 1 if stretch.start < self._added else 0
 
     def _add(self, step: Step) -> None:
-        self.steps.append(step)
+        if not isinstance(step, RoundPictures):  # it has no records, and a few would take all the memory of a run
+            self.steps.append(step)
         lasting = lasting_results(step)
         for message in step.messages:
             if isinstance(message, NoteMessage) and self._joins_last(message):

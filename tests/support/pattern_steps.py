@@ -6,6 +6,7 @@ upper bound end a few repetitions after their lower one: a bound costs a factor,
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any
@@ -34,6 +35,18 @@ class StepCounter:
         self._is_multiline = bool(pattern.flags & re.MULTILINE)
         self._dot_takes_all = bool(pattern.flags & re.DOTALL)
         self._bounds_repeats = True
+        self._walks: dict[Any, Callable[[Any, int], Ends]] = {
+            sre.MAX_REPEAT: partial(self._repeated, is_greedy=True),
+            sre.MIN_REPEAT: partial(self._repeated, is_greedy=False),
+            sre.POSSESSIVE_REPEAT: lambda value, at: self._first(self._repeated(value, at, is_greedy=True)),
+            sre.ATOMIC_GROUP: lambda value, at: self._first(self._sequence(list(value), at)),
+            sre.SUBPATTERN: self._group,
+            sre.BRANCH: self._branches,
+            sre.ASSERT: self._asserted,
+            sre.ASSERT_NOT: self._denied,
+            sre.AT: self._place,
+            sre.GROUPREF: self._said_again,
+        }
         self._text = ""
         self._groups: dict[int, tuple[int, int]] = {}
         self.steps = 0
@@ -71,35 +84,41 @@ class StepCounter:
     def _node(self, node: Node, at: int) -> Ends:
         self.steps += 1
         operation, value = node
-        if operation in (sre.MAX_REPEAT, sre.MIN_REPEAT):
-            yield from self._repeated(value, at, is_greedy=operation is sre.MAX_REPEAT)
-        elif operation is sre.POSSESSIVE_REPEAT:
-            yield from self._first(self._repeated(value, at, is_greedy=True))
-        elif operation is sre.ATOMIC_GROUP:
-            yield from self._first(self._sequence(list(value), at))
-        elif operation is sre.SUBPATTERN:
-            number, _, _, inner = value
-            for end in self._sequence(list(inner), at):
-                if number is not None:
-                    self._groups[number] = at, end
-                yield end
-        elif operation is sre.BRANCH:
-            for branch in value[1]:
-                yield from self._sequence(list(branch), at)
-        elif operation in (sre.ASSERT, sre.ASSERT_NOT):
-            if self._looks(*value, at) is (operation is sre.ASSERT):
-                yield at
-        elif operation is sre.AT:
-            if self._is_place(value, at):
-                yield at
-        elif operation is sre.GROUPREF:
-            start, end = self._groups.get(value, (0, 0))
-            said = self._text[start:end]
-            self.steps += len(said)
-            if value in self._groups and self._text.startswith(said, at):
-                yield at + len(said)
+        walk = self._walks.get(operation)
+        if walk:
+            yield from walk(value, at)
         elif at < len(self._text) and self._takes(operation, value, self._text[at]):
             yield at + 1
+
+    def _group(self, value: Any, at: int) -> Ends:  # noqa: ANN401 - the parser's
+        number, _, _, inner = value
+        for end in self._sequence(list(inner), at):
+            if number is not None:
+                self._groups[number] = at, end
+            yield end
+
+    def _branches(self, value: Any, at: int) -> Ends:  # noqa: ANN401 - the parser's
+        for branch in value[1]:
+            yield from self._sequence(list(branch), at)
+
+    def _asserted(self, value: Any, at: int) -> Ends:  # noqa: ANN401 - the parser's
+        if self._looks(*value, at):
+            yield at
+
+    def _denied(self, value: Any, at: int) -> Ends:  # noqa: ANN401 - the parser's
+        if not self._looks(*value, at):
+            yield at
+
+    def _place(self, value: Any, at: int) -> Ends:  # noqa: ANN401 - the parser's
+        if self._is_place(value, at):
+            yield at
+
+    def _said_again(self, value: int, at: int) -> Ends:
+        start, end = self._groups.get(value, (0, 0))
+        said = self._text[start:end]
+        self.steps += len(said)
+        if value in self._groups and self._text.startswith(said, at):
+            yield at + len(said)
 
     def _first(self, ends: Ends) -> Ends:
         for end in ends:
