@@ -6,6 +6,8 @@ each unit: it must not rise with the number of units, since the agent would then
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from time import process_time
 
 from benchmarks.cost import RESULT, one_call, playing, records, with_sources
 from benchmarks.measure import COMPARED, Compared, side_by_side
@@ -13,6 +15,10 @@ from benchmarks.plugins import Pair
 from benchmarks.process import PluginProcess, both
 from benchmarks.scenario import PROSE, Scenario, filled, rounds
 from benchmarks.table import Goal, Row, Table, duration
+from internal.calls.output import plain_reason
+from internal.host.failures import HostFailure
+from internal.render.log import error_text
+from internal.text.secrets import KnownSecrets, Redactor
 from tests.support.wire import json_message, model, parameter, text_message, tool
 
 MAX_RISE = 1.25
@@ -54,7 +60,64 @@ CASES = [
 ]
 
 
+HOSTILE = {
+    "cookies": "cookie:",
+    "cookies in JSON": 'cookie\\": \\"a=b; ',
+    "passwords": "password ",
+    "keys in prose": "API key is ",
+    "spaces": " ",
+    "ids": " org-",
+    "odd paths": "=/",
+    "paths": " /usr/lib/a.py",
+    "addresses": "http://user:word@host/ ",
+    "backslashes": "\\",
+    "tracebacks": "Traceback (most recent call last):\n File ",
+    "tokens": "eyJ-",
+}
+"""Texts in which a pattern for errors nearly matches again and again, each by its unit."""
+ERROR_SIZES = (5, 10, 20)
+"""KB of an error; a longer one loses its middle."""
+SMALL_ERROR = 0.002
+"""Seconds of an error, below which the measurement says nothing."""
+
+
+def read_error(text: str) -> None:
+    """All that an error of a tool or of a model goes through."""
+    failure = HostFailure(text)
+    failure.said_plainly()
+    plain_reason(failure.reason, Redactor())
+    error_text(failure.reason, KnownSecrets(Redactor()))
+
+
+def seconds_of(work: Callable[[], None], repeats: int) -> float:
+    """The shortest CPU time."""
+    times = []
+    for _ in range(repeats):
+        began = process_time()
+        work()
+        times.append(process_time() - began)
+    return min(times)
+
+
+def errors_table(repeats: int) -> Table:
+    """The agent alone, since the floor does not read errors."""
+    measured: list[Row] = []
+    for name, unit in HOSTILE.items():
+        before: float | None = None
+        for size in ERROR_SIZES:
+            text = f"x{filled(unit, size * 1_000)}x"
+            took = seconds_of(partial(read_error, text), repeats)
+            goal = Goal()
+            if before is not None:
+                most = MAX_RISE * max(before, SMALL_ERROR / size)
+                goal = Goal(f"≤ {duration(most)}", took / size <= most)
+            measured.append(Row((name, str(size), duration(took), duration(took / size)), goal))
+            before = took / size
+    return Table("Growth: KB of an error", ("of", "KB", "agent", "each"), measured)
+
+
 def tables(repeats: int) -> Iterator[Table]:
+    yield errors_table(repeats)
     with both() as processes:
         for case in CASES:
             yield table(case, processes, repeats)

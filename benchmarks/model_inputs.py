@@ -1,5 +1,6 @@
 """What a model may send at once: the first the other cases of the benchmark of pauses."""
 
+import base64
 import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle, islice
@@ -9,7 +10,7 @@ from benchmarks.pauses import Case
 from benchmarks.scenario import ANSWER, PROSE, SEARCH, Scenario, filled
 from devhost.models.backend import chunk, tool_call
 from strategies.gpt5_plan_and_reflect import GPT5PlanAndReflectStrategy
-from tests.support.wire import MODEL, calls, says
+from tests.support.wire import MODEL, calls, says, text_message
 
 A_FEW = 4
 """Characters of a small chunk."""
@@ -82,6 +83,43 @@ def many_calls(name: str) -> Callable[[int], Scenario]:
         return Scenario([prepared(calls(*wanted)), ANSWER], [prepared([])], SEARCH)
 
     return scenario
+
+
+def calls_of_two_characters(size: int) -> Scenario:
+    """A turn of as many calls as one of this size can have, each in a chunk of its own."""
+
+    def each() -> Iterator[Json]:
+        for number in range(size // 300 + 1):
+            yield chunk(MODEL, tool_calls=[tool_call(f"c{number}", "search", "{}")])
+        yield chunk(MODEL, finish_reason="tool_calls")
+
+    return Scenario([one_by_one(each), ANSWER], [prepared([text_message(filled(PROSE, 600))])], SEARCH)
+
+
+def calls_in_one_chunk(size: int) -> Scenario:
+    entries = [tool_call(f"c{number}", "search", "{}") for number in range(size // 100 + 1)]
+    turn = [chunk(MODEL, tool_calls=entries, finish_reason="tool_calls")]
+    return Scenario([prepared(turn), ANSWER], [prepared([text_message("found")])], SEARCH)
+
+
+def pictures(size: int) -> Scenario:
+    """A turn of pictures of this size together."""
+    data = base64.b64encode(bytes(size * 3 // 16)).decode()
+    picture = chunk(MODEL)
+    part = {"type": "image", "format": "png", "base64_data": data, "mime_type": "image/png", "url": ""}
+    picture["delta"]["message"]["content"] = [part]
+    return Scenario([prepared([picture] * 4 + says("Done."))], params=SEARCH)
+
+
+def priced(size: int) -> Scenario:
+    """A price with millions of digits, in a few characters."""
+    turn = says("Done.")
+    turn[-1]["delta"]["usage"] = {
+        **turn[-1]["delta"]["usage"],
+        "total_price": f"1E+{100 * size}",
+        "currency": "x" * size,
+    }
+    return Scenario([prepared(turn)], params=SEARCH)
 
 
 def small_values(size: int) -> str:
@@ -160,6 +198,10 @@ CASES = [
     Case("call of secrets' names", calls_with(lambda size: filled('{"token": "abcdef", "password": ', size))),
     Case("calls by the thousand", many_calls("search"), share=0.1),
     Case("calls by the thousand, unknown tool", many_calls("nope"), share=0.1),
+    Case("calls by the thousand, a chunk each", calls_of_two_characters),
+    Case("calls by the thousand in one chunk", calls_in_one_chunk),
+    Case("pictures", pictures, share=8),
+    Case("a price of millions of digits", priced),
     Case("an answer in a schema", handed_over),
     Case("an opaque body", opaque),
     Case("an error of the model", lambda size: Scenario([Failure(filled(PROSE, size))], params=SEARCH), share=3),

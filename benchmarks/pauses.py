@@ -20,7 +20,7 @@ from benchmarks.scenario import Agent, Scenario, messages, play
 from benchmarks.table import Goal, Row, Table, duration, number_of_bytes
 from tests.support.wire import says
 
-LIMIT = 0.15
+LIMIT = 0.1
 """Seconds that a stream may pause while another run takes in 2 MB of anything."""
 SIZE = 2_000_000
 """Characters that a case takes in."""

@@ -32,6 +32,27 @@ def breaks(message: Callable[[int], str]) -> Callable[[int], Scenario]:
     return lambda size: Scenario([turn, ANSWER], [Failure(message(size))], SEARCH)
 
 
+def reads_on(pattern: str, wanted: str) -> Callable[[int], Scenario]:
+    """A long result, in which the model then looks for a text that is nearly there."""
+    turns = [
+        prepared(calls(("search", {"q": "x"}))),
+        prepared(calls(("read_result", {"id": "r1", "find": wanted}))),
+    ]
+    return lambda size: Scenario([*turns, ANSWER], [prepared([text_message(filled(pattern, size))])], SEARCH)
+
+
+def many_calls(count: int, *, fails: bool = False) -> Callable[[int], Scenario]:
+    """A turn of so many calls, whose results, or errors, have this size together."""
+
+    def scenario(size: int) -> Scenario:
+        turn = prepared(calls(*(("search", {"q": str(number)}) for number in range(count))))
+        said = size // count
+        error = Failure("cookie: " + filled("a" if said % 2 else "\\", said))
+        return Scenario([turn, ANSWER], [error if fails else prepared([text_message(filled(PROSE, said))])], SEARCH)
+
+    return scenario
+
+
 def rows(size: int) -> list[Json]:
     return [{"id": number, "name": f"row {number}", "ok": True, "x": None} for number in range(size // 55 + 1)]
 
@@ -125,6 +146,20 @@ CASES = [
         ),
     ),
     Case(
+        "700 references into a tool's JSON",
+        hands_on(
+            lambda size: [json_message({"rows": rows(max(50_000, size * 4 // 5))})],
+            "array",
+            *(f"result:r1#/rows/{number}/name" for number in range(700)),
+        ),
+    ),
+    Case("a text that is nearly in a result", reads_on("a", "a" * 198 + "b")),
+    Case("a short text that is nearly in a result", reads_on("ａ", "a" * 20 + "b")),
+    Case("a letter that is everywhere in a result", reads_on("a", "A")),
+    Case("256 results to keep", many_calls(256)),
+    Case("256 results that are more than is kept", many_calls(256), share=20),
+    Case("16 errors", many_calls(16, fails=True)),
+    Case(
         "a tool's text as the answer",
         brings(lambda size: [text_message(filled(PROSE, size))], answer_tools="search", extra_outputs="state"),
     ),
@@ -153,6 +188,10 @@ CASES = [
     Case("a tool's error of addresses", breaks(lambda size: filled("http://user:word@host/ ", size)), share=3),
     Case("a tool's error of paths", breaks(lambda size: filled("/usr/lib/python/file.py ", size)), share=3),
     Case("a tool's error of letters", breaks(lambda size: filled("a", size)), share=3),
+    Case("a tool's error of cookies", breaks(lambda size: filled("cookie:", size))),
+    Case("a tool's error of spaces", breaks(lambda size: "id" + filled(" ", size) + "x")),
+    Case("a tool's error of odd paths", breaks(lambda size: filled("=/", size))),
+    Case("a tool's error of backslashes", breaks(lambda size: filled("\\", size))),
     Case(
         "secrets, and text that is nearly one",
         lambda size: Scenario(

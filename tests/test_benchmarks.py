@@ -57,6 +57,14 @@ def test_the_overlap_is_that_of_whole_runs(count: int) -> None:
     assert play(overlap.subtasks(count), GPT5PlanAndReflectStrategy).text == "Done."
 
 
+def test_every_hostile_error_has_a_row_for_each_size() -> None:
+    table = growth.errors_table(repeats=1)
+
+    assert [row.cells[:2] for row in table.rows] == [
+        (name, str(size)) for name in growth.HOSTILE for size in growth.ERROR_SIZES
+    ]
+
+
 FAILING = {"an error of the model", "an answer schema that is not JSON"}
 
 
