@@ -60,6 +60,7 @@ STOPPED: Mapping[str, str] = {
     "time_limit": "stopped at the limit of time",
     "token_limit": "stopped at the limit of tokens",
     "call_limit": "stopped at the limit of tool calls",
+    "size_limit": "stopped at the limit of size",
     "repeated_calls": "stopped because the model repeated its calls",
     "unparsed_call": "stopped because the model wrote its calls as text",
     "approval_required": "waits for the user's approval",
