@@ -68,7 +68,9 @@ def _usable(value: Any) -> Any:  # noqa: ANN401 - a field's value, of its type
 
 def _price(value: Decimal) -> Decimal:
     """The price in the 28 digits in which prices are added up."""
-    return +value if abs(value.adjusted()) <= _MAX_EXPONENT else Decimal(0)
+    if abs(value.adjusted()) > _MAX_EXPONENT:
+        return Decimal(0)
+    return +value
 
 
 NOTE_SHARE = 0.8

@@ -184,11 +184,14 @@ def without_directories(text: str) -> str:
 
 def _last_name(path: re.Match[str]) -> str:
     """The last name of a path that has a letter or digit, and what follows it; an address as it is."""
-    text, end = path[0], path.end("directory") - path.start()
+    text = path[0]
     if path["address"]:
         return text
+    end = path.end("directory") - path.start()
     last = next((at for at in range(len(text) - 1, end - 1, -1) if text[at].isalnum() or text[at] == "_"), -1)
-    return text if last < 0 else text[text.rfind("/", 0, last) + 1 :]
+    if last < 0:
+        return text
+    return text[text.rfind("/", 0, last) + 1 :]
 
 
 def without_tracebacks(text: str) -> str:
@@ -271,7 +274,8 @@ def _kind(reason: str, error_types: list[str], status: int | None) -> FailureKin
     """
     words = _URL.sub("", without_tracebacks(reason) or reason)
     words = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), words)
-    words = words if len(words) <= 2 * _READ_FOR_KIND else f"{words[:_READ_FOR_KIND]} … {words[-_READ_FOR_KIND:]}"
+    if len(words) > 2 * _READ_FOR_KIND:
+        words = f"{words[:_READ_FOR_KIND]} … {words[-_READ_FOR_KIND:]}"
     words = f"{error_types[0][:100]}: {words}" if error_types else words
     named = _ERROR_TYPE.search(" ".join(error_types)) or _ERROR_TYPE.search(words)
     kind = _ERROR_TYPES[named[0]] if named else None

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from secrets import token_hex
@@ -247,15 +247,23 @@ def with_few_media(chunks: Generator[LLMResultChunk, None, None]) -> Generator[L
     with closing(chunks):
         for chunk in chunks:
             content = chunk.delta.message.content
-            for part in content if isinstance(content, list) else ():
-                if not isinstance(part, MultiModalPromptMessageContent):
-                    continue
-                added = len(part.base64_data) + len(part.url)
-                if length + added > MAX_PICTURES_READ:
-                    part.base64_data = part.url = ""
-                    added = 0
-                length += added
+            if isinstance(content, list):
+                length = _within(MAX_PICTURES_READ, length, content)
             yield chunk
+
+
+def _within(most: int, length: int, parts: Iterable[object]) -> int:
+    """How much media there is with these parts; what would be more than the most loses what it holds."""
+    for part in parts:
+        if not isinstance(part, MultiModalPromptMessageContent):
+            continue
+        added = len(part.base64_data) + len(part.url)
+        if length + added > most:
+            part.base64_data = ""
+            part.url = ""
+        else:
+            length += added
+    return length
 
 
 class _ToolInvocation(ToolInvocation):

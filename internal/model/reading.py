@@ -112,9 +112,10 @@ class ModelTurn:
     @property
     def weight(self) -> int:
         """About the bytes of memory that the turn takes: its text is kept in three forms, its calls are parsed."""
-        texts = [self.content] if isinstance(self.content, str) else [_written_out(part) for part in self.content]
-        written = sum(map(len, (call.arguments for call in self.calls)))
-        return 3 * sum(map(getsizeof, texts)) + _BYTES_OF_ARGUMENT * written
+        written = sum(getsizeof(_written_out(part)) for part in self.content)
+        if isinstance(self.content, str):
+            written = getsizeof(self.content)
+        return 3 * written + _BYTES_OF_ARGUMENT * sum(len(call.arguments) for call in self.calls)
 
     @property
     def is_empty(self) -> bool:
@@ -293,19 +294,21 @@ class Reading:
 
     def _taken(self, part: str | PromptMessageContentUnionTypes) -> str:
         """Keep a part of the content, as far as there is room; the text in it that is new."""
+        text = _written_out(part)
         if isinstance(part, str) or (isinstance(part, TextPromptMessageContent) and part.opaque_body is None):
-            text = part if isinstance(part, str) else part.data
             kept = text[: MAX_TURN_TEXT - self._text_length]
             self.is_full = self.is_full or len(kept) < len(text)
             self._text_length += len(kept)
             self._text.append(kept)
             return kept
-        if isinstance(part, TextPromptMessageContent):
-            self._text_length += len(part.data)
-            self.is_full = self.is_full or self._text_length > MAX_TURN_TEXT
         self._end_text()
-        self._content.append(self._kept_medium(part))
-        return part.data if isinstance(part, TextPromptMessageContent) else ""
+        if not isinstance(part, TextPromptMessageContent):
+            self._content.append(self._kept_medium(part))
+            return ""
+        self._content.append(part)
+        self._text_length += len(text)
+        self.is_full = self.is_full or self._text_length > MAX_TURN_TEXT
+        return text
 
     def _kept_medium(self, part: PromptMessageContentUnionTypes) -> PromptMessageContentUnionTypes:
         """A part that is no plain text, as it goes back to the model: a note in place of what no request could hold."""
@@ -331,8 +334,10 @@ class Reading:
         return (event for event in together(shown) if self.span.rule.is_seen)
 
 
-def _written_out(part: PromptMessageContentUnionTypes) -> str:
+def _written_out(part: str | PromptMessageContentUnionTypes) -> str:
     """The text or the bytes of a part of a turn's content."""
+    if isinstance(part, str):
+        return part
     if isinstance(part, TextPromptMessageContent):
         return part.data
     return getattr(part, "base64_data", "") or getattr(part, "url", "")
@@ -413,7 +418,9 @@ class _Draft:
     def call(self, fallback_id: str) -> ToolCall:
         """The whole call: with the first reading that is a JSON object, or the likeliest where none is."""
         texts = ((text, without_escaped_nul(text)) for text in self._readings())
-        call_id = self.id if 0 < len(self.id) <= MAX_CALL_ID else fallback_id
+        call_id = self.id or fallback_id
+        if len(call_id) > MAX_CALL_ID:
+            call_id = fallback_id
         readings = (ToolCall(call_id, self.name, kept, had_nul=kept != text) for text, kept in texts)
         likeliest = next(readings)
         return next((call for call in (likeliest, *readings) if call.parsed.ok), likeliest)

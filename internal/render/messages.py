@@ -191,7 +191,8 @@ def bounded(messages: Iterable[AgentInvokeMessage]) -> Iterator[AgentInvokeMessa
 
 
 def _without_contents(message: AgentInvokeMessage) -> AgentInvokeMessage:
-    body, said = message.message, {"left_out": "too large for one message"}
+    body = message.message
+    said = {"left_out": "too large for one message"}
     match body:
         case InvokeMessage.LogMessage():
             empty = body.model_copy(update={"data": said, "metadata": None})

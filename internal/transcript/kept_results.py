@@ -120,7 +120,9 @@ def _size_of(outcome: ToolOutcome) -> int:
 
 
 def _size_of_picture(picture: Picture) -> int:
-    return len(picture.part.base64_data) if picture.part else 0
+    if picture.part is None:
+        return 0
+    return len(picture.part.base64_data)
 
 
 def _part(name: str, text: str, offset: int, limit: int) -> str:
@@ -182,5 +184,6 @@ def places(text: str, wanted: str) -> Iterator[tuple[int, int]]:
 
 def _folded(text: str) -> str:
     """A text of the same length, equal for texts that differ only in the case and width of their letters."""
-    plain = text if text.isascii() else text.translate(_FOLDED)
-    return plain.lower().replace("ς", "σ")
+    if text.isascii():
+        return text.lower()
+    return text.translate(_FOLDED).lower().replace("ς", "σ")

@@ -139,12 +139,13 @@ class References:
         return self._read[name]
 
     def _length_of_kept(self, name: str) -> int:
-        kept = self._results.get(name)
-        return _length_of(kept) if kept else 0
+        return _length_of(self._results.get(name))
 
 
-def _length_of(kept: ToolOutcome) -> int:
+def _length_of(kept: ToolOutcome | None) -> int:
     """Characters of the JSON that a result sent."""
+    if kept is None:
+        return 0
     return sum(map(len, kept.sent_json))
 
 

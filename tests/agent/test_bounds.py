@@ -52,11 +52,23 @@ def test_a_text_without_end_is_an_answer_that_breaks_off() -> None:
     assert any("as long as one turn may be" in note for note in outcome.notes)
 
 
-@pytest.mark.parametrize("schema", ["", SCHEMA], ids=["text", "schema"])
+@pytest.mark.parametrize(
+    ("last", "params", "answer", "note"),
+    [
+        (ANSWER, {}, "Done.", template.CLOSING_NOTE),
+        (
+            calls(("submit_answer", {"n": 1})),
+            {"answer_schema": SCHEMA},
+            '{\n  "n": 1\n}',
+            template.CLOSING_NOTE_FOR_SUBMISSION,
+        ),
+    ],
+    ids=["text", "schema"],
+)
 @pytest.mark.parametrize("kind", ["thoughts", "arguments"])
-def test_after_a_turn_that_is_too_long_the_answer_is_asked_for(kind: str, schema: str) -> None:
-    last = calls(("submit_answer", {"n": 1})) if schema else ANSWER
-    params = {"answer_schema": schema} if schema else {}
+def test_after_a_turn_that_is_too_long_the_answer_is_asked_for(
+    kind: str, last: list[Any], params: Json, answer: str, note: str
+) -> None:
     long = json.dumps({"q": "x" * 900_000})
     turns: dict[str, Any] = {
         "thoughts": Endless(text(PIECE), first=text("<think>")),
@@ -67,10 +79,9 @@ def test_after_a_turn_that_is_too_long_the_answer_is_asked_for(kind: str, schema
 
     assert outcome.error is None
     assert outcome.stop_reason == "size_limit"
-    assert outcome.text == ('{\n  "n": 1\n}' if schema else "Done.")
+    assert outcome.text == answer
     assert outcome.tools.requests == []
-    expected = template.CLOSING_NOTE_FOR_SUBMISSION if schema else template.CLOSING_NOTE
-    assert expected in text_of(outcome.model.prompts[1][-1])
+    assert note in text_of(outcome.model.prompts[1][-1])
 
 
 def test_a_call_that_alone_is_too_long_costs_the_call_and_not_the_turn() -> None:

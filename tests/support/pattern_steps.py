@@ -53,7 +53,7 @@ class StepCounter:
 
     def scan(self, text: str, *, is_anchored: bool) -> int:
         """The steps that it takes to find all matches, or, anchored, to match at the beginning."""
-        self._text = text.casefold() if self._ignores_case else text
+        self._text = self._without_case(text)
         self._bounds_repeats = True
         self.steps = 0
         at = 0
@@ -62,12 +62,12 @@ class StepCounter:
             end = next(self._sequence(self._nodes, at), None)
             if is_anchored:
                 break
-            at = end if end is not None and end > at else at + 1
+            at = max(at + 1, end or 0)
         return self.steps
 
     def matches(self, text: str) -> bool:
         """Whether the pattern matches at the beginning of a text."""
-        self._text = text.casefold() if self._ignores_case else text
+        self._text = self._without_case(text)
         self._bounds_repeats = False
         self._groups = {}
         return next(self._sequence(self._nodes, 0), None) is not None
@@ -159,12 +159,16 @@ class StepCounter:
     def _run(self, node: Node, at: int, least: int, most: Any, *, is_greedy: bool) -> Ends:  # noqa: ANN401
         """Of one character: all ends are known after one pass."""
         end = at
-        limit = len(self._text) if most is sre.MAXREPEAT else min(len(self._text), at + most)
+        limit = len(self._text)
+        if most is not sre.MAXREPEAT:
+            limit = min(limit, at + most)
         while end < limit and self._takes(*node, self._text[end]):
             end += 1
             self.steps += 1
-        ends = range(at + least, end + 1)
-        for each in reversed(ends) if is_greedy else ends:
+        ends = list(range(at + least, end + 1))
+        if is_greedy:
+            ends.reverse()
+        for each in ends:
             self.steps += 1
             yield each
 
@@ -173,7 +177,9 @@ class StepCounter:
         if not is_greedy and least <= 0:
             yield at
         if most is sre.MAXREPEAT or most > 0:
-            fewer = most if most is sre.MAXREPEAT else most - 1
+            fewer = most
+            if most is not sre.MAXREPEAT:
+                fewer = most - 1
             for end in self._sequence(nodes, at):
                 if end > at or least > 0:
                     yield from self._times(nodes, end, least - 1, fewer, is_greedy=is_greedy)
@@ -193,12 +199,19 @@ class StepCounter:
         if kind is sre.LITERAL:
             return self._folded(value) == character
         if kind is sre.RANGE:
-            both = (character, character.upper()) if self._ignores_case else (character,)
+            both = [character]
+            if self._ignores_case:
+                both.append(character.upper())
             return any(len(each) == 1 and value[0] <= ord(each) <= value[1] for each in both)
         return kind is sre.CATEGORY and _CATEGORIES[value](character)
 
     def _folded(self, code: int) -> str:
-        return chr(code).casefold() if self._ignores_case else chr(code)
+        return self._without_case(chr(code))
+
+    def _without_case(self, text: str) -> str:
+        if self._ignores_case:
+            return text.casefold()
+        return text
 
 
 def fragments(pattern: re.Pattern[str]) -> list[str]:
@@ -234,4 +247,6 @@ def _inner(operation: Any, value: Any) -> Sequence[Any]:  # noqa: ANN401 - the p
         return list(value[1])
     if operation in (sre.ASSERT, sre.ASSERT_NOT):
         return [value[1]]
-    return [value] if operation is sre.ATOMIC_GROUP else []
+    if operation is sre.ATOMIC_GROUP:
+        return [value]
+    return []

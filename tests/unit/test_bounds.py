@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
+from itertools import batched
 from typing import Any
 
 import pytest
@@ -56,7 +57,8 @@ def test_ordinary_prices_stay_as_they_are() -> None:
 
 
 def _messages(size: int) -> Iterator[AgentInvokeMessage]:
-    kind, large = InvokeMessage.MessageType, "x" * size
+    kind = InvokeMessage.MessageType
+    large = "x" * size
     row = InvokeMessage.LogMessage(
         id="1", label="ROUND 1", status=InvokeMessage.LogMessage.LogStatus.SUCCESS, data={"text": large}
     )
@@ -100,13 +102,12 @@ def test_more_calls_than_a_turn_may_have_are_left_out_with_all_their_pieces() ->
     assert [json.loads(call.arguments) for call in calls] == [{"q": number} for number in range(MAX_CALLS)]
 
 
-@pytest.mark.parametrize("ids", [True, False], ids=["with ids", "without ids"])
-@pytest.mark.parametrize("together", [True, False], ids=["one chunk", "many chunks"])
-def test_as_many_calls_as_a_turn_may_have_are_all_there(ids: bool, together: bool) -> None:  # noqa: FBT001
-    entries = [sdk_call(f"id{number}" if ids else "", "search", "{}") for number in range(MAX_CALLS)]
-    chunks = [entries] if together else [[each] for each in entries]
+@pytest.mark.parametrize("form", ["id{}", ""], ids=["with ids", "without ids"])
+@pytest.mark.parametrize("size", [MAX_CALLS, 1], ids=["one chunk", "many chunks"])
+def test_as_many_calls_as_a_turn_may_have_are_all_there(form: str, size: int) -> None:
+    entries = [sdk_call(form.format(number), "search", "{}") for number in range(MAX_CALLS)]
     assembler = CallAssembler("own")
-    for chunk in chunks:
+    for chunk in batched(entries, size):
         assembler.take(chunk)
 
     assert len(assembler.calls()) == MAX_CALLS
