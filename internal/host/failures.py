@@ -203,7 +203,7 @@ def without_tracebacks(text: str) -> str:
 
 
 _SERVER_ERRORS = 500
-_ESCAPED = re.compile(r"\\+u([\da-fA-F]{4})")
+_ESCAPED = re.compile(r"(?<!\\)\\++u([\da-fA-F]{4})")
 _URL = re.compile(r"(?<!\w)\w{1,20}://[^\s\"'<>#]*+")
 
 # Under these names plugins pass on every failure, so what the provider says tells more.

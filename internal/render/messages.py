@@ -193,16 +193,15 @@ def bounded(messages: Iterable[AgentInvokeMessage]) -> Iterator[AgentInvokeMessa
 def _without_contents(message: AgentInvokeMessage) -> AgentInvokeMessage:
     body = message.message
     said = {"left_out": "too large for one message"}
+    changes: dict[str, object] = {"retriever_resources": []}
     match body:
         case InvokeMessage.LogMessage():
-            empty = body.model_copy(update={"data": said, "metadata": None})
+            changes = {"data": said, "metadata": None}
         case InvokeMessage.JsonMessage():
-            empty = body.model_copy(update={"json_object": said})
+            changes = {"json_object": said}
         case InvokeMessage.VariableMessage():
-            empty = body.model_copy(update={"variable_value": None})
-        case _:
-            empty = body.model_copy(update={"retriever_resources": []})
-    return message.model_copy(update={"message": empty})
+            changes = {"variable_value": None}
+    return message.model_copy(update={"message": body and body.model_copy(update=changes)})
 
 
 def paced(messages: Iterable[AgentInvokeMessage], clock: Clock) -> Iterator[AgentInvokeMessage]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from gevent.event import Event
@@ -303,7 +304,7 @@ def test_equal_calls_of_one_turn_run_and_one_that_failed_of_them_has_failed() ->
 @pytest.mark.parametrize("form", ["native", "text"])
 def test_of_more_calls_than_a_turn_may_have_the_others_are_left_out_and_the_model_is_told(form: str) -> None:
     wanted = [("search", {"q": str(number)}) for number in range(MAX_CALLS + 44)]
-    turn = calls(*wanted)
+    turn: Any = calls(*wanted)
     if form == "text":
         (turn,) = in_text([turn])
     turn[-1]["delta"]["message"]["opaque_body"] = {"signature": "of all calls"}

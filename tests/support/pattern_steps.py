@@ -102,11 +102,11 @@ class StepCounter:
             yield from self._sequence(list(branch), at)
 
     def _asserted(self, value: Any, at: int) -> Ends:  # noqa: ANN401 - the parser's
-        if self._looks(*value, at):
+        if self._looks(value[0], value[1], at):
             yield at
 
     def _denied(self, value: Any, at: int) -> Ends:  # noqa: ANN401 - the parser's
-        if not self._looks(*value, at):
+        if not self._looks(value[0], value[1], at):
             yield at
 
     def _place(self, value: Any, at: int) -> Ends:  # noqa: ANN401 - the parser's
@@ -193,7 +193,7 @@ class StepCounter:
             return (self._folded(value) == character) is (operation is sre.LITERAL)
         members = list(value)
         is_negated = bool(members) and members[0][0] is sre.NEGATE
-        return any(self._has(*member, character) for member in members) is not is_negated
+        return any(self._has(kind, each, character) for kind, each in members) is not is_negated
 
     def _has(self, kind: Any, value: Any, character: str) -> bool:  # noqa: ANN401 - the parser's
         if kind is sre.LITERAL:

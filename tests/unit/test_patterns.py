@@ -34,7 +34,7 @@ def patterns() -> dict[str, re.Pattern[str]]:
         for name, value in vars(importlib.import_module(module.name)).items():
             if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
                 found.setdefault(f"{module.name}.{name}", value)
-    worded = {f"WORDINGS {row.words}": re.compile(row.words, re.IGNORECASE) for row in WORDINGS}
+    worded = {f"WORDINGS {row.words.pattern}": row.words for row in WORDINGS}
     return {name: pattern for pattern, name in {each: name for name, each in (found | worded).items()}.items()}
 
 
