@@ -213,7 +213,7 @@ class Reading:
     @property
     def is_empty(self) -> bool:
         """Whether nothing came at all, not even a thought, and the finish reason does not say why."""
-        has_content = any(str(getattr(part, "data", part)).strip() for part in self._content)
+        has_content = any(str(getattr(part, "data", part)).strip() for part in (*self._content, str(self._text)))
         return not (has_content or self.calls or self._ending in _CUT_REASONS)
 
     @property
