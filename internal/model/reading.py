@@ -112,9 +112,10 @@ class ModelTurn:
     @property
     def weight(self) -> int:
         """About the bytes of memory that the turn takes: its text is kept in three forms, its calls are parsed."""
-        written = sum(getsizeof(_written_out(part)) for part in self.content)
+        parts: Sequence[str | PromptMessageContentUnionTypes] = self.content
         if isinstance(self.content, str):
-            written = getsizeof(self.content)
+            parts = [self.content]
+        written = sum(getsizeof(_written_out(part)) for part in parts)
         return 3 * written + _BYTES_OF_ARGUMENT * sum(len(call.arguments) for call in self.calls)
 
     @property
