@@ -33,7 +33,7 @@ def cast_parameters(declared: Iterable[Parameter], values: Mapping[str, object])
 def cast_parameter(parameter: Parameter, value: object) -> object:
     """Absent, None and '' are the default; so is every other empty value but 0, False, and an empty list of tools.
 
-    Before Dify 1.17.0 (pull request 39695) the list was the default, too.
+    Up to Dify 1.16.1 the list was the default, too (docs/host-facts.md, "After 1.16.1").
     """
     chooses_no_tool = parameter.type == "array[tools]" and value == []
     if not value and value != 0 and not chooses_no_tool:
