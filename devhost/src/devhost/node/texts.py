@@ -56,9 +56,9 @@ class ThoughtSpans:
             yield self._thinking, rest
 
 
-# What Dify's page gets during a run: text in events, with thoughts repaired (docs/host-facts.md, "Thinking tags"). The
-# node's repair knows a tag only where one message holds the whole of it, and counts quoted ones too. A Dify before it
-# passes text on as it was said, as does every Dify with a tag that two messages share.
+# What Dify's page gets during a run: text in events (docs/host-facts.md, "The repair of thoughts"). The node's repair
+# knows a tag only where one message holds the whole of it, and counts quoted ones too. A Dify before it passes text on
+# as it was said, as does every Dify with a tag that two messages share.
 
 _LINKED = {True: "File", False: "Link"}
 
