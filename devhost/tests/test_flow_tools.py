@@ -141,6 +141,30 @@ def test_the_model_keeps_the_nodes_parameters_and_those_of_the_command_come_firs
     assert real["completion_params"] == {"temperature": 0.1, "top_p": 1}
 
 
+DECLARING = ModelDescription(
+    "p",
+    "m",
+    "",
+    scripted=False,
+    entity={"parameter_rules": [{"name": "max_tokens", "default": 512}, {"name": "top_p", "default": None}]},
+)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "sent"),
+    [
+        ({}, {"max_tokens": 512}),
+        ({"completion_params": {}}, {}),
+        ({"completion_params": {"top_p": 1}}, {"top_p": 1}),
+    ],
+    ids=["none at all", "empty ones", "some"],
+)
+def test_a_node_without_completion_parameters_gets_the_defaults_of_the_model(chosen: object, sent: object) -> None:
+    _, selector = picked(model=chosen, given=DECLARING)
+
+    assert selector["completion_params"] == sent
+
+
 def test_a_tool_that_no_given_plugin_has_is_told_with_its_node(tmp_path: Path) -> None:
     tools = [entry("repeat"), entry("draw", provider_name="other/box/box"), entry("gone", enabled=False)]
     agent = node(

@@ -66,6 +66,8 @@ def test_a_variable_has_a_name_that_a_template_can_name(name: str) -> None:
         ("select", {"options": ["a", "b"], "multiple": True, "default": ["b"]}, [], ["b"]),
         ("select", {"options": ["a", "b"], "multiple": True}, None, []),
         ("dynamic-select", {"multiple": True}, "c", ["c"]),
+        ("array[tools]", {"required": True}, [], []),
+        ("array[tools]", {}, None, None),
         ("files", {}, FILE, [FILE]),
         ("file", {}, FILE, FILE),
         ("file", {}, [FILE], FILE),

@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import batched, pairwise
 from typing import Any
 
 import gevent
@@ -13,7 +13,7 @@ from gevent.event import Event
 
 from tests.support.clock import FakeTime
 from tests.support.host import CallFails
-from tests.support.run import run
+from tests.support.run import assert_the_node_changes_no_text, run
 from tests.support.scenes import ANSWER, FOUND, cut_off, ends, live, part, search, text, wait_for
 from tests.support.wire import calls, fails, replies, says
 
@@ -131,6 +131,22 @@ def test_a_tag_that_an_answer_quotes_is_broken_in_its_text(handlers: dict[str, A
 
     assert outcome.text.strip() == WRITTEN.strip()
     assert outcome.logs["round1.model"]["data"]["text"].strip() == QUOTED.strip()
+
+
+SHOWN_AND_QUOTED = f"<think>\nWhat is <think>, or </think>?\n</think>\n{QUOTED}<think>\nAnd `<think>`?\n</think>\nDone."
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 1_000])
+@pytest.mark.parametrize("shown", [False, True], ids=["hidden", "shown"])
+def test_difys_repair_of_thoughts_finds_nothing_where_thoughts_and_answer_quote_tags(*, shown: bool, size: int) -> None:
+    """`run` refuses a text that the repair would change; without the joiners it would change this one."""
+    pieces = map("".join, batched(SHOWN_AND_QUOTED, size))
+    outcome = run([search(text=SHOWN_AND_QUOTED), says(*pieces)], FOUND, {"emit_intermediate_thoughts": shown})
+
+    plain = [{"type": "text", "message": {"text": outcome.text.replace("\u2060", "")}}]
+    assert "\u2060" in outcome.text
+    with pytest.raises(AssertionError):
+        assert_the_node_changes_no_text(plain)
 
 
 def test_a_structured_answer_keeps_its_tags_where_no_page_shows_it() -> None:

@@ -278,6 +278,29 @@ def test_outputs_of_one_name_are_not_published(tmp_path: Path) -> None:
     )
 
 
+ENDS = [start("a"), node("answer", "said", answer="x"), end("put_out", said="start.a")]
+
+
+@pytest.mark.parametrize(
+    ("written", "sentence"),
+    [
+        (
+            workflow,
+            "a workflow has no nodes of the type 'answer', as node 'Said' (said) is, and difyctl does not import",
+        ),
+        (chatflow, "a chatflow has no nodes of the type 'end', as node 'Put_out' (put_out) is, and difyctl does not"),
+    ],
+    ids=["a workflow", "a chatflow"],
+)
+def test_a_node_that_only_the_other_kind_of_app_has_is_not_published(
+    tmp_path: Path, written: Callable[..., Path], sentence: str
+) -> None:
+    file = FlowFile.read(written(tmp_path, ENDS, [("start", "said"), ("start", "put_out")]))
+
+    (told,) = (each.sentence for each in judged(file, ()) if each.by == "editor")
+    assert told.startswith(sentence)
+
+
 def test_an_engine_that_is_not_installed_was_not_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from devhost.node.messages import Message
+from devhost.node.texts import NodeText
 from internal.agent import FUNCTION_CALLING, Blueprint, run_agent
 from internal.clock import Clock
 from internal.policy import PolicyTexts
@@ -80,6 +82,14 @@ class Outcome:
         return groups[round_number - 1]
 
 
+def assert_the_node_changes_no_text(messages: Sequence[Json]) -> None:
+    """Dify's Agent node closes a thought that is open before a log, a link, another one or the end: it needs not."""
+    text = NodeText()
+    said = [Message(message["type"], message["message"]) for message in messages if message["type"] in {"text", "log"}]
+    passed = [event for message in said for event in text.take(message)] + list(text.finish())
+    assert [event for event in passed if event.type == "text"] == [message for message in said if message.text]
+
+
 def run(
     steps: Sequence[Step] | ScriptedModel,
     handlers: Mapping[str, Handler] | None = None,
@@ -94,7 +104,8 @@ def run(
     """Run a strategy on a script; each of ``handlers`` is a tool of that name with a string parameter ``q``.
 
     ``params`` go over the default parameters (``tools`` among them). Every message is taken as the JSON line that the
-    SDK would write, so what cannot be written fails here too. So does a request that a provider would refuse.
+    SDK would write, so what cannot be written fails here too. So does a request that a provider would refuse, and text
+    that Dify's node would change.
     """
     scripted = steps if isinstance(steps, ScriptedModel) else ScriptedModel(list(steps))
     tools = Tools(handlers or {})
@@ -110,6 +121,7 @@ def run(
     except Exception as raised:  # noqa: BLE001 - handed to the test
         error = raised
     READER.check()
+    assert_the_node_changes_no_text(messages)
     if expect_all_steps and error is None:
         assert not scripted.unscripted, f"no turn was scripted for {scripted.unscripted}"
         assert not scripted.steps, f"{len(scripted.steps)} scripted turns were never asked for"

@@ -146,7 +146,8 @@ def _outputs(agent: FlowNode, schema: object) -> frozenset[str]:
 
 
 def not_published(file: FlowFile) -> Iterator[Judgement]:
-    for sentence in (*_unknown_outputs(file), *_unconnected(file), *_same_outputs(file), *_without_answer(file)):
+    of_nodes = (*_unknown_outputs(file), *_unconnected(file), *_of_the_other_kind(file))
+    for sentence in (*of_nodes, *_same_outputs(file), *_without_answer(file)):
         yield Judgement("editor", sentence, plays=True)
 
 
@@ -180,6 +181,17 @@ def _unconnected(file: FlowFile) -> Iterator[str]:
     for node in file.nodes.values():
         if node.container is None and node.id not in reached:
             yield f"[{node.title or node.id}] This step is not connected to anything (Start does not lead to {node})"
+
+
+ENDS = {True: ("chatflow", "end"), False: ("workflow", "answer")}
+"""By whether an app is a chatflow: its kind, and the type of node that only the other kind has."""
+
+
+def _of_the_other_kind(file: FlowFile) -> Iterator[str]:
+    kind, refused = ENDS[file.is_chatflow]
+    for node in file.nodes.values():
+        if node.type == refused:
+            yield f"a {kind} has no nodes of the type {refused!r}, as {node} is, and difyctl does not import it"
 
 
 def _same_outputs(file: FlowFile) -> Iterator[str]:

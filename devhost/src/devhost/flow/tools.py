@@ -247,10 +247,16 @@ def panel_settings(  # noqa: PLR0913, PLR0917 - what fills a panel
 
 
 def _selector(chosen: object, model: ModelDescription, history: Sequence[JsonObject]) -> JsonObject:
-    """A scripted model answers under any name: then it is the node's. Parameters of the command come first."""
+    """A scripted model answers under any name: then it is the node's. Parameters of the command come first.
+
+    A node that has no completion parameters, not even empty ones, gets the defaults that the model declares.
+    """
     given = chosen if isinstance(chosen, dict) else {}
     answers = model.selector(history)
-    completion = {**(given.get("completion_params") or {}), **answers["completion_params"]}
+    rules = answers["entity"].get("parameter_rules") or []
+    defaults = {rule["name"]: rule["default"] for rule in rules if rule.get("default") is not None}
+    of_the_node = given.get("completion_params", defaults)
+    completion = {**(of_the_node or {}), **answers["completion_params"]}
     selector = {**given, **answers, "completion_params": completion}
     if model.scripted and given.get("model"):
         named = {key: given[key] for key in ("provider", "model") if key in given}

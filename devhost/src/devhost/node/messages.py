@@ -256,14 +256,25 @@ class ToolFileStore:
         return file
 
     def find(self, url: str, meta: JsonObject) -> ToolFile | None:
-        """The file of a link message: by the id in its meta, else by the one in its URL."""
+        """The file of a link message: by the id in its meta, else by the one in the file there, or in its URL."""
         link = _LINK.search(url)
-        file_id = meta.get("tool_file_id") or (link and link.group(1))
-        return self._files.get(str(file_id))
+        match meta:
+            case {"tool_file_id": str(file_id)} if file_id:
+                return self._files.get(file_id)
+            case {"file": {"related_id": str(file_id)}}:
+                return self._files.get(file_id)
+        if link is None:
+            return None
+        return self._files.get(link.group(1))
 
     def all(self) -> list[ToolFile]:
         """In the order in which they came."""
         return list(self._files.values())
+
+
+def names_a_file(message: Message) -> bool:
+    """Whether the node takes a link for a file: by its meta alone, never by its address."""
+    return bool(message.meta.get("tool_file_id")) or isinstance(message.meta.get("file"), dict)
 
 
 # The first step for every message of a tool or a strategy in Dify: bytes become tool files, files become links. One

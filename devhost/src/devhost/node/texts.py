@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from devhost.node.messages import Message
+from devhost.node.messages import Message, names_a_file
 
 # A streamed answer, cut at its think tags wherever chunk borders cut them.
 
@@ -56,33 +56,45 @@ class ThoughtSpans:
             yield self._thinking, rest
 
 
-# What Dify's page gets during a run: text in events, with repaired think tags. Newer Dify (its own `think_tags.py`,
-# September 2026) repairs tags and counts every tag, quoted ones too; an older one passes text on as it was said.
+# What Dify's page gets during a run: text in events (docs/host-facts.md, "The repair of thoughts"). The node's repair
+# knows a tag only where one message holds the whole of it, and counts quoted ones too. A Dify before it passes text on
+# as it was said, as does every Dify with a tag that two messages share.
 
-EVENT_CHARACTERS = 64
+_LINKED = {True: "File", False: "Link"}
 
 
 class NodeText:
     def __init__(self) -> None:
         self.repairs: list[str] = []
         """The kinds of message before which a thought was closed; the end of the text is not among them."""
-        self.is_open = False
-        """Whether a thought is open, or was when the text ended."""
+        self._thinks = False
+        """Whether a thought is open for the repair."""
+        self._has_thought = False
+        """Whether the open thought has more than blanks."""
         self._passed: list[str] = []
-        self._parts = TagParts()
+        self._ended: bool | None = None
+        """Whether a thought was open when the text ended."""
 
     @property
     def passed(self) -> str:
-        """All text so far: what was passed on, and what still waits."""
-        return "".join([*self._passed, self._parts.waiting])
+        """All text so far."""
+        return "".join(self._passed)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a thought is open on the page, which reads the whole text, or was when the text ended."""
+        if self._ended is not None:
+            return self._ended
+        tags = _TAG.findall(self.passed)
+        return bool(tags) and tags[-1] == OPENING
 
     def take(self, message: Message) -> Iterator[Message]:
         match message.type:
             case "text":
-                yield from self._feed(message.text)
+                yield from self._pass_on(self._repaired(message.text))
             case "link":
                 yield from self._interrupt("a link")
-                yield from self._feed(f"Link: {message.text}\n")
+                yield from self._pass_on(self._repaired(f"{_LINKED[names_a_file(message)]}: {message.text}\n"))
             case "log":
                 yield from self._interrupt("a log")
                 yield message
@@ -90,28 +102,40 @@ class NodeText:
                 yield message
 
     def finish(self) -> Iterator[Message]:
-        yield from self._pass_on(self._parts.finish())
-        yield from self._pass_on(CLOSING if self.is_open else "")
+        self._ended = self.is_open
+        yield from self._close()
 
-    def _feed(self, text: str) -> Iterator[Message]:
-        yield from self._pass_on("".join(map(self._repaired, self._parts.feed(text))))
+    def _repaired(self, text: str) -> str:
+        return "".join(map(self._with_repair, _TAG.split(text)))
 
-    def _repaired(self, part: str) -> str:
+    def _with_repair(self, part: str) -> str:
+        """A tag or a text, as it is passed on."""
         if part not in (OPENING, CLOSING):
+            self._has_thought |= self._thinks and bool(part.strip())
             return part
-        was_open, self.is_open = self.is_open, part == OPENING
-        if not (was_open and self.is_open):
+        was_open = self._thinks
+        had_thought = self._has_thought
+        self._thinks = part == OPENING
+        self._has_thought = False
+        if not (was_open and self._thinks):
             return part
+        if not had_thought:
+            return ""
         self.repairs.append(f"another {OPENING}")
         return CLOSING + OPENING
 
     def _interrupt(self, by: str) -> Iterator[Message]:
-        yield from self.finish()
-        if self.is_open:
+        if self._thinks:
             self.repairs.append(by)
-        self.is_open = False
+        yield from self._close()
+
+    def _close(self) -> Iterator[Message]:
+        if self._thinks:
+            yield from self._pass_on(CLOSING)
+        self._thinks = False
+        self._has_thought = False
 
     def _pass_on(self, text: str) -> Iterator[Message]:
-        self._passed.append(text)
-        for start in range(0, len(text), EVENT_CHARACTERS):
-            yield Message("text", {"text": text[start : start + EVENT_CHARACTERS]})
+        if text:
+            self._passed.append(text)
+            yield Message("text", {"text": text})

@@ -31,8 +31,12 @@ def cast_parameters(declared: Iterable[Parameter], values: Mapping[str, object])
 
 
 def cast_parameter(parameter: Parameter, value: object) -> object:
-    """Absent, None and '' are the default; so is every other empty value but 0 and False, which equals 0."""
-    if not value and value != 0:
+    """Absent, None and '' are the default; so is every other empty value but 0, False, and an empty list of tools.
+
+    Up to Dify 1.16.1 the list was the default, too (docs/host-facts.md, "After 1.16.1").
+    """
+    chooses_no_tool = parameter.type == "array[tools]" and value == []
+    if not value and value != 0 and not chooses_no_tool:
         value = parameter.default
         if not value and parameter.required:
             words = f"tool parameter {parameter.name} not found in tool config"

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, St
 
 from devhost.errors import InvocationError, NodeFailedError
 from devhost.limits import HostLimits
-from devhost.node.messages import FileMessages, Message, ToolFileStore, read_message
+from devhost.node.messages import FileMessages, Message, ToolFileStore, names_a_file, read_message
 from devhost.node.texts import NodeText
 from devhost.protocol.structs import agent_message
 from devhost.protocol.wire import FILE_LINKS, JsonObject
@@ -291,8 +291,8 @@ class OutputsFold:
         if self._text.is_open and not was_stopped:
             yield Finding(
                 "think-left-open",
-                "a <think> is never closed (a quoted one counts too): in the chat it swallows all that follows, "
-                "and newer Dify puts a </think> at the end",
+                "a <think> is never closed (a quoted one counts too): in the chat it swallows all that follows; "
+                "newer Dify puts a </think> at the end, but not where two messages share the tag",
             )
         for by in dict.fromkeys(self._text.repairs):
             sentence = f"a <think> was open when {by} came: newer Dify puts a </think> before it"
@@ -305,7 +305,7 @@ class OutputsFold:
     def _add(self, message: Message) -> None:
         body = message.body
         match message.type:
-            case kind if kind in FILE_LINKS:
+            case kind if kind in FILE_LINKS or (kind == "link" and names_a_file(message)):
                 self._add_file(message)
             case "json":
                 self._add_json(body["json_object"])
