@@ -74,7 +74,7 @@ def test_an_app_tells_to_authorize_tools_just_if_they_need_it(flow: FlowFile) ->
     declared = [read_yaml(provider_file(*tool["provider_name"].split("/"))) for tool in tools]
     needs = any(each.get("credentials_for_provider") for each in declared)
 
-    assert ("authorize the tools" in flow.text) == needs
+    assert ("authorize the tools" in flow.path.read_text(encoding="utf-8")) == needs
 
 
 def tools_of(node: FlowNode) -> list[dict[str, Any]]:
