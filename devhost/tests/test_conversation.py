@@ -252,10 +252,10 @@ def test_a_scripts_conversation_ends_with_a_turn_that_fails(tmp_path: Path, caps
 # --- the panel of the tools ------------------------------------------------------------------------------------------
 
 
-def test_a_tools_panel_can_take_the_conversations_id(chat: Chat, tmp_path: Path) -> None:
+def test_a_tools_panel_can_take_the_conversations_id_and_the_number_of_the_message(chat: Chat, tmp_path: Path) -> None:
     script = {
         "query": written(),
-        "panel": {"repeat": {"word": "in {{#sys.conversation_id#}}", "times": "3"}},
+        "panel": {"repeat": {"word": "{{#sys.dialogue_count#}} in {{#sys.conversation_id#}}", "times": "3"}},
         "turns": [{"text": "unused"}],
     }
     (tmp_path / "script.yaml").write_text(yaml.safe_dump(script))
@@ -264,9 +264,11 @@ def test_a_tools_panel_can_take_the_conversations_id(chat: Chat, tmp_path: Path)
 
     panels = [panel(shown) for shown in chat(ask, ask, arguments=arguments)]
 
-    assert panels[0] == panels[1]
-    assert panels[0]["times"] == 4
-    assert re.fullmatch(r"in [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", panels[0]["word"])
+    assert [each["times"] for each in panels] == [4, 4]
+    turns, conversations = zip(*(each["word"].split(" in ") for each in panels), strict=True)
+    assert turns == ("1", "2")
+    assert len(set(conversations)) == 1
+    assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", conversations[0])
 
 
 def panel(shown: str) -> dict[str, Any]:

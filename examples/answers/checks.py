@@ -138,8 +138,8 @@ class Library:
         if len(saved) - len(by_tool) != len(expected) or {answer.reason for answer in by_tool} - {self.expected.code}:
             yield f"the replies are {self.replies}, saved are {saved}"
         steps = steps_of(self._database)
-        if not all(step.conversation for step in steps):
-            yield "a call of the tool has no conversation"
+        if not all(step.conversation and step.turn == 1 for step in steps):
+            yield "a call of the tool has no conversation, or is not in its first turn"
         said = [step.output["result"]["message"] for step in steps]
         if len(said) != len(self.expected.tool_says) or not all(map(str.startswith, said, self.expected.tool_says)):
             yield f"the tool says {said}"

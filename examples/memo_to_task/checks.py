@@ -93,6 +93,8 @@ class Desk:
             yield "create_tasks is called for an actionable memo, and only for that"
         if len(conversations := {step.conversation for step in steps}) != 1 or "" in conversations:
             yield f"the calls belong to the conversations {sorted(conversations)}, not to one"
+        if (turns := {step.turn for step in steps}) != {1}:
+            yield f"the calls belong to the turns {turns}, not to the first"
 
 
 def _problems_of_reasons(expected: Outcome, decision: Decision, memo: str) -> Iterator[str]:

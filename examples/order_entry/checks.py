@@ -2,17 +2,18 @@
 
 import socket
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from order_desk.desk import NEEDS_APPROVAL
 from order_desk.order_system_server import LOOPBACK, OrderSystemServer
 from ordering.services import CREDENTIAL
 from ordering.storage import OrderRequests, begin_again, prepare
 from sqlalchemy import URL
 from tool_layer.database import Database
-from tool_layer.run_steps import steps_of
+from tool_layer.run_steps import RunStep, steps_of
 
 from examples.runner.world import Credentials, Played
 
@@ -79,7 +80,7 @@ class OrderEntry:
         yield from (run.error.message for run in played.runs if run.error is not None)
         promise = PROMISES[played.scenario]
         yield from self._in_the_orders(promise)
-        yield from self._in_the_audit_trail(promise)
+        yield from self._in_the_audit_trail(promise, played)
         orders = self._order_system.orders.values()
         placed = [{line.item: line.quantity for line in order.lines} for order in orders]
         if placed != [promise.quantities] * (promise.status == "requested"):
@@ -98,7 +99,7 @@ class OrderEntry:
         if found != (promise.status, promise.version, promise.quantities, promise.status == "requested"):
             yield f"order request {request.id} is {found}"
 
-    def _in_the_audit_trail(self, promise: Promise) -> Iterator[str]:
+    def _in_the_audit_trail(self, promise: Promise, played: Played) -> Iterator[str]:
         steps = steps_of(self._database)
         if (ran := Counter(step.tool for step in steps)) != promise.steps:
             yield f"run_steps has {dict(ran)}"
@@ -107,9 +108,20 @@ class OrderEntry:
         conversations = {step.conversation for step in steps}
         if len(conversations) != 1 or "" in conversations:
             yield f"run_steps belong to the conversations {sorted(conversations)}"
+        yield from _in_the_turns(steps, played)
         failed = [step.output["result"]["message"] for step in steps if step.output.get("status") == "error"]
         if len(failed) != bool(promise.error) or any(promise.error not in message for message in failed):
             yield f"these calls failed: {failed}"
+
+
+def _in_the_turns(steps: Sequence[RunStep], played: Played) -> Iterator[str]:
+    """Without a back end the steps of `request_order` have none: the panel cannot fill it in."""
+    for turn, run in enumerate(played.runs, start=1):
+        ran = [each["tool"] for each in run.outputs.variables["tool_runs"] if each["status"] in {"ok", "error"}]
+        expected = sorted(tool for tool in ran if tool != NEEDS_APPROVAL)
+        recorded = sorted(step.tool for step in steps if step.turn == turn)
+        if recorded != expected:
+            yield f"run_steps of turn {turn} are of {recorded}; the agent called {expected}"
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from sqlalchemy import URL, Connection, inspect, text
 from sqlalchemy.exc import DBAPIError
 from tool_layer.address import CREDENTIAL
 from tool_layer.database import Database
-from tool_layer.run_steps import recorded, steps_of
+from tool_layer.run_steps import Turn, recorded, steps_of
 
 MEMO = SAMPLES["script"].id
 TASK = text(
@@ -154,7 +154,7 @@ def test_beginning_again_leaves_the_samples_and_says_nothing_of_a_downgrade(
     old: URL, caplog: pytest.LogCaptureFixture
 ) -> None:
     database = Database(old, prepare)
-    recorded(database, "create_tasks", "", {}, dict)
+    recorded(database, "create_tasks", Turn(), {}, dict)
     insert_task(old, "draft")
 
     run(old, begin_again)

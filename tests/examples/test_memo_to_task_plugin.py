@@ -45,9 +45,10 @@ def test_a_tool_knows_no_repository_and_no_session(tool: str) -> None:
 @pytest.mark.parametrize("tool", TOOLS)
 def test_the_model_reads_the_shape_of_what_it_sends_in_the_descriptions(tool: str) -> None:
     declared = yaml.safe_load((MEMO_TO_TASK / "tools" / f"{tool}.yaml").read_text(encoding="utf-8"))["parameters"]
-    *taken, conversation = declared
+    *taken, conversation, turn = declared
 
     assert (conversation["name"], conversation["form"], conversation["type"]) == ("conversation", "form", "string")
+    assert (turn["name"], turn["form"], turn["type"]) == ("turn", "form", "string")
     assert all((each["form"], each["required"], "input_schema" in each) == ("llm", True, False) for each in taken)
     if tool in DESCRIBED:
         *_, nested = taken

@@ -83,4 +83,8 @@ def test_the_workflow_has_the_instruction_and_the_answer_tool_of_the_scripts() -
     for name, value in Script.read(FILES["script"]).params.items():
         assert given[name] == value
     for tool in given["tools"]:
-        assert tool["settings"] == {"conversation": {"value": {"type": "mixed", "value": "{{#sys.conversation_id#}}"}}}
+        filled_in = {name: setting["value"] for name, setting in tool["settings"].items()}
+        assert filled_in == {
+            "conversation": {"type": "mixed", "value": "{{#sys.conversation_id#}}"},
+            "turn": {"type": "mixed", "value": "{{#sys.dialogue_count#}}"},
+        }

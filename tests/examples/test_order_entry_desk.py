@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,13 @@ def test_a_conversation_goes_on_after_a_restart_and_keeps_its_data_and_its_audit
     assert [data.report is not None for data in added] == [False, False, True]
     assert not [message for message in messages if "no rule asks for a change" in message.model_dump_json()]
     audit = printed("audit", conversation)
-    assert sum(f"  {conversation}" in line for line in audit.splitlines()) == 10
+    turns = re.findall(rf"  ([a-z_]+)(?:: [a-z]+)?  [0-9.]+ s  {conversation}  turn (\d)", audit)
+    assert Counter(turns) == {
+        ("search_items", "1"): 1,
+        ("find_similar_orders", "1"): 1,
+        **{(tool, turn): 1 for tool in ("save_order_draft", "review_order") for turn in ("1", "2")},
+        ("request_order", "3"): 4,
+    }
     assert printed("audit", "another") == ""
 
 

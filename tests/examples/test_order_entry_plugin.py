@@ -107,6 +107,17 @@ def test_each_tool_answers_with_the_result_of_its_agent_and_leaves_a_run_step(de
     assert [step.output for step in steps] == [*(found, similar, saved, review, requested)]
 
 
+def test_a_run_step_has_the_turn_that_the_panel_filled_in_and_a_wrong_one_fails_nothing(desk: Desk) -> None:
+    filled_in = ["2", 3, " 12 ", "", None, "0", "-1", "two", "99999999999", "２"]
+
+    for turn in filled_in:
+        assert desk.called("search_items", query="cup", turn=turn)["status"] == "success"
+
+    steps = steps_of(desk.service.database, CONVERSATION)
+    assert [step.turn for step in steps] == [2, 3, 12, *[None] * 7]
+    assert all(step.input == {"query": "cup"} for step in steps)
+
+
 def test_what_a_service_does_not_do_is_a_sentence_for_the_model(desk: Desk) -> None:
     assert "Open orders of this customer: 1" in desk.said("find_similar_orders", customer="C-1042")
     assert "has no open order" in desk.said("find_similar_orders", customer="C-9999")

@@ -13,7 +13,7 @@ from ordering.orders import Line, Order, OrderRequest
 from ordering.services import OrderError, OrderService, Placement, RunSteps, UnknownRequestError
 from ordering.storage import OrderRequestRow, OrderRequests
 from sqlalchemy import URL, update
-from tool_layer.run_steps import steps_of
+from tool_layer.run_steps import Turn, steps_of
 
 SEEDED, SEEDED_PLACED = 1, 2
 ORDERED = (
@@ -44,7 +44,7 @@ class Desk:
         return self.service.save(ORDER.model_copy(update={"lines": lines, **changes}), status, number).id
 
     def requested(self, number: int, text: str = ORDERED) -> Placement:
-        return self.service.request(number, text, RunSteps(self.service.database, "request_order", "c-1"))
+        return self.service.request(number, text, RunSteps(self.service.database, "request_order", Turn("c-1", 2)))
 
     def stored(self, number: int) -> OrderRequest:
         with self.service.database.session() as session:

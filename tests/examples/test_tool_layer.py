@@ -10,13 +10,14 @@ from typing import Any, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import URL, select, text
+from sqlalchemy import URL, Connection, select, text
 from tool_layer.address import CREDENTIAL
 from tool_layer.address import database_url as chosen_url
+from tool_layer.audit import audit_lines
 from tool_layer.database import Database
 from tool_layer.errors import RefusedError, SetupError
 from tool_layer.parsing import Input, parse
-from tool_layer.run_steps import RunStep, make_table, recorded, steps_of
+from tool_layer.run_steps import RunStep, Turn, make_table, recorded, steps_of
 
 from .postgres import programs, running
 
@@ -89,7 +90,7 @@ def test_a_step_is_written_before_the_work_and_completed_after_it(database_url: 
         seen.extend(steps_of(database))
         return {"status": "success"}
 
-    recorded(database, "save", "c1", {"name": "日本"}, work)
+    recorded(database, "save", Turn("c1", 2), {"name": "日本"}, work)
 
     assert [(step.tool, step.input, step.output, step.ended_at) for step in seen] == [
         ("save", {"name": "日本"}, None, None)
@@ -98,14 +99,42 @@ def test_a_step_is_written_before_the_work_and_completed_after_it(database_url: 
     assert step.output == {"status": "success"}
     assert step.ended_at is not None
     assert step.ended_at >= step.began_at
+    assert (step.conversation, step.turn) == ("c1", 2)
     assert steps_of(database, "c2") == []
+    assert next(audit_lines([step])).endswith("  c1  turn 2")
+
+
+def test_a_table_without_turns_gets_them_and_keeps_its_rows(database_url: URL) -> None:
+    """As databases from before 2026-12 have it."""
+
+    def prepared(connection: Connection) -> None:
+        make_table(connection)
+        connection.execute(text("ALTER TABLE run_steps DROP COLUMN turn"))
+        connection.execute(
+            text(
+                "INSERT INTO run_steps (conversation, tool, input, began_at) "
+                "VALUES ('c1', 'save', '{}', '2026-11-28 10:00:00')"
+            )
+        )
+
+    with Database(database_url, prepared).session():
+        pass
+    database = Database(database_url, make_table)
+
+    recorded(database, "save", Turn("c1", 3), {}, dict)
+
+    assert [(step.tool, step.turn) for step in steps_of(database, "c1")] == [("save", None), ("save", 3)]
+    assert [line.rpartition("  ")[2] for line in audit_lines(steps_of(database)) if "UTC" in line] == [
+        "turn -",
+        "turn 3",
+    ]
 
 
 def test_a_step_stays_when_the_work_fails(database_url: URL) -> None:
     database = Database(database_url, make_table)
 
     with pytest.raises(KeyError):
-        recorded(database, "save", "", {}, lambda: dict[str, Any]()["nails"])
+        recorded(database, "save", Turn(), {}, lambda: dict[str, Any]()["nails"])
 
     (step,) = steps_of(database)
     assert step.output == {"exception": "KeyError: 'nails'"}
@@ -114,7 +143,7 @@ def test_a_step_stays_when_the_work_fails(database_url: URL) -> None:
 
 def test_a_read_and_a_write_in_one_transaction_are_not_mixed_with_others(database_url: URL) -> None:
     database = Database(database_url, make_table)
-    recorded(database, "count", "", {"count": 0}, dict)
+    recorded(database, "count", Turn(), {"count": 0}, dict)
 
     def add_one(_: int) -> None:
         with database.session() as session:

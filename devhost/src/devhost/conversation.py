@@ -122,7 +122,7 @@ class Conversation(Dialogue):
         files = [host.server.offer(file) for file in self._attached(question)]
         self._asked[gist(question)] += 1
         self.added = ()
-        variables = self.scenario.variables(question, files)
+        variables = self.scenario.variables(question, files, turn=len(self._past) + 1)
         variables[CONVERSATION] = variables[CONVERSATION] or self.id
         if self._recorded is None:
             self._recorded = recorded_tools(self.scenario.written.recorded, instead=host.tools)

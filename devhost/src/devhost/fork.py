@@ -69,6 +69,8 @@ class Origin:
     run: TracedRun
     which: str = ""
     """A sentence that says which run of the trace it is, where there are others."""
+    turn: int = 1
+    """Its place in the conversation."""
 
     @property
     def strategy(self) -> str:
@@ -95,7 +97,7 @@ def find_origin(trace: Trace, file: Path, question: int | None) -> Origin:
     if not 1 <= number <= len(runs):
         raise TraceError(f"--question {question}: there is no such question in {file}; it has {len(runs)}")
     last = f"forking the last of {len(runs)} questions; --question NUMBER names another one"
-    return Origin(trace, file, runs[number - 1], last if question is None and len(runs) > 1 else "")
+    return Origin(trace, file, runs[number - 1], last if question is None and len(runs) > 1 else "", number)
 
 
 def find_in_flow(trace: Trace, file: Path, turn: int | None, node: str | None) -> Origin:
@@ -112,7 +114,7 @@ def find_in_flow(trace: Trace, file: Path, turn: int | None, node: str | None) -
     number, of = fitting[-1]
     which = f"forking the agent {of} in turn {number}, without the flow around it"
     others = "; --question NUMBER and --node ID name another one" if len(fitting) > 1 else ""
-    return Origin(trace, file, runs[number, of], f"{which}{others}")
+    return Origin(trace, file, runs[number, of], f"{which}{others}", number)
 
 
 # A fork: a run, from which round it goes on, and what changed.
@@ -147,7 +149,10 @@ class Fork:
             self.scenario.values(question, files),
             model=model,
             tools=[*live, *recorded_tools(recorded, instead=host.tools)],
-            variables={**self.scenario.variables(question, files), CONVERSATION: run.conversation_id or ""},
+            variables={
+                **self.scenario.variables(question, files, self.origin.turn),
+                CONVERSATION: run.conversation_id or "",
+            },
             history=parts.model_in(run.parameters).get("history_prompt_messages") or (),
             conversation_id=run.conversation_id,
             on_message=on_message,

@@ -184,6 +184,8 @@ QUESTION = "sys.query"
 """The variable that the node's query is, as in a chatflow."""
 CONVERSATION = "sys.conversation_id"
 """Empty outside a conversation."""
+DIALOGUE_COUNT = "sys.dialogue_count"
+"""Which message of the conversation's user is answered, counted from 1."""
 
 
 def examples_of(plugin: Path) -> Path:
@@ -306,14 +308,14 @@ class Scenario:
         node_parameters(declared, values, NodeVariables(self.variables(question, files)))
         return values
 
-    def variables(self, question: str, files: Sequence[JsonObject] = ()) -> JsonObject:
+    def variables(self, question: str, files: Sequence[JsonObject] = (), turn: int = 1) -> JsonObject:
         """By `node.name`; includes the system variables that a chatflow always has."""
         variables = {**self.written.variables, **self.given_variables}
         if QUESTION in variables:
             raise ParameterError(f"variable {QUESTION!r} is the question itself: give it as query, or with --query")
         if files and FILES in variables:
             raise ParameterError(f"variable {FILES!r} is what --file and a script's files give: leave out one of them")
-        return {FILES: list(files), CONVERSATION: "", **variables, QUESTION: question}
+        return {FILES: list(files), CONVERSATION: "", DIALOGUE_COUNT: turn, **variables, QUESTION: question}
 
     def files(self, question: str, files: Sequence[JsonObject] = ()) -> tuple[JsonObject, ...]:
         """The question's files, from any parameter."""

@@ -18,6 +18,7 @@ from tool_layer.database import Database
 from tool_layer.envelope import JsonObject, Result
 from tool_layer.errors import RefusedError
 from tool_layer.parsing import Input
+from tool_layer.run_steps import Turn
 
 DATASET = "answers-index"
 LONGEST_QUESTION = 1000
@@ -47,7 +48,7 @@ class SearchDocumentsTool(recorded_tool.RecordedTool[SearchInput]):
     def database(self) -> Database:
         return open_database(self.runtime.credentials)
 
-    def result(self, asked: SearchInput, _conversation: str) -> SearchResult:
+    def result(self, asked: SearchInput, _turn: Turn) -> SearchResult:
         try:
             question = Question.asked(asked.question)
         except AnswerBusinessError as error:

@@ -10,6 +10,7 @@ from dify_plugin.entities.tool import ToolInvokeMessage
 from memos import tool_base
 from memos.values import Submission
 from tool_layer.envelope import JsonObject
+from tool_layer.run_steps import Turn
 
 
 class DecisionRefusedError(Exception):
@@ -21,8 +22,8 @@ class SubmitDecisionTool(tool_base.MemoTool[Submission]):
     takes = Submission
     parameter = "decision"
 
-    def result(self, asked: Submission, conversation: str) -> tool_base.MemoResult:
-        decision = self.service.decide(asked, conversation).model_dump(mode="json")
+    def result(self, asked: Submission, turn: Turn) -> tool_base.MemoResult:
+        decision = self.service.decide(asked, turn.conversation).model_dump(mode="json")
         return tool_base.MemoResult(message="Stored.", decision=decision)
 
     def messages(self, output: JsonObject) -> Generator[ToolInvokeMessage, None, None]:

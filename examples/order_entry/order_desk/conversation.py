@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from sqlalchemy import URL, select
 from sqlalchemy.orm import Mapped, mapped_column
 from tool_layer.database import JSON_COLUMN, Database, now
+from tool_layer.run_steps import Turn, add_turn
 
 from devhost.conversation import KeptState
 
@@ -77,6 +78,13 @@ class Conversation:
             session.add(_MessageRow(conversation=self.id, message=written, written_at=now()))
             if state is not None:
                 session.merge(_StateRow(conversation=self.id, state=state.text, waiting=list(state.waiting)))
+
+    def add_turn(self, number: int, since: datetime) -> None:
+        """To the run steps of the agent's run that has ended.
+
+        The panel cannot do that for `request_order`, because its settings are part of what a yes approves.
+        """
+        add_turn(self._database, Turn(self.id, number), since)
 
     def messages(self) -> Sequence[ChatMessage]:
         """The oldest first."""

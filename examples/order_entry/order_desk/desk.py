@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tool_layer.database import now
+
 from devhost import Host, Run
 from devhost.hosting import ModelOptions
 from devhost.models.scripted.script import Script
@@ -38,13 +40,14 @@ class Desk:
         # An answer to a call that waits is sent as it is: the run goes on from its state, which has the context.
         message = text if state.waiting else message_to_model(text, front_end, history)
         asked = sum(before.role == "user" and before.text == text for before in history)
-        run = self._run(text, message, state.text, asked)
+        turn = 1 + sum(before.role == "user" for before in history)
+        run = self._run(text, message, state.text, asked, turn)
         said = run.outputs.text if run.error is None else f"The agent failed: {run.error.message}"
         answer = ChatMessage(role="assistant", text=said, back_end=BackEndData(**dict(_kept(run))))
         self._conversation.add(answer, state.after(run))
         return answer
 
-    def _run(self, text: str, message: str, state: str, asked: int) -> Run:
+    def _run(self, text: str, message: str, state: str, asked: int, turn: int) -> Run:
         parameters = {
             **self._script.params,
             "query": {"constant": message},
@@ -54,7 +57,11 @@ class Desk:
             "extra_outputs": "state, tool_results",
         }
         model = self._options.choose(self._script, text, asked=asked)
-        return self._host.run(self._strategy, parameters, model=model, conversation_id=self._conversation.id)
+        began_at = now()
+        try:
+            return self._host.run(self._strategy, parameters, model=model, conversation_id=self._conversation.id)
+        finally:
+            self._conversation.add_turn(turn, since=began_at)
 
 
 def shown(message: ChatMessage) -> Iterator[str]:

@@ -9,6 +9,7 @@ from tool_layer.envelope import Result
 from tool_layer.errors import RefusedError
 from tool_layer.parsing import Input
 from tool_layer.recorded_tool import RecordedTool
+from tool_layer.run_steps import Turn
 
 from . import results
 
@@ -25,9 +26,9 @@ class OrderTool[I: Input](RecordedTool[I]):
     def done(self, asked: I, steps: RunSteps) -> Result:
         """Raises OrderError: the model reads its sentence as an error result."""
 
-    def result(self, asked: I, conversation: str) -> Result:
+    def result(self, asked: I, turn: Turn) -> Result:
         try:
-            return self.done(asked, RunSteps(self.database(), self.name, conversation))
+            return self.done(asked, RunSteps(self.database(), self.name, turn))
         except UnknownRequestError as error:
             raise RefusedError(str(error)) from error
         except OrderError as error:

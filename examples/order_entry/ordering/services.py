@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from tool_layer.address import database_url
 from tool_layer.database import Database
 from tool_layer.errors import SetupError
-from tool_layer.run_steps import recorded
+from tool_layer.run_steps import Turn, recorded
 
 from .matching import LEAST, is_customer, likeness, sameness
 from .order_system import NotPlacedError, OrderSystem, Placed, UnknownOutcomeError, is_address, to_external
@@ -73,7 +73,7 @@ class RunSteps:
 
     database: Database
     tool: str
-    conversation: str
+    turn: Turn
 
     def run[R](self, step: str, given: dict[str, object], work: Callable[[], R]) -> R:
         done: list[R] = []
@@ -82,7 +82,7 @@ class RunSteps:
             done.append(work())
             return {"status": "success", "result": to_jsonable_python(done[0])}
 
-        recorded(self.database, f"{self.tool}: {step}", self.conversation, given, shown)
+        recorded(self.database, f"{self.tool}: {step}", self.turn, given, shown)
         return done[0]
 
 

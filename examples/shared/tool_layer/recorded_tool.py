@@ -1,11 +1,12 @@
 """The base of a tool: it parses what the model sent, writes the run step, and returns the envelope.
 
-A tool in Dify gets no conversation id. The parameter `conversation` has the form `form`: the workflow's author fills
-it in with `sys.conversation_id`, and the model never sees it.
+A tool in Dify does not get to know the conversation. The parameters `conversation` and `turn` have the form `form`: the
+workflow's author fills them in with `sys.conversation_id` and `sys.dialogue_count`, and the model never sees them.
 """
 
+import re
 from abc import abstractmethod
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import Any, ClassVar
 
 from dify_plugin import Tool
@@ -15,9 +16,12 @@ from .database import Database
 from .envelope import JsonObject, Result, failure, success
 from .errors import RefusedError
 from .parsing import Input, parse
-from .run_steps import recorded
+from .run_steps import Turn, recorded
 
 CONVERSATION = "conversation"
+TURN = "turn"
+LAST_TURN = 2_147_483_647
+"""PostgreSQL's integer."""
 
 
 class RecordedTool[I: Input](Tool):
@@ -37,7 +41,7 @@ class RecordedTool[I: Input](Tool):
         """
 
     @abstractmethod
-    def result(self, asked: I, conversation: str) -> Result:
+    def result(self, asked: I, turn: Turn) -> Result:
         """Let an application service do the work.
 
         Raises:
@@ -45,18 +49,27 @@ class RecordedTool[I: Input](Tool):
         """
 
     def _invoke(self, tool_parameters: dict[str, Any]) -> Generator[ToolInvokeMessage, None, None]:
-        given = {name: value for name, value in tool_parameters.items() if name != CONVERSATION}
-        conversation = str(tool_parameters.get(CONVERSATION) or "")
+        given = {name: value for name, value in tool_parameters.items() if name not in {CONVERSATION, TURN}}
+        turn = _turn(tool_parameters)
 
         def work() -> JsonObject:
             sent = given if self.parameter is None else given.get(self.parameter)
             try:
-                return success(self.result(parse(self.takes, self.name, sent), conversation)).as_json()
+                return success(self.result(parse(self.takes, self.name, sent), turn)).as_json()
             except RefusedError as error:
                 return failure(str(error)).as_json()
 
-        yield from self.messages(recorded(self.database(), self.name, conversation, given, work))
+        yield from self.messages(recorded(self.database(), self.name, turn, given, work))
 
     def messages(self, output: JsonObject) -> Generator[ToolInvokeMessage, None, None]:
         """The envelope as Dify's messages; a search, say, sends text and sources instead."""
         yield self.create_json_message(output)
+
+
+def _turn(parameters: Mapping[str, object]) -> Turn:
+    """A number that is missing, or that a workflow's author has filled with something else, does not fail the call."""
+    conversation = str(parameters.get(CONVERSATION) or "")
+    written = str(parameters.get(TURN) or "").strip()
+    if re.fullmatch("[0-9]{1,10}", written) and 1 <= int(written) <= LAST_TURN:
+        return Turn(conversation, int(written))
+    return Turn(conversation)
