@@ -7,17 +7,28 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from order_desk.desk import NEEDS_APPROVAL
+from order_desk.conversation import Conversation, FrontEndData
+from order_desk.desk import NEEDS_APPROVAL, Desk
 from order_desk.order_system_server import LOOPBACK, OrderSystemServer
-from ordering.services import CREDENTIAL
+from order_desk.sources import MOST_OF_A_FILE, MOST_OF_A_PAGE, text_in
+from ordering.services import CREDENTIAL, PLUGIN_FOLDER
 from ordering.storage import OrderRequests, begin_again, prepare
 from sqlalchemy import URL
 from tool_layer.database import Database
 from tool_layer.run_steps import RunStep, steps_of
 
+from devhost import Host, Run
+from devhost.hosting import ModelOptions
+from devhost.scenario import Scenario
+from examples.runner.playing import conversation
 from examples.runner.world import Credentials, Played
 
 DOWN = "order-system-down"
+FORM = "order-form"
+"""The scenario that needs what only the chat's back end has: an attachment, a page, and a branch."""
+CITED = [(2, "Paper napkins folded in four,40,pack"), (3, "Hot cup 240 ml white,4,case")]
+"""Lines and words of the form."""
+SAMPLES = PLUGIN_FOLDER / "samples"
 SEEDED = 2
 """Order requests that are there before a scenario."""
 
@@ -55,6 +66,9 @@ PROMISES = {
     "invalid-parameters": Promise(3, "ready", 1, {"LB-700": 20}, _steps(*["save_order_draft"] * 2), DATE),
     "approved": Promise(3, "requested", 1, NAPKINS, _steps(*DRAFTED, *PLACED)),
     "rejected": Promise(3, "requested", 2, {"NP-200": 20}, _steps(*DRAFTED, *DRAFTED, *PLACED)),
+    FORM: Promise(
+        *(3, "ready", 1, {"NP-200": 40, "CP-240": 4, "CL-080": 2}), _steps("search_items", "save_order_draft")
+    ),
     DOWN: Promise(3, "ready", 1, NAPKINS, _steps(*DRAFTED, *REQUESTED, "request_order: release"), UNREACHABLE),
 }
 
@@ -65,6 +79,7 @@ class OrderEntry:
         self._database = Database(url, prepare)
         self._order_system = order_system
         self._down = self._address = down
+        self._chat = self._new_chat("")
 
     @property
     def credentials(self) -> Credentials:
@@ -74,7 +89,29 @@ class OrderEntry:
     def begin(self, scenario: str) -> None:
         with Database(self._database.url, begin_again).session():
             self._order_system.clear()
+        self._chat = self._new_chat(scenario)
         self._address = self._down if scenario == DOWN else self._order_system.url
+
+    def _new_chat(self, scenario: str) -> Conversation:
+        return Conversation(self._database.url, f"chat-{scenario}")
+
+    def play(self, scenario: Scenario, host: Host) -> tuple[Run, ...]:
+        """The form is for the chat's desk; all others are conversations with the agent alone."""
+        if not self._chat.id.endswith(FORM) or scenario.script is None:
+            return conversation(scenario, host)
+        runs: list[Run] = []
+        strategy = scenario.strategy.identity.name
+        desk = Desk(self._chat, host, scenario.script, strategy, ModelOptions(scripted=True), ended=runs.append)
+        form = self._chat.attach("order-form.csv", text_in(SAMPLES / "order-form.csv", MOST_OF_A_FILE))
+        seen = FrontEndData(
+            customer_number="C-3001",
+            customer_name="Café Lindqvist",
+            branch_org_id="ORG-3001-2",
+            attachments=(form,),
+            dom_snapshot=text_in(SAMPLES / "item-page.html", MOST_OF_A_PAGE),
+        )
+        desk.say(scenario.question(None), seen)
+        return tuple(runs)
 
     def problems(self, played: Played) -> Iterator[str]:
         yield from (run.error.message for run in played.runs if run.error is not None)
@@ -85,6 +122,9 @@ class OrderEntry:
         placed = [{line.item: line.quantity for line in order.lines} for order in orders]
         if placed != [promise.quantities] * (promise.status == "requested"):
             yield f"the order system has {placed}"
+        cited = [(each.line, each.words) for said in self._chat.messages() for each in said.back_end.file_annotations]
+        if cited != CITED * (played.scenario == FORM):
+            yield f"the annotations are {cited}"
         leaked = [run.outputs.text for run in played.runs if '"status"' in run.outputs.text]
         yield from (f"a tool's result is shown as it is: {text}" for text in leaked)
 

@@ -2,8 +2,10 @@
 
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain, repeat
+from pathlib import Path
 
 import click
 from ordering.services import CREDENTIAL, DEFAULT_URL, PLUGIN_FOLDER, VARIABLE, chosen_database
@@ -23,9 +25,11 @@ from devhost.terminal.chat_view import read_questions
 from .conversation import Conversation, FrontEndData
 from .desk import Desk, shown
 from .order_system_server import OrderSystemServer
+from .sources import MOST_OF_A_FILE, MOST_OF_A_PAGE, FrontEndError, branch_name, name_of, text_in
 
 ROOT = PLUGIN_FOLDER.parents[1]
 STRATEGY = "gpt5_function_calling"
+TEXT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 DOWN, NOTHING_LISTENS = "order-system-down", "http://127.0.0.1:1"
 
 
@@ -38,7 +42,7 @@ def commands() -> None:
 def _as_sentence() -> Iterator[None]:
     try:
         yield
-    except (HostError, SetupError) as error:
+    except (FrontEndError, HostError, SetupError) as error:
         raise click.ClickException(str(error)) from None
 
 
@@ -81,33 +85,55 @@ def order_system(port: int) -> None:
 @click.option("--conversation", default="", metavar="ID", help="Go on with a conversation, also after a restart.")
 @click.option("--customer-number", default="C-3001", show_default=True)
 @click.option("--customer-name", default="Café Lindqvist", show_default=True)
+@click.option("--branch", "branch_org_id", default="", metavar="ID", help="The customer's branch, such as ORG-3001-2.")
+@click.option("--attach", type=TEXT_FILE, multiple=True, help="A text file that goes with the first message.")
+@click.option("--page", type=TEXT_FILE, help="HTML of the page that the user sees while writing the first message.")
 @takes(model_options=ModelOptions)
-def chat(
+def chat(  # noqa: PLR0913 - the options
     *,
     scenario: str | None,
     play: bool,
     conversation: str,
+    attach: tuple[Path, ...],
+    page: Path | None,
     model_options: ModelOptions,
-    **front_end: object,
+    **where: str,
 ) -> int:
     """Chat with the sales agent. Without a key, a script answers. The chat has an order system of its own."""
     file = PLUGIN_FOLDER / f"scenarios/{scenario}.yaml" if scenario else PLUGIN_FOLDER / "script.yaml"
     with _as_sentence(), OrderSystemServer() as own:
         script = Script.read(file, STRATEGY)
         kept = Conversation(chosen_database({}), conversation or str(uuid.uuid4()))
+        front_end = FrontEndData.model_validate(where)
+        if front_end.branch_org_id:
+            branch_name(front_end.branch_org_id, front_end.customer_number)
+        first = _first_message(kept, front_end, attach, page)
         address = NOTHING_LISTENS if scenario == DOWN else own.url
         with Host.start(ROOT, tools=[_tools(chosen_database({}), address, kept.id)]) as host:
             desk = Desk(kept, host, script, STRATEGY, model_options)
             click.echo(f"Conversation {kept.id}. Ctrl-D ends it.\n")
             for message in kept.messages()[-1:]:
                 click.echo("\n".join(shown(message)))
-            for text in (script.query, *(each.query for each in script.then)) if play else read_questions():
+            texts = (script.query, *(each.query for each in script.then)) if play else read_questions()
+            for text, seen in zip(texts, chain([first], repeat(front_end)), strict=False):
                 if play:
                     click.echo(f"you> {text}")
-                answer = desk.say(text, FrontEndData.model_validate(front_end))
+                answer = desk.say(text, seen)
                 click.echo("\n".join([*shown(answer), ""]))
     click.echo(f"The audit trail: .venv/bin/python -m examples.order_entry audit {kept.id}")
     return 0
+
+
+def _first_message(
+    kept: Conversation, front_end: FrontEndData, attach: Sequence[Path], page: Path | None
+) -> FrontEndData:
+    """With the files and the page, which the other messages do not have."""
+    dom_snapshot = ""
+    if page is not None:
+        dom_snapshot = text_in(page, MOST_OF_A_PAGE)
+    texts = [(name_of(path), text_in(path, MOST_OF_A_FILE)) for path in attach]
+    attachments = tuple(kept.attach(name, text) for name, text in texts)
+    return front_end.model_copy(update={"attachments": attachments, "dom_snapshot": dom_snapshot})
 
 
 def _tools(database: URL, order_system: str, conversation: str) -> ToolSetup:
