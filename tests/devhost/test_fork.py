@@ -152,8 +152,18 @@ def test_a_question_of_a_conversation_keeps_its_history_and_state(
     assert before["model"]["history_prompt_messages"]
     assert (told["question"], told["differences"]["answer"], differing(told)) == ("yes", [], [])
     assert fork(trace, "--at", "1", "--question", "1")["question"] == "Confirm the choir's booking."
+    assert numbered(trace, fork, "--question", "2") == "Message 2 of the conversation"
+    assert numbered(trace, fork) == "Message 3 of the conversation"
     assert main(["fork", str(trace)]) == 0
     assert "forking the last of 3 questions; --question NUMBER names another one" in capsys.readouterr().err
+
+
+def numbered(trace: Path, fork: Fork, *which: str) -> str:
+    """What the model reads of the number that a chatflow has for the message."""
+    told = fork(trace, "--at", "0", *which, "--instruction", "Message {{#sys.dialogue_count#}} of the conversation")
+    rows = [row for prompt in told["differences"]["prompts"] for row in prompt["rows"]]
+    (read,) = {row["right"] for row in rows if "of the conversation" in str(row["right"])}
+    return str(read)
 
 
 def test_files_go_with_the_question_again(tmp_path: Path, fork: Fork) -> None:
