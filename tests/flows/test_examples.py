@@ -37,9 +37,12 @@ class Stored:
 OFFICE = "office.sqlite3", "SELECT body FROM mails"
 RULES = "office.sqlite3", "SELECT body LIKE 'archive/house-rules%freezer%thirty days.' FROM mails"
 DEEDS = "office.sqlite3", "SELECT count(*) FROM deeds"
-DRAFT = "order_entry.sqlite3", "SELECT status, version, order_number FROM order_requests WHERE id = 3"
+DRAFT = (
+    "order_entry.sqlite3",
+    "SELECT status, version, order_number, (SELECT max(turn) FROM run_steps) FROM order_requests WHERE id = 3",
+)
 TASKS = "memos.sqlite3", "SELECT title, status FROM tasks"
-CALLS = "answers.sqlite3", "SELECT tool, conversation <> '' FROM run_steps ORDER BY id"
+CALLS = "answers.sqlite3", "SELECT tool, conversation <> '', turn FROM run_steps ORDER BY id"
 FIVE, TEN = ("Five chairs for Harbour Hall.",), ("Ten chairs for Harbour Hall.",)
 CARETAKER = ("Five chairs will come.",)
 STORED = {
@@ -48,9 +51,9 @@ STORED = {
     "word_for_word": Stored(*DEEDS, [[(0,)], [(0,)]]),
     "approval_form": Stored(*OFFICE, [[], [TEN], [TEN], [TEN]]),
     "pictures": Stored(*OFFICE, [[]]),
-    "order_entry": Stored(*DRAFT, [[("incomplete", 1, "")], [("ready", 2, "")], [("ready", 2, "")]]),
+    "order_entry": Stored(*DRAFT, [[("incomplete", 1, "", 1)], [("ready", 2, "", 2)], [("ready", 2, "", 2)]]),
     "memo_to_task": Stored(*TASKS, [[("Reply to Ms Sato", "progress")]] * 2),
-    "answers": Stored(*CALLS, [[("search_documents", 1), ("search_documents", 1)]]),
+    "answers": Stored(*CALLS, [[("search_documents", 1, 1), ("search_documents", 1, 1)]]),
 }
 
 
