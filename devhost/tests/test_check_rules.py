@@ -38,7 +38,7 @@ def test_a_rule_finds_what_breaks_it(breach: Breach, tmp_path: Path) -> None:
     [
         (MANIFEST, "version: 0.0.3\n", "version: 0.3\n", "Input should be a valid string: write it in quotes"),
         (DRAW, "default: 40", "enum: [40]", "Dify drops it: there is no key 'enum', and texts are in en_US, "),
-        (DRAW, "default: blue", "default: [blue]", "['blue'] is not among the options: blue, red, in color"),
+        (DRAW, "default: blue", "default: [blue]", "it is a list exactly where multiple is true (Dify since 1.16)"),
     ],
 )
 def test_a_sentence_says_what_would_be_right(file: str, old: str, new: str, sentence: str, tmp_path: Path) -> None:

@@ -87,6 +87,8 @@ NO_TOOL, YIELDS = (
     RETURNS.replace("return self.create_text_message('drawn')", "yield 'a'"),
 )
 
+WIDE, COLOR, MADE = "parameters[3].multiple", "parameters[6].default", "parameters[6].auto_generate"
+
 OF_DECLARATIONS = [
     Breach("declaration", written(DRAW, "identity: ["), DRAW, ""),
     Breach("declaration", added(".difyignore", "tools/*.yaml\n"), DRAW, ""),
@@ -100,6 +102,18 @@ OF_DECLARATIONS = [
     ),
     Breach("declaration", added(MANIFEST, "tags: [robots]\n"), MANIFEST, "tags[0]"),
     Breach("declaration", replaced(DRAW, "default: blue", "default: pink"), DRAW, "parameters[6].default"),
+    # Dify's own validation of tools, for whose faults the whole list of a workspace fails.
+    Breach("declaration", replaced(DRAW, "type: number", "type: files\n    multiple: true", most=1), DRAW, WIDE),
+    Breach("declaration", replaced(DRAW, "default: blue", "multiple: true\n    default: blue"), DRAW, COLOR),
+    Breach("declaration", replaced(DRAW, "default: blue", "default: [blue]"), DRAW, COLOR),
+    Breach("declaration", replaced(DRAW, "default: blue", "auto_generate: {type: code}"), DRAW, f"{MADE}.type"),
+    Breach("declaration", replaced(PROVIDER, "- image", "- agent"), PROVIDER, "identity.tags[0]"),
+    Breach(
+        "declaration",
+        replaced(PROVIDER, "default: eu", "scope: document"),
+        PROVIDER,
+        f"{CREDENTIAL}.region.scope",
+    ),
     Breach("icon", replaced(MANIFEST, "icon: icon.svg", "icon: gone.svg"), MANIFEST, "icon"),
     Breach("source", added(".difyignore", "tools/draw_chart.py\n"), DRAW, "extra.python.source"),
 ]
@@ -156,6 +170,7 @@ NOT_REFUSED = [
     ),
     Breach("declaration", replaced(DRAW, "default: 40", "defualt: 40"), DRAW, "parameters[3].defualt", "notice"),
     Breach("declaration", replaced(DRAW, "value: red", "value: no"), DRAW, "parameters[6].options[1].value", "notice"),
+    Breach("declaration", replaced(DRAW, "type: boolean", "type: date-range"), DRAW, "parameters[5].type", "notice"),
     Breach("dependency", written("requirements.txt", "dify_plugin==0.5.1\n"), "requirements.txt", "", "marketplace"),
     Breach("icon", written("_assets/icon.svg", ICON), MANIFEST, "icon", "marketplace"),
     Breach("marketplace", replaced(MANIFEST, "contact:", "contacts:"), MANIFEST, "contact", "marketplace"),
