@@ -142,3 +142,20 @@ def test_a_finding_that_is_meant_is_accepted_by_its_name(tmp_path: Path, capsys:
     assert "notice: tools/key.py: line 1: accepted: it seems to contain a key" in said
     assert main([*check, "--accept", "declaration:manifest.yaml"]) == 2
     assert "--accept declaration:manifest.yaml: there is no such finding" in capsys.readouterr().err
+
+
+def test_what_uv_takes_is_taken(tmp_path: Path) -> None:
+    """A byte order mark, a continued line, hashes, options, another file, a comment behind a requirement."""
+    plugin = complete(tmp_path)
+    lines = [
+        "\ufeff# what the plugin needs",
+        "--index-url https://packages.example/simple",
+        "httpx[http2]==0.28.1 ; python_version > '3'  # for the API",
+        "pillow==12.0.0 \\",
+        "  --hash=sha256:1234",
+        "-r of_dify.txt",
+    ]
+    (plugin / "requirements.txt").write_text("\n".join(lines), encoding="utf-8")
+    (plugin / "of_dify.txt").write_text("dify_plugin==0.10.2\n", encoding="utf-8")
+
+    assert [problem for problem in check_plugin(plugin).problems if problem.rule == "dependency"] == []

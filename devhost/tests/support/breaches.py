@@ -87,7 +87,9 @@ NO_TOOL, YIELDS = (
     RETURNS.replace("return self.create_text_message('drawn')", "yield 'a'"),
 )
 
-WIDE, COLOR, MADE = "parameters[3].multiple", "parameters[6].default", "parameters[6].auto_generate"
+WIDE = "parameters[3].multiple"
+COLOR = "parameters[6].default"
+MADE = "parameters[6].auto_generate"
 
 OF_DECLARATIONS = [
     Breach("declaration", written(DRAW, "identity: ["), DRAW, ""),
@@ -132,14 +134,8 @@ OF_FILES = [
     Breach("secret", written("key.txt", f"ghp_{KEY}{KEY}"), "key.txt", "line 1"),
     Breach("secret", written("key.txt", f"\n{HEADER}\n\n{KEY}{KEY}\n"), "key.txt", "line 2"),
     Breach("dependency", removed("requirements.txt"), "requirements.txt", ""),
-    Breach("dependency", added("requirements.txt", "git+https://github.com/a/b\n"), "requirements.txt", "line 2"),
+    Breach("dependency", added("requirements.txt", "httpx=0.28.1\n"), "requirements.txt", "line 2"),
     Breach("dependency", written("requirements.txt", "httpx==0.28.1\n"), "requirements.txt", ""),
-    Breach(
-        "dependency",
-        written("pyproject.toml", '[project]\ndependencies = ["dify_plugin==0.10.2", "httpx"]\n'),
-        "pyproject.toml",
-        "project.dependencies[1]",
-    ),
     Breach("compile", written("tools/odd.py", "\nreturn\n"), "tools/odd.py", "line 2"),
 ]
 
@@ -171,6 +167,18 @@ NOT_REFUSED = [
     Breach("declaration", replaced(DRAW, "default: 40", "defualt: 40"), DRAW, "parameters[3].defualt", "notice"),
     Breach("declaration", replaced(DRAW, "value: red", "value: no"), DRAW, "parameters[6].options[1].value", "notice"),
     Breach("declaration", replaced(DRAW, "type: boolean", "type: date-range"), DRAW, "parameters[5].type", "notice"),
+    Breach(
+        "dependency",
+        written("pyproject.toml", '[project]\ndependencies = ["dify_plugin==0.10.2", "httpx"]\n'),
+        "pyproject.toml",
+        "project.dependencies[1]",
+        "marketplace",
+    ),
+    Breach("dependency", added("requirements.txt", "-e ./here\n"), "requirements.txt", "line 2", "marketplace"),
+    Breach(
+        "dependency", added("requirements.txt", "git+https://x.y/a/b\n"), "requirements.txt", "line 2", "marketplace"
+    ),
+    Breach("dependency", written("requirements.txt", "dify_plugin\n"), "requirements.txt", "line 1", "marketplace"),
     Breach("dependency", written("requirements.txt", "dify_plugin==0.5.1\n"), "requirements.txt", "", "marketplace"),
     Breach("icon", written("_assets/icon.svg", ICON), MANIFEST, "icon", "marketplace"),
     Breach("marketplace", replaced(MANIFEST, "contact:", "contacts:"), MANIFEST, "contact", "marketplace"),

@@ -5,7 +5,6 @@ import contextlib
 import posixpath
 import re
 import stat
-import tomllib
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Self
 
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -298,7 +296,7 @@ def entrypoint_problems(contents: Contents, manifest: JsonObject) -> Iterator[Pr
 
 # The packages that it needs, as the file says that the daemon reads.
 
-SDK = "dify-plugin"
+SDK = canonicalize_name("dify-plugin")
 OLDEST_SDK = Version("0.9.0")
 """That the marketplace takes."""
 
@@ -308,27 +306,29 @@ def dependency_problems(contents: Contents) -> Iterator[Problem]:
     if file not in contents:
         yield Problem("dependency", file, "", f"it {contents.absent(file)}: Dify cannot install the plugin")
         return
-    try:
-        lines = list(requirement_lines(file, contents.text(file)))
-    except tomllib.TOMLDecodeError as error:
-        yield Problem("dependency", file, "", f"not valid TOML: {error}")
+    if not contents.is_regular(file):
         return
-    sdk: Requirement | None = None
-    for key, line in lines:
-        try:
-            requirement = Requirement(line)
-        except InvalidRequirement:
-            requirement = None
-        if requirement is None or requirement.url or not requirement.specifier:
-            sentence = f"{line!r} is not a name with a version from the registry, such as httpx==0.28.1"
-            yield Problem("dependency", file, key, sentence)
-        elif canonicalize_name(requirement.name) == SDK:
-            sdk = requirement
-    if sdk is None:
+    try:
+        lines = list(requirement_lines(contents.directory, file))
+    except (OSError, ValueError) as error:
+        yield Problem("dependency", file, "", f"it cannot be read: {error}")
+        return
+    found = {canonicalize_name(line.requirement.name): line.requirement for line in lines if line.requirement}
+    for line in lines:
+        requirement = line.requirement
+        if line.fault:
+            sentence = f"{line.text!r} cannot be read, so that Dify cannot install the plugin: {line.fault}"
+            yield Problem("dependency", file, line.place, sentence)
+        elif requirement is None or requirement.url or not requirement.specifier:
+            sentence = f"{line.text!r} is not a name with a version from the registry, such as httpx==0.28.1"
+            yield Problem("dependency", file, line.place, sentence, level="marketplace")
+    sdk = found.get(SDK)
+    if sdk is not None and sdk.specifier:
+        if all(Version(each.version.removesuffix(".*")) < OLDEST_SDK for each in sdk.specifier):
+            sentence = f"{sdk} is older than {OLDEST_SDK}, the oldest SDK that the marketplace takes"
+            yield Problem("dependency", file, "", sentence, level="marketplace")
+    elif sdk is None and all(line.requirement for line in lines):  # another line may bring it
         yield Problem("dependency", file, "", f"{SDK} is missing: without the SDK the plugin does not start")
-    elif all(Version(each.version.removesuffix(".*")) < OLDEST_SDK for each in sdk.specifier):
-        sentence = f"{sdk} is older than {OLDEST_SDK}, the oldest SDK that the marketplace takes"
-        yield Problem("dependency", file, "", sentence, level="marketplace")
 
 
 # Keys and tokens in the files of a package, by how known services write them. The value itself is not quoted.

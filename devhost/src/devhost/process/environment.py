@@ -13,7 +13,7 @@ from typing import Unpack
 
 from devhost.errors import PluginStartError
 from devhost.plugin.declaration import PluginDeclaration
-from devhost.plugin.dependencies import PYPROJECT, REQUIREMENTS, missing, requirements, requirements_file
+from devhost.plugin.dependencies import PYPROJECT, REQUIREMENTS, listed, missing, requirements_file
 from devhost.process.command import why_it_failed
 from devhost.process.plugin_process import PluginProcess, StartOptions
 from devhost.process.program import inherited_environment
@@ -127,8 +127,8 @@ def commands(directory: Path, uv: str | None) -> Iterator[list[str]]:
         install += ["-c", f"{ENVIRONMENT}/{pins.name}"]
     if requirements_file(directory) == REQUIREMENTS:
         yield [*install, "-r", REQUIREMENTS]
-    elif listed := requirements(directory):
-        yield [*install, *listed]
+    elif lines := listed(directory):
+        yield [*install, *(line.text for line in lines)]
 
 
 def _pins(lock: Path) -> str:
