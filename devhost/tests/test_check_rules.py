@@ -159,3 +159,31 @@ def test_what_uv_takes_is_taken(tmp_path: Path) -> None:
     (plugin / "of_dify.txt").write_text("dify_plugin==0.10.2\n", encoding="utf-8")
 
     assert [problem for problem in check_plugin(plugin).problems if problem.rule == "dependency"] == []
+
+
+def test_a_module_that_no_requirement_brings_is_named_where_the_plugin_has_its_own_environment(tmp_path: Path) -> None:
+    plugin = complete(tmp_path)
+    code = ["import json", "import brought.part, by_hand", "from nowhere import x", "import tools"]
+    guarded = ["try:", "    import perhaps", "except ImportError:", "    perhaps = None"]
+    (plugin / "tools" / "more.py").write_text("\n".join([*code, *guarded]), encoding="utf-8")
+    assert [problem for problem in check_plugin(plugin).problems if problem.file == "tools/more.py"] == []
+
+    packages = plugin / ".venv" / "lib" / "python3.12" / "site-packages"
+    for name, requires, module in [
+        ("dify_plugin", "Requires-Dist: brings", "dify_plugin"),
+        ("brings", "", "brought"),
+        ("by-hand", "", "by_hand"),
+    ]:
+        information = packages / f"{name}-1.0.dist-info"
+        information.mkdir(parents=True)
+        (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{requires}\n")
+        (packages / module).mkdir()
+        (packages / module / "__init__.py").touch()
+        (information / "RECORD").write_text(f"{module}/__init__.py,,\n")
+    (plugin / ".difyignore").write_text(".venv/\n", encoding="utf-8")
+
+    found = [problem for problem in check_plugin(plugin).problems if problem.rule == "dependency"]
+    assert [(problem.key, problem.sentence, problem.level) for problem in found] == [
+        ("line 2", "no requirement brings the module by_hand", "notice"),
+        ("line 3", "no package in the plugin's .venv has the module nowhere", "notice"),
+    ]

@@ -5,6 +5,7 @@ import contextlib
 import posixpath
 import re
 import stat
+import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from devhost.errors import DeclarationError
-from devhost.plugin.dependencies import PYPROJECT, REQUIREMENTS, requirement_lines
+from devhost.plugin.dependencies import PYPROJECT, REQUIREMENTS, modules_of_environment, requirement_lines
 from devhost.plugin.problems import Level, Problem
 from devhost.protocol.wire import JsonObject
 from devhost.text import worded
@@ -150,6 +151,7 @@ def file_problems(contents: Contents, manifest: JsonObject) -> Iterator[Problem]
     """By all the rules below but that for classes, which is for the files that declarations name."""
     yield from entrypoint_problems(contents, manifest)
     yield from dependency_problems(contents)
+    yield from module_problems(contents)
     yield from ignore_problems(contents)
     yield from forbidden_problems(contents)
     yield from size_problems(contents)
@@ -329,6 +331,53 @@ def dependency_problems(contents: Contents) -> Iterator[Problem]:
             yield Problem("dependency", file, "", sentence, level="marketplace")
     elif sdk is None and all(line.requirement for line in lines):  # another line may bring it
         yield Problem("dependency", file, "", f"{SDK} is missing: without the SDK the plugin does not start")
+
+
+def module_problems(contents: Contents) -> Iterator[Problem]:
+    """Modules that are imported and that no requirement provides, where the plugin has an environment of its own."""
+    try:
+        provided = modules_of_environment(contents.directory)
+    except (OSError, ValueError):  # which the rule above tells
+        return
+    if not provided:
+        return
+    own = {path.partition("/")[0].removesuffix(".py") for path in contents.paths}
+    known = own | sys.stdlib_module_names | {name for name, is_brought in provided.items() if is_brought}
+    told = set[str]()
+    for path in contents.paths:
+        for module, line in _imports(contents, path):
+            if module in known or module in told:
+                continue
+            told.add(module)
+            sentence = f"no requirement brings the module {module}"
+            if module not in provided:
+                sentence = f"no package in the plugin's .venv has the module {module}"
+            yield Problem("dependency", path, f"line {line}", sentence, level="notice")
+
+
+def _imports(contents: Contents, path: str) -> list[tuple[str, int]]:
+    """Top-level names of modules, each with a line, without imports that may fail or that only type checkers read."""
+    if not path.endswith(".py"):
+        return []
+    try:
+        parsed = ast.parse(contents.read(path))
+    except SyntaxError:
+        return []
+    found: list[tuple[str, int]] = []
+    waiting: list[ast.AST] = [parsed]
+    while waiting:
+        match waiting.pop():
+            case ast.Import(names=names, lineno=line):
+                found += [(each.name.partition(".")[0], line) for each in names]
+            case ast.ImportFrom(module=str(module), level=0, lineno=line):
+                found.append((module.partition(".")[0], line))
+            case ast.Try(handlers=[_, *_]):
+                continue
+            case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"), orelse=otherwise):
+                waiting += otherwise
+            case node:
+                waiting += ast.iter_child_nodes(node)
+    return sorted(found, key=lambda each: each[1])
 
 
 # Keys and tokens in the files of a package, by how known services write them. The value itself is not quoted.

@@ -4,16 +4,17 @@ The daemon installs from pyproject.toml if the plugin has one, else from require
 """
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, distribution
-from pathlib import Path
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from devhost.text import read_file
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
+    from packaging.utils import NormalizedName
 
 REQUIREMENTS, PYPROJECT = "requirements.txt", "pyproject.toml"
 
@@ -116,3 +117,57 @@ def _missing(requirement: "Requirement") -> Iterator[str]:
             if each.marker is not None and each.marker.evaluate({"extra": extra}):
                 each.marker = None
                 yield from _missing(each)
+
+
+# The modules that the plugin's own environment has, by the metadata of its packages.
+
+
+def modules_of_environment(directory: Path) -> Mapping[str, bool]:
+    """Each top-level module, and whether a requirement brings it; empty for a plugin without a .venv of its own.
+
+    OSError or ValueError for requirements that cannot be read.
+    """
+    folders = [str(folder) for folder in directory.glob(".venv/lib/python*/site-packages")]
+    if not folders:
+        return {}
+    from packaging.utils import canonicalize_name  # noqa: PLC0415 - slow, and seldom needed
+
+    installed = {canonicalize_name(each.name): each for each in distributions(path=folders)}
+    lines = listed(directory)
+    required = [line.requirement for line in lines if line.requirement is not None]
+    brought: Collection[str] = installed
+    if len(required) == len(lines):  # a path or an address may bring any package
+        brought = _brought(required, installed)
+    modules: dict[str, bool] = {}
+    for name, package in installed.items():
+        for module in _modules(package):
+            modules[module] = modules.get(module, False) or name in brought
+    return modules
+
+
+def _brought(required: "list[Requirement]", installed: "Mapping[NormalizedName, Distribution]") -> set[str]:
+    """The packages that the requirements bring, with those that these require."""
+    from packaging.requirements import Requirement  # noqa: PLC0415 - as above
+    from packaging.utils import canonicalize_name  # noqa: PLC0415
+
+    waiting = [(each, "") for each in required]
+    seen = set[tuple[str, str]]()
+    while waiting:
+        requirement, extra = waiting.pop()
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": extra}):
+            continue
+        name = canonicalize_name(requirement.name)
+        package = installed.get(name)
+        for wanted in ("", *requirement.extras):
+            if package is not None and (name, wanted) not in seen:
+                seen.add((name, wanted))
+                waiting += [(Requirement(each), wanted) for each in package.requires or ()]
+    return {name for name, _ in seen}
+
+
+def _modules(package: Distribution) -> set[str]:
+    listed_files = package.files or ()
+    names = {
+        PurePath(file).parts[0].partition(".")[0] for file in listed_files if file.suffix in {".py", ".so", ".pyd"}
+    }
+    return {name for name in names if name.isidentifier()}
