@@ -7,7 +7,7 @@ import re
 import stat
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -154,6 +154,7 @@ def file_problems(contents: Contents, manifest: JsonObject) -> Iterator[Problem]
     yield from module_problems(contents)
     yield from ignore_problems(contents)
     yield from forbidden_problems(contents)
+    yield from data_problems(contents)
     yield from size_problems(contents)
     yield from secret_problems(contents)
     yield from compile_problems(contents)
@@ -193,6 +194,40 @@ def forbidden_problems(contents: Contents) -> Iterator[Problem]:
             yield Problem("forbidden-file", path, "", sentence)
         elif name != ".env.example" and any(fnmatch(name, pattern) for pattern in PATTERNS):
             yield Problem("forbidden-file", path, "", f"a package must not hold it; {remedy}")
+
+
+# Data of the machine that a plugin was written on. A package may hold it on purpose, so that it is a notice.
+
+DATABASE = b"SQLite format 3\0"
+DATA = ("*.db", "*.db-*", "*.sqlite", "*.sqlite-*", "*.sqlite3", "*.sqlite3-*", "*.mdb", "*.duckdb", "*.rdb")
+DUMPS = ("*.dump", "*.sql.gz", "*.bson")
+KEYS = ("id_rsa", "id_ed25519", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk")
+LINES_OF_A_DUMP = re.compile(rb"^(?:INSERT INTO |COPY \S+ .*FROM stdin;)", re.MULTILINE | re.IGNORECASE)
+
+
+def data_problems(contents: Contents) -> Iterator[Problem]:
+    remedy = f"add it to {contents.ignored_by or '.difyignore'} unless everybody may read it"
+    for path in contents.paths:
+        if contents.is_regular(path) and (kind := _data(contents, path)):
+            yield Problem("data", path, "", f"{kind} is packed: {remedy}", level="notice")
+
+
+def _data(contents: Contents, path: str) -> str:
+    """What kind of data it is; empty for none."""
+    name = path.rpartition("/")[2].lower()
+
+    def fits(patterns: Sequence[str]) -> bool:
+        return any(fnmatch(name, pattern) for pattern in patterns)
+
+    if name == "pyvenv.cfg":
+        return "a virtual environment"
+    if fits(KEYS):
+        return "a file with keys"
+    if fits(DATA) or contents.read(path).startswith(DATABASE):
+        return "a database"
+    if fits(DUMPS) or (name.endswith(".sql") and LINES_OF_A_DUMP.search(contents.read(path))):
+        return "a dump of a database"
+    return ""
 
 
 def size_problems(contents: Contents, most_bytes: int = MAX_BYTES, most_files: int = MAX_FILES) -> Iterator[Problem]:
