@@ -22,7 +22,9 @@ from pydantic import ValidationError
 from devhost.errors import InvocationError, ParameterError, SetupError
 from devhost.limits import HostLimits
 from devhost.node.messages import UNKNOWN_MIME_TYPE
+from devhost.node.outputs.run import printed_error
 from devhost.plugin.casting import cast_given
+from devhost.plugin.contents import SECRET
 from devhost.plugin.declaration import I18n, Identity, ProvidedTool, ToolDescription, ToolParameter, ToolProvider
 from devhost.plugin.declaration import Tool as DeclaredTool
 from devhost.process.session import Answer, Watcher
@@ -97,6 +99,8 @@ def secrets_of(servers: Iterable[McpServer]) -> list[str]:
 
 # A tool as Dify describes it, and what is lost on the way.
 
+LONGEST_PRINTED = 20_000
+"""Characters of what a server printed before it ended."""
 KEPT = frozenset({"type", "description", "title", "$schema"})
 """Keywords of a simple parameter's schema that change nothing when they are lost, or reach the agent."""
 
@@ -172,8 +176,13 @@ class McpTool:
     """A tool of a server that is connected; `call` asks the server."""
 
     def __init__(
-        self, server: McpServer, tool: "mcp_types.Tool", call: "Callable[..., mcp_types.CallToolResult]"
+        self,
+        server: McpServer,
+        tool: "mcp_types.Tool",
+        call: "Callable[..., mcp_types.CallToolResult]",
+        tell: Callable[[str], None] = lambda _: None,
     ) -> None:
+        """`tell` takes a sentence about a result, for the person who watches."""
         self.provider = server.name
         self.name = tool.name
         self.declared = declared_tool(server.name, tool)
@@ -190,6 +199,7 @@ class McpTool:
         self.told_an_error = False
         """Whether the server marked the last result as one; Dify does not look at that."""
         self._call = call
+        self._tell = tell
         self._masked = Secrets(self.secrets).masked
 
     def invoke(self, parameters: JsonObject, _answer: Answer, _request_id: str, /) -> Iterator[JsonObject]:
@@ -202,6 +212,8 @@ class McpTool:
             said = f"Failed to invoke tool: {_leaf(error)}"
             raise InvocationError("ToolInvokeError", self._masked(said)) from None
         self.told_an_error = bool(result.is_error)
+        for dropped in dropped_of(result, has_schema=bool(self.declared.output_schema)):
+            self._tell(f"{self.name}: Dify does not hand on {dropped}")
         yield from map(self._masked, messages(result, has_schema=bool(self.declared.output_schema)))
 
 
@@ -222,6 +234,19 @@ def messages(result: "mcp_types.CallToolResult", *, has_schema: bool) -> Iterato
         for name, value in (result.structured_content or {}).items():
             body = {"variable_name": name, "variable_value": value, "stream": False}
             yield {"type": "variable", "message": body, "meta": None}
+
+
+def dropped_of(result: "mcp_types.CallToolResult", *, has_schema: bool) -> Iterator[str]:
+    """What of a result reaches no agent, as objects of a sentence."""
+    if result.structured_content and not has_schema:
+        yield "its structured content, because the tool declares no output schema"
+    unknown = {block.type for block in result.content} - HANDED_ON
+    if unknown:
+        yield f"its content of the type {' and '.join(sorted(unknown))}"
+
+
+HANDED_ON = frozenset({"text", "image", "audio", "resource"})
+"""The types of content that become messages."""
 
 
 def _of_text(text: str) -> Iterator[JsonObject]:
@@ -264,7 +289,7 @@ def connected(servers: Sequence[McpServer], limits: HostLimits, watcher: Watcher
             except Exception as error:  # noqa: BLE001 - as above
                 raise SetupError(Secrets(server.secrets.values()).masked(_why(server, error, printed))) from None
             call = partial(portal.call, partial(client.call_tool, read_timeout_seconds=limits.call_seconds))
-            offered = [McpTool(server, tool, call) for tool in listed]
+            offered = [McpTool(server, tool, call, partial(watcher.printed, server.name)) for tool in listed]
             if not server.is_address:
                 watcher.printed(server.name, "started as a command; Dify needs an address")
             if not offered:
@@ -311,10 +336,16 @@ async def _transport(server: McpServer, printed: TextIO) -> AsyncIterator[Any]: 
 
 def _why(server: McpServer, error: BaseException, printed: TextIO) -> str:
     printed.seek(0)
-    said, why = printed.read()[-2_000:].strip(), str(_leaf(error))
+    said = printed.read()[-LONGEST_PRINTED:].strip()
+    why = str(_leaf(error))
     if why == "Connection closed" and not server.is_address:
         why = f"{shlex.split(server.target)[0]} ended before it answered"
-    return f"the MCP server {server.name} did not start: {why}" + (f"\nIt printed:\n{said}" if said else "")
+    words = f"the MCP server {server.name} did not start: {why}"
+    if raised := printed_error(f"{said}\n"):
+        said = f"{raised.line}\nIts command: {SECRET.sub('[secret]', server.target)}"
+    if said:
+        words = f"{words}\nIt printed:\n{said}"
+    return words
 
 
 def _leaf(error: BaseException) -> BaseException:
