@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from devhost.cli.commands import main
 from devhost.plugin.check import check_plugin
 from devhost.plugin.contents import Contents, size_problems
 from devhost.plugin.problems import RULES, Problem
+from devhost.process.plugin_process import PluginProcess
 from support.breaches import BREACHES, DRAW, KEY, MANIFEST, Breach, complete, replaced
 from support.plugins import CHARTS, FIXTURES, PUPPET
 
@@ -38,6 +40,13 @@ def test_a_rule_finds_what_breaks_it(breach: Breach, tmp_path: Path) -> None:
     [
         (MANIFEST, "version: 0.0.3\n", "version: 0.3\n", "Input should be a valid string: write it in quotes"),
         (DRAW, "default: 40", "enum: [40]", "Dify drops it: there is no key 'enum', and texts are in en_US, "),
+        (
+            MANIFEST,
+            "created_at:",
+            "provider: x\ncreated_at:",
+            "Dify drops it: the key 'provider' has its place elsewhere",
+        ),
+        (DRAW, "  author:", " author:", "is not valid YAML: line 3, column 7: mapping values are not"),
         (DRAW, "default: blue", "default: [blue]", "it is a list exactly where multiple is true (Dify since 1.16)"),
     ],
 )
@@ -187,3 +196,24 @@ def test_a_module_that_no_requirement_brings_is_named_where_the_plugin_has_its_o
         ("line 2", "no requirement brings the module by_hand", "notice"),
         ("line 3", "no package in the plugin's .venv has the module nowhere", "notice"),
     ]
+
+
+def test_the_provider_of_strategies_needs_no_code(tmp_path: Path) -> None:
+    """The SDK loads none for it."""
+    plugin = complete(tmp_path, PUPPET)
+    provider = plugin / "provider" / "puppet.yaml"
+    declared = yaml.safe_load(provider.read_text(encoding="utf-8"))
+    del declared["extra"]
+    provider.write_text(yaml.safe_dump(declared), encoding="utf-8")
+
+    assert check_plugin(plugin).problems == ()
+    PluginProcess.start(plugin).stop()
+
+
+def test_an_indentation_mistake_is_told_once_with_its_line(tmp_path: Path) -> None:
+    plugin = complete(tmp_path)
+    replaced(DRAW, "  author:", " author:")(plugin)
+    said = problem_of(plugin, "declaration").sentence
+
+    assert "draw_chart.yaml" not in said
+    assert said.endswith("Check the indentation: keys of one level begin in the same column")

@@ -180,6 +180,8 @@ NOT_REFUSED = [
     ),
     Breach("dependency", written("requirements.txt", "dify_plugin\n"), "requirements.txt", "line 1", "marketplace"),
     Breach("dependency", written("requirements.txt", "dify_plugin==0.5.1\n"), "requirements.txt", "", "marketplace"),
+    Breach("declaration", replaced(DRAW, "- name: values", "- name: title"), DRAW, "parameters[1].name", "notice"),
+    Breach("declaration", added(PROVIDER, "author: me\n"), PROVIDER, "author", "notice"),
     Breach("data", written("tools/customers", b"SQLite format 3\0"), "tools/customers", "", "notice"),
     Breach("data", written("customers.sqlite-wal", ""), "customers.sqlite-wal", "", "notice"),
     Breach("data", written("all.sql", "\ninsert into customers values (1);\n"), "all.sql", "", "notice"),

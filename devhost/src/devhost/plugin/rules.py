@@ -346,6 +346,7 @@ def faults(kind: type[Declared], file: str, written: JsonObject) -> Iterator[Pro
     for way in _switches(written):
         sentence = "YAML reads it as true or false, and Dify as the text True or False: write it in quotes"
         yield Problem("declaration", file, place_of(way), sentence, "notice")
+    yield from _same_names(file, written)
     told = set[Way]()
     try:
         kind.model_validate_json(json.dumps(as_sent(written), default=str), strict=True, extra="forbid")
@@ -356,8 +357,11 @@ def faults(kind: type[Declared], file: str, written: JsonObject) -> Iterator[Pro
             if path[-1] in {"str", "bool", "int", "float"}:  # pydantic names the types of a union behind the field
                 path = path[:-1]
             if each["type"] == "extra_forbidden":
-                name = misspelt(path[-1], _keys(Declared))
-                sentence = f"Dify drops it: there is no key {name}, and texts are in {', '.join(LANGUAGES)} only"
+                known = _keys(Declared)
+                languages = f"texts are in {', '.join(LANGUAGES)} only"
+                sentence = f"Dify drops it: there is no key {misspelt(path[-1], known)}, and {languages}"
+                if path[-1] in known:
+                    sentence = f"Dify drops it: the key {path[-1]!r} has its place elsewhere"
             elif each["type"] == "string_type" and isinstance(each["input"], int | float):
                 sentence = f"{sentence}: write it in quotes"
             match path, written:
@@ -367,6 +371,17 @@ def faults(kind: type[Declared], file: str, written: JsonObject) -> Iterator[Pro
             if path not in told:
                 told.add(path)
                 yield Problem("declaration", file, place_of(path), sentence, level)
+
+
+def _same_names(file: str, written: JsonObject) -> Iterator[Problem]:
+    names: list[object] = []
+    match written:
+        case {"parameters": list(parameters)}:
+            names = [each.get("name") for each in parameters if isinstance(each, dict)]
+    for number, name in enumerate(names):
+        if name is not None and name in names[:number]:
+            sentence = f"another parameter is called {name!r}, too: the tool gets one value"
+            yield Problem("declaration", file, f"parameters[{number}].name", sentence, "notice")
 
 
 def _switches(value: object, way: Way = ()) -> Iterator[Way]:
