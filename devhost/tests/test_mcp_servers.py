@@ -180,3 +180,16 @@ def test_the_drop_is_told_when_the_tool_is_called() -> None:
     with everything() as (tools, told):
         list(tools["show"].invoke({}, no_calls, ""))
     assert "everything | show: Dify does not hand on its content of the type resource_link" in told.lines
+
+
+def test_a_server_that_prints_between_its_messages_is_told_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    """And not with a traceback of the client library."""
+    talkative = (
+        f"print('server is ready', flush=True); import runpy; runpy.run_path({str(SCRIPT)!r}, run_name='__main__')"
+    )
+    with everything(shlex.join([sys.executable, "-c", talkative])) as (tools, told):
+        assert tools
+    said = "everything | prints what is not a message of MCP on its standard output: server is ready"
+
+    assert said in told.lines
+    assert "Traceback" not in capsys.readouterr().err

@@ -233,6 +233,7 @@ def load_yaml(file: Path) -> dict[str, Any]:
 
 def load_yaml_text(content: bytes, file: Path) -> dict[str, Any]:
     """The keys and values of a YAML text; `file` is its name in errors."""
+    text = ""
     try:
         text = content.decode()
         loader = yaml.SafeLoader if HALF_A_PAIR.search(text) else FAST

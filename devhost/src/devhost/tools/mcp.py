@@ -4,6 +4,7 @@ Dify reaches servers over HTTP only. devhost also starts one that is a command, 
 and output.
 """
 
+import logging
 import os
 import re
 import shlex
@@ -32,6 +33,7 @@ from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets, json_or, properties_of
 from devhost.tools.entity import declared_entity
 from devhost.tools.tool import blob_message, json_message, text_message
+from devhost.words import in_a_line
 
 if TYPE_CHECKING:
     import mcp
@@ -265,6 +267,38 @@ def _of_text(text: str) -> Iterator[JsonObject]:
 # The connections of one host. The client library is asynchronous: one thread runs its loop.
 
 
+class _Logged(logging.Handler):
+    """What the client library logs of its servers, such as a line that is not a message, as a sentence."""
+
+    def __init__(self, servers: Sequence[McpServer], watcher: Watcher) -> None:
+        super().__init__(logging.WARNING)
+        self._names = ", ".join(server.name for server in servers)
+        self._masked = Secrets(secrets_of(servers)).masked
+        self._watcher = watcher
+
+    def emit(self, record: logging.LogRecord) -> None:
+        _, error, _ = record.exc_info or (None, None, None)
+        said = record.getMessage()
+        if isinstance(error, ValidationError):
+            said = f"prints what is not a message of MCP on its standard output: {error.errors()[0]['input']}"
+        elif error is not None:
+            said = f"{said}: {_leaf(error)}"
+        self._watcher.printed(self._names, self._masked(in_a_line(said)))
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Instead of the handlers of Python's own, which write tracebacks to the terminal."""
+        library = logging.getLogger("mcp")
+        propagated = library.propagate
+        library.addHandler(self)
+        library.propagate = False
+        try:
+            yield
+        finally:
+            library.propagate = propagated
+            library.removeHandler(self)
+
+
 @contextmanager
 def connected(servers: Sequence[McpServer], limits: HostLimits, watcher: Watcher) -> Iterator[list[McpTool]]:
     """The tools of all servers; SetupError for one that does not start or answer."""
@@ -277,6 +311,7 @@ def connected(servers: Sequence[McpServer], limits: HostLimits, watcher: Watcher
 
     tools: list[McpTool] = []
     with closing(ExitStack()) as opened:  # which tells the servers of no exception: they would put it into a group
+        opened.enter_context(_Logged(servers, watcher).listening())
         portal = opened.enter_context(start_blocking_portal())
         for server in servers:
             watcher.starting([server.name])
