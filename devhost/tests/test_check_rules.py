@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from devhost.cli.commands import main
 from devhost.plugin.check import check_plugin
 from devhost.plugin.contents import Contents, size_problems
 from devhost.plugin.problems import RULES, Problem
+from devhost.process.plugin_process import PluginProcess
 from support.breaches import BREACHES, DRAW, KEY, MANIFEST, Breach, complete, replaced
 from support.plugins import CHARTS, FIXTURES, PUPPET
 
@@ -38,7 +40,14 @@ def test_a_rule_finds_what_breaks_it(breach: Breach, tmp_path: Path) -> None:
     [
         (MANIFEST, "version: 0.0.3\n", "version: 0.3\n", "Input should be a valid string: write it in quotes"),
         (DRAW, "default: 40", "enum: [40]", "Dify drops it: there is no key 'enum', and texts are in en_US, "),
-        (DRAW, "default: blue", "default: [blue]", "['blue'] is not among the options: blue, red, in color"),
+        (
+            MANIFEST,
+            "created_at:",
+            "provider: x\ncreated_at:",
+            "Dify drops it: the key 'provider' has its place elsewhere",
+        ),
+        (DRAW, "  author:", " author:", "is not valid YAML: line 3, column 7: mapping values are not"),
+        (DRAW, "default: blue", "default: [blue]", "it is a list exactly where multiple is true (Dify since 1.16)"),
     ],
 )
 def test_a_sentence_says_what_would_be_right(file: str, old: str, new: str, sentence: str, tmp_path: Path) -> None:
@@ -142,3 +151,69 @@ def test_a_finding_that_is_meant_is_accepted_by_its_name(tmp_path: Path, capsys:
     assert "notice: tools/key.py: line 1: accepted: it seems to contain a key" in said
     assert main([*check, "--accept", "declaration:manifest.yaml"]) == 2
     assert "--accept declaration:manifest.yaml: there is no such finding" in capsys.readouterr().err
+
+
+def test_what_uv_takes_is_taken(tmp_path: Path) -> None:
+    """A byte order mark, a continued line, hashes, options, another file, a comment behind a requirement."""
+    plugin = complete(tmp_path)
+    lines = [
+        "\ufeff# what the plugin needs",
+        "--index-url https://packages.example/simple",
+        "httpx[http2]==0.28.1 ; python_version > '3'  # for the API",
+        "pillow==12.0.0 \\",
+        "  --hash=sha256:1234",
+        "-r of_dify.txt",
+    ]
+    (plugin / "requirements.txt").write_text("\n".join(lines), encoding="utf-8")
+    (plugin / "of_dify.txt").write_text("dify_plugin==0.10.2\n", encoding="utf-8")
+
+    assert [problem for problem in check_plugin(plugin).problems if problem.rule == "dependency"] == []
+
+
+def test_a_module_that_no_requirement_brings_is_named_where_the_plugin_has_its_own_environment(tmp_path: Path) -> None:
+    plugin = complete(tmp_path)
+    code = ["import json", "import brought.part, by_hand", "from nowhere import x", "import tools"]
+    guarded = ["try:", "    import perhaps", "except ImportError:", "    perhaps = None"]
+    (plugin / "tools" / "more.py").write_text("\n".join([*code, *guarded]), encoding="utf-8")
+    assert [problem for problem in check_plugin(plugin).problems if problem.file == "tools/more.py"] == []
+
+    packages = plugin / ".venv" / "lib" / "python3.12" / "site-packages"
+    for name, requires, module in [
+        ("dify_plugin", "Requires-Dist: brings", "dify_plugin"),
+        ("brings", "", "brought"),
+        ("by-hand", "", "by_hand"),
+    ]:
+        information = packages / f"{name}-1.0.dist-info"
+        information.mkdir(parents=True)
+        (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{requires}\n")
+        (packages / module).mkdir()
+        (packages / module / "__init__.py").touch()
+        (information / "RECORD").write_text(f"{module}/__init__.py,,\n")
+    (plugin / ".difyignore").write_text(".venv/\n", encoding="utf-8")
+
+    found = [problem for problem in check_plugin(plugin).problems if problem.rule == "dependency"]
+    assert [(problem.key, problem.sentence, problem.level) for problem in found] == [
+        ("line 2", "no requirement brings the module by_hand", "notice"),
+        ("line 3", "no package in the plugin's .venv has the module nowhere", "notice"),
+    ]
+
+
+def test_the_provider_of_strategies_needs_no_code(tmp_path: Path) -> None:
+    """The SDK loads none for it."""
+    plugin = complete(tmp_path, PUPPET)
+    provider = plugin / "provider" / "puppet.yaml"
+    declared = yaml.safe_load(provider.read_text(encoding="utf-8"))
+    del declared["extra"]
+    provider.write_text(yaml.safe_dump(declared), encoding="utf-8")
+
+    assert check_plugin(plugin).problems == ()
+    PluginProcess.start(plugin).stop()
+
+
+def test_an_indentation_mistake_is_told_once_with_its_line(tmp_path: Path) -> None:
+    plugin = complete(tmp_path)
+    replaced(DRAW, "  author:", " author:")(plugin)
+    said = problem_of(plugin, "declaration").sentence
+
+    assert "draw_chart.yaml" not in said
+    assert said.endswith("Check the indentation: keys of one level begin in the same column")

@@ -11,6 +11,7 @@ import pytest
 
 from devhost.cli.commands import main
 from devhost.plugin.check import check_plugin
+from devhost.plugin.contents import Contents
 from devhost.plugin.declaration import PluginDeclaration
 from support.waiting import PATIENCE
 
@@ -119,3 +120,13 @@ def test_what_cannot_be_written_is_refused(
     assert main(["init", *arguments]) == 2
     assert sentence in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+@EACH
+def test_a_new_plugin_packs_no_data_of_this_machine(kind: str, tmp_path: Path) -> None:
+    assert main(["init", kind, "shop", "--folder", str(tmp_path / "shop")]) == 0
+    before = Contents.of(tmp_path / "shop").paths
+    for name in ("customers.db", "orders.sqlite3", "orders.sqlite3-wal", "run.log", "all.dump", "own.pem", "own.key"):
+        (tmp_path / "shop" / name).write_text("x")
+
+    assert Contents.of(tmp_path / "shop").paths == before

@@ -41,6 +41,20 @@ def test_a_server_is_reached_at_an_address() -> None:
     assert "everything | repeat: Dify does not hand on times (default); unit (default, enum)" in told.lines
 
 
+def test_of_a_server_that_raises_while_it_starts_the_error_and_the_command_are_told(tmp_path: Path) -> None:
+    """As an older package of `mcp` that cannot be imported beside today's pydantic."""
+    server = tmp_path / "server.py"
+    server.write_text("def start():\n    raise ImportError('cannot import name Url')\n\nstart()\n")
+    command = shlex.join([sys.executable, str(server), "--key", "sk-proj-1234567890123456789012345"])
+    with pytest.raises(SetupError) as raised, everything(command):
+        pass
+    said = str(raised.value)
+
+    assert f"ImportError: cannot import name Url, {tmp_path.name}/server.py:2\n" in said
+    assert f"Its command: {sys.executable} {server} --key [secret]" in said
+    assert "Traceback" not in said
+
+
 @pytest.mark.parametrize(
     ("target", "words"),
     [
@@ -160,3 +174,22 @@ def test_cases_expect_calls_of_a_server(tmp_path: Path, capsys: pytest.CaptureFi
     of_its_own = {"turns": None, "script": {"turns": [{"text": "unused"}], "mcp": ["other-server"]}}
     assert evaluate(cases("repeat", **of_its_own)) == 2
     assert "names MCP servers, but one host runs all cases: name them in the file's mcp" in capsys.readouterr().err
+
+
+def test_the_drop_is_told_when_the_tool_is_called() -> None:
+    with everything() as (tools, told):
+        list(tools["show"].invoke({}, no_calls, ""))
+    assert "everything | show: Dify does not hand on its content of the type resource_link" in told.lines
+
+
+def test_a_server_that_prints_between_its_messages_is_told_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    """And not with a traceback of the client library."""
+    talkative = (
+        f"print('server is ready', flush=True); import runpy; runpy.run_path({str(SCRIPT)!r}, run_name='__main__')"
+    )
+    with everything(shlex.join([sys.executable, "-c", talkative])) as (tools, told):
+        assert tools
+    said = "everything | prints what is not a message of MCP on its standard output: server is ready"
+
+    assert said in told.lines
+    assert "Traceback" not in capsys.readouterr().err

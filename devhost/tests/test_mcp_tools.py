@@ -11,7 +11,7 @@ from devhost.errors import SetupError
 from devhost.files import FileServer
 from devhost.node.messages import FileMessages, ToolFileStore
 from devhost.protocol.wire import JsonObject
-from devhost.tools.mcp import declared_tool
+from devhost.tools.mcp import declared_tool, dropped_of
 from devhost.tools.tool import Tool, call_tool
 from support.mcp_servers import everything, no_calls
 
@@ -124,3 +124,14 @@ def test_a_parameter_has_the_type_that_dify_finds(schema: JsonObject, kind: str)
 def test_a_type_that_dify_does_not_know_keeps_the_whole_server_out() -> None:
     with pytest.raises(SetupError, match=r"Dify does not take the MCP server s: parameter 'p' of t .* 'text'"):
         declared_tool("s", listed({"type": "text"}))
+
+
+def test_what_dify_drops_of_a_result_is_told() -> None:
+    link = mcp_types.ResourceLink(type="resource_link", name="notes", uri="https://notes.example/1")
+    result = mcp_types.CallToolResult(content=[link], structured_content={"degrees": 4})
+
+    assert list(dropped_of(result, has_schema=False)) == [
+        "its structured content, because the tool declares no output schema",
+        "its content of the type resource_link",
+    ]
+    assert list(dropped_of(result, has_schema=True)) == ["its content of the type resource_link"]

@@ -1,5 +1,6 @@
 """The backends against the fake API: chunks as Dify's plugins stream them, failures as Dify words them."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -197,3 +198,74 @@ def test_a_server_that_does_not_count(fake: FakeOpenAI, api: Api) -> None:
     used = [list(backend.invoke(model_request()))[-1]["delta"]["usage"] for _ in range(2)]
     assert [each is None for each in used] == [True, False]
     assert backend.afterwards.startswith("Model calls answered: 2. Prompt tokens: 100")
+
+
+# Servers that answer a request for a stream with something else.
+
+LOGIN = "<html><head><title>Sign in</title><style>p {}</style></head><body><p>Please sign in.</p></body></html>"
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_a_page_in_place_of_a_stream_is_quoted_and_the_address_is_asked_for(fake: FakeOpenAI, api: Api) -> None:
+    fake.will(Turn(body=("text/html; charset=utf-8", LOGIN)))
+    with pytest.raises(ModelCallError) as raised:
+        list(model(fake, api).invoke(model_request()))
+    assert raised.value.error_type == "InvokeBadRequestError"  # which nobody tries again
+    said = 'the server sent text/html in place of a model\'s answer, "Sign in Please sign in."; is the address right?'
+    assert said in raised.value.message
+
+
+def test_a_whole_chat_is_an_answer(fake: FakeOpenAI) -> None:
+    call = {"id": "call_1", "type": "function", "function": {"name": "search", "arguments": '{"q": "x"}'}}
+    message = {"role": "assistant", "content": "Looking.", "reasoning_content": "Hm.", "tool_calls": [call]}
+    whole = {
+        "id": "1",
+        "object": "chat.completion",
+        "model": "llama3.2",
+        "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}],
+        "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10},
+    }
+    fake.will(Turn(body=("application/json", json.dumps(whole))))
+    chunks = list(model(fake, "chat").invoke(model_request()))
+    assert text(chunks) == "<think>\nHm.\n</think>\nLooking."
+    assert [each["function"] for each in calls(chunks)] == [call["function"]]
+    assert chunks[-1]["delta"]["finish_reason"] == "tool_calls"
+    assert chunks[-1]["delta"]["usage"]["total_tokens"] == 10
+
+
+def test_a_whole_response_is_an_answer(fake: FakeOpenAI) -> None:
+    said = {"type": "message", "id": "m", "role": "assistant", "content": [{"type": "output_text", "text": "Hi."}]}
+    whole = {"id": "r", "object": "response", "status": "completed", "output": [said]}
+    fake.will(Turn(body=("application/json", json.dumps(whole))))
+    chunks = list(model(fake, "responses").invoke(model_request()))
+    assert text(chunks) == "Hi."
+    assert chunks[-1]["delta"]["finish_reason"] == "stop"
+
+
+STREAM = "text/event-stream"
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize(
+    ("body", "error_type", "words"),
+    [
+        (
+            (STREAM, 'event: error\ndata: {"message": "Overloaded", "code": 503}\n\n'),
+            "InvokeServerUnavailableError",
+            "503: Overloaded",
+        ),
+        ((STREAM, 'event: error\ndata: {"error": "no such model"}\n\n'), "InvokeBadRequestError", "no such model"),
+        ((STREAM, "event: error\ndata: no such model\n\n"), "InvokeBadRequestError", "not JSON: no such model"),
+        (("application/json", '{"detail": "Not Found"}'), "InvokeBadRequestError", "Not Found"),
+        (("application/json", "{}"), "InvokeBadRequestError", "application/json in place of a model's answer"),
+    ],
+    ids=str,
+)
+def test_an_error_of_another_form_is_told(
+    fake: FakeOpenAI, api: Api, body: tuple[str, str], error_type: str, words: str
+) -> None:
+    fake.will(Turn(body=body))
+    with pytest.raises(ModelCallError) as raised:
+        list(model(fake, api).invoke(model_request()))
+    assert raised.value.error_type == error_type
+    assert words in raised.value.message

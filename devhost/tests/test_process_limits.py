@@ -1,5 +1,6 @@
 """What happens to a plugin, and to the runs on it, at the host's limits."""
 
+import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -7,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from devhost import Host, HostLimits, PluginStartError
+from devhost.cli.commands import main
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.process import plugin_process, session
 from devhost.process.plugin_process import PluginProcess
 from devhost.process.program import Listener, Transport, TransportName
 from devhost.process.session import Watcher
 from devhost.protocol.wire import JsonObject
-from support.plugins import PUPPET
+from support.plugins import PUPPET, TOOLBOX
 from support.puppet_runs import failure, perform, plugin_with_main
 from support.waiting import PATIENCE, MovableClock, PausingModel
 
@@ -152,3 +154,79 @@ def test_nothing_is_left_behind(transport: TransportName) -> None:
     assert not directory.exists()
     assert ended.process.returncode is not None
     assert not any(reader.is_alive() for reader in ended._readers)
+
+
+# A tool without end: which limit passed, and where the tool was.
+
+CALL_REPEAT: JsonObject = {
+    "call": {"provider": "devhost-tests/toolbox/toolbox", "tool_name": "repeat", "parameters": {"word": "a"}}
+}
+
+
+class Printed(Watcher):
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, str]] = []
+
+    def printed(self, plugin: str, text: str) -> None:
+        self.lines.append((plugin, text))
+
+
+def endless_tool(folder: Path, body: str) -> Path:
+    """A copy of the toolbox, whose tool runs the body; its first line is the 8th of tools/repeat.py."""
+    plugin = Path(shutil.copytree(TOOLBOX, folder / "toolbox"))
+    lines = [
+        "import threading",
+        "import time",
+        "",
+        "from dify_plugin.interfaces.tool import Tool",
+        "",
+        "class RepeatTool(Tool):",
+        "    def _invoke(self, tool_parameters):",
+        *(f"        {line}" for line in body.splitlines()),
+        "        yield self.create_text_message('done')",
+    ]
+    (plugin / "tools" / "repeat.py").write_text("\n".join(lines), encoding="utf-8")
+    return plugin
+
+
+ENDLESS = {
+    "it sleeps": "time.sleep(1000)",
+    "it computes": "while True: pass",
+    "it waits for a thread": "thread = threading.Thread(target=time.sleep, args=[1000])\nthread.start()\nthread.join()",
+    "it keeps the interpreter": "sum(range(10**13))",
+}
+
+
+@pytest.mark.parametrize("body", ENDLESS.values(), ids=ENDLESS)
+def test_a_tool_that_is_called_directly_ends_at_a_given_limit_and_the_line_where_it_was_is_told(
+    body: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plugin = endless_tool(tmp_path, body)
+    asked = ["repeat", "--arg", "word=a", "--limit", "call-seconds=1", "--limit", "stop-seconds=1"]
+    assert main(["tool", "--tools", str(plugin), "--no-color", "--no-install", *asked]) == 1
+    printed = capsys.readouterr().out
+    line = 8 + body.count("\n")
+    told = f"devhost: the limit call-seconds has passed, 1 s: it is at tools/repeat.py:{line}, in _invoke"
+    assert told in printed
+    assert "killed by timeout: the invocation took longer than 1 seconds" in printed
+
+
+def test_an_agent_reads_the_daemons_words_and_the_person_where_the_tool_was(tmp_path: Path) -> None:
+    heard = Printed()
+    limits = HostLimits(call_seconds=1)
+    with Host.start(PUPPET, tools=[endless_tool(tmp_path, "time.sleep(1000)")], limits=limits, watcher=heard) as host:
+        run = perform(host, CALL_REPEAT)
+    assert "use of closed network connection" in str(run.outputs.variables["tool_error"])
+    where = "it is at tools/repeat.py:8, in _invoke"
+    assert heard.lines == [("puppet", f"devhost: the limit call-seconds has passed, 1 s, for the tool repeat: {where}")]
+
+
+def test_after_a_silence_a_line_says_what_is_awaited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "SILENCE_SECONDS", 1)
+    heard = Printed()
+    with Host.start(PUPPET, tools=[endless_tool(tmp_path, "time.sleep(3)")], watcher=heard) as host:
+        perform(host, CALL_REPEAT)
+    assert {
+        ("puppet", "devhost: no message for 1 s: it waits for the tool repeat"),
+        ("toolbox", "devhost: no message for 1 s: it is at tools/repeat.py:8, in _invoke"),
+    } <= set(heard.lines)

@@ -11,7 +11,6 @@ from devhost.protocol.failures import KNOWN
 from devhost.text import QUOTES as HINT
 from support.plugins import CHARTS
 
-PLACE = "script.yaml, line 1, column 9"
 TURNS = "turns: [{text: hi}]"
 QUOTES = "should be a text: put yes, no and numbers in quotes"
 
@@ -78,11 +77,11 @@ def test_each_mistake_of_a_whole_script(tmp_path: Path, text: str, said: str) ->
         (b"query: \xff\n", " is not UTF-8, as its byte 8 shows: save it as UTF-8"),
         (
             "query: ]",
-            " is not valid YAML: while parsing a block node\ndid not find expected node content\n  in script.yaml",
+            " is not valid YAML: line 1, column 8: while parsing a block node did not find expected node content",
         ),
         (
             "query: a: b",
-            f" is not valid YAML: mapping values are not allowed in this context\n  in {PLACE}{HINT}",
+            f" is not valid YAML: line 1, column 9: mapping values are not allowed in this context{HINT}",
         ),
         ("query: 2020-13-45", " contains a value that YAML cannot convert: month must be in 1..12"),
     ],

@@ -105,7 +105,21 @@ def test_variables_are_compared_with_the_output_schema(capsys: pytest.CaptureFix
     assert rules(report) == ["output-schema-misfit", "output-schema-misfit", "variable-missing"]
     assert 'label, by the output_schema: "document .csv" is longer than 3 characters' in read
     assert "the variables, by the output_schema: Additional properties are not allowed ('mood'" in read
+    assert "what Dify does not check" in read
+    assert "violations of Dify's rules" not in read
     called(capsys, *given, "--strict", code=1)
+
+
+def test_a_schema_may_refer_to_its_own_definitions() -> None:
+    """As the schemas of Python's MCP servers with nested results do."""
+    time = {"type": "object", "properties": {"hour": {"type": "integer"}}}
+    schema = {"$defs": {"Time": time}, "properties": {"source": {"$ref": "#/$defs/Time"}}, "required": ["source"]}
+    (finding,) = schema_findings(schema, {"source": {"hour": "nine"}})
+
+    assert list(schema_findings(schema, {"source": {"hour": 9}})) == []
+    assert finding.sentence == 'source.hour, by the output_schema: "nine" is not of type "integer"'
+    assert list(schema_findings({"type": "object", "additionalProperties": {"type": "integer"}}, {"n": 1})) == []
+    assert list(schema_findings({"$defs": {"Time": time}, "$ref": "#/$defs/Time"}, {"hour": 1})) == []
 
 
 def test_a_schema_that_refers_elsewhere_is_not_fetched() -> None:

@@ -112,10 +112,18 @@ def _option(parameter: Parameter) -> str:
 # is declared, and a node behind the tool gets what came.
 
 
+COMBINING = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
+"""Keywords by which a schema has properties that do not stand in `properties`."""
+
+
 def schema_findings(schema: Mapping[str, Any] | None, variables: Mapping[str, object]) -> Iterator[Finding]:
     properties = properties_of(schema)
+    # Of the whole schema, because a property may refer to `$defs`; what is required is told below.
+    kept = {name: value for name, value in (schema or {}).items() if name != "required"}
+    if not COMBINING & kept.keys():
+        kept = {"additionalProperties": False, **kept}
     try:
-        whole = validator_of({"type": "object", "properties": properties, "additionalProperties": False})
+        whole = validator_of({**kept, "type": "object"})
     except ValueError as error:
         yield Finding("output-schema-invalid", f"the output_schema is not a JSON Schema: {error}")
         return

@@ -204,7 +204,7 @@ class HostOptions:
         f"Where plugins keep what they store; by default {STORAGE} beside the trace, else until the end.",
     )
     uninstalled: bool = uninstalled_option()
-    strict: bool = option("--strict", "Exit with 1 if the run breaks a rule of Dify.")
+    strict: bool = option("--strict", "Exit with 1 if the run breaks a rule of Dify, or a tool its output_schema.")
 
     def storage_beside(self, trace_file: Path | None) -> PluginStorage:
         """That of --storage, else one beside the trace, else one that ends with the command.

@@ -132,9 +132,9 @@ class ModelPlugin:
         try:
             process = self._running()
             with process.open_session(sent) as session:
-                yield from map(
-                    self._secrets.masked, session.messages(refuse, process.limits.call_seconds, structs.model_chunk)
-                )
+                seconds = process.limits.call_seconds
+                said = session.messages(refuse, seconds, structs.model_chunk, limit="call-seconds")
+                yield from map(self._secrets.masked, said)
         except RunFailure as failure:
             error = RunError.of(failure)
             if VOCABULARY_SERVER in error.message:

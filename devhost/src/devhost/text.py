@@ -215,8 +215,11 @@ MOST_VALUES = 1_000_000
 """Ten lines of aliases of aliases can stand for thousands of millions of values."""
 
 
-IN_A_TEXT = re.compile("mapping|flow sequence|unhashable")
+IN_A_TEXT = re.compile("mapping values|flow mapping|flow sequence|unhashable")
 """In what PyYAML says where a text without quotes looks like a key or a list."""
+KEY_AND_COLON = re.compile(r"[^:]*:\s+[^\s:]+:(\s|$)")
+"""A line whose value has a colon, too; else the line stands too far to the right."""
+INDENTATION = "\nCheck the indentation: keys of one level begin in the same column"
 QUOTES = "\nPut a text that contains a colon with a space, or begins with {, [ or &, in quotes"
 
 
@@ -230,6 +233,7 @@ def load_yaml(file: Path) -> dict[str, Any]:
 
 def load_yaml_text(content: bytes, file: Path) -> dict[str, Any]:
     """The keys and values of a YAML text; `file` is its name in errors."""
+    text = ""
     try:
         text = content.decode()
         loader = yaml.SafeLoader if HALF_A_PAIR.search(text) else FAST
@@ -238,10 +242,10 @@ def load_yaml_text(content: bytes, file: Path) -> dict[str, Any]:
         values = _values(data, {})
     except UnicodeDecodeError as error:
         raise DeclarationError(f"{file} is not UTF-8, as its byte {error.start + 1} shows: save it as UTF-8") from error
+    except yaml.MarkedYAMLError as error:
+        raise DeclarationError(f"{file} is not valid YAML: {_mistake(error, text)}") from error
     except yaml.YAMLError as error:
-        said = str(error).replace('"<unicode string>"', file.name)  # PyYAML knows no name of a text
-        hint = QUOTES if IN_A_TEXT.search(said) else ""
-        raise DeclarationError(f"{file} is not valid YAML: {said}{hint}") from error
+        raise DeclarationError(f"{file} is not valid YAML: {error}") from error
     except (ValueError, LookupError, AttributeError, RecursionError) as error:
         # What PyYAML's own readers of a date, a number or a tag let through: 2020-13-45, !!bool maybe.
         raise DeclarationError(f"{file} contains a value that YAML cannot convert: {error}") from error
@@ -250,6 +254,23 @@ def load_yaml_text(content: bytes, file: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise DeclarationError(f"{file} must contain keys and values")
     return data
+
+
+def _mistake(error: yaml.MarkedYAMLError, text: str) -> str:
+    """What is wrong, where, and what would help."""
+    said = f"{error.context or ''} {error.problem or ''}".strip()
+    mark = error.problem_mark or error.context_mark
+    if mark is None:
+        return said
+    lines = text.splitlines() or [""]
+    marked = lines[min(mark.line, len(lines) - 1)]
+    hint = ""
+    is_too_far_right = "mapping values" in said and not KEY_AND_COLON.match(marked)
+    if is_too_far_right or "did not find expected key" in said or "expected <block end>" in said:
+        hint = INDENTATION
+    elif IN_A_TEXT.search(said):
+        hint = QUOTES
+    return f"line {mark.line + 1}, column {mark.column + 1}: {said}{hint}"
 
 
 def _refuse_depth(file: Path, events: Iterable[yaml.Event]) -> None:

@@ -102,6 +102,12 @@ def _handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
                 self._write(json.dumps(refusal.body).encode())
                 self._write(b"")
                 return
+            if turn.body is not None:
+                kind, text = turn.body
+                self._begin(200, kind)
+                self._write(text.encode())
+                self._write(b"")
+                return
             self._begin(200, "text/event-stream; charset=utf-8")
             self._write(stream_bytes(turn, events, ends_by_itself=self.path == "/v1/responses"))
             if turn.cut_after is None:

@@ -52,6 +52,8 @@ class Turn:
     """Chat: the arguments of all calls side by side."""
     events: tuple[object, ...] = ()
     """Streamed as they are instead of the turn's own, however odd."""
+    body: tuple[str, str] | None = None
+    """The content type and the text of an answer that is sent as it is, in place of the stream."""
 
     def pieces(self, text: str) -> list[str]:
         return [text[start : start + self.piece] for start in range(0, len(text), self.piece)]

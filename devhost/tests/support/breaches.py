@@ -87,6 +87,10 @@ NO_TOOL, YIELDS = (
     RETURNS.replace("return self.create_text_message('drawn')", "yield 'a'"),
 )
 
+WIDE = "parameters[3].multiple"
+COLOR = "parameters[6].default"
+MADE = "parameters[6].auto_generate"
+
 OF_DECLARATIONS = [
     Breach("declaration", written(DRAW, "identity: ["), DRAW, ""),
     Breach("declaration", added(".difyignore", "tools/*.yaml\n"), DRAW, ""),
@@ -100,6 +104,18 @@ OF_DECLARATIONS = [
     ),
     Breach("declaration", added(MANIFEST, "tags: [robots]\n"), MANIFEST, "tags[0]"),
     Breach("declaration", replaced(DRAW, "default: blue", "default: pink"), DRAW, "parameters[6].default"),
+    # Dify's own validation of tools, for whose faults the whole list of a workspace fails.
+    Breach("declaration", replaced(DRAW, "type: number", "type: files\n    multiple: true", most=1), DRAW, WIDE),
+    Breach("declaration", replaced(DRAW, "default: blue", "multiple: true\n    default: blue"), DRAW, COLOR),
+    Breach("declaration", replaced(DRAW, "default: blue", "default: [blue]"), DRAW, COLOR),
+    Breach("declaration", replaced(DRAW, "default: blue", "auto_generate: {type: code}"), DRAW, f"{MADE}.type"),
+    Breach("declaration", replaced(PROVIDER, "- image", "- agent"), PROVIDER, "identity.tags[0]"),
+    Breach(
+        "declaration",
+        replaced(PROVIDER, "default: eu", "scope: document"),
+        PROVIDER,
+        f"{CREDENTIAL}.region.scope",
+    ),
     Breach("icon", replaced(MANIFEST, "icon: icon.svg", "icon: gone.svg"), MANIFEST, "icon"),
     Breach("source", added(".difyignore", "tools/draw_chart.py\n"), DRAW, "extra.python.source"),
 ]
@@ -118,14 +134,8 @@ OF_FILES = [
     Breach("secret", written("key.txt", f"ghp_{KEY}{KEY}"), "key.txt", "line 1"),
     Breach("secret", written("key.txt", f"\n{HEADER}\n\n{KEY}{KEY}\n"), "key.txt", "line 2"),
     Breach("dependency", removed("requirements.txt"), "requirements.txt", ""),
-    Breach("dependency", added("requirements.txt", "git+https://github.com/a/b\n"), "requirements.txt", "line 2"),
+    Breach("dependency", added("requirements.txt", "httpx=0.28.1\n"), "requirements.txt", "line 2"),
     Breach("dependency", written("requirements.txt", "httpx==0.28.1\n"), "requirements.txt", ""),
-    Breach(
-        "dependency",
-        written("pyproject.toml", '[project]\ndependencies = ["dify_plugin==0.10.2", "httpx"]\n'),
-        "pyproject.toml",
-        "project.dependencies[1]",
-    ),
     Breach("compile", written("tools/odd.py", "\nreturn\n"), "tools/odd.py", "line 2"),
 ]
 
@@ -156,7 +166,27 @@ NOT_REFUSED = [
     ),
     Breach("declaration", replaced(DRAW, "default: 40", "defualt: 40"), DRAW, "parameters[3].defualt", "notice"),
     Breach("declaration", replaced(DRAW, "value: red", "value: no"), DRAW, "parameters[6].options[1].value", "notice"),
+    Breach("declaration", replaced(DRAW, "type: boolean", "type: date-range"), DRAW, "parameters[5].type", "notice"),
+    Breach(
+        "dependency",
+        written("pyproject.toml", '[project]\ndependencies = ["dify_plugin==0.10.2", "httpx"]\n'),
+        "pyproject.toml",
+        "project.dependencies[1]",
+        "marketplace",
+    ),
+    Breach("dependency", added("requirements.txt", "-e ./here\n"), "requirements.txt", "line 2", "marketplace"),
+    Breach(
+        "dependency", added("requirements.txt", "git+https://x.y/a/b\n"), "requirements.txt", "line 2", "marketplace"
+    ),
+    Breach("dependency", written("requirements.txt", "dify_plugin\n"), "requirements.txt", "line 1", "marketplace"),
     Breach("dependency", written("requirements.txt", "dify_plugin==0.5.1\n"), "requirements.txt", "", "marketplace"),
+    Breach("declaration", replaced(DRAW, "- name: values", "- name: title"), DRAW, "parameters[1].name", "notice"),
+    Breach("declaration", added(PROVIDER, "author: me\n"), PROVIDER, "author", "notice"),
+    Breach("data", written("tools/customers", b"SQLite format 3\0"), "tools/customers", "", "notice"),
+    Breach("data", written("customers.sqlite-wal", ""), "customers.sqlite-wal", "", "notice"),
+    Breach("data", written("all.sql", "\ninsert into customers values (1);\n"), "all.sql", "", "notice"),
+    Breach("data", written("python/pyvenv.cfg", "home = /usr\n"), "python/pyvenv.cfg", "", "notice"),
+    Breach("data", written("keys/id_ed25519", "x"), "keys/id_ed25519", "", "notice"),
     Breach("icon", written("_assets/icon.svg", ICON), MANIFEST, "icon", "marketplace"),
     Breach("marketplace", replaced(MANIFEST, "contact:", "contacts:"), MANIFEST, "contact", "marketplace"),
     Breach("marketplace", replaced(MANIFEST, "chartmakers\n", "dify-charts\n"), MANIFEST, "author", "marketplace"),

@@ -23,6 +23,7 @@ from devhost.text import Secrets, real_path
 from devhost.tools.entity import typed_values
 from devhost.tools.mcp import McpTool, connected, read_servers
 from devhost.tools.setup import ToolSetup
+from devhost.tools.tool import PluginTool
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,9 @@ def _called(  # noqa: PLR0913, PLR0917 - what a call is made of
     begin = partial(start_tools, plugins, transport=hosting.transport, watcher=view.screen, storage=storage)
     with started(begin, "tool", hosting, None) as host:
         running = source if isinstance(source, McpTool) else host.tools[0]
+        limits = hosting.limits
+        if isinstance(running, PluginTool) and "call_seconds" in limits.model_fields_set:
+            running.end_as_an_agents_call()
         outcome = call_directly(running, asked, host, host.calls(model, []), view.show)
     view.close(outcome)
     if options.as_json:

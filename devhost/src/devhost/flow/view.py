@@ -157,7 +157,8 @@ class FlowView(View):
         self._section("sources", tables.sources_table(sources_of(turn)))
         self._section("outputs", self._values(turn.outputs))
         self._section("conversation variables", self._values(dict(turn.end.conversation)))
-        self._section("violations of Dify's rules", tables.findings_list(turn.findings))
+        for title, found in tables.sections_of_findings(turn.findings):
+            self._section(title, found)
         self._console.print(Rule(style="dim"))
         how = (turn.ending.after(turn.seconds), STYLES[turn.ending.level])
         self._console.print(Text.assemble(how, (ToolCalls.sum_of(turn.runs).remark, "yellow")))

@@ -31,11 +31,11 @@ from devhost.node.messages import FileMessages
 from devhost.node.outputs.outputs import Finding, spent
 from devhost.node.outputs.run import CallsMade, ToolCall, error_line
 from devhost.plugin.declaration import Manifest, Permission
-from devhost.process.session import Places, Session
+from devhost.process.session import Places, Session, awaited
 from devhost.protocol import failures, structs
 from devhost.protocol.wire import Invoked, JsonObject
 from devhost.text import describe, read_file, write_file
-from devhost.tools.tool import Tool, call_tool
+from devhost.tools.tool import PluginTool, Tool, call_tool
 
 ACCESS: Mapping[str, str] = {
     **{kind: kind for kind in ("llm", "text_embedding", "rerank", "tts", "speech2text", "moderation")},
@@ -168,7 +168,15 @@ def _read(file: Path) -> _Stored:
 
 
 class Reply:
-    def __init__(self, session: Session, request_id: str, seconds: float, cut_words: str, places: Places) -> None:
+    def __init__(  # noqa: PLR0913, PLR0917 - what an answer needs to know
+        self,
+        session: Session,
+        request_id: str,
+        seconds: float,
+        cut_words: str,
+        places: Places,
+        before_the_cut: Callable[[], None] = lambda: None,
+    ) -> None:
         """`cut_words`: the error that the plugin reads when the time is up. `places`: for parts that wait."""
         self._session = session
         self._request_id = request_id
@@ -176,6 +184,7 @@ class Reply:
         # Re-entrant: an answer is ended alone, and as the last step of other methods.
         self._sending = threading.RLock()
         self._cut_words = cut_words
+        self._before_the_cut = before_the_cut
         self._was_cut = threading.Event()
         self._timer = threading.Timer(seconds, self._cut)
         self._timer.daemon = True
@@ -220,6 +229,7 @@ class Reply:
 
     def _cut(self) -> None:
         """The daemon closes the response body when the time is up, even in the middle of a stream."""
+        self._before_the_cut()
         with contextlib.suppress(PluginLostError):
             self.finish(self._cut_words)
         self._was_cut.set()
@@ -278,11 +288,20 @@ class BackwardsCalls:
         self._counts[invoked.kind] += 1
         cut_words = worded(invoked.kind, failures.ApiCallError("broken", failures.CLOSED))
         places = Places(self.limits.burst_messages * PLACES_OF_AN_ANSWER, partial(self.found, "answer-lost"))
-        reply = Reply(session, invoked.request_id, self.limits.call_seconds, cut_words, places)
+        tell = partial(self._tell_of_the_cut, session, invoked)
+        reply = Reply(session, invoked.request_id, self.limits.call_seconds, cut_words, places, tell)
         if invoked.kind == "tool":
             self._replies[invoked.request_id] = reply
             self._tools_called[invoked.request_id] = ToolCall(str(invoked.request.get("tool")), {})
         threading.Thread(target=self._serve, args=(session, invoked, reply), daemon=True).start()
+
+    def _tell_of_the_cut(self, session: Session, invoked: Invoked) -> None:
+        """For the person who watches: the plugin reads the daemon's words, which say nothing of it."""
+        sentence = f"the limit call-seconds has passed, {self.limits.call_seconds:g} s, for {awaited(invoked)}"
+        tool = self._tools.get((str(invoked.request.get("provider")), str(invoked.request.get("tool"))))
+        if isinstance(tool, PluginTool) and (where := tool.where(invoked.request_id)):
+            sentence = f"{sentence}: {where}"
+        session.tell(sentence)
 
     def _serve(self, session: Session, invoked: Invoked, reply: Reply) -> None:
         # A plugin that has gone needs no answer, and its run already knows.

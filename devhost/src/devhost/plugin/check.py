@@ -73,7 +73,8 @@ class Declarations:
             self._problem("kinds", MANIFEST, "plugins", "the plugin declares nothing")
         for kind, (provider, parts, part) in PROVIDERS.items():
             for path in _paths(kinds.get(kind)):
-                declared = self._read(path, provider)
+                # The SDK loads no code for the provider of strategies.
+                declared = self._read(path, provider, has_code=kind != "agent_strategies")
                 self._icons(path, declared.get("identity"))
                 for path_of_part in _paths(declared.get(parts)):
                     self._read(path_of_part, part)
@@ -81,24 +82,24 @@ class Declarations:
     def _problem(self, rule: str, file: str, key: str, sentence: str) -> None:
         self.problems.append(Problem(rule, file, key, sentence))
 
-    def _read(self, path: str, kind: type[Declared]) -> JsonObject:
+    def _read(self, path: str, kind: type[Declared], *, has_code: bool = True) -> JsonObject:
         """What is declared there; empty if it cannot be read. Adds its problems, and those of its Python file."""
         self.count += 1
         try:
             declared = load_yaml(self._contents.directory / path)
         except DeclarationError as error:
-            self._problem("declaration", path, "", str(error))
+            self._problem("declaration", path, "", str(error).removeprefix(f"{self._contents.directory / path} "))
             return {}
         self.problems += faults(kind, path, declared)
         if reason := self._contents.absent(path):
             self._problem("declaration", path, "", f"it {reason}")
         match declared:
-            case {"extra": {"python": {"source": str(source)}}}:
+            case {"extra": {"python": {"source": str(source)}}} if has_code:
                 if reason := self._contents.absent(source):
                     self._problem("source", path, "extra.python.source", f"{source} {reason}: the SDK cannot load it")
                 else:
                     self.problems += class_problems(self._contents, source)
-            case _:
+            case _ if has_code:
                 sentence = "it is missing: the SDK does not know what to load"
                 self._problem("source", path, "extra.python.source", sentence)
         return declared

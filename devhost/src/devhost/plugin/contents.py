@@ -5,20 +5,19 @@ import contextlib
 import posixpath
 import re
 import stat
-import tomllib
+import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Self
 
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from devhost.errors import DeclarationError
-from devhost.plugin.dependencies import PYPROJECT, REQUIREMENTS, requirement_lines
+from devhost.plugin.dependencies import PYPROJECT, REQUIREMENTS, modules_of_environment, requirement_lines
 from devhost.plugin.problems import Level, Problem
 from devhost.protocol.wire import JsonObject
 from devhost.text import worded
@@ -152,8 +151,10 @@ def file_problems(contents: Contents, manifest: JsonObject) -> Iterator[Problem]
     """By all the rules below but that for classes, which is for the files that declarations name."""
     yield from entrypoint_problems(contents, manifest)
     yield from dependency_problems(contents)
+    yield from module_problems(contents)
     yield from ignore_problems(contents)
     yield from forbidden_problems(contents)
+    yield from data_problems(contents)
     yield from size_problems(contents)
     yield from secret_problems(contents)
     yield from compile_problems(contents)
@@ -193,6 +194,40 @@ def forbidden_problems(contents: Contents) -> Iterator[Problem]:
             yield Problem("forbidden-file", path, "", sentence)
         elif name != ".env.example" and any(fnmatch(name, pattern) for pattern in PATTERNS):
             yield Problem("forbidden-file", path, "", f"a package must not hold it; {remedy}")
+
+
+# Data of the machine that a plugin was written on. A package may hold it on purpose, so that it is a notice.
+
+DATABASE = b"SQLite format 3\0"
+DATA = ("*.db", "*.db-*", "*.sqlite", "*.sqlite-*", "*.sqlite3", "*.sqlite3-*", "*.mdb", "*.duckdb", "*.rdb")
+DUMPS = ("*.dump", "*.sql.gz", "*.bson")
+KEYS = ("id_rsa", "id_ed25519", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk")
+LINES_OF_A_DUMP = re.compile(rb"^(?:INSERT INTO |COPY \S+ .*FROM stdin;)", re.MULTILINE | re.IGNORECASE)
+
+
+def data_problems(contents: Contents) -> Iterator[Problem]:
+    remedy = f"add it to {contents.ignored_by or '.difyignore'} unless everybody may read it"
+    for path in contents.paths:
+        if contents.is_regular(path) and (kind := _data(contents, path)):
+            yield Problem("data", path, "", f"{kind} is packed: {remedy}", level="notice")
+
+
+def _data(contents: Contents, path: str) -> str:
+    """What kind of data it is; empty for none."""
+    name = path.rpartition("/")[2].lower()
+
+    def fits(patterns: Sequence[str]) -> bool:
+        return any(fnmatch(name, pattern) for pattern in patterns)
+
+    if name == "pyvenv.cfg":
+        return "a virtual environment"
+    if fits(KEYS):
+        return "a file with keys"
+    if fits(DATA) or contents.read(path).startswith(DATABASE):
+        return "a database"
+    if fits(DUMPS) or (name.endswith(".sql") and LINES_OF_A_DUMP.search(contents.read(path))):
+        return "a dump of a database"
+    return ""
 
 
 def size_problems(contents: Contents, most_bytes: int = MAX_BYTES, most_files: int = MAX_FILES) -> Iterator[Problem]:
@@ -298,7 +333,7 @@ def entrypoint_problems(contents: Contents, manifest: JsonObject) -> Iterator[Pr
 
 # The packages that it needs, as the file says that the daemon reads.
 
-SDK = "dify-plugin"
+SDK = canonicalize_name("dify-plugin")
 OLDEST_SDK = Version("0.9.0")
 """That the marketplace takes."""
 
@@ -308,27 +343,76 @@ def dependency_problems(contents: Contents) -> Iterator[Problem]:
     if file not in contents:
         yield Problem("dependency", file, "", f"it {contents.absent(file)}: Dify cannot install the plugin")
         return
-    try:
-        lines = list(requirement_lines(file, contents.text(file)))
-    except tomllib.TOMLDecodeError as error:
-        yield Problem("dependency", file, "", f"not valid TOML: {error}")
+    if not contents.is_regular(file):
         return
-    sdk: Requirement | None = None
-    for key, line in lines:
-        try:
-            requirement = Requirement(line)
-        except InvalidRequirement:
-            requirement = None
-        if requirement is None or requirement.url or not requirement.specifier:
-            sentence = f"{line!r} is not a name with a version from the registry, such as httpx==0.28.1"
-            yield Problem("dependency", file, key, sentence)
-        elif canonicalize_name(requirement.name) == SDK:
-            sdk = requirement
-    if sdk is None:
+    try:
+        lines = list(requirement_lines(contents.directory, file))
+    except (OSError, ValueError) as error:
+        yield Problem("dependency", file, "", f"it cannot be read: {error}")
+        return
+    found = {canonicalize_name(line.requirement.name): line.requirement for line in lines if line.requirement}
+    for line in lines:
+        requirement = line.requirement
+        if line.fault:
+            sentence = f"{line.text!r} cannot be read, so that Dify cannot install the plugin: {line.fault}"
+            yield Problem("dependency", file, line.place, sentence)
+        elif requirement is None or requirement.url or not requirement.specifier:
+            sentence = f"{line.text!r} is not a name with a version from the registry, such as httpx==0.28.1"
+            yield Problem("dependency", file, line.place, sentence, level="marketplace")
+    sdk = found.get(SDK)
+    if sdk is not None and sdk.specifier:
+        if all(Version(each.version.removesuffix(".*")) < OLDEST_SDK for each in sdk.specifier):
+            sentence = f"{sdk} is older than {OLDEST_SDK}, the oldest SDK that the marketplace takes"
+            yield Problem("dependency", file, "", sentence, level="marketplace")
+    elif sdk is None and all(line.requirement for line in lines):  # another line may bring it
         yield Problem("dependency", file, "", f"{SDK} is missing: without the SDK the plugin does not start")
-    elif all(Version(each.version.removesuffix(".*")) < OLDEST_SDK for each in sdk.specifier):
-        sentence = f"{sdk} is older than {OLDEST_SDK}, the oldest SDK that the marketplace takes"
-        yield Problem("dependency", file, "", sentence, level="marketplace")
+
+
+def module_problems(contents: Contents) -> Iterator[Problem]:
+    """Modules that are imported and that no requirement provides, where the plugin has an environment of its own."""
+    try:
+        provided = modules_of_environment(contents.directory)
+    except (OSError, ValueError):  # which the rule above tells
+        return
+    if not provided:
+        return
+    own = {path.partition("/")[0].removesuffix(".py") for path in contents.paths}
+    known = own | sys.stdlib_module_names | {name for name, is_brought in provided.items() if is_brought}
+    told = set[str]()
+    for path in contents.paths:
+        for module, line in _imports(contents, path):
+            if module in known or module in told:
+                continue
+            told.add(module)
+            sentence = f"no requirement brings the module {module}"
+            if module not in provided:
+                sentence = f"no package in the plugin's .venv has the module {module}"
+            yield Problem("dependency", path, f"line {line}", sentence, level="notice")
+
+
+def _imports(contents: Contents, path: str) -> list[tuple[str, int]]:
+    """Top-level names of modules, each with a line, without imports that may fail or that only type checkers read."""
+    if not path.endswith(".py"):
+        return []
+    try:
+        parsed = ast.parse(contents.read(path))
+    except SyntaxError:
+        return []
+    found: list[tuple[str, int]] = []
+    waiting: list[ast.AST] = [parsed]
+    while waiting:
+        match waiting.pop():
+            case ast.Import(names=names, lineno=line):
+                found += [(each.name.partition(".")[0], line) for each in names]
+            case ast.ImportFrom(module=str(module), level=0, lineno=line):
+                found.append((module.partition(".")[0], line))
+            case ast.Try(handlers=[_, *_]):
+                continue
+            case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"), orelse=otherwise):
+                waiting += otherwise
+            case node:
+                waiting += ast.iter_child_nodes(node)
+    return sorted(found, key=lambda each: each[1])
 
 
 # Keys and tokens in the files of a package, by how known services write them. The value itself is not quoted.

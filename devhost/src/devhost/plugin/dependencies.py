@@ -3,32 +3,71 @@
 The daemon installs from pyproject.toml if the plugin has one, else from requirements.txt.
 """
 
-import contextlib
 import tomllib
-from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, distribution
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
 
 from devhost.text import read_file
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
+    from packaging.utils import NormalizedName
 
 REQUIREMENTS, PYPROJECT = "requirements.txt", "pyproject.toml"
 
 
-def requirement_lines(file: str, text: str) -> Iterator[tuple[str, str]]:
-    """Each requirement with its place, without comments and hashes."""
+@dataclass(frozen=True)
+class Line:
+    """What one line of the file asks for. Options of pip's, such as an index, are not among the lines."""
+
+    place: str
+    text: str
+    requirement: "Requirement | None" = None
+    """None for a path, an address without a name, or a line that cannot be read."""
+    fault: str = ""
+    """Why neither pip nor uv can read the line."""
+
+
+def requirement_lines(directory: Path, file: str) -> Iterator[Line]:
+    """With the lines of the files that a requirements.txt names. OSError or ValueError if a file cannot be read."""
     if file == PYPROJECT:
-        match tomllib.loads(text):
+        match tomllib.loads(read_file(directory / file).decode("utf-8-sig")):
             case {"project": {"dependencies": list(listed)}}:
-                yield from ((f"project.dependencies[{number}]", str(line)) for number, line in enumerate(listed))
+                for number, text in enumerate(listed):
+                    yield _line_of_project(f"project.dependencies[{number}]", str(text))
         return
-    for number, line in enumerate(text.replace("\\\n", " ").splitlines(), start=1):
-        requirement = line.partition(" #")[0].partition(" --hash")[0].strip()
-        if requirement and not requirement.startswith("#"):
-            yield f"line {number}", requirement
+    from pip_requirements_parser import RequirementsFile  # noqa: PLC0415 - slow, and seldom needed
+
+    path = str(directory / file)
+    read = RequirementsFile.from_file(path, include_nested=True)
+    found: list[tuple[Any, Any, str]] = [(each, None, each.error_message) for each in read.invalid_lines]
+    for each in read.requirements:
+        requirement: Any = each.req
+        if requirement is not None:
+            requirement.marker = each.marker
+            if each.link is not None and requirement.url is None:  # a path to a wheel, with the name that it has
+                requirement = None
+        found.append((each.requirement_line, requirement, ""))
+    for line, requirement, fault in sorted(found, key=lambda one: one[0].line_number):
+        text = line.line.partition(" --hash")[0].strip()
+        place = f"line {line.line_number}"
+        if line.filename != path:
+            place = f"{Path(line.filename).name} {place}"
+        # uv puts variables in; a path to a wheel is read by its name, which may not be one yet
+        is_judged = fault and "${" not in text and not text.startswith((".", "/"))
+        yield Line(place, text, requirement, fault.partition("\n")[0] if is_judged else "")
+
+
+def _line_of_project(place: str, text: str) -> Line:
+    from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415 - as above
+
+    try:
+        return Line(place, text, Requirement(text))
+    except InvalidRequirement as error:
+        return Line(place, text, fault=str(error).partition("\n")[0])
 
 
 def requirements_file(directory: Path) -> str:
@@ -43,10 +82,12 @@ def requirements_file(directory: Path) -> str:
     return REQUIREMENTS if (directory / REQUIREMENTS).is_file() else ""
 
 
-def requirements(directory: Path) -> list[str]:
-    """As they are written; OSError or ValueError for a file that cannot be read."""
+def listed(directory: Path) -> list[Line]:
+    """OSError or ValueError for a file that cannot be read."""
     file = requirements_file(directory)
-    return [line for _, line in requirement_lines(file, read_file(directory / file).decode())] if file else []
+    if not file:
+        return []
+    return list(requirement_lines(directory, file))
 
 
 def missing(directory: Path) -> Iterator[str]:
@@ -54,18 +95,11 @@ def missing(directory: Path) -> Iterator[str]:
 
     OSError or ValueError as above.
     """
-    for line in requirements(directory):
-        name, _, version = line.partition("==")
-        with contextlib.suppress(PackageNotFoundError):
-            if name and version and distribution(name).version == version:
-                continue
-        from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415 - slow, and seldom needed
-
-        try:
-            yield from _missing(Requirement(line))
-        except InvalidRequirement:
-            if not line.startswith("--"):  # an option of pip's, such as --index-url
-                yield line
+    for line in listed(directory):
+        if line.requirement is None:
+            yield line.text
+        else:
+            yield from _missing(line.requirement)
 
 
 def _missing(requirement: "Requirement") -> Iterator[str]:
@@ -83,3 +117,57 @@ def _missing(requirement: "Requirement") -> Iterator[str]:
             if each.marker is not None and each.marker.evaluate({"extra": extra}):
                 each.marker = None
                 yield from _missing(each)
+
+
+# The modules that the plugin's own environment has, by the metadata of its packages.
+
+
+def modules_of_environment(directory: Path) -> Mapping[str, bool]:
+    """Each top-level module, and whether a requirement brings it; empty for a plugin without a .venv of its own.
+
+    OSError or ValueError for requirements that cannot be read.
+    """
+    folders = [str(folder) for folder in directory.glob(".venv/lib/python*/site-packages")]
+    if not folders:
+        return {}
+    from packaging.utils import canonicalize_name  # noqa: PLC0415 - slow, and seldom needed
+
+    installed = {canonicalize_name(each.name): each for each in distributions(path=folders)}
+    lines = listed(directory)
+    required = [line.requirement for line in lines if line.requirement is not None]
+    brought: Collection[str] = installed
+    if len(required) == len(lines):  # a path or an address may bring any package
+        brought = _brought(required, installed)
+    modules: dict[str, bool] = {}
+    for name, package in installed.items():
+        for module in _modules(package):
+            modules[module] = modules.get(module, False) or name in brought
+    return modules
+
+
+def _brought(required: "list[Requirement]", installed: "Mapping[NormalizedName, Distribution]") -> set[str]:
+    """The packages that the requirements bring, with those that these require."""
+    from packaging.requirements import Requirement  # noqa: PLC0415 - as above
+    from packaging.utils import canonicalize_name  # noqa: PLC0415
+
+    waiting = [(each, "") for each in required]
+    seen = set[tuple[str, str]]()
+    while waiting:
+        requirement, extra = waiting.pop()
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": extra}):
+            continue
+        name = canonicalize_name(requirement.name)
+        package = installed.get(name)
+        for wanted in ("", *requirement.extras):
+            if package is not None and (name, wanted) not in seen:
+                seen.add((name, wanted))
+                waiting += [(Requirement(each), wanted) for each in package.requires or ()]
+    return {name for name, _ in seen}
+
+
+def _modules(package: Distribution) -> set[str]:
+    listed_files = package.files or ()
+    names = {
+        PurePath(file).parts[0].partition(".")[0] for file in listed_files if file.suffix in {".py", ".so", ".pyd"}
+    }
+    return {name for name in names if name.isidentifier()}

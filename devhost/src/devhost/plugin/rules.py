@@ -24,6 +24,7 @@ LOST = "lost"
 """The type of a fault that Dify does not refuse: it takes the value and does not use it."""
 TAGS = "search|image|videos|weather|finance|design|travel|social|news|medical|productivity|education|business"
 TAGS += "|entertainment|utilities|agent|rag|other|trigger"
+NOT_OF_TOOLS = frozenset({"agent", "trigger"})
 SCOPES = {
     "app-selector": ["all", "chat", "workflow", "completion"],
     "model-selector": [
@@ -203,9 +204,28 @@ class _StrategyProvider(Declared):
     extra: Any = None
 
 
+class _AutoGenerate(Declared):
+    type: Literal["prompt_instruction"]
+
+
+class _Template(Declared):
+    enabled: bool = False
+
+
+BREAKS_THE_LIST = "the workspace's whole list of tools fails for it, also those of other plugins"
+"""What Dify's own validation of tools does, where the daemon has let a fault pass."""
+OF_SEVERAL = frozenset({"select", "dynamic-select"})
+"""The types of which a parameter may have several values."""
+NEWER_TYPES = frozenset({"date", "date-range"})
+"""The daemon and the SDK know them; Dify 1.14.2 does not."""
+
+
 class _ToolParameter(declaration.ToolParameter):
     name: Text
+    multiple: bool = False
     options: tuple[_Option, ...] = ()
+    auto_generate: _AutoGenerate | None = None  # type: ignore[assignment] # is read as any object elsewhere
+    template: _Template | None = None  # type: ignore[assignment] # as above
     llm_description: str = Field(default="", validate_default=True)
     scope: Scope = None
     show_on: Any = None
@@ -218,6 +238,30 @@ class _ToolParameter(declaration.ToolParameter):
         if is_told and not description.strip():
             raise _wrong("it is missing: the model reads the parameter's name alone", LOST)
         return description
+
+    @field_validator("type")
+    @classmethod
+    def _is_known(cls, kind: declaration.ToolParameterType) -> declaration.ToolParameterType:
+        if kind in NEWER_TYPES:
+            raise _wrong(f"Dify 1.14.2 and older do not know the type {kind}: {BREAKS_THE_LIST}", LOST)
+        return kind
+
+    @field_validator("multiple")
+    @classmethod
+    def _has_several(cls, multiple: bool, checked: ValidationInfo) -> bool:  # noqa: FBT001 - a field's value
+        kind = checked.data.get("type")
+        if multiple and kind is not None and kind not in OF_SEVERAL:
+            several = " and ".join(sorted(OF_SEVERAL))
+            raise _wrong(f"only {several} may have it (Dify since 1.16): {BREAKS_THE_LIST}")
+        return multiple
+
+    @field_validator("default")
+    @classmethod
+    def _is_a_list_for_several(cls, default: object, checked: ValidationInfo) -> object:
+        kind = checked.data.get("type")
+        if kind in OF_SEVERAL and default is not None and isinstance(default, list) != checked.data.get("multiple"):
+            raise _wrong(f"it is a list exactly where multiple is true (Dify since 1.16): {BREAKS_THE_LIST}")
+        return default
 
     @field_validator("default")
     @classmethod
@@ -236,9 +280,27 @@ class _Tool(declaration.Tool):
     parameters: tuple[_ToolParameter, ...] = ()
 
 
+type _CredentialScope = Literal[
+    "all",
+    "chat",
+    "workflow",
+    "completion",
+    "custom",
+    "builtin",
+    "llm",
+    "text-embedding",
+    "rerank",
+    "tts",
+    "speech2text",
+    "moderation",
+    "vision",
+]
+"""One of them, not several; the daemon knows others, for which Dify's list of tools fails."""
+
+
 class _Credential(declaration.CredentialField):
     name: str = ""
-    scope: str | None = None
+    scope: _CredentialScope | None = None
     label: I18n
     multiple: bool = False
     default: str | bool | int | float | None = None
@@ -253,8 +315,18 @@ class _OAuth(Declared):
     credentials_schema: tuple[_Credential, ...] = ()
 
 
+def _of_a_tool(tag: str) -> str:
+    if tag in NOT_OF_TOOLS:
+        raise _wrong(f"a tool's provider cannot have the tag {tag}: {BREAKS_THE_LIST}")
+    return tag
+
+
+class _ToolProviderIdentity(_ProviderIdentity):
+    tags: tuple[Annotated[Tag, AfterValidator(_of_a_tool)], ...] = ()
+
+
 class _ToolProvider(Declared):
-    identity: _ProviderIdentity
+    identity: _ToolProviderIdentity
     credentials_for_provider: dict[str, _Credential] = Field(default_factory=dict)
     credentials_schema: Any = None
     oauth_schema: _OAuth | None = None
@@ -274,6 +346,7 @@ def faults(kind: type[Declared], file: str, written: JsonObject) -> Iterator[Pro
     for way in _switches(written):
         sentence = "YAML reads it as true or false, and Dify as the text True or False: write it in quotes"
         yield Problem("declaration", file, place_of(way), sentence, "notice")
+    yield from _same_names(file, written)
     told = set[Way]()
     try:
         kind.model_validate_json(json.dumps(as_sent(written), default=str), strict=True, extra="forbid")
@@ -284,8 +357,11 @@ def faults(kind: type[Declared], file: str, written: JsonObject) -> Iterator[Pro
             if path[-1] in {"str", "bool", "int", "float"}:  # pydantic names the types of a union behind the field
                 path = path[:-1]
             if each["type"] == "extra_forbidden":
-                name = misspelt(path[-1], _keys(Declared))
-                sentence = f"Dify drops it: there is no key {name}, and texts are in {', '.join(LANGUAGES)} only"
+                known = _keys(Declared)
+                languages = f"texts are in {', '.join(LANGUAGES)} only"
+                sentence = f"Dify drops it: there is no key {misspelt(path[-1], known)}, and {languages}"
+                if path[-1] in known:
+                    sentence = f"Dify drops it: the key {path[-1]!r} has its place elsewhere"
             elif each["type"] == "string_type" and isinstance(each["input"], int | float):
                 sentence = f"{sentence}: write it in quotes"
             match path, written:
@@ -295,6 +371,17 @@ def faults(kind: type[Declared], file: str, written: JsonObject) -> Iterator[Pro
             if path not in told:
                 told.add(path)
                 yield Problem("declaration", file, place_of(path), sentence, level)
+
+
+def _same_names(file: str, written: JsonObject) -> Iterator[Problem]:
+    names: list[object] = []
+    match written:
+        case {"parameters": list(parameters)}:
+            names = [each.get("name") for each in parameters if isinstance(each, dict)]
+    for number, name in enumerate(names):
+        if name is not None and name in names[:number]:
+            sentence = f"another parameter is called {name!r}, too: the tool gets one value"
+            yield Problem("declaration", file, f"parameters[{number}].name", sentence, "notice")
 
 
 def _switches(value: object, way: Way = ()) -> Iterator[Way]:

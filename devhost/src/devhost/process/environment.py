@@ -13,7 +13,7 @@ from typing import Unpack
 
 from devhost.errors import PluginStartError
 from devhost.plugin.declaration import PluginDeclaration
-from devhost.plugin.dependencies import PYPROJECT, REQUIREMENTS, missing, requirements, requirements_file
+from devhost.plugin.dependencies import PYPROJECT, REQUIREMENTS, listed, missing, requirements_file
 from devhost.process.command import why_it_failed
 from devhost.process.plugin_process import PluginProcess, StartOptions
 from devhost.process.program import inherited_environment
@@ -46,8 +46,9 @@ def start_in_own_python(plugin: PluginDeclaration, **options: Unpack[StartOption
     With `installs` an environment is made for a plugin that needs what is not installed beside devhost.
     """
     directory, watcher = plugin.directory, options.get("watcher", Watcher())
-    parts = (*plugin.strategies.values(), *((tool.provider, tool.declared) for tool in plugin.tools))
-    for part in (each for provider_and_part in parts for each in provider_and_part):
+    of_tools = (each for tool in plugin.tools for each in (tool.provider, tool.declared))
+    # The SDK loads no code for the provider of strategies.
+    for part in (*(strategy for _, strategy in plugin.strategies.values()), *of_tools):
         match part.extra:
             case {"python": {"source": str(path)}} if not (directory / path).is_file():
                 raise PluginStartError(f"{directory} did not start: {path} does not exist: the SDK cannot load it")
@@ -127,8 +128,8 @@ def commands(directory: Path, uv: str | None) -> Iterator[list[str]]:
         install += ["-c", f"{ENVIRONMENT}/{pins.name}"]
     if requirements_file(directory) == REQUIREMENTS:
         yield [*install, "-r", REQUIREMENTS]
-    elif listed := requirements(directory):
-        yield [*install, *listed]
+    elif lines := listed(directory):
+        yield [*install, *(line.text for line in lines)]
 
 
 def _pins(lock: Path) -> str:

@@ -9,6 +9,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import astuple
+from functools import partial
 from pathlib import Path
 from typing import Self, TypedDict, Unpack
 
@@ -186,7 +187,16 @@ class PluginProcess:
 
         `serves` is the id of the backwards call of another plugin that the session answers, if it does.
         """
-        session = Session(uuid.uuid4().hex, self.declaration, self._send, self._forget, places or Places())
+        session_id = uuid.uuid4().hex
+        session = Session(
+            session_id,
+            self.declaration,
+            self._send,
+            self._forget,
+            places or Places(),
+            self._say,
+            partial(self._transport.where, [session_id]),
+        )
         with self._routing:
             if self.lost is not None:
                 raise PluginLostError(self.lost)
@@ -255,8 +265,12 @@ class PluginProcess:
             if not faults and " for SessionMessage" in event.message:
                 faults = ["_invoke yields what is not a message: write yield self.create_text_message(…)"]
             for fault in faults:
-                self.printed.add(f"devhost: {fault}")
+                self._say(fault)
         session.deliver(event)
+
+    def _say(self, sentence: str) -> None:
+        """A sentence of devhost's own about the plugin."""
+        self.printed.add(f"devhost: {sentence}")
 
     def _tell(self, line: str) -> None:
         self._watcher.printed(self.declaration.manifest.name, line)
@@ -278,4 +292,8 @@ class PluginProcess:
     def _look_for_life(self) -> None:
         limit, last = self.limits.heartbeat_seconds, self._last_sign
         if last is not None and time.monotonic() - last > limit:
+            with self._routing:
+                open_sessions = list(self._sessions)
+            if open_sessions:
+                self._say(f"no sign of life for {limit:g} s: {self._transport.where(open_sessions)}")
             self._transport.kill(f"no sign of life for {limit:g} seconds: the daemon kills the plugin for that")

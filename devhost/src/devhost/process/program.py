@@ -6,7 +6,7 @@ import subprocess
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from signal import Signals
 from typing import IO, ClassVar, Literal, Protocol
@@ -14,6 +14,7 @@ from typing import IO, ClassVar, Literal, Protocol
 from devhost.errors import PluginStartError, WireError
 from devhost.limits import HostLimits
 from devhost.plugin.declaration import PluginDeclaration
+from devhost.process.stacks import PROBE, StackProbe
 from devhost.protocol.wire import JsonObject
 from devhost.text import json_or
 
@@ -25,7 +26,9 @@ LOST = (
     "what was printed before it has no newline at its end"
 )
 
-STARTER = """
+STARTER = (
+    PROBE
+    + """
 import builtins, gc, os, runpy, sys, traceback
 from concurrent.futures import Future
 from importlib import metadata
@@ -66,9 +69,12 @@ def ask(*prompt):
     print(f"devhost: input cannot come, because stdin carries the protocol. {told}", file=sys.stderr, flush=True)
     return asked(*prompt)
 Future.set_exception, builtins.input = fail, ask
+if len(sys.argv) > 2:
+    probe(int(sys.argv.pop(1)))
 sys.path[0] = os.getcwd()
 runpy.run_module(sys.argv.pop(), run_name="__main__", alter_sys=True)
 """
+)
 """Does what `python -m` does, a third faster: Python looks for garbage again and again while imports make objects, of
 which few are garbage (the SDK's are about 130,000, so that the first search comes after them, and the others as usual);
 gevent, when it patches, reads the entry points of all packages each time, for hooks: its own only warns of a patch that
@@ -130,6 +136,10 @@ class Transport(ABC):
     def hang_up(self, session_id: str, /) -> None:  # noqa: B027 - most transports do nothing
         """The session is over. The plugin is not told, unless it is serverless: what still comes is dropped."""
 
+    def where(self, session_ids: Collection[str]) -> str:
+        """Where the plugin's code is that serves the sessions, as a clause."""
+        return self._probe.where(self.process, self.plugin.directory, session_ids)
+
     def kill(self, reason: str) -> None:
         """At once; the listener hears the reason."""
         self.killed_because = self.killed_because or reason
@@ -139,6 +149,7 @@ class Transport(ABC):
         """Ask the plugin to end, kill it if it does not, and return when nothing of it is left."""
         if not self._readers:
             return  # it did not start
+        self._probe.close()
         self.killed_because = self.killed_because or "the plugin was stopped"
         # The SDK spins on an stdin at its end instead of leaving, so closing the pipe does not stop it.
         self.process.terminate()
@@ -161,9 +172,10 @@ class Transport(ABC):
 
     def _run(self, listener: Listener, environment: Mapping[str, str]) -> None:
         self._listener, entrypoint = listener, self.plugin.manifest.entrypoint
+        self._probe = StackProbe()
         try:
             self.process = subprocess.Popen(
-                [self._python, "-c", STARTER, entrypoint],
+                [self._python, "-c", STARTER, str(self._probe.inherited), entrypoint],
                 cwd=self.plugin.directory,
                 # UTF-8 as in Dify's containers; an interpreter that crashes says where.
                 env={**inherited_environment(), "PYTHONUTF8": "1", "PYTHONFAULTHANDLER": "1", **environment},
@@ -171,11 +183,14 @@ class Transport(ABC):
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 process_group=0,  # Ctrl-C is for devhost, which then stops its plugins itself
+                pass_fds=[self._probe.inherited],
             )
         except OSError as error:
+            self._probe.close()
             raise PluginStartError(
                 f"{self.plugin.directory}: {self._python} -m {entrypoint} cannot be started: {error}"
             ) from error
+        self._probe.has_started()
         self._readers = [  # in this order: at the end of stdout, stderr is waited for
             threading.Thread(target=self._read_stderr, args=(self.process.stderr,), daemon=True),
             threading.Thread(target=self._read_to_the_end, args=(self.process.stdout,), daemon=True),

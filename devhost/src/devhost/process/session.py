@@ -1,6 +1,7 @@
 """One invocation of a plugin, how it is stopped from outside, and who may watch its messages."""
 
 import contextlib
+import math
 import queue
 import threading
 import time
@@ -37,6 +38,10 @@ class Places:
         self._free.release()
 
 
+SILENCE_SECONDS = 10
+"""After so long without a message, a line says what is awaited."""
+
+
 def _waiting(data: object) -> str:
     """The type of a message that waits; empty of a file's chunks, which the daemon puts together before."""
     kind = str(data.get("type")) if isinstance(data, dict) else "?"
@@ -53,12 +58,20 @@ class Session:
     _forget: Callable[[str], None]
     _places: Places = field(default_factory=Places)
     """For messages that wait to be read; without them none is lost."""
+    tell: Callable[[str], None] = lambda _: None
+    """Takes a sentence of devhost's own about the session, for the person who watches."""
+    where: Callable[[], str] = lambda: "it answers nothing"
+    """Says where the plugin's code is, as a clause."""
     is_left: bool = field(default=False, init=False)
     _stopped: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         # Looked up now: an SDK that the host's process loads later turns threads into greenlets, and queues with them.
         self._events = queue.SimpleQueue[SessionEvent | None]()
+        self._awaited: dict[str, str] = {}
+        """What the plugin's backwards calls wait for, by their ids."""
+        self._silent_until = 0.0
+        """When the silence is told; infinite once it was."""
 
     def __enter__(self) -> Self:
         return self
@@ -79,23 +92,32 @@ class Session:
 
     def answer(self, request_id: str, event: str, *, message: str = "", data: JsonObject | None = None) -> None:
         self._send(answer_envelope(self.id, request_id, event, message, data))
+        self._silent_until = time.monotonic() + SILENCE_SECONDS
+        if event == "end":
+            self._awaited.pop(request_id, None)
 
     def messages(
-        self, answer: "Answer", seconds: float, decoded: Callable[[Any], JsonObject] = remarshalled
+        self,
+        answer: "Answer",
+        seconds: float,
+        decoded: Callable[[Any], JsonObject] = remarshalled,
+        *,
+        limit: str = "run-seconds",
     ) -> Iterator[JsonObject]:
         """The streamed messages, as the daemon passes them on.
 
         Backwards calls go to `answer`, which must not wait for them to be done. A message that does not decode ends
-        the session with the daemon's error.
+        the session with the daemon's error. `limit` is the name of the limit that `seconds` is.
         """
         deadline = time.monotonic() + seconds
         while True:
-            match self._next(deadline, seconds):
+            match self._next(deadline):
                 case Streamed(data):
                     if _waiting(data):
                         self._places.leave()
                     yield decoded(data)
                 case Invoked() as invoked:
+                    self._awaited[invoked.request_id] = awaited(invoked)
                     answer(self, invoked)
                 case Failed(error_type, message, args):
                     raise InvocationError(error_type, message, args)
@@ -103,19 +125,45 @@ class Session:
                     raise PluginLostError(reason)
                 case Ended():
                     return
+                case None:
+                    self.tell(f"the limit {limit} has passed, {seconds:g} s: {self._state()}")
+                    raise RunTimeoutError(f"killed by timeout: the invocation took longer than {seconds:g} seconds")
 
-    def _next(self, deadline: float, seconds: float) -> SessionEvent:
-        left = deadline - time.monotonic()
-        if left > 0:  # a plugin that never pauses must not outrun its deadline
+    def _next(self, deadline: float) -> SessionEvent | None:
+        """None at the deadline, which counts for a plugin that never pauses, too."""
+        self._silent_until = time.monotonic() + SILENCE_SECONDS
+        while (now := time.monotonic()) < deadline:
+            if now >= self._silent_until:
+                self._silent_until = math.inf
+                self.tell(f"no message for {SILENCE_SECONDS} s: {self._state()}")
+                continue
             with contextlib.suppress(queue.Empty):
-                event = self._events.get(timeout=left)
+                event = self._events.get(timeout=min(deadline, self._silent_until) - now)
                 if self._stopped or event is None:
                     raise RunStoppedError("the run was stopped")
                 return event
-        raise RunTimeoutError(f"killed by timeout: the invocation took longer than {seconds:g} seconds")
+        return None
+
+    def _state(self) -> str:
+        """What the plugin waits for, or where it is."""
+        names = [*dict.fromkeys(tuple(self._awaited.values()))]
+        if names:
+            return f"it waits for {' and '.join(names)}"
+        return self.where()
 
 
 type Answer = Callable[[Session, Invoked], None]
+
+
+def awaited(invoked: Invoked) -> str:
+    """What answers a backwards call."""
+    match invoked.kind:
+        case "tool":
+            return f"the tool {invoked.request.get('tool')}"
+        case "llm" | "llm_structured_output" | "system_summary":
+            return "the model"
+        case kind:
+            return f"the answer to its call for {kind}"
 
 
 class Stop:

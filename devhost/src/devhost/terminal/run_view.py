@@ -61,7 +61,8 @@ class RunView(View):
         )
         self._section("json", tables.json_list(outputs.json_of_strategy()))
         self._section("usage", tables.usage_line(run.usage))
-        self._section("violations of Dify's rules", tables.findings_list(run.findings))
+        for title, found in tables.sections_of_findings(run.findings):
+            self._section(title, found)
         self._console.print(Rule(style="dim"))
         if dropped := outputs.dropped_retriever_resources:
             self.note(f"Dify's Agent node drops retriever resources (seen up to 1.17.0); this run sent {dropped:,}.")
@@ -118,7 +119,8 @@ class ToolView(View):
             self._console.print(Text("(no message)", "dim"))
         self._section("files", tables.files_list(outcome.files), soft_wrap=True)
         self._section("variables", tables.variables_list(outcome.variables))
-        self._section("violations of Dify's rules", tables.findings_list(outcome.findings))
+        for title, found in tables.sections_of_findings(outcome.findings):
+            self._section(title, found)
         self._console.print(Rule(style="dim"))
         seconds = outcome.elapsed_seconds
         ended = Text(f"finished in {seconds:.2f} s", "green")

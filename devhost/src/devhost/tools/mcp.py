@@ -4,6 +4,7 @@ Dify reaches servers over HTTP only. devhost also starts one that is a command, 
 and output.
 """
 
+import logging
 import os
 import re
 import shlex
@@ -22,7 +23,9 @@ from pydantic import ValidationError
 from devhost.errors import InvocationError, ParameterError, SetupError
 from devhost.limits import HostLimits
 from devhost.node.messages import UNKNOWN_MIME_TYPE
+from devhost.node.outputs.run import printed_error
 from devhost.plugin.casting import cast_given
+from devhost.plugin.contents import SECRET
 from devhost.plugin.declaration import I18n, Identity, ProvidedTool, ToolDescription, ToolParameter, ToolProvider
 from devhost.plugin.declaration import Tool as DeclaredTool
 from devhost.process.session import Answer, Watcher
@@ -30,6 +33,7 @@ from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets, json_or, properties_of
 from devhost.tools.entity import declared_entity
 from devhost.tools.tool import blob_message, json_message, text_message
+from devhost.words import in_a_line
 
 if TYPE_CHECKING:
     import mcp
@@ -97,6 +101,8 @@ def secrets_of(servers: Iterable[McpServer]) -> list[str]:
 
 # A tool as Dify describes it, and what is lost on the way.
 
+LONGEST_PRINTED = 20_000
+"""Characters of what a server printed before it ended."""
 KEPT = frozenset({"type", "description", "title", "$schema"})
 """Keywords of a simple parameter's schema that change nothing when they are lost, or reach the agent."""
 
@@ -172,8 +178,13 @@ class McpTool:
     """A tool of a server that is connected; `call` asks the server."""
 
     def __init__(
-        self, server: McpServer, tool: "mcp_types.Tool", call: "Callable[..., mcp_types.CallToolResult]"
+        self,
+        server: McpServer,
+        tool: "mcp_types.Tool",
+        call: "Callable[..., mcp_types.CallToolResult]",
+        tell: Callable[[str], None] = lambda _: None,
     ) -> None:
+        """`tell` takes a sentence about a result, for the person who watches."""
         self.provider = server.name
         self.name = tool.name
         self.declared = declared_tool(server.name, tool)
@@ -190,6 +201,7 @@ class McpTool:
         self.told_an_error = False
         """Whether the server marked the last result as one; Dify does not look at that."""
         self._call = call
+        self._tell = tell
         self._masked = Secrets(self.secrets).masked
 
     def invoke(self, parameters: JsonObject, _answer: Answer, _request_id: str, /) -> Iterator[JsonObject]:
@@ -202,6 +214,8 @@ class McpTool:
             said = f"Failed to invoke tool: {_leaf(error)}"
             raise InvocationError("ToolInvokeError", self._masked(said)) from None
         self.told_an_error = bool(result.is_error)
+        for dropped in dropped_of(result, has_schema=bool(self.declared.output_schema)):
+            self._tell(f"{self.name}: Dify does not hand on {dropped}")
         yield from map(self._masked, messages(result, has_schema=bool(self.declared.output_schema)))
 
 
@@ -224,6 +238,19 @@ def messages(result: "mcp_types.CallToolResult", *, has_schema: bool) -> Iterato
             yield {"type": "variable", "message": body, "meta": None}
 
 
+def dropped_of(result: "mcp_types.CallToolResult", *, has_schema: bool) -> Iterator[str]:
+    """What of a result reaches no agent, as objects of a sentence."""
+    if result.structured_content and not has_schema:
+        yield "its structured content, because the tool declares no output schema"
+    unknown = {block.type for block in result.content} - HANDED_ON
+    if unknown:
+        yield f"its content of the type {' and '.join(sorted(unknown))}"
+
+
+HANDED_ON = frozenset({"text", "image", "audio", "resource"})
+"""The types of content that become messages."""
+
+
 def _of_text(text: str) -> Iterator[JsonObject]:
     """JSON in a text becomes JSON messages: an object one, a list of objects one each."""
     match json_or(text, None):
@@ -240,6 +267,38 @@ def _of_text(text: str) -> Iterator[JsonObject]:
 # The connections of one host. The client library is asynchronous: one thread runs its loop.
 
 
+class _Logged(logging.Handler):
+    """What the client library logs of its servers, such as a line that is not a message, as a sentence."""
+
+    def __init__(self, servers: Sequence[McpServer], watcher: Watcher) -> None:
+        super().__init__(logging.WARNING)
+        self._names = ", ".join(server.name for server in servers)
+        self._masked = Secrets(secrets_of(servers)).masked
+        self._watcher = watcher
+
+    def emit(self, record: logging.LogRecord) -> None:
+        _, error, _ = record.exc_info or (None, None, None)
+        said = record.getMessage()
+        if isinstance(error, ValidationError):
+            said = f"prints what is not a message of MCP on its standard output: {error.errors()[0]['input']}"
+        elif error is not None:
+            said = f"{said}: {_leaf(error)}"
+        self._watcher.printed(self._names, self._masked(in_a_line(said)))
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Instead of the handlers of Python's own, which write tracebacks to the terminal."""
+        library = logging.getLogger("mcp")
+        propagated = library.propagate
+        library.addHandler(self)
+        library.propagate = False
+        try:
+            yield
+        finally:
+            library.propagate = propagated
+            library.removeHandler(self)
+
+
 @contextmanager
 def connected(servers: Sequence[McpServer], limits: HostLimits, watcher: Watcher) -> Iterator[list[McpTool]]:
     """The tools of all servers; SetupError for one that does not start or answer."""
@@ -252,6 +311,7 @@ def connected(servers: Sequence[McpServer], limits: HostLimits, watcher: Watcher
 
     tools: list[McpTool] = []
     with closing(ExitStack()) as opened:  # which tells the servers of no exception: they would put it into a group
+        opened.enter_context(_Logged(servers, watcher).listening())
         portal = opened.enter_context(start_blocking_portal())
         for server in servers:
             watcher.starting([server.name])
@@ -264,7 +324,7 @@ def connected(servers: Sequence[McpServer], limits: HostLimits, watcher: Watcher
             except Exception as error:  # noqa: BLE001 - as above
                 raise SetupError(Secrets(server.secrets.values()).masked(_why(server, error, printed))) from None
             call = partial(portal.call, partial(client.call_tool, read_timeout_seconds=limits.call_seconds))
-            offered = [McpTool(server, tool, call) for tool in listed]
+            offered = [McpTool(server, tool, call, partial(watcher.printed, server.name)) for tool in listed]
             if not server.is_address:
                 watcher.printed(server.name, "started as a command; Dify needs an address")
             if not offered:
@@ -311,10 +371,16 @@ async def _transport(server: McpServer, printed: TextIO) -> AsyncIterator[Any]: 
 
 def _why(server: McpServer, error: BaseException, printed: TextIO) -> str:
     printed.seek(0)
-    said, why = printed.read()[-2_000:].strip(), str(_leaf(error))
+    said = printed.read()[-LONGEST_PRINTED:].strip()
+    why = str(_leaf(error))
     if why == "Connection closed" and not server.is_address:
         why = f"{shlex.split(server.target)[0]} ended before it answered"
-    return f"the MCP server {server.name} did not start: {why}" + (f"\nIt printed:\n{said}" if said else "")
+    words = f"the MCP server {server.name} did not start: {why}"
+    if raised := printed_error(f"{said}\n"):
+        said = f"{raised.line}\nIts command: {SECRET.sub('[secret]', server.target)}"
+    if said:
+        words = f"{words}\nIt printed:\n{said}"
+    return words
 
 
 def _leaf(error: BaseException) -> BaseException:

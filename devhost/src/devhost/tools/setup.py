@@ -178,7 +178,7 @@ def _check_option(plugin: PluginProcess, setup: ToolSetup, offered: OfferedTool,
 def ask_plugin(plugin: PluginProcess, request: JsonObject, otherwise: str, secrets: Secrets) -> list[JsonObject]:
     try:
         with plugin.open_session(request) as session:
-            return list(session.messages(refuse, plugin.limits.call_seconds))
+            return list(session.messages(refuse, plugin.limits.call_seconds, limit="call-seconds"))
     except RunFailure as failure:  # whose cause may quote the credentials
         raise SetupError(f"{otherwise}: {secrets.masked(str(failure))}") from None
 

@@ -1,13 +1,14 @@
 """The tools that a run can use: those of plugins, and Python functions."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
+from weakref import WeakValueDictionary
 
 from devhost.errors import InvocationError, PluginLostError
 from devhost.node.messages import FileMessages, read_message
 from devhost.plugin.casting import cast_for_call
 from devhost.process.plugin_process import PluginProcess
-from devhost.process.session import Answer
+from devhost.process.session import Answer, Session
 from devhost.protocol.structs import tool_message
 from devhost.protocol.wire import MESSAGE_TYPES, JsonObject
 from devhost.text import Secrets
@@ -40,8 +41,24 @@ class PluginTool:
 
     def __init__(self, plugin: PluginProcess, setup: ToolSetup, offered: OfferedTool) -> None:
         self.provider, self.name, self.entity = offered.provider_id, offered.name, offered.entity
+        self._limit: Literal["run-seconds", "call-seconds"] = "run-seconds"
+        """The limit at which the daemon ends the tool. The limit of an agent's call is not here: it ends the answer."""
         self._plugin, self._setup, self._offered = plugin, setup, offered
         self._masked = Secrets(setup.secret_credentials).masked
+        self._serving = WeakValueDictionary[str, Session]()
+        """The sessions by the ids of the calls that they answer."""
+
+    def end_as_an_agents_call(self) -> None:
+        """A direct call of the tool also ends at the limit of an agent's call."""
+        if self._plugin.limits.call_seconds < self._plugin.limits.run_seconds:
+            self._limit = "call-seconds"
+
+    def where(self, request_id: str) -> str:
+        """Where the plugin's code is that answers the call, as a clause; empty before it was sent."""
+        session = self._serving.get(request_id)
+        if session is None:
+            return ""
+        return session.where()
 
     def invoke(self, parameters: JsonObject, answer: Answer, request_id: str, /) -> Iterator[JsonObject]:
         provider = self._offered.provider
@@ -58,7 +75,9 @@ class PluginTool:
         }
         try:
             with self._plugin.open_session(request, serves=request_id) as session:
-                said = session.messages(answer, self._plugin.limits.run_seconds, tool_message)
+                self._serving[request_id] = session
+                seconds = getattr(self._plugin.limits, self._limit.replace("-", "_"))
+                said = session.messages(answer, seconds, tool_message, limit=self._limit)
                 yield from map(self._masked, said)
         except InvocationError as error:
             raise InvocationError(error.error_type, self._masked(error.message), self._masked(error.details)) from None

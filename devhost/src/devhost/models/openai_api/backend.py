@@ -117,10 +117,16 @@ class OpenAIModel(CountsSpending):
         given = {name: value for name, value in request.completion_params.items() if name not in left_out}
         if self._api == "responses":
             with self._client.responses.create(**provider.responses_request(request, given)) as events:
-                yield from provider.responses_turn(events)
+                if (whole := provider.whole_answer(events.response)) is not None:
+                    yield from provider.whole_response(whole)
+                else:
+                    yield from provider.responses_turn(events)
         else:
             with self._client.chat.completions.create(**provider.chat_request(request, given)) as chunks:
-                yield from provider.chat_turn(chunks)
+                if (whole := provider.whole_answer(chunks.response)) is not None:
+                    yield from provider.whole_chat(whole)
+                else:
+                    yield from provider.chat_turn(chunks)
 
 
 # A model from the options of a command; mistakes are reported before anything is started.

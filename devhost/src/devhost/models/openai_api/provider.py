@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+import httpx
 import openai
+from openai import BaseModel
 from openai.types.chat import ChatCompletionChunk
 from openai.types.chat.chat_completion_chunk import ChoiceDelta
 from openai.types.responses import Response, ResponseFunctionToolCall, ResponseStreamEvent
@@ -27,7 +29,7 @@ from devhost.models.backend import (
 from devhost.models.catalog import is_openais, reasons
 from devhost.models.usage import TokenCounts
 from devhost.protocol.wire import JsonObject
-from devhost.text import Secrets
+from devhost.text import Secrets, json_or
 
 type Api = Literal["responses", "chat"]
 
@@ -46,6 +48,9 @@ _IN_STREAM = {
     "insufficient_quota": "InvokeRateLimitError",
     "server_error": "InvokeServerUnavailableError",
     "server_is_overloaded": "InvokeServerUnavailableError",
+    "overloaded_error": "InvokeServerUnavailableError",
+    "429": "InvokeRateLimitError",
+    **dict.fromkeys(("500", "502", "503", "504"), "InvokeServerUnavailableError"),
 }
 """Codes, and types, of errors that come after the 200."""
 _HELPS = {
@@ -69,12 +74,52 @@ def refused(message: str) -> ModelCallError:
     return failure("InvokeBadRequestError", message)
 
 
+def _told(said: object) -> tuple[str, str]:
+    """The code and the message of an error, wherever a server puts them; no message if it is none."""
+    match said:
+        case str(message):
+            return "", message
+        case {"error": dict() | str() as inner}:
+            return _told(inner)
+        case {"message": str(message), **others} | {"detail": str(message), **others}:
+            code = others.get("code") or others.get("status") or others.get("type") or ""
+            return str(code), message
+    return "", ""
+
+
+_FIRST_WORDS = 200
+"""Characters of an answer that is not one of a model."""
+_MARKUP = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_NO_STREAM = ("application/json", "text/html", "application/xhtml+xml", "application/xml", "text/xml")
+
+
+def whole_answer(response: httpx.Response) -> JsonObject | None:
+    """An answer as one JSON object, from a server that does not stream; None for a stream.
+
+    ModelCallError for anything else, such as the login page of a proxy.
+    """
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in _NO_STREAM:
+        return None
+    text = response.read().decode(errors="replace")
+    match json_or(text, None):
+        case {"choices": [_, *_]} | {"output": list()} as answer:
+            return answer
+        case said:
+            code, message = _told(said)
+    if message:
+        raise failed_in_stream(code, message)
+    words = " ".join(_MARKUP.sub(" ", text).split())[:_FIRST_WORDS]
+    raise refused(f'the server sent {kind} in place of a model\'s answer, "{words}"; is the address right?')
+
+
 def cut_off(missing: str) -> ModelCallError:
     return failure("InvokeConnectionError", f"the stream ended without {missing}: stream cut off")
 
 
 def failed_in_stream(code: str | None, message: str, kind: str | None = None) -> ModelCallError:
-    error_type = _IN_STREAM.get(code or "") or _IN_STREAM.get(kind or "") or "InvokeBadRequestError"
+    known = (_IN_STREAM.get(name) for name in (code or "", kind or ""))
+    error_type = next(filter(None, known), "InvokeBadRequestError")
     return failure(error_type, f"{code or kind or 'error'}: {message}")
 
 
@@ -100,6 +145,10 @@ def _worded(error: Exception) -> ModelCallError:
             # The client's own sentence says neither why there is no connection, nor what came that is not JSON.
             more = error.__cause__ or (error.body if isinstance(error.body, str) else "")
             return failure(kind, f"{error} - {more}" if more else str(error))
+        case openai.APIError(body=str(message)):
+            return failed_in_stream(None, message)
+        case json.JSONDecodeError(doc=said):
+            return refused(f"the server's stream has an event that is not JSON: {said[:_FIRST_WORDS]}")
         case openai.APIError():
             return failed_in_stream(error.code, error.message, error.type)
     return ModelCallError("InvokeError", f"[models] Error: {type(error).__name__}: {error}")
@@ -238,6 +287,7 @@ def chat_turn(chunks: Iterable[ChatCompletionChunk]) -> Iterator[TurnEvent]:
     calls, reason, tokens = list[JsonObject](), None, None
     by_index: dict[int, JsonObject] = {}
     for chunk in chunks:
+        _refuse_an_error(chunk)
         if chunk.usage is not None:
             tokens = TokenCounts.read(chunk.usage.to_dict(), "prompt_tokens", "completion_tokens")
         for choice in chunk.choices or ():
@@ -262,6 +312,25 @@ def chat_turn(chunks: Iterable[ChatCompletionChunk]) -> Iterator[TurnEvent]:
     if reason is None:
         raise cut_off("a finish_reason")
     yield Finished(reason, tuple(calls), tokens=tokens)
+
+
+def whole_chat(answer: JsonObject) -> Iterator[TurnEvent]:
+    """An answer that was not streamed, read as a stream of one chunk."""
+    choices = []
+    for choice in answer["choices"]:
+        message = choice.get("message") or {}
+        calls = [{**call, "index": number} for number, call in enumerate(message.get("tool_calls") or ())]
+        reason = choice.get("finish_reason") or "stop"
+        choices.append({**choice, "delta": {**message, "tool_calls": calls}, "finish_reason": reason})
+    return chat_turn([ChatCompletionChunk.construct(**{**answer, "choices": choices})])
+
+
+def _refuse_an_error(event: BaseModel) -> None:
+    """An event that has none of the fields of its kind may be an error, as some servers send it."""
+    if getattr(event, "type", None) in {None, "error"} and not getattr(event, "choices", None):
+        code, message = _told(event.model_extra)
+        if message:
+            raise failed_in_stream(code, message)
 
 
 # The Responses API.
@@ -340,6 +409,7 @@ _REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 def responses_turn(events: Iterable[ResponseStreamEvent]) -> Iterator[TurnEvent]:
     for event in events:
+        _refuse_an_error(event)
         match event.type:
             case "response.output_text.delta" | "response.refusal.delta":
                 yield event.delta
@@ -356,6 +426,15 @@ def responses_turn(events: Iterable[ResponseStreamEvent]) -> Iterator[TurnEvent]
             case "error":
                 raise failed_in_stream(event.code, event.message)
     raise cut_off("response.completed")
+
+
+def whole_response(answer: JsonObject) -> Iterator[TurnEvent]:
+    """A response that was not streamed."""
+    response = Response.construct(**answer)
+    if response.error is not None:
+        raise failed_in_stream(response.error.code, response.error.message)
+    yield response.output_text
+    yield _finished(response)
 
 
 def _finished(response: Response) -> Finished:

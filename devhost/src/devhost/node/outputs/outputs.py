@@ -169,12 +169,21 @@ def _number(value: object) -> Decimal:
     return number if number.is_finite() and abs(number.adjusted()) < MOST_DIGITS else Decimal(0)
 
 
+NOT_LOOKED_AT = frozenset({"output-schema-invalid", "output-schema-misfit", "tool-says-nothing", "variable-missing"})
+"""Rules of which Dify checks nothing; `output_schema` only fills its lists of variables."""
+
+
 @dataclass(frozen=True)
 class Finding:
-    """A rule of the host that the run broke, whether it failed by it or not."""
+    """A rule of the host that the run broke, whether it failed by it or not, or what devhost alone looks at."""
 
     rule: str
     sentence: str
+
+    @property
+    def is_of_dify(self) -> bool:
+        """Whether Dify looks at it."""
+        return self.rule not in NOT_LOOKED_AT
 
 
 def _without(value: object, variables: JsonObject) -> object:
