@@ -51,13 +51,15 @@ def settle_timeouts(environment: MutableMapping[str, str], dotenv: Mapping[str, 
             seconds = min(max(wanted, timeout.least), timeout.most)
             problem = f"{wanted} is outside {timeout.least} to {timeout.most}" if seconds != wanted else ""
         except (ValueError, OverflowError):
-            seconds, problem = timeout.default, "not a number of seconds" if asked and asked.strip() else ""
+            seconds = timeout.default
+            problem = "not a number of seconds" if asked and asked.strip() else ""
         environment[name] = str(seconds)
         changes += [f"{name}: {problem}; {seconds} is used"] if problem else []
     return changes
 
 
-ON, OFF = {"", "on", "true", "yes", "1"}, {"off", "false", "no", "0"}
+ON = {"", "on", "true", "yes", "1"}
+OFF = {"off", "false", "no", "0"}
 
 
 def settle_log_content(environment: MutableMapping[str, str], dotenv: Mapping[str, str | None]) -> list[str]:
@@ -70,7 +72,9 @@ def settle_log_content(environment: MutableMapping[str, str], dotenv: Mapping[st
         return []
     word = asked.strip().lower()
     environment["LOG_CONTENT"] = "on" if word in ON else "off"
-    return [] if word in ON | OFF else ["LOG_CONTENT: neither on nor off; off is used"]
+    if word in ON | OFF:
+        return []
+    return ["LOG_CONTENT: neither on nor off; off is used"]
 
 
 if __name__ == "__main__":

@@ -68,7 +68,9 @@ class Script:
 
     def pop(self, kind: str) -> Answer | Failure:
         left = self._left[kind]
-        return left.pop(0) if len(left) > 1 else left[0]
+        if len(left) > 1:
+            return left.pop(0)
+        return left[0]
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,8 @@ class FloorStrategy(AgentStrategy):
         offered = self._init_prompt_tools(list(tools.values()))
         messages = opening(parameters)
         while True:
-            text, calls = "", []
+            text = ""
+            calls = []
             for chunk in self.session.model.llm.invoke(config, messages, tools=offered, stop=[], stream=True):
                 message = chunk.delta.message
                 calls += message.tool_calls

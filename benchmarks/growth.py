@@ -132,7 +132,8 @@ def rows(measured: Sequence[tuple[int, Compared]]) -> Iterator[Row]:
     """The first row has no goal, since there is nothing to compare it with."""
     before: float | None = None
     for count, compared in measured:
-        each, goal = compared.extra / count, Goal()
+        each = compared.extra / count
+        goal = Goal()
         if before is not None:
             most = MAX_RISE * max(before, NOISE * compared.floor / count)
             goal = Goal(f"≤ {duration(most)}", each <= most)

@@ -39,7 +39,8 @@ def table(repeats: int) -> Table:
     for count in (MOST, 300, 1_000):
         tools = toolbox(count)
         first, next_one = (median(times) for times in zip(*(_searched(tools) for _ in range(repeats)), strict=True))
-        search, offered = ToolSearch(tools), tools
+        search = ToolSearch(tools)
+        offered = tools
         for query in ("invoice of group 3", "report of group 7"):
             offered = offered.offering({found.name: found for found in search.best(query)})
         ratio = _size(offered) / of_forty
@@ -53,7 +54,8 @@ def table(repeats: int) -> Table:
 
 def _searched(tools: Toolbox) -> tuple[float, float]:
     """CPU seconds of the first search of a run, and of the next one."""
-    search, moments = ToolSearch(tools), [process_time()]
+    search = ToolSearch(tools)
+    moments = [process_time()]
     for query in ("create a new invoice for a customer", "who has commented on the report"):
         search.best(query)
         moments.append(process_time())

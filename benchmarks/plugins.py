@@ -80,7 +80,8 @@ class Pair[T]:
 def unpacked() -> Iterator[Pair[Plugin]]:
     """Both plugins, until the end of the block."""
     with tempfile.TemporaryDirectory() as folder:
-        agent, bare = Path(folder, "agent"), Path(folder, "floor")
+        agent = Path(folder, "agent")
+        bare = Path(folder, "floor")
         for path in packed_files():
             copy = agent / path.relative_to(ROOT)
             copy.parent.mkdir(parents=True, exist_ok=True)

@@ -106,7 +106,8 @@ class PluginProcess:
         Raises:
             RunFailed: it ends with an error.
         """
-        session_id, script = f"session-{next(self._numbers)}", Script(scenario.model, scenario.tools)
+        session_id = f"session-{next(self._numbers)}"
+        script = Script(scenario.model, scenario.tools)
         arrived: Queue[tuple[str, bytes]] = Queue()
         self._runs[session_id] = arrived
         self._write(to_json(self._request(session_id, scenario)))

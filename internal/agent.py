@@ -49,7 +49,8 @@ type Strategy[P: StrategyParams] = Callable[[Run[P]], Generator[Event, None, Res
 
 def function_calling(run: Run[StrategyParams]) -> Generator[Event, None, Result]:
     """One transcript, one loop."""
-    loop, second_look = run.first_loop(run.answering(run.toolbox)), SecondLook(run)
+    loop = run.first_loop(run.answering(run.toolbox))
+    second_look = SecondLook(run)
     ending = yield from kept_alive(run, second_look.answer(loop))
     return Result(ending, loop.rounds.transcript.steps, variables=second_look.variables)
 
@@ -131,8 +132,10 @@ def built[P: StrategyParams](
     params = blueprint.params_type.model_validate(parameters)
     state = decode(params.state)
     of_the_node = node_secrets(params.tools)
-    params, secrets = params.redacted(of_the_node), KnownSecrets(of_the_node)
-    state, model = state.redacted(of_the_node) if state else None, params.model
+    params = params.redacted(of_the_node)
+    secrets = KnownSecrets(of_the_node)
+    state = state.redacted(of_the_node) if state else None
+    model = params.model
     in_use = ModelInUse(model.config, read_fallback_model(params.fallback_model), model.defaults)
     submit = refusing_secrets(answer_tool(params.answer_schema), secrets) if params.answer_schema.strip() else None
     toolbox = build_toolbox(
@@ -159,7 +162,8 @@ def built[P: StrategyParams](
         policy = replace(policy, tool_results_policy="\n".join(filter(None, (policy.tool_results_policy, *added))))
     noted += toolbox.notes
     if toolbox.held_back:
-        count, offered = len(toolbox.tools), len(toolbox.prompt_tools)
+        count = len(toolbox.tools)
+        offered = len(toolbox.prompt_tools)
         noted.append(OurWords(f"tools: of {count}, prompts offer {offered} at first; find_tools finds the others"))
     if model.stop and offers_tools:
         # The OpenAI plugin discards a turn's tool calls when a stop word comes: docs/model-facts.md, "Stop words".
@@ -169,7 +173,8 @@ def built[P: StrategyParams](
     left = Deadline(clock, started + params.maximum_seconds).left()
     files, of_files = file_parts(params.files if dialogue.has_question else (), model, left)
     said = dialogue.said(params, context_block(bibliography.entries()))
-    host, budget = HostSession(session), Budget(params.maximum_total_tokens, params.maximum_tool_calls)
+    host = HostSession(session)
+    budget = Budget(params.maximum_total_tokens, params.maximum_tool_calls)
     slots = BoundedSemaphore(params.parallel_tool_calls)
     stop = () if offers_tools else model.stop
     settings = [in_use.first, in_use.fallback, stop]

@@ -60,7 +60,9 @@ def _usable(value: Any) -> Any:  # noqa: ANN401 - a field's value, of its type
         case Decimal():
             return _price(value)
         case float():
-            return value if abs(value) < _MAX_SECONDS else 0.0
+            if abs(value) < _MAX_SECONDS:
+                return value
+            return 0.0
         case int():
             return min(max(0, value), MAX_EXACT_INTEGER)
     return value
@@ -134,7 +136,9 @@ class Budget:
             return StopReason.TOKEN_LIMIT
         if 0 < self.maximum_calls <= self.calls:
             return StopReason.CALL_LIMIT
-        return StopReason.SIZE_LIMIT if self.is_full else None
+        if self.is_full:
+            return StopReason.SIZE_LIMIT
+        return None
 
     def note(self, conversation: Hashable) -> str | None:
         """What a conversation with the model has to read once, when most of a limit is used."""

@@ -53,11 +53,14 @@ class ToolCall:
     @property
     def arguments_written_back(self) -> str:
         """The arguments as later prompts show them: those that are not a JSON object become ``{}``."""
-        return self.arguments if self.parsed.ok and self.arguments else "{}"
+        if self.parsed.ok and self.arguments:
+            return self.arguments
+        return "{}"
 
     def written_back(self) -> AssistantPromptMessage.ToolCall:
         """The call as later prompts show it."""
-        name, arguments = name_in_history(self.name), self.arguments_written_back
+        name = name_in_history(self.name)
+        arguments = self.arguments_written_back
         function = AssistantPromptMessage.ToolCall.ToolCallFunction(name=name, arguments=arguments)
         return AssistantPromptMessage.ToolCall(id=self.id, type="function", function=function)
 
@@ -165,7 +168,9 @@ class WaitingCall:
     def as_variable(self) -> dict[str, Any]:
         """One item of the variable ``pending_calls``."""
         item = {"id": self.id, "tool": self.tool.name, "arguments": dict(self.valid.arguments)}
-        return item if self.subtask is None else {**item, "subtask": self.subtask}
+        if self.subtask is None:
+            return item
+        return {**item, "subtask": self.subtask}
 
 
 type JudgedCall = ValidCall | RejectedCall | WaitingCall

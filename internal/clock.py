@@ -32,7 +32,8 @@ def in_turns[T](items: Iterable[T]) -> Iterator[T]:
 
     Time in which the process waited does not count: the others had it already.
     """
-    began, others_ran = perf_counter(), _others_ran()
+    began = perf_counter()
+    others_ran = _others_ran()
     for item in items:
         if perf_counter() - began > MAX_TURN_SECONDS:
             began, others_ran = _end_of_turn(others_ran)
@@ -105,7 +106,9 @@ class SharedWait:
             if self._waits_left:
                 self._free = Deadline(clock, clock.now() + self._waits_left[0])
             self._waits_left = self._waits_left[1:]
-        return self._free.left() if self._free else 0.0
+        if self._free:
+            return self._free.left()
+        return 0.0
 
     def served(self, refusals_before: int) -> None:
         if refusals_before == self.refusals:

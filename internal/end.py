@@ -52,7 +52,9 @@ class Result:
 
 def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, None, None]:
     """Show what the user has not seen yet, and end the run."""
-    ending, words, variables = result.ending, run.dialogue.words, dict(result.variables)
+    ending = result.ending
+    words = run.dialogue.words
+    variables = dict(result.variables)
     if run.params.answer_tools:
         variables = {"answer_tool": ", ".join(_tools(ending)) or None, **variables}
     pending = run.approvals.pending
@@ -145,7 +147,9 @@ def _unsaid[P: StrategyParams](run: Run[P], ending: Finish, pending: Sequence[Wa
     if ending.tool_answers and not ending.text and not run.tally.files:
         names = template.NAME_SEPARATOR[language].join(_tools(ending))
         return template.TOOL_SAID_NOTHING[language].format(tools=names)
-    return ending.text if ending.tool_answers or run.submit or ending.reason is StopReason.MODEL_FAILED else ""
+    if ending.tool_answers or run.submit or ending.reason is StopReason.MODEL_FAILED:
+        return ending.text
+    return ""
 
 
 def _tools(ending: Finish) -> list[str]:
@@ -161,7 +165,8 @@ def kept_alive[P: StrategyParams](run: Run[P], work: Generator[Event, None, Fini
     try:
         return (yield from work)
     except AgentError as error:
-        failure, detail = str(error), error.detail
+        failure = str(error)
+        detail = error.detail
         if not run.approvals.has_acted:
             raise
     except Exception as defect:

@@ -168,7 +168,8 @@ def node_error(failure: AgentError) -> InvokeError:
 
 def log_defect(defect: BaseException) -> None:
     """Write where a defect arose into the plugin's own log: types and places, since a message may quote a secret."""
-    lines, seen = list[str](), [defect]
+    lines = list[str]()
+    seen = [defect]
     for each in seen:
         lines += [f"{type(each).__name__} at", *traceback.format_tb(each.__traceback__)]
         seen += [cause] if (cause := each.__cause__ or each.__context__) else []

@@ -89,7 +89,9 @@ def _parsed(text: str, note: Note) -> Mapping[str, object]:
             note(OurWords(f"prompt_policy_overrides: {why}"))
         elif looks_like_selector(text):
             note(Quoting(f"prompt_policy_overrides: {missing_variable(text)}"))
-    return value if isinstance(value, dict) else {_EXTRA: text}
+    if isinstance(value, dict):
+        return value
+    return {_EXTRA: text}
 
 
 def _wrap(tag: str, text: str) -> str:

@@ -74,7 +74,9 @@ def judge(
 
     ``otherwise`` says what follows where no judgement comes; ``shown`` is what the row says without one.
     """
-    started, reply, error = clock.now(), None, None
+    started = clock.now()
+    reply = None
+    error = None
     yield row
     try:
         reply = yield from asking
@@ -91,7 +93,8 @@ class SecondLook:
 
     def __init__(self, run: Run[StrategyParams], *, is_due: bool = True) -> None:
         """After a limit nothing is judged: then it is not due."""
-        self._run, self._is_due = run, is_due
+        self._run = run
+        self._is_due = is_due
         self._criteria = run.params.answer_criteria.strip()
         self._passed: bool | None = None  # of the latest draft; None before and without a judgement
         self._problems: Sequence[str] = ()  # of the latest draft that did not pass

@@ -89,7 +89,9 @@ class Source(NamedTuple):
     def label(self) -> str:
         """Title and page, as a person would name it."""
         page = self.resource.get("page")
-        return self.title if page is None else f"{self.title}, page {page}"
+        if page is None:
+            return self.title
+        return f"{self.title}, page {page}"
 
     @property
     def identity(self) -> tuple[str | None, str, str]:
@@ -123,7 +125,9 @@ def context_block(entries: Iterable[tuple[int, Source]]) -> str:
         f'<source number="{number}" title="{attribute(source.title)}">\n{escaped(source.content)}\n</source>'
         for number, source in in_turns(entries)
     ]
-    return "\n".join(["<context>", template.CONTEXT_HEADER, *blocks, "</context>"]) if blocks else ""
+    if blocks:
+        return "\n".join(["<context>", template.CONTEXT_HEADER, *blocks, "</context>"])
+    return ""
 
 
 def escaped(text: str) -> str:
@@ -142,7 +146,9 @@ def attribute(text: str) -> str:
 def citation_lines(entries: Iterable[tuple[int, Source]]) -> str:
     """The lines that tell the model the sources of a tool's result; "" without any."""
     lines = [f"[{number}] {source.label}" for number, source in entries]
-    return "\n".join([template.TOOL_SOURCES_HEADER, *lines]) if lines else ""
+    if lines:
+        return "\n".join([template.TOOL_SOURCES_HEADER, *lines])
+    return ""
 
 
 def cited_numbers(answer: str) -> frozenset[int]:
@@ -164,7 +170,8 @@ def source_list(answer: str, entries: Iterable[tuple[int, Source]], clean: Calla
     lines = dict[str, str]()
     for number, source in entries:
         if number in cited:
-            title, link = " ".join(clean(source.label).split()), clean(source.link)
+            title = " ".join(clean(source.label).split())
+            link = clean(source.link)
             named = _MARKUP.sub(r"\\\g<0>", title)
             named = f"[{named}]({quote(link, safe=_SAFE_IN_LINK)})" if link else named
             lines[named] = f"{lines.get(named, '-')} [{number}]"
@@ -250,7 +257,9 @@ def _link(values: Mapping[str, Any]) -> str:
         if name in values and isinstance(values[name], str) and _LINK.fullmatch(values[name].strip()):
             return str(values[name].strip())
     document = values.get("doc_metadata")
-    return _link(document) if isinstance(document, dict) else ""
+    if isinstance(document, dict):
+        return _link(document)
+    return ""
 
 
 def _whole(item: Mapping[str, Any], told: set[str]) -> str:
@@ -285,4 +294,6 @@ def _read_resource(values: Mapping[str, Any]) -> dict[str, Any]:
 def _text(value: object) -> str:
     if value is None:
         return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)

@@ -15,7 +15,8 @@ MAX_NESTING = 64
 MAX_ARGUMENTS_LENGTH = 1_000_000
 """Characters of one call's arguments; with longer ones later requests would not fit, and no model writes as much."""
 _MAX_QUOTE_LENGTH = 200
-_MANY, _LONG = 1_000, 100_000
+_MANY = 1_000
+_LONG = 100_000
 """Items, and characters, that take their time."""
 _HARMLESS = frozenset({int, bool, type(None)})
 _ONE_OBJECT = "send one JSON object"
@@ -140,9 +141,13 @@ def converted(value: object, kind: str, *, is_whole: bool) -> object:
     if isinstance(value, str):
         said = _said(value)
         said = int(said) if kind == "integer" and isinstance(said, float) and said.is_integer() else said
-        return said if type(said) in _PYTHON_TYPES.get(kind, ()) else NOTHING
+        if type(said) in _PYTHON_TYPES.get(kind, ()):
+            return said
+        return NOTHING
     is_number = type(value) in _PYTHON_TYPES["number"]
-    return json.dumps(value, ensure_ascii=False) if kind == "string" and (is_number or is_whole) else NOTHING
+    if kind == "string" and (is_number or is_whole):
+        return json.dumps(value, ensure_ascii=False)
+    return NOTHING
 
 
 def meant_option(value: object, options: Iterable[object]) -> object:

@@ -10,8 +10,10 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-RUN, SIDE_BY_SIDE = "devhost/docs/images/console.png", "devhost/docs/images/console-side-by-side.png"
-WIDTH, HEIGHT = 1280, 1000
+RUN = "devhost/docs/images/console.png"
+SIDE_BY_SIDE = "devhost/docs/images/console-side-by-side.png"
+WIDTH = 1280
+HEIGHT = 1000
 
 
 def make_console() -> None:
@@ -23,7 +25,8 @@ def make_console() -> None:
     with tempfile.TemporaryDirectory() as made, sync_playwright() as playwright:
         runs = Path(made) / "runs"
         runs.mkdir()
-        first, second = runs / "first.jsonl", runs / "changed.jsonl"
+        first = runs / "first.jsonl"
+        second = runs / "changed.jsonl"
         devhost("run", "--example", "helpdesk", "--scripted", "--trace", str(first))
         devhost("run", "--example", "helpdesk", "--scripted", "--strategy", "gpt5_react", "--trace", str(second))
         browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])

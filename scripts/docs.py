@@ -69,7 +69,9 @@ def stale_files(root: Path = ROOT) -> dict[str, str]:
 
 def _text(path: Path) -> str:
     """Empty if the file does not exist: a new strategy has none."""
-    return path.read_text(encoding="utf-8") if path.exists() else ""
+    if path.exists():
+        return path.read_text(encoding="utf-8")
+    return ""
 
 
 def main(root: Path = ROOT) -> int:

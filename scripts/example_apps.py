@@ -59,7 +59,8 @@ def written(text: str, checksums: Checksums, root: Path = ROOT) -> str:
 
 def dependency(manifest: Manifest, checksums: Checksums, ours: Manifest) -> dict[str, Any]:
     """Of one plugin. Dify can install it only from a release on GitHub; without one, this is what Dify exports."""
-    name, repo = f"{_plugin(manifest)}:{manifest['version']}", str(ours.get("repo", ""))
+    name = f"{_plugin(manifest)}:{manifest['version']}"
+    repo = str(ours.get("repo", ""))
     identifier = f"{name}@{checksums.get(name, UNKNOWN)}"
     if "github.com/" not in repo:
         return {"type": "package", "value": {"plugin_unique_identifier": identifier}}

@@ -57,7 +57,8 @@ def make_evaluation() -> None:
     from support.chromium import screenshot  # noqa: PLC0415 - importable only once the path is set
 
     with tempfile.TemporaryDirectory() as made:
-        cases, page = Path(made) / HELPDESK.name, Path(made) / "page.html"
+        cases = Path(made) / HELPDESK.name
+        page = Path(made) / "page.html"
         text = HELPDESK.read_text(encoding="utf-8")
         cases.write_text(text, encoding="utf-8")
         devhost("eval", str(cases), "--scripted", "--column", "standard")

@@ -31,7 +31,8 @@ CONTACT_PAGES = ("PRIVACY.md", "SECURITY.md")
 
 def lines(manifest: dict[str, Any]) -> dict[str, str]:
     """What stands between the markers of each page, by the page's path."""
-    repo, contact = manifest.get("repo"), manifest.get("contact")
+    repo = manifest.get("repo")
+    contact = manifest.get("contact")
     shown = {page: given.format(repo=repo) if repo else missing for page, (given, missing) in REPOSITORY.items()}
     given, missing = CONTACT
     return shown | dict.fromkeys(CONTACT_PAGES, given.format(contact=contact) if contact else missing)

@@ -27,7 +27,8 @@ def main() -> int:
     call(sys.executable, "-m", "venv", environment)
     call(environment / "bin" / "python", *PIP, "install", wheel)
     devhost = environment / "bin" / "devhost"
-    new, example = PLACE / "new_plugin", PLACE / "example"
+    new = PLACE / "new_plugin"
+    example = PLACE / "example"
     call(devhost, "init", "strategy", new.name)
     shutil.copytree(ROOT / "examples" / "injection", example, ignore=shutil.ignore_patterns("__pycache__"))
     call(devhost, "check", new)

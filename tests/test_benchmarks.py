@@ -26,7 +26,8 @@ from tests.support.wire import json_message, text_message
     ids=["chunks", "rounds", "text", "JSON", "sources", "tools", "history"],
 )
 def test_the_floor_says_what_the_agent_says(scenario: Scenario) -> None:
-    agent, floor = play(scenario), play(scenario, FloorStrategy)
+    agent = play(scenario)
+    floor = play(scenario, FloorStrategy)
 
     assert agent.failed_with == floor.failed_with == ""
     assert floor.text.rstrip().endswith(agent.text)  # the floor also shows what is said before a call

@@ -104,7 +104,9 @@ class Project:
 
     @property
     def calls(self) -> list[str]:
-        return self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
+        if self.log.exists():
+            return self.log.read_text(encoding="utf-8").splitlines()
+        return []
 
 
 @pytest.fixture

@@ -176,7 +176,9 @@ class Checkout:
         return code, errors
 
     def installed(self) -> int:
-        return len(self.installs.read_text().splitlines()) if self.installs.exists() else 0
+        if self.installs.exists():
+            return len(self.installs.read_text().splitlines())
+        return 0
 
 
 @pytest.fixture
@@ -222,7 +224,8 @@ def loses_pip(made: Checkout) -> None:
 def moves(made: Checkout) -> None:
     elsewhere = made.machine.home / "elsewhere"
     made.root.rename(elsewhere)
-    made.root, made.venv = elsewhere, elsewhere / ".venv"
+    made.root = elsewhere
+    made.venv = elsewhere / ".venv"
 
 
 @pytest.mark.parametrize("spoil", [fails_to_install, loses_its_python, loses_pip, moves])

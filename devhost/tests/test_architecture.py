@@ -73,7 +73,8 @@ def test_devhost_imports_nothing_of_a_plugin_and_no_tests() -> None:
 
 
 def test_only_one_package_imports_the_workflow_engine_and_only_where_it_is_installed() -> None:
-    engine, package = "graphon", "devhost.flow.engine"
+    engine = "graphon"
+    package = "devhost.flow.engine"
     modules = {path: imported(path) for path in DEVHOST.rglob("*.py")}
     inside = {path for path in modules if path.is_relative_to(DEVHOST / "flow" / "engine")}
     users = {path for path, names in modules.items() if any(f"{name}.".startswith(f"{engine}.") for name in names)}

@@ -82,7 +82,9 @@ def test_messages_that_come_faster_than_a_run_is_read_are_lost_and_reported(plac
 
 
 def test_parts_of_an_answer_that_come_faster_than_a_plugin_reads_are_lost_and_reported() -> None:
-    writing, read, ended = threading.Event(), threading.Event(), threading.Event()
+    writing = threading.Event()
+    read = threading.Event()
+    ended = threading.Event()
     heard: list[object] = []
 
     def hear(envelope: JsonObject) -> None:

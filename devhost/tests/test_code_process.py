@@ -73,7 +73,8 @@ def test_javascript_runs_where_node_is_installed() -> None:
 
 def test_what_is_not_allowed_says_which_option_helps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(os.environ, "PATH", "/nowhere")
-    code, everything = {"code_language": JAVASCRIPT}, Allowed(http=True, code=True)
+    code = {"code_language": JAVASCRIPT}
+    everything = Allowed(http=True, code=True)
 
     assert Allowed().why_not("http-request", {}) == "sends HTTP requests: allow it with --allow-http"
     assert "allow it with --allow-code" in str(Allowed(http=True).why_not("code", code))

@@ -50,7 +50,9 @@ def start(children: Children, folder: Path, name: str = "run", script: Path = TO
 
 def ends(trace: Path) -> int:
     """A letter of several bytes may be there in part."""
-    return trace.read_bytes().decode(errors="replace").count('"event": "end"') if trace.is_file() else 0
+    if trace.is_file():
+        return trace.read_bytes().decode(errors="replace").count('"event": "end"')
+    return 0
 
 
 def test_a_child_that_is_ended_leaves_no_plugin(children: Children, tmp_path: Path) -> None:
@@ -70,7 +72,8 @@ def test_a_child_that_is_ended_leaves_no_plugin(children: Children, tmp_path: Pa
 
 
 def test_stop_ends_a_turn_and_the_conversation_goes_on(children: Children, tmp_path: Path) -> None:
-    slow, trace = tmp_path / "slow.yaml", tmp_path / "run.jsonl"
+    slow = tmp_path / "slow.yaml"
+    trace = tmp_path / "run.jsonl"
     turns = [{"text": ["tick "] * 2 * PATIENCE, "delay": 0.5}]
     slow.write_text(yaml.safe_dump({"query": "?", "turns": turns, "otherwise": turns}))
     child = start(children, tmp_path, script=slow)

@@ -108,7 +108,8 @@ def test_a_shell_reads_the_typed_command_as_the_arguments(held: Values) -> None:
 
 
 def test_a_flow_is_played_by_its_script_or_alone(tmp_path: Path) -> None:
-    script, flow = tmp_path / "case.yaml", tmp_path / "flow.yml"
+    script = tmp_path / "case.yaml"
+    flow = tmp_path / "flow.yml"
     script.write_text("flow: flow.yml\n")
     flow.write_text("kind: app\n")
 

@@ -60,7 +60,8 @@ def test_a_folder_that_was_deleted_is_a_page_that_says_so(path: str, tmp_path: P
 
 def test_files_that_have_no_end_are_refused(tmp_path: Path) -> None:
     console = ConsoleClient(tmp_path, PUPPET)
-    pipe, output = tmp_path / "pipe.yaml", tmp_path / f"begun{OUTPUT}"
+    pipe = tmp_path / "pipe.yaml"
+    output = tmp_path / f"begun{OUTPUT}"
     for file in (pipe, tmp_path / f"run{TRACE}", tmp_path / f"other{SETUP}", output):
         os.mkfifo(file)
     Setup().write(tmp_path / f"begun{SETUP}")

@@ -85,7 +85,8 @@ def test_a_case_says_that_a_tool_failed_also_when_it_passes(tmp_path: Path, caps
     file = write(tmp_path, tries)
     assert evaluate(file) == 0
     assert "✓ passed, 1 tool call failed" in capsys.readouterr().out
-    file, page = write(tmp_path, {**tries, "expect": {"failed_calls": 0}}), tmp_path / "page.html"
+    file = write(tmp_path, {**tries, "expect": {"failed_calls": 0}})
+    page = tmp_path / "page.html"
     assert evaluate(file, "--report", str(page)) == 1
     assert "failed_calls: expected at most 0\n    found 1" in capsys.readouterr().out
     assert "draw({}) failed: KeyError" in page.read_text()
@@ -160,7 +161,8 @@ def test_strict_also_fails_a_run_that_breaks_a_rule_of_dify(tmp_path: Path) -> N
 def test_the_page_shows_what_was_said_as_text(tmp_path: Path) -> None:
     hostile = "<script>alert(1)</script>\x01"
     bad = case("<b>bad</b>", {"say": hostile}, expect={"text": {"contains": "]]>"}})
-    page, junit = tmp_path / "page.html", tmp_path / "junit.xml"
+    page = tmp_path / "page.html"
+    junit = tmp_path / "junit.xml"
     assert evaluate(write(tmp_path, GREETS, bad), "--report", str(page), "--junit", str(junit)) == 1
     html = page.read_text(encoding="utf-8")
     assert "&lt;script&gt;alert(1)" in html

@@ -118,7 +118,8 @@ def test_without_a_terminal_what_is_missing_is_said(when: str, button: str, sent
 
 def asked(given: FormAnswer, typed: Sequence[str | BaseException], when: str = "") -> tuple[FormAnswer, list[str]]:
     """The answer, and all lines that the person read; what is hidden begins with tk-."""
-    shown, keys = io.StringIO(), iter(typed)
+    shown = io.StringIO()
+    keys = iter(typed)
 
     def prompt(label: str) -> str:
         shown.write(f"{label}\n")

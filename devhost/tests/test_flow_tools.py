@@ -47,7 +47,8 @@ def picked(
         "model": {"type": "constant", "value": model},
     }
     settings = panel_settings(STRATEGY, parameters, NodeVariables(VARIABLES), given, (), ENTITIES, is_legacy=is_legacy)
-    tools, selector = settings["tools"], settings["model"]
+    tools = settings["tools"]
+    selector = settings["model"]
     assert isinstance(tools, Picked)
     assert isinstance(selector, Picked)
     return tools.value, selector.value

@@ -32,7 +32,8 @@ FACTS = flow.FlowLine(
     inputs={"room": "4"},
     files=("plan.pdf",),
 )
-START, AGENT = flow.FlowNode("start", "start", "Start", {}), flow.FlowNode("agent", "agent", "Clerk", {})
+START = flow.FlowNode("start", "start", "Start", {})
+AGENT = flow.FlowNode("agent", "agent", "Clerk", {})
 FORM = flow.FlowNode("form", "human-input", "Ask a person", {})
 ASKED = flow.FormAsked("f1", FORM, "Send?", (), (flow.Button("ok", "Approve"),))
 LOOP = flow.FlowNode("loop", "loop", "Again", {})

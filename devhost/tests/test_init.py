@@ -59,7 +59,8 @@ def test_a_readme_names_nothing_of_this_machine(home: Path, kind: str) -> None:
 def test_a_flow_has_the_strategy_at_hand_for_its_agent(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder, strategy = tmp_path / "flow", home / "strategy"
+    folder = tmp_path / "flow"
+    strategy = home / "strategy"
     monkeypatch.setenv("DEVHOST_PLUGIN", str(strategy))
     monkeypatch.setenv("PATH", "")
     assert main(["init", "flow", "my_flow", "--folder", str(folder)]) == 0

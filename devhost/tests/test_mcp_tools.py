@@ -31,7 +31,8 @@ def call(tools: dict[str, Tool], tmp_path: Path) -> Iterator["Call"]:
 
 class Call:
     def __init__(self, tools: dict[str, Tool], files: FileMessages) -> None:
-        self._tools, self._files = tools, files
+        self._tools = tools
+        self._files = files
 
     def __call__(self, name: str, **parameters: object) -> list[tuple[str, JsonObject]]:
         """The type and the body of each message."""

@@ -196,7 +196,8 @@ def test_a_vocabulary_that_the_plugin_cannot_download_is_named(
 
 
 def test_without_a_prompt_the_models_and_credentials_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    _, _ = main(["model", str(GATEWAY), "--no-color"]), main(["list", str(GATEWAY), "--no-color"])
+    _ = main(["model", str(GATEWAY), "--no-color"])
+    _ = main(["list", str(GATEWAY), "--no-color"])
     model, plugin = capsys.readouterr().out.split("plugin devhost-tests/gateway")
     *lines, sent = model.splitlines()
     assert "\n".join(lines) in plugin

@@ -59,7 +59,9 @@ def as_values(shown: str) -> object:
     """A text, in which JSON is what it says, and pydantic has no version."""
     shown = re.sub(r"(?<=https://errors\.pydantic\.dev/)[\d.]+(?=/)", "", shown)
     before, brace, inner = shown.partition("{")
-    return (before, json.loads(brace + inner)) if brace else shown
+    if brace:
+        return (before, json.loads(brace + inner))
+    return shown
 
 
 @pytest.mark.parametrize("line", of_kind("node_run"))

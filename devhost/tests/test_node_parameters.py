@@ -20,7 +20,9 @@ def declared(given: dict[str, Any]) -> Parameter:
 
 
 def setting(dsl: dict[str, Any]) -> dict[str, Any]:
-    return {"variable": ".".join(dsl["value"])} if dsl["type"] == "variable" else {"constant": dsl["value"]}
+    if dsl["type"] == "variable":
+        return {"variable": ".".join(dsl["value"])}
+    return {"constant": dsl["value"]}
 
 
 @pytest.mark.parametrize("line", of_kind("node_parameter"))

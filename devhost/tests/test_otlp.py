@@ -80,7 +80,8 @@ def test_a_run_is_a_span_with_its_model_and_tool_calls_inside(server: Server) ->
     assert run("--otlp", server.address) == 0
 
     assert server.paths == ["/v1/traces"]
-    agent, chat = server.named("invoke_agent puppet"), server.named("chat scripted-gpt-5")
+    agent = server.named("invoke_agent puppet")
+    chat = server.named("chat scripted-gpt-5")
     assert {span.trace_id for span in server.spans} == {agent.trace_id}
     assert agent.parent_span_id == b""
     assert chat.parent_span_id == agent.span_id
@@ -116,7 +117,8 @@ def test_a_run_that_failed_is_a_span_with_an_error(options: list[str], server: S
     broken = {**DRAW, "tool_name": "no_luck"}
     assert run("--otlp", server.address, *options, steps=[{"call": broken}, {"fail": "no luck"}]) == 1
 
-    agent, tool = server.named("invoke_agent puppet"), server.named("execute_tool no_luck")
+    agent = server.named("invoke_agent puppet")
+    tool = server.named("execute_tool no_luck")
     assert attributes(agent)["error.type"]
     for span in (agent, tool):
         assert span.status.code == Status.STATUS_CODE_ERROR

@@ -31,7 +31,8 @@ http.server.HTTPServer((os.environ["SERVERLESS_HOST"], int(os.environ["SERVERLES
 
 
 def test_the_bytes_depend_on_the_files_alone(tmp_path: Path) -> None:
-    first, second = complete(tmp_path / "first"), complete(tmp_path / "second")
+    first = complete(tmp_path / "first")
+    second = complete(tmp_path / "second")
     os.utime(second / "main.py", (0, 10**9))
     (second / "main.py").chmod(0o700)
 

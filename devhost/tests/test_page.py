@@ -54,8 +54,12 @@ def test_in_a_long_run_only_groups_with_a_failure_or_an_open_end_are_open(tmp_pa
 
 # --- what is new in a prompt ------------------------------------------------------------------------------------------
 
-SYSTEM, ASKED, WROTE = Said("system", "Be brief."), Said("user", "Look."), Said("assistant", "→ look {}")
-LONG, SHORT, LATER = Said("tool", "found " * 50), Said("tool", "found … [cut]"), Said("assistant", "→ look {1}")
+SYSTEM = Said("system", "Be brief.")
+ASKED = Said("user", "Look.")
+WROTE = Said("assistant", "→ look {}")
+LONG = Said("tool", "found " * 50)
+SHORT = Said("tool", "found … [cut]")
+LATER = Said("assistant", "→ look {1}")
 
 
 @pytest.mark.parametrize(
@@ -149,10 +153,12 @@ def test_what_a_strategy_without_a_variable_retrieved_are_its_sources(tmp_path: 
 
 
 def test_the_page_has_what_the_node_gave_and_what_plugins_printed_and_a_tools_traceback(tmp_path: Path) -> None:
-    provider, steps = "devhost-tests/oddments/oddments", [["shout", ["<b>weighing</b>"]], ["fail", "out of cheese"]]
+    provider = "devhost-tests/oddments/oddments"
+    steps = [["shout", ["<b>weighing</b>"]], ["fail", "out of cheese"]]
     wants = {"call": {"provider": provider, "tool_name": "perform", "parameters": {"steps": json.dumps(steps)}}}
     file = traced(tmp_path, {"out": "before the call\n"}, wants, tools=[ODDMENTS])
-    html, words = render_page(read_trace(file)), " ".join(page_of(file).text.split())
+    html = render_page(read_trace(file))
+    words = " ".join(page_of(file).text.split())
     given = html.partition("<summary>Parameters of the node</summary>")[2].partition("</table>")[0]
     assert '<th scope="row">model</th>' in given
     assert '<th scope="row">query</th>' not in given, "the question is the page's heading"
@@ -186,7 +192,8 @@ def test_pictures_are_embedded_others_linked_and_nothing_can_run(
         blob(SVG, "image/png", "fake.png"),
         blob(b"<script>alert(1)</script>", "text/html", "<b>page.html"),
     ]
-    script, trace = tmp_path / "script.yaml", tmp_path / "run.jsonl"
+    script = tmp_path / "script.yaml"
+    trace = tmp_path / "run.jsonl"
     (tmp_path / "letter.txt").write_text("Dear all")
     written = {"query": json.dumps(steps), "files": ["letter.txt"], "turns": [{"text": "unused"}]}
     script.write_text(yaml.safe_dump(written))

@@ -79,7 +79,8 @@ def test_a_plugin_gets_an_environment_when_it_needs_one(tmp_path: Path, capsys: 
     run = ["run", "--plugin", str(plugin), "--script", str(script)]
 
     assert main([*run, "--no-install"]) == 1
-    printed, how = capsys.readouterr(), f"cd {plugin} && {environment.OF_REQUIREMENTS}"
+    printed = capsys.readouterr()
+    how = f"cd {plugin} && {environment.OF_REQUIREMENTS}"
     assert f"puppet | runs in devhost's Python, which lacks ./{WHEEL}. To make its own .venv: {how}" in printed.out
     assert f"It ran in devhost's Python. To install what it needs: {how}" in printed.err
     assert not (plugin / ".venv").exists()

@@ -124,7 +124,8 @@ def test_a_long_line_is_cut_and_a_secret_at_the_cut_is_hidden() -> None:
     ],
 )
 def test_a_plugin_that_would_wait_for_ever_says_why(expression: str, sentence: str) -> None:
-    stop, limits = Stop(), HostLimits(run_seconds=PATIENCE)
+    stop = Stop()
+    limits = HostLimits(run_seconds=PATIENCE)
     heard = Heard(lambda line: stop.request() if re.fullmatch(sentence, line) else None)
     query = json.dumps([{"evaluate": expression}])
     with Host.start(PUPPET, watcher=heard, limits=limits) as host:

@@ -23,7 +23,8 @@ pytestmark = pytest.mark.processes
 
 
 def test_a_line_that_is_too_long_ends_every_session_of_the_plugin() -> None:
-    asked, over = threading.Event(), threading.Event()
+    asked = threading.Event()
+    over = threading.Event()
 
     def wait() -> None:
         asked.set()
@@ -149,7 +150,8 @@ def test_a_plugin_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("transport", ["stdio", "tcp", "http"])
 def test_nothing_is_left_behind(transport: TransportName) -> None:
     with Host.start(PUPPET, transport=transport) as host:
-        directory, ended = host.files.directory, host.plugin._transport
+        directory = host.files.directory
+        ended = host.plugin._transport
         assert directory.is_dir()
     assert not directory.exists()
     assert ended.process.returncode is not None

@@ -11,7 +11,9 @@ from devhost.cli.commands import main
 from devhost.models.scripted.script import FollowUp, Script, ScriptedModelCard, ScriptFile, Turn
 from support.plugins import PROJECT, TOOLBOX
 
-CALLING, REACT, PLAN = "gpt5_function_calling", "gpt5_react", "gpt5_plan_and_reflect"
+CALLING = "gpt5_function_calling"
+REACT = "gpt5_react"
+PLAN = "gpt5_plan_and_reflect"
 BOTH = """
 query: q
 strategy: [gpt5_function_calling, gpt5_react]
@@ -96,7 +98,8 @@ def test_what_a_script_does_not_set_is_as_in_the_one_that_it_extends(tmp_path: P
         "extends: ../script.yaml\ndescription: new\nparams: {instruction: other}\nvariables: {s.b: 2}\n"
         "strategy: gpt5_plan_and_reflect\nturns: [{text: own}]",
     )
-    plan, react = Script.read(file), Script.read(file, REACT)
+    plan = Script.read(file)
+    react = Script.read(file, REACT)
     assert (plan.description, plan.query, plan.first_strategy) == ("new", "q", PLAN)
     assert (texts(plan.turns), texts(react.turns)) == (["own"], ["look", "found"])
     assert plan.params["instruction"] == react.params["instruction"] == "other"

@@ -136,7 +136,8 @@ def test_another_question_has_other_turns(tmp_path: Path) -> None:
     file = script(
         tmp_path, "query: mine\nturns: [{text: own}]\notherwise: [{text: other}]\nmodel: {features: [vision]}"
     )
-    own, other = model_of(file), model_of(file, query="yours")
+    own = model_of(file)
+    other = model_of(file, query="yours")
     said = [next(model.invoke(request()))["delta"]["message"]["content"] for model in (own, other)]
     assert said == ["own", "other"]
     assert own.description.selector([])["entity"]["features"] == ["vision"]

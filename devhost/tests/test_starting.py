@@ -64,7 +64,9 @@ def until_stopped(plugin: Fake) -> None:
 def test_all_start_at_the_same_time_and_come_in_order() -> None:
     """Each waits for the other."""
     both = threading.Barrier(2)
-    plugins, stop, heard = [Fake(), Fake()], Stop(), Heard()
+    plugins = [Fake(), Fake()]
+    stop = Stop()
+    heard = Heard()
     starts = [
         (name, begin(plugin, lambda _: (both.wait(PATIENCE), None)[1], stop))
         for name, plugin in zip("ab", plugins, strict=True)
@@ -77,7 +79,8 @@ def test_all_start_at_the_same_time_and_come_in_order() -> None:
 
 
 def test_one_that_fails_ends_all_others() -> None:
-    plugins, stop = [Fake(), Fake(), Fake()], Stop()
+    plugins = [Fake(), Fake(), Fake()]
+    stop = Stop()
     how = (until_stopped, lambda _: None, fails(SetupError("c refuses")))
     starts = [(name, begin(plugin, serve, stop)) for name, plugin, serve in zip("abc", plugins, how, strict=True)]
     with pytest.raises(SetupError, match=r"^c refuses$"):

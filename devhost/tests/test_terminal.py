@@ -129,7 +129,9 @@ def test_calls_that_wait_are_shown_with_their_arguments_and_a_state_is_shortened
 
 
 def test_joiners_are_shown_and_control_characters_are_not() -> None:
-    family, persian, quoted = "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\u0645\u06cc\u200c\u062e", "<\u2060think>"
+    family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+    persian = "\u0645\u06cc\u200c\u062e"
+    quoted = "<\u2060think>"
 
     assert printable(f"{family} {persian} {quoted}\n\t") == f"{family} {persian} {quoted}\n\t"
     assert printable("a\u202eb\x1b[31m") == "a\ufffdb\ufffd[31m"

@@ -86,7 +86,8 @@ def test_of_sources_one_reads_their_titles_and_how_their_passages_begin(capsys: 
 
 
 def test_a_tool_that_no_agent_can_have_gets_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    table, picture = tmp_path / "table.csv", tmp_path / "a=b.png"
+    table = tmp_path / "table.csv"
+    picture = tmp_path / "a=b.png"
     table.write_text("a,b")
     picture.write_bytes(b"12345")
     files = ["--file", f"thing={table}", "--file", f"others={picture}"]

@@ -63,7 +63,8 @@ class Desk:
             pass
 
     def problems(self, played: Played) -> Iterator[str]:
-        expected, sample = OUTCOMES[played.scenario], SAMPLES[played.scenario]
+        expected = OUTCOMES[played.scenario]
+        sample = SAMPLES[played.scenario]
         for memo in self._service.memos():
             promised = expected.memo if memo.id == sample.id else MemoStatus.INBOX
             if memo.status is not promised:

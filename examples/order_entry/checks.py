@@ -59,7 +59,8 @@ NAPKINS = {"NP-200": 40}
 DRAFTED = ("save_order_draft", "review_order")
 REQUESTED = ("request_order", "request_order: fix", "request_order: send")
 PLACED = (*REQUESTED, "request_order: settle")
-DATE, UNREACHABLE = "Invalid parameters for save_order_draft: delivery_date", "the order system cannot be reached"
+DATE = "Invalid parameters for save_order_draft: delivery_date"
+UNREACHABLE = "the order system cannot be reached"
 PROMISES = {
     "script": Promise(3, "ready", 2, {"NP-200": 10, "CP-240": 4}, _steps("search_items", "save_order_draft", *DRAFTED)),
     "duplicate": Promise(1, "ready", 2, {"CP-240": 4, "CL-080": 3}, _steps("search_items", "save_order_draft")),

@@ -37,4 +37,6 @@ class Row(BaseModel):
 def _rounds(run: Run) -> int:
     """Of the strategy's summary, which is the last JSON; a tool may have sent something of the same name."""
     summaries = [entry["decision_summary"] for entry in run.outputs.json if "decision_summary" in entry]
-    return int(summaries[-1]["rounds"]) if summaries else 0
+    if summaries:
+        return int(summaries[-1]["rounds"])
+    return 0

@@ -83,7 +83,8 @@ def _validate_virtual(tool: Tool, check: Check, arguments: Mapping[str, Any]) ->
     try:
         value, problems = fitted(check, given, "", takes_texts=False)
     except Unchecked:
-        value, problems = None, ["they could not be checked against the schema"]
+        value = None
+        problems = ["they could not be checked against the schema"]
     if problems or not isinstance(value, dict):
         raise ArgumentsInvalid(_VALIDATION_ERROR + "; ".join(problems))
     return tool.in_own_names(value)
@@ -110,7 +111,9 @@ def call_parameters(tool: Tool, arguments: Mapping[str, Any], toolbox: Toolbox) 
         if parameter.takes_files:
             return toolbox.files[str(value)].model_dump(mode="json")
         # As a number it would be rounded on its way; Dify casts the text of a number parameter back.
-        return str(value) if parameter.is_number and is_rounded(value) else value
+        if parameter.is_number and is_rounded(value):
+            return str(value)
+        return value
 
     return {**{name: as_sent(tool.parameters[name], value) for name, value in arguments.items()}, **tool.fixed}
 
@@ -128,7 +131,9 @@ def refusing_secrets(tool: Tool, secrets: KnownSecrets) -> Tool:
             place = [name for name, item in value.items() if secrets.holds(item) and not secrets.holds(name)]
             yield Problem(tuple(place[:1]), ": it holds a secret value, which an answer must not repeat; leave it out")
 
-    return tool if tool.check is None else replace(tool, check=tool.check.stricter(more))
+    if tool.check is None:
+        return tool
+    return replace(tool, check=tool.check.stricter(more))
 
 
 REPEATED_FAILURE = "tool invoke error: repeated failure detected; skipped duplicate call"
@@ -274,10 +279,14 @@ class Approvals:
                 return call
             if call.tool.name == SUBMIT_ANSWER:
                 return RejectedCall(call.call, template.ANSWER_NOT_TAKEN, call.tool)
-            return self._waiting(call, toolbox, subtask, is_asked=False) if call.tool.is_answer else call
+            if call.tool.is_answer:
+                return self._waiting(call, toolbox, subtask, is_asked=False)
+            return call
 
         asked = [held(call) for call in judged]
-        return [behind(call) for call in asked] if waits(asked) else asked
+        if waits(asked):
+            return [behind(call) for call in asked]
+        return asked
 
     def note_approved(self, judged: Iterable[JudgedCall]) -> None:
         """Remember that the user's approval lets calls run now."""
@@ -286,7 +295,8 @@ class Approvals:
     def _waiting(
         self, call: ValidCall, toolbox: Toolbox, subtask: str | None, *, is_asked: bool = True
     ) -> WaitingCall | RejectedCall:
-        tool, arguments = call.tool, call.arguments
+        tool = call.tool
+        arguments = call.arguments
         if any(tool.parameters[name].is_secret for name in arguments) or self.secrets.holds(dict(arguments)):
             return RejectedCall(call.call, template.CONFIDENTIAL_CANNOT_WAIT, tool)
         if rounded_arguments(tool, arguments):
@@ -341,7 +351,8 @@ class Resumption:
 
         A state cannot make a tool run that the node would not.
         """
-        written, tool = call_of(call, toolbox), toolbox.find(call.provider, call.tool, call.setting)
+        written = call_of(call, toolbox)
+        tool = toolbox.find(call.provider, call.tool, call.setting)
         verdict = self.decision.verdict(call.id)
         if not call.is_asked:
             verdict = Verdict(all(self.decision.verdict(each.id).approved for each in waiting if each.is_asked))

@@ -45,7 +45,9 @@ def plain_reason(message: str, redactor: Redactor) -> str:
     """The first lines of a message, without secrets, tracebacks and directories."""
     known = redactor.text(message)  # first of all: a secret may have several lines
     reason = without_directories(redactor.error(without_tracebacks(known))).strip()
-    return reason if len(reason) <= MAX_REASON_LENGTH else f"{reason[: MAX_REASON_LENGTH - 1]}…"
+    if len(reason) <= MAX_REASON_LENGTH:
+        return reason
+    return f"{reason[: MAX_REASON_LENGTH - 1]}…"
 
 
 # Files. The model is told no name that the user does not see: Dify calls a file that has none by a random one.
@@ -69,12 +71,15 @@ def _told(kind: str, message: Mapping[str, Any], meta: Mapping[str, Any]) -> Tol
         return f"link: {address}", None
     if kind == "blob":
         return _blob(message.get("blob"), meta)
-    return _described(meta) if kind == "file" else None
+    if kind == "file":
+        return _described(meta)
+    return None
 
 
 def _linked(kind: str, address: str, meta: Mapping[str, Any]) -> Told:
     """A file by its address: one of Dify's, a local path, or something on the web."""
-    name, mime_type = _given(meta, "filename", "name"), _given(meta, "mime_type")
+    name = _given(meta, "filename", "name")
+    mime_type = _given(meta, "mime_type")
     if len(address) > MAX_ADDRESS_LENGTH:
         return "file: its address is too long, not handed on", None
     if _is_hosted(address, meta):
@@ -111,7 +116,8 @@ def _described(meta: Mapping[str, Any]) -> Told:
     described = meta.get("file")
     file = described if isinstance(described, Mapping) else meta
     address = str(file.get("remote_url") or "")
-    name, mime_type = _given(file, "filename", "name"), _given(file, "mime_type")
+    name = _given(file, "filename", "name")
+    mime_type = _given(file, "mime_type")
     if not address.startswith(_WEB) or len(address) > MAX_ADDRESS_LENGTH:
         return _called(name, mime_type), None
     if file.get("type") == "image" or mime_type.startswith("image/"):
@@ -201,7 +207,8 @@ class ToolOutput:
     """Collects the messages of one call in the order in which they come, and why the call failed if it did."""
 
     def __init__(self, secrets: KnownSecrets, between_texts: str = "", *, keeps_pictures: bool = False) -> None:
-        self._redactor, self._between_texts = secrets.for_model, between_texts
+        self._redactor = secrets.for_model
+        self._between_texts = between_texts
         self._texts, self._json, self._lines, self._links = KeptText(), KeptText(), KeptText(), KeptText()
         """The links are the lines about what does not go to the user as a file."""
         self._contents = KeptText()
@@ -288,8 +295,11 @@ class ToolOutput:
 
     def take(self, wire: WireMessage) -> UserFile | None:
         """Take one message in; return the file in it that goes to the user."""
-        kind, message, meta = wire.type, wire.message or {}, self._redactor.json(wire.meta or {})
-        text_before, self._text_before = self._text_before, ""
+        kind = wire.type
+        message = wire.message or {}
+        meta = self._redactor.json(wire.meta or {})
+        text_before = self._text_before
+        self._text_before = ""
         if told := _told(kind, message, meta):
             line, file = told
             for lines in (self._lines, *(() if file else (self._links,))):
@@ -305,7 +315,8 @@ class ToolOutput:
             for resource in in_turns(message["retriever_resources"]):
                 self._take_source(read_source(self._redactor.json(resource)))
         elif kind == "variable":
-            name, stream = str(message.get("variable_name"))[:MAX_NAME_LENGTH], bool(message.get("stream"))
+            name = str(message.get("variable_name"))[:MAX_NAME_LENGTH]
+            stream = bool(message.get("stream"))
             self._take_variable(name, message.get("variable_value"), stream=stream)
         elif kind != "log":
             note = Quoting(f"a message of the unknown type {kind!r} was skipped")
@@ -356,7 +367,8 @@ class ToolOutput:
 
     def _take_variable(self, name: str, value: object, *, stream: bool) -> None:
         """Set a variable; the pieces of a streamed text follow each other, as in Dify."""
-        before, is_piece = self._variables.get(name), stream and isinstance(value, str)
+        before = self._variables.get(name)
+        is_piece = stream and isinstance(value, str)
         fits = self._fits("variables", len(json.dumps(value)) + (0 if name in self._variables else _OVERHEAD))
         if not (is_piece and isinstance(before, StringIO)):
             self._variables.pop(name, None)

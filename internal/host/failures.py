@@ -50,7 +50,9 @@ class HostFailure(Exception):  # noqa: N818 - says what happened
         self.refuses_long_description = _LONG_DESCRIPTION.search(self.reason) is not None
         """Whether the provider wants thinking back that the request did not have."""
         if field:
-            self.reason, self.is_hosts_own, self.kind = f"{field[0]} was refused", True, FailureKind.INVALID_REQUEST
+            self.reason = f"{field[0]} was refused"
+            self.is_hosts_own = True
+            self.kind = FailureKind.INVALID_REQUEST
 
     @property
     def is_transient(self) -> bool:
@@ -62,7 +64,9 @@ class HostFailure(Exception):  # noqa: N818 - says what happened
         """What the developer can do about a failure of the model, if its text tells."""
         if self.misses_thinking:
             return "switch thinking off in the model's settings"
-        return "choose the Responses protocol in the model's settings" if _RESPONSES_ALONE.search(self.reason) else ""
+        if _RESPONSES_ALONE.search(self.reason):
+            return "choose the Responses protocol in the model's settings"
+        return ""
 
     def said_plainly(self) -> str:
         """What the provider said, in words that users may read; "" where nothing of the kind is left."""
@@ -114,19 +118,24 @@ _STATUS = re.compile(
 
 def _unwrap(message: str) -> tuple[str, list[str], int | None, bool]:
     """The innermost message, error names from the inside out, an HTTP status, whether the message is the host's own."""
-    reason, is_hosts_own = message, False
-    error_types, status = list[str](), None
+    reason = message
+    is_hosts_own = False
+    error_types = list[str]()
+    status = None
     for _ in range(_MAX_WRAPPINGS):
         if (found := _WRAPPING.match(reason)) and reason[found.end() :].strip():
-            reason, is_hosts_own = reason[found.end() :], found["call"] is not None
+            reason = reason[found.end() :]
+            is_hosts_own = found["call"] is not None
         elif status is None and (found := _STATUS_LINE.match(reason)):
-            status, is_hosts_own = int(found[1]), True
+            status = int(found[1])
+            is_hosts_own = True
         elif wrapped := _json_at_the_end(reason):
             name, inner = wrapped
             error_types[:0] = [name] if name else []
             if status is None and (found := _STATUS.search(reason[: reason.find("{")])):
                 status = int(found[1])
-            reason, is_hosts_own = inner or name, False
+            reason = inner or name
+            is_hosts_own = False
         else:
             break
     reason = reason.strip()
@@ -143,7 +152,8 @@ def _json_at_the_end(text: str) -> tuple[str, str] | None:
         return None
     if not isinstance(wrapped, dict):
         return None
-    name, code = _text_of(wrapped, "error_type"), _text_of(wrapped, "code")
+    name = _text_of(wrapped, "error_type")
+    code = _text_of(wrapped, "code")
     message = _text_of(wrapped, "message")
     if not message and (name or code):  # the form of TGI and of xAI
         message = _text_of(wrapped, "error")

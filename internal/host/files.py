@@ -102,7 +102,9 @@ def sniff_mime_type(data: bytes) -> str:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         return "application/octet-stream"
-    return "application/octet-stream" if "\0" in text else "text/plain"
+    if "\0" in text:
+        return "application/octet-stream"
+    return "text/plain"
 
 
 # Files of the turn, read from their addresses: of Dify's own file service, or wherever a user's link points. Dify's

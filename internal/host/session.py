@@ -41,14 +41,17 @@ MAX_REQUEST_BYTES = MAX_LINE_BYTES - MAX_ENVELOPE_BYTES
 """Bytes of the prompt of a model call, and of the parameters of a tool call, as JSON."""
 MAX_EXACT_INTEGER = 2**53
 """The host's daemon reads numbers as floats and rounds larger integers (docs/host-facts.md, "Numbers and keys")."""
-_LONG_NUMBER, _LONGEST = re.compile(r"\d{16}"), 18
+_LONG_NUMBER = re.compile(r"\d{16}")
+_LONGEST = 18
 
 
 def read_exactly(text: str) -> Any:  # noqa: ANN401 - JSON
     """The value of a JSON text; the integers that the host would round are texts."""
 
     def integer(digits: str) -> int | str:
-        return int(digits) if len(digits) < _LONGEST and abs(int(digits)) <= MAX_EXACT_INTEGER else digits
+        if len(digits) < _LONGEST and abs(int(digits)) <= MAX_EXACT_INTEGER:
+            return int(digits)
+        return digits
 
     return json.loads(text, parse_int=integer if _LONG_NUMBER.search(text) else None)
 
@@ -75,7 +78,9 @@ def without_opaque_body(message: PromptMessage) -> PromptMessage:
     changes = nothing if isinstance(message, AssistantPromptMessage) and message.opaque_body is not None else {}
     if isinstance(message.content, list) and any(part.opaque_body is not None for part in message.content):
         changes = {**changes, "content": [part.model_copy(update=nothing) for part in message.content]}
-    return message.model_copy(update=changes) if changes else message
+    if changes:
+        return message.model_copy(update=changes)
+    return message
 
 
 class WireMessage(BaseModel):
@@ -88,7 +93,8 @@ class WireMessage(BaseModel):
 
 def wellformed_message(message: WireMessage) -> WireMessage:
     """The message itself where it is well-formed."""
-    body, meta = wellformed_json(message.message), wellformed_json(message.meta)
+    body = wellformed_json(message.message)
+    meta = wellformed_json(message.meta)
     if body is message.message and meta is message.meta:
         return message
     return WireMessage(type=message.type, message=body, meta=meta)
@@ -96,7 +102,8 @@ def wellformed_message(message: WireMessage) -> WireMessage:
 
 def wellformed_chunk(chunk: LLMResultChunk) -> LLMResultChunk:
     """A model's chunk, changed in place; the arguments of tool calls and opaque bodies stay as they came."""
-    delta, message = chunk.delta, chunk.delta.message
+    delta = chunk.delta
+    message = chunk.delta.message
     if isinstance(message.content, str):
         _clean(message, "content")
     elif message.content:

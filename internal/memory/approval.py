@@ -77,7 +77,9 @@ def read_decision(approval: str) -> Decision | None:
 def not_approved_text(reason: str) -> str:
     """What the model reads as the result of a call that the user did not approve, for this reason or for none."""
     said = cut_to_size(reason.strip(), MAX_REASON_LENGTH, note=template.CHARACTERS_NOT_KEPT.format)
-    return template.NOT_APPROVED_BECAUSE.format(reason=said) if said else template.NOT_APPROVED
+    if said:
+        return template.NOT_APPROVED_BECAUSE.format(reason=said)
+    return template.NOT_APPROVED
 
 
 def _says_yes(text: str) -> bool:
@@ -111,7 +113,9 @@ def _read_object(text: str) -> dict[str, object] | None:
         value = json.loads(text, object_pairs_hook=_with_repeated_names, parse_constant=refuse_constant)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    if isinstance(value, dict):
+        return value
+    return None
 
 
 def _with_repeated_names(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -187,7 +191,9 @@ _LOST_IN_A_LINE = re.compile(r"[\t\r\n]|\A | \Z|(?<= ) ")
 """Markdown and browsers take spaces away at the ends, and make one of several."""
 _SHORT_ESCAPES = {"\t": r"\t", "\r": r"\r", "\n": r"\n"}
 """As in JSON and in Python, where redaction looks for secrets too."""
-_MOST_BLANKS, _MOST_LINE_ENDS, _MOST_MARKS = 40, 4, 4
+_MOST_BLANKS = 40
+_MOST_LINE_ENDS = 4
+_MOST_MARKS = 4
 """Side by side. Code is indented by less, and letters of all scripts have fewer marks."""
 _BLANKS = re.compile(rf"\s{{{_MOST_LINE_ENDS + 1},}}")
 _SAME = re.compile(rf"({_INVISIBLE.pattern})\1{{{_MOST_BLANKS},}}")
@@ -213,7 +219,9 @@ def inline_code(text: str) -> str:
 
 def _shortened(text: str) -> str:
     text = _SAME.sub(lambda run: f"[{_escape(run)}×{len(run[0])}]", _BLANKS.sub(_short_blanks, text))
-    return text if text.isascii() else "".join(_without_stacks(text))
+    if text.isascii():
+        return text
+    return "".join(_without_stacks(text))
 
 
 def _short_blanks(run: re.Match[str]) -> str:
@@ -236,7 +244,8 @@ def _without_stacks(text: str) -> Iterator[str]:
 def _escape(found: re.Match[str]) -> str:
     """How a character is written out; of a run of the same one, its first."""
     character = found[0][0]
-    number, short = ord(character), _SHORT_ESCAPES.get(character)
+    number = ord(character)
+    short = _SHORT_ESCAPES.get(character)
     return short or (f"\\u{number:04x}" if character <= "\uffff" else f"\\U{number:08x}")
 
 
@@ -371,7 +380,8 @@ def _lines(call: WaitingCall, language: str, *, is_alone: bool) -> Iterator[str]
     if not call.valid.arguments:
         yield template.WITHOUT_ARGUMENTS[language]
     for argument, value in call.valid.arguments.items():
-        about, given = "", value
+        about = ""
+        given = value
         if reference := call.valid.references.get(argument):
             given = reference.shown
             results = [

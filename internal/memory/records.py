@@ -234,7 +234,9 @@ class State(_Record):
                 return tuple(changed(item) for item in in_turns(value))
             if not isinstance(value, str) or name == "kind":
                 return value
-            return change_json(value) if name in ("arguments", "written") and value else change(value)
+            if name in ("arguments", "written") and value:
+                return change_json(value)
+            return change(value)
 
         return type(self).model_validate(changed(self.model_dump()))
 
@@ -294,7 +296,8 @@ _MAX_SOURCES = 300
 
 def record_of(judged: JudgedCall, result: str | None = None) -> CallRecord:
     """A call; one that waits with all that the user is asked to approve: its arguments, and its files."""
-    call, tool = judged.call, judged.tool
+    call = judged.call
+    tool = judged.tool
     record = CallRecord(
         id=call.id,
         provider=tool.provider if tool else "",
@@ -339,7 +342,9 @@ def _unfinished(subtask: SubtaskRecord) -> str:
     """What is left of a subtask whose calls were not approved: what it did before must not be done again."""
     rounds = (entry for entry in subtask.entries if isinstance(entry, RoundRecord))
     found = [call.result for entry in rounds for call in entry.calls if call.result is not None]
-    return f"{template.APPROVAL_NOT_GIVEN}\n\n{unread_results(found)}" if found else template.APPROVAL_NOT_GIVEN
+    if found:
+        return f"{template.APPROVAL_NOT_GIVEN}\n\n{unread_results(found)}"
+    return template.APPROVAL_NOT_GIVEN
 
 
 def recorded_sources(before: State | None, entries: Sequence[tuple[int, Source]]) -> tuple[SourceRecord, ...]:

@@ -136,8 +136,10 @@ type _Step = Callable[[State, int], State]
 
 def _fitted(state: State) -> bytes:
     """The packed JSON of as much of a state as has room."""
-    every_entry, turns = sum(map(len, state.conversations)), _turns(state.entries)
-    earlier, older = max(0, len(turns) - 1), max(0, len(turns) - _RECENT_TURNS)
+    every_entry = sum(map(len, state.conversations))
+    turns = _turns(state.entries)
+    earlier = max(0, len(turns) - 1)
+    older = max(0, len(turns) - _RECENT_TURNS)
     steps: list[tuple[_Step, int, int]] = [  # what goes, how much of it at most, and the turns that would go before it
         (partial(_changed, _without_thoughts), every_entry, 0),
         (partial(_changed, _without_context), every_entry, 0),
@@ -180,7 +182,9 @@ def _packed(state: State) -> bytes:
         if len(packed) > _MAX_PACKED:
             break
     packed += packer.flush()
-    return bytes(packed) if len(packed) <= _MAX_PACKED else b""
+    if len(packed) <= _MAX_PACKED:
+        return bytes(packed)
+    return b""
 
 
 def _turns(entries: Sequence[EntryRecord]) -> list[int]:
@@ -205,7 +209,9 @@ def _without_thoughts(entry: EntryRecord) -> EntryRecord:
 
 
 def _without_context(entry: EntryRecord) -> EntryRecord:
-    return entry.model_copy(update={"context": ""}) if isinstance(entry, UserRecord) else entry
+    if isinstance(entry, UserRecord):
+        return entry.model_copy(update={"context": ""})
+    return entry
 
 
 def _with_short_results(entry: EntryRecord) -> EntryRecord:
@@ -240,7 +246,9 @@ def _without_rounds(state: State, number: int) -> State:
 
 
 def _with_short_texts(state: State, number: int) -> State:
-    return State.model_validate(_cut(state.model_dump(), _TEXT_LIMITS[number - 1])) if number else state
+    if number:
+        return State.model_validate(_cut(state.model_dump(), _TEXT_LIMITS[number - 1]))
+    return state
 
 
 def _cut(value: Any, limit: int, name: str = "") -> Any:  # noqa: ANN401 - a record's fields
@@ -257,7 +265,9 @@ def _cut(value: Any, limit: int, name: str = "") -> Any:  # noqa: ANN401 - a rec
                 value = tuple(call for call in value if call["result"] is None) or value[-1:]
             return tuple(_cut(item, limit) for item in in_turns(value))
         case str() if len(value) > limit:
-            return "{}" if name == "arguments" else _cut_text(value, limit)
+            if name == "arguments":
+                return "{}"
+            return _cut_text(value, limit)
     return value
 
 

@@ -188,7 +188,9 @@ class Reading:
     @property
     def words(self) -> str:
         """What has come of a text that may be the answer; "" once a call has come."""
-        return "" if self.calls else self.display.text
+        if self.calls:
+            return ""
+        return self.display.text
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -269,7 +271,8 @@ class Reading:
         """Read the chunks that have come; texts that follow each other are shown as one, which costs little."""
         text: list[str] = []
         for chunk in in_turns(chunks):
-            delta, message = chunk.delta, chunk.delta.message
+            delta = chunk.delta
+            message = chunk.delta.message
             self.chunks += 1
             self.usage = delta.usage or self.usage
             self.finish_reason = delta.finish_reason or self.finish_reason
@@ -346,13 +349,15 @@ def _written_out(part: str | PromptMessageContentUnionTypes) -> str:
 
 def together(shown: Iterable[Shown]) -> Iterator[ShownTogether]:
     """What the user sees at once, as few events of bounded size."""
-    parts, size = list[Shown](), 0
+    parts = list[Shown]()
+    size = 0
     for part in shown:
         parts.append(part)
         size += max(_MIN_SIZE, 0 if isinstance(part, AnswerBreak) else len(part.text))
         if size >= _MAX_TOGETHER:
             yield ShownTogether(tuple(parts))
-            parts, size = [], 0
+            parts = []
+            size = 0
     if parts:
         yield ShownTogether(tuple(parts))
 
@@ -365,7 +370,9 @@ def joined(content: Sequence[str | PromptMessageContentUnionTypes]) -> Content:
             parts.append(TextPromptMessageContent(data="".join(map(str, group))))
         else:
             parts += [item for item in group if not isinstance(item, str)]
-    return parts if any(not isinstance(item, str) for item in content) else "".join(map(str, content))
+    if any(not isinstance(item, str) for item in content):
+        return parts
+    return "".join(map(str, content))
 
 
 def forward_image(part: ImagePromptMessageContent) -> Event:

@@ -92,7 +92,9 @@ class ModelInUse:
 
     @property
     def now(self) -> LLMModelConfig:
-        return self.fallback if self.fallback and self._failure else self.first
+        if self.fallback and self._failure:
+            return self.fallback
+        return self.first
 
     def can_replace(self, model: LLMModelConfig) -> bool:
         """Whether another model can answer what this one did not."""
@@ -130,7 +132,9 @@ class ModelInUse:
 
     def told(self, model: LLMModelConfig, failure: ModelCallFailed) -> ModelCallFailed:
         """How this model failed; of the fallback, with the reason for which it was in use."""
-        return failure if model is self.first or self._failure is None else self._failure.then(failure)
+        if model is self.first or self._failure is None:
+            return failure
+        return self._failure.then(failure)
 
 
 def name_of(model: LLMModelConfig) -> str:
@@ -216,7 +220,8 @@ class ModelCaller:
     def _summary(self, older: Older, span: TurnSpan, limit: float) -> Generator[Event, None, SummaryMessage | None]:
         """Ask for one with one try, in half of the time that the turn has; None if the model writes none."""
         self.summaries.asked += 1
-        key, started = f"{span.round_key}.summary{self.summaries.asked}", self.clock.now()
+        key = f"{span.round_key}.summary{self.summaries.asked}"
+        started = self.clock.now()
         yield SpanStarted(key, "SUMMARY")
         deadline = Deadline(self.clock, started + span.deadline.left() / 2)
         asking = replace(self.offering(Toolbox()), stop=())
@@ -256,7 +261,9 @@ class _Asked:
 
     def run(self) -> Generator[Event, None, ModelTurn | TimeIsUp | ModelCallFailed]:
         """The turn, with as many tries as help; one row of the log."""
-        span, clock, spent = self.span, self.caller.clock, Usage.of()
+        span = self.span
+        clock = self.caller.clock
+        spent = Usage.of()
         started = clock.now()
         if waited := self.caller.models.wait.pause(span.deadline):
             yield Noted(OurWords(f"the model refused another request; waited {waited:.1f} s for it"), span.round_key)
@@ -299,7 +306,8 @@ class _Asked:
 
     def _try(self, request_id: str) -> Generator[Event, None, ModelTurn | TimeIsUp | HostFailure | None]:
         """Send the request and read the stream to its end; None if the model is to be asked again."""
-        caller, reading = self.caller, self.reading
+        caller = self.caller
+        reading = self.reading
         if not caller.models.takes_opaque_bodies:
             self.transcript.shorten(without_opaque_body)
         for note in caller.window.fit(self.transcript):
@@ -351,7 +359,8 @@ class _Asked:
 
     def _read(self, request: ModelRequest, request_id: str) -> Iterator[Event]:
         """Read to the end; what the model passes on as a secret is known before more of its text is shown."""
-        caller, reading = self.caller, self.reading
+        caller = self.caller
+        reading = self.reading
         try:
             for chunks in caller.host.stream_model(request, request_id, reading.seconds_left, self.span.end.left()):
                 if reading.began_at is None:
@@ -449,7 +458,10 @@ class _Asked:
 
     def _used(self) -> Usage:
         """What a try has cost; the run's budget also counts an estimate of what the provider did not report."""
-        reading, usage, prompt, completion = self.reading, Usage.of(self.reading.usage), 0, 0
+        reading = self.reading
+        usage = Usage.of(self.reading.usage)
+        prompt = 0
+        completion = 0
         if reading.chunks:
             reported = usage.total_tokens - usage.completion_tokens
             estimated = self.caller.window.weigh(self.transcript).tokens
@@ -461,7 +473,9 @@ class _Asked:
         missing = prompt + completion
         self.caller.budget.spend(usage.total_tokens + missing, is_estimate=missing > 0)
         estimate = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": missing}
-        return Usage.of().model_copy(update=estimate) if reading.was_cut_off else usage
+        if reading.was_cut_off:
+            return Usage.of().model_copy(update=estimate)
+        return usage
 
 
 def given_secrets(call: ToolCall, toolbox: Toolbox) -> Iterator[str]:

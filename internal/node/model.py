@@ -94,7 +94,9 @@ class ModelSelection(BaseModel):
     def can_take(self, kind: str) -> bool:
         """Whether it takes such files; without a description of the model, only images, as all GPT-5 models do."""
         feature, _ = _PARTS.get(kind, (None, None))
-        return feature in self.features if self.features is not None else feature == "vision"
+        if self.features is not None:
+            return feature in self.features
+        return feature == "vision"
 
     def redacted(self, secrets: Redactor) -> Self:
         """The same without the node's secrets in the conversation so far."""
@@ -109,7 +111,9 @@ class ModelSelection(BaseModel):
         """The history without thoughts, which Dify stores in the answers, and media that the model cannot take."""
 
         def visible(medium: Medium) -> Part:
-            return medium if self.can_take(medium.type.value) else _hidden(medium.type.value, medium.filename)
+            if self.can_take(medium.type.value):
+                return medium
+            return _hidden(medium.type.value, medium.filename)
 
         cleaning = {PromptMessageRole.ASSISTANT: partial(without_thoughts, tags=thought_tags)}
         return tuple(_changed(message, cleaning.get(message.role, str), visible) for message in self.history)
@@ -119,8 +123,10 @@ class ModelSelection(BaseModel):
         values = _mapping(raw)
         if not values.get("provider") or not values.get("model"):
             raise InvalidParameters("parameter 'model': no model is chosen; choose one in the node's panel")
-        entity, completion_params = values.get("entity"), dict(_mapping(values.get("completion_params")))
-        stop, features = completion_params.pop("stop", None), _mapping(entity).get("features")
+        entity = values.get("entity")
+        completion_params = dict(_mapping(values.get("completion_params")))
+        stop = completion_params.pop("stop", None)
+        features = _mapping(entity).get("features")
         return cls(
             config=LLMModelConfig(
                 provider=str(values["provider"]),
@@ -151,11 +157,15 @@ def read_fallback_model(text: str) -> LLMModelConfig | None:
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    if isinstance(value, Mapping):
+        return value
+    return {}
 
 
 def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
+    if isinstance(value, list):
+        return value
+    return []
 
 
 def _positive_int(value: object) -> int | None:
@@ -163,7 +173,9 @@ def _positive_int(value: object) -> int | None:
         number = int(value) if isinstance(value, int | float | str) else 0
     except (ValueError, OverflowError):
         return None
-    return number if number > 0 else None
+    if number > 0:
+        return number
+    return None
 
 
 def _read_history(raw: object, note: Note) -> Iterator[PromptMessage]:

@@ -21,7 +21,8 @@ from internal.node.model import ModelSelection
 from internal.text.secrets import Redactor, looks_secret, texts_in
 from internal.text.texts import looks_like_selector, missing_variable, parse_pasted, read_pasted, wellformed_json
 
-_ON, _OFF = {"true", "yes", "y", "1", "on"}, {"false", "no", "n", "0", "off"}
+_ON = {"true", "yes", "y", "1", "on"}
+_OFF = {"false", "no", "n", "0", "off"}
 _TAG = re.compile(r"[<\[◁]\S{2,49}")
 _PAIR = 2
 _SEPARATOR = re.compile(r"[,，、\n]")
@@ -51,7 +52,9 @@ class Limits:
         return max(int(clamped), math.ceil(min(clamped, 1)))  # 0.4 is a limit, and 0 may be none
 
     def _named(self, number: float) -> str:
-        return "0, which means no limit," if number == 0 and self.most is None else f"{number}"
+        if number == 0 and self.most is None:
+            return "0, which means no limit,"
+        return f"{number}"
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,9 @@ def _text(value: object, *_: object) -> str:
     """Dify parses a template that happens to be JSON: it becomes text again."""
     if _was_left_alone(value):
         return ""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value)
 
 
 def _switch(value: object, default: bool, note: Note) -> bool:  # noqa: FBT001 - as all readers
@@ -144,7 +149,8 @@ def _thought_tags(value: object, default: tuple[str, ...], note: Note) -> tuple[
 
 def _extra_outputs(value: object, _default: object, note: Note) -> frozenset[ExtraOutput]:
     """Names in upper or lower case; unknown ones are noted."""
-    known, names = {choice.value: choice for choice in ExtraOutput}, _names(value)
+    known = {choice.value: choice for choice in ExtraOutput}
+    names = _names(value)
     if unknown := ", ".join(repr(name) for name in names if name.casefold() not in known):
         note(Quoting(f"{unknown} is ignored; the names are {', '.join(known)}"))
     return frozenset(known[name.casefold()] for name in names if name.casefold() in known)
@@ -250,7 +256,8 @@ class StrategyParams(BaseModel):
         values: dict[str, object] = {"model": ModelSelection.read(given.pop("model"), notes.append)}
         for name, value in given.items():
             if not _was_left_alone(value):
-                field, about = fields[name], list[Sentence]()
+                field = fields[name]
+                about = list[Sentence]()
                 values[name] = field.metadata[0](value, field.default, about.append) if field.metadata else value
                 notes += [note.of(name) for note in about]
         params = build(values)
@@ -266,7 +273,9 @@ def _as_json(value: object) -> object:
     """A parameter as the host sent it: the SDK makes File objects of the files in it and in a list."""
     if isinstance(value, list):
         return [_as_json(item) if isinstance(item, BaseModel) else item for item in value]
-    return value.model_dump(mode="json", serialize_as_any=True) if isinstance(value, BaseModel) else value
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", serialize_as_any=True)
+    return value
 
 
 SECRET_TYPE = "secret-input"  # noqa: S105 - Dify's name of a type
@@ -286,7 +295,8 @@ def public_values(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 def _values_of(raw: Mapping[str, Any]) -> Iterator[tuple[str, Any, list[str]]]:
     """Each value that the developer set, with the secrets in it."""
-    runtime, listed = raw.get("runtime_parameters"), raw.get("parameters")
+    runtime = raw.get("runtime_parameters")
+    listed = raw.get("parameters")
     declared = [item for item in listed if isinstance(item, Mapping)] if isinstance(listed, list) else []
     kinds = {str(item.get("name")): str(item.get("type")) for item in declared}
     for name, value in runtime.items() if isinstance(runtime, Mapping) else ():

@@ -145,7 +145,8 @@ class _Measured:
             raise SchemaUnusable(_TOO_LARGE)
         if not isinstance(node, Mapping):
             return _Size()
-        sizes, one_of_them = [self._own(node)], [_Size()]
+        sizes = [self._own(node)]
+        one_of_them = [_Size()]
         sizes += self._referred_to(node, path, same)
         for keyword, value in node.items():
             if keyword in _PLAIN_VALUES or keyword in _DEFINITIONS:
@@ -178,7 +179,9 @@ class _Measured:
             yield self._of(target, path | {reference}, same | {reference})
 
     def _own(self, schema: Mapping[str, Any]) -> _Size:
-        required, listed, named = schema.get("required"), schema.get("enum"), schema.get("patternProperties")
+        required = schema.get("required")
+        listed = schema.get("enum")
+        named = schema.get("patternProperties")
         keywords = len(schema) + (len(required) if isinstance(required, list) else 0)
         options = [*(listed if isinstance(listed, list) else ()), schema.get("const")]
         is_slow = not {type(each) for each in options} <= {str, int, bool, type(None)}
@@ -270,7 +273,8 @@ class Check:
 
     def accepts(self, value: object) -> bool:
         """Whether a value fits, as far as JSON Schema can say."""
-        text, size = to_json(value), self._measured.size
+        text = to_json(value)
+        size = self._measured.size
         work = (1 + size.keywords + 100 * size.slow) * _parts(value, text)
         validator = self._validator_for(text)
         if validator is None or work > _MAX_WORK:
@@ -284,7 +288,8 @@ class Check:
 
     def errors(self, value: object) -> list[ValidationError]:
         """The library's errors, one for each place; none where they would be too large, since they copy the value."""
-        text, recursions = to_json(value), self._measured.recursions
+        text = to_json(value)
+        recursions = self._measured.recursions
         work = (1 + self._measured.size.keywords + self._measured.length // 1_000) * _parts(value, text)
         validator = self._validator_for(text)
         if recursions and work <= _MAX_EXPLAINED:
@@ -307,7 +312,9 @@ class Check:
     @cached_property
     def _without_patterns(self) -> Check:
         plain = rewritten(self.schema, lambda part: {key: part[key] for key in part if key != "pattern"})
-        return self if plain == self.schema else check_of(plain)
+        if plain == self.schema:
+            return self
+        return check_of(plain)
 
 
 @kept
@@ -368,7 +375,8 @@ class _Leaf(NamedTuple):
 
 def _leaves(error: ValidationError) -> list[_Leaf]:
     """What an error says, the most telling first."""
-    place, branches = tuple(error.instance_path), _branches(error)
+    place = tuple(error.instance_path)
+    branches = _branches(error)
     types = [_types_at(place, branch) for branch in branches or [[error]]]
     if not branches or all(types):
         return [_Leaf(place, error, list(dict.fromkeys(chain.from_iterable(types))))]
@@ -380,14 +388,18 @@ def _leaves(error: ValidationError) -> list[_Leaf]:
 def _branches(error: ValidationError) -> list[list[ValidationError]]:
     """The errors of each alternative; empty if one of them fits or there are no alternatives."""
     branches: list[list[ValidationError]] = getattr(error.kind, "context", [])
-    return branches if all(branches) else []
+    if all(branches):
+        return branches
+    return []
 
 
 def _telling(error: ValidationError) -> int:
     """Of several errors at one place, first the one that names all values, then the one that names the type."""
     # The library looks at "unevaluated…" first; whether it fails depends on all the others.
     name = error.kind.name
-    return 3 if name.startswith("unevaluated") else {"const": 0, "enum": 0, "type": 1}.get(name, 2)
+    if name.startswith("unevaluated"):
+        return 3
+    return {"const": 0, "enum": 0, "type": 1}.get(name, 2)
 
 
 def _types_at(place: Place, errors: Iterable[ValidationError]) -> list[str]:
@@ -414,7 +426,8 @@ def _sentences(problems: Iterable[Problem], name: str) -> list[str]:
 
 def _problem(error: ValidationError) -> Problem:
     leaf = _leaves(error)[0]
-    value, said = leaf.error.instance, leaf.error.kind.as_dict()
+    value = leaf.error.instance
+    said = leaf.error.kind.as_dict()
     if leaf.types:
         predicate = wrong_type_error(value, leaf.types)
     elif leaf.error.kind.name == "enum":
@@ -432,7 +445,9 @@ def quoted(value: object) -> str:
     if isinstance(value, str | list):  # Most of a long value need not be written out.
         value = value[: _MAX_QUOTE_LENGTH + 1]
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _MAX_QUOTE_LENGTH else text[:_MAX_QUOTE_LENGTH] + "…"
+    if len(text) <= _MAX_QUOTE_LENGTH:
+        return text
+    return text[:_MAX_QUOTE_LENGTH] + "…"
 
 
 # Values converted to the types that a schema asks for, where nothing is lost by it: ``"7"`` becomes 7, the JSON text of
@@ -449,7 +464,8 @@ def fitted(check: Check, given: object, name: str, *, takes_texts: bool) -> tupl
     The name is that of the argument, "" for all together. With ``takes_texts``, a boolean, object or array may become
     its JSON text as a whole: tools ask for "a JSON string". Raises ``Unchecked``.
     """
-    value, fitting = given, _Fitting(takes_texts)
+    value = given
+    fitting = _Fitting(takes_texts)
     for _ in range(_MAX_ROUNDS):
         if check.accepts(value):
             return value, _sentences(check.more(value), name)
@@ -498,14 +514,18 @@ class _Fitting:
 
     def _change(self, leaf: _Leaf, *, to_text: bool) -> tuple[Place, object] | None:
         """None if only the model can know what should be there."""
-        place, value, kind = leaf.place, leaf.error.instance, leaf.error.kind
+        place = leaf.place
+        value = leaf.error.instance
+        kind = leaf.error.kind
         said = kind.as_dict()
         if kind.name == "required" and (*place, said["property"]) in self._done:
             return (*place, said["property"]), None  # It was left out, and must not be.
         if place in self._done:
             return None
         if value is None:
-            return (place, _LEFT_OUT) if place and isinstance(place[-1], str) else None
+            if place and isinstance(place[-1], str):
+                return (place, _LEFT_OUT)
+            return None
         if kind.name in {"enum", "const"}:
             candidates = [meant_option(value, said["options"] if kind.name == "enum" else [said["expected_value"]])]
         else:

@@ -135,7 +135,9 @@ def _header(lines: Sequence[str], start: int) -> tuple[_Fields, int] | None:
         return None
     fields = _by_yaml("\n".join(header)) or _by_lines(header)
     if is_first or any(key == "name" for key, _ in fields):
-        return (fields, end + 1) if fields else None
+        if fields:
+            return (fields, end + 1)
+        return None
     return None
 
 
@@ -180,7 +182,9 @@ def _plain(value: str) -> str:
     """A value without YAML's quotes and marks, on one line."""
     words = value.split()
     text = " ".join(words[1:] if words and words[0] in _BLOCK_MARKS else words)
-    return text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
+        return text[1:-1].strip()
+    return text
 
 
 def _refused(problem: str) -> InvalidParameters:

@@ -21,9 +21,11 @@ MAX_FOUND = 8
 _LINE_LENGTH = 120
 _NAME_WEIGHT = 3
 """How often a word of a name counts."""
-_SATURATION, _LENGTH_SHARE = 1.2, 0.75
+_SATURATION = 1.2
+_LENGTH_SHARE = 0.75
 """The usual k1 and b of BM25."""
-_STEM_LENGTH, _WHOLE = 6, 3
+_STEM_LENGTH = 6
+_WHOLE = 3
 """Letters of a word that count, since languages inflect its end; a word of so few counts as a whole."""
 
 _UNSPACED = (
@@ -99,7 +101,8 @@ class ToolSearch:
 
     def best(self, query: str) -> list[Tool]:
         """The tools that have most of the words, by BM25; of equal ones the first of the panel first."""
-        texts, scores = self._texts, defaultdict[int, float](float)
+        texts = self._texts
+        scores = defaultdict[int, float](float)
         mean_length = sum(len(text) for _, text in texts) / max(1, len(texts))
         for term in dict.fromkeys(_terms(query)):
             counts = {at: times for at, (_, text) in enumerate(texts) if (times := text.count(term))}
@@ -126,4 +129,6 @@ def _said_of(tool: Tool) -> str:
 def _line(description: str) -> str:
     """The first line of a description, short."""
     first = next(iter(description.strip().splitlines()), "").strip()
-    return first if len(first) <= _LINE_LENGTH else f"{first[: _LINE_LENGTH - 1]}…"
+    if len(first) <= _LINE_LENGTH:
+        return first
+    return f"{first[: _LINE_LENGTH - 1]}…"

@@ -123,7 +123,8 @@ def _read_parameter(raw: Mapping[str, Any], name: str, file_names: Sequence[str]
     """Read a parameter that the model fills in, under this name; raises ``_Unusable``."""
     kind = raw["type"]
     default = None if raw.get("default") == "" else raw.get("default")
-    schema, check = _plain_schema(raw, file_names), None
+    schema = _plain_schema(raw, file_names)
+    check = None
     if (own := raw.get("input_schema")) and kind not in _FILES:
         try:
             usable, checked, notes = _usable(own)
@@ -188,13 +189,17 @@ def _plain_schema(raw: Mapping[str, Any], file_names: Sequence[str]) -> dict[str
         raise _Unusable("it takes a file, and this turn has none")
     if kind in _FILES:
         one = {"type": "string", "enum": list(file_names)}
-        return one if kind == "file" else {"type": "array", "items": one}
+        if kind == "file":
+            return one
+        return {"type": "array", "items": one}
     if kind not in _PLAIN_TYPES:
         raise _Unusable(f"a model cannot fill in the type {kind!r}")
     schema = dict(_PLAIN_TYPES[kind])
     if kind == "select" and raw.get("options"):
         schema["enum"] = [option["value"] for option in in_turns(raw["options"])]
-        return {"type": "array", "items": schema} if raw.get("multiple") else schema
+        if raw.get("multiple"):
+            return {"type": "array", "items": schema}
+        return schema
     if kind == "number":
         bounds = {"minimum": raw.get("min"), "maximum": raw.get("max")}
         schema |= {word: bound for word, bound in bounds.items() if bound is not None}
@@ -327,7 +332,9 @@ class Toolbox:
         running = (tool for tool in self.tools.values() if tool.runs)
         named = [tool for tool in running if (tool.provider, tool.own_name) == (provider, own_name)]
         found = [tool for tool in named if tool.setting == setting] or named
-        return found[0] if len(found) == 1 else None
+        if len(found) == 1:
+            return found[0]
+        return None
 
     def with_tool(self, tool: Tool) -> "Toolbox":
         """The same tools and a virtual one at the end."""
@@ -346,7 +353,9 @@ class Toolbox:
             if name in self.held_back or not (tool.runs or name in self.tools)
         }
         others = {name: tool for name, tool in self.tools.items() if name not in new}
-        return replace(self, tools=others | new, held_back=self.held_back - new.keys()) if new else self
+        if new:
+            return replace(self, tools=others | new, held_back=self.held_back - new.keys())
+        return self
 
     @property
     def takes_results(self) -> bool:
@@ -383,11 +392,14 @@ def build_toolbox(
     """
     tools: dict[str, Tool] = {}
     notes: list[Sentence] = []
-    wanted, entries_of = frozenset(allowed), {name: frozenset(entries) for name, entries in (naming or {}).items()}
-    met, found = set[str](), {EVERY_TOOL}
+    wanted = frozenset(allowed)
+    entries_of = {name: frozenset(entries) for name, entries in (naming or {}).items()}
+    met = set[str]()
+    found = {EVERY_TOOL}
     offered: dict[str, None] = {}
     for raw in in_turns(raw_tools):
-        own_name, provider = raw["identity"]["name"], raw["identity"].get("provider") or ""
+        own_name = raw["identity"]["name"]
+        provider = raw["identity"].get("provider") or ""
         offered[own_name] = None
         matches = _matching_entries(own_name, provider, wanted)
         named_in = {each: _matching_entries(own_name, provider, entries) for each, entries in entries_of.items()}
@@ -420,7 +432,8 @@ def build_toolbox(
 
 
 def _read_tool(raw: Mapping[str, Any], name: str, file_names: Sequence[str], note: Note) -> Tool:
-    own_name, icon = raw["identity"]["name"], raw["identity"].get("icon")
+    own_name = raw["identity"]["name"]
+    icon = raw["identity"].get("icon")
     fixed = {key: value for key, value in (raw.get("runtime_parameters") or {}).items() if value is not None}
     # Of all parameters: one that is left out now may be offered later.
     names = safe_names([each["name"] for each in raw["parameters"] or ()])
@@ -457,7 +470,9 @@ def _read_tool(raw: Mapping[str, Any], name: str, file_names: Sequence[str], not
 def _setting(raw: Mapping[str, Any]) -> str:
     values = {name: value for name, value in public_values(raw).items() if value is not None}
     written = json.dumps([raw.get("credential_id") or "", values], sort_keys=True, default=str)
-    return hashlib.sha256(written.encode()).hexdigest()[:16] if raw.get("credential_id") or values else ""
+    if raw.get("credential_id") or values:
+        return hashlib.sha256(written.encode()).hexdigest()[:16]
+    return ""
 
 
 def _read_description(raw: Mapping[str, Any]) -> str:

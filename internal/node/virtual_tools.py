@@ -118,7 +118,9 @@ def _closed(
             "additionalProperties": False,
         }
     )
-    return check.stricter(more) if more else check
+    if more:
+        return check.stricter(more)
+    return check
 
 
 def _texts(description: str, **limits: int) -> dict[str, Any]:
@@ -190,4 +192,6 @@ def _with_texts(value: Any) -> Any:  # noqa: ANN401 - JSON
         return {name: _with_texts(item) for name, item in value.items()}
     if isinstance(value, list):
         return [_with_texts(item) for item in value]
-    return str(value) if isinstance(value, int) and abs(value) > MAX_EXACT_INTEGER else value
+    if isinstance(value, int) and abs(value) > MAX_EXACT_INTEGER:
+        return str(value)
+    return value

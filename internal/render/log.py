@@ -70,7 +70,9 @@ class LogContent:
         return cls(environment.get("LOG_CONTENT", "on") == "on")
 
     def data(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
-        return data if self.is_shown else {name: self._sized(name, value) for name, value in data.items()}
+        if self.is_shown:
+            return data
+        return {name: self._sized(name, value) for name, value in data.items()}
 
     def arguments(self, call: ToolCall) -> Mapping[str, Any] | str:
         """The arguments by the tool's own names. Without contents only their sizes: a number may be an account's."""
@@ -79,27 +81,37 @@ class LogContent:
         if tool and not isinstance(arguments, str):
             arguments = tool.in_own_names(arguments)
         if self.is_shown or isinstance(arguments, str):
-            return arguments if self.is_shown else size_of(arguments)
+            if self.is_shown:
+                return arguments
+            return size_of(arguments)
         known = tool.in_own_names(tool.prompt_tool.parameters.get("properties", {})) if tool else {}
         return {name if name in known else f"a name of {size_of(name)}": size_of(arguments[name]) for name in arguments}
 
     def reference(self, reference: Reference) -> object:
         """What an argument has in place of the results that it refers to."""
         lengths = [f"{length:,} characters" for _, _, length in reference.results]
-        return reference.shown if self.is_shown else ", ".join(lengths)
+        if self.is_shown:
+            return reference.shown
+        return ", ".join(lengths)
 
     def name(self, tool: str) -> str:
-        return tool if self.is_shown or tool in self.tools or tool in RESERVED_NAMES else f"a name of {size_of(tool)}"
+        if self.is_shown or tool in self.tools or tool in RESERVED_NAMES:
+            return tool
+        return f"a name of {size_of(tool)}"
 
     def words(self, text: Sentence) -> str:
-        return text if self.is_shown or isinstance(text, OurWords) else size_of(text)
+        if self.is_shown or isinstance(text, OurWords):
+            return text
+        return size_of(text)
 
     def error(self, error: str) -> str:
         """The error, or what kind of failure it is."""
         if self.is_shown or isinstance(error, OurWords):
             return error
         named = error.partition(":")[0]
-        return named if named in _KINDS else HostFailure(error).kind.value
+        if named in _KINDS:
+            return named
+        return HostFailure(error).kind.value
 
     def _sized(self, name: str, value: object) -> object:
         """A value whose texts are replaced by their sizes."""
@@ -108,10 +120,14 @@ class LogContent:
                 return self.name(value)
             if name == "finish_reason" and value.rpartition(".")[2].lower().replace("-", "_") in _FINISH_REASONS:
                 return value.rpartition(".")[2]
-            return value if name in _OURS or not value else size_of(value)
+            if name in _OURS or not value:
+                return value
+            return size_of(value)
         if isinstance(value, Mapping):
             return {key: self._sized(key, item) for key, item in value.items()}
-        return [self._sized(name, item) for item in value] if isinstance(value, list | tuple) else value
+        if isinstance(value, list | tuple):
+            return [self._sized(name, item) for item in value]
+        return value
 
 
 def size_of(value: object) -> str:
@@ -122,7 +138,9 @@ def size_of(value: object) -> str:
 def error_text(error: str, secrets: KnownSecrets) -> str:
     """What went wrong, without what has the shape or the name of a secret; a long one loses its middle."""
     shown = without_named(wellformed(secrets.for_people.error(error)))
-    return shown if len(shown) <= _MAX_ERROR else f"{shown[:900]} … {shown[-100:]}"
+    if len(shown) <= _MAX_ERROR:
+        return shown
+    return f"{shown[:900]} … {shown[-100:]}"
 
 
 def preview(value: object, redactor: Redactor) -> object:
@@ -144,7 +162,9 @@ def _hidden(value: object) -> object:
         if value.startswith(("{", "[")):
             with contextlib.suppress(ValueError, RecursionError):
                 whole = json.loads(value)
-                return value if (hidden := _hidden(whole)) == whole else _written(hidden)
+                if (hidden := _hidden(whole)) == whole:
+                    return value
+                return _written(hidden)
         return without_named(value)
     if isinstance(value, dict):
         return {
@@ -153,7 +173,9 @@ def _hidden(value: object) -> object:
             else _hidden(item)
             for name, item in value.items()
         }
-    return [_hidden(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_hidden(item) for item in value]
+    return value
 
 
 class LogRow(InvokeMessage.LogMessage):
@@ -271,7 +293,8 @@ class LogTree:
         return self._finish(event.key, event.elapsed_seconds, self._shown(data), cost(event.usage), error=event.error)
 
     def _tool_started(self, event: e.ToolStarted) -> AgentInvokeMessage:
-        call, redactor = event.call.call, self._secrets.for_people
+        call = event.call.call
+        redactor = self._secrets.for_people
         arguments = self._content.arguments(call)
         checked = event.call.valid if isinstance(event.call, WaitingCall) else event.call
         references = checked.references if isinstance(checked, ValidCall) else {}
@@ -289,7 +312,8 @@ class LogTree:
         return self._start(event.key, label, _said(data), is_call=True)
 
     def _tool_finished(self, event: e.ToolFinished) -> AgentInvokeMessage:
-        call, given = event.call, self._open[event.key].data.get("arguments", {})
+        call = event.call
+        given = self._open[event.key].data.get("arguments", {})
         shown = self._shown({"tool_response": call.tool_response, "status": call.status.value})
         name = self._secrets.for_people.text(self._content.name(call.call.name))
         for above in islice(self._above(event.key), 1):
@@ -334,13 +358,15 @@ class LogTree:
         error: str | None = None,
     ) -> AgentInvokeMessage:
         """Finish an open row; ``data`` is as it may be shown."""
-        row, status = self._open.pop(key), _Status.SUCCESS
+        row = self._open.pop(key)
+        status = _Status.SUCCESS
         shown = {**row.data, **(data or {})}
         elapsed = {} if elapsed_seconds is None else {LogMetadata.ELAPSED_TIME.value: round(elapsed_seconds, 3)}
         if error:
             for above in self._above(key):
                 above.failed_calls += row.is_call
-            error, status = error_text(self._content.error(error), self._secrets), _Status.ERROR
+            error = error_text(self._content.error(error), self._secrets)
+            status = _Status.ERROR
             shown["error"] = error
         return self._write(key, status, row.label, shown, error=error, metadata={**elapsed, **(metadata or {})})
 

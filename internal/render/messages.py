@@ -65,7 +65,8 @@ def render(
     If the run fails, what is open is closed before the failure is raised, without the secrets in its text. The
     ``last_words`` end what the user has read by then: the host shows no default value behind it.
     """
-    text, logs = TextStream(may_ask=may_ask), LogTree(secrets, log_content)
+    text = TextStream(may_ask=may_ask)
+    logs = LogTree(secrets, log_content)
     try:
         for event in redacted_text(events, secrets):
             if words := _written(event, text):
@@ -136,7 +137,8 @@ class _StreamedText:
             yield type(part)(certain)
 
     def rest(self) -> Iterator[Shown]:
-        held, self._held = self._held, None
+        held = self._held
+        self._held = None
         if held:
             yield type(held)(self.secrets.for_people.text(held.text))
 

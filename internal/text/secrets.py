@@ -140,7 +140,9 @@ class Redactor:
     def knowing(self, secrets: Iterable[str]) -> "Redactor":
         """A redactor that replaces these as well."""
         new = frozenset(form for secret in in_turns(secrets) for form in _written_forms(secret)) - self._forms
-        return Redactor(self._forms | new) if new else self
+        if new:
+            return Redactor(self._forms | new)
+        return self
 
     def __bool__(self) -> bool:
         """Whether it knows a secret."""
@@ -168,13 +170,15 @@ class Redactor:
         )
         written = "|".join(groups)
         # Thousands of secrets take 0.2 s: the others run while a thread compiles.
-        return (
-            re.compile(written) if len(written) < _LONG_PATTERN else get_hub().threadpool.apply(re.compile, (written,))
-        )
+        if len(written) < _LONG_PATTERN:
+            return re.compile(written)
+        return get_hub().threadpool.apply(re.compile, (written,))
 
     def text(self, text: str) -> str:
         """The whole text, redacted."""
-        return self._any.sub(REDACTED, text) if self._forms else text
+        if self._forms:
+            return self._any.sub(REDACTED, text)
+        return text
 
     def texts(self, text: str, between: str) -> str:
         """Texts with ``BORDER`` between them, redacted also where two share a secret; ``between`` takes its place."""
@@ -203,7 +207,9 @@ class Redactor:
 
     def head(self, text: str, length: int) -> str:
         """The beginning of a text, redacted, without half of a secret at its end."""
-        return self.text(text) if len(text) <= length else self.split(text[:length])[0]
+        if len(text) <= length:
+            return self.text(text)
+        return self.split(text[:length])[0]
 
     def error(self, text: str) -> str:
         """The beginning of a text that others wrote, without known secrets and without the shapes of credentials."""
@@ -211,11 +217,15 @@ class Redactor:
 
     def json(self, value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
         """A JSON value of others: texts, names and numbers that are a secret are replaced."""
-        return self._walked(value, is_ours=False) if self._forms else value
+        if self._forms:
+            return self._walked(value, is_ours=False)
+        return value
 
     def values(self, value: Any) -> Any:  # noqa: ANN401 - as above
         """A JSON value of ours, whose names and numbers mean something: only its texts are redacted."""
-        return self._walked(value, is_ours=True) if self._forms else value
+        if self._forms:
+            return self._walked(value, is_ours=True)
+        return value
 
     def json_text(self, text: str) -> str:
         """The text of a JSON value of ours, or of what should be one, redacted; JSON stays JSON."""

@@ -18,7 +18,8 @@ from prompt import template
 # Half of a surrogate pair cannot be written as UTF-8, and one of them in a message ends the whole invocation.
 # PostgreSQL, where Dify keeps messages, variables and logs, refuses NUL (docs/host-facts.md, "NUL characters").
 
-_BACKSLASH, _NUL = r"\\", r"\u0000"
+_BACKSLASH = r"\\"
+_NUL = r"\u0000"
 """As JSON writes them."""
 
 
@@ -101,7 +102,10 @@ class KeptText:
         self.last = ""
         self.says_something = False
         self.is_whole = True
-        self._kept, self._longest, self._head, self._tail = StringIO(), longest, longest - 2 * tail, tail
+        self._kept = StringIO()
+        self._longest = longest
+        self._head = longest - 2 * tail
+        self._tail = tail
 
     def add(self, text: str) -> None:
         if not text:
@@ -111,7 +115,9 @@ class KeptText:
         self.says_something = self.says_something or not text.isspace()
         self._kept.write(text)
         if self._kept.tell() > self._longest:
-            kept, self._kept, self.is_whole = self.whole(), StringIO(), False
+            kept = self.whole()
+            self._kept = StringIO()
+            self.is_whole = False
             self._kept.write(kept[: self._head] + kept[-self._tail :])
 
     def whole(self) -> str:
@@ -141,7 +147,8 @@ def cut_to_size(text: str, limit: int, note: Callable[..., str] = template.CHARA
         return text
     length = len(text) + sum(int(gap[1]) - len(gap[0]) for gap in NOT_KEPT.finditer(text))
     kept = limit - len(note(count=length, offset=len(text)))
-    head, tail = kept - kept // 3, kept // 3
+    head = kept - kept // 3
+    tail = kept // 3
     gap = note(count=length - kept, offset=head)
     return text[:head] + gap + text[len(text) - tail :]
 
@@ -149,7 +156,8 @@ def cut_to_size(text: str, limit: int, note: Callable[..., str] = template.CHARA
 def cut_evenly(texts: Sequence[str], most: float, weigh: Callable[[str], int]) -> list[str]:
     """Cut the heaviest texts to one common weight, so that all together weigh about ``most``; light ones stay whole."""
     weights = [weigh(text) for text in texts]
-    left, share = most, most
+    left = most
+    share = most
     for number, weight in enumerate(sorted(weights)):
         share = left / (len(weights) - number)
         if weight > share:
@@ -236,12 +244,15 @@ def language_of(text: str) -> Language:
         return "en"
     sets = _sets_that_write(text)
     in_kanji = sets == ["shift_jis"] or ("shift_jis" in sets and _JAPANESE_WORDS.search(text) is not None)
-    return "ja" if in_kanji or _KANA.search(text) else "zh"
+    if in_kanji or _KANA.search(text):
+        return "ja"
+    return "zh"
 
 
 def _sets_that_write(text: str) -> list[str]:
     """The character sets of Japan and China that have all Chinese characters of a text."""
-    han, able = "".join(_HAN.findall(text)), list[str]()
+    han = "".join(_HAN.findall(text))
+    able = list[str]()
     for name in ("shift_jis", "gb2312", "big5"):
         with contextlib.suppress(UnicodeEncodeError):
             han.encode(name)
@@ -255,12 +266,14 @@ def deciding_text(texts: Iterable[str]) -> str:
     The newest, unless it is short and one before it said more: "no" and "不要" may belong to a Japanese conversation,
     and so may a longer text in characters that Japanese and Chinese share.
     """
-    decides, weight = "", 0
+    decides = ""
+    weight = 0
     for text in in_turns(texts):
         own = sum(_weights(text))
         may_be_japanese = language_of(text) == "zh" and "shift_jis" in _sets_that_write(text[:_MAX_LENGTH_READ])
         if own > min(_SHORT, 2 * weight) and not (may_be_japanese and language_of(decides) == "ja"):
-            decides, weight = text, own
+            decides = text
+            weight = own
     return decides
 
 

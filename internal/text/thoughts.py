@@ -35,7 +35,9 @@ def begun(tag: str) -> str:
 def _length_at_end(of: re.Pattern[str], text: str) -> int:
     """How many characters at the end of a text match, from its last ``<`` on."""
     start = text.rfind("<")
-    return len(text) - start if start >= 0 and of.match(text, start) else 0
+    if start >= 0 and of.match(text, start):
+        return len(text) - start
+    return 0
 
 
 _NAME = r"/?think(?![\w-])"
@@ -118,7 +120,9 @@ class TextStream:
 
     def close_thought(self) -> str:
         """The end of an open thought. An answer that is under way continues."""
-        return self._end_piece() if self._in_thought else ""
+        if self._in_thought:
+            return self._end_piece()
+        return ""
 
     def finish(self) -> str:
         """What is still to be written of the thought or answer so far, and of remarks."""
@@ -144,8 +148,10 @@ class TextStream:
         self._line = (self._line + last)[:_MAX_FENCE_LINE]
 
     def _end_piece(self) -> str:
-        rest, self._waiting = self._waiting, ""
-        closing, self._in_thought = "\n</think>\n" if self._in_thought else "", False
+        rest = self._waiting
+        self._waiting = ""
+        closing = "\n</think>\n" if self._in_thought else ""
+        self._in_thought = False
         return self._write(_NAMED.sub(f"<{_JOINER}", rest) + closing)
 
     def _quoted(self, text: str) -> str:
@@ -159,7 +165,9 @@ class TextStream:
         if self._after_host:
             return "\n" * (newlines if self._end else 1)
         there = len(self._end) - len(self._end.rstrip("\n"))
-        return "\n" * max(0, newlines - there) if self._end else ""
+        if self._end:
+            return "\n" * max(0, newlines - there)
+        return ""
 
     def _write(self, text: str) -> str:
         self._end = (self._end + text[-2:])[-2:]
@@ -268,7 +276,8 @@ class ThoughtSplitter:
         self._add(PieceKind.TEXT, words)
         self._is_behind_thought = self._is_behind_thought and not words.strip()
         if words.startswith("\n"):
-            self._fence, self._line = fence_after(self._line, self._fence), ""
+            self._fence = fence_after(self._line, self._fence)
+            self._line = ""
         else:
             self._line = (self._line + words)[:_MAX_FENCE_LINE]
 
@@ -298,13 +307,17 @@ class ThoughtSplitter:
         """While a level is open, what follows is the thought's if another closing tag comes."""
         self._add(PieceKind.THOUGHT, "".join(self._held or ()))
         self._levels -= 1
-        self._tag, self._held = "", []
+        self._tag = ""
+        self._held = []
         if not self._levels:
             self._end_thought()
 
     def _end_thought(self) -> None:
         self._add(PieceKind.THOUGHT, "\n")  # separates it from a next thought
-        self._held, self._is_behind_thought, self._line, self._fence = None, True, "", ""
+        self._held = None
+        self._is_behind_thought = True
+        self._line = ""
+        self._fence = ""
 
     def _add(self, kind: PieceKind, text: str) -> None:
         if text or kind is PieceKind.WAS_THOUGHT:
@@ -312,7 +325,8 @@ class ThoughtSplitter:
 
     def _taken(self) -> list[Piece]:
         """What is settled, taken out; neighbours of the same kind are one."""
-        pieces, self._pieces = self._pieces, []
+        pieces = self._pieces
+        self._pieces = []
         if not pieces[1:]:  # most chunks bring one or none
             return pieces
         groups = groupby(in_turns(pieces), attrgetter("kind"))
@@ -325,8 +339,12 @@ def fence_after(line: str, fence: str) -> str:
     if found is None:
         return fence
     if fence:
-        return "" if found["run"].startswith(fence) and not found["info"].strip() else fence
-    return "" if found["run"][0] == "`" and "`" in found["info"] else found["run"]
+        if found["run"].startswith(fence) and not found["info"].strip():
+            return ""
+        return fence
+    if found["run"][0] == "`" and "`" in found["info"]:
+        return ""
+    return found["run"]
 
 
 def open_fence(text: str) -> str:
@@ -350,4 +368,6 @@ def without_thoughts(text: str, tags: tuple[str, ...] = ()) -> str:
     splitter = ThoughtSplitter(tags)
     pieces = without_was_thought([*splitter.feed(text), *splitter.finish(calls_follow=False)])
     visible = _QUOTED.sub("<", "".join(piece.text for piece in pieces if piece.kind is PieceKind.TEXT))
-    return visible.strip() if any(piece.kind is PieceKind.THOUGHT for piece in pieces) else visible
+    if any(piece.kind is PieceKind.THOUGHT for piece in pieces):
+        return visible.strip()
+    return visible

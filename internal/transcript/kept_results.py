@@ -98,7 +98,8 @@ class KeptResults:
 
         ``ids`` are those of the conversation. With what the model reads, for the log why that is not what it asked for.
         """
-        name, wanted = str(arguments["id"]).removeprefix("result:"), str(arguments.get("find", ""))
+        name = str(arguments["id"]).removeprefix("result:")
+        wanted = str(arguments.get("find", ""))
         offset = int(arguments.get("offset", 0))
         if name not in ids:
             text = template.UNKNOWN_RESULT.format(id=name[:50], known=", ".join(ids[-20:]))
@@ -143,7 +144,8 @@ def _found(name: str, text: str, wanted: str, limit: int) -> str:
     header = (template.FOUND if count else template.NOT_FOUND).format(id=name, count=count, length=len(text))
     header += template.NOT_SEARCHED if NOT_KEPT.search(text) else ""
     room = limit - len(header) - len(template.FOUND_MORE.format(id=name, count=count, offset=len(text)))
-    entries, shown = [header], 0
+    entries = [header]
+    shown = 0
     for entry, in_it in _excerpts(text, first[:_MAX_PLACES]):
         if shown and len(entry) > room:
             break
@@ -157,7 +159,8 @@ def _found(name: str, text: str, wanted: str, limit: int) -> str:
 
 def _excerpts(text: str, found: Sequence[tuple[int, int]]) -> Iterator[tuple[str, int]]:
     """Places with their surroundings, and how many places each excerpt shows whole."""
-    at, covered = 0, 0
+    at = 0
+    covered = 0
     while at < len(found):
         first = at
         begin = min(max(found[at][0] - _AROUND, covered), found[at][0])

@@ -82,7 +82,9 @@ class References:
     def _with_results(self, value: Any, field: str) -> Any:  # noqa: ANN401 - JSON
         match value:
             case str():
-                return getattr(self._parts[value], field) if value in self._parts else value
+                if value in self._parts:
+                    return getattr(self._parts[value], field)
+                return value
             case dict():
                 return {name: self._with_results(item, field) for name, item in value.items()}
             case list():
@@ -188,7 +190,11 @@ def _pointed_at(value: Any, pointer: str, begun: str) -> Any:  # noqa: ANN401 - 
 def _what_is_there(value: object) -> str:
     if isinstance(value, dict):
         names = [repr(name[:_QUOTE]) for name in list(value)[:_MAX_NAMED]]
-        return f"the names are {', '.join(names)}{', …' if len(value) > _MAX_NAMED else ''}" if names else "it is empty"
+        if names:
+            return f"the names are {', '.join(names)}{', …' if len(value) > _MAX_NAMED else ''}"
+        return "it is empty"
     if isinstance(value, list):
-        return f"it has the items 0 to {len(value) - 1}" if value else "it is empty"
+        if value:
+            return f"it has the items 0 to {len(value) - 1}"
+        return "it is empty"
     return "it is neither an object nor an array"

@@ -56,7 +56,9 @@ class Older:
     def turns(self) -> int:
         """How many turns of the run's record they are; a summary of an earlier run stands for none of them."""
         own = (each.turns if isinstance(each, SummaryMessage) else each.role.value == "user" for each in self.messages)
-        return sum(own) if self.is_before_question else 0
+        if self.is_before_question:
+            return sum(own)
+        return 0
 
     def request(self, limit: float, thought_tags: tuple[str, ...]) -> Transcript:
         """What asks a model for the summary; it fits into a window of so many tokens."""
@@ -109,7 +111,9 @@ class Summaries:
 
     def known(self, older: Older) -> SummaryMessage | None:
         found = self._known.get(tuple(map(id, older.messages)))
-        return found[1] if found else None
+        if found:
+            return found[1]
+        return None
 
     def take(self, older: Older, said: str) -> SummaryMessage | None:
         """The summary that a model has written; None if it says nothing."""

@@ -60,7 +60,9 @@ def without_result(message: PromptMessage) -> PromptMessage:
 
 def without_finding(message: PromptMessage) -> PromptMessage:
     """The same, except for a skill, which is an instruction."""
-    return message if isinstance(message, ToolPromptMessage) and message.name == READ_SKILL else without_result(message)
+    if isinstance(message, ToolPromptMessage) and message.name == READ_SKILL:
+        return message
+    return without_result(message)
 
 
 def without_first_medium(message: PromptMessage) -> PromptMessage:
@@ -75,7 +77,9 @@ def without_first_medium(message: PromptMessage) -> PromptMessage:
 
 def without_first_picture(message: PromptMessage) -> PromptMessage:
     """The first picture of a tool's becomes a one-line note."""
-    return without_first_medium(message) if isinstance(message, PicturesMessage) else message
+    if isinstance(message, PicturesMessage):
+        return without_first_medium(message)
+    return message
 
 
 _OPAQUE_BODIES = "opaque bodies"
@@ -267,7 +271,8 @@ class Transcript:
     def earlier_turns(self, recent: float) -> range:
         """Where the turns before the question are, but for the newest that have at most ``recent`` tokens together."""
         first = sum(isinstance(each.message, SystemPromptMessage) for each in self._entries[:1])
-        end, newest = self._question, 0
+        end = self._question
+        newest = 0
         for at in range(self._question - 1, first - 1, -1):
             newest += self._entries[at].weight.tokens
             if newest > recent:
@@ -363,7 +368,8 @@ class Window:
 
     def fit(self, transcript: Transcript) -> Iterator[OurWords]:
         """Shorten what does not fit, with sentences for the log; ``InvalidParameters`` if nothing helps."""
-        weight, left_out = self.weigh(transcript), ""
+        weight = self.weigh(transcript)
+        left_out = ""
         if weight.size > MAX_REQUEST_BYTES:
             left_out = _shorten(transcript, SHORTENINGS, lambda: self.weigh(transcript).size <= MAX_REQUEST_BYTES)
             weight = self.weigh(transcript)
@@ -411,7 +417,8 @@ class Window:
                 yield _too_long(f"{left_out} {kind}")
 
     def _fit_tokens(self, transcript: Transcript, limit: float) -> Iterator[OurWords]:
-        kinds, most = ("pictures of tools", "tool results", _OPAQUE_BODIES), int(limit * _KEPT_SHARE)
+        kinds = ("pictures of tools", "tool results", _OPAQUE_BODIES)
+        most = int(limit * _KEPT_SHARE)
         if left_out := _shorten(transcript, kinds, lambda: self.weigh(transcript).tokens <= most):
             yield _too_long(left_out)
 

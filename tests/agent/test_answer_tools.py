@@ -168,7 +168,8 @@ def test_the_answer_is_not_cut_and_a_later_turn_reads_it_within_the_limit() -> N
 
 
 def test_secrets_are_in_no_part_of_the_answer() -> None:
-    secret, learnt = "hunter2-hunter2", "correct horse battery"
+    secret = "hunter2-hunter2"
+    learnt = "correct horse battery"
     offered = tool("quote", parameter("pin", "secret-input"), runtime_parameters={"api_key": secret})
     said: list[Json | str] = [f"Key {secret}, pin {learnt}.", json_message({"key": secret, "pin": [learnt]})]
 

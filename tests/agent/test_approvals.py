@@ -31,7 +31,8 @@ from tests.support.scenes import (
 )
 from tests.support.wire import breaks, calls, fails, parameter, replies, says, tool
 
-SANDBOX, PRODUCTION = {"credential_id": "cred-sandbox"}, {"credential_id": "cred-production"}
+SANDBOX = {"credential_id": "cred-sandbox"}
+PRODUCTION = {"credential_id": "cred-production"}
 
 
 def transfer(**more: Any) -> Json:  # noqa: ANN401 - fields of Dify's tool dict

@@ -170,7 +170,9 @@ def with_numbered_requests(shown: list[Json]) -> list[Json]:
 def with_readable_state(body: Json) -> Json:
     """What a state holds in place of its text, which is another one with another version of zlib."""
     state = decode(body["variable_value"]) if body["variable_name"] == "state" else None
-    return {**body, "variable_value": state.model_dump(mode="json", exclude_unset=True)} if state else body
+    if state:
+        return {**body, "variable_value": state.model_dump(mode="json", exclude_unset=True)}
+    return body
 
 
 def without_nulls(body: Json) -> Json:

@@ -66,7 +66,9 @@ def test_every_result_stands_under_an_id_of_its_own(turn: list[Any]) -> None:
 
 def turn_tool(turn: list[Any]) -> str:
     """The tool of the second call."""
-    return "look" if "look" in json.dumps(turn) else "search"
+    if "look" in json.dumps(turn):
+        return "look"
+    return "search"
 
 
 OF_COHERE = [asks(entry("search", "search", A), entry("search", "search", B)), ends("tool_calls")]

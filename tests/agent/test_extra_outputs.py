@@ -248,7 +248,8 @@ def test_together_with_the_state_they_never_exceed_the_limit(
 ) -> None:
     state_text = Random(state).randbytes(state // 2).hex()  # noqa: S311 - any text that cannot be compressed
     extra = made(texts, thoughts, state_text, "a" * arguments)
-    results, thought = extra.values["tool_results"], extra.values["thoughts"]
+    results = extra.values["tool_results"]
+    thought = extra.values["thoughts"]
 
     assert size(results) + size(thought) + size(extra.values["state"]) <= MAX_EXTRA_BYTES
     assert sum(len(entry["text"]) for entry in thought) <= MAX_THOUGHTS

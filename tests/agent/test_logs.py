@@ -26,7 +26,8 @@ def two_rounds() -> Outcome:
 
 def test_a_row_is_opened_before_it_is_finished_and_no_two_runs_share_an_id() -> None:
     """tests/agent/conversations has whole trees."""
-    outcome, other = two_rounds(), two_rounds()
+    outcome = two_rounds()
+    other = two_rounds()
 
     for key, log in outcome.logs.items():
         states = [body for body in outcome.bodies("log") if body["id"] == log["id"]]
@@ -39,7 +40,8 @@ def test_a_row_is_opened_before_it_is_finished_and_no_two_runs_share_an_id() -> 
 
 
 def test_a_round_says_what_the_model_said_its_calls_their_results_and_its_cost() -> None:
-    found, refused = f"found{'.' * 9_000}", ("search", '{"q": ')
+    found = f"found{'.' * 9_000}"
+    refused = ("search", '{"q": ')
     first = calls(("search", {"q": "a"}), ("look", {}), refused, text="I look around.")
 
     outcome = run([first, ANSWER], {**HANDLERS, "search": replies(found)})
@@ -95,7 +97,8 @@ def test_notes_of_the_set_up_are_in_the_last_row_even_of_a_run_that_fails() -> N
     odd = {"tools": [tool("search", parameter("f", "hologram"))]}
     note = "tool 'search': parameter 'f' is left out: a model cannot fill in the type 'hologram'"
 
-    ended, failed = run([ANSWER], HANDLERS, odd), run([[CallFails("no")]], HANDLERS, odd)
+    ended = run([ANSWER], HANDLERS, odd)
+    failed = run([[CallFails("no")]], HANDLERS, odd)
 
     assert run([ANSWER], HANDLERS).notes == []
     assert next(iter(ended.logs)) == next(iter(failed.logs)) == "round1"
@@ -185,7 +188,9 @@ def test_an_icon_that_the_log_view_can_show_costs_no_look_up(icon: object, provi
 
 def test_the_icon_is_on_the_wire_as_the_sdk_writes_it() -> None:
     """The SDK's enum of metadata keys has no icon; pytest turns any warning of its serialisation into an error."""
-    scripted, tools, writer = ScriptedModel([search(), ANSWER]), Tools(FOUND), SdkLines()
+    scripted = ScriptedModel([search(), ANSWER])
+    tools = Tools(FOUND)
+    writer = SdkLines()
     session, _ = make_session(scripted, tools)
     parameters = {"model": model(), "query": "?", "tools": [with_icon(ASSET)]}
 
@@ -236,7 +241,8 @@ def test_the_log_quotes_nothing() -> None:
     assert WORD in outcome.text
     assert WORD not in all_logs(outcome)
     assert "4711" not in all_logs(outcome)
-    turn, call = outcome.logs["round1.model"], outcome.logs["round1.call2"]
+    turn = outcome.logs["round1.model"]
+    call = outcome.logs["round1.call2"]
     assert call["label"] == "CALL look"
     assert call["data"]["arguments"] == {"q": "9 characters"}
     assert (call["status"], call["error"], call["data"]["status"]) == ("error", "rate limited", "error")
@@ -278,7 +284,8 @@ def test_a_currency_is_a_code_and_quotes_no_text(said: str, shown: str) -> None:
 
 @pytest.mark.parametrize("environment", [{}, {"LOG_CONTENT": "on"}], ids=repr)
 def test_contents_are_shown_unless_the_environment_says_otherwise(environment: Mapping[str, str]) -> None:
-    shown, silent = talk(environment), talk(OFF)
+    shown = talk(environment)
+    silent = talk(OFF)
 
     assert WORD in all_logs(shown)
     assert [(key, log["status"]) for key, log in shown.logs.items()] == [
@@ -293,7 +300,8 @@ def test_names_that_the_model_invented_are_no_names() -> None:
     outcome = run([invented, calls((f"{WORD}2", {})), ANSWER], WORDY, environment=OFF)
 
     assert WORD not in all_logs(outcome)
-    unknown, known = outcome.logs["round1.call1"], outcome.logs["round1.call2"]
+    unknown = outcome.logs["round1.call1"]
+    known = outcome.logs["round1.call2"]
     assert (unknown["label"], known["label"]) == ("CALL a name of 9 characters", "CALL search")
     assert known["data"]["arguments"] == {"q": "1 character", "a name of 9 characters": "1 character"}
     assert outcome.logs["round1.model"]["data"]["tool_calls"] == ["a name of 9 characters", "search"]

@@ -115,7 +115,8 @@ def test_reading_is_not_in_the_call_budget_and_its_tokens_are_in_the_token_budge
 
 
 def test_after_so_many_turns_reading_is_refused_and_counts_as_a_round() -> None:
-    read, both = reads({"id": "r1", "offset": 10}), calls(("read_result", {"id": "r1"}), ("search", {"q": "b"}))
+    read = reads({"id": "r1", "offset": 10})
+    both = calls(("read_result", {"id": "r1"}), ("search", {"q": "b"}))
 
     outcome = long_run(search(), *[read] * MAX_LOOKUP_TURNS, both, read, ANSWER, maximum_iterations=3)
 
@@ -161,7 +162,8 @@ def test_before_any_result_was_cut_there_is_no_such_tool() -> None:
 
 
 def test_with_an_answer_schema_reading_is_not_a_wrong_answer_and_a_closing_hand_over_does_not_read() -> None:
-    read, submit = reads({"id": "r1"}), calls(("submit_answer", {"city": "Rome"}))
+    read = reads({"id": "r1"})
+    submit = calls(("submit_answer", {"city": "Rome"}))
     steps = [search("a"), *[read] * 5, search("b"), read, submit]
 
     outcome = long_run(*steps, answer_schema=CITY, maximum_iterations=2)
@@ -176,7 +178,8 @@ def test_with_an_answer_schema_reading_is_not_a_wrong_answer_and_a_closing_hand_
 
 def test_state_and_variables_have_the_cut_result_and_nothing_of_reading() -> None:
     outputs = "state, tool_results"
-    read, unknown = reads({"id": "r1", "find": "word200"}), calls(("nope", {}))
+    read = reads({"id": "r1", "find": "word200"})
+    unknown = calls(("nope", {}))
     outcome = long_run(search(), read, unknown, ANSWER, extra_outputs=outputs)
 
     state = decode(outcome.variables["state"])

@@ -115,7 +115,8 @@ REFUSALS: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("refused", REFUSALS.values(), ids=REFUSALS)
 def test_a_refused_opaque_body_is_done_without_for_the_rest_of_the_run(refused: list[Any]) -> None:
-    time, steps = FakeTime(), [search(opaque_body=OPAQUE), refused, search("y", opaque_body=OPAQUE), ANSWER]
+    time = FakeTime()
+    steps = [search(opaque_body=OPAQUE), refused, search("y", opaque_body=OPAQUE), ANSWER]
 
     outcome = run(steps, FOUND, clock=time.clock)
 

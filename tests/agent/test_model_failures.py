@@ -132,7 +132,8 @@ def test_a_long_silence_of_a_later_try_is_told_and_leaves_the_tries_as_they_are(
 
 
 def test_no_retry_goes_beyond_the_deadline() -> None:
-    time, failure = FakeTime(), fails("InvokeServerUnavailableError")
+    time = FakeTime()
+    failure = fails("InvokeServerUnavailableError")
     late = [lambda: time.advance(539 * 0.9 - 2.5), *failure]
 
     outcome = run([late, failure], clock=time.clock, params={"maximum_seconds": 539})
@@ -230,7 +231,8 @@ def test_a_context_length_error_trims_the_oldest_results_and_repeats_once(*, aga
 
 def limits_of_each_call(advances: list[float], maximum_seconds: int) -> list[int]:
     """The SDK's limit on silence at each model call; the clock is moved on during all but the last."""
-    time, limits = FakeTime(), list[int]()
+    time = FakeTime()
+    limits = list[int]()
 
     def note_limit() -> None:
         limits.append(running.session.max_invocation_timeout)
@@ -491,7 +493,8 @@ def test_subtasks_that_were_under_way_with_thinking_are_each_asked_again_without
 
 
 FALLBACK = "acme/relay/relay/qwen/qwen-3:free"
-PROVIDER, NAME = "acme/relay/relay", "qwen/qwen-3:free"
+PROVIDER = "acme/relay/relay"
+NAME = "qwen/qwen-3:free"
 WITH_FALLBACK = {"fallback_model": FALLBACK}
 KEY_REFUSED = fails("InvokeAuthorizationError", "wrong key")
 FIRST_SENTENCE = (
@@ -548,7 +551,8 @@ def test_the_fallback_stays_for_the_rest_of_the_run_and_has_the_usual_retries_th
 
 def test_a_subtask_under_way_with_the_first_model_goes_to_the_fallback_when_that_fails() -> None:
     """Beta's first call is under way while alpha's fails and is asked again; then it fails as well, and only once."""
-    begun, replaced = Event(), Event()
+    begun = Event()
+    replaced = Event()
     overloaded = fails("InvokeServerUnavailableError", "overloaded")
     steps = [
         plans.plans("alpha", "beta"),

@@ -231,7 +231,8 @@ def test_a_model_that_always_calls_another_unknown_tool_is_stopped_by_the_limit(
     assert (outcome.stop_reason, outcome.text) == ("iteration_limit", "Done.")
 
 
-A, B = '{"q": "a"}', '{"q": "b"}'
+A = '{"q": "a"}'
+B = '{"q": "b"}'
 
 
 @dataclass(frozen=True)
@@ -245,7 +246,8 @@ class Shape:
     content: object = ""
 
 
-FIRST, SECOND = entry("c1", "search", A), entry("c2", "look", B)
+FIRST = entry("c1", "search", A)
+SECOND = entry("c2", "look", B)
 
 SHAPES = {
     "openai: both in the last chunk": Shape(

@@ -82,7 +82,8 @@ def test_many_large_sources_are_handed_on_in_messages_that_fit_a_line() -> None:
 
 
 def closed(summary: RunSummary) -> list[AgentInvokeMessage]:
-    variables, redactor = Variables.of(summary, KnownSecrets(Redactor())), Redactor()
+    variables = Variables.of(summary, KnownSecrets(Redactor()))
+    redactor = Redactor()
     return list(closing_messages(summary, variables, decision_summary(summary, variables, redactor), redactor))
 
 

@@ -123,7 +123,8 @@ def without_nulls(value: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 def check_variables(outcome: Outcome, strategy: Blueprint[Any], params: Json) -> None:
-    variables, extra = outcome.variables, params["extra_outputs"] or ""
+    variables = outcome.variables
+    extra = params["extra_outputs"] or ""
     declared_variables(strategy.name).validate(without_nulls(variables))
     waits = params["approval_required"] is not None
     assert outcome.stop_reason in set(StopReason)

@@ -165,7 +165,8 @@ def test_an_equal_result_with_another_picture_is_another_result() -> None:
 
         return run([*[search()] * 3, ANSWER], {"search": shoot})
 
-    changing, still = screenshots(b"1", b"2", b"3"), screenshots(b"1", b"1")
+    changing = screenshots(b"1", b"2", b"3")
+    still = screenshots(b"1", b"1")
 
     assert (len(changing.tools.requests), len(seen(changing))) == (3, 3)
     assert (len(still.tools.requests), len(seen(still))) == (2, 2)

@@ -81,7 +81,8 @@ def both_asked() -> Outcome:
 
 
 def test_a_rejection_reaches_every_waiting_subtask() -> None:
-    both, words = both_asked(), "Only from the shop around the corner"
+    both = both_asked()
+    words = "Only from the shop around the corner"
     steps = [*[When("the corner", says("Nothing."))] * 2, completed("lamp"), completed("desk"), answers("Nothing.")]
 
     outcome = answered(both, words, steps)

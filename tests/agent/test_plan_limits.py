@@ -44,7 +44,9 @@ from tests.support.scenes import CITY, check_prompt, results_in, search, silence
 from tests.support.wire import USAGE, calls, fails, replies, says
 
 SHORT = {"maximum_seconds": 100}
-PLANNING_IS_OVER, TOOLS_ARE_OVER, SUBTASKS_ARE_OVER = 40.5, 70.5, 85.5
+PLANNING_IS_OVER = 40.5
+TOOLS_ARE_OVER = 70.5
+SUBTASKS_ARE_OVER = 85.5
 """Seconds of a run of 100 after which the phase has ended, by the shares of planning, tools and subtasks."""
 QUERY = "What is it?"
 TURN = USAGE["total_tokens"]
@@ -333,7 +335,8 @@ def test_an_invalid_judgement_is_sent_back_twice_and_then_means_not_completed(tu
 
 
 def test_without_judgements_a_subtask_still_has_all_its_attempts() -> None:
-    none, advice = [judges("alpha", says("Fine.")), says("Fine."), says("Fine.")], template.DEFAULT_ADVICE
+    none = [judges("alpha", says("Fine.")), says("Fine."), says("Fine.")]
+    advice = template.DEFAULT_ADVICE
     steps = [plans("alpha"), works_on("alpha", says("One.")), *none, advised(advice, says("Two.")), *none]
     steps += [advised(advice, says("Three.")), *none, answers()]
 

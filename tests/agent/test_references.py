@@ -21,7 +21,8 @@ SAYS: dict[str, Handler] = {"read": replies(LONG), "find": replies(json_message(
 ID = "\n\n[result:r{}]"
 SEND = tool("send", parameter("q"), parameter("body", "object"), parameter("list", "array"), parameter("n", "number"))
 TOOLS = [tool("read", parameter("q")), tool("find", parameter("q")), SEND]
-READ, FIND = calls(("read", {"q": "minutes"})), calls(("find", {"q": "items"}))
+READ = calls(("read", {"q": "minutes"}))
+FIND = calls(("find", {"q": "items"}))
 
 
 def sends(**arguments: object) -> list[Any]:
@@ -180,7 +181,8 @@ def test_a_failed_call_by_reference_is_not_repeated_and_variables_have_the_refer
 
 
 def test_secrets_of_the_node_stay_out_of_what_is_handed_on_and_of_the_log() -> None:
-    secret, token = "hunter2-hunter2", "t0ken-t0ken-t0ken"
+    secret = "hunter2-hunter2"
+    token = "t0ken-t0ken-t0ken"
     vault = tool("send", parameter("q"), parameter("token", "secret-input"), runtime_parameters={"api_key": secret})
     said = replies(f"{secret} {LONG}", json_message({"key": secret, "token": token}))
     call = sends(q="result:r1#/key", token="result:r1#/token")

@@ -190,7 +190,8 @@ def test_the_second_rewrite_is_not_judged_and_streams(strategy: str, *, shows: b
 
 WRONG = calls(("submit_review", {"passes": False}))
 UNFIT = calls(("submit_answer", {"town": "Köln"}))
-KOELN, BONN = submits("Köln"), submits("Bonn")
+KOELN = submits("Köln")
+BONN = submits("Bonn")
 IN_ANY_STRATEGY = {
     "a draft that was cut": Course([says("Half", finish_reason="length")], cut_off("Half", "length"), reason="length"),
     "a draft that uses up the tokens": Course([says("The draft.")], "The draft.", turns=1),
@@ -291,7 +292,8 @@ def test_the_judge_reads_the_system_prompt_and_one_message_and_has_one_tool() ->
 
 
 def test_the_judge_of_a_plan_reads_the_findings_as_results_and_is_told_where_there_are_none() -> None:
-    plan, plain = reviewed(ANSWER, passes(), strategy="plan and reflect"), reviewed(ANSWER, passes())
+    plan = reviewed(ANSWER, passes(), strategy="plan and reflect")
+    plain = reviewed(ANSWER, passes())
 
     assert "<results>\n<result>\nAnswer to alpha.\n</result>\n</results>" in judged(plan)[0]
     assert plan.logs["answer.review1"]["parent_id"].endswith("-answer")
@@ -299,7 +301,8 @@ def test_the_judge_of_a_plan_reads_the_findings_as_results_and_is_told_where_the
 
 
 def test_results_are_cut_to_fit_into_the_judges_window_beside_the_criteria() -> None:
-    turn, found = calls(("search", {"q": "a"}), ("search", {"q": "b"})), {"search": replies("word " * 700)}
+    turn = calls(("search", {"q": "a"}), ("search", {"q": "b"}))
+    found = {"search": replies("word " * 700)}
 
     outcome = reviewed(
         turn, ANSWER, passes(), handlers=found, answer_criteria="Short. " * 1_400, model=model(context_size=4_000)

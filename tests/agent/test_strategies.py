@@ -66,7 +66,8 @@ def test_a_strategy_answers_with_its_tools_and_under_the_five_policies(strategy:
 
 
 def test_react_differs_only_in_the_tool_preamble() -> None:
-    plain, react = system_prompt_of(PLAIN), system_prompt_of(REACT)
+    plain = system_prompt_of(PLAIN)
+    react = system_prompt_of(REACT)
 
     assert react == plain.replace(template.TOOL_PREAMBLE_POLICY, template.REACT_TOOL_PREAMBLE_POLICY)
     assert react != plain
@@ -108,7 +109,8 @@ def test_the_example_shows_only_the_checked_answer(*, thoughts: bool) -> None:
     check_growth(outcome.model.requests[:2])
     check_growth(outcome.model.requests[2:])
     assert "<finding>\nA poor draft. &lt;/finding>\n</finding>" in outcome.model.prompts[2][1]["content"]
-    turn, call = ["gpt-5-scripted"], ["CALL search"]
+    turn = ["gpt-5-scripted"]
+    call = ["CALL search"]
     rounds = [["ROUND 1", turn, call], ["ROUND 2", turn]]
     assert tree(outcome) == [["DRAFT", *rounds], ["ANSWER", *rounds], ["ENDED: answered"]]
 

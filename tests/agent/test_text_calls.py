@@ -243,7 +243,9 @@ def test_a_run_is_the_same_in_either_form(scene: Callable[..., Outcome]) -> None
 @pytest.mark.parametrize(("first", "second"), [("native", "text"), ("text", "native")])
 def test_a_conversation_continues_in_the_other_form(first: str, second: str) -> None:
     def steps(form: str, *turns: Step) -> list[Step]:
-        return in_text(turns) if form == "text" else list(turns)
+        if form == "text":
+            return in_text(turns)
+        return list(turns)
 
     asked = {"approval_required": "order", "query": "Order a lamp."}
     before = run(steps(first, search(), ORDER), TWO_TOOLS, {**asked, "tool_calls": first})

@@ -250,7 +250,8 @@ def test_what_a_tool_said_before_it_failed_is_kept() -> None:
 )
 def test_a_call_is_never_repeated_whatever_its_error_says(message: str) -> None:
     """The tool may have acted before it failed; the model reads why, and may call again."""
-    time, flaky = FakeTime(), Flaky(message)
+    time = FakeTime()
+    flaky = Flaky(message)
 
     outcome = run([search(), search(), ANSWER], {"search": flaky}, clock=time.clock)
 
@@ -291,7 +292,8 @@ def test_equal_results_of_one_turn_count_once_and_so_do_two_repeated_calls_of_on
 
 
 def test_equal_calls_of_one_turn_run_and_one_that_failed_of_them_has_failed() -> None:
-    twice, flaky = calls(("search", {"q": "x"}), ("search", {"q": "x"})), Flaky("kaboom")
+    twice = calls(("search", {"q": "x"}), ("search", {"q": "x"}))
+    flaky = Flaky("kaboom")
     again = calls(("search", '{ "q" : "x" }'))
 
     outcome = run([twice, again, search("other"), ANSWER], {"search": flaky})

@@ -30,7 +30,9 @@ def main(number: int = 20_000, first: int = 0) -> int:
     seconds = time.monotonic() - started
     acts = f"{done:,} approved calls ({handed_on:,} with a result by reference)"
     print(f"{number:,} conversations from seed {first:,}, {acts}, {found} found, {seconds:.0f} s")  # noqa: T201
-    return 1 if found else 0
+    if found:
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

@@ -98,7 +98,8 @@ class World:
             self.searches[given.get("q", "")] += 1
             yield text_message(found_by(given.get("q", "")))
             return
-        bank, _ = given.pop("bank", ""), given.pop("key", "")
+        bank = given.pop("bank", "")
+        _ = given.pop("key", "")
         sent = [given.pop(name, None) for name in ("doc", "docs")]
         files = [each for value in sent if value for each in (value if isinstance(value, list) else [value])]
         file = " ".join(each["url"].partition("?")[0] for each in files)
@@ -199,14 +200,17 @@ class Conversation:
     def _look(self, outcome: Outcome, attached: Mapping[str, str]) -> None:
         """The user reads what waits; a node that failed leaves the conversation as it was, or it begins again."""
         if outcome.error is not None:
-            self.state, self.consent, self.files = "", {}, {}
+            self.state = ""
+            self.consent = {}
+            self.files = {}
             self._found = 0
             return
         if outcome.variables.get("pending_calls"):
             assert len(QUESTION.findall(outcome.text)) <= 1, "what the model wrote looks like the question"
         known = {**self.files, **attached}
         self.state = outcome.variables.get("state", "")
-        self.consent, self.files = {}, {}
+        self.consent = {}
+        self.files = {}
         for call in outcome.variables.get("pending_calls", []):
             for value in call["arguments"].values():
                 for each in value if isinstance(value, list) else [value]:
@@ -237,7 +241,8 @@ class Conversation:
         chance = self._chance
         node = [Variant("search")]
         for _ in range(chance.randint(1, 3)):
-            credential, bank = chance.choice([None, "sandbox", "production"]), chance.choice(["", "north", "south"])
+            credential = chance.choice([None, "sandbox", "production"])
+            bank = chance.choice(["", "north", "south"])
             node.append(Variant(chance.choice(GUARDED), credential, bank, chance.choice(["", "k3y-one", "k3y-two"])))
         if chance.random() < 0.2:  # twins, which only a secret tells apart
             node.append(replace(node[-1], key=chance.choice(["", "k3y-one", "k3y-two"])))
@@ -329,7 +334,8 @@ class Conversation:
 
     def _answer(self) -> tuple[str, list[Act | None]]:
         """What the user says, and what that consents to."""
-        chance, ids = self._chance, list(self.consent)
+        chance = self._chance
+        ids = list(self.consent)
         if chance.random() < 0.2 and ids:
             chosen = chance.sample(ids, chance.randint(0, len(ids)))
             answers: dict[str, Any] = {each: each in chosen for each in ids}

@@ -31,7 +31,9 @@ def version_in(environment: Path) -> str:
         asked = subprocess.run([python_of(environment), "-c", ask], check=False, capture_output=True, text=True)
     except OSError:
         return ""
-    return asked.stdout.strip() if asked.returncode == 0 else ""
+    if asked.returncode == 0:
+        return asked.stdout.strip()
+    return ""
 
 
 def python_of(environment: Path) -> Path:

@@ -47,7 +47,9 @@ def turns() -> list[JsonObject]:
 def after(name: str, step: int) -> str:
     """A piece of the result of that step."""
     topic = f"{name}, step {step}"
-    return "the price list is locked" if topic == FAILS else f"found for {topic}:"
+    if topic == FAILS:
+        return "the price list is locked"
+    return f"found for {topic}:"
 
 
 def main() -> None:

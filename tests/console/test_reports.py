@@ -36,7 +36,8 @@ type OpenReport = Callable[[str], Page]
 def reports(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with run.html, talk.html, long.html, two.html, flow.html, fork.html and evaluation.html."""
     folder = tmp_path_factory.mktemp("reports")
-    trace, cases = recorded / "helpdesk.jsonl", folder / "evaluation.yaml"
+    trace = recorded / "helpdesk.jsonl"
+    cases = folder / "evaluation.yaml"
     cases.write_text(CASE, encoding="utf-8")
     write_traces("long_run", folder / "long.jsonl", folder / "two.jsonl")
     write_traces("flow_trace", folder / "flow.jsonl")
@@ -118,7 +119,8 @@ def test_groups_of_a_long_run_fold_and_the_keyboard_opens_them(open_report: Open
 def test_a_print_shows_the_rows_of_folded_groups(open_report: OpenReport) -> None:
     page = open_report("long.html")
     count = "() => [...document.querySelectorAll('.span')].filter(each => each.checkVisibility()).length"
-    shown, rows = page.evaluate(count), page.locator(".span").count()
+    shown = page.evaluate(count)
+    rows = page.locator(".span").count()
     assert shown < rows
     page.emulate_media(media="print")
     assert page.evaluate(count) == rows
@@ -141,8 +143,12 @@ def test_bars_are_at_their_times_and_those_of_concurrent_calls_below_each_other(
         assert tea["left"] < rice["right"]
         assert rice["left"] < tea["right"]
         assert tea["bottom"] <= rice["top"]
-    bars, tracks = {bar["label"]: bar for bar in all_bars}, page.evaluate(BOXES, ".track")
-    first, second, call, track = bars["ROUND 1"], bars["ROUND 2"], bars["CALL look"], tracks[0]
+    bars = {bar["label"]: bar for bar in all_bars}
+    tracks = page.evaluate(BOXES, ".track")
+    first = bars["ROUND 1"]
+    second = bars["ROUND 2"]
+    call = bars["CALL look"]
+    track = tracks[0]
     assert first["left"] <= call["left"] < call["right"] <= first["right"] + 4
     assert first["right"] <= second["left"] + 4
     assert len({(each["left"], each["right"]) for each in tracks}) == 1

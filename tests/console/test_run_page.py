@@ -92,7 +92,8 @@ def test_what_a_group_held_before_it_had_rows_comes_into_no_row(
     """The answer for the group arrives when its rows stand in its place."""
     begun = next(number for number, line in enumerate(lines, start=1) if b"ROUND 1" in line)
     growing.write_bytes(b"".join(lines[:begun]))
-    page, held = open_page(console, "/runs/growing"), list[Route]()
+    page = open_page(console, "/runs/growing")
+    held = list[Route]()
 
     def hold(route: Route) -> None:
         held.append(route)

@@ -57,7 +57,8 @@ def test_what_failed_is_not_ticked(tmp_path: Path) -> None:
 
     with tracing(tmp_path / "run.jsonl") as writer, Host.start(ROOT, watcher=writer) as host:
         asks = {"tool_calls": [{"name": "look", "id": "call_1", "arguments": {"topic": "x"}}]}
-        model, tool = ScriptedModel.of([asks, {"text": "Nothing."}]), FunctionTool("look", {"topic": "string"}, broken)
+        model = ScriptedModel.of([asks, {"text": "Nothing."}])
+        tool = FunctionTool("look", {"topic": "string"}, broken)
         host.run("gpt5_function_calling", {"query": "Look."}, model=model, tools=[tool])
 
     html = ConsoleClient(tmp_path, ROOT).get(KEEP)

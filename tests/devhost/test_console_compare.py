@@ -18,7 +18,8 @@ def console(lender: Lender, help_desk: Path, tmp_path_factory: pytest.TempPathFa
     """A run of the help desk; a fork of it, whose model searches for something else."""
     folder = tmp_path_factory.mktemp("compare")
     later = script(folder / "later.yaml", query="More?", turns=LATER)
-    before, after = folder / "before.jsonl", folder / "after.jsonl"
+    before = folder / "before.jsonl"
+    after = folder / "after.jsonl"
     shutil.copy(help_desk, before)
     with lender.lends():
         changed = ("--instruction", "Be <b>brief</b>.", "--script", str(later), "--live-tools")

@@ -187,7 +187,9 @@ def test_a_run_of_another_console_is_over_and_says_what_it_printed_without_colou
 
 def test_after_an_answer_that_the_script_does_not_have_its_next_words_are_no_question() -> None:
     setup = Setup(values={"plugin": str(ROOT), "source": "example:injection/mail", "strategy": "gpt5_react"})
-    asked, no, question = "Confirm the choir's booking.", "no, mention the piano too", State("question")
+    asked = "Confirm the choir's booking."
+    no = "no, mention the piano too"
+    question = State("question")
 
     assert suggestion(setup, [asked], State("approval")) == no
     assert suggestion(setup, [asked, no], question) == "yes"

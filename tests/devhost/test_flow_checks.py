@@ -413,6 +413,7 @@ def test_a_text_field_holds_what_is_typed_and_others_hold_json_or_files(
     inputs = filled_inputs(form, with_read_files(form, typed, HostLimits()))
 
     assert not list(wrong_inputs(form, inputs))
-    one, many = inputs.pop("one"), inputs.pop("many")
+    one = inputs.pop("one")
+    many = inputs.pop("many")
     assert inputs == {"topic": "12", "count": 12, "size": "m", "sure": True}
     assert [one.path.name, *(file.path.name for file in many)] == ["notes.txt"] * 2

@@ -39,7 +39,8 @@ def test_without_a_key_or_where_it_is_asked_for_the_script_answers() -> None:
 def test_each_node_has_a_model_of_the_name_that_it_selects() -> None:
     chosen = models()
 
-    agent, llm = chosen(AGENT), chosen(LLM)
+    agent = chosen(AGENT)
+    llm = chosen(LLM)
 
     assert (agent.description.name, llm.description.name) == ("gpt-5-mini", "gpt-4.1")
     assert chosen(AGENT) is agent
@@ -83,7 +84,8 @@ def test_a_model_plugin_is_asked_about_its_credentials_before_the_flow_begins(
     flow_file = str(ROOT / "examples" / "workflows" / "approval.yml")
     script.write_text(json.dumps({"flow": flow_file, "model": {"plugin": str(GATEWAY), "name": "gpt-4.1"}}))
     given = ("api_key=sk-wrong-key", f"endpoint_url={server.base_url}")
-    models, flow = ModelOptions(model_credentials=given), FlowOptions(script=script, example="injection")
+    models = ModelOptions(model_credentials=given)
+    flow = FlowOptions(script=script, example="injection")
     try:
         with pytest.raises(SetupError, match=r"gateway refuses its credentials: .* 401"):
             flow.read({}, HostLimits(), models, starts=True)

@@ -141,7 +141,8 @@ def test_a_model_that_asks_beyond_the_recording_fails_and_says_what_would_help(t
 def test_a_question_of_a_conversation_keeps_its_history_and_state(
     tmp_path: Path, fork: Fork, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trace, kept = tmp_path / "run.jsonl", tmp_path / "new.jsonl"
+    trace = tmp_path / "run.jsonl"
+    kept = tmp_path / "new.jsonl"
     monkeypatch.setenv("OFFICE_DIRECTORY", str(tmp_path))
     assert main(["run", "--example", "injection", "--scenario", "mail", "--trace", str(trace)]) == 0
 

@@ -66,7 +66,8 @@ def test_what_is_not_a_regular_file_is_not_opened(tmp_path: Path) -> None:
 
 
 def test_nothing_is_unpacked_outside_of_the_folder(tmp_path: Path) -> None:
-    file, folder = tmp_path / "a.difypkg", tmp_path / "inner" / "unpacked"
+    file = tmp_path / "a.difypkg"
+    folder = tmp_path / "inner" / "unpacked"
     names = ("../evil.py", "a/../../evil.py", f"{tmp_path}/evil.py")
     file.write_bytes(zipped({**MANIFEST, **dict.fromkeys(names, b""), "link": b"/etc"}, link="link"))
     unpack(file, folder)
@@ -104,7 +105,8 @@ def test_the_name_of_the_file_leads_nowhere(name: str, tmp_path: Path, monkeypat
 
 @pytest.mark.processes
 def test_run_takes_a_package_and_devhosts_examples(tmp_path: Path) -> None:
-    file, temporary = tmp_path / "agent.difypkg", tmp_path / "temporary"
+    file = tmp_path / "agent.difypkg"
+    temporary = tmp_path / "temporary"
     file.write_bytes(packed(Contents.of(ROOT)))
     temporary.mkdir()
     start = "import sys; sys.path.insert(0, sys.argv.pop(1)); from devhost.__main__ import start; start()"
@@ -129,7 +131,8 @@ def test_run_takes_a_package_and_devhosts_examples(tmp_path: Path) -> None:
 def test_a_package_that_is_not_there_and_one_beside_a_plugin_are_mistakes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file, of_tools = str(tmp_path / "gone.difypkg"), tmp_path / "charts.difypkg"
+    file = str(tmp_path / "gone.difypkg")
+    of_tools = tmp_path / "charts.difypkg"
     of_tools.write_bytes(packed(Contents.of(CHARTS)))
 
     assert main(["run", "--package", file, "--query", "Hi"]) == 2

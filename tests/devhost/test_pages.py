@@ -44,7 +44,9 @@ def _normal(text: str) -> list[str]:
 
 
 def _shows(shown: str, printed: str) -> bool:
-    return printed.startswith(shown[:-1]) if shown.endswith("…") else printed == shown
+    if shown.endswith("…"):
+        return printed.startswith(shown[:-1])
+    return printed == shown
 
 
 def snippet(language: str, holding: str) -> str:
@@ -56,10 +58,12 @@ def snippet(language: str, holding: str) -> str:
 
 @pytest.mark.processes
 def test_the_changes_that_the_walk_through_makes_do_what_it_says(tmp_path: Path) -> None:
-    plugin, trace = tmp_path / "my_strategy", tmp_path / "run.jsonl"
+    plugin = tmp_path / "my_strategy"
+    trace = tmp_path / "run.jsonl"
     assert main(["init", "strategy", "my_strategy", "--folder", str(plugin)]) == 0
     code = plugin / "strategies" / "my_strategy.py"
-    rule, field = snippet("python", "SystemPromptMessage"), '    tone: str = "friendly"\n'
+    rule = snippet("python", "SystemPromptMessage")
+    field = '    tone: str = "friendly"\n'
     source = code.read_text(encoding="utf-8")
     changed = source.replace(
         "            SystemPromptMessage(content=given.instruction),\n", f"            {rule.strip()},\n"

@@ -108,7 +108,8 @@ def test_a_case_runs_as_its_trace(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OFFICE_DIRECTORY", str(tmp_path))
-    first, again = tmp_path / "first.jsonl", tmp_path / "again.jsonl"
+    first = tmp_path / "first.jsonl"
+    again = tmp_path / "again.jsonl"
     told = play(*arguments, "--trace", first)
     case, lacks = case_of(first, capsys)
     assert lacks == ""
@@ -147,10 +148,12 @@ def test_what_a_case_expects_is_checked(tmp_path: Path, play: Play, capsys: pyte
 def test_failures_are_recorded_in_the_words_that_the_strategy_read(
     turn: dict[str, object], tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    steps, turns = [{"call": DRAW}, {"ask": "?"}], [{"text": ["I ", "wait"], **turn}]
+    steps = [{"call": DRAW}, {"ask": "?"}]
+    turns = [{"text": ["I ", "wait"], **turn}]
     fails = {"draw": "http_500"}
     given = script(tmp_path / "s.yaml", query=json.dumps(steps), turns=turns, api_fails=fails)
-    first, again = tmp_path / "first.jsonl", tmp_path / "again.jsonl"
+    first = tmp_path / "first.jsonl"
+    again = tmp_path / "again.jsonl"
     puppet = ("--plugin", PUPPET, "--tools", TOOLBOX)
     told = play(*puppet, "--script", given, "--trace", first, code=1)
     case, _ = case_of(first, capsys)
@@ -168,7 +171,8 @@ def test_files_go_in_and_come_out_as_in_the_trace(
     steps = [{"show_parameters": None}, {"call": DRAW}, {"ask": "and?"}, {"ask": "again?"}]
     turns = [{"text": "It shows {{query}}"}, {"text": "No more."}]
     given = script(tmp_path / "s.yaml", query=json.dumps(steps), files=["letter.txt"], turns=turns)
-    first, again = tmp_path / "first.jsonl", tmp_path / "again.jsonl"
+    first = tmp_path / "first.jsonl"
+    again = tmp_path / "again.jsonl"
     puppet = ("--plugin", PUPPET)
     told = play(*puppet, "--tools", TOOLBOX, "--script", given, "--trace", first)
     (tmp_path / "letter.txt").unlink()
@@ -282,7 +286,8 @@ def test_a_trace_without_a_run_that_ended_and_asked_a_model_is_refused(
 
 
 def test_a_file_that_exists_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    trace, mine = tmp_path / "run.jsonl", tmp_path / "mine.yaml"
+    trace = tmp_path / "run.jsonl"
+    mine = tmp_path / "mine.yaml"
     mine.write_text("query: mine")
     with tracing(trace):
         pass
@@ -298,7 +303,8 @@ def test_a_file_that_exists_stays(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_a_run_of_a_real_model_needs_none_again(
     tmp_path: Path, play: Play, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, again = tmp_path / "first.jsonl", tmp_path / "again.jsonl"
+    first = tmp_path / "first.jsonl"
+    again = tmp_path / "again.jsonl"
     calls = (
         ModelsCall("search_manual", {"terms": "備份 größe"}, id="call_a"),
         ModelsCall("search_qa", {}, id="call_b"),

@@ -78,7 +78,8 @@ def row_of(html: str, label: str, position: int = 0) -> str:
 def test_a_refused_call_and_a_good_one_of_the_same_turn_are_told_apart(tmp_path: Path) -> None:
     turns: list[JsonObject] = [{"tool_calls": [wants("call_a", "one"), wants("call_b", "2")]}, {"text": "Done."}]
     html = run_of_the_agent(tmp_path / "run.jsonl", turns)
-    refused, good = row_of(html, "CALL look", 0), row_of(html, "CALL look", 1)
+    refused = row_of(html, "CALL look", 0)
+    good = row_of(html, "CALL look", 1)
 
     for words in (
         '<small class="why">not run: parameter &#39;number&#39; must be a number, got a string</small>',
@@ -194,7 +195,8 @@ def trace(tmp_path: Path) -> Path:
 
 
 def test_only_a_page_of_devhosts_is_overwritten(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page, arguments = trace.with_suffix(".html"), ["report", str(trace)]
+    page = trace.with_suffix(".html")
+    arguments = ["report", str(trace)]
     page.write_text("<!doctype html><title>my own · devhost</title>")
 
     assert main(arguments) == 2

@@ -34,7 +34,8 @@ def plugin(server: FakeOpenAI) -> Iterator[ModelPlugin]:
 def test_the_answer_streams_and_tool_calls_go_both_ways(host: Host, plugin: ModelPlugin, fake: FakeOpenAI) -> None:
     wants = (Call("search", {"q": "größe"}, id="call_a"), Call("search", {"q": "b"}, id="call_b"))
     fake.will(Turn(text="I look both up.", calls=wants), Turn(text=ANSWER))
-    model, pieces = plugin.model("gpt-4.1", {"temperature": 0.5}), list[str]()
+    model = plugin.model("gpt-4.1", {"temperature": 0.5})
+    pieces = list[str]()
 
     def keep(message: dict[str, object]) -> None:
         match message:

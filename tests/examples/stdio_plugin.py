@@ -52,7 +52,8 @@ class StdioPlugin:
             line = self._read()
             if line.get("event") != "session":
                 continue
-            session, event = line["session_id"], line["data"]
+            session = line["session_id"]
+            event = line["data"]
             if event["type"] == "end":
                 unfinished.discard(session)
             else:

@@ -91,7 +91,9 @@ def test_the_passages_of_a_document_become_one_in_its_order() -> None:
 
 
 def test_what_both_rankings_find_comes_before_what_one_finds() -> None:
-    both, letters, meaning = result("both", 0, 0.5, 0.5), result("letters", 0, 0.9), result("meaning", 0, 0.1, 0.9)
+    both = result("both", 0, 0.5, 0.5)
+    letters = result("letters", 0, 0.9)
+    meaning = result("meaning", 0, 0.1, 0.9)
 
     found = retrieving.relevant_documents([letters, meaning, both])
 

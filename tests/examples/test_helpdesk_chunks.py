@@ -38,7 +38,8 @@ def test_page_and_start_locate_the_text_of_a_chunk(pages: list[str]) -> None:
 
 
 def test_a_chunk_ends_at_a_paragraph_rather_than_a_sentence() -> None:
-    first, second = "A sentence. " * 12 + "\n\n", "Another one. " * 18
+    first = "A sentence. " * 12 + "\n\n"
+    second = "Another one. " * 18
     assert chunk_spans(first + second)[0] == (0, len(first))
 
 
@@ -50,7 +51,9 @@ def test_a_long_paragraph_is_cut_at_a_sentence_and_a_long_sentence_at_a_blank() 
 
 
 def test_a_heading_stays_with_its_paragraph() -> None:
-    before, heading, after = "a" * 200 + "\n\n", "## Heading\n\n", "b" * 200
+    before = "a" * 200 + "\n\n"
+    heading = "## Heading\n\n"
+    after = "b" * 200
     assert chunk_spans(before + heading + after)[0] == (0, len(before))
 
 

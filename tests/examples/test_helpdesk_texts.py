@@ -96,7 +96,8 @@ def test_a_damaged_pdf_is_named(tmp_path: Path, length: int) -> None:
 
 
 def test_a_scan_and_a_protected_pdf_are_named(tmp_path: Path) -> None:
-    scan, protected = PdfWriter(), PdfWriter(clone_from=PdfReader(MANUAL / "en" / f"{GUIDE}.pdf"))
+    scan = PdfWriter()
+    protected = PdfWriter(clone_from=PdfReader(MANUAL / "en" / f"{GUIDE}.pdf"))
     scan.add_blank_page(200, 200)
     protected.encrypt("secret", algorithm="RC4-128")
     for writer, said in ((scan, "a scanned one needs text recognition"), (protected, "may be damaged or protected")):

@@ -294,7 +294,8 @@ def commanded(office: Office, *arguments: str) -> int:
     return main([arguments[0], "--example", "injection", *arguments[1:]])
 
 
-CALLING, PLANNING = STRATEGIES[0], "gpt5_plan_and_reflect"
+CALLING = STRATEGIES[0]
+PLANNING = "gpt5_plan_and_reflect"
 
 
 @pytest.mark.parametrize(
@@ -339,7 +340,8 @@ def test_the_page_shows_how_to_hand_the_state_over(fresh: Office, tmp_path: Path
     """With a stand-in for jq, which not every machine has."""
     page = (ROOT / "devhost" / "docs" / "chat.md").read_text()
     (shown,) = [block for block in re.findall(r"^```sh\n(.*?)^```", page, re.DOTALL | re.MULTILINE) if "jq" in block]
-    python, root = quote(sys.executable), quote(str(ROOT))
+    python = quote(sys.executable)
+    root = quote(str(ROOT))
     devhost = f"{python} -m devhost run --plugin {root}"
     read = "import json; print(json.load(open('first.json'))['variables']['state'])"
     played = shown.replace("devhost run", devhost).replace("jq -r .variables.state first.json", f'{python} -c "{read}"')

@@ -15,7 +15,8 @@ from ordering.storage import OrderRequestRow, OrderRequests
 from sqlalchemy import URL, update
 from tool_layer.run_steps import Turn, steps_of
 
-SEEDED, SEEDED_PLACED = 1, 2
+SEEDED = 1
+SEEDED_PLACED = 2
 ORDERED = (
     "Customer C-3001, Café Lindqvist; delivery as soon as possible; "
     "NP-200 ペーパーナプキン 4つ折り: 40 pack (100 sheets). Review: no concerns."

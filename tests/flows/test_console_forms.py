@@ -41,7 +41,8 @@ def test_a_form_is_refused_answered_once_and_recorded(console: ConsoleClient, tm
     page = words(console.get(f"/runs/{name}"))
     assert "One moment. ok now: Send it? a < b" in page
     assert re.search(r"answered by a person in the console after \d+\.\d s: Approve", page)
-    trace, case = tmp_path / "runs" / f"{name}.jsonl", tmp_path / "case.yaml"
+    trace = tmp_path / "runs" / f"{name}.jsonl"
+    case = tmp_path / "case.yaml"
     (answer,) = [line for line in read_trace(trace).lines if isinstance(line, FormAnswered)]
     assert answer == FormAnswered(form, "ok", {"reason": "a < b", "when": "now"}, "console", at=answer.at)
     assert main(["record", str(trace), "-o", str(case)]) == 0

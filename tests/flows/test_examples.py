@@ -43,7 +43,8 @@ DRAFT = (
 )
 TASKS = "memos.sqlite3", "SELECT title, status FROM tasks"
 CALLS = "answers.sqlite3", "SELECT tool, conversation <> '', turn FROM run_steps ORDER BY id"
-FIVE, TEN = ("Five chairs for Harbour Hall.",), ("Ten chairs for Harbour Hall.",)
+FIVE = ("Five chairs for Harbour Hall.",)
+TEN = ("Ten chairs for Harbour Hall.",)
 CARETAKER = ("Five chairs will come.",)
 STORED = {
     "approval": Stored(*OFFICE, [[], [], [], [FIVE], [FIVE], [FIVE], [FIVE, CARETAKER], [FIVE, CARETAKER]]),
@@ -97,7 +98,8 @@ FLOWS = {f"{file.parent.name}/{file.stem}": file for file in sorted(ROOT.glob("e
 
 @pytest.mark.parametrize("file", FLOWS.values(), ids=FLOWS)
 def test_the_engine_takes_every_node(file: Path) -> None:
-    script, flow = FlowScript(), FlowFile.read(file)
+    script = FlowScript()
+    flow = FlowFile.read(file)
     around = Surroundings(None, ScriptedModels(script, script.model, "the test"), allowed=Allowed(code=True))
 
     stretch = Stretch.first(Playing(flow, FlowTurn("Hello"), around))

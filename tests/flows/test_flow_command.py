@@ -74,7 +74,9 @@ def test_the_tools_of_an_mcp_server_are_in_tool_nodes_and_agents(
         command = ["flow", "--script", str(tmp_path / "script.yaml"), "--plugin", str(FIXTURES / "puppet"), "--json"]
         assert main([*command, *options]) == code
         said = capsys.readouterr()
-        return said.err if code else said.out
+        if code:
+            return said.err
+        return said.out
 
     _, tool_node, agent_node, end = json.loads(played())["nodes"]
     assert tool_node["outputs"]["text"] == "ha\nha"

@@ -149,7 +149,8 @@ def test_a_form_in_an_iteration_is_asked_for_each_item(tmp_path: Path) -> None:
         conversation_variables=[{"name": "items", "value_type": "array[string]", "value": ["a", "b"], "id": "1"}],
     )
 
-    events, trace = played(file, lambda form, _: FormAnswer("ok" if form.content == "a?" else "no")), tmp_path / "t"
+    events = played(file, lambda form, _: FormAnswer("ok" if form.content == "a?" else "no"))
+    trace = tmp_path / "t"
 
     assert Played(tuple(events)).node("each").outputs["output"] == ["a ok", "b no"]
     with tracing(trace, command="flow") as writer:

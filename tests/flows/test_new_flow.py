@@ -13,7 +13,8 @@ from tests.support.pages import ROOT
 
 @pytest.mark.parametrize("own", [True, False], ids=["a new strategy", "this repository's strategy"])
 def test_a_new_flow_plays(*, own: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    strategy, flow = tmp_path / "mine" if own else ROOT, tmp_path / "flow"
+    strategy = tmp_path / "mine" if own else ROOT
+    flow = tmp_path / "flow"
     if own:
         assert main(["init", "strategy", "mine", "--folder", str(strategy)]) == 0
     plugin = ["--plugin", str(strategy)]

@@ -64,7 +64,8 @@ def test_the_blocks_of_the_page_do_what_it_says(
         else:
             named = FILE.match(block)
             assert named, f"a block without a file's name: {block}"
-            file, text = Path(named[2]), block[named.end() :]
+            file = Path(named[2])
+            text = block[named.end() :]
             file.write_text(replaced(file, text) if named[1] else text, encoding="utf-8")
         seen[language if language in seen else "file"] += 1
     assert min(seen.values()) > 2

@@ -56,7 +56,8 @@ def test_a_stop_ends_what_a_node_waits_for(slow: JsonObject, tmp_path: Path, pup
     slow = {**slow, "data": {**slow["data"], "error_strategy": "fail-branch"}}
     edges: list[Edge] = [("start", "slow"), ("slow", "done"), ("slow", "failed", "fail-branch")]
     file = FlowFile.read(chatflow(tmp_path, [START, slow, answer("done", "done"), answer("failed", "failed")], edges))
-    stop, events = Stop(), []
+    stop = Stop()
+    events = []
 
     for event in play(file, FlowTurn("Go"), replace(surroundings(puppet, {"slow": [SLOWLY]}), stop=stop)):
         events.append(event)
@@ -72,7 +73,9 @@ def test_a_stop_ends_what_a_node_waits_for(slow: JsonObject, tmp_path: Path, pup
 def test_an_agent_does_not_go_on_after_the_failure_of_another_branch(
     office: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs, begun, run = SimpleQueue[Run](), Event(), office.run
+    runs = SimpleQueue[Run]()
+    begun = Event()
+    run = office.run
     workflow = load_yaml(WORKFLOWS / "approval.yml")["workflow"]
     agent = next(each for each in workflow["graph"]["nodes"] if each["id"] == "agent")
     file = chatflow(

@@ -110,4 +110,6 @@ class _Inbox(Queue[Any]):
         self._time = time
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:  # noqa: ANN401, FBT001, FBT002 - as gevent has it
-        return self._time.wait(self, timeout) if block and timeout else super().get(block, timeout)
+        if block and timeout:
+            return self._time.wait(self, timeout)
+        return super().get(block, timeout)

@@ -82,7 +82,8 @@ def _check_devhost(arguments: list[str]) -> None:
             rest = ["run", *rest]  # devhost flow FILE
         name, found, rest = command.resolve_command(context, rest)
         assert found is not None
-        command, context = found, click.Context(found, info_name=name, parent=context)
+        command = found
+        context = click.Context(found, info_name=name, parent=context)
     given, _, _ = command.make_parser(context).parse_args(list(rest))
     values = {parameter: _values(given.get(parameter.name or "")) for parameter in command.params}
     for parameter, each in ((parameter, each) for parameter, all_of in values.items() for each in all_of):
@@ -97,7 +98,9 @@ def _values(given: object) -> list[str]:
     """Of an option that can be repeated all, of any other the one."""
     if isinstance(given, list | tuple):
         return [str(each) for each in given]
-    return [given] if isinstance(given, str) else []
+    if isinstance(given, str):
+        return [given]
+    return []
 
 
 def _check_path(path: str) -> None:

@@ -65,7 +65,9 @@ class ScriptedModel:
         for position, step in enumerate(self.steps):
             if not isinstance(step, When) or step.text in text_of(last_message):
                 self.steps = [*self.steps[:position], *self.steps[position + 1 :]]
-                return step.turn if isinstance(step, When) else step
+                if isinstance(step, When):
+                    return step.turn
+                return step
         self.unscripted.append(last_message)
         raise CallFails(f"unscripted model call {len(self.requests)}")
 

@@ -121,7 +121,8 @@ def live(
     blueprint: Blueprint[Any] = FUNCTION_CALLING,
 ) -> LiveRun:
     """Begin a run as ``tests.support.run.run`` does, and leave its messages to the test."""
-    scripted, tools = ScriptedModel(list(steps)), Tools(handlers or {})
+    scripted = ScriptedModel(list(steps))
+    tools = Tools(handlers or {})
     session, _ = make_session(scripted, tools)
     offered = [tool(name, parameter("q")) for name in tools.handlers]
     parameters = {"model": model(), "query": "What is it?", "tools": offered, **(params or {})}
@@ -177,11 +178,13 @@ def check_growth(requests: Sequence[Json]) -> None:
     result on, and what ``find_tools`` found.
     """
     first = tools = requests[0]["tools"] or []
-    may_find, can_read = "find_tools" in [tool["name"] for tool in first], False
+    may_find = "find_tools" in [tool["name"] for tool in first]
+    can_read = False
     for request in requests:
         check_prompt(request["prompt_messages"])
         can_read = can_read or any("read_result(id=" in text for text in results_in(request["prompt_messages"]))
-        before, tools = tools, request["tools"] or []
+        before = tools
+        tools = request["tools"] or []
         assert tools[: len(before)] == before
         added = [tool["name"] for tool in tools[len(first) :]]
         assert can_read == ("read_result" in added)

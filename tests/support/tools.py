@@ -34,7 +34,8 @@ class Flaky:
 
     def __init__(self, message: str, times: int = 1) -> None:
         self.calls = 0
-        self._message, self._times = message, times
+        self._message = message
+        self._times = times
 
     def __call__(self, _request: Json) -> Iterator[Json]:
         self.calls += 1

@@ -38,10 +38,12 @@ pieces_of = st.lists(st.integers(1, 60), max_size=6)
 @st.composite
 def fragmented(draw: st.DrawFn) -> tuple[list[SdkToolCall], Chunks]:
     """One call after the other, in pieces that repeat the id, or neither id nor name."""
-    calls, chunks = draw(wanted_calls()), list[list[SdkToolCall]]()
+    calls = draw(wanted_calls())
+    chunks = list[list[SdkToolCall]]()
     for call in calls:
         first, *others = cut(call.function.arguments, draw(pieces_of))
-        repeats_id, starts_empty = draw(st.booleans()), draw(st.booleans())
+        repeats_id = draw(st.booleans())
+        starts_empty = draw(st.booleans())
         chunks.append([sdk_call(call.id, call.function.name, "" if starts_empty else first)])
         rest = [first, *others] if starts_empty else others
         chunks += [[sdk_call(call.id if repeats_id else "", "", piece)] for piece in rest]
@@ -67,7 +69,8 @@ def interleaved(draw: st.DrawFn) -> tuple[list[SdkToolCall], Chunks]:
 @st.composite
 def snapshots(draw: st.DrawFn) -> tuple[list[SdkToolCall], Chunks]:
     """A list that grows, and is sent again, whole, with every chunk; the last one once more."""
-    calls, chunks = draw(wanted_calls()), list[list[SdkToolCall]]()
+    calls = draw(wanted_calls())
+    chunks = list[list[SdkToolCall]]()
     for position, call in enumerate(calls):
         before = calls[:position]
         grown = accumulate(cut(call.function.arguments, draw(pieces_of)))
@@ -166,7 +169,8 @@ def test_odd_shapes(entries: list[tuple[str | None, ...]], expected: list[tuple[
 
 
 def test_of_growing_snapshots_only_the_last_is_kept() -> None:
-    whole, assembler = json.dumps({"q": "x" * 48_000}), CallAssembler("made_up")
+    whole = json.dumps({"q": "x" * 48_000})
+    assembler = CallAssembler("made_up")
 
     tracemalloc.start()
     try:

@@ -43,7 +43,8 @@ def test_waiting_is_not_work(time: FakeTime, monkeypatch: pytest.MonkeyPatch) ->
 
 def others_turns(make: float, handle: float, time: FakeTime) -> list[int]:
     """After which of nine items another greenlet ran; each takes so many seconds to make and to handle."""
-    done, turns = [0], list[int]()
+    done = [0]
+    turns = list[int]()
 
     def made() -> Iterator[int]:
         for item in range(1, 10):
@@ -67,7 +68,8 @@ def others_turns(make: float, handle: float, time: FakeTime) -> list[int]:
 def test_a_timer_that_is_due_runs_at_the_next_turn(time: FakeTime, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other sessions wait for timers and sockets, which gevent looks at less often than at what is ready."""
     monkeypatch.setattr(clock, "MOMENT", MOMENT)
-    handled, seen = list[int](), list[int]()
+    handled = list[int]()
+    seen = list[int]()
     gevent.spawn_later(0.0, lambda: seen.append(len(handled)))
 
     for item in in_turns(range(1, 100)):
@@ -86,7 +88,9 @@ BLOB = AgentInvokeMessage(
 
 def pauses(messages: list[AgentInvokeMessage], seconds_between: float = 0.0, slow: int | None = None) -> list[int]:
     """After how many messages there was a pause; time passes after the first ``slow`` ones, or after each."""
-    time, written, found = FakeTime(), 0, []
+    time = FakeTime()
+    written = 0
+    found = []
     for _ in paced(messages, time.clock):
         if time.slept:
             assert time.slept == [PAUSE_SECONDS]

@@ -114,8 +114,10 @@ def test_where_a_question_may_follow_nothing_that_stays_open_is_shown_before_the
     calls: bool,  # noqa: FBT001 - drawn
 ) -> None:
     assume(not lacks_a_beginning(text, calls=calls))
-    asking, free = show(may_ask(rule), *cut(text, cuts), calls=calls), show(rule, text, calls=calls)
-    before, whole = said(asking), said(free)
+    asking = show(may_ask(rule), *cut(text, cuts), calls=calls)
+    free = show(rule, text, calls=calls)
+    before = said(asking)
+    whole = said(free)
 
     if not calls:
         assert before == whole

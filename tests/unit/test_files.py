@@ -16,7 +16,8 @@ from internal.host import files
 from internal.host import files as local_files
 from tests.support.local_http import MOST, Server, served
 
-INSIDE, OUTSIDE = b"inside", b"OUTSIDE: must not be read"
+INSIDE = b"inside"
+OUTSIDE = b"OUTSIDE: must not be read"
 
 
 @contextmanager
@@ -37,7 +38,8 @@ def at_once() -> Iterator[None]:
 
 def root_in(world: Path) -> Path:
     """A root with everything in it that could lead out."""
-    outside, root = world / "outside", world / "files"
+    outside = world / "outside"
+    root = world / "files"
     (root / "sub").mkdir(parents=True)
     outside.mkdir()
     (world / "files-too").mkdir()

@@ -102,7 +102,8 @@ def stuck(ended: list[str]) -> Callable[[Post], str]:
 
 def closed_by_the_hub(events: Iterator[object]) -> list[BaseException]:
     """What fails when a generator is closed while gevent's hub is at work, where nothing may block."""
-    failures, is_closed = list[BaseException](), Event()
+    failures = list[BaseException]()
+    is_closed = Event()
 
     def close() -> None:
         try:
@@ -193,8 +194,10 @@ def test_a_run_that_ends_early_ends_its_call(
 
 
 def test_a_run_that_is_collected_while_the_hub_is_at_work_ends_its_calls_and_jobs() -> None:
-    call, ended = Call(1, never), list[str]()
-    come, events = batches(call.answers(), left, PATIENCE), run_side_by_side([stuck(ended)], in_time())
+    call = Call(1, never)
+    ended = list[str]()
+    come = batches(call.answers(), left, PATIENCE)
+    events = run_side_by_side([stuck(ended)], in_time())
     next(come)
     next(events)
 

@@ -172,7 +172,9 @@ def test_names_of_files_are_exchanged_for_the_files() -> None:
 
 
 def test_an_empty_text_for_an_optional_file_means_none() -> None:
-    one, more, needed = parameter("one", "file"), parameter("more", "files"), parameter("n", "file", required=True)
+    one = parameter("one", "file")
+    more = parameter("more", "files")
+    needed = parameter("n", "file", required=True)
 
     assert validate_arguments(toolbox_of(one, more, files=(file(),)).tools["search"], {"one": "", "more": ""}) == {}
     assert 'value "" not in options' in problem(toolbox_of(needed, files=(file(),)).tools["search"], n="")

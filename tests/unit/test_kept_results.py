@@ -60,7 +60,10 @@ def test_the_oldest_results_make_room_and_the_model_is_told() -> None:
 )
 def test_the_offered_offsets_lead_through_the_whole_text(unit: str, times: int, limit: int) -> None:
     text = unit * times
-    talk, pieces, offset, note = Conversation(text), list[str](), 0, ""
+    talk = Conversation(text)
+    pieces = list[str]()
+    offset = 0
+    note = ""
     while offset < len(text):
         reply = talk.said(limit, id="r1", offset=offset)
         piece, _, note = reply.rpartition("\n[")

@@ -222,7 +222,9 @@ FORMS = ["secret", "secret-longer", "crets-", 'a\\b"c d', "aaaaaab"]
     st.lists(st.sampled_from([*FORMS, *'secrtalong\\-" ', "aaaaaa", "\ud83d"]), max_size=20).map("".join), cut_lists(80)
 )
 def test_a_text_in_pieces_is_redacted_as_the_whole_is(text: str, cuts: list[int]) -> None:
-    redactor, shown, held = Redactor.of(FORMS), "", ""
+    redactor = Redactor.of(FORMS)
+    shown = ""
+    held = ""
 
     for piece in cut(text, cuts):
         certain, held = redactor.split(held + piece)
@@ -267,7 +269,8 @@ def test_text_that_was_held_back_but_is_not_secret_is_shown_in_place() -> None:
 
 
 def test_a_secret_that_is_learnt_while_text_streams_is_hidden_from_then_on_even_if_the_run_fails() -> None:
-    known, written = KnownSecrets(Redactor.of([])), list[Event]()
+    known = KnownSecrets(Redactor.of([]))
+    written = list[Event]()
 
     def events() -> Iterator[Event]:
         yield AnswerText("letme-in ")

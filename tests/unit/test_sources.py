@@ -126,7 +126,9 @@ def test_the_address_of_a_source_on_the_web_is_its_link(fields: dict[str, Any], 
 
 def test_sources_are_numbered_in_the_order_of_their_first_offer_and_listed_once() -> None:
     books = Bibliography(4)
-    first, second, third = Source("A", "a"), Source("B", "b"), Source("C", "c", {"document_id": "doc"})
+    first = Source("A", "a")
+    second = Source("B", "b")
+    third = Source("C", "c", {"document_id": "doc"})
 
     assert books.add([first, second, first]) == [5, 6, 5]
     assert books.add([third, Source("B", "b"), Source("other title", "c", {"document_id": "doc"})]) == [7, 6, 7]

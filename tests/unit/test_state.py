@@ -75,7 +75,8 @@ def states(draw: st.DrawFn) -> State:
     """Any state that a run could leave: finished, or with calls that wait, in a plan or not."""
     entries = [*draw(st.lists(st.builds(SummaryRecord, text=_texts), max_size=1)), *draw(_conversations)]
     source = st.builds(SourceRecord, number=st.integers(1, 999), title=_texts, document_id=st.none() | _texts)
-    sources, numbers = tuple(draw(st.lists(source))), (draw(_numbers), draw(_numbers))
+    sources = tuple(draw(st.lists(source)))
+    numbers = (draw(_numbers), draw(_numbers))
     skills = tuple(draw(st.lists(_texts, max_size=3)))
     found = tuple(draw(st.lists(st.builds(ToolRecord, provider=_texts, tool=_texts, setting=_texts), max_size=3)))
     state = State(strategy=draw(_texts), entries=tuple(entries), sources=sources, found=found, skills=skills)
@@ -162,7 +163,8 @@ def waiting_calls(write: Callable[[int, int], str], count: int, prefix: str = "c
     """Calls that are as large as all that wait may be."""
     calls = list[CallRecord]()
     for number in range(count):
-        text, most = write(MAX_WAITING // count, number), MAX_WAITING // count
+        text = write(MAX_WAITING // count, number)
+        most = MAX_WAITING // count
         name = f"{prefix}_{number}_{hashlib.sha256(b'%d' % number).hexdigest()[:8]}"
         while (size := size_of_waiting(waiting := call(None, name, _canonical({"a": text})))) > most:
             assert text, f"{count} calls without arguments are too large"
@@ -318,8 +320,10 @@ def test_records_that_do_not_fit_are_refused(fields: dict[str, object]) -> None:
 
 
 def test_odd_json_is_refused() -> None:
-    long, deep = b'{"strategy": "a", "last_source": ' + b"9" * 5_000, b'{"strategy": "a", "entries": ' + b"[" * 100_000
-    half_a_pair, byte_order_mark = b'{"strategy": "\\ud83d"}', b'\xef\xbb\xbf{"strategy": "a"}'
+    long = b'{"strategy": "a", "last_source": ' + b"9" * 5_000
+    deep = b'{"strategy": "a", "entries": ' + b"[" * 100_000
+    half_a_pair = b'{"strategy": "\\ud83d"}'
+    byte_order_mark = b'\xef\xbb\xbf{"strategy": "a"}'
 
     for written in (long + b"}", deep + b"]" * 100_000 + b"}", half_a_pair, byte_order_mark):
         assert "fields of a state" in problem_of(text_of(packed(written)))
@@ -373,7 +377,8 @@ def users(state: State) -> list[str]:
 
 def test_a_result_that_yields_keeps_head_and_tail() -> None:
     state = state_of([turn(number, [noise(20_000, number)] * 2, "C") for number in range(7)])
-    first, whole = results(fitted(state).entries)[0], noise(20_000, 0)
+    first = results(fitted(state).entries)[0]
+    whole = noise(20_000, 0)
 
     assert len(first) == KEPT
     assert (first[:600], first[-300:]) == (whole[:600], whole[-300:])

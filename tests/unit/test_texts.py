@@ -29,7 +29,8 @@ json_with_any_text: st.SearchStrategy[Any] = st.recursive(
     max_leaves=8,
 )
 SECRET = "hunter2-hunter2"
-LONGEST, TAIL = 200_000, 50_000
+LONGEST = 200_000
+TAIL = 50_000
 MARK = "\ufeff"
 VARIABLE = "looks like a variable that does not exist"
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer", "default": None}}, "additionalProperties": False}
@@ -51,7 +52,9 @@ def test_every_text_and_name_of_a_json_value_becomes_well_formed(value: object) 
             return {texts.wellformed(name): each(item) for name, item in node.items()}
         if isinstance(node, list):
             return [each(item) for item in node]
-        return texts.wellformed(node) if isinstance(node, str) else node
+        if isinstance(node, str):
+            return texts.wellformed(node)
+        return node
 
     assert texts.wellformed_json(value) == each(value)
 

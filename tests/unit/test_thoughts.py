@@ -111,7 +111,8 @@ def test_nothing_is_lost_but_tags_and_the_space_around_thoughts(text: str, end: 
 
 @given(joined(["<think>", "</think>", "<think> ", "\n</think>\n", "T"]), st.booleans())
 def test_text_between_balanced_tags_is_never_visible(inside: str, calls_follow: bool) -> None:  # noqa: FBT001
-    depth, balanced = 0, ""
+    depth = 0
+    balanced = ""
     for tag in re.findall(r"</?think>|T", inside):
         depth += {"<think>": 1, "</think>": -1}.get(tag, 0)
         balanced += tag if depth >= 0 else ""

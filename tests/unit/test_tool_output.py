@@ -69,7 +69,9 @@ def kept(thing: object) -> int:
         return sum(kept(key) + kept(value) for key, value in thing.items())
     if isinstance(thing, list | set):
         return len(thing) + sum(map(kept, thing))
-    return kept(vars(thing)) if hasattr(thing, "__dict__") else 1
+    if hasattr(thing, "__dict__"):
+        return kept(vars(thing))
+    return 1
 
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
@@ -127,7 +129,9 @@ def test_the_last_value_of_a_variable_counts_and_pieces_of_a_streamed_text_follo
     assert json.loads(said) == {"chunks": ["é", {"a": None}], "n": 2, "s": 'a\nb"', "again": "b", "t": "y"}
 
 
-WEB, PDF, ENDLESS = "https://host.test/a", "/files/tools/f1.pdf?sign=x", "https://host.test/" + "x" * 5000
+WEB = "https://host.test/a"
+PDF = "/files/tools/f1.pdf?sign=x"
+ENDLESS = "https://host.test/" + "x" * 5000
 REMOTE = {"filename": "a.png", "mime_type": "image/png", "remote_url": WEB}
 REPORT = {"tool_file_id": "f", "filename": "report"}
 CHART = "file: chart.png (image/png), handed to the user"
@@ -235,7 +239,8 @@ def test_any_result_of_a_tool_can_be_written(said: list[tuple[str, str, object]]
 
 
 MEGABYTE = "m" * 1_000_000
-ENDS, TOGETHER = "only the beginning and the end were kept", "were kept: together they are too long"
+ENDS = "only the beginning and the end were kept"
+TOGETHER = "were kept: together they are too long"
 LONG = {"content": MEGABYTE, "doc_metadata": {"a": MEGABYTE}}
 FLOODS: dict[str, tuple[Callable[[int], WireMessage], str]] = {
     "text": (lambda _: text(MEGABYTE), f"of its 30,000,000 characters of text {ENDS}"),

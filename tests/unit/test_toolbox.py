@@ -192,7 +192,9 @@ def types_in(schema: object) -> set[str]:
     if isinstance(schema, dict):
         own = schema.get("type")
         return ({own} if isinstance(own, str) else set()).union(*(types_in(value) for value in schema.values()))
-    return set[str]().union(*map(types_in, schema)) if isinstance(schema, list) else set()
+    if isinstance(schema, list):
+        return set[str]().union(*map(types_in, schema))
+    return set()
 
 
 @pytest.mark.parametrize("kind", KINDS)

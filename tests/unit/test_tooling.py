@@ -39,7 +39,8 @@ CALL = sdk_call("c1", "search")
 
 
 def test_a_prompt_starts_with_system_history_user_and_changes_none_of_its_input() -> None:
-    system, user = SystemPromptMessage(content="s"), UserPromptMessage(content="u")
+    system = SystemPromptMessage(content="s")
+    user = UserPromptMessage(content="u")
     history: list[PromptMessage] = [UserPromptMessage(content="h1"), AssistantPromptMessage(content="h2")]
     before = [*history]
 

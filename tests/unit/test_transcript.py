@@ -179,7 +179,8 @@ def test_the_answer_has_its_share_of_the_window_and_never_more_than_half(
 
 
 def test_a_prompt_that_fits_or_has_nothing_to_leave_out_is_sent_unchanged() -> None:
-    fits, has_only_a_question = transcript_of("a" * 4000), conversation(UserPromptMessage(content="x" * 100_000))
+    fits = transcript_of("a" * 4000)
+    has_only_a_question = conversation(UserPromptMessage(content="x" * 100_000))
 
     assert [*Window((), 10_000).fit(fits), *Window(()).fit(transcript_of("a" * 200_000))] == []
     assert [*Window((), 1_000).fit(has_only_a_question), *Window((), 1_000).shrink(has_only_a_question)] == []

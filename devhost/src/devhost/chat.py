@@ -118,7 +118,8 @@ class Talk[H: ToolHost, T, C: Dialogue](ABC):
         self.view.note(f"{file.path.name} goes with the next message.")
 
 
-YES, NO = "yes", "no"
+YES = "yes"
+NO = "no"
 ANY_QUESTION = "?"
 """In place of a question that is not typed yet, while the other parameters are checked."""
 HINT = "Type /approve or /reject REASON, or your own answer to the agent."

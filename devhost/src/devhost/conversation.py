@@ -23,7 +23,8 @@ from devhost.tools.recorded import recorded_tools
 from devhost.tools.tool import Tool
 from devhost.words import counted
 
-STATE, APPROVAL = "state", "approval"
+STATE = "state"
+APPROVAL = "approval"
 """The parameters. The first is also the name of the variable that a run puts out."""
 
 
@@ -49,9 +50,13 @@ class KeptState:
         """
         if run.error is None:
             text = run.outputs.variables.get(STATE)
-            return KeptState(text, tuple(run.outputs.pending_calls)) if text and isinstance(text, str) else KeptState()
+            if text and isinstance(text, str):
+                return KeptState(text, tuple(run.outputs.pending_calls))
+            return KeptState()
         may_have_acted = run.asked.keys() - {"llm", "llm_structured_output", "system_summary"}
-        return KeptState() if self.waiting and may_have_acted else self
+        if self.waiting and may_have_acted:
+            return KeptState()
+        return self
 
     def note_on(self, run: Run) -> str:
         """What the person has to know of the state after this run; empty after most."""
@@ -166,7 +171,9 @@ class Conversation(Dialogue):
         settings = self.scenario.values(question, files)
         if self.state.text:
             settings = {STATE: {"variable": KEPT}, APPROVAL: {"variable": QUESTION}, **settings}
-        return settings if approval is None else {**settings, APPROVAL: approval}
+        if approval is None:
+            return settings
+        return {**settings, APPROVAL: approval}
 
 
 def was_stopped(run: Run) -> bool:
@@ -239,4 +246,6 @@ def _remark(run: Run, model: CountingModel, note: str, left: int) -> str:
 def conversation_report(reports: Sequence[JsonObject]) -> JsonObject:
     """The last turn's report, which of a conversation also has those before it."""
     *earlier, last = reports
-    return {**last, "earlier_turns": earlier} if earlier else last
+    if earlier:
+        return {**last, "earlier_turns": earlier}
+    return last

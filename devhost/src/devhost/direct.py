@@ -105,7 +105,9 @@ def _has_value(parameter: Parameter, given: Mapping[str, object]) -> bool:
 
 
 def _option(parameter: Parameter) -> str:
-    return f"--file {parameter.name}=PATH" if parameter.type in FILES else f"--arg {parameter.name}=VALUE"
+    if parameter.type in FILES:
+        return f"--file {parameter.name}=PATH"
+    return f"--arg {parameter.name}=VALUE"
 
 
 # Whether a tool's variables are those that its `output_schema` promises. Dify checks none of it: the editor offers what
@@ -159,7 +161,8 @@ class ToolOutcome:
 def call_directly(
     tool: RunningTool, asked: AskedTool, host: ToolHost, calls: BackwardsCalls, on_message: OnMessage
 ) -> ToolOutcome:
-    outcome, began = ToolOutcome(), time.monotonic()
+    outcome = ToolOutcome()
+    began = time.monotonic()
     earlier = len(host.files.all())
 
     def found(rule: str, sentence: str) -> None:
@@ -171,7 +174,8 @@ def call_directly(
             outcome.messages.append(message)
             match message:
                 case {"type": "variable", "message": {"variable_name": name} as body}:
-                    before, value = outcome.variables.get(name, ""), body.get("variable_value")
+                    before = outcome.variables.get(name, "")
+                    value = body.get("variable_value")
                     outcome.variables[name] = f"{before}{value}" if body.get("stream") else value
                 case {"type": kind, "message": {"text": link}, "meta": meta} if kind in FILE_LINKS:
                     if not host.files.find(str(link), meta or {}):
@@ -204,8 +208,10 @@ def call_one_tool(
     """
     running = {f"{tool.provider}/{tool.name}": tool for tool in host.tools}
     there_are = (tool for setup in host.setups for tool in setup.declaration.tools if tool.names[-1] in running)
-    tool, given = find_tool(there_are, name), files or {}
+    tool = find_tool(there_are, name)
+    given = files or {}
     for key in (*arguments, *given):
         parameter_of(tool.declared, key)
-    asked, calls = AskedTool.of(tool, arguments, given), host.calls(model or NoModel(), [])
+    asked = AskedTool.of(tool, arguments, given)
+    calls = host.calls(model or NoModel(), [])
     return call_directly(running[tool.names[-1]], asked, host, calls, lambda *_: None)

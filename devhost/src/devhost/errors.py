@@ -128,7 +128,9 @@ class InvocationError(RunFailure):
     def said(self) -> dict[str, Any]:
         """The error as the daemon sends it to the node."""
         said: dict[str, Any] = {"error_type": self.error_type, "message": self.message}
-        return said if self.details is None else {**said, "args": self.details}
+        if self.details is None:
+            return said
+        return {**said, "args": self.details}
 
 
 class RunTimeoutError(RunFailure):

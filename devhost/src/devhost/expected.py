@@ -53,12 +53,16 @@ def _schema(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _equal(value: object) -> object:
     """A value alone must be equal."""
-    return value if isinstance(value, dict) else {"equals": value}
+    if isinstance(value, dict):
+        return value
+    return {"equals": value}
 
 
 def _bounds(value: object) -> object:
     """A number alone is the upper bound."""
-    return {"at_most": value} if isinstance(value, int | float) and not isinstance(value, bool) else value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return {"at_most": value}
+    return value
 
 
 def _named(value: object) -> object:
@@ -115,7 +119,9 @@ type ValueOrEqual = Annotated[ValueExpected, BeforeValidator(_equal)]
 def _short(text: str) -> str:
     if not text:
         return "no text"
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[:LONGEST]}…"
 
 
 def _as_json(value: object) -> str:
@@ -155,7 +161,9 @@ class ExpectedCall(Scripted):
 
     def __str__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
-        return f"{self.name}({given})" if given else self.name
+        if given:
+            return f"{self.name}({given})"
+        return self.name
 
 
 type _Calls = Annotated[tuple[Annotated[ExpectedCall, BeforeValidator(_named)], ...], BeforeValidator(listed)]
@@ -331,7 +339,9 @@ class Expected(Scripted):
     def of(cls, script: Script) -> Self | None:
         """What a script expects; ScriptError if that cannot be read."""
         with worded(lambda why: ScriptError(f"{script.place}: expect: {why}")):
-            return None if script.expect is None else cls.model_validate(script.expect)
+            if script.expect is None:
+                return None
+            return cls.model_validate(script.expect)
 
     def checks(self, observed: Observed) -> Iterator[Check]:
         """All but the judge's. A run that failed fits no case."""

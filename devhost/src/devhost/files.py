@@ -179,7 +179,9 @@ class FileServer:
         """The file of a URL's path: one that is offered, or one that a tool made."""
         bare = path.partition("?")[0]
         made = self.store.find(bare, {})
-        return self.file_of(self.id_of(bare)) if made is None else made.path
+        if made is None:
+            return self.file_of(self.id_of(bare))
+        return made.path
 
     def upload_url(self, filename: str, mime_type: str) -> str:
         """Where a plugin may send this one file."""

@@ -77,7 +77,8 @@ class FlowSetup:
         `files`: go with the question, in place of the script's. What follows was written for the answers of a scripted
         model.
         """
-        file, script = self.case.file, self.case.script
+        file = self.case.file
+        script = self.case.script
         if query is not None and not file.is_chatflow:
             raise ParameterError(f"--query: {file.path} is a workflow and takes no question: give it --input KEY=VALUE")
         question = script.query if query is None else query
@@ -199,7 +200,9 @@ class FlowOptions:
         self, environment: MutableMapping[str, str], limits: HostLimits, models: ModelOptions, *, starts: bool = False
     ) -> FlowSetup:
         """Credentials are removed from the environment, which the plugins inherit; `starts`: a model plugin, too."""
-        script, file, place = self.read_script(), self.read_file(), str(self.script)
+        script = self.read_script()
+        file = self.read_file()
+        place = str(self.script)
         inputs = {
             **with_read_files(file, script.inputs, limits, self.script),
             **with_read_files(file, typed_inputs(file, self.inputs), limits),
@@ -214,7 +217,8 @@ class FlowOptions:
         )
         declared = tuple(PluginDeclaration.read(folder) for folder in folders)
         of_tools = [setup.declaration for setup in setups]
-        recorded, names = script.recorded.tool_names, [server.name for server in servers]
+        recorded = script.recorded.tool_names
+        names = [server.name for server in servers]
         notices = check_flow(
             file,
             inputs,
@@ -258,7 +262,9 @@ class FlowOptions:
         return FlowFile.read(file)
 
     def read_script(self) -> FlowScript:
-        return FlowScript() if self.script is None else FlowScript.read(self.script)
+        if self.script is None:
+            return FlowScript()
+        return FlowScript.read(self.script)
 
     def _tools(self, script: FlowScript, plugins: Sequence[Path]) -> tuple[Path, ...]:
         """Those of the command line, or else the script's."""

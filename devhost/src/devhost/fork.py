@@ -57,7 +57,9 @@ class Round:
         if not self.is_answered:
             return f"no answer: {last.error or 'the run ended first'}"[:100]
         called = ", ".join(call.name for call in written_calls(last))
-        return f"calls {called}" if called else "answers"
+        if called:
+            return f"calls {called}"
+        return "answers"
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,9 @@ class Fork:
         return self.scenario.written.query
 
     def play(self, host: Host, model: ModelBackend, on_message: OnMessage) -> Run:
-        question, run, recorded = self.question, self.origin.run, self.recorded.recorded
+        question = self.question
+        run = self.origin.run
+        recorded = self.recorded.recorded
         following = self.origin.rounds[self.at :]
         until = following[0].calls[0].began if following else float("inf")
         past = sum(call.began < until for call in parts.tool_calls(run.calls))
@@ -166,7 +170,8 @@ class Fork:
 
 class ForkedModel(ScriptedModel):
     def __init__(self, fork: Fork, later: CountingModel | None) -> None:
-        turns, trace = fork.recorded.turns, fork.origin.file
+        turns = fork.recorded.turns
+        trace = fork.origin.file
         if later is not None:
             turns = turns[: sum(len(each.calls) for each in fork.origin.rounds[: fork.at])]
         super().__init__(turns, card=fork.recorded.model, place=str(trace))
@@ -193,10 +198,14 @@ class ForkedModel(ScriptedModel):
 
     @property
     def afterwards(self) -> str:
-        return super().afterwards if self._later is None else self._later.afterwards
+        if self._later is None:
+            return super().afterwards
+        return self._later.afterwards
 
     def spent(self) -> JsonObject | None:
-        return None if self._later is None else self._later.spent()
+        if self._later is None:
+            return None
+        return self._later.spent()
 
 
 @dataclass(frozen=True)
@@ -246,14 +255,17 @@ class ForkOptions:
     @property
     def folder(self) -> Path:
         """That of the strategy plugin."""
-        return nearest_strategy_plugin() if self.plugin is None else self.plugin
+        if self.plugin is None:
+            return nearest_strategy_plugin()
+        return self.plugin
 
     def read(self, origin: Origin, limits: HostLimits, tools: tuple[ToolSetup, ...] = ()) -> Fork:
         """`tools`: those that run."""
         if self.at is not None and self.at > origin.answered:
             said = f"the model answered {counted(origin.answered, 'time')}: --at 0 asks it from the beginning"
             raise TraceError(f"--at {self.at}: in this run of {self.trace}, {said}")
-        kept, run = KeptFiles(self.trace, None), origin.run
+        kept = KeptFiles(self.trace, None)
+        run = origin.run
         recorded = Script.of(script_of([run], origin.strategy, kept), folder=self.trace.absolute().parent)
         if not self.files and len(recorded.files) < len(list(parts.files_in(run.parameters))):
             raise TraceError(f"{kept.lacking[0]}; give it with --file PATH")  # the question's files come first
@@ -296,7 +308,9 @@ class ForkOptions:
 
     def read_script(self, origin: Origin) -> Script | None:
         with about("script"):
-            return None if self.script is None else Script.read(self.script, origin.strategy, asks=False)
+            if self.script is None:
+                return None
+            return Script.read(self.script, origin.strategy, asks=False)
 
     def model(self, fork: Fork, options: ModelOptions) -> ForkedModel:
         """A script's model, or a real one, or else what was recorded to the end."""

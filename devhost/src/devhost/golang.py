@@ -12,7 +12,9 @@ EXPONENT_FROM = 1e21
 
 def well_formed(text: str) -> str:
     """Two halves of a surrogate pair are one character, and half of one is U+FFFD."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def number(value: float) -> int | float:
@@ -21,7 +23,9 @@ def number(value: float) -> int | float:
         read = float(value)
     except OverflowError:
         return value  # Go refuses such a message; no plugin is known to have sent one
-    return int(read) if read.is_integer() and abs(read) < EXPONENT_FROM else read
+    if read.is_integer() and abs(read) < EXPONENT_FROM:
+        return int(read)
+    return read
 
 
 def remarshalled(value: Json) -> Json:

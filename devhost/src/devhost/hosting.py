@@ -144,7 +144,9 @@ class ScenarioOptions:
         with about("script"):
             example = None if self.script is not None else self.read_example()
             file = self.script or (None if example is None else example.file)
-            return None if file is None else Script.read(file, strategy)
+            if file is None:
+                return None
+            return Script.read(file, strategy)
 
     @property
     def sources(self) -> tuple[Path, ...]:
@@ -157,7 +159,9 @@ class ScenarioOptions:
     def folder(self) -> Path:
         """That of the strategy plugin; a package is unpacked until the command ends."""
         if self.package is None:
-            return nearest_strategy_plugin() if self.plugin is None else self.plugin
+            if self.plugin is None:
+                return nearest_strategy_plugin()
+            return self.plugin
         if self.plugin is not None:
             raise ParameterError("--plugin and --package each name the strategy plugin: leave out one of them")
         from devhost.package import opened_package  # noqa: PLC0415 - with the rules of `devhost check`
@@ -228,7 +232,8 @@ def started[H: ToolHost](
     begin: Callable[..., H], name: str, options: HostOptions, trace_file: Path | None
 ) -> Iterator[H]:
     """With the files of its runs beside the trace, if there is one."""
-    limits, installs = options.limits, not options.uninstalled
+    limits = options.limits
+    installs = not options.uninstalled
     with run_folder(name, trace_file) as files, begin(files=files, limits=limits, installs=installs) as host:
         if trace_file is not None and trace_file.is_file():
             host.server.copies = files / SENT
@@ -240,7 +245,8 @@ def started[H: ToolHost](
 #
 # The script needs no `openai`, so that it is imported only where a real model is chosen.
 
-KEY, BASE_URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+KEY = "OPENAI_API_KEY"
+BASE_URL = "OPENAI_BASE_URL"
 
 
 @dataclass(frozen=True)

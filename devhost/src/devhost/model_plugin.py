@@ -73,11 +73,14 @@ class ModelPlugin:
         if not self.declaration.model_providers:
             raise ParameterError(f"{directory} is not a model plugin: its manifest names no models")
         self.provider = self.declaration.model_providers[0]
-        given, held = dict(credentials or {}), {} if environment is None else environment
+        given = dict(credentials or {})
+        held = {} if environment is None else environment
         refuse_unknown(self.provider.provider, self.provider.every_credential, given)
         names = {key: environment_name(self.provider.provider, key) for key in self.provider.every_credential}
         self._texts = {key: held.pop(name) for key, name in names.items() if name in held} | given
-        self._validated, self._asks, self._options = validated, asks, options
+        self._validated = validated
+        self._asks = asks
+        self._options = options
         self._secrets = Secrets()
         self._process: PluginProcess | None = None
         self._filled: dict[str, JsonObject] = {}

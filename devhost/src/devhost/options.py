@@ -23,7 +23,8 @@ class _Folder(click.Path):
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 DIRECTORY = _Folder(file_okay=False, path_type=Path)
-PATH, PLUGIN_PATH = click.Path(path_type=Path), _Folder(path_type=Path)
+PATH = click.Path(path_type=Path)
+PLUGIN_PATH = _Folder(path_type=Path)
 _BY_NAME = {"FILE": FILE, "DIR": DIRECTORY, "PATH": PATH}
 _CHOICE = re.compile(r"[\[{]([a-z]+(?:\|[a-z]+)+)[]}]")
 
@@ -57,7 +58,9 @@ def argument(usage: str, kind: Kind | None = None) -> Declared:
 
 def _type(taken: str) -> Kind | None:
     choice = _CHOICE.fullmatch(taken)
-    return click.Choice(choice[1].split("|")) if choice else _BY_NAME.get(taken.strip("[]"))
+    if choice:
+        return click.Choice(choice[1].split("|"))
+    return _BY_NAME.get(taken.strip("[]"))
 
 
 def command(
@@ -87,7 +90,8 @@ def takes(*groups: type, **named: type) -> Callable[[Command], Command]:
             def value(group: type) -> object:
                 return group(**{each.name: given[each.name] for each in _declared(group)})
 
-            values, by_name = [value(group) for group in groups], {name: value(group) for name, group in named.items()}
+            values = [value(group) for group in groups]
+            by_name = {name: value(group) for name, group in named.items()}
             others = {name: other for name, other in given.items() if name not in declared}
             return command(*passed, *values, **by_name, **others)
 
@@ -101,7 +105,8 @@ def takes(*groups: type, **named: type) -> Callable[[Command], Command]:
 def arguments(group: Any) -> Iterator[str]:  # noqa: ANN401 - a dataclass
     """A value as it would be typed: its argument, and its options that differ from their defaults."""
     for each in _declared(group):
-        value, names = getattr(group, each.name), each.metadata["declared"].args[:1]
+        value = getattr(group, each.name)
+        names = each.metadata["declared"].args[:1]
         if value is True:
             yield from names
         elif value != each.default:

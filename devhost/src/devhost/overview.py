@@ -110,7 +110,9 @@ def parameter_lines(parameters: Sequence[Parameter]) -> Iterator[Text]:
 
 
 def _default(value: object) -> list[str]:
-    return [] if value is None or value == "" else [f"default {preview(value)}"]
+    if value is None or value == "":
+        return []
+    return [f"default {preview(value)}"]
 
 
 def inventory(plugin: PluginDeclaration, examples: Path | None) -> Iterator[Text]:

@@ -41,7 +41,9 @@ def unknown_files(contents: Contents) -> tuple[str, ...]:
     told = git and subprocess.run([git, "ls-files", "-z"], check=False, capture_output=True, cwd=contents.directory)
     known = set(told.stdout.decode(errors="replace").split("\0")) if told else set()
     strange = tuple(path for path in contents.paths if path not in known)
-    return strange if len(strange) < len(contents.paths) else ()
+    if len(strange) < len(contents.paths):
+        return strange
+    return ()
 
 
 def packed(contents: Contents) -> bytes:
@@ -113,11 +115,13 @@ def try_install(
     as the marketplace's pre-check does.
     """
     with tempfile.TemporaryDirectory(prefix="devhost-install-") as home:
-        file, plugin = Path(home) / "plugin.difypkg", Path(home) / "plugin"
+        file = Path(home) / "plugin.difypkg"
+        plugin = Path(home) / "plugin"
         file.write_bytes(package)
         unpack(file, plugin)
         began = time.monotonic()
-        python, heard = str(make_environment(plugin)), watcher or Watcher()
+        python = str(make_environment(plugin))
+        heard = watcher or Watcher()
         installed = time.monotonic()
         with PluginProcess.start(plugin, transport="http", python=python, limits=limits or HostLimits(), watcher=heard):
             return installed - began, time.monotonic() - installed

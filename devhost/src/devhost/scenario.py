@@ -51,7 +51,9 @@ class AttachedFiles:
         if is_first:
             return self.first
         written = [files for said, files in self.said if gist(said) == gist(question)]
-        return written[asked] if asked < len(written) else ()
+        if asked < len(written):
+            return written[asked]
+        return ()
 
 
 def file_parameter(strategy: Strategy) -> str:
@@ -130,7 +132,8 @@ def read_tool_setups(  # noqa: PLR0913 - what a command says of tools
     credential_texts = read_credentials(plugins, credentials, environment)
     names = {full: name for plugin in plugins for _, name, full in (tool.names for tool in plugin.tools)}
     scripted = [f"{tool}.{name}={text}" for tool, texts in (panel or {}).items() for name, text in texts.items()]
-    of_script, given = _by_owner(scripted, "panel", "tool", names), _by_owner(settings, "--set", "tool", names)
+    of_script = _by_owner(scripted, "panel", "tool", names)
+    given = _by_owner(settings, "--set", "tool", names)
     setups = []
     for plugin in plugins:
         of_providers = {
@@ -191,7 +194,9 @@ DIALOGUE_COUNT = "sys.dialogue_count"
 def examples_of(plugin: Path) -> Path:
     """The folder of the plugin's own examples, or else that of devhost's repository."""
     own = plugin / EXAMPLES
-    return own if own.is_dir() or REPOSITORY is None else REPOSITORY / EXAMPLES
+    if own.is_dir() or REPOSITORY is None:
+        return own
+    return REPOSITORY / EXAMPLES
 
 
 @dataclass(frozen=True)
@@ -340,7 +345,8 @@ def for_another_strategy(script: Script, strategy: Strategy, written_for: str) -
 
 def refuse_misfit(scenario: Scenario) -> None:
     """For a scripted model: a real one answers whatever is asked."""
-    script, strategy = scenario.script, scenario.strategy.identity.name
+    script = scenario.script
+    strategy = scenario.strategy.identity.name
     if script is None or script.fits:
         return
     both = ", ".join((*script.written_for, strategy))

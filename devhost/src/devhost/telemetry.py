@@ -31,7 +31,8 @@ from devhost.trace.timeline import Span, timeline
 type Attribute = str | int | float | bool | Sequence[str]
 NANOSECONDS = 1_000_000_000
 NAME = "devhost"
-IDS, RESOURCE = RandomIdGenerator(), Resource.create({"service.name": NAME})
+IDS = RandomIdGenerator()
+RESOURCE = Resource.create({"service.name": NAME})
 CONTENTS = frozenset(
     {
         *(gen_ai.GEN_AI_INPUT_MESSAGES, gen_ai.GEN_AI_OUTPUT_MESSAGES),
@@ -60,7 +61,9 @@ class _RunSpans:
     id: int = field(default_factory=IDS.generate_trace_id)
 
     def __iter__(self) -> Iterator[ReadableSpan]:
-        run, strategy, model = self.run, self.header.strategy, self.header.model
+        run = self.run
+        strategy = self.header.strategy
+        model = self.header.model
         outcome = run_of(run, strategy)
         attributes: dict[str, Attribute] = {
             gen_ai.GEN_AI_AGENT_NAME: strategy,
@@ -80,9 +83,11 @@ class _RunSpans:
         for span in spans:
             around = parent
             for call in span.calls:
-                operation, attributes = "execute_tool", _of_tool(call, span)
+                operation = "execute_tool"
+                attributes = _of_tool(call, span)
                 if call.kind == "llm":
-                    operation, attributes = "chat", _of_model(call, self.header.model.provider)
+                    operation = "chat"
+                    attributes = _of_model(call, self.header.model.provider)
                 times = (call.began, self.run.finished if call.ended is None else call.ended)
                 error = ("_OTHER", call.error) if call.error else None  # the conventions' type for an unknown one
                 made = self._span(operation, call.name, times, attributes, error, parent)
@@ -141,7 +146,8 @@ def _of_model(call: Call, provider: str) -> dict[str, Attribute]:
 
 
 def _of_tool(call: Call, span: Span) -> dict[str, Attribute]:
-    given, results = span.data.get("tool_call_id"), [piece.data for piece in call.pieces]
+    given = span.data.get("tool_call_id")
+    results = [piece.data for piece in call.pieces]
     return {
         gen_ai.GEN_AI_TOOL_NAME: call.name,
         gen_ai.GEN_AI_TOOL_TYPE: "function",
@@ -171,7 +177,9 @@ def endpoint(url: str) -> str:
     words = f"--otlp {url!r} is not the address of an OTLP server, such as http://localhost:4318"
     with worded(lambda _: ParameterError(words)):
         path = TypeAdapter(HttpUrl).validate_python(url).path or ""
-    return url if path.strip("/") else f"{url.rstrip('/')}/v1/traces"
+    if path.strip("/"):
+        return url
+    return f"{url.rstrip('/')}/v1/traces"
 
 
 def shown(address: str) -> str:

@@ -69,7 +69,9 @@ def json_or[T](text: str | bytes, otherwise: T) -> Any | T:  # noqa: ANN401 - JS
 def properties_of(schema: object) -> dict[str, Any]:
     """Of a JSON Schema; empty for what is not one."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
-    return properties if isinstance(properties, dict) else {}
+    if isinstance(properties, dict):
+        return properties
+    return {}
 
 
 # Whether a value from YAML is JSON: for fields of a script that are sent unchanged.
@@ -113,7 +115,9 @@ class Secrets:
 
     def masked[T](self, value: T) -> T:
         """A copy of the same shape without secrets; the value itself if it contains none."""
-        return value if self._pattern is None else rewritten(value, partial(self._pattern.sub, MASK))
+        if self._pattern is None:
+            return value
+        return rewritten(value, partial(self._pattern.sub, MASK))
 
 
 def _spellings(secret: str) -> set[str]:
@@ -310,7 +314,8 @@ def describe(error: ValidationError) -> str:
     sentences = []
     places = [finding["loc"] for finding in error.errors()]
     for finding in error.errors():
-        path, message = finding["loc"], _IN_YAML.get(finding["type"], finding["msg"])
+        path = finding["loc"]
+        message = _IN_YAML.get(finding["type"], finding["msg"])
         if finding["type"] == "too_short" and any(place[: len(path)] == path != place for place in places):
             continue  # a list whose entries have mistakes is also called too short
         if finding["type"] == "extra_forbidden":

@@ -24,7 +24,9 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 def misspelt(name: object, known: Iterable[str]) -> str:
     """The name in quotes, and the one that it may mean: `'turn' (did you mean 'turns'?)`."""
     meant = get_close_matches(str(name), list(known), 1)
-    return f"{name!r} (did you mean {meant[0]!r}?)" if meant else repr(name)
+    if meant:
+        return f"{name!r} (did you mean {meant[0]!r}?)"
+    return repr(name)
 
 
 def refuse_unknown(kind: str, name: str, names: Collection[str]) -> None:
@@ -59,4 +61,6 @@ def price_text(price: object) -> str:
         number = Decimal(str(price)).normalize()
     except ArithmeticError:  # not a number, or one beyond every range
         return str(price)
-    return f"{number:f}" if number.is_finite() and abs(number.adjusted()) < MOST_DIGITS else str(price)
+    if number.is_finite() and abs(number.adjusted()) < MOST_DIGITS:
+        return f"{number:f}"
+    return str(price)

@@ -33,7 +33,8 @@ class Refusal(Exception):  # noqa: N818 - what the server answers instead
 
 def check_chat(request: Json) -> None:
     _check_shape(_CHAT, request)
-    model, effort = request["model"], request.get("reasoning_effort")
+    model = request["model"]
+    effort = request.get("reasoning_effort")
     _check_model(model, effort)
     if model in _EFFORTS:
         _refuse_keys(request, "max_tokens", "presence_penalty", "frequency_penalty", "stop", "temperature", "top_p")
@@ -157,4 +158,5 @@ def _shape(kind: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - a TypedDict
     return TypeAdapter(kind)
 
 
-_CHAT, _RESPONSES = _shape(CompletionCreateParamsStreaming), _shape(ResponseCreateParamsStreaming)
+_CHAT = _shape(CompletionCreateParamsStreaming)
+_RESPONSES = _shape(ResponseCreateParamsStreaming)

@@ -60,7 +60,9 @@ class FakeOpenAI:
 
     def forget(self) -> None:
         """As if newly started."""
-        self.requests, self.issued, self._steps = [], [], []
+        self.requests = []
+        self.issued = []
+        self._steps = []
 
     def answer(self, path: str, key: str, body: bytes) -> tuple[Turn, Iterator[object]]:
         """The turn and its events; Refusal when there are none."""

@@ -75,17 +75,18 @@ class Breach:
         return f"{self.rule}-{self.file}-{self.key}"
 
 
-MANIFEST, DRAW, STRATEGY = "manifest.yaml", "tools/draw_chart.yaml", "strategies/puppet.yaml"
-PROVIDER, CREDENTIAL = "provider/charts.yaml", "credentials_for_provider"
+MANIFEST = "manifest.yaml"
+DRAW = "tools/draw_chart.yaml"
+STRATEGY = "strategies/puppet.yaml"
+PROVIDER = "provider/charts.yaml"
+CREDENTIAL = "credentials_for_provider"
 KEY = "9fQ2xL7vB4tR1zK8mN3pW6yH"
 """Made up, and put together here so that no scan takes this file for one that holds a secret."""
 HEADER = "-----BEGIN RSA PRIVATE " + "KEY-----"
 
 RETURNS = "class Draw(Tool):\n    def _invoke(self, values):\n        return self.create_text_message('drawn')\n"
-NO_TOOL, YIELDS = (
-    RETURNS.replace("(Tool)", ""),
-    RETURNS.replace("return self.create_text_message('drawn')", "yield 'a'"),
-)
+NO_TOOL = RETURNS.replace("(Tool)", "")
+YIELDS = RETURNS.replace("return self.create_text_message('drawn')", "yield 'a'")
 
 WIDE = "parameters[3].multiple"
 COLOR = "parameters[6].default"

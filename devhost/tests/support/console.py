@@ -14,7 +14,8 @@ from devhost.console.folder import RunFolder
 from devhost.console.web import Console
 from support.waiting import wait_for
 
-PORT, TOKEN = 8765, "t0k3n"
+PORT = 8765
+TOKEN = "t0k3n"
 HOME = f"http://127.0.0.1:{PORT}"
 
 
@@ -41,7 +42,9 @@ class ConsoleClient:
         given: Mapping[str, str | Sequence[str]] = values
         answer = self.client.post(path, data=dict(given), headers={"origin": HOME})
         assert answer.status_code == status, answer.text
-        return answer.headers["location"] if status == 303 else answer.text
+        if status == 303:
+            return answer.headers["location"]
+        return answer.text
 
     def state(self, name: str) -> str:
         """What a run waits for, as its page says."""

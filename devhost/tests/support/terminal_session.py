@@ -14,7 +14,8 @@ from pathlib import Path
 
 from support.waiting import PATIENCE
 
-CTRL_C, CTRL_D = "\x03", "\x04"
+CTRL_C = "\x03"
+CTRL_D = "\x04"
 TAKE_THE_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.executable, sys.argv[1:])"
 )
@@ -57,7 +58,8 @@ class TerminalSession:
         return bool(shown)
 
     def _take(self, to: int) -> str:
-        begin, self._read_to = self._read_to, to
+        begin = self._read_to
+        self._read_to = to
         return self.shown[begin:to]
 
 

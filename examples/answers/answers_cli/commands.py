@@ -40,7 +40,9 @@ from .scripted import NOTICE, script_for
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 """Where the strategy plugin is."""
-ANSWERED, NOT_ANSWERED, ASKED_WRONGLY = 0, 1, 2
+ANSWERED = 0
+NOT_ANSWERED = 1
+ASKED_WRONGLY = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -109,7 +111,9 @@ def ask(  # noqa: PLR0913 - its options
     )
     reply = generate_and_reply(database, generator, saves_answers=saves).reply_to(question)
     _print(reply_lines(reply))
-    return ANSWERED if reply.code is None else NOT_ANSWERED
+    if reply.code is None:
+        return ANSWERED
+    return NOT_ANSWERED
 
 
 def _choose_model(options: ModelOptions, strategy: str, context: RetrievalContext) -> ModelBackend:
@@ -125,7 +129,8 @@ def _refuse_wrong_options(options: ModelOptions) -> None:
 
 DAY = "%Y-%m-%d"
 INSTANT = click.DateTime([DAY, "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"])
-FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+FIRST = datetime.min.replace(tzinfo=UTC)
+LAST = datetime.max.replace(tzinfo=UTC)
 
 
 @commands.command("list")

@@ -18,7 +18,8 @@ _ZERO = SimilarityScore(0)
 def evaluation_lines(database: Database, questions: Path) -> Iterator[str]:
     """Right is: the expected document comes first, or nothing is found where nothing is expected."""
     cases = yaml.safe_load(questions.read_text(encoding="utf-8"))
-    search, right = search_of(database), [0, 0, 0]
+    search = search_of(database)
+    right = [0, 0, 0]
     yield "| Question | Expected | Letters | Meaning | Both |"
     yield "|---|---|---|---|---|"
     for case in cases:

@@ -41,7 +41,8 @@ def chunk_spans(text: str, size: int = CHUNK_SIZE, overlap: int = OVERLAP) -> li
         full = start + size
         end = len(text) if full >= len(text) else _last_border(borders, after=covered, upto=full)
         spans.append((start, end))
-        start, covered = max(end - overlap, 0), end
+        start = max(end - overlap, 0)
+        covered = end
     return spans
 
 

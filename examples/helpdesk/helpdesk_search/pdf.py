@@ -85,7 +85,10 @@ def page_as_markdown(lines: Iterable[str], headings: Sequence[tuple[int, str]]) 
 
 
 def _joined(before: str, after: str) -> str:
-    left, right = before[-1], after[0]
+    left = before[-1]
+    right = after[0]
     wide = [unicodedata.east_asian_width(sign) in _WIDE for sign in (left, right)]
     within_word = all(wide) or (any(wide) and left.isalnum() and right.isalnum())
-    return f"{before}{after}" if within_word else f"{before} {after}"
+    if within_word:
+        return f"{before}{after}"
+    return f"{before} {after}"

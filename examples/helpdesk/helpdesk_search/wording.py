@@ -30,7 +30,9 @@ def _hit(number: int, hit: Hit) -> str:
 
 def excerpt(hit: Hit) -> str:
     """The chunk as it is in the manual, after an ellipsis if it does not begin its page."""
-    return f"…{hit.text.strip()}" if hit.start > 0 else hit.text.strip()
+    if hit.start > 0:
+        return f"…{hit.text.strip()}"
+    return hit.text.strip()
 
 
 def answers_as_text(question: str, found: Sequence[Likeness]) -> str:

@@ -37,7 +37,8 @@ def figures(helpdesk: Path) -> list[Figures]:
         index = index_of_manual(_as_manual(past.answered, Path(made) / "manual"))
     found = []
     for each in wanted:
-        question, answer = each["question"], each["answered_by"]
+        question = each["question"]
+        answer = each["answered_by"]
         hits = find(index, parse_terms(question), best=CANDIDATES)
         by_keyword = list(dict.fromkeys(past.answered[hit.page - 1].id for hit in hits))
         alike = similarities(past, question)
@@ -67,11 +68,15 @@ def _columns(found: Sequence[Figures]) -> list[list[int | None]]:
 
 
 def _rank(ranking: Sequence[str], name: str) -> int | None:
-    return ranking.index(name) + 1 if name in ranking else None
+    if name in ranking:
+        return ranking.index(name) + 1
+    return None
 
 
 def _shown(rank: int | None) -> str:
-    return "–" if rank is None else str(rank)
+    if rank is None:
+        return "–"
+    return str(rank)
 
 
 def _as_manual(past: Sequence[AnsweredQuestion], folder: Path) -> Path:

@@ -73,4 +73,6 @@ class DecisionRepository(Repository):
 
     def of_memo(self, memo_id: UUID) -> Decision | None:
         row = self._session.get(DecisionRow, memo_id)
-        return None if row is None else Decision.model_validate(row.payload)
+        if row is None:
+            return None
+        return Decision.model_validate(row.payload)

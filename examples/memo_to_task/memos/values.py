@@ -85,7 +85,9 @@ class TaskInput(Input):
 
     @property
     def status(self) -> TaskStatus:
-        return TaskStatus.DRAFT if self.needs_review else STATUS_OF[self.route]
+        if self.needs_review:
+            return TaskStatus.DRAFT
+        return STATUS_OF[self.route]
 
 
 class MemoTasks(Input):

@@ -30,7 +30,8 @@ from .sources import MOST_OF_A_FILE, MOST_OF_A_PAGE, FrontEndError, branch_name,
 ROOT = PLUGIN_FOLDER.parents[1]
 STRATEGY = "gpt5_function_calling"
 TEXT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-DOWN, NOTHING_LISTENS = "order-system-down", "http://127.0.0.1:1"
+DOWN = "order-system-down"
+NOTHING_LISTENS = "http://127.0.0.1:1"
 
 
 @click.group(epilog=f"The database is the one that {VARIABLE} names, else the plugin's own SQLite file.")

@@ -133,7 +133,9 @@ class Conversation:
     def state(self) -> KeptState:
         with self._database.session() as session:
             kept = session.get(_StateRow, self.id)
-            return KeptState() if kept is None else KeptState(kept.state, tuple(kept.waiting))
+            if kept is None:
+                return KeptState()
+            return KeptState(kept.state, tuple(kept.waiting))
 
 
 def message_to_model(

@@ -109,7 +109,8 @@ def reviewed(review: Review) -> ReviewerResult:
 
 
 def placed(placement: Placement) -> OrderEntryResult:
-    request, order = placement.request, placement.request.order
+    request = placement.request
+    order = placement.request.order
     when = "now" if placement.is_new else "already, by an earlier call; nothing was placed twice"
     return OrderEntryResult(
         message=f"Order request {request.id} is placed as {request.order_number}, {when}.",
@@ -118,8 +119,10 @@ def placed(placement: Placement) -> OrderEntryResult:
 
 
 def refusal(error: OrderError) -> str:
-    request, why = error.request, error.why
-    name, new_draft = f"Order request {request.id}", "Save a new draft with order_request_id null"
+    request = error.request
+    why = error.why
+    name = f"Order request {request.id}"
+    new_draft = "Save a new draft with order_request_id null"
     match error.matter:
         case "other customer":
             return f"{name} is that of customer {request.order.customer_number}. {new_draft}."

@@ -14,7 +14,8 @@ SAME = 80.0
 """From here on, two orders are taken for the same one."""
 _OF_A_PART = 0.95
 """What is the same as a whole comes before what only contains it."""
-_KATAKANA, _HIRAGANA = ord("ァ"), ord("ぁ")
+_KATAKANA = ord("ァ")
+_HIRAGANA = ord("ぁ")
 _TO_HIRAGANA = {code: code - _KATAKANA + _HIRAGANA for code in range(_KATAKANA, ord("ヶ") + 1)}
 _DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−"), "-")
 
@@ -37,7 +38,8 @@ def likeness(query: str, names: Iterable[str]) -> float:
 
 def is_customer(asked: str, order: Order) -> bool:
     """A number has to be right but for its spelling: that of another customer differs in one digit."""
-    number, given = _without_hyphens(order.customer_number), _without_hyphens(asked)
+    number = _without_hyphens(order.customer_number)
+    given = _without_hyphens(asked)
     if number == given.replace(" ", "") or number in given.split():
         return True
     names = [order.customer_name, f"{order.customer_name} {order.branch}"]
@@ -61,7 +63,8 @@ def _alike(wanted: str, name: str) -> float:
     """Word by word, and as a whole: Japanese is written without blanks, and so are codes."""
     if not wanted or not name:
         return 0.0
-    whole, other = wanted.replace(" ", ""), name.replace(" ", "")
+    whole = wanted.replace(" ", "")
+    other = name.replace(" ", "")
     by_words = [max(_part_of(word, each) for each in name.split()) for word in wanted.split()]
     weights = [len(word) for word in wanted.split()]
     return max(fuzz.ratio(whole, other), _part_of(whole, other), fmean(by_words, weights) * _OF_A_PART)

@@ -54,7 +54,9 @@ class Order(_Stored):
 
     @property
     def delivery(self) -> str:
-        return f"delivery on {self.delivery_date}" if self.delivery_date else "delivery as soon as possible"
+        if self.delivery_date:
+            return f"delivery on {self.delivery_date}"
+        return "delivery as soon as possible"
 
     @property
     def in_words(self) -> str:

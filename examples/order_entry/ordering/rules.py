@@ -23,7 +23,9 @@ class Review:
 
     @property
     def verdict(self) -> Verdict:
-        return "change" if self.findings else "pass"
+        if self.findings:
+            return "change"
+        return "pass"
 
     @property
     def can_be_placed(self) -> bool:

@@ -28,7 +28,8 @@ PLUGIN_FOLDER = Path(__file__).resolve().parents[1]
 CREDENTIAL = "order_system_url"
 VARIABLE = "ORDER_ENTRY_DATABASE_URL"
 DEFAULT_URL = "http://127.0.0.1:8737"
-MOST_ITEMS, MOST_SIMILAR = 5, 3
+MOST_ITEMS = 5
+MOST_SIMILAR = 3
 REQUESTED_WITHIN = timedelta(days=14)
 """Customers order the same things again; an older order does not count as a duplicate."""
 
@@ -149,7 +150,8 @@ class OrderService:
         before = steps.run("fix", {**given, "approved": approved}, lambda: self._fix(order_request_id, approved))
         if before.status == "requested":
             return Placement(before, is_new=False)
-        external, key = to_external(before.order), before.idempotency_key
+        external = to_external(before.order)
+        key = before.idempotency_key
         try:
             placed = steps.run("send", given, lambda: self._order_system.place(external, key))
         except NotPlacedError as error:

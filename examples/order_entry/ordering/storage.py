@@ -117,17 +117,21 @@ class OrderRequests:
         """Locked until the transaction ends."""
         query = select(OrderRequestRow).where(OrderRequestRow.id == order_request_id).with_for_update()
         row = self._session.scalar(query)
-        return None if row is None else _request(row)
+        if row is None:
+            return None
+        return _request(row)
 
     def change(self, request: OrderRequest, order: Order, status: Status) -> OrderRequest:
         row = self._session.get_one(OrderRequestRow, request.id)
-        row.version, row.status = row.version + 1, status
+        row.version = row.version + 1
+        row.status = status
         row.customer_number, row.payload = order.customer_number, order.model_dump(mode="json")
         return self._written(row)
 
     def mark(self, request: OrderRequest, status: Status, order_number: str = "") -> OrderRequest:
         row = self._session.get_one(OrderRequestRow, request.id)
-        row.status, row.order_number = status, order_number
+        row.status = status
+        row.order_number = order_number
         return self._written(row)
 
     def all(self) -> list[OrderRequest]:

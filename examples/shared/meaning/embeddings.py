@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 type Vectors = NDArray[np.float32]
 
-LEAST_OF_QUESTIONS, LEAST_OF_TEXTS = 0.42, 0.36
+LEAST_OF_QUESTIONS = 0.42
+LEAST_OF_TEXTS = 0.36
 """Below this similarity two questions are about other matters, and a sentence says nothing about a question. Measured
 on the examples' own texts: examples/helpdesk/keyword-or-meaning.md."""
 

@@ -65,7 +65,9 @@ def _place(location: tuple[int | str, ...]) -> str:
     path = ""
     for part in location:
         path += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if path else part
-    return f"{path}: " if path else ""
+    if path:
+        return f"{path}: "
+    return ""
 
 
 def _unstorable(value: Any, place: str = "") -> Iterator[str]:  # noqa: ANN401 - JSON

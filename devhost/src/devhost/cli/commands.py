@@ -16,7 +16,9 @@ import click
 from devhost.errors import HostError, PluginLostError, PluginStartError
 from devhost.words import examples
 
-RUN_FAILED, ASKED_WRONGLY, INTERRUPTED = 1, 2, 130
+RUN_FAILED = 1
+ASKED_WRONGLY = 2
+INTERRUPTED = 130
 DISK_FAULTS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 COMMANDS = {
     "chat": ("run.chat", "Keep a conversation with a strategy, one question a line."),
@@ -68,7 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return ASKED_WRONGLY
     except HostError as error:
         click.echo(f"Error: {error}", err=True)
-        return RUN_FAILED if isinstance(error, PluginStartError | PluginLostError) else ASKED_WRONGLY
+        if isinstance(error, PluginStartError | PluginLostError):
+            return RUN_FAILED
+        return ASKED_WRONGLY
     except OSError as error:
         is_too_long = error.errno == errno.ENAMETOOLONG
         if error.errno not in DISK_FAULTS and not is_too_long:
@@ -78,7 +82,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             click.echo(f"Error: {where} cannot be {'used' if is_too_long else 'written'}: {error.strerror}", err=True)
         with contextlib.suppress(OSError):  # Python would write the rest of its buffer at the end, and fail again
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ASKED_WRONGLY if is_too_long else RUN_FAILED
+        if is_too_long:
+            return ASKED_WRONGLY
+        return RUN_FAILED
     return code
 
 

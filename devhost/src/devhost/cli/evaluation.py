@@ -151,7 +151,8 @@ def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report:
     file = report.results or suite.file.with_suffix(".results.jsonl")
     console = open_console(stderr=report.as_json, color=report.color)
     if report.show:
-        evaluation, other = read_evaluation(file), _other(report, file, None)
+        evaluation = read_evaluation(file)
+        other = _other(report, file, None)
     else:
         models = EvaluationModels(model, asked.judge)
         ground = asked.ground(suite, hosting, models, validated=not model.unvalidated)

@@ -77,10 +77,12 @@ def run(
       devhost flow examples/workflows/approval.yml --example injection --script examples/workflows/cases/approval.yaml
     """
     setup = asked.read_here(hosting.limits, models)
-    case, hidden = setup.case, Secrets(setup.secrets)
+    case = setup.case
+    hidden = Secrets(setup.secrets)
     turns = setup.turns(options.query, options.files, alone=options.alone)
     console = open_console(stderr=options.as_json, color=shown.color)
-    view, ask = FlowView(console, shown), ask_by_line if options.json_lines else ask_at_terminal(console, hidden)
+    view = FlowView(console, shown)
+    ask = ask_by_line if options.json_lines else ask_at_terminal(console, hidden)
     files = local_files(turns[0].files, hosting.limits)
     begins = facts_of(case.file, FlowTurn(turns[0].query, case.inputs, files))
     ended: list[CaseTurn] = []
@@ -122,7 +124,8 @@ def chat(
         raise FlowFileError(f"{file.path} is a workflow and has no conversation: play it with devhost flow FILE")
     setup = asked.read_here(hosting.limits, models)
     questions = read_questions(json_lines=options.json_lines)
-    console, hidden = open_console(stderr=False, color=shown.color), Secrets(setup.secrets)
+    console = open_console(stderr=False, color=shown.color)
+    hidden = Secrets(setup.secrets)
     view = FlowChatView(console, shown)
     ask = ask_by_line if options.json_lines else ask_at_terminal(console, hidden)
     facts = facts_of(file, FlowTurn())
@@ -146,4 +149,6 @@ def _close(view: FlowView, turn: CaseTurn) -> None:
 
 def _report(turn: CaseTurn) -> JsonObject:
     report = flow_report(turn.played)
-    return {**report, "failed_expectations": list(turn.failures)} if turn.has_expectations else report
+    if turn.has_expectations:
+        return {**report, "failed_expectations": list(turn.failures)}
+    return report

@@ -91,7 +91,8 @@ class ModelView(View):
 
 
 def called(model: PluginModel, request: ModelRequest, view: ModelView) -> Answered:
-    answered, began = Answered(), time.monotonic()
+    answered = Answered()
+    began = time.monotonic()
     try:
         for chunk in model.invoke(request):
             delta = chunk["delta"]
@@ -126,7 +127,8 @@ def model(options: CallOptions, models: PluginModelOptions) -> int:
         tools = asked_whether_tools_are_sent(options.plugin, models.name, models.given_credentials)
         console.print(line("sends tools", description=tools), soft_wrap=True)
         return 0
-    request, view = options.request(), ModelView(console, ViewOptions(traceback=options.traceback))
+    request = options.request()
+    view = ModelView(console, ViewOptions(traceback=options.traceback))
     chosen = models.of_plugin(options.plugin)
     sent = {"model": chosen.description.name, "completion_params": dict(chosen.description.completion_params)}
     models.plugins.tell(view.screen)

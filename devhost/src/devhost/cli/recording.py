@@ -93,10 +93,13 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
         own = asked.new_trace or Path(folder) / "fork.jsonl"  # what is compared is read from traces
         view = RunView(console, shown)
         models.plugins.tell(view.screen)
-        scenario, question, described = made.scenario, made.question, model.description
+        scenario = made.scenario
+        question = made.question
+        described = model.description
         with traced(own, scenario, described, hosting.transport, command="run", query=question) as watcher:
             view.open(scenario_facts(scenario, described), question)
-            watchers, storage = Watchers(watcher, view.screen), hosting.storage_beside(asked.new_trace)
+            watchers = Watchers(watcher, view.screen)
+            storage = hosting.storage_beside(asked.new_trace)
             with view.answering(started_host(scenario, hosting, watchers, storage, asked.new_trace)) as host:
                 run = made.play(host, model, view.show)
                 watcher.remark(model.afterwards)

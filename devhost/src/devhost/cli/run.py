@@ -196,7 +196,8 @@ def run(  # noqa: PLR0913, PLR0917 - one argument per group of options
     script = scenario.script
     is_whole = script is not None and script.begins_with(question) and len(follow_ups) == len(script.then)
     expected = Expected.of(script) if script is not None and is_whole else None
-    conversation, ended = Conversation(scenario), list[Ended]()
+    conversation = Conversation(scenario)
+    ended = list[Ended]()
     view = RunView(open_console(stderr=options.as_json, color=shown.color), shown)
 
     def print_reports(*lost: JsonObject, **judged: object) -> None:
@@ -209,7 +210,8 @@ def run(  # noqa: PLR0913, PLR0917 - one argument per group of options
         traced(kept, scenario, model, node.transport, command="run", query=question) as watcher,
     ):
         view.open(scenario_facts(scenario, model), question, conversation.files_of(question))
-        storage, watchers = node.storage_beside(options.trace), models.plugins.tell(watcher, view.screen)
+        storage = node.storage_beside(options.trace)
+        watchers = models.plugins.tell(watcher, view.screen)
         try:
             with view.answering(started_host(scenario, node, watchers, storage, options.trace)) as host:
                 for turn in play(conversation, question, follow_ups, choose)(host, view.show):

@@ -65,7 +65,8 @@ def tool(options: ToolOptions, models: ModelOptions, hosting: HostOptions) -> in
         if not there_are:
             raise ParameterError(f"no tools: {', '.join(map(str, folders)) or 'the server'} has none; give --tools DIR")
         if options.tool is not None:
-            found, is_scripted = find_tool(there_are, options.tool), models.asks_the_script()
+            found = find_tool(there_are, options.tool)
+            is_scripted = models.asks_the_script()
             if is_scripted:
                 models.refuse_for_a_script()
             model = NoModel() if is_scripted else models.open(os.environ)
@@ -92,9 +93,11 @@ def _called(  # noqa: PLR0913, PLR0917 - what a call is made of
     view: ToolView,
 ) -> int:
     given = {name: [file.path.name for file in named] for name, named in asked.files.items()}
-    shown, name = Secrets(source.secrets).masked({**asked.parameters, **given}), asked.tool.names[-1]
+    shown = Secrets(source.secrets).masked({**asked.parameters, **given})
+    name = asked.tool.names[-1]
     view.open(name, shown, model.description, source.notices)
-    plugins, storage = () if isinstance(source, McpTool) else (source,), PluginStorage(hosting.storage)
+    plugins = () if isinstance(source, McpTool) else (source,)
+    storage = PluginStorage(hosting.storage)
     begin = partial(start_tools, plugins, transport=hosting.transport, watcher=view.screen, storage=storage)
     with started(begin, "tool", hosting, None) as host:
         running = source if isinstance(source, McpTool) else host.tools[0]
@@ -112,5 +115,6 @@ def _file(text: str, limits: HostLimits) -> tuple[str, LocalFile]:
     """A path that exists is a path, whatever it is called."""
     key, equals, path = text.partition("=")
     if not equals or Path(text).exists():
-        key, path = "", text
+        key = ""
+        path = text
     return key, LocalFile.read(Path(path), limits)

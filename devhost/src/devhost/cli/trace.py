@@ -27,7 +27,8 @@ def replay_trace(trace: Trace, console: Console, options: ViewOptions) -> bool:
     """Whether there is a run in it."""
     header = trace.header
     facts = facts_table(header.example, header.description, header.strategy, header.model, trace.notices)
-    view, runs = RunView(console, options), traced_runs(trace)
+    view = RunView(console, options)
+    runs = traced_runs(trace)
     for number, traced in enumerate(runs):
         if number == 0:
             view.open(facts, traced.question, files_among(traced.parameters))
@@ -69,10 +70,15 @@ def replay(options: ReplayOptions, shown: ViewOptions) -> int:
       devhost run --example helpdesk --trace run.jsonl
       devhost replay run.jsonl
     """
-    console, trace = open_console(stderr=False, color=shown.color), read_trace(options.trace)
-    play, what, began = replay_trace, "run", "the strategy was asked"
+    console = open_console(stderr=False, color=shown.color)
+    trace = read_trace(options.trace)
+    play = replay_trace
+    what = "run"
+    began = "the strategy was asked"
     if trace.header.command == "flow":
-        play, what, began = replay_flow, "flow", "the flow began"
+        play = replay_flow
+        what = "flow"
+        began = "the flow began"
     if not play(trace, console, shown):
         console.print(Text(f"The trace ends before {began}.", "yellow"))
     if trace.cut_off:

@@ -99,7 +99,8 @@ class Side:
         """Of each round the lines that no earlier prompt of the run had; of the first one with the tools' names."""
         known = set[Said]()
         for number, each in enumerate(self.origin.rounds):
-            last, lines = each.calls[-1], list[str]()
+            last = each.calls[-1]
+            lines = list[str]()
             if number == 0:
                 lines.append(f"tools: {', '.join(tool.name for tool in offered_tools(last)) or 'none'}")
             for said in prompt_of(last):
@@ -111,7 +112,8 @@ class Side:
     @property
     def facts(self) -> dict[str, str]:
         """By name; tokens and seconds as the model's answers reported them, also those of recorded turns."""
-        spent, error = self.run.calls.spent, self.run.error
+        spent = self.run.calls.spent
+        error = self.run.error
         of_model = {
             "prompt tokens": f"{spent['prompt_tokens']:,}",
             "completion tokens": f"{spent['completion_tokens']:,}",
@@ -210,13 +212,17 @@ class ForkReport(Comparison):
 
     @property
     def kept(self) -> str:
-        return f"round {self.fork.at}" if self.fork.at else "the question"
+        if self.fork.at:
+            return f"round {self.fork.at}"
+        return "the question"
 
     @property
     def same_answer(self) -> str:
         if self.changed and self.model.is_recorded:
             return "the same: the model's turns are recorded. A real model shows what a change leads to."
-        return "the same" if self.left.answer else "none on either side"
+        if self.left.answer:
+            return "the same"
+        return "none on either side"
 
     def sentences(self) -> Iterator[str]:
         """For people, after the tables."""
@@ -246,7 +252,9 @@ class ForkReport(Comparison):
 
 
 def _plain(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
 def render_fork(fork: ForkReport) -> str:
@@ -256,7 +264,8 @@ def render_fork(fork: ForkReport) -> str:
 
 # A comparison as objects that rich prints. Differences are marked by signs as well as by colours.
 
-LEFT, RIGHT = "red", "green"
+LEFT = "red"
+RIGHT = "green"
 SIGNS = {"same": (" ", " "), "changed": ("−", "+"), "left": ("−", " "), "right": (" ", "+")}
 
 
@@ -302,6 +311,7 @@ def _rows_table(rows: Sequence[Row], names: tuple[str, str]) -> Table:
             continue
         minus, plus = SIGNS[row.kind]
         left, right = ("", "") if row.kind == "same" else (LEFT, RIGHT)
-        mine, its = Text(printable(row.left), left), Text(printable(row.right), right)
+        mine = Text(printable(row.left), left)
+        its = Text(printable(row.right), right)
         table.add_row(Text(minus, LEFT), mine, Text(plus, RIGHT), its)
     return table

@@ -56,7 +56,8 @@ class ForkForm(RunForm):
 
 
 def form_of(console: Console, name: str, values: Values) -> ForkForm:
-    file, was = console.folder.trace(name), console.folder.setup(name) or Setup()
+    file = console.folder.trace(name)
+    was = console.folder.setup(name) or Setup()
     trace = read_trace(file)
     questions = [run.question for run in runs_of(trace, file)]
     turn = number_in(values, "turn") or len(questions)

@@ -178,7 +178,8 @@ def _problem(request: Request, error: Exception) -> Response:
     elif isinstance(error, OSError) and error.filename:  # such as a folder of runs that was deleted
         words = f"{error.filename}: {error.strerror}"
     status = getattr(error, "status_code", 404 if isinstance(error, UnknownRunError) else 400)
-    known, busy = set(console.folder.names()), error.names if isinstance(error, BusyError) else ()
+    known = set(console.folder.names())
+    busy = error.names if isinstance(error, BusyError) else ()
     runs = [(name, console.title(name)) for name in busy if name in known]  # an evaluation has no page of its own there
     return console.page("problem.html.j2", status, sentence=words, runs=runs)
 

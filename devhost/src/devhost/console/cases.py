@@ -73,7 +73,8 @@ def _appended(cases: Path, name: str, strategy: str | None) -> str:
 
     `strategy`: that of the run; None for one of a flow.
     """
-    suite, text = Suite.read(cases), cases.read_text(encoding="utf-8")
+    suite = Suite.read(cases)
+    text = cases.read_text(encoding="utf-8")
     if name in {case.name for case in suite.cases}:
         raise SuiteError(f"{cases} has a case {name!r}: give this one another name")
     if bool(suite.flows) != (strategy is None):
@@ -131,7 +132,8 @@ def _files(console: Console) -> list[str]:
 
 
 def submit(console: Console, given: Values, name: str) -> Response:
-    file, case = given.get("file", ""), name_of(given.get("name", ""))
+    file = given.get("file", "")
+    case = name_of(given.get("name", ""))
     try:
         if file not in _files(console):
             raise SuiteError(f"{file} is not a file of cases in this folder")

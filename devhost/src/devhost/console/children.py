@@ -26,7 +26,8 @@ class Child:
         self.output = output
         self.told = 0
         """How many lines it got."""
-        self.asked, self.answered = 0, ""
+        self.asked = 0
+        self.answered = ""
         """How many of them were questions; the id of the form that the last answer was for."""
         self.began = time.time()
         self._telling = threading.Lock()
@@ -58,7 +59,8 @@ class Child:
             if pipe is None or self.exit_code is not None or after not in {None, self.told}:
                 return False
             self.told += 1
-            self.asked, self.answered = self.asked + (not form), form
+            self.asked = self.asked + (not form)
+            self.answered = form
             try:
                 pipe.write(line.encode() + b"\n")
                 pipe.flush()

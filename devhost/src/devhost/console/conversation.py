@@ -54,7 +54,8 @@ def obey(child: Child | None, name: str, given: Mapping[str, str], form: FormAsk
     """Does what a page asks; ConsoleError if that cannot be. `told`: the child's lines by then; `form`: what waits."""
     if child is None or child.exit_code is not None:
         raise ConsoleError(f"the conversation {name} is over: start it again")
-    words, told = given.get("words", "").strip(), given.get("told", "")
+    words = given.get("words", "").strip()
+    told = given.get("told", "")
     match "press" if "press" in given else given.get("do"):
         case "stop":
             child.stop()
@@ -107,7 +108,9 @@ def state_of(
     of a flow, which waits. `converses`: whether the child is a chat; any other command reads no questions.
     """
     if asked is None:
-        return State("elsewhere", form=form) if is_written else State("over")
+        if is_written:
+            return State("elsewhere", form=form)
+        return State("over")
     if form is not None:
         return State("form", form=form)
     if not converses or asked > len(ended):
@@ -115,7 +118,9 @@ def state_of(
     kept = KeptState()
     for run in chain(*ended):
         kept = kept.after(run)
-    return State("approval", kept.waiting) if kept.waiting else State("question")
+    if kept.waiting:
+        return State("approval", kept.waiting)
+    return State("question")
 
 
 # What the page of a run says about going on with it.
@@ -140,11 +145,14 @@ class Waiting:
 def form_of(child: Child | None, seen: Seen) -> FormAsked | None:
     """The flow's that waits; it takes a moment until the flow goes on after an answer."""
     is_answered = child is not None and seen.form is not None and seen.form.form == child.answered
-    return None if is_answered else seen.form
+    if is_answered:
+        return None
+    return seen.form
 
 
 def waiting_of(folder: RunFolder, name: str, child: Child | None, seen: Seen) -> Waiting:
-    setup, turns = folder.setup(name), seen.turns
+    setup = folder.setup(name)
+    turns = seen.turns
     state = state_of(
         [[run.run for run in turn.runs] for turn in turns if turn.ended],
         None if child is None or child.exit_code is not None else child.asked,

@@ -16,7 +16,8 @@ from devhost.files import BESIDE_A_TRACE
 from devhost.terminal.tables import printable
 from devhost.text import open_file, read_file, worded
 
-TRACE, OUTPUT = ".jsonl", ".output.txt"
+TRACE = ".jsonl"
+OUTPUT = ".output.txt"
 DELETED = "deleted"
 
 

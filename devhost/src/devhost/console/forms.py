@@ -45,19 +45,24 @@ class Field:
     def options(self) -> Options:
         if self.declared.type == "boolean":
             return [("true", "true"), ("false", "false")]
-        return [] if self.declared.multiple else [(each.value, each.label.en_US) for each in self.declared.options]
+        if self.declared.multiple:
+            return []
+        return [(each.value, each.label.en_US) for each in self.declared.options]
 
     @property
     def widget(self) -> Widget:
         """A scenario may set any parameter to a variable, which only a text can show."""
-        kind, texts = self.declared.type, (self.base, self.text)
+        kind = self.declared.type
+        texts = (self.base, self.text)
         if kind in PICKED | {"secret-input"}:  # secrets belong into no form
             return "shown"
         if kind == "number" and all(map(_is_number, texts)):
             return "number"
         if self.options and all(text in {"", *dict(self.options)} for text in texts):
             return "select"
-        return "text" if kind in {"string", "number", "boolean", "select"} else "json"
+        if kind in {"string", "number", "boolean", "select"}:
+            return "text"
+        return "json"
 
 
 def fields_of(strategy: Strategy, set_by_scenario: Mapping[str, object], values: Values) -> tuple[Field, ...]:
@@ -73,7 +78,8 @@ def inputs_of(file: FlowFile, set_by_script: Mapping[str, object], values: Value
 
 
 def _as_parameter(name: str, field: Mapping[str, object]) -> Parameter:
-    listed, kind = field.get("options"), field.get("type")
+    listed = field.get("options")
+    kind = field.get("type")
     about = "A path after @, such as @picture.png." if "file" in str(kind) else ""
     options = listed if isinstance(listed, list) else []
     return Parameter(

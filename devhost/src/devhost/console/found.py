@@ -47,7 +47,9 @@ class Things:
     @property
     def plugin(self) -> Path:
         """The first; ParameterError if there is none."""
-        return self.plugins[0] if self.plugins else nearest_strategy_plugin()
+        if self.plugins:
+            return self.plugins[0]
+        return nearest_strategy_plugin()
 
     def of(self, *kinds: Kind, own: bool | None = None) -> list[Path]:
         """`own`: only those that are no examples, or only examples."""
@@ -102,18 +104,24 @@ def kind_of(file: Path) -> Kind | None:
 def shortened(file: Path) -> Path:
     """From the current folder, if the file is in it, as a person would type it; else absolute."""
     relative = os.path.relpath(file)
-    return file.resolve() if relative.startswith(os.pardir) else Path(relative)
+    if relative.startswith(os.pardir):
+        return file.resolve()
+    return Path(relative)
 
 
 def label_of(path: Path) -> str:
     """To choose the file or folder by: its name, then the folder that it is in, from the current one."""
     place = os.path.relpath(path.parent)
     name = path.stem or path.absolute().name
-    return name if place == os.curdir else f"{name} · {place}"
+    if place == os.curdir:
+        return name
+    return f"{name} · {place}"
 
 
 def own_tools(script: Path) -> tuple[Path, ...]:
     """The tool plugin in whose folder the script is, as an example's script is in that of its tools."""
     folders = script.absolute().parents
     manifest = next((folder / MANIFEST for folder in folders if (folder / MANIFEST).is_file()), None)
-    return () if manifest is None or kind_of(manifest) != "tool plugin" else (shortened(manifest.parent),)
+    if manifest is None or kind_of(manifest) != "tool plugin":
+        return ()
+    return (shortened(manifest.parent),)

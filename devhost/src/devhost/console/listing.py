@@ -58,10 +58,14 @@ class Listed:
     @property
     def state(self) -> State:
         if self.is_unfinished and not (self.goes_on and self.ending.words):
-            return "running" if self.goes_on else "stopped"
+            if self.goes_on:
+                return "running"
+            return "stopped"
         if self.ending.level == "bad":
             return "failed"
-        return "waiting" if self.ending.words.startswith("waits for") else "answered"
+        if self.ending.words.startswith("waits for"):
+            return "waiting"
+        return "answered"
 
     @property
     def badge(self) -> tuple[str, str]:
@@ -88,7 +92,8 @@ NEEDED = re.compile(
 
 
 def read_run(folder: RunFolder, name: str) -> Listed:
-    trace, setup = folder.trace(name), folder.setup(name) or Setup()
+    trace = folder.trace(name)
+    setup = folder.setup(name) or Setup()
     file = trace if trace.exists() else folder.beside(name, SETUP)
     run = Listed(
         name,
@@ -98,13 +103,16 @@ def read_run(folder: RunFolder, name: str) -> Listed:
         questions=(setup.question,),
     )
     try:
-        return run if file != trace else _with_trace(run, read_trace(trace, NEEDED))
+        if file != trace:
+            return run
+        return _with_trace(run, read_trace(trace, NEEDED))
     except TraceError as error:
         return replace(run, problem=str(error).removeprefix(str(trace)).lstrip(", :"))
 
 
 def _with_trace(run: Listed, trace: Trace) -> Listed:
-    header, traced = trace.header, traced_runs(trace)
+    header = trace.header
+    traced = traced_runs(trace)
     runs = [run_of(each, header.strategy) for each in traced]
     run = replace(
         run,
@@ -132,7 +140,9 @@ def _with_turns(run: Listed, trace: Trace) -> Listed:
     last = turns[-1]
     run = replace(run, strategy=last.facts.name, questions=tuple(turn.facts.query for turn in turns))
     if last.ended is None:
-        return replace(run, ending=WAITS) if last.form else run
+        if last.form:
+            return replace(run, ending=WAITS)
+        return run
     last.failures = [sentence for turn in turns for sentence in turn.failures]
     error = " ".join([last.end.error if last.end.status != "paused" else "", *last.failures]).strip()
     return replace(run, answer=last.answer, error=error, ending=last.ending, is_unfinished=False)
@@ -140,7 +150,9 @@ def _with_turns(run: Listed, trace: Trace) -> Listed:
 
 def _tokens(run: Run) -> int:
     total = run.usage.get("total_tokens") if isinstance(run.usage, dict) else None
-    return int(total) if isinstance(total, int | float) else 0
+    if isinstance(total, int | float):
+        return int(total)
+    return 0
 
 
 # All runs of a folder. A trace is read again only when it has changed.

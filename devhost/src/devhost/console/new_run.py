@@ -88,9 +88,11 @@ def form_of(values: Values, default: Path | None, runs: Path = Path()) -> NewRun
         plugins = dict.fromkeys((*things.plugins, shortened(plugin.directory)))
         form = replace(form, plugin=plugin, plugins=list(plugins))
     except WRONG as error:
-        plugin, form = None, form.refused(error)
+        plugin = None
+        form = form.refused(error)
     form = replace(form, groups=list(_choices(things, plugin)))
-    source, strategy = form.values["source"], form.values.get("strategy", "")
+    source = form.values["source"]
+    strategy = form.values.get("strategy", "")
     if source not in {*form.sources, NO_SCRIPT} and not source.startswith((SCRIPT, FLOW)):
         source = next(iter(form.sources), NO_SCRIPT)
     if plugin is not None and strategy not in plugin.strategies:
@@ -98,7 +100,9 @@ def form_of(values: Values, default: Path | None, runs: Path = Path()) -> NewRun
     form = replace(form, values={**form.values, "source": source, "strategy": strategy})
     if form.is_flow:
         return _of_flow(replace(form, mistake=None))
-    return form if plugin is None else _of_strategy(form, plugin)
+    if plugin is None:
+        return form
+    return _of_strategy(form, plugin)
 
 
 def _choices(things: Things, declaration: PluginDeclaration | None) -> Iterator[tuple[str, Options]]:
@@ -110,7 +114,8 @@ def _choices(things: Things, declaration: PluginDeclaration | None) -> Iterator[
     yield "Flows of this folder without a script", found("flow")
     examples = [] if declaration is None else examples_of(declaration.directory).glob(f"*/{DEFAULT_SCRIPT}")
     for folder in sorted(file.parent for file in examples):
-        name, others = folder.name, sorted((folder / SCENARIOS).glob("*.yaml"))
+        name = folder.name
+        others = sorted((folder / SCENARIOS).glob("*.yaml"))
         scenarios = [(f"{EXAMPLE}{name}/{file.stem}", f"{name} / {file.stem}") for file in others]
         yield name, [(f"{EXAMPLE}{name}", name), *scenarios]
     yield "Flows of the examples, each with a script", found("flow script", own=False)
@@ -134,10 +139,12 @@ def _of_strategy(form: NewRun, plugin: PluginDeclaration) -> NewRun:
 
 
 def _of_flow(form: NewRun) -> NewRun:
-    options, values = flow_options(form.values), form.values
+    options = flow_options(form.values)
+    values = form.values
     try:
         with about("script"):
-            script, file = options.read_script(), options.read_file()
+            script = options.read_script()
+            file = options.read_file()
     except WRONG as error:
         return form.refused(error)
     return replace(

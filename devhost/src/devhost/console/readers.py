@@ -66,7 +66,9 @@ class Seen:
         """Of a flow, that of the last turn which waits."""
         last = self.turns[-1].shown if self.turns else None
         row = last.traced.form if isinstance(last, ShownTurn) and last.traced.ended is None else None
-        return None if row is None else row.form
+        if row is None:
+            return None
+        return row.form
 
     def row(self, anchor: str) -> tuple[ShownRun, Span] | None:
         rows = ((shown, span) for turn in self.turns for shown in turn.runs for span in shown.rows)
@@ -83,7 +85,8 @@ def _rows(turn: Turn) -> Iterator[tuple[str, Iterable[str]]]:
     """The id of each row, and what the row holds."""
     if isinstance(turn.shown, ShownTurn):
         for position, node in enumerate(turn.shown.nodes, start=1):
-            row, error = node.row, "" if node.row.ended is None else node.row.ended.error
+            row = node.row
+            error = "" if node.row.ended is None else node.row.ended.error
             yield f"node-{turn.shown.number}-{position}", (row.label, error, pretty(row.inputs), pretty(row.outputs))
     yield from ((shown.anchor(span), _texts(shown, span)) for shown in turn.runs for span in shown.rows)
 

@@ -11,7 +11,9 @@ from devhost.errors import ConsoleError, UnknownRunError
 
 def one_run(console: Console, asked: Values, name: str) -> Response:
     version = console.version(name)
-    return Response(status_code=NOTHING_NEW) if asked.get("seen") == version else _page(console, name, version)
+    if asked.get("seen") == version:
+        return Response(status_code=NOTHING_NEW)
+    return _page(console, name, version)
 
 
 def _page(console: Console, name: str, version: str, refused: str = "", given: Values | None = None) -> Response:

@@ -13,7 +13,8 @@ from devhost.errors import ConsoleError
 
 def list_of_runs(console: Console, asked: Values) -> Response:
     """The page asks for itself again and again, and takes what changes as runs begin and end."""
-    search, ending = asked.get("search", "").strip(), asked.get("ending", "")
+    search = asked.get("search", "").strip()
+    ending = asked.get("ending", "")
     runs = console.index.runs(console.goes_on)
     traces = [run for run in runs if not run.problem]
     matching = [run for run in traces if run.has(search.casefold().split())]

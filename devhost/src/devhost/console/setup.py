@@ -25,11 +25,15 @@ if TYPE_CHECKING:
 SETUP = ".setup.json"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
 """Of a run; it stands in addresses, and is never a path."""
-EXAMPLE, SCRIPT, FLOW, NO_SCRIPT = "example:", "script:", "flow:", "none"
+EXAMPLE = "example:"
+SCRIPT = "script:"
+FLOW = "flow:"
+NO_SCRIPT = "none"
 """What runs: `example:NAME` or `example:NAME/SCENARIO`, `script:FILE`, `flow:FILE`, or a strategy without a script."""
 TYPED = "p."
 """Before the name of a parameter: its text."""
-QUESTION, INSTRUCTION = "query", "instruction"
+QUESTION = "query"
+INSTRUCTION = "instruction"
 
 type Values = Mapping[str, str]
 """What a form holds, by the name of the field. A field for several paths has one a line."""
@@ -70,7 +74,9 @@ class Setup(BaseModel):
         """What it runs, in a word."""
         asked = self.options
         name = asked.scenario or asked.example or (asked.script.stem if asked.script else asked.strategy) or "run"
-        return f"{asked.strategy or 'run'}-again" if self.kind == "fork" else name
+        if self.kind == "fork":
+            return f"{asked.strategy or 'run'}-again"
+        return name
 
     def arguments(self, trace_of: Callable[[str], Path]) -> tuple[str, ...]:
         """Of its command, as a person would type it; the question of a chat is typed after it.
@@ -127,12 +133,16 @@ def paths_in(values: Values, name: str) -> tuple[Path, ...]:
 
 
 def path_in(values: Values, name: str) -> Path | None:
-    return Path(values[name]) if values.get(name) else None
+    if values.get(name):
+        return Path(values[name])
+    return None
 
 
 def number_in(values: Values, name: str) -> int | None:
     text = values.get(name, "")
-    return int(text) if text.isdecimal() else None
+    if text.isdecimal():
+        return int(text)
+    return None
 
 
 def typed_in(values: Values, but: str) -> tuple[str, ...]:
@@ -144,7 +154,9 @@ def typed_in(values: Values, but: str) -> tuple[str, ...]:
 def source_file(values: Values) -> Path | None:
     """The script or the flow; None for an example's, and for none."""
     kind, colon, file = values.get("source", "").partition(":")
-    return Path(file) if colon and f"{kind}:" in {SCRIPT, FLOW} else None
+    if colon and f"{kind}:" in {SCRIPT, FLOW}:
+        return Path(file)
+    return None
 
 
 def scenario_options(values: Values) -> ScenarioOptions:

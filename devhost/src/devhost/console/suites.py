@@ -55,7 +55,9 @@ class _Evaluating:
     def instruction(self) -> str:
         """For all cases, if the file has one."""
         value = self.suite.params.get(INSTRUCTION)
-        return value if isinstance(value, str) else ""
+        if isinstance(value, str):
+            return value
+        return ""
 
     @cached_property
     def plugins(self) -> Sequence[Path]:
@@ -112,7 +114,8 @@ def _titled(files: Sequence[Path], key: str) -> list[tuple[str, Path, str]]:
 def one_suite(console: Console, asked: Values) -> Response:
     """`kept`: the case that was just written into the file."""
     shown = _Evaluating.of(console, asked)
-    results, child = shown.results, console.children.of(shown.key)
+    results = shown.results
+    child = console.children.of(shown.key)
     version = version_of(child and child.exit_code, changed_at(results))
     if asked.get("seen") == version:
         return Response(status_code=NOTHING_NEW)

@@ -23,13 +23,16 @@ from devhost.page.page import page_environment
 from devhost.trace.lines import is_written
 
 HERE = Path(__file__).parent
-TEMPLATES, STATIC = HERE / "templates", HERE / "static"
+TEMPLATES = HERE / "templates"
+STATIC = HERE / "static"
 
 
 def page_of(trace: str) -> str:
     """The address of the run whose trace it is; empty for one that is elsewhere, or gone."""
     file = Path(trace)
-    return f"/runs/{file.stem}" if file.is_file() and is_name(file.stem) else ""
+    if file.is_file() and is_name(file.stem):
+        return f"/runs/{file.stem}"
+    return ""
 
 
 def can_be_real() -> bool:
@@ -43,7 +46,8 @@ FUNCTIONS = (report.costs, report.mark, report.share, page_of, can_be_real, labe
 
 def style_sheet() -> str:
     """What the console shares with reports, then its frame, then every other style sheet of its own."""
-    environment, frame = page_environment(), STATIC / "console.css"
+    environment = page_environment()
+    frame = STATIC / "console.css"
     shared = [environment.get_template(name).render() for name in ("shared.css.j2", "versus.css", "evaluation.css")]
     others = sorted(file for file in STATIC.glob("*.css") if file != frame)
     return "\n".join([*shared, *(file.read_text(encoding="utf-8") for file in (frame, *others))])
@@ -77,7 +81,8 @@ class Console:
         """Another one whenever the page of the run would be."""
         child = self.children.of(name)
         at = None if child is None else (child.exit_code, child.told)  # first: what it wrote before it ended is seen
-        file, output = self.folder.trace(name), self.folder.beside(name, OUTPUT)
+        file = self.folder.trace(name)
+        output = self.folder.beside(name, OUTPUT)
         return version_of(at, is_written(file), changed_at(file), changed_at(output))
 
     def render(self, template: str, **values: object) -> str:
@@ -93,7 +98,8 @@ class Console:
     def start(self, setup: Setup) -> str:
         """Starts a run, with its setup beside its trace; its name."""
         name = self.folder.new_name(setup.about)
-        written, output = self.folder.beside(name, SETUP), self.folder.beside(name, OUTPUT)
+        written = self.folder.beside(name, SETUP)
+        output = self.folder.beside(name, OUTPUT)
         lines = () if setup.kind == "fork" else ("--json-lines",)
         options = ("--trace", str(self.folder.beside(name, TRACE)), "--no-color", *lines)
         setup.write(written)

@@ -80,7 +80,9 @@ def mark(cell: Cell | None) -> str:
         return "–"
     word = "passed" if cell.passed else "failed"
     word = word if len(cell.results) == 1 else f"{word} {cell.fitting}/{len(cell.results)}"
-    return f"{word}, {counted(cell.failed_calls, 'tool call')} failed" if cell.failed_calls else word
+    if cell.failed_calls:
+        return f"{word}, {counted(cell.failed_calls, 'tool call')} failed"
+    return word
 
 
 def costs(total: Total) -> str:
@@ -145,7 +147,9 @@ def _cases_table(evaluation: Evaluation) -> Table:
 def _marked(cell: Cell | None) -> Text:
     if cell is None:
         return Text("–", "dim")
-    return Text(f"✓ {mark(cell)}", "green") if cell.passed else Text(f"✗ {mark(cell)}", "red")
+    if cell.passed:
+        return Text(f"✓ {mark(cell)}", "green")
+    return Text(f"✗ {mark(cell)}", "red")
 
 
 def _failed(cell: Cell) -> Iterator[RenderableType]:
@@ -158,7 +162,8 @@ def _failed(cell: Cell) -> Iterator[RenderableType]:
 
 
 def _compared(column: ColumnChange) -> Iterator[RenderableType]:
-    better, worse = len(column.better), len(column.worse)
+    better = len(column.better)
+    worse = len(column.worse)
     yield Text.assemble(
         (f"{printable(column.column)}: ", "bold"),
         (f"{share(better, len(column.changes), 'case')} got better", "green" if better else ""),

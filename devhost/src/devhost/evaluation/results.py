@@ -288,7 +288,8 @@ def compared(before: Evaluation, after: Evaluation) -> Comparison:
 
 def _differences(before: Mapping[str, object], after: Mapping[str, object], within: str = "") -> Iterator[str]:
     for name in dict.fromkeys((*before, *after)):
-        was, is_now = before.get(name), after.get(name)
+        was = before.get(name)
+        is_now = after.get(name)
         if isinstance(was, dict) and isinstance(is_now, dict):
             yield from _differences(was, is_now, f"{name}.")
         elif was != is_now:
@@ -301,4 +302,6 @@ def _said(value: object, other: object) -> str:
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(value, other, strict=False)))
         begin = max(0, same - CONTEXT)
         value = f"…{value[begin:]}" if begin else value
-    return "not set" if value is None else json.dumps(value, ensure_ascii=False)
+    if value is None:
+        return "not set"
+    return json.dumps(value, ensure_ascii=False)

@@ -57,7 +57,9 @@ class CaseTraces(Watcher):
     def file(self, about: str) -> Path | None:
         """For the trace of a run."""
         words = re.sub(r"[^A-Za-z0-9]+", "-", about).strip("-")[:60] or "case"
-        return None if self._folder is None else self._folder / f"{words}-{random.token_hex(3)}.jsonl"
+        if self._folder is None:
+            return None
+        return self._folder / f"{words}-{random.token_hex(3)}.jsonl"
 
     @contextmanager
     def writing(
@@ -158,7 +160,8 @@ def run_once(host: ToolHost, planned: Planned, models: EvaluationModels, traces:
     with telling_where(planned.file, planned.case, planned.column):
         reset(planned.case.reset, planned.file.parent)
     given = planned.played.script.conversation_id if isinstance(planned.played, FlowCase) else ""
-    conversation_id, about = given or str(uuid.uuid4()), f"{planned.case.name} {planned.column.name}"
+    conversation_id = given or str(uuid.uuid4())
+    about = f"{planned.case.name} {planned.column.name}"
     file = traces.file(about)
     with traces.writing(file, conversation_id, _facts(planned)) as writer:
         match planned.played, host:
@@ -169,7 +172,8 @@ def run_once(host: ToolHost, planned: Planned, models: EvaluationModels, traces:
                 observed, found = _play_flow(host, conversation)
                 written.judged([check.sentence for check in found if not check.passed])
             case Scenario() as scenario, Host():
-                observed, found = _play(host, scenario, planned, models, conversation_id), []
+                observed = _play(host, scenario, planned, models, conversation_id)
+                found = []
             case _:
                 raise HostError("the case needs a strategy plugin, and none was started")
         found += planned.expected.checks(observed)

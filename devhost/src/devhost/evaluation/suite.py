@@ -75,7 +75,9 @@ class Case(Scripted):
     @property
     def written(self) -> Path | None:
         """The file of its script."""
-        return self.script if isinstance(self.script, Path) else None
+        if isinstance(self.script, Path):
+            return self.script
+        return None
 
     def within(self, suite: "SuiteFile", folder: Path) -> Self:
         """With the defaults of its file, and paths from the file's folder."""
@@ -87,7 +89,9 @@ class Case(Scripted):
 
 def _case_of_a_file(case: object) -> object:
     """`wrong.case.yaml` is the case `wrong` with this script."""
-    return {"name": Path(case).name.split(".")[0], "script": case} if isinstance(case, str) else case
+    if isinstance(case, str):
+        return {"name": Path(case).name.split(".")[0], "script": case}
+    return case
 
 
 class SuiteFile(Scripted):
@@ -286,7 +290,8 @@ type _Asked = tuple[Scenario | FlowCase, str, Expected]
 
 def _asked(suite: Suite, case: Case, column: Column, ground: Ground) -> _Asked:
     scenario = _scenario(suite, case, column, ground)
-    question, script = scenario.question(case.query), scenario.script
+    question = scenario.question(case.query)
+    script = scenario.script
     expected = case.expect or (None if script is None else Expected.of(script))
     if expected is None:
         raise SuiteError("the case needs expect: neither it nor its script says what is expected")

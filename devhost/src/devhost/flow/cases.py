@@ -49,7 +49,8 @@ class FlowCase:
     @classmethod
     def read(cls, script: Path, limits: HostLimits | None = None, allowed: Allowed = NOTHING) -> Self:
         """ScriptError if it does not name its flow, or does not fit it."""
-        read, limits = FlowScript.read(script), limits or HostLimits()
+        read = FlowScript.read(script)
+        limits = limits or HostLimits()
         if read.flow is None:
             raise ScriptError(f"{script} does not name its flow: add the key flow, the path of a DSL file")
         file = FlowFile.read(read.flow)
@@ -138,7 +139,9 @@ class FlowConversation(Dialogue):
         if refusal := self._refusal:
             yield FlowEnded("failed", {}, refusal, self._values)
             return
-        count, past, text = self._asked.total(), messages_of(self._past), ""
+        count = self._asked.total()
+        past = messages_of(self._past)
+        text = ""
         turn = FlowTurn(said.query, self.case.inputs, files, self.id, count, self._values, past)
         server = None if around.host is None else around.host.server
         for event in self.engine(self.case.file, turn, around):

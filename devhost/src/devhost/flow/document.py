@@ -43,7 +43,8 @@ class _NodeEntry(Given):
 
     @property
     def node(self) -> FlowNode:
-        kind, title = str(self.data.get("type", "")), str(self.data.get("title", ""))
+        kind = str(self.data.get("type", ""))
+        title = str(self.data.get("title", ""))
         return FlowNode(self.id, kind, title, self.data, self.parentId)
 
 
@@ -140,7 +141,9 @@ class FlowFile(Given):
     @property
     def kind(self) -> str:
         """As Dify's users call it."""
-        return "chatflow" if self.is_chatflow else "workflow"
+        if self.is_chatflow:
+            return "chatflow"
+        return "workflow"
 
 
 CONVERTED = "Dify makes a chatflow or workflow of it: Switch to Workflow Orchestrate, in the menu beside the app's name"

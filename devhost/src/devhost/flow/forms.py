@@ -244,4 +244,6 @@ class AskAtTerminal:
 def ask_at_terminal(console: Console, hidden: Secrets) -> AskAtTerminal | None:
     """None if standard input is not a terminal."""
     is_typed = sys.stdin is not None and sys.stdin.isatty()
-    return AskAtTerminal(console, lambda label: typed_lines(label)(), hidden) if is_typed else None
+    if is_typed:
+        return AskAtTerminal(console, lambda label: typed_lines(label)(), hidden)
+    return None

@@ -18,7 +18,8 @@ from devhost.limits import HostLimits
 
 # HTTP requests and code run only where a person allows them: a DSL file may come from someone else.
 
-PYTHON, JAVASCRIPT = "python3", "javascript"
+PYTHON = "python3"
+JAVASCRIPT = "javascript"
 
 
 @dataclass(frozen=True)

@@ -68,11 +68,15 @@ class ShownTurn:
 
     @property
     def ending(self) -> Ending:
-        return WAITS if self.goes_on and self.traced.form else self.traced.ending
+        if self.goes_on and self.traced.form:
+            return WAITS
+        return self.traced.ending
 
     @property
     def error(self) -> str:
-        return "" if self.goes_on else self.traced.end.error
+        if self.goes_on:
+            return ""
+        return self.traced.end.error
 
     @property
     def axis(self) -> Axis:
@@ -112,7 +116,9 @@ def render_flow_page(trace: Trace, folder: Path | None = None) -> str:
 
 def shown_turns(trace: Trace, folder: Path | None = None, *, is_written: bool = False) -> list[ShownTurn]:
     """`is_written`: whether a process still writes the trace."""
-    numbers, turns, shown = count(1), traced_turns(trace), list[ShownTurn]()
+    numbers = count(1)
+    turns = traced_turns(trace)
+    shown = list[ShownTurn]()
     for number, turn in enumerate(turns, start=1):
         goes_on = is_written and turn is turns[-1]
         agents = {

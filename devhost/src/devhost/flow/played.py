@@ -53,12 +53,16 @@ class Row:
 
     @property
     def status(self) -> str:
-        return "" if self.ended is None else self.ended.status
+        if self.ended is None:
+            return ""
+        return self.ended.status
 
     @property
     def inputs(self) -> JsonObject:
         """A Variable Assigner of the engine gives its own data as its inputs."""
-        return {} if self.ended is None or self.node.type == "assigner" else self.ended.inputs
+        if self.ended is None or self.node.type == "assigner":
+            return {}
+        return self.ended.inputs
 
     @property
     def outputs(self) -> JsonObject:
@@ -71,12 +75,16 @@ class Row:
     @property
     def run(self) -> Run | None:
         """Of an Agent node that has ended."""
-        return None if self.ended is None else self.ended.run
+        if self.ended is None:
+            return None
+        return self.ended.run
 
     @property
     def logs(self) -> Sequence[LogEntry]:
         """The agent's own tree."""
-        return self.log.roots() if self.run is None else self.run.outputs.logs
+        if self.run is None:
+            return self.log.roots()
+        return self.run.outputs.logs
 
 
 @dataclass(kw_only=True)
@@ -113,7 +121,8 @@ class PlayedTurn:
                 self.nodes.append(event)
                 row = self.rows.get(event.execution)
                 row = row or self._start(Row(event.execution, event.node, at, event.round))
-                row.ended, row.finished = event, at
+                row.ended = event
+                row.finished = at
             case flow.AgentLog() if event.execution in self.rows:
                 self.rows[event.execution].log.add({"data": {}, **event.message["message"]})
             case flow.SourcesRead():
@@ -147,7 +156,9 @@ class PlayedTurn:
     @property
     def answer(self) -> str:
         """Before the end, as far as it was said."""
-        return self.said if self.ended is None else str(self.ended.outputs.get("answer") or "")
+        if self.ended is None:
+            return self.said
+        return str(self.ended.outputs.get("answer") or "")
 
     @property
     def seconds(self) -> float:
@@ -168,11 +179,14 @@ class PlayedTurn:
         """Of a turn that succeeded, that of the last agent after its form that waits for the user or stopped early."""
         if self.ended is None:
             return Ending("not ended", "bad")
-        ending, agents = ENDINGS[self.ended.status], (node.run for node in self.nodes[self.before_form :])
+        ending = ENDINGS[self.ended.status]
+        agents = (node.run for node in self.nodes[self.before_form :])
         limited = [run.ending for run in agents if run and run.error is None and run.ending.level != "good"]
         if limited and self.ended.status == "succeeded":
             ending = limited[-1]
-        return replace(ending, words=f"{ending.words}, not as expected", level="bad") if self.failures else ending
+        if self.failures:
+            return replace(ending, words=f"{ending.words}, not as expected", level="bad")
+        return ending
 
     @property
     def tokens(self) -> int:

@@ -70,7 +70,9 @@ def recorded_segment(item: JsonObject, position: int) -> JsonObject:
 
 
 def _text_alone(value: object) -> object:
-    return {"content": value} if isinstance(value, str) else value
+    if isinstance(value, str):
+        return {"content": value}
+    return value
 
 
 type Segments = tuple[Annotated[Segment, BeforeValidator(_text_alone)], ...]

@@ -106,7 +106,9 @@ def unknown_parameters(file: FlowFile, tools: Mapping[ToolName, Tool]) -> Iterat
 
 def _mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     given = data.get(key)
-    return given if isinstance(given, dict) else {}
+    if isinstance(given, dict):
+        return given
+    return {}
 
 
 def _unknown(node: FlowNode, given: Iterable[str], owner: str, parameters: Iterable[Parameter]) -> Iterator[str]:

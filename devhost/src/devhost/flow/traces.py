@@ -102,7 +102,8 @@ class FlowTrace:
     def _heard(
         self, node: flow.FlowNode, kind: Literal["llm", "tool"], request: JsonObject, answer: Iterator[JsonObject], /
     ) -> Iterator[JsonObject]:
-        pieces, error = list[JsonObject](), ""
+        pieces = list[JsonObject]()
+        error = ""
         try:
             for piece in answer:
                 pieces.append(piece)

@@ -96,7 +96,8 @@ def go_on_in_flow_environment(arguments: Sequence[str], repository: Path | None 
             "a flow runs on Dify's workflow engine, which is not installed: pip install 'dify-devhost[flow]', with "
             "Python 3.12 or 3.13"
         )
-    set_up, python = repository / "scripts" / "setup", str(repository / ".venv-flow" / "bin" / "python")
+    set_up = repository / "scripts" / "setup"
+    python = str(repository / ".venv-flow" / "bin" / "python")
     made = subprocess.run([str(set_up), "flow"], check=False, stdout=sys.stderr)
     if made.returncode:
         raise HostError(f"{set_up} flow could not make the environment of the workflow engine; see above")

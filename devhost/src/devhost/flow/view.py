@@ -45,7 +45,9 @@ def titled(facts: flow.FlowLine) -> str:
 
 
 def _given(value: object) -> object:
-    return {"file": value.path.name} if isinstance(value, LocalFile) else str(value)
+    if isinstance(value, LocalFile):
+        return {"file": value.path.name}
+    return str(value)
 
 
 # The nodes of a turn as rows in a terminal; an agent's log tree, and the rounds of a loop, stand under their row.
@@ -103,7 +105,9 @@ def _line(row: Row, *, whole: bool) -> Text:
 
 
 def _values(values: Mapping[str, object], *, whole: bool) -> str:
-    return indent(_json(values), "      ").lstrip() if whole else tables.clipped(printable(in_a_line(values)), 200)
+    if whole:
+        return indent(_json(values), "      ").lstrip()
+    return tables.clipped(printable(in_a_line(values)), 200)
 
 
 def _json(values: Mapping[str, object]) -> str:
@@ -176,7 +180,9 @@ class FlowView(View):
     def _values(self, values: JsonObject) -> RenderableType | None:
         if not values:
             return None
-        return Text(_json(values), overflow="fold") if self._options.verbose else tables.variables_list(values)
+        if self._options.verbose:
+            return Text(_json(values), overflow="fold")
+        return tables.variables_list(values)
 
     def sum_up(self, *, turns: int, failed: int) -> None:
         """After all turns that have expectations: the failure of an earlier one has scrolled away."""

@@ -54,7 +54,8 @@ PLACES_OF_AN_ANSWER = 8
 
 def worded(kind: str, error: failures.ApiCallError) -> str:
     """In the daemon's words; for kinds that were not recorded, in words like these."""
-    name, path = kind.replace("_", " "), kind.replace("_", "-")
+    name = kind.replace("_", " ")
+    path = kind.replace("_", "-")
     starting, reading = RECORDED_WORDS.get(kind, (f"invoke {name}", f"read {name}"))
     match error.stage:
         case "unanswered":
@@ -101,7 +102,8 @@ class PluginStorage:
 
     def answer(self, manifest: Manifest, request: JsonObject, limits: HostLimits) -> JsonObject:
         asked = structs.to_the_api(structs.STORAGE, request)
-        plugin, key = f"{manifest.author}/{manifest.name}", str(asked["key"])
+        plugin = f"{manifest.author}/{manifest.name}"
+        key = str(asked["key"])
         with self._using:
             kept = self._stored.plugins.setdefault(plugin, {})
             match asked["opt"]:
@@ -368,10 +370,13 @@ class BackwardsCalls:
         self._tools_called[request_id] = ToolCall(asked["tool"], asked["tool_parameters"])
         fault = self.api_fails.get(asked["tool"])
         answer = self._asked_tool(asked, request_id)
-        return answer if fault is None else fault.through(answer)
+        if fault is None:
+            return answer
+        return fault.through(answer)
 
     def _asked_tool(self, asked: JsonObject, request_id: str) -> Iterator[JsonObject]:
-        provider, name = asked["provider"], asked["tool"]
+        provider = asked["provider"]
+        name = asked["tool"]
         tool = self._tools.get((provider, name))
         if tool is None:
             there_are = naming(sorted(map("/".join, self._tools)))

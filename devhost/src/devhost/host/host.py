@@ -75,7 +75,9 @@ def start_plugins(
     beside: StartOptions = {**given, "transport": "stdio"} if strategies else given
     starts = [(each.manifest.name, partial(start_in_own_python, each, **given)) for each in strategies]
     starts += [(setup.declaration.manifest.name, partial(start_tool_plugin, setup, **beside)) for setup in tools]
-    return started_side_by_side(starts, options.get("watcher", Watcher()), stop) if starts else []
+    if starts:
+        return started_side_by_side(starts, options.get("watcher", Watcher()), stop)
+    return []
 
 
 def started_side_by_side(
@@ -251,7 +253,9 @@ class Host(ToolHost):
         }
         calls = self.calls(model, tools, opaque_body=opaque_body, api_fails=api_fails or {}, failed=self._tool_failed)
         fold = OutputsFold(self.files, self.limits, frozenset(properties_of(declared.output_schema)))
-        error, was_stopped, session_id = None, False, ""
+        error = None
+        was_stopped = False
+        session_id = ""
         self._renew_prints()
         began = time.monotonic()
         try:
@@ -265,8 +269,10 @@ class Host(ToolHost):
                     if on_message is not None:
                         on_message(shown.on_the_wire())
         except RunFailure as failure:
-            error, was_stopped = self.secrets.masked(RunError.of(failure)), isinstance(failure, RunStoppedError)
-        elapsed, made = round(time.monotonic() - began, 3), self.secrets.masked(calls.made)
+            error = self.secrets.masked(RunError.of(failure))
+            was_stopped = isinstance(failure, RunStoppedError)
+        elapsed = round(time.monotonic() - began, 3)
+        made = self.secrets.masked(calls.made)
         found = [*fold.findings(was_stopped=was_stopped), *calls.findings]
         run = Run(strategy, fold.outputs(), error, found, fold.messages, elapsed, made, session_id)
         self._renew_prints()

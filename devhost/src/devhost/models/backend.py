@@ -263,7 +263,9 @@ def model_answer(
 ) -> Iterator[JsonObject]:
     """The model's chunks; for structured output also a last one with the JSON object in their joined texts."""
     chunks = _chunks(model, decode_model_request(request, opaque_body, struct), opaque_body)
-    return _structured(chunks) if struct is structs.STRUCTURED else chunks
+    if struct is structs.STRUCTURED:
+        return _structured(chunks)
+    return chunks
 
 
 def _chunks(model: ModelBackend, request: ModelRequest, opaque_body: OpaqueBodyPolicy) -> Iterator[JsonObject]:
@@ -275,7 +277,8 @@ def _chunks(model: ModelBackend, request: ModelRequest, opaque_body: OpaqueBodyP
 
 
 def _structured(chunks: Iterator[JsonObject]) -> Iterator[JsonObject]:
-    text, last = "", dict[str, Any]()
+    text = ""
+    last = dict[str, Any]()
     for last in chunks:
         text += text_of(last)
         yield {**last, "structured_output": None}
@@ -321,7 +324,9 @@ def summary(model: ModelBackend, text: str, instruction: str) -> str:
         parts = (text[start : start + most] for start in range(0, len(text), most))
         text = "\n".join(_summarized(model, part, instruction) for part in parts)
     left = len(text) - most
-    return f"{text[:most]}… (cut by devhost: {counted(left, 'more character')})" if left > 0 else text
+    if left > 0:
+        return f"{text[:most]}… (cut by devhost: {counted(left, 'more character')})"
+    return text
 
 
 def _summarized(model: ModelBackend, part: str, instruction: str) -> str:

@@ -28,7 +28,9 @@ def _facts(window: int, prompt: str, cached: str, completion: str, *, written: s
     return ModelFacts(window, Decimal(prompt), Decimal(cached), Decimal(written or prompt), Decimal(completion))
 
 
-_SHORT, _WINDOW, _LONG = 128_000, 400_000, 1_050_000
+_SHORT = 128_000
+_WINDOW = 400_000
+_LONG = 1_050_000
 
 MODELS = {
     "gpt-6-astra": _facts(_LONG, "10", "1", "50", written="12.5"),

@@ -41,7 +41,8 @@ class TokenCounts:
     def usage(self, model: str, seconds: float) -> JsonObject:
         """Dify's usage at the model's prices; an unlisted model costs nothing here."""
         prices = facts_of(model) or _FREE
-        cached, written = self.cached_tokens, self.cache_write_tokens
+        cached = self.cached_tokens
+        written = self.cache_write_tokens
         fresh = max(0, self.prompt_tokens - cached - written)
         asked = _dollars(fresh * prices.prompt + cached * prices.cached + written * prices.written)
         answered = _dollars(self.completion_tokens * prices.completion)

@@ -24,8 +24,13 @@ from devhost.text import describe
 
 # What Dify says of a file: its type, its MIME type and its extension.
 
-IMAGE, VIDEO, AUDIO, DOCUMENT, CUSTOM = "image", "video", "audio", "document", "custom"
-UNKNOWN_MIME_TYPE, UNKNOWN_EXTENSION = "application/octet-stream", ".bin"
+IMAGE = "image"
+VIDEO = "video"
+AUDIO = "audio"
+DOCUMENT = "document"
+CUSTOM = "custom"
+UNKNOWN_MIME_TYPE = "application/octet-stream"
+UNKNOWN_EXTENSION = ".bin"
 _EXTENSIONS = {
     IMAGE: "jpg jpeg png webp gif svg",
     VIDEO: "mp4 mov mpeg webm",
@@ -123,7 +128,9 @@ _BODIES: Mapping[str, type[BaseModel]] = {
 
 
 def read_message(data: JsonObject) -> Message:
-    kind, body, meta = data.get("type"), data.get("message"), data.get("meta")
+    kind = data.get("type")
+    body = data.get("message")
+    meta = data.get("meta")
     if not isinstance(kind, str) or kind not in MESSAGE_TYPES:
         raise _malformed(data, f"{kind!r} is an unknown message type")
     if meta is not None and not isinstance(meta, dict):
@@ -161,7 +168,9 @@ _REFUSED = frozenset('/\\:*?"<>|')
 def save_once(folder: Path, name: str, data: bytes) -> Path:
     """As `save_new`, but a file that has the name and the bytes already serves."""
     there = folder / safe_name(name)
-    return there if there.is_file() and there.read_bytes() == data else save_new(folder, name, data)
+    if there.is_file() and there.read_bytes() == data:
+        return there
+    return save_new(folder, name, data)
 
 
 def save_new(folder: Path, name: str, data: bytes) -> Path:
@@ -213,7 +222,9 @@ class ToolFile:
     def kind(self) -> str:
         """By the MIME type, which Dify looks at first for a tool file, else by the extension."""
         kind = _by_mime_type(self.mime_type)
-        return file_type(self.extension, self.mime_type) if kind == CUSTOM else kind
+        if kind == CUSTOM:
+            return file_type(self.extension, self.mime_type)
+        return kind
 
     def output(self) -> JsonObject:
         """As it stands in the output `files` of a node, with the path on this machine."""
@@ -303,7 +314,8 @@ class FileMessages:
                 yield message
 
     def _saved(self, data: bytes, message: Message) -> Message:
-        mime_type, name = message.meta.get("mime_type"), message.meta.get("filename")
+        mime_type = message.meta.get("mime_type")
+        name = message.meta.get("filename")
         file = self._files.save(data, str(mime_type or UNKNOWN_MIME_TYPE), None if name is None else str(name))
         return file.link(message.meta, is_image="image" in file.mime_type)
 
@@ -327,7 +339,8 @@ class FileMessages:
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # ValueError: a host that IDNA has no name for
             self.found("image-not-downloaded", f"{message.text} cannot be downloaded: the answer's text says so")
             return Message("text", {"text": f"Failed to download image: {message.text}: {error}"})
-        by_name, header = mime_type_of(message.text), response.headers.get("content-type", "").partition(";")[0].strip()
+        by_name = mime_type_of(message.text)
+        header = response.headers.get("content-type", "").partition(";")[0].strip()
         mime_type = header or UNKNOWN_MIME_TYPE if by_name == UNKNOWN_MIME_TYPE else by_name
         return self._files.save(response.content, mime_type).link(message.meta, is_image=True)
 

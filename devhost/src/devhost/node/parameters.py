@@ -25,7 +25,9 @@ def _text(value: object) -> str:
         case None | []:
             return ""
         case dict():
-            return "" if is_file(value) else json.dumps(value, ensure_ascii=False)
+            if is_file(value):
+                return ""
+            return json.dumps(value, ensure_ascii=False)
         case list() if all(isinstance(item, str) for item in value):
             return json.dumps(value, ensure_ascii=False)
         case list() if all(is_file(item) for item in value):

@@ -7,7 +7,8 @@ from devhost.node.messages import Message, names_a_file
 
 # A streamed answer, cut at its think tags wherever chunk borders cut them.
 
-OPENING, CLOSING = "<think>", "</think>"
+OPENING = "<think>"
+CLOSING = "</think>"
 _TAG = re.compile(f"({OPENING}|{CLOSING})")
 
 
@@ -26,7 +27,8 @@ class TagParts:
         return [part for part in _TAG.split(text.removesuffix(self.waiting)) if part]
 
     def finish(self) -> str:
-        rest, self.waiting = self.waiting, ""
+        rest = self.waiting
+        self.waiting = ""
         return rest
 
 

@@ -58,7 +58,9 @@ def results_of(call: Call) -> Iterator[tuple[str, object]]:
 
 def traceback_of(call: Call) -> str:
     raised = plugin_error(call.error)
-    return "" if raised is None else raised[1].traceback or ""
+    if raised is None:
+        return ""
+    return raised[1].traceback or ""
 
 
 def prompt_of(call: Call) -> tuple[Said, ...]:
@@ -159,7 +161,8 @@ class PromptChanges:
 
 
 def prompt_changes(before: Sequence[Said], now: Sequence[Said]) -> PromptChanges:
-    left, is_new = Counter(before), []
+    left = Counter(before)
+    is_new = []
     for said in now:
         is_new.append(not left[said])
         left[said] -= not is_new[-1]

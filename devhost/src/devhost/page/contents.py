@@ -43,7 +43,8 @@ class Passage:
 def passages(text: str, sources: Iterable[Source], anchor: str) -> list[Passage]:
     """`[3]` becomes a link to `#{anchor}3` where there is one source 3; of several agents there may be more."""
     numbers = Counter(source.number for source in sources)
-    spans, environment = ThoughtSpans(), {"numbers": numbers, "anchor": anchor}
+    spans = ThoughtSpans()
+    environment = {"numbers": numbers, "anchor": anchor}
     grouped = groupby([*spans.feed(text), *spans.finish()], key=itemgetter(0))
     joined = [(is_thought, "".join(piece for _, piece in pieces)) for is_thought, pieces in grouped]
     return [
@@ -114,7 +115,8 @@ def shown_file(file: JsonObject, folder: Path | None = None) -> ShownFile:
     """`folder`: the page's own, for links that stay right when both are moved."""
     size = counted(file["size"], "byte") if isinstance(file.get("size"), int) else ""
     facts = " · ".join(filter(None, (str(file.get("mime_type") or ""), size)))
-    path, data = Path(str(file.get("path") or "")), b""
+    path = Path(str(file.get("path") or ""))
+    data = b""
     try:
         exists = path.is_file()
         if exists and path.stat().st_size <= LARGEST:
@@ -132,7 +134,9 @@ def _link(path: Path, folder: Path | None) -> str:
         return ""
     if folder is not None and path.is_relative_to(folder):
         return quote(path.relative_to(folder).as_posix())
-    return path.as_uri() if path.is_absolute() else ""
+    if path.is_absolute():
+        return path.as_uri()
+    return ""
 
 
 # Positions on the time axis, in percent, and durations as text.
@@ -140,7 +144,8 @@ def _link(path: Path, folder: Path | None) -> str:
 MOST_TICKS = 5
 """Their labels stand beside each other on a telephone, too."""
 STEPS = (1, 2, 5, 10, 20)
-SECOND, MINUTE = 1000, 60
+SECOND = 1000
+MINUTE = 60
 """In milliseconds, and in seconds."""
 
 
@@ -179,13 +184,17 @@ def written(seconds: float) -> str:
     """As few digits as needed: 6 ms, 450 ms, 1.84 s, 12.3 s, 2 min 5 s."""
     milliseconds = round(seconds * 1000)
     if milliseconds < 1:
-        return "<1 ms" if seconds > 0 else "0 ms"
+        if seconds > 0:
+            return "<1 ms"
+        return "0 ms"
     if milliseconds < SECOND:
         return f"{milliseconds} ms"
     if round(seconds, 1) < MINUTE:
         return f"{seconds:.3g} s"
     minutes, rest = divmod(round(seconds), MINUTE)
-    return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    if rest:
+        return f"{minutes} min {rest} s"
+    return f"{minutes} min"
 
 
 # The words that a page makes of values and rows.
@@ -202,17 +211,23 @@ def every(spans: Sequence[Span]) -> Iterator[Span]:
 
 
 def pretty(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
 
 
 def number(value: object) -> str:
     """A number of the usage as text; a plugin may have sent any other value in its place."""
-    return f"{value:,}" if isinstance(value, int | float) else "–"
+    if isinstance(value, int | float):
+        return f"{value:,}"
+    return "–"
 
 
 def written_values(span: Span) -> object:
     """What the model wrote as the arguments of this tool call; None if the log does not say."""
-    return span.data.get("arguments") if "tool_call_id" in span.data else None
+    if "tool_call_id" in span.data:
+        return span.data.get("arguments")
+    return None
 
 
 def hint(span: Span) -> str:
@@ -220,15 +235,20 @@ def hint(span: Span) -> str:
     for call in span.calls:
         if call.kind == "llm":
             tokens = [number(call.usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
-            return f"{' → '.join(tokens)} tokens" if call.usage else ""
+            if call.usage:
+                return f"{' → '.join(tokens)} tokens"
+            return ""
         return in_a_line(given_to(call))[:LONGEST_HINT]
-    return counts(span.children) if span.children else in_a_line(written_values(span) or "")[:LONGEST_HINT]
+    if span.children:
+        return counts(span.children)
+    return in_a_line(written_values(span) or "")[:LONGEST_HINT]
 
 
 def counts(spans: Sequence[Span]) -> str:
     """Such as "2 model calls, 3 tool calls (1 failed, 1 refused)"."""
     inner = list(every(spans))
-    calls, said = [call for span in inner for call in span.calls], []
+    calls = [call for span in inner for call in span.calls]
+    said = []
     not_sent = sum(span.data.get("status") == REFUSED and bool(span.error) for span in inner)
     for kind, name, refused in (("llm", "model call", 0), ("tool", "tool call", not_sent)):
         failed = [bool(call.error) for call in calls if call.kind == kind]

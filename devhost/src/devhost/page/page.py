@@ -83,7 +83,9 @@ def clip(text: str) -> str:
         "�" if unicodedata.category(letter) == "Cc" and letter not in "\n\t" else letter for letter in text[:LONGEST]
     )
     left = len(text) - LONGEST
-    return f"{shown}\n… {counted(left, 'more character')} in the trace" if left > 0 else shown
+    if left > 0:
+        return f"{shown}\n… {counted(left, 'more character')} in the trace"
+    return shown
 
 
 def render_page(trace: Trace, folder: Path | None = None) -> str:

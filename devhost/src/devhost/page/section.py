@@ -62,7 +62,9 @@ class ShownRun:
 
     @property
     def usage(self) -> JsonObject:
-        return self.run.usage if isinstance(self.run.usage, dict) else {}
+        if isinstance(self.run.usage, dict):
+            return self.run.usage
+        return {}
 
     @cached_property
     def rows(self) -> list[Span]:

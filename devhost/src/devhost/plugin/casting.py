@@ -119,7 +119,8 @@ def doubts(declared: Iterable[Parameter], values: Mapping[str, object]) -> Itera
     None is quoted: it may be a secret.
     """
     for parameter in declared:
-        value, number = values.get(parameter.name), None
+        value = values.get(parameter.name)
+        number = None
         if parameter.type == "boolean" and value and isinstance(value, str) and value.lower() not in SWITCHES:
             yield f"{parameter.name} is neither true nor false: Dify sends true"
         if parameter.type == "number":
@@ -138,7 +139,9 @@ def _cast(kind: str, value: object) -> object:  # noqa: C901, PLR0912 - one case
         case "number":
             return _number(value)
         case "files" | "system-files":
-            return value if isinstance(value, list) else [value]
+            if isinstance(value, list):
+                return value
+            return [value]
         case "array":
             return _read(value, list, [value])
         case "date" if value is None or value == "":
@@ -163,14 +166,18 @@ def _cast(kind: str, value: object) -> object:  # noqa: C901, PLR0912 - one case
         case "object":
             return _read(value, dict, {})
         case _:  # string, secret-input, select and all others
-            return "" if value is None else str(value)
+            if value is None:
+                return ""
+            return str(value)
 
 
 def _number(value: object) -> int | float | None:
     if isinstance(value, int | float):
         return value
     if isinstance(value, str) and value:
-        return float(value) if "." in value else int(value)
+        if "." in value:
+            return float(value)
+        return int(value)
     return None
 
 

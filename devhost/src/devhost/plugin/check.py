@@ -50,7 +50,9 @@ def check_plugin(directory: Path, accepted: Collection[str] = (), *, marketplace
     def judged(problem: Problem) -> Problem:
         if f"{problem.rule}:{problem.file}" in accepted:
             return replace(problem, level="notice", sentence=f"accepted: {problem.sentence}")
-        return replace(problem, level="refused") if marketplace and problem.level == "marketplace" else problem
+        if marketplace and problem.level == "marketplace":
+            return replace(problem, level="refused")
+        return problem
 
     return Checked(declarations.count, contents, tuple(map(judged, problems)), declarations.unchecked)
 
@@ -118,4 +120,6 @@ class Declarations:
 
 
 def _paths(value: object) -> list[str]:
-    return [path for path in value if isinstance(path, str)] if isinstance(value, list) else []
+    if isinstance(value, list):
+        return [path for path in value if isinstance(path, str)]
+    return []

@@ -58,7 +58,8 @@ def _expression(pattern: str) -> re.Pattern[str] | None:
 
     A pattern of one name matches at any depth. None for what Go cannot read: it matches nothing.
     """
-    names, parts = pattern.removesuffix("/").split("/"), list[str]()
+    names = pattern.removesuffix("/").split("/")
+    parts = list[str]()
     skips = is_one = len(names) == 1
     for name in names:
         if name == "" or (name == ANY_FOLDERS and not is_one):
@@ -70,7 +71,9 @@ def _expression(pattern: str) -> re.Pattern[str] | None:
             skips = False
     ending = "(?<=/)" if pattern.endswith("/") else ""
     with contextlib.suppress(re.error):  # a range that runs backwards
-        return re.compile("".join(parts) + ending) if parts else None
+        if parts:
+            return re.compile("".join(parts) + ending)
+        return None
     return None
 
 
@@ -109,7 +112,8 @@ class Contents:
         ignored_by = next((name for name in IGNORE_FILES if (directory / name).is_file()), "")
         lines = (directory / ignored_by).read_text(encoding="utf-8", errors="replace") if ignored_by else ""
         ignored = Ignored.of(lines)
-        paths, forbidden = list[str](), list[str]()
+        paths = list[str]()
+        forbidden = list[str]()
         for folder, folders, files in directory.walk():
             beside = [(name, (folder / name).relative_to(directory).as_posix()) for name in folders]
             kept = {name: path for name, path in beside if not ignored.leaves_out(path, is_folder=True)}
@@ -131,7 +135,9 @@ class Contents:
             return "does not exist"
         if path.startswith(("../", "/")):
             return "is outside the plugin"
-        return f"is left out by {self.ignored_by}" if self.ignored_by else "is in a folder that is not packaged"
+        if self.ignored_by:
+            return f"is left out by {self.ignored_by}"
+        return "is in a folder that is not packaged"
 
     def is_regular(self, path: str) -> bool:
         """Neither a link nor a pipe, a socket or a device."""
@@ -140,7 +146,9 @@ class Contents:
     def read(self, path: str) -> bytes:
         """What is not a regular file reads as empty: it is refused by the rule `forbidden-file`."""
         with worded(lambda why: DeclarationError(f"{self.directory / path} cannot be read: {why}")):
-            return (self.directory / path).read_bytes() if self.is_regular(path) else b""
+            if self.is_regular(path):
+                return (self.directory / path).read_bytes()
+            return b""
 
     def text(self, path: str) -> str:
         """With replacement characters for what is not UTF-8."""
@@ -233,7 +241,8 @@ def _data(contents: Contents, path: str) -> str:
 def size_problems(contents: Contents, most_bytes: int = MAX_BYTES, most_files: int = MAX_FILES) -> Iterator[Problem]:
     total = sum((contents.directory / path).lstat().st_size for path in contents.paths)
     if total > most_bytes or len(contents.paths) > most_files:
-        has, most = f"{len(contents.paths):,} files with {total:,} bytes", f"{most_files:,} with {most_bytes:,}"
+        has = f"{len(contents.paths):,} files with {total:,} bytes"
+        most = f"{most_files:,} with {most_bytes:,}"
         yield Problem("size", ".", "", f"{has}; at most {most} are taken")
 
 
@@ -293,7 +302,8 @@ def class_problems(contents: Contents, path: str) -> Iterator[Problem]:
         sentence = "no class has a base, so the SDK finds none: write class Name(Tool), or (AgentStrategy)"
         yield Problem("source", path, f"line {classes[0].lineno}", sentence)
     for method in methods:
-        inside, is_abstract = list(_of_its_own(method)), isinstance(method.body[-1], ast.Raise)
+        inside = list(_of_its_own(method))
+        is_abstract = isinstance(method.body[-1], ast.Raise)
         returned = [node.value for node in inside if isinstance(node, ast.Return)]
         yields = [node for node in inside if isinstance(node, ast.Yield | ast.YieldFrom)]
         right = "write yield self.create_text_message(…)"

@@ -219,7 +219,8 @@ class ModelProvider(Declared):
 
     def credentials(self, values: Mapping[str, object], *, of_provider: bool) -> Mapping[str, ModelCredential]:
         """Of one of the forms, the fields for a language model that these values show."""
-        shown, known = dict[str, ModelCredential](), {"__model_type": "llm", **values}
+        shown = dict[str, ModelCredential]()
+        known = {"__model_type": "llm", **values}
         for field in self.of_provider if of_provider else self.of_model:
             if all(known.get(each.variable) == each.value for each in field.show_on):
                 shown[field.variable] = field
@@ -283,7 +284,9 @@ class ToolProvider(Loaded):
     @property
     def credential_type(self) -> str:
         """As Dify sends it; SDKs from 0.4.4 to 0.5.1 refuse `unauthorized`, so a provider without any has the first."""
-        return "oauth2" if self.credentials and not self.credentials_for_provider else "api-key"
+        if self.credentials and not self.credentials_for_provider:
+            return "oauth2"
+        return "api-key"
 
 
 @dataclass(frozen=True)
@@ -398,13 +401,15 @@ def nearest_plugin(kind: str = "") -> Path:
     $DEVHOST_PLUGIN, or else the current folder, or one above it. Files that only have the manifest's name are passed
     over.
     """
-    start, invalid = Path(os.environ.get(FOLDER, "").strip() or ".").resolve(), ""
+    start = Path(os.environ.get(FOLDER, "").strip() or ".").resolve()
+    invalid = ""
     for folder in (start, *start.parents):
         if (folder / MANIFEST).is_file():
             try:
                 plugins = load_yaml(folder / MANIFEST).get("plugins")
             except DeclarationError as error:
-                plugins, invalid = None, f"{invalid}; {error}"
+                plugins = None
+                invalid = f"{invalid}; {error}"
             if isinstance(plugins, dict) and (not kind or plugins.get(kind)):
                 return folder
     lacks, named = (f" with {kind}", "--plugin DIR") if kind else ("", "as in devhost check DIR")

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
     from packaging.utils import NormalizedName
 
-REQUIREMENTS, PYPROJECT = "requirements.txt", "pyproject.toml"
+REQUIREMENTS = "requirements.txt"
+PYPROJECT = "pyproject.toml"
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,9 @@ def requirements_file(directory: Path) -> str:
         pass
     except (OSError, ValueError):  # uv will say what is wrong with it
         return PYPROJECT
-    return REQUIREMENTS if (directory / REQUIREMENTS).is_file() else ""
+    if (directory / REQUIREMENTS).is_file():
+        return REQUIREMENTS
+    return ""
 
 
 def listed(directory: Path) -> list[Line]:

@@ -134,7 +134,8 @@ type Scope = Annotated[str | None, AfterValidator(_scope)]
 
 def _fitting[T](default: T, checked: ValidationInfo) -> T:
     """One with which Dify builds the parameter; type and options of the parameter are checked before."""
-    kind, options = checked.data.get("type"), checked.data.get("options")
+    kind = checked.data.get("type")
+    options = checked.data.get("options")
     if default is None or default == "" or checked.data.get("multiple"):
         return default
     if kind == "select" and options is not None:
@@ -267,7 +268,9 @@ class _ToolParameter(declaration.ToolParameter):
     @classmethod
     def _fits(cls, default: object, checked: ValidationInfo) -> object:
         """Dify takes the default of nothing that the model fills."""
-        return _fitting(default, checked) if checked.data.get("form") == "form" else default
+        if checked.data.get("form") == "form":
+            return _fitting(default, checked)
+        return default
 
 
 class _Description(declaration.ToolDescription):
@@ -352,7 +355,8 @@ def faults(kind: type[Declared], file: str, written: JsonObject) -> Iterator[Pro
         kind.model_validate_json(json.dumps(as_sent(written), default=str), strict=True, extra="forbid")
     except ValidationError as error:
         for each in error.errors():
-            path, sentence = each["loc"], each["msg"]
+            path = each["loc"]
+            sentence = each["msg"]
             level: Level = "notice" if each["type"] in {LOST, "extra_forbidden"} else "refused"
             if path[-1] in {"str", "bool", "int", "float"}:  # pydantic names the types of a union behind the field
                 path = path[:-1]

@@ -40,4 +40,6 @@ def why_it_failed(
             end()
             raise
     words = [f"exit code {process.returncode}", *printed.strip().splitlines()[-15:]]
-    return "\n".join(words) if process.returncode else ""
+    if process.returncode:
+        return "\n".join(words)
+    return ""

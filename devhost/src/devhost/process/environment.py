@@ -31,7 +31,9 @@ OF_PROJECT = "uv sync"
 def own_python(directory: Path) -> Path | None:
     """Absolute, because the plugin is started in its directory; a link is kept, because it names the environment."""
     python = directory.absolute() / ENVIRONMENT / "bin" / "python"
-    return python if python.is_file() else None
+    if python.is_file():
+        return python
+    return None
 
 
 def by_hand(directory: Path) -> str:
@@ -45,7 +47,8 @@ def start_in_own_python(plugin: PluginDeclaration, **options: Unpack[StartOption
 
     With `installs` an environment is made for a plugin that needs what is not installed beside devhost.
     """
-    directory, watcher = plugin.directory, options.get("watcher", Watcher())
+    directory = plugin.directory
+    watcher = options.get("watcher", Watcher())
     of_tools = (each for tool in plugin.tools for each in (tool.provider, tool.declared))
     # The SDK loads no code for the provider of strategies.
     for part in (*(strategy for _, strategy in plugin.strategies.values()), *of_tools):
@@ -112,7 +115,8 @@ def make_environment(directory: Path, stop: Stop | None = None) -> Path:
 
 def commands(directory: Path, uv: str | None) -> Iterator[list[str]]:
     """They are run in the plugin's folder, one after the other. OSError or ValueError for a list that is not valid."""
-    python, lock = f"{ENVIRONMENT}/bin/python", directory / "uv.lock"
+    python = f"{ENVIRONMENT}/bin/python"
+    lock = directory / "uv.lock"
     if uv is None:
         yield [sys.executable, "-m", "venv", ENVIRONMENT]
         install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]

@@ -86,7 +86,9 @@ def record_text(line: str) -> str:
     match json_or(line, None):
         case {"event": "log", "data": {"message": str(message), **record}}:
             level = str(record.get("level") or "INFO")
-            return message if level == "INFO" else f"{level}: {message}"
+            if level == "INFO":
+                return message
+            return f"{level}: {message}"
     return line
 
 
@@ -122,7 +124,8 @@ def _faults_of_code(directory: Path, *rules: str) -> Iterator[str]:
 
 class PluginProcess:
     def __init__(self, transport: Transport, watcher: Watcher) -> None:
-        self.declaration, self.limits = transport.plugin, transport.limits
+        self.declaration = transport.plugin
+        self.limits = transport.limits
         self.printed = PrintedLines(self._tell)
         self._transport = transport
         self._watcher = watcher
@@ -140,7 +143,8 @@ class PluginProcess:
     def start(cls, plugin: Path | PluginDeclaration, **options: Unpack[StartOptions]) -> Self:
         """Returns when the plugin serves."""
         declaration = PluginDeclaration.read(plugin) if isinstance(plugin, Path) else plugin
-        python, limits = options.get("python", sys.executable), options.get("limits", HostLimits())
+        python = options.get("python", sys.executable)
+        limits = options.get("limits", HostLimits())
         transport = TRANSPORTS[options.get("transport", "stdio")](declaration, python, limits)
         process = cls(transport, options.get("watcher", Watcher()))
         process.printed.hide(options.get("secrets", Secrets()))
@@ -170,7 +174,8 @@ class PluginProcess:
 
     def _not_started(self, reason: str) -> PluginStartError:
         """What it printed is a note: the watcher was told of it."""
-        directory, words = self.declaration.directory, "\n".join(self.printed.kept)
+        directory = self.declaration.directory
+        words = "\n".join(self.printed.kept)
         if faults := [*_faults_of_code(directory, "compile", "source", "entrypoint")]:
             reason = "\n".join([*faults, reason])
         elif raised := printed_error(words):
@@ -237,7 +242,8 @@ class PluginProcess:
         if (raised := printed_error(words)) and ("exited with" in reason or raised.kind == CRASHED):
             told = f"{reason}: {raised.line}"  # the traceback was printed as it came
         with self._routing:
-            self._ended_because, self.lost = reason, told
+            self._ended_because = reason
+            self.lost = told
             sessions = list(self._sessions.values())
         for session in sessions:
             session.deliver(Lost(self.lost))
@@ -290,7 +296,8 @@ class PluginProcess:
             self._look_for_life()
 
     def _look_for_life(self) -> None:
-        limit, last = self.limits.heartbeat_seconds, self._last_sign
+        limit = self.limits.heartbeat_seconds
+        last = self._last_sign
         if last is not None and time.monotonic() - last > limit:
             with self._routing:
                 open_sessions = list(self._sessions)

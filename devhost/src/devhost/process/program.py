@@ -171,7 +171,8 @@ class Transport(ABC):
         return True
 
     def _run(self, listener: Listener, environment: Mapping[str, str]) -> None:
-        self._listener, entrypoint = listener, self.plugin.manifest.entrypoint
+        self._listener = listener
+        entrypoint = self.plugin.manifest.entrypoint
         self._probe = StackProbe()
         try:
             self.process = subprocess.Popen(

@@ -45,7 +45,9 @@ SILENCE_SECONDS = 10
 def _waiting(data: object) -> str:
     """The type of a message that waits; empty of a file's chunks, which the daemon puts together before."""
     kind = str(data.get("type")) if isinstance(data, dict) else "?"
-    return "" if kind == "blob_chunk" else kind
+    if kind == "blob_chunk":
+        return ""
+    return kind
 
 
 @dataclass(eq=False)

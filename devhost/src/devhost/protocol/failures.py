@@ -19,7 +19,8 @@ API = "http://127.0.0.1:5062/inner/api/invoke"
 """The address of the API in error messages, as in the recording; plugins see it nowhere else."""
 CLOSED = "read tcp 127.0.0.1:39898->127.0.0.1:5062: use of closed network connection\nfailed to read system header"
 """The daemon closes the connection itself when a call has taken too long."""
-NO_HEADER, NO_DATA = "unexpected EOF\nfailed to read system header", "unexpected EOF\nfailed to read data"
+NO_HEADER = "unexpected EOF\nfailed to read system header"
+NO_DATA = "unexpected EOF\nfailed to read data"
 LONGEST_CHUNK = 30 * 1024 * 1024
 
 type Stage = Literal["unanswered", "refused", "broken"]
@@ -82,7 +83,9 @@ def _named(value: object) -> object:
     if not isinstance(value, str):
         return value
     name, _, status = value.partition("_")
-    return {"http": int(status)} if name == "http" and status.isdecimal() else {"fault": value}
+    if name == "http" and status.isdecimal():
+        return {"http": int(status)}
+    return {"fault": value}
 
 
 class ApiFault(BaseModel):

@@ -48,7 +48,8 @@ class Struct:
 
         `name`: with its Go package, where a message about the whole value has it.
         """
-        self.name, self.nullable = name, nullable
+        self.name = name
+        self.nullable = nullable
         self.short_name = name.rpartition(".")[2]
         named = [part if isinstance(part, tuple) else ("", part) for part in parts]
         self.fields: dict[str, Field] = {}
@@ -161,7 +162,8 @@ _PYTHON: dict[str, tuple[type, ...]] = {"string": (str,), "bool": (bool,), "int"
 
 class _Pass:
     def __init__(self, *, is_map: bool, keeps_raw: bool) -> None:
-        self._is_map, self._keeps_raw = is_map, keeps_raw
+        self._is_map = is_map
+        self._keeps_raw = keeps_raw
         self._faults: list[str] = []
         """Of mapstructure, without weak typing, or else of encoding/json."""
         self._violations: list[str] = []
@@ -263,7 +265,9 @@ def _price(value: Json) -> str | None:
     except InvalidOperation:
         return None
     plain = f"{price:f}"
-    return plain.rstrip("0").rstrip(".") or "0" if "." in plain else plain
+    if "." in plain:
+        return plain.rstrip("0").rstrip(".") or "0"
+    return plain
 
 
 def _in_json(kind: Kind, value: Json, path: str, owner: str) -> str:
@@ -292,7 +296,9 @@ def _shown(value: Json) -> str:
     """About Go's `%v`: `map[a:1]`."""
     if isinstance(value, dict):
         return f"map[{' '.join(f'{key}:{_shown(value[key])}' for key in sorted(value))}]"
-    return value if isinstance(value, str) else marshalled(value)
+    if isinstance(value, str):
+        return value
+    return marshalled(value)
 
 
 def _go_type(kind: Kind) -> str:

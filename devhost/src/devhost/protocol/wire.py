@@ -64,7 +64,8 @@ def read_session_event(data: object) -> SessionEvent:
             return Invoked(request_id, kind, request if isinstance(request, dict) else {})
         case {"type": "error", "data": dict(error)}:
             args = error.get("args")
-            kind, message = str(error.get("error_type", "Exception")), str(error.get("message", ""))
+            kind = str(error.get("error_type", "Exception"))
+            message = str(error.get("message", ""))
             return Failed(kind, message, args if isinstance(args, dict) else {})
         case {"type": "end"}:
             return Ended()

@@ -69,7 +69,9 @@ def _recorded(runs: Sequence[TracedRun], files: KeptFiles, asked: Sequence[Call]
     tools = {(tool["identity"].get("provider"), tool["identity"].get("name")): shortened(tool) for tool in described}
     calls = sorted((*_tool_calls(runs), *asked), key=lambda call: call.began)
     answers = [parts.recorded_call(call, made, files) for call in calls]
-    return {"calls": answers, "tools": list(tools.values())} if tools or answers else {}
+    if tools or answers:
+        return {"calls": answers, "tools": list(tools.values())}
+    return {}
 
 
 def _tool_calls(runs: Sequence[TracedRun]) -> list[Call]:
@@ -110,7 +112,9 @@ def script_of(
 
 def _left_out(number: int, noun: str) -> str:
     words = f"{counted(number, noun)} of earlier conversations, or without an end or a call of the model"
-    return words if number else ""
+    if number:
+        return words
+    return ""
 
 
 def runs_of(trace: Trace, file: Path) -> list[TracedRun]:
@@ -219,7 +223,9 @@ class _FlowRecorder:
         if isinstance(value, list):
             return [path for each in value if (path := self._file(each))]
         path = self.files.sent({"filename": value["file"]}) if isinstance(value, dict) and "file" in value else None
-        return None if path is None else f"@{path}"
+        if path is None:
+            return None
+        return f"@{path}"
 
     def _models(self, turn: TracedTurn) -> JsonObject:
         """By node; an agent that asked no model has no turns, and needs the key all the same."""
@@ -293,7 +299,9 @@ def _again(value: object) -> object:
     said = json.dumps(value, ensure_ascii=False)
     if any(part in said for part in OF_ONE_RUN):
         return None
-    return {"equals": value} if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return {"equals": value}
+    return value
 
 
 def _expected_of_agent(turn: TracedTurn, last: NodeEnded) -> JsonObject:

@@ -286,7 +286,8 @@ def recorded_turns(calls: Sequence[Call]) -> list[JsonObject]:
 
 def _turn(call: Call) -> JsonObject:
     """With the last chunk's fields that differ from those of a script."""
-    texts, written = list(call.texts), written_calls(call)
+    texts = list(call.texts)
+    written = written_calls(call)
     turn: JsonObject = {"text": texts if call.error else "".join(texts), "tool_calls": list(map(_scripted, written))}
     if call.finish_reason not in {"", "tool_calls" if written else "stop"}:
         turn["finish_reason"] = call.finish_reason

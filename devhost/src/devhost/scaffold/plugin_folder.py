@@ -56,7 +56,8 @@ class NewPlugin:
             loader=FileSystemLoader(home), undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True
         )
         environment.filters["json"] = partial(json.dumps, ensure_ascii=False)
-        words, written = self.name.split("_"), list[Path]()
+        words = self.name.split("_")
+        written = list[Path]()
         values: JsonObject = {
             "name": self.name,
             "author": self.author,

@@ -116,7 +116,9 @@ def read_questions(*, json_lines: bool = False) -> Iterator[str]:
         raise ParameterError("a chat reads its questions from standard input, which is closed: pipe them in, or type")
     if json_lines:
         return _piped(_json_text)
-    return _typed() if sys.stdin.isatty() else _piped(lambda line, _number: line)
+    if sys.stdin.isatty():
+        return _typed()
+    return _piped(lambda line, _number: line)
 
 
 def _piped(read: Callable[[str, int], str]) -> Iterator[str]:
@@ -150,7 +152,9 @@ def _typed() -> Iterator[str]:
 
 def _question(typed: str) -> str:
     question = typed.strip()
-    return f" {question}" if question.startswith("/") and typed[0].isspace() else question
+    if question.startswith("/") and typed[0].isspace():
+        return f" {question}"
+    return question
 
 
 def typed_lines(label: str) -> Callable[[], str]:

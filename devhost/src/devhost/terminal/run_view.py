@@ -85,7 +85,8 @@ class RunView(View):
 
 def _source_line(place: int, source: JsonObject) -> Text:
     """Its number and title, and how its passage begins; the rest is for programs."""
-    title, passage = source.get("title") or source.get("document_name"), in_a_line(source.get("content") or "")
+    title = source.get("title") or source.get("document_name")
+    passage = in_a_line(source.get("content") or "")
     words = f"           [{source.get('position') or place}] {title}{f': {passage}' if passage else ''}"
     return Text(printable(words), overflow="ellipsis", no_wrap=True)
 
@@ -99,7 +100,8 @@ class ToolView(View):
         self._console.print(tables.heading("messages"))
 
     def show(self, message: JsonObject, seconds: float) -> None:
-        kind, meta = printable(message.get("type")), message.get("meta")
+        kind = printable(message.get("type"))
+        meta = message.get("meta")
         line = Text.assemble((f"{seconds:7.3f} s  ", "cyan"), (f"{kind}  ", "bold"), overflow="fold")
         match message.get("message"):
             case {"text": str(said)}:

@@ -21,7 +21,8 @@ from devhost.words import counted, in_a_line, preview, price_text
 
 # Texts for a line of a terminal: printable, on one line, cut.
 
-LONGEST_VALUE, BEGINNING = 200, 40
+LONGEST_VALUE = 200
+BEGINNING = 40
 """Characters of a text variable on its one line; of a longer one, such as a state, its beginning and its length."""
 _JOINERS = "\u200c\u200d\u2060"
 """Persian and emoji need the first two; the third is in tags that an answer quotes."""
@@ -39,7 +40,9 @@ def on_a_line(text: str) -> str:
 
 def clipped(text: str, longest: int) -> str:
     left = len(text) - longest
-    return f"{text[:longest]}… ({counted(left, 'more character')})" if left > 0 else text
+    if left > 0:
+        return f"{text[:longest]}… ({counted(left, 'more character')})"
+    return text
 
 
 # Why a run failed, and what the node shows of it in Dify.
@@ -82,7 +85,9 @@ def log_tree(
         return tree
 
     trees = [branch(root, Tree(_entry(root, made, whole=whole), guide_style="dim")) for root in roots]
-    return Group(*trees) if trees else None
+    if trees:
+        return Group(*trees)
+    return None
 
 
 def _entry(entry: LogEntry, calls: CallsMade, *, whole: bool) -> Text:
@@ -100,7 +105,8 @@ def _entry(entry: LogEntry, calls: CallsMade, *, whole: bool) -> Text:
         line.append(f"\n{indent(printable(said), '  ')}", "dim")
     ids = entry.data.get("request_ids")
     request = str(ids[-1]) if isinstance(ids, list) and ids else ""
-    written, call = entry.data.get("arguments", {}), calls.tools.get(request)
+    written = entry.data.get("arguments", {})
+    call = calls.tools.get(request)
     if call and isinstance(written, dict) and (changed := sent_otherwise(written, call.arguments)):
         line.append(f"\n  sent: {printable(preview(changed))}", "dim")
     if reason := (call and call.error) or entry.reason:
@@ -154,7 +160,9 @@ def files_list(files: Sequence[JsonObject]) -> Group | None:
         link = Style(link=Path(path).absolute().as_uri())
         lines.append(Text.assemble((printable(file["filename"]), "bold"), f"  {file_facts(file)}"))
         lines.append(Text.assemble("  ", (printable(path), link)))
-    return Group(*lines) if lines else None
+    if lines:
+        return Group(*lines)
+    return None
 
 
 def file_facts(file: JsonObject) -> str:
@@ -167,7 +175,9 @@ def variables_list(variables: Mapping[str, object]) -> Group | None:
     for name, value in variables.items():
         shown = on_a_line(value) if isinstance(value, str) else preview(value)
         lines.append(_cut((printable(name).ljust(width), "bold"), f"  {printable(shown)}"))
-    return Group(*lines) if lines else None
+    if lines:
+        return Group(*lines)
+    return None
 
 
 def _cut(*parts: str | tuple[str, str]) -> Text:
@@ -183,11 +193,15 @@ def pending_table(calls: Sequence[object]) -> Table | None:
         arguments = clipped(printable(preview(known.get("arguments"))), LONGEST_ARGUMENTS)
         name, tool = (printable(known.get(key, "")) for key in ("id", "tool"))
         table.add_row(Text(tool, "bold"), Text(arguments, overflow="fold"), Text(name, "dim"))
-    return table if calls else None
+    if calls:
+        return table
+    return None
 
 
 def json_list(values: Sequence[object]) -> Group | None:
-    return Group(*(_cut(printable(preview(value))) for value in values)) if values else None
+    if values:
+        return Group(*(_cut(printable(preview(value))) for value in values))
+    return None
 
 
 def usage_line(usage: object) -> Text:
@@ -210,7 +224,9 @@ def usage_line(usage: object) -> Text:
 
 def findings_list(findings: Sequence[Finding]) -> Group | None:
     lines = (Text.assemble((finding.rule, "yellow"), f": {printable(finding.sentence)}") for finding in findings)
-    return Group(*lines) if findings else None
+    if findings:
+        return Group(*lines)
+    return None
 
 
 def sections_of_findings(findings: Sequence[Finding]) -> Iterator[tuple[str, Group | None]]:

@@ -154,7 +154,9 @@ def meant_tool(provider: str, name: str, there_are: Iterable[ToolName]) -> ToolN
     if (provider, name) in named:
         return provider, name
     alike = [tool for tool in named if tool[0].rpartition("/")[2] == provider.rpartition("/")[2]]
-    return alike[0] if len(alike) == 1 else None
+    if len(alike) == 1:
+        return alike[0]
+    return None
 
 
 def agent_tools(
@@ -175,7 +177,8 @@ def enabled_tools(entries: object) -> list[JsonObject]:
 def _tool(
     entry: JsonObject, there_are: Sequence[JsonObject], variables: NodeVariables, *, is_legacy: bool
 ) -> JsonObject:
-    provider, name = str(entry.get("provider_name")), str(entry.get("tool_name"))
+    provider = str(entry.get("provider_name"))
+    name = str(entry.get("tool_name"))
     by_name = {(tool["identity"]["provider"], tool["identity"]["name"]): tool for tool in there_are}
     found = meant_tool(provider, name, by_name)
     if found is None:

@@ -60,7 +60,8 @@ class McpServer:
         """Of `COMMAND`, `URL`, `NAME=COMMAND` or `NAME=URL`."""
         name, equals, target = text.partition("=")
         if not equals or not NAME.fullmatch(name):
-            name, target = "", text
+            name = ""
+            target = text
         target = target.strip()
         try:
             words = shlex.split(target)
@@ -125,7 +126,8 @@ def _identity(name: str) -> Identity:
 
 def _parameter(server: str, tool: "mcp_types.Tool", name: str, schema: object) -> ToolParameter:
     given = schema if isinstance(schema, dict) else {"type": schema}
-    said, kind = str(given.get("description", "")), _kind(given)
+    said = str(given.get("description", ""))
+    kind = _kind(given)
     described = {
         "name": name,
         "label": I18n(en_US=name),
@@ -144,7 +146,9 @@ def _parameter(server: str, tool: "mcp_types.Tool", name: str, schema: object) -
 
 
 def _properties(tool: "mcp_types.Tool") -> Mapping[str, Any]:
-    return properties_of(tool.input_schema) if tool.input_schema.get("type") == "object" else {}
+    if tool.input_schema.get("type") == "object":
+        return properties_of(tool.input_schema)
+    return {}
 
 
 def _kind(schema: JsonObject) -> object:
@@ -155,9 +159,13 @@ def _kind(schema: JsonObject) -> object:
         case None | []:
             parts = (part for key in ("anyOf", "oneOf", "allOf") for part in schema.get(key) or ())
             first = next((part for part in parts if isinstance(part, dict)), None)
-            return "string" if first is None else _kind(first)
+            if first is None:
+                return "string"
+            return _kind(first)
         case kind:
-            return "string" if kind == "null" else kind
+            if kind == "null":
+                return "string"
+            return kind
 
 
 def lost(tool: "mcp_types.Tool") -> str:

@@ -36,7 +36,9 @@ class RecordedAnswers:
             waiting = self._waiting.get(_key(provider, tool, arguments))
             if not waiting:
                 return None
-            return waiting.pop(0) if self._once or len(waiting) > 1 else waiting[0]
+            if self._once or len(waiting) > 1:
+                return waiting.pop(0)
+            return waiting[0]
 
     def lacks(self, tool: str, arguments: JsonObject) -> str:
         """The sentence about a call that was not recorded."""
@@ -55,7 +57,9 @@ def _without_addresses(value: object) -> object:
         return {name: value.get(name) for name in ("filename", "size", "type")}
     if isinstance(value, dict):
         return {key: _without_addresses(item) for key, item in value.items()}
-    return [_without_addresses(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_without_addresses(item) for item in value]
+    return value
 
 
 MOST_BYTES = 100 * 1024 * 1024
@@ -69,7 +73,8 @@ class RecordedTool:
         identity = entity["identity"]
         self.provider, self.name = str(identity["provider"]), str(identity["name"])
         self.entity = entity
-        self._answers, self._beyond = answers, beyond
+        self._answers = answers
+        self._beyond = beyond
 
     def invoke(self, parameters: JsonObject, answer: Answer, request_id: str, /) -> Iterator[JsonObject]:
         """Of a call that was not recorded, InvocationError, as for an exception of a tool.

@@ -53,7 +53,8 @@ class ToolSetup:
     def of(cls, declaration: PluginDeclaration, credentials: Texts, fixed: Texts) -> Self:
         if not declaration.tool_providers:
             raise ParameterError(f"{declaration.directory} is not a tool plugin: its manifest names no tools")
-        offered, left_out = [], []
+        offered = []
+        left_out = []
         for tool in declaration.tools:
             name, with_provider, _ = tool.names
             values = typed_values(tool.declared, {**fixed.get(name, {}), **fixed.get(with_provider, {})})

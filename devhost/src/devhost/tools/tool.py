@@ -40,10 +40,14 @@ class PluginTool:
     """A tool of a tool plugin. Its secret credentials are replaced in everything that it sends."""
 
     def __init__(self, plugin: PluginProcess, setup: ToolSetup, offered: OfferedTool) -> None:
-        self.provider, self.name, self.entity = offered.provider_id, offered.name, offered.entity
+        self.provider = offered.provider_id
+        self.name = offered.name
+        self.entity = offered.entity
         self._limit: Literal["run-seconds", "call-seconds"] = "run-seconds"
         """The limit at which the daemon ends the tool. The limit of an agent's call is not here: it ends the answer."""
-        self._plugin, self._setup, self._offered = plugin, setup, offered
+        self._plugin = plugin
+        self._setup = setup
+        self._offered = offered
         self._masked = Secrets(setup.secret_credentials).masked
         self._serving = WeakValueDictionary[str, Session]()
         """The sessions by the ids of the calls that they answer."""

@@ -62,7 +62,9 @@ class FlowNode:
 
     def __str__(self) -> str:
         """As errors name it."""
-        return f"node {self.title!r} ({self.id})" if self.title else f"node {self.id}"
+        if self.title:
+            return f"node {self.title!r} ({self.id})"
+        return f"node {self.id}"
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,9 @@ class NodeEnded(Told):
         """Where the flow went on after the node's error."""
         if self.status != "exception":
             return ""
-        return "default value" if self.node.data.get("error_strategy") == "default-value" else "error branch"
+        if self.node.data.get("error_strategy") == "default-value":
+            return "default value"
+        return "error branch"
 
 
 @dataclass(frozen=True)

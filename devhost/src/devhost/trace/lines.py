@@ -60,7 +60,9 @@ class MessageLine(Timed):
 
 def _run_of(printed: object) -> object:
     """`printed`: a run as `--json` prints it, without its messages and calls."""
-    return {**printed, "outputs": printed, "messages": ()} if isinstance(printed, dict) else printed
+    if isinstance(printed, dict):
+        return {**printed, "outputs": printed, "messages": ()}
+    return printed
 
 
 @dataclass(frozen=True)
@@ -232,7 +234,8 @@ class TraceWriter(Watcher):
             self._file.flush()
         except OSError as error:  # a full disk must not end the run that is being watched
             self._failure = error
-            file, self._file = self._file, None
+            file = self._file
+            self._file = None
             with contextlib.suppress(OSError):  # what it still buffers cannot be written either
                 file.close()
 

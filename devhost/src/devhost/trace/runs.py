@@ -21,11 +21,15 @@ from devhost.trace.lines import EndLine, MessageLine, PrintedLine, SentenceLine,
 
 
 def mapping(value: object) -> JsonObject:
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}
 
 
 def items(value: object) -> list[JsonObject]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    if isinstance(value, list):
+        return [item for item in value if isinstance(item, dict)]
+    return []
 
 
 @dataclass(frozen=True)
@@ -152,7 +156,8 @@ class _Reader:
                 self._sessions[line.session_id] = (self._calls[line.request_id][0], line.request_id)
             case EndLine() if line.session_id in self._sessions:
                 run, _ = self._sessions[line.session_id]
-                run.end, run.finished = line, line.at
+                run.end = line
+                run.finished = line.at
             case SentenceLine(event="remark") if self.runs:
                 self.runs[-1].remark = line.sentence
             case PrintedLine():
@@ -217,7 +222,9 @@ class WrittenCall:
         Pieces are snapshots if each begins with the one before.
         """
         are_snapshots = all(after.startswith(before) for before, after in pairwise(self.pieces))
-        return self.pieces[-1] if are_snapshots and self.pieces else "".join(self.pieces)
+        if are_snapshots and self.pieces:
+            return self.pieces[-1]
+        return "".join(self.pieces)
 
     @property
     def values(self) -> object:
@@ -231,7 +238,8 @@ def written_calls(call: Call) -> list[WrittenCall]:
     for message in call.messages:
         seen = Counter[str]()
         for entry in items(message.get("tool_calls")):
-            call_id, function = str(entry.get("id") or ""), mapping(entry.get("function"))
+            call_id = str(entry.get("id") or "")
+            function = mapping(entry.get("function"))
             written = _written(begun, call_id, str(function.get("name") or ""), seen[call_id])
             seen[call_id] += 1
             if function.get("arguments"):

@@ -35,10 +35,14 @@ class Span:
     @property
     def kind(self) -> Literal["model", "tool", "group", "step", "moment"]:
         for call in self.calls:
-            return "model" if call.kind == "llm" else "tool"
+            if call.kind == "llm":
+                return "model"
+            return "tool"
         if self.children:
             return "group"
-        return "moment" if self.is_moment else "step"
+        if self.is_moment:
+            return "moment"
+        return "step"
 
 
 def timeline(run: TracedRun) -> list[Span]:
@@ -61,7 +65,8 @@ def timeline(run: TracedRun) -> list[Span]:
     """By the ids of its requests on the wire, as this repository's strategies write them."""
 
     def of_entry(entry: LogEntry) -> Span:
-        times, is_open = arrivals[entry.id], entry.status == OPEN
+        times = arrivals[entry.id]
+        is_open = entry.status == OPEN
         span = Span(
             id=entry.id,
             label=entry.label,
@@ -106,7 +111,9 @@ def _placed(
 def _siblings(call: Call, roots: list[Span]) -> list[Span]:
     """The entries of the innermost group that was open at the time; of several groups side by side none is chosen."""
     opened = [span for span in roots if span.children and not span.calls and span.began <= call.began <= span.ended]
-    return _siblings(call, opened[0].children) if len(opened) == 1 else roots
+    if len(opened) == 1:
+        return _siblings(call, opened[0].children)
+    return roots
 
 
 def _in_order(spans: list[Span]) -> None:

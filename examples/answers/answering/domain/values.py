@@ -72,7 +72,9 @@ class Question:
 
     @property
     def language(self) -> Language:
-        return Language.JAPANESE if _JAPANESE.search(self.text) else Language.ENGLISH
+        if _JAPANESE.search(self.text):
+            return Language.JAPANESE
+        return Language.ENGLISH
 
     def __str__(self) -> str:
         return self.text

@@ -63,7 +63,8 @@ def _passages(blocks: Sequence[_Block]) -> Iterator[str]:
         for piece in _pieces(block.text):
             if block.headings != under or sum(map(len, collected)) + len(piece) > SIZE:
                 yield from passage()
-                collected, under = [], block.headings
+                collected = []
+                under = block.headings
             collected.append(piece)
     yield from passage()
 

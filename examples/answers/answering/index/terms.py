@@ -13,7 +13,8 @@ from meaning.folding import fold
 
 FORM = "3"
 """To be changed with this module and with the embeddings, so that the next `sync` reads every document again."""
-_WORD_PIECE, _WIDE_PIECE = 4, 2
+_WORD_PIECE = 4
+_WIDE_PIECE = 2
 _RUN = re.compile(r"[^\W_]+")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff々ー]")
 _HIRAGANA = re.compile(r"[\u3040-\u309f]")

@@ -39,7 +39,8 @@ class PassageRepository:
             asked = terms(query.text)
             if not passages or not asked:
                 return ()
-            postings, length = _postings(session, sorted(asked)), int(whole_length) / passages
+            postings = _postings(session, sorted(asked))
+            length = int(whole_length) / passages
             letters = scores(asked, postings, passages=passages, average_length=length)
             (vector,) = vectors([query.text])
             meaning = likeness(session, vector)

@@ -76,7 +76,8 @@ class FlowNodeFactory(SlimDslNodeFactory):
     @override
     def create_node(self, node_config: NodeConfigDict) -> Node[Any]:
         """FlowFileError for a node that may not run here, also for a caller that does not check the flow before."""
-        node, kind = self._node(node_config), str(node_config["data"].type)
+        node = self._node(node_config)
+        kind = str(node_config["data"].type)
         if (why := self.playing.around.allowed.why_not(node.type, node.data)) is not None:
             raise FlowFileError(f"{node} {why}")
         if kind not in NODES:

@@ -137,7 +137,9 @@ class NodeModel(AskedModel, LLMProtocol):
     @override
     def model_name(self) -> str:
         """A scripted model answers under any name: then it is the node's."""
-        return self._config.name if self.description.scripted else self.description.name
+        if self.description.scripted:
+            return self._config.name
+        return self.description.name
 
     @override
     def get_model_schema(self) -> AIModelEntity:
@@ -156,7 +158,9 @@ class NodeModel(AskedModel, LLMProtocol):
     ) -> LLMResult | Generator[LLMResultChunk]:
         """`asked`: as of `_chunks`."""
         chunks = self._chunks(stream=stream, **asked)
-        return chunks if stream else normalize_non_stream_runtime_result(self.model_name, (), chunks)
+        if stream:
+            return chunks
+        return normalize_non_stream_runtime_result(self.model_name, (), chunks)
 
     @override
     def invoke_llm_with_structured_output(  # type: ignore[override]

@@ -86,7 +86,8 @@ class AgentNode(_Playing, Node[AgentNodeData]):
                 yield StreamCompletedEvent(node_run_result=_failed(error.words, type(error).__name__))
 
     def _played(self) -> Iterator[NodeEventPayload]:
-        turn, around = self._playing.turn, self._playing.around
+        turn = self._playing.turn
+        around = self._playing.around
         host = around.host
         if not isinstance(host, Host):
             raise HostError(f"{self._node} needs a strategy plugin, and none was started")
@@ -96,7 +97,8 @@ class AgentNode(_Playing, Node[AgentNodeData]):
         if meant is None:
             raise HostError(f"{self._node} asks for a strategy that no given plugin has")
         strategy = meant.strategy
-        parameters, entities = self.node_data.agent_parameters, [tool.entity for tool in around.tools]
+        parameters = self.node_data.agent_parameters
+        entities = [tool.entity for tool in around.tools]
         pool = self.runtime_state.variable_pool.flatten()  # by `node.name`
         variables = for_plugins({name: value for name, value in pool.items() if NAME.fullmatch(name)})
         known = NodeVariables(variables)
@@ -284,7 +286,8 @@ class ToolRuntime(ToolNodeRuntimeProtocol):
         prepared = cast("_Prepared", tool_runtime.raw)
         given = for_plugins({**tool_parameters, **prepared.settings})
         parameters = {name: sent(value) for name, value in given.items()}
-        tool, around = prepared.tool, self._playing.around
+        tool = prepared.tool
+        around = self._playing.around
         asked = {"provider": tool.provider, "tool": tool.name, "tool_parameters": parameters, "entity": tool.entity}
         with self._playing.mistakes.watched(ToolNodeError):
             for message in around.heard(self._node, "tool", asked, self._answer(tool, parameters, provider_name)):

@@ -60,7 +60,9 @@ class StopChannel:
         self._stop = stop
 
     def fetch_commands(self) -> list[Command]:
-        return [AbortCommand(reason="by the user")] if self._stop.requested else []
+        if self._stop.requested:
+            return [AbortCommand(reason="by the user")]
+        return []
 
     def send_command(self, command: Command) -> None:
         """Only layers of the engine and `request_abort` do; here there are no layers, and that is not called."""
@@ -90,7 +92,8 @@ class Stretch:
 
     @classmethod
     def first(cls, playing: Playing) -> Self:
-        pool, name = filled_pool(playing), playing.file.path.stem
+        pool = filled_pool(playing)
+        name = playing.file.path.stem
         state = RuntimeState(variable_pool=pool, start_at=time.perf_counter(), workflow_id=name)
         return cls(playing, state, ResponseStreamFilter())
 
@@ -193,9 +196,12 @@ class Stretch:
         container = self._node(event).container
         if container is None:
             return None
-        is_loop, keys = self._playing.file.nodes[container].type == "loop", WorkflowNodeExecutionMetadataKey
+        is_loop = self._playing.file.nodes[container].type == "loop"
+        keys = WorkflowNodeExecutionMetadataKey
         index = event.node_run_result.metadata.get(keys.LOOP_INDEX if is_loop else keys.ITERATION_INDEX)
-        return index + 1 if isinstance(index, int) else None
+        if isinstance(index, int):
+            return index + 1
+        return None
 
     def _flow_ended(self, status: flow.FlowStatus, outputs: Mapping[str, object], error: str = "") -> flow.FlowEnded:
         return flow.FlowEnded(status, plain(outputs), error, self._state.variable_pool.get_by_prefix("conversation"))

@@ -118,7 +118,8 @@ class Driven[T]:
 
 # Human Input on the engine: a form pauses the flow until it has an answer.
 
-ACTION, CONTENT = "__action_id", "__rendered_content"
+ACTION = "__action_id"
+CONTENT = "__rendered_content"
 """Outputs that a form has besides its fields."""
 
 
@@ -127,13 +128,18 @@ def _asked(form: Form, session: str, pool: ReadOnlyVariablePool, given: Mapping[
 
     def read(source: Source | None) -> object:
         if source is None or source.type == "constant":
-            return None if source is None else source.value
+            if source is None:
+                return None
+            return source.value
         found = pool.get(source.selector)
-        return None if found is None else found.to_object()
+        if found is None:
+            return None
+        return found.to_object()
 
     fields = []
     for each in form.inputs:
-        text, options = given.get(each.name, read(each.default)), read(each.option_source)
+        text = given.get(each.name, read(each.default))
+        options = read(each.option_source)
         listed = tuple(map(str, options)) if isinstance(options, list | tuple) else ()
         fields.append(AskedField(each.name, each.type, "" if text is None else str(text), listed))
     return FormAsked(session, form.node, convert_template(pool, form.content).markdown, tuple(fields), form.buttons)
@@ -153,7 +159,8 @@ class Forms:
         if answers := self._answers[context.node_id]:
             return _decided(*answers.popleft())
         node = self._file.nodes[context.node_id]
-        session, given = str(uuid.uuid4()), self._given.get(node.id, FormAnswer()).values
+        session = str(uuid.uuid4())
+        given = self._given.get(node.id, FormAnswer()).values
         self._asked[session] = _asked(Form.of(self._file, node), session, context.variable_pool, given)
         return PauseRequested(session)
 
@@ -235,7 +242,9 @@ class Playing:
 
 
 def filled_pool(playing: Playing) -> VariablePool:
-    file, turn, pool = playing.file, playing.turn, VariablePool()
+    file = playing.file
+    turn = playing.turn
+    pool = VariablePool()
     app = file.path.stem
     system: JsonObject = {"user_id": "devhost", "app_id": app, "workflow_id": app, "workflow_run_id": playing.run_id}
     system["files"] = playing.files.uploaded(turn.files)
@@ -257,7 +266,9 @@ def _typed(file: FlowFile, variable: FlowVariable, value: object) -> Segment:
     """Of the declared type, which the engine's Variable Assigner asks for: an empty list has none of its own."""
     try:
         declared = SegmentType(variable.value_type)
-        return SegmentType.get_zero_value(declared) if value is None else build_segment_with_type(declared, value)
+        if value is None:
+            return SegmentType.get_zero_value(declared)
+        return build_segment_with_type(declared, value)
     except (ValueError, TypeMismatchError) as error:
         raise FlowFileError(
             f"{file.path}: the conversation variable {variable.name!r} is declared as {variable.value_type}, "

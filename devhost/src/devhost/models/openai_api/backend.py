@@ -90,7 +90,8 @@ class OpenAIModel(CountsSpending):
             completion_params=tuple((completion_params or {}).items()),
         )
         self._api = api
-        self._key, self._url = connection.key, connection.url
+        self._key = connection.key
+        self._url = connection.url
         self._client = connection.client()
 
     def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:

@@ -214,7 +214,8 @@ def taken_format(params: JsonObject) -> tuple[str, JsonObject]:
 
     That is `{"name": …, "schema": …}`, or a bare schema, as JSON or as its text.
     """
-    kind, schema = str(params.pop("response_format", "text")), params.pop("json_schema", None)
+    kind = str(params.pop("response_format", "text"))
+    schema = params.pop("json_schema", None)
     if kind != "json_schema":
         return kind, {}
     try:
@@ -260,7 +261,9 @@ def chat_message(message: PromptMessage) -> JsonObject:
         case AssistantMessage():
             calls = [call.model_dump() | {"type": "function"} for call in message.tool_calls]
             answer: JsonObject = {"role": "assistant", "content": without_thoughts(message.text)}
-            return {**answer, "tool_calls": calls} if calls else answer
+            if calls:
+                return {**answer, "tool_calls": calls}
+            return answer
         case ToolMessage():
             if isinstance(message.content, tuple) and any(isinstance(part, MediaPart) for part in message.content):
                 raise refused("Chat Completions takes text alone as a tool's result")
@@ -284,7 +287,9 @@ def _chat_part(part: TextPart | MediaPart) -> JsonObject:
 
 
 def chat_turn(chunks: Iterable[ChatCompletionChunk]) -> Iterator[TurnEvent]:
-    calls, reason, tokens = list[JsonObject](), None, None
+    calls = list[JsonObject]()
+    reason = None
+    tokens = None
     by_index: dict[int, JsonObject] = {}
     for chunk in chunks:
         _refuse_an_error(chunk)
@@ -387,7 +392,9 @@ def input_items(message: PromptMessage) -> Iterator[JsonObject]:
 
 
 def _parts(content: Content) -> str | list[JsonObject]:
-    return [_input_part(part) for part in content] if isinstance(content, tuple) else content or ""
+    if isinstance(content, tuple):
+        return [_input_part(part) for part in content]
+    return content or ""
 
 
 def _input_part(part: TextPart | MediaPart) -> JsonObject:
@@ -447,7 +454,8 @@ def _finished(response: Response) -> Finished:
     if response.status == "incomplete":
         # Dify's plugin passes no calls of a response that was cut on, but its items all the same.
         details = response.incomplete_details
-        calls, reason = (), _REASONS.get(details.reason or "" if details else "", "incomplete")
+        calls = ()
+        reason = _REASONS.get(details.reason or "" if details else "", "incomplete")
     usage = response.usage
     return Finished(
         reason=reason,

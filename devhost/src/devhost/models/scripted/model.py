@@ -21,7 +21,8 @@ def turn_chunks(turn: Turn, model: str, prompt_tokens: int) -> Iterator[JsonObje
     The usage has all fields of LLMUsage; prices are strings, as Decimals travel. Tokens that are not given are
     estimated, those of the prompt by the caller.
     """
-    texts, usage = list(_texts(turn)), None
+    texts = list(_texts(turn))
+    usage = None
     for piece in texts:
         yield backend.chunk(model, text=piece)
     calls = [backend.tool_call(call.id, call.name, call.arguments_text) for call in turn.tool_calls]
@@ -110,7 +111,9 @@ class ScriptedModel:
     @property
     def afterwards(self) -> str:
         """A sentence for the person at the terminal after the run; empty if there is nothing to say."""
-        said, most, window = "", self._longest, self.description.context_size
+        said = ""
+        most = self._longest
+        window = self.description.context_size
         if self.remaining and self._standing is None:  # of the turns for any question, each call takes one that fits
             said = f"The script has turns that no model call asked for: {self.remaining}. "
         if window is not None and most > window:

@@ -43,7 +43,9 @@ def one_sentence(sentence: str) -> WrapValidator:
 
 
 def listed(value: object) -> object:
-    return [value] if isinstance(value, str | dict) else value
+    if isinstance(value, str | dict):
+        return [value]
+    return value
 
 
 type Words = Annotated[str, one_sentence("should be a text: put yes, no and numbers in quotes")]
@@ -77,7 +79,9 @@ class ScriptedCall(Scripted):
 
     @property
     def arguments_text(self) -> str:
-        return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
+        if isinstance(self.arguments, str):
+            return self.arguments
+        return json.dumps(self.arguments, ensure_ascii=False)
 
 
 class ScriptedError(Scripted):
@@ -434,5 +438,6 @@ def gist(said: str) -> str:
 
 
 def _place(file: Path) -> str:
-    whole, here = real_path(file), Path.cwd()
+    whole = real_path(file)
+    here = Path.cwd()
     return str(whole.relative_to(here) if whole.is_relative_to(here) else file)

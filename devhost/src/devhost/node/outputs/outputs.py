@@ -166,7 +166,9 @@ def _number(value: object) -> Decimal:
         number = Decimal(str(value))
     except InvalidOperation:
         return Decimal(0)
-    return number if number.is_finite() and abs(number.adjusted()) < MOST_DIGITS else Decimal(0)
+    if number.is_finite() and abs(number.adjusted()) < MOST_DIGITS:
+        return number
+    return Decimal(0)
 
 
 NOT_LOOKED_AT = frozenset({"output-schema-invalid", "output-schema-misfit", "tool-says-nothing", "variable-missing"})
@@ -224,7 +226,9 @@ class NodeOutputs:
     def pending_calls(self) -> list[Any]:
         """The calls that wait for the user's answer, by the name that strategies give to the variable."""
         calls = self.variables.get("pending_calls")
-        return calls if isinstance(calls, list) else []
+        if isinstance(calls, list):
+            return calls
+        return []
 
     def by_name(self) -> JsonObject:
         """As other nodes refer to them."""
@@ -340,7 +344,8 @@ class OutputsFold:
     def _add_json(self, value: object) -> None:
         """Each JSON message replaces the usage: with its execution_metadata, or with nothing."""
         had_usage = self._usage["total_tokens"] > 0
-        rest, metadata = value, None
+        rest = value
+        metadata = None
         if isinstance(value, dict):
             rest = {key: item for key, item in value.items() if key != "execution_metadata"}
             metadata = value.get("execution_metadata")
@@ -358,7 +363,8 @@ class OutputsFold:
             self._json.append(rest)
 
     def _add_variable(self, body: JsonObject) -> None:
-        name, value = body["variable_name"], body.get("variable_value")
+        name = body["variable_name"]
+        value = body.get("variable_value")
         if name == "usage":
             self._found("variable-hides-usage", "a variable called 'usage' overwrites the node's usage")
         if body.get("stream"):

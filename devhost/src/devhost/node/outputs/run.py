@@ -51,7 +51,9 @@ def plugin_error(text: str) -> "tuple[str, RunError] | None":
 def error_line(text: str) -> str:
     """Of what a call failed with: `KeyError: 'word', tools/search.py:31`, or the text that no plugin raised."""
     found = plugin_error(text)
-    return text if found is None else found[1].line
+    if found is None:
+        return text
+    return found[1].line
 
 
 ANSWERED = "answered"
@@ -89,7 +91,9 @@ class RunError:
         """Of the traceback, the last line of the plugin's own code as `FOLDER/FILE:LINE`; empty without one."""
         frames = re.findall(r'File "([^"]+)", line (\d+)', self.traceback or "")
         own = [(file, line) for file, line in frames if not re.search(r"/(site-packages|lib/python[\d.]+)/|^<", file)]
-        return "" if not own else f"{'/'.join(PurePath(own[-1][0]).parts[-2:])}:{own[-1][1]}"
+        if not own:
+            return ""
+        return f"{'/'.join(PurePath(own[-1][0]).parts[-2:])}:{own[-1][1]}"
 
     @property
     def line(self) -> str:
@@ -134,7 +138,9 @@ def printed_error(words: str) -> RunError | None:
     if crash := _CRASH.search(words):
         return RunError(CRASHED, crash[1], "\n".join(reversed(crash[2].splitlines())))
     found = [*_PRINTED.finditer(words)]
-    return RunError(found[-1][1], found[-1][2] or "", found[-1][0]) if found else None
+    if found:
+        return RunError(found[-1][1], found[-1][2] or "", found[-1][0])
+    return None
 
 
 UNFINISHED = RunError("TraceEndsError", "the trace ends before the run does: it was killed, or it is still going on")
@@ -153,7 +159,9 @@ class ToolCall:
 
     def __str__(self) -> str:
         called = f"{self.name}({json.dumps(self.arguments, ensure_ascii=False)})"
-        return f"{called} failed: {self.error}" if self.error else called
+        if self.error:
+            return f"{called} failed: {self.error}"
+        return called
 
 
 @dataclass(frozen=True)
@@ -192,7 +200,9 @@ class Ending:
     """As the strategy wrote it; empty if it wrote none."""
 
     def __str__(self) -> str:
-        return f"{self.words} ({self.stop_reason})" if self.stop_reason not in ("", ANSWERED) else self.words
+        if self.stop_reason not in ("", ANSWERED):
+            return f"{self.words} ({self.stop_reason})"
+        return self.words
 
     def after(self, seconds: float) -> str:
         """Such as `finished in 1.23 s`, or `failed after 1.23 s`."""
@@ -223,7 +233,9 @@ class ToolCalls:
     @property
     def remark(self) -> str:
         """Behind how a run ended, such as "; of 3 tool calls, 1 failed"; empty if all went well."""
-        return f"; of {counted(self.count, 'tool call')}, {self.trouble}" if self.trouble else ""
+        if self.trouble:
+            return f"; of {counted(self.count, 'tool call')}, {self.trouble}"
+        return ""
 
     @classmethod
     def sum_of(cls, runs: "Iterable[Run]") -> Self:
@@ -265,7 +277,9 @@ class Run:
     @property
     def usage(self) -> Any:  # noqa: ANN401 - a plugin's variable of this name replaces the node's
         """What the run cost: as the node reports it; of a failed run, whose report Dify loses, what `calls` spent."""
-        return self.calls.spent if self.error and self.calls.spent["total_tokens"] else self.outputs.usage
+        if self.error and self.calls.spent["total_tokens"]:
+            return self.calls.spent
+        return self.outputs.usage
 
     @property
     def ending(self) -> Ending:
