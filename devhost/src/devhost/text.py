@@ -117,7 +117,8 @@ class Secrets:
         """A copy of the same shape without secrets; the value itself if it contains none."""
         if self._pattern is None:
             return value
-        return rewritten(value, partial(self._pattern.sub, MASK))
+        copy: T = rewritten(value, partial(self._pattern.sub, MASK))
+        return copy
 
 
 def _spellings(secret: str) -> set[str]:
