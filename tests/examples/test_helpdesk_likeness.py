@@ -24,6 +24,8 @@ QA = HELPDESK / "qa"
         ("パスワードを忘れました", "ja", ["J-3356"]),
         ("I forgot my password", "all", ["E-2376", "J-3356"]),
         ("I FORGOT MY PASSWORD", "all", ["E-2376", "J-3356"]),
+        ("パスワードを間違えてロックされました", "all", ["J-3361", "E-2381"]),
+        ("I am locked out after wrong passwords", "en", ["E-2381"]),
     ],
 )
 def test_the_past_questions_about_the_same_matter_are_found_and_no_others(

@@ -38,7 +38,7 @@ def found(name: str, manual: Connection) -> Iterator[str]:
             yield from map(pair, alike)
 
 
-@pytest.mark.parametrize("name", ["script", "two-topics", "single-topic", "not-found"])
+@pytest.mark.parametrize("name", ["script", "two-topics", "single-topic", "locked-out", "not-found"])
 def test_the_answer_cites_only_sources_that_exist(name: str, manual_index: Connection) -> None:
     sources = list(found(name, manual_index))
     cited = {int(number) for number in re.findall(r"\[(\d+)\]", answer(name))}
@@ -51,6 +51,7 @@ SAID = {
     "script": "Set up authenticator app|32-character key|recovery code|Bounced|spam folder|Only problems",
     "two-topics": "Set up authenticator app|32-character key|recovery codes|the recipient has left|single addresses"
     "|spam folder|Admin > Backups > History|48 hours",
+    "locked-out": "最近の活動|||login.locked",
 }
 
 
@@ -58,7 +59,7 @@ SAID = {
 def test_a_cited_source_supports_its_statement(name: str, said: str, manual_index: Connection) -> None:
     sources = list(found(name, manual_index))
 
-    for number, words in enumerate(said.split("|"), start=1):
+    for number, words in ((number, words) for number, words in enumerate(said.split("|"), start=1) if words):
         statements = [line for line in answer(name).splitlines() if f"[{number}]" in line]
         assert any(words in line for line in statements), number
         assert words in sources[number - 1]
