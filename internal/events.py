@@ -159,6 +159,8 @@ class CallsAnswered:
     round: int
     """Of the turn that made the calls; 0 for an earlier run."""
     calls: tuple[ToolOutcome, ...]
+    subtask: str = ""
+    """That worked on it; "" outside of a plan."""
 
 
 @dataclass(frozen=True)

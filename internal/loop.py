@@ -43,7 +43,7 @@ class LoopPart:
     parent: str | None = None
     """The key of the log row above its rounds."""
     asked: int = 0
-    """Rounds of an earlier loop below the same log row."""
+    """Rounds of earlier loops of the same subtask, or of the same answer."""
 
 
 # The next steps of a loop.
@@ -190,7 +190,7 @@ class AgentLoop:
     before: Generator[Event, None, Sequence[ToolOutcome]] | None = None
     """Answers the calls that an earlier run left waiting in this transcript."""
     asked: int = field(init=False)
-    """Rounds begun, those of an earlier loop below the same log row included."""
+    """Rounds begun, those of earlier loops that the part counts included."""
     answer: Answer = field(init=False)
     _is_draft: bool = field(default=False, init=False)
     _closings: int = field(default=0, init=False)

@@ -57,8 +57,6 @@ SUBTASKS_SHARE = 0.85
 """Until then they must have an answer; the rest of the time is for the final answer."""
 _KEPT_SHARES = (0.95, 0.5, 0.25)
 """Of the size that findings may have; the next share is tried when the provider says that the prompt is too long."""
-_SHOWN_RESULTS = 20_000
-"""Characters of the tool results of one subtask in the variable `subtasks`."""
 _LIMITS = (
     StopReason.UNPARSED_CALL,
     StopReason.TOKEN_LIMIT,
@@ -228,8 +226,9 @@ class SubtaskWorker:
         begun = self._begun = plan[number - 1]
         self.name, self.key = begun.name, f"subtask{number}"
         self._attempts, self._advised, self._nearest = begun.attempts, begun.advised, begun.nearest
-        self._guard, self._loops = RepeatGuard(), list[AgentLoop]()
-        self._left_out, self._reflections = list[str](), list[Mapping[str, object]]()
+        self._guard = RepeatGuard()
+        self._loops = list[AgentLoop]()
+        self._reflections = list[Mapping[str, object]]()
         if begun.entries:
             self._transcript = run.resumed(begun.entries[:-1])
         else:
@@ -243,18 +242,15 @@ class SubtaskWorker:
 
     @property
     def details(self) -> Mapping[str, object]:
-        """What the node asks for with ``extra_outputs``: its tools' results, and how its attempts were judged."""
-        wanted, details = self.run.params.extra_outputs, dict[str, object]()
-        if ExtraOutput.TOOL_RESULTS in wanted:
-            results = [*self._left_out, *self._results_since(self._opened)]
-            details["tool_results"] = cut_evenly(results, _SHOWN_RESULTS, len)
-        if ExtraOutput.THOUGHTS in wanted:
-            details["reflections"] = self._reflections
-        return details
+        """How its attempts were judged, if the node asks for thoughts."""
+        if ExtraOutput.THOUGHTS in self.run.params.extra_outputs:
+            return {"reflections": self._reflections}
+        return {}
 
-    def _results_since(self, length: int) -> list[str]:
-        """Without the notes in place of those that were left out."""
-        return [each for each in self._transcript.results_since(length) if each != template.ELIDED_TOOL_RESULT]
+    @property
+    def _rounds(self) -> int:
+        """Begun in this run."""
+        return max((loop.asked for loop in self._loops), default=0)
 
     @property
     def _numbered_plan(self) -> str:
@@ -281,7 +277,7 @@ class SubtaskWorker:
         self, key: str, since: int, waiting: RoundRecord | None
     ) -> Generator[Event, None, SubtaskOutcome | None]:
         """The same rounds as in every strategy, unseen by the user, and a judgement; None if another should follow."""
-        part = LoopPart(TOOLS_SHARE, SUBTASKS_SHARE, is_seen=False, subtask=self.name, parent=key)
+        part = LoopPart(TOOLS_SHARE, SUBTASKS_SHARE, is_seen=False, subtask=self.name, parent=key, asked=self._rounds)
         loop = self.run.loop(self._transcript, self.run.toolbox, part, self._guard, waiting)
         self._loops.append(loop)
         ending = yield from loop.run()
@@ -311,11 +307,8 @@ class SubtaskWorker:
             return self._incomplete(template.SUBTASK_NOT_FOUND, StopReason.TIME_LIMIT if is_late else None)
         self._advised = (*self._advised, advice)
         note = template.ADVICE_NOTE.format(advice=escaped(advice))
-        before = self._results_since(self._opened)
         self._transcript.shorten(without_first_picture)
         self._transcript.shorten(without_finding)
-        kept = self._results_since(self._opened)  # those that are shorter than a note
-        self._left_out += [each for each in before if each not in kept]
         self._transcript.append(Advice(ending.text, note))
         return None
 
@@ -353,7 +346,7 @@ class SubtaskWorker:
         return SubtaskOutcome(self._record(f"{sentence}{nearest}"), limit, unread)
 
     def _record(self, answer: str, *, completed: bool = False, entries: Sequence[EntryRecord] = ()) -> SubtaskRecord:
-        done = {"attempts": self._attempts, "rounds": self._begun.rounds + sum(loop.asked for loop in self._loops)}
+        done = {"attempts": self._attempts, "rounds": self._begun.rounds + self._rounds}
         kept = {"advised": self._advised, "nearest": self._nearest, "entries": tuple(entries)}
         return self._begun.model_copy(update={"answer": answer, "completed": completed, **done, **kept})
 

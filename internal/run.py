@@ -177,7 +177,9 @@ class Run[P: StrategyParams]:
         """
         part, params = part or LoopPart(), self.params
         most = params.maximum_iterations if part.maximum_iterations is None else part.maximum_iterations
-        rounds = ToolRounds(self.tools, transcript, self.bibliography, guard or RepeatGuard(), self.approvals)
+        rounds = ToolRounds(
+            self.tools, transcript, self.bibliography, guard or RepeatGuard(), self.approvals, part.subtask or ""
+        )
         tool_deadline = self.deadline(part.tool_share)
         row = SpanStarted(f"{part.parent}.approval" if part.parent else "approval", "APPROVAL")
         resumed = in_row(row, self._resume(rounds, waiting, row.key, tool_deadline), self.clock) if waiting else None

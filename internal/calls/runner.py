@@ -227,6 +227,8 @@ class ToolRounds:
     bibliography: Bibliography
     guard: RepeatGuard
     approvals: Approvals
+    subtask: str = ""
+    """The subtask of a plan that the transcript is of."""
     _before: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -331,7 +333,7 @@ class ToolRounds:
         # To look up the same again does no harm: it has a limit of its own, and the window may have dropped the first.
         answered = [outcome for outcome in outcomes if not outcome.call.is_lookup]
         if answered:
-            yield CallsAnswered(number, tuple(outcome.condensed for outcome in answered))
+            yield CallsAnswered(number, tuple(outcome.condensed for outcome in answered), self.subtask)
         self.guard.record_round(answered)
 
     def _answer_at_once(self, calls: Mapping[str, JudgedCall]) -> Generator[Event, None, dict[str, ToolOutcome]]:

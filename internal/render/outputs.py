@@ -14,13 +14,14 @@ from pydantic_core import to_json
 
 from internal.call import ToolOutcome, ValidCall, WaitingCall
 from internal.clock import in_turns
-from internal.events import MAX_NAME_LENGTH, ExternalImage, HostedFile, RunSummary, Thought, UserFile
+from internal.events import MAX_NAME_LENGTH, CallsAnswered, ExternalImage, HostedFile, RunSummary, Thought, UserFile
 from internal.host.files import FileBytes
 from internal.host.session import read_exactly
 from internal.memory.state import encode
 from internal.node.params import ExtraOutput
 from internal.sources import Source, cited_numbers
 from internal.text.secrets import KnownSecrets, Redactor, texts_in
+from internal.text.texts import cut_evenly
 
 MAX_CHUNK_BYTES = 8192
 """Bytes of one blob chunk that the daemon takes: docs/host-facts.md, "Size limits"."""
@@ -34,6 +35,8 @@ MAX_EXTRA_BYTES = 512 * 1024
 """Of state, thoughts and tool_results (docs/outputs.md)."""
 MAX_THOUGHTS = 100_000
 """Characters (docs/outputs.md)."""
+_MAX_SUBTASK_RESULTS = 20_000
+"""Characters of the results in one entry of ``subtasks`` (docs/outputs.md), and as many of its arguments."""
 _MAX_ESCAPE = 6
 """Bytes of a character that JSON escapes."""
 
@@ -99,9 +102,11 @@ class Variables:
         redactor, structured, left_out = secrets.for_people, summary.structured_output, Counter[str]()
         values = {
             "stop_reason": summary.stop_reason.value,
-            **redactor.values({"sources": _sources(summary), "tool_runs": _tool_runs(summary)}),
+            "sources": redactor.values(_sources(summary)),
+            "tool_runs": _tool_runs(summary, redactor),
             **({"structured_output": redactor.json(structured.variable)} if structured else {}),
             **redactor.values(summary.variables),
+            **_subtasks(summary, redactor),
             **_extra(summary, redactor, left_out),
         }
         sent = _answer_json(summary, redactor, left_out)
@@ -139,9 +144,8 @@ def _thoughts(thoughts: Sequence[Thought], redactor: Redactor, room: int) -> tup
     """The newest thoughts that fit, and how many do not; of the newest, its end if it does not fit as a whole."""
     kept, characters = list[_Json](), MAX_THOUGHTS
     for thought in reversed(thoughts):
-        entry: _Json = {"round": thought.round, "text": redactor.text(thought.text)}
-        if thought.subtask:
-            entry["subtask"] = redactor.text(thought.subtask)[:MAX_NAME_LENGTH]
+        text = redactor.text(thought.text)
+        entry: _Json = {"round": thought.round, "text": text, **_named(thought.subtask, redactor)}
         characters -= len(entry["text"])
         room -= size_on_the_wire(entry)
         if characters < 0 or room < 0:
@@ -154,13 +158,20 @@ def _thoughts(thoughts: Sequence[Thought], redactor: Redactor, room: int) -> tup
     return kept[::-1], 0
 
 
+def _named(subtask: str, redactor: Redactor) -> _Json:
+    """The name of the subtask, where there is one."""
+    if not subtask:
+        return {}
+    return {"subtask": redactor.text(subtask)[:MAX_NAME_LENGTH]}
+
+
 def _tool_results(summary: RunSummary, redactor: Redactor, room: int, left_out: Counter[str]) -> list[_Json]:
     """An entry for each call; where they do not fit, the oldest lose what the tool said, and then go.
 
     One result that would not fit even alone loses only its own.
     """
-    runs = [(answered.round, ended) for answered in summary.tally.tool_rounds for ended in answered.calls]
-    entries = [_without_result(number, ended, redactor) for number, ended in in_turns(runs)]
+    runs = [(done, ended) for done in summary.tally.tool_rounds for ended in done.calls]
+    entries = [_call(done, ended, redactor) for done, ended in in_turns(runs)]
     sizes, gone = [size_on_the_wire(entry) for entry in entries], 0
     room -= sum(sizes)
     while room < 0 and gone < len(sizes):
@@ -182,7 +193,50 @@ def _tool_results(summary: RunSummary, redactor: Redactor, room: int, left_out: 
     return entries[gone:]
 
 
-def _without_result(number: int, ended: ToolOutcome, redactor: Redactor) -> _Json:
+def _subtasks(summary: RunSummary, redactor: Redactor) -> _Json:
+    """The subtasks of a plan with what their tools returned, where the node asks for results."""
+    subtasks = summary.variables.get("subtasks", ())
+    if not subtasks or ExtraOutput.TOOL_RESULTS not in summary.extra_outputs:
+        return {}
+    return {
+        "subtasks": [
+            {**redactor.values(subtask), "tool_results": _of_subtask(subtask["name"], summary, redactor)}
+            for subtask in subtasks
+        ]
+    }
+
+
+def _of_subtask(name: str, summary: RunSummary, redactor: Redactor) -> list[_Json]:
+    """Its calls, as in ``tool_results``, with texts cut evenly and without JSON; arguments that are too long are null.
+
+    The entry stands in this subtask alone, so it does not name it.
+    """
+    of_it = (done for done in summary.tally.tool_rounds if done.subtask == name)
+    runs = [(done, ended) for done in of_it for ended in done.calls]
+    texts = cut_evenly([redactor.text(ended.tool_response) for _, ended in runs], _MAX_SUBTASK_RESULTS, len)
+    entries = list[_Json]()
+    room = _MAX_SUBTASK_RESULTS
+    for (done, ended), text in in_turns(zip(runs, texts, strict=True)):
+        call = _call(done, ended, redactor)
+        arguments = call["arguments"]
+        size = size_on_the_wire(arguments)
+        if size > room:
+            arguments = None
+        else:
+            room -= size
+        entries.append(
+            {
+                "round": done.round,
+                "tool": call["tool"],
+                "arguments": arguments,
+                "status": call["status"],
+                "text": text,
+            }
+        )
+    return entries
+
+
+def _call(done: CallsAnswered, ended: ToolOutcome, redactor: Redactor) -> _Json:
     judged, parsed = ended.judged, ended.call.parsed
     checked = judged.valid if isinstance(judged, WaitingCall) else judged
     written: Mapping[str, Any] | None = parsed.args if parsed.ok else None
@@ -190,7 +244,8 @@ def _without_result(number: int, ended: ToolOutcome, redactor: Redactor) -> _Jso
         written = judged.tool.in_own_names(written)
     arguments = checked.as_written if isinstance(checked, ValidCall) else written
     return {
-        "round": number,
+        "round": done.round,
+        **_named(done.subtask, redactor),
         "tool": redactor.text(ended.call.name)[:MAX_NAME_LENGTH],
         "arguments": redactor.json(read_exactly(json.dumps(arguments))),
         "status": ended.status.value,
@@ -247,16 +302,17 @@ def _sources(summary: RunSummary) -> list[_Json]:
     ]
 
 
-def _tool_runs(summary: RunSummary) -> list[_Json]:
+def _tool_runs(summary: RunSummary, redactor: Redactor) -> list[_Json]:
     return [
         {
-            "round": answered.round,
-            "tool": ended.call.name[:MAX_NAME_LENGTH],
+            "round": done.round,
+            **_named(done.subtask, redactor),
+            "tool": redactor.text(ended.call.name)[:MAX_NAME_LENGTH],
             "status": ended.status.value,
             "elapsed_seconds": round(ended.elapsed_seconds, 3),
         }
-        for answered in summary.tally.tool_rounds
-        for ended in answered.calls
+        for done in summary.tally.tool_rounds
+        for ended in done.calls
     ]
 
 

@@ -62,7 +62,11 @@ def test_a_subtask_shows_its_tool_results_and_judgements_where_the_node_asks_for
 
     details = subtask(plan_run(steps, {"search": echo}, shown), "alpha")
 
-    assert details["tool_results"] == ["result for one", "result for two"]
+    done = {"tool": "search", "status": "ok"}
+    assert details["tool_results"] == [
+        {"round": 1, "arguments": {"q": "one"}, "text": "result for one", **done},
+        {"round": 3, "arguments": {"q": "two"}, "text": "result for two", **done},
+    ]
     judged = [{"is_completed": False, "advice": "Look for two."}, {"is_completed": True, "advice": ""}]
     assert details["reflections"] == judged
     assert {"tool_results", "reflections"}.isdisjoint(subtask(plan_run(steps, {"search": echo}), "alpha"))
@@ -74,7 +78,35 @@ def test_results_that_an_attempt_left_out_of_its_prompt_are_shown_as_they_were()
 
     outcome = plan_run(steps, FOUND, {"extra_outputs": "tool_results"})
 
-    assert subtask(outcome, "alpha")["tool_results"] == [LONG]
+    assert [each["text"] for each in subtask(outcome, "alpha")["tool_results"]] == [LONG]
+
+
+def test_calls_name_their_subtask_and_rounds_count_on_from_attempt_to_attempt() -> None:
+    steps = [plans("alpha", "beta"), works_on("alpha", calls(("search", {"q": "one"})))]
+    steps += [When("result for one", says("Half.")), incomplete("alpha", "Look for two.")]
+    steps += [advised("Look for two.", calls(("search", {"q": "two"}))), When("result for two", says("All."))]
+    steps += [completed("alpha"), works_on("beta", calls(("search", {"q": "three"})))]
+    steps += [When("result for three", says("Other.")), completed("beta"), answers()]
+
+    outcome = plan_run(steps, {"search": echo}, {"extra_outputs": "tool_results"})
+
+    made = {("alpha", 1), ("alpha", 3), ("beta", 1)}
+    for variable in ("tool_runs", "tool_results"):
+        assert {(each["subtask"], each["round"]) for each in outcome.variables[variable]} == made
+    assert {"subtask1.attempt1.round2", "subtask1.attempt2.round3", "subtask2.attempt1.round1"} <= outcome.logs.keys()
+    assert outcome.last_json["decision_summary"]["rounds"] == 4 + 2 + 1
+
+
+def test_long_arguments_of_a_subtask_are_left_to_the_run() -> None:
+    first = {"q": "w" * 15_000}
+    second = {"q": "x" * 15_000}
+    steps = [plans("alpha"), works_on("alpha", calls(("search", first), ("search", second)))]
+    steps += [When(LONG, says("All.")), completed("alpha"), answers()]
+
+    outcome = plan_run(steps, FOUND, {"extra_outputs": "tool_results"})
+
+    assert [each["arguments"] for each in subtask(outcome, "alpha")["tool_results"]] == [first, None]
+    assert [each["arguments"] for each in outcome.variables["tool_results"]] == [first, second]
 
 
 @pytest.mark.parametrize(
