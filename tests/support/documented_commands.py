@@ -51,15 +51,25 @@ class Command:
 
 def shown_commands(text: str) -> Iterator[Command]:
     """The commands of a page's shell and text blocks, in their order."""
-    for block in (block for language, block in _BLOCK.findall(text) if language in _OF_COMMANDS):
-        for line in re.sub(r"\\\n\s*", "", block).splitlines():
-            if found := _CALL.fullmatch(line.strip()):
-                yield from _split(found[2], found[1])
+    for block in (block for language, block in shown_blocks(text) if language in _OF_COMMANDS):
+        yield from commands_of(block)
+
+
+def commands_of(block: str) -> Iterator[Command]:
+    """The commands of one block."""
+    for line in re.sub(r"\\\n\s*", "", block).splitlines():
+        if found := _CALL.fullmatch(line.strip()):
+            yield from _split(found[2], found[1])
+
+
+def shown_blocks(text: str) -> Iterator[tuple[str, str]]:
+    """Each block of a page: its language, empty where it has none, and what stands in it."""
+    yield from _BLOCK.findall(text)
 
 
 def shown_files(text: str) -> dict[str, str]:
     """The files that a page shows whole: YAML blocks whose first line is a comment with a name."""
-    blocks = [block.partition("\n") for language, block in _BLOCK.findall(text) if language == "yaml"]
+    blocks = [block.partition("\n") for language, block in shown_blocks(text) if language == "yaml"]
     return {found[1]: rest for first, _, rest in blocks if (found := re.fullmatch(r"# ([\w.-]+\.yaml)", first))}
 
 
