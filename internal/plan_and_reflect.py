@@ -84,7 +84,7 @@ def plan_and_reflect(run: PlanRun) -> Generator[Event, None, Result]:
     else:
         row = SpanStarted("plan", "PLAN")
         subtasks = yield from in_row(
-            row, _plan(run), run.clock, lambda plan: {"subtasks": [subtask.name for subtask in plan]}
+            row, make_plan(run), run.clock, lambda plan: {"subtasks": [subtask.name for subtask in plan]}
         )
     workers = [SubtaskWorker(run, subtasks, number) for number in range(1, len(subtasks) + 1)]
     outcomes = yield from _work_side_by_side(run, workers)
@@ -128,7 +128,7 @@ PLAN_AND_REFLECT = Blueprint(
 )
 
 
-def _plan(run: PlanRun) -> Generator[Event, None, list[SubtaskRecord]]:
+def make_plan(run: PlanRun) -> Generator[Event, None, list[SubtaskRecord]]:
     """Have the model split the question; without a plan the question is the only subtask."""
     most, task = run.params.maximum_subtasks, run.task.text
     policy = run.policy.plan_policy.replace("{most}", str(most))
@@ -229,13 +229,20 @@ class SubtaskWorker:
         self._guard = RepeatGuard()
         self._loops = list[AgentLoop]()
         self._reflections = list[Mapping[str, object]]()
+        self.waiting: RoundRecord | None = None
+        """The round whose calls an earlier run left waiting."""
+        done = begun.entries
+        last = next(reversed(done), None)
+        if isinstance(last, RoundRecord) and last.waiting:
+            self.waiting = last
+            done = done[:-1]
         if begun.entries:
-            self._transcript = run.resumed(begun.entries[:-1])
+            self._transcript = run.resumed(done)
         else:
             task, name = escaped(run.task.text), escaped(self.name)
             request = template.SUBTASK_REQUEST.format(task=task, plan=self._numbered_plan, subtask=name)
             self._transcript = run.transcript(request)
-        of_attempt = takewhile(lambda entry: not isinstance(entry, AnswerRecord), reversed(begun.entries[:-1]))
+        of_attempt = takewhile(lambda entry: not isinstance(entry, AnswerRecord), reversed(done))
         left_open = sum(1 + len(entry.calls) if isinstance(entry, RoundRecord) else 1 for entry in of_attempt)
         self._opened = self._transcript.length - left_open
         """Messages before the attempt that the conversation began with, of which an earlier run may have left some."""
@@ -260,8 +267,8 @@ class SubtaskWorker:
         """Attempt until completed, out of attempts, time or advice, while no call waits and the budget lasts."""
         if self._begun.answer and not self._begun.entries:
             return SubtaskOutcome(self._begun)
-        last, outcome = self._begun.entries[-1] if self._begun.entries else None, None
-        waiting = last if isinstance(last, RoundRecord) else None
+        outcome: SubtaskOutcome | None = None
+        waiting = self.waiting
         while outcome is None:
             since = self._opened if waiting else self._transcript.length
             if reached := self.run.budget.reached():
@@ -277,12 +284,9 @@ class SubtaskWorker:
         self, key: str, since: int, waiting: RoundRecord | None
     ) -> Generator[Event, None, SubtaskOutcome | None]:
         """The same rounds as in every strategy, unseen by the user, and a judgement; None if another should follow."""
-        part = LoopPart(TOOLS_SHARE, SUBTASKS_SHARE, is_seen=False, subtask=self.name, parent=key, asked=self._rounds)
-        loop = self.run.loop(self._transcript, self.run.toolbox, part, self._guard, waiting)
-        self._loops.append(loop)
-        ending = yield from loop.run()
+        ending = yield from self.loop(key, waiting).run()
         if ending.reason is StopReason.APPROVAL_REQUIRED:
-            return SubtaskOutcome(self._record("", entries=records_of(self._transcript.own_steps)))
+            return SubtaskOutcome(self.left_open())
         if ending.tool_answers:  # what a tool said needs no judgement
             return SubtaskOutcome(self._record(ending.text, completed=True))
         results = self._transcript.results_since(since)
@@ -291,7 +295,7 @@ class SubtaskWorker:
             return self._incomplete(template.SUBTASK_STOPPED, reached, () if ending.text else results)
         judgement: Reply = None
         if ending.reason is not StopReason.UNPARSED_CALL:
-            judgement = yield from self._judge(ending, results, f"{key}.reflection")
+            judgement = yield from self.judge(ending.text, results, f"{key}.reflection")
         if judgement:
             self._reflections.append({"is_completed": judgement["is_completed"], "advice": judgement["advice"]})
         if judgement and judgement["is_completed"] and ending.text:
@@ -305,19 +309,45 @@ class SubtaskWorker:
         if self._attempts >= self.run.params.maximum_attempts or is_repeated or is_late:
             is_late = is_late or ending.reason is StopReason.TIME_LIMIT
             return self._incomplete(template.SUBTASK_NOT_FOUND, StopReason.TIME_LIMIT if is_late else None)
-        self._advised = (*self._advised, advice)
-        note = template.ADVICE_NOTE.format(advice=escaped(advice))
-        self._transcript.shorten(without_first_picture)
-        self._transcript.shorten(without_finding)
-        self._transcript.append(Advice(ending.text, note))
+        self.advise(ending.text, advice)
         return None
 
-    def _judge(self, ending: Finish, results: Sequence[str], key: str) -> Generator[Event, None, Reply]:
+    def loop(self, key: str, waiting: RoundRecord | None = None, maximum_iterations: int | None = None) -> AgentLoop:
+        """The next loop over the conversation of the subtask, below this row of the log."""
+        part = LoopPart(
+            TOOLS_SHARE,
+            SUBTASKS_SHARE,
+            maximum_iterations,
+            is_seen=False,
+            subtask=self.name,
+            parent=key,
+            asked=self._rounds,
+        )
+        loop = self.run.loop(self._transcript, self.run.toolbox, part, self._guard, waiting)
+        self._loops.append(loop)
+        return loop
+
+    def left_open(self) -> SubtaskRecord:
+        """The subtask as it is now, with its conversation, for a later run."""
+        return self._record("", entries=records_of(self._transcript.own_steps))
+
+    def advise(self, answer: str, advice: str) -> None:
+        """Prepare another attempt: earlier results become notes, and the model reads the advice."""
+        self._advised = (*self._advised, advice)
+        self._transcript.shorten(without_first_picture)
+        self._transcript.shorten(without_finding)
+        self._transcript.append(Advice(answer, template.ADVICE_NOTE.format(advice=escaped(advice))))
+
+    def results(self) -> list[str]:
+        """What the tools brought since the attempt that the conversation began with."""
+        return self._transcript.results_since(self._opened)
+
+    def judge(self, answer: str, results: Sequence[str], key: str) -> Generator[Event, None, Reply]:
         """Have the model judge the answer by the tool results; without a judgement it is not completed."""
         request = template.REFLECTION_REQUEST.format(
             plan=self._numbered_plan,
             results="\n\n".join(escaped(quoted_result(result)) for result in results) or template.NO_RESULTS,
-            answer=escaped(ending.text),
+            answer=escaped(answer),
             subtask=escaped(self.name),
             policy=self.run.policy.reflection_policy,
             earlier="".join(template.EARLIER_ADVICE.format(advice=escaped(advice)) for advice in self._advised),
@@ -336,7 +366,7 @@ class SubtaskWorker:
 
     def broken_off(self, sentence: str, limit: StopReason | None = None) -> SubtaskOutcome:
         """The outcome when the model failed or time ran out; what the tools brought is not lost."""
-        return self._incomplete(sentence, limit, self._transcript.results_since(self._opened))
+        return self._incomplete(sentence, limit, self.results())
 
     def _incomplete(self, sentence: str, limit: StopReason | None, results: Sequence[str] = ()) -> SubtaskOutcome:
         """The outcome without an accepted answer; it quotes the best attempt. Refusals are not results."""

@@ -1,6 +1,6 @@
 """`python -m examples.helpdesk`: each step of a plan alone, and what keyword and meaning find.
 
-A step reads the JSON that the step before printed. Without a key a scripted model answers, from steps.yaml.
+A step reads the JSON that the step before printed. Without a key a script answers one question, from steps.yaml.
 """
 
 import json
@@ -14,15 +14,14 @@ sys.path.append(str(Path(__file__).resolve().parent))
 sys.path.append(str(Path(__file__).resolve().parents[1] / "shared"))
 
 from helpdesk_steps.compare import figures, lines
-from helpdesk_steps.steps import Finding, Steps
+from helpdesk_steps.steps import STEPS, StepError, steps
 
-from devhost import Host
+from devhost import ScriptedModel
 from devhost.hosting import ModelOptions
 from devhost.models.scripted.script import Script
 from devhost.options import takes
 
 HERE = Path(__file__).resolve().parent
-STEPS = ("plan", "subtask", "reflect", "answer")
 
 
 @click.group()
@@ -37,31 +36,30 @@ def desk() -> None:
 def step(chosen: str, given: str | None, *, model_options: ModelOptions) -> int:
     """Run one step; prints what it was given, and its own result, as JSON for the next step.
 
-    JSON, else standard input, is an object with the `question`; subtask also needs `plan` (and takes `number`), reflect
-    `plan` and `finding`, answer `finding`.
+    JSON, else standard input, is an object with the `question` and what the steps before printed. `number` chooses the
+    subtask, from 1.
     """
     try:
         known: dict[str, Any] = json.loads(given or sys.stdin.read())
     except ValueError as error:
         raise click.UsageError(f'not JSON: {error}; give an object such as {{"question": "…"}}') from None
-    script = Script.read(HERE / "steps.yaml")  # plays for any question
+    if not isinstance(known, dict) or not isinstance(known.get("question"), str):
+        raise click.UsageError('it has no question; give an object such as {"question": "…"}')
+    script = Script.read(HERE / "steps.yaml")
     model = model_options.choose(script, script.query)
-    with Host.start(HERE.parents[1], tools=[HERE]) as host:
-        known |= _done(Steps(host, model), chosen, known)
+    if isinstance(model, ScriptedModel):
+        if known["question"] != script.query:
+            raise click.UsageError(
+                f"without OPENAI_API_KEY a script answers, and it knows one question: {script.query}"
+            )
+        click.echo("A script answers (steps.yaml), since there is no OPENAI_API_KEY.", err=True)
+    with steps(model) as desk:
+        try:
+            known = desk.take(chosen, known)
+        except StepError as error:
+            raise click.ClickException(str(error)) from None
     click.echo(json.dumps(known, ensure_ascii=False, indent=2))
     return 0
-
-
-def _done(steps: Steps, chosen: str, known: dict[str, Any]) -> dict[str, Any]:
-    question = known["question"]
-    if chosen == "plan":
-        return {"plan": steps.plan(question)}
-    if chosen == "subtask":
-        return {"finding": vars(steps.subtask(question, known["plan"], known.get("number", 1)))}
-    finding = Finding(**known["finding"])
-    if chosen == "reflect":
-        return dict(steps.reflect(known["plan"], finding))
-    return {"answer": steps.answer(question, [finding])}
 
 
 @desk.command()

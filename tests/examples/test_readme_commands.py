@@ -52,9 +52,10 @@ def typed(command: Command, reader: pytest.MonkeyPatch, *more: str) -> tuple[str
     """What it said, and what is wrong with how it ended; the latter is empty if nothing is."""
     program, *arguments = command.words
     output = StringIO()
+    errors = StringIO()
     reader.setattr("sys.stdin", StringIO("".join(Path(file).read_text(encoding="utf-8") for file in command.read)))
     try:
-        with redirect_stdout(output), redirect_stderr(output):
+        with redirect_stdout(output), redirect_stderr(errors):
             if command.devhost:
                 code = main([*command.devhost, *more])
             elif program == "cd":
@@ -70,9 +71,9 @@ def typed(command: Command, reader: pytest.MonkeyPatch, *more: str) -> tuple[str
                 return "", f"{command.line}: not a command that this test knows"
     except SystemExit as ended:
         code = 0 if not ended.code else 1
-    said = output.getvalue()
     for file in command.written:
-        Path(file).write_text(said, encoding="utf-8")
+        Path(file).write_text(output.getvalue(), encoding="utf-8")
+    said = f"{output.getvalue()}{errors.getvalue()}"
     if code or "Traceback" in said or "has no turn" in said:
         return said, f"{command.line}\n{code}\n{said}"
     return said, ""
