@@ -1,4 +1,7 @@
-"""The strategy with a plan: subtasks side by side, a judgement on each, and one answer from what they found."""
+"""The strategy with a plan: subtasks side by side, a judgement on each, and one answer from what they found.
+
+examples/helpdesk/how-the-agent-works.md shows it as a picture, and runs each step alone.
+"""
 
 import math
 from collections.abc import Generator, Mapping, Sequence

@@ -15,7 +15,7 @@ from sqlalchemy import URL
 from devhost.cli.commands import main
 from examples.runner.playing import played_rows
 from examples.runner.scenarios import ROOT, example_names
-from tests.support.documented_commands import Command, commands_of, reader_in, shown_blocks
+from tests.support.documented_commands import Command, commands_of, reader_in, shown_blocks, shown_outputs
 
 from .postgres import Postgres
 
@@ -28,9 +28,12 @@ NOT_RUN = ("order-system", "-m examples ", "devhost eval")
 """What does not end, `make examples` itself, and what tests/examples/test_helpdesk_evaluation.py runs."""
 
 
+def page(example: str) -> str:
+    return (ROOT / "examples" / example / "README.md").read_text(encoding="utf-8")
+
+
 def blocks(example: str) -> list[tuple[str, str]]:
-    page = (ROOT / "examples" / example / "README.md").read_text(encoding="utf-8")
-    return list(shown_blocks(page))
+    return list(shown_blocks(page(example)))
 
 
 def is_run(command: Command) -> bool:
@@ -101,12 +104,13 @@ def not_said(block: str, said: str) -> Iterator[str]:
 def all_wrong(example: str, reader: pytest.MonkeyPatch) -> list[str]:
     wrong = list[str]()
     said = ""
+    outputs = list(shown_outputs(page(example)))
     with OrderSystemServer() as order_system:
         address = ["--credential", f"orders.order_system_url={order_system.url}"] if example == "order_entry" else []
         for language, block in blocks(example):
             if language == "python":
                 wrong.append(executed(block))
-            elif language == "text":
+            elif language == "text" and block in outputs:
                 wrong += not_said(block, said)
             for command in shown(block) if language == "sh" else ():
                 printed, problem = typed(command, reader, *address if command.devhost else [])
@@ -124,6 +128,7 @@ def test_every_example_has_a_page_with_commands_and_no_block_of_another_kind() -
 def test_python_and_output_that_do_not_hold_are_wrong() -> None:
     assert "NameError" in executed("print(model)")
     assert executed("print(1)") == ""
+    assert list(shown_outputs("```text\npicture\n```\n\n```sh\na\nb\n```\n\n```text\nprinted\n```\n")) == ["printed\n"]
     assert list(not_said("Hit 1:\n…\nHit 2: b", "Hit\n1: a")) == ["no command printed: Hit 2: b"]
 
 

@@ -20,6 +20,7 @@ from support.lending import Lender
 from tests.support.pages import ROOT
 
 _BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
+_OUTPUT = re.compile(r"^```sh\n(?:(?!```)[^\n]*\n)*```\n\n```text\n(?P<output>.*?)^```$", re.DOTALL | re.MULTILINE)
 _OF_COMMANDS = frozenset({"", "sh", "bash", "text"})
 _CALL = re.compile(
     r"(?:\$ )?((?:[A-Z_]+=\S+ )*)((?:cd|make|devhost|\.venv/bin/\w+|python|scripts/\S+|\.ci/\w+)(?: .*)?)"
@@ -65,6 +66,11 @@ def commands_of(block: str) -> Iterator[Command]:
 def shown_blocks(text: str) -> Iterator[tuple[str, str]]:
     """Each block of a page: its language, empty where it has none, and what stands in it."""
     yield from _BLOCK.findall(text)
+
+
+def shown_outputs(text: str) -> Iterator[str]:
+    """The text blocks that directly follow a block of commands: what these print. Other text blocks are pictures."""
+    yield from (found["output"] for found in _OUTPUT.finditer(text))
 
 
 def shown_files(text: str) -> dict[str, str]:
