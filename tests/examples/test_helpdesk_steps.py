@@ -1,6 +1,7 @@
 """Each step of the strategy alone, and the comparison of the two searches."""
 
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,7 @@ from helpdesk_steps.steps import StepError, Steps, steps
 from devhost import ScriptedModel
 from devhost.models.scripted.script import Script
 from examples.helpdesk.__main__ import desk
+from tests.support.pages import ROOT
 
 from .conftest import HELPDESK
 
@@ -125,3 +127,18 @@ def test_the_files_beside_the_page_are_what_the_steps_print(scripted: Steps) -> 
 def test_the_page_has_the_measured_table() -> None:
     page = (HELPDESK / "keyword-or-meaning.md").read_text(encoding="utf-8")
     assert "\n".join(lines(figures(HELPDESK))) in page
+
+
+def test_the_page_on_the_agent_names_code_that_is_there() -> None:
+    page = (HELPDESK / "how-the-agent-works.md").read_text(encoding="utf-8")
+    table = page.partition("## Where each step is")[2].partition("## State")[0]
+    sources = [
+        *(ROOT / "internal" / file for file in ("plan_and_reflect.py", "loop.py", "calls/runner.py")),
+        ROOT / "prompt" / "template.py",
+    ]
+    code = "\n".join(source.read_text(encoding="utf-8") for source in sources)
+    names = [name.split(".")[-1] for name in re.findall(r"`([A-Za-z_]+(?:\.[a-z_]+)?)`", table)]
+    known = re.findall(r"^ *(?:def|class) (\w+)|^(\w+) = ", code, re.MULTILINE)
+    missing = {*names} - {"".join(found) for found in known} - {"PLAN", "REFLECTION", "ANSWER"}
+    assert len(names) > 10
+    assert missing == set()
