@@ -138,8 +138,11 @@ class Answer:
                 return Finish(closing or StopReason.ANSWERED, written, call.arguments)
         is_over = bool(submitted) and self.submissions > MAX_CORRECTIONS
         if closing and not submitted:  # the other calls are refused, which is the reminder
-            is_over, self._has_been_reminded = self._has_been_reminded, True
-        return Finish(StopReason.ANSWER_INVALID, turn.text if closing else "") if is_over else None
+            is_over = self._has_been_reminded
+            self._has_been_reminded = True
+        if is_over:
+            return Finish(StopReason.ANSWER_INVALID, turn.text if closing else "")
+        return None
 
     def after_tools(self, outcomes: Sequence[ToolOutcome]) -> Finish | str:
         """The end by the outcomes of answer tools, at least one; else the reason for the model why they do not fit."""
@@ -211,7 +214,8 @@ class AgentLoop:
     def run(self, *, is_draft: bool = False) -> Generator[Event, None, Finish]:
         """Ask until there is an answer; the text of a draft is not shown, but that of a closing answer is."""
         self._is_draft = is_draft
-        before, self.before = self.before, None
+        before = self.before
+        self.before = None
         tool_answers = (yield from before) if before else ()
         if finish := (yield from self._take(tool_answers, self.part.parent)):
             return finish
@@ -246,11 +250,13 @@ class AgentLoop:
         note = None
         if closing is None:
             self.asked += 1
-            name, label = f"round{self.asked}", f"ROUND {self.asked}"
+            name = f"round{self.asked}"
+            label = f"ROUND {self.asked}"
             note = self.models.budget.note(transcript) if self.runs_tools else None
         else:
             self._closings += 1
-            name, label = f"closing{self._closings if self._closings > 1 else ''}", "CLOSING ANSWER"
+            name = f"closing{self._closings if self._closings > 1 else ''}"
+            label = "CLOSING ANSWER"
             if self._closings == 1:
                 note = template.CLOSING_NOTE if self.answer.is_text else template.CLOSING_NOTE_FOR_SUBMISSION
         if note:
@@ -279,7 +285,8 @@ class AgentLoop:
         self, turn: ModelTurn, span: TurnSpan, closing: StopReason | None
     ) -> Generator[Event, None, NextStep]:
         """Answer every call of the turn, append both, and decide."""
-        transcript, toolbox = self.rounds.transcript, self.models.toolbox
+        transcript = self.rounds.transcript
+        toolbox = self.models.toolbox
         if turn.cut is StopReason.SIZE_LIMIT and not closing and not (turn.text and self.answer.is_text):
             yield from self.rounds.refuse(turn, span)
             return self._within_budget(ClosingAnswer(turn.cut))
@@ -292,7 +299,9 @@ class AgentLoop:
                 self.models.models.writes_calls |= verdict.reason is StopReason.UNPARSED_CALL
                 return verdict
             transcript.append(AgentNote(verdict))
-            return ClosingAnswer(closing) if closing else self._within_budget(AnotherRound())
+            if closing:
+                return ClosingAnswer(closing)
+            return self._within_budget(AnotherRound())
         deadline = self.end if closing else self.tool_deadline
         judged = self.rounds.judge(turn, toolbox, deadline)
         if closing is None:
@@ -337,7 +346,9 @@ class AgentLoop:
         reason = self.models.budget.reached() if self.runs_tools else None
         if reason is None:
             return step
-        return Finish(reason, self._first_words) if self.part.subtask else ClosingAnswer(reason)
+        if self.part.subtask:
+            return Finish(reason, self._first_words)
+        return ClosingAnswer(reason)
 
     def _span(self, name: str, *, is_closing: bool) -> TurnSpan:
         """The place of the next turn in the log, on the screen and in time."""

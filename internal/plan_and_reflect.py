@@ -94,9 +94,11 @@ def plan_and_reflect(run: PlanRun) -> Generator[Event, None, Result]:
     records = [outcome.record for outcome in outcomes]
     limits = [reason for reason in _LIMITS if any(outcome.limit is reason for outcome in outcomes)]
     second_look = SecondLook(run, is_due=not limits)
-    question, plan = run.task, None
+    question = run.task
+    plan = None
     if any(record.entries for record in records):  # calls wait
-        ending, plan = Finish(StopReason.APPROVAL_REQUIRED), PlanRecord(subtasks=tuple(records))
+        ending = Finish(StopReason.APPROVAL_REQUIRED)
+        plan = PlanRecord(subtasks=tuple(records))
     else:
         question = question.model_copy(update={"findings": tuple(outcome.finding for outcome in outcomes)})
         answer = in_row(SpanStarted("answer", "ANSWER"), answer_from_findings(run, outcomes, second_look), run.clock)
@@ -133,7 +135,8 @@ PLAN_AND_REFLECT = Blueprint(
 
 def make_plan(run: PlanRun) -> Generator[Event, None, list[SubtaskRecord]]:
     """Have the model split the question; without a plan the question is the only subtask."""
-    most, task = run.params.maximum_subtasks, run.task.text
+    most = run.params.maximum_subtasks
+    task = run.task.text
     policy = run.policy.plan_policy.replace("{most}", str(most))
     request = run.transcript(template.PLAN_REQUEST.format(task=escaped(task), policy=policy))
     models = run.models.offering(Toolbox().with_tool(plan_tool(most)))
@@ -203,15 +206,18 @@ def _work_side_by_side(
 
 def _work(worker: "SubtaskWorker", post: Post) -> SubtaskOutcome:
     """One subtask in its own greenlet; a failure ends only this subtask."""
-    clock, error = worker.run.clock, None
+    clock = worker.run.clock
+    error = None
     started = clock.now()
     try:
         outcome = drain(worker.work(), post)
     except AgentError as failure:
-        outcome, error = worker.broken_off(template.SUBTASK_FAILED), failure.detail
+        outcome = worker.broken_off(template.SUBTASK_FAILED)
+        error = failure.detail
     except Exception as defect:  # noqa: BLE001 - a defect of ours costs this subtask, not the others
         log_defect(defect)
-        outcome, error = worker.broken_off(template.SUBTASK_FAILED), OurWords(f"a defect: {type(defect).__name__}")
+        outcome = worker.broken_off(template.SUBTASK_FAILED)
+        error = OurWords(f"a defect: {type(defect).__name__}")
     post(SpanFinished(worker.key, clock.now() - started, outcome.shown, error))
     return outcome
 
@@ -225,10 +231,15 @@ class SubtaskWorker:
 
     def __init__(self, run: PlanRun, plan: Sequence[SubtaskRecord], number: int) -> None:
         """Open its conversation with the request, or as an earlier run left it; ``number`` is its place, from 1."""
-        self.run, self.plan, self.number = run, plan, number
+        self.run = run
+        self.plan = plan
+        self.number = number
         begun = self._begun = plan[number - 1]
-        self.name, self.key = begun.name, f"subtask{number}"
-        self._attempts, self._advised, self._nearest = begun.attempts, begun.advised, begun.nearest
+        self.name = begun.name
+        self.key = f"subtask{number}"
+        self._attempts = begun.attempts
+        self._advised = begun.advised
+        self._nearest = begun.nearest
         self._guard = RepeatGuard()
         self._loops = list[AgentLoop]()
         self._reflections = list[Mapping[str, object]]()
@@ -242,7 +253,8 @@ class SubtaskWorker:
         if begun.entries:
             self._transcript = run.resumed(done)
         else:
-            task, name = escaped(run.task.text), escaped(self.name)
+            task = escaped(run.task.text)
+            name = escaped(self.name)
             request = template.SUBTASK_REQUEST.format(task=task, plan=self._numbered_plan, subtask=name)
             self._transcript = run.transcript(request)
         of_attempt = takewhile(lambda entry: not isinstance(entry, AnswerRecord), reversed(done))
@@ -358,7 +370,8 @@ class SubtaskWorker:
         models = self.run.models.offering(Toolbox().with_tool(reflection_tool()))
         asking = ask_for_call(models, self.run.transcript(request), key, self.run.deadline(SUBTASKS_SHARE))
         otherwise = OurWords("there was no judgement; the subtask counts as not completed")
-        row, shown = SpanStarted(key, "REFLECTION"), {"is_completed": False, "advice": ""}
+        row = SpanStarted(key, "REFLECTION")
+        shown = {"is_completed": False, "advice": ""}
         return (yield from judge(asking, row, self.run.clock, otherwise, shown))
 
     def _keep(self, ending: Finish) -> None:
@@ -397,7 +410,9 @@ def answer_from_findings(
     If no answer comes in time, the findings themselves are the answer. Raises ``AgentError`` if the model call failed.
     """
     findings = [outcome.finding for outcome in outcomes]
-    answers, toolbox, asked = [finding.answer for finding in findings], run.answering(Toolbox()), 0
+    answers = [finding.answer for finding in findings]
+    toolbox = run.answering(Toolbox())
+    asked = 0
     ending = Finish(StopReason.TIME_LIMIT)
     room = run.models.offering(toolbox).window.room(_request(run, findings, [""] * len(answers)))
     for share in _KEPT_SHARES:
@@ -431,5 +446,6 @@ def answer_from_findings(
 def _request(run: PlanRun, findings: Sequence[FindingRecord], answers: Sequence[str]) -> Transcript:
     """The request for the answer, with these answers of the findings."""
     shown = [finding.model_copy(update={"answer": text}) for finding, text in zip(findings, answers, strict=True)]
-    task, policy = escaped(run.task.text), run.policy.answer_policy
+    task = escaped(run.task.text)
+    policy = run.policy.answer_policy
     return run.transcript(template.ANSWER_REQUEST.format(task=task, findings=findings_block(shown), policy=policy))

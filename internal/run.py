@@ -62,7 +62,8 @@ class Dialogue:
         words = deciding_text(text for text in asked if text != template.SEE_ATTACHED_FILES)
         if not words or resumption is None or resumption.has_question:
             words = deciding_text((words, params.query))
-        waiting, notes = [call.id for call in state.waiting] if state else [], tuple[Sentence, ...]()
+        waiting = [call.id for call in state.waiting] if state else []
+        notes = tuple[Sentence, ...]()
         if resumption:
             notes = tuple(resumption.notes(waiting))
         elif waiting:
@@ -74,7 +75,9 @@ class Dialogue:
     @property
     def open(self) -> State | None:
         """The state that this run continues: calls wait in it, and the user has answered."""
-        return self.state if self.resumption else None
+        if self.resumption:
+            return self.state
+        return None
 
     @property
     def has_question(self) -> bool:
@@ -137,7 +140,9 @@ class Run[P: StrategyParams]:
 
     def answering(self, toolbox: Toolbox) -> Toolbox:
         """These tools and, where the node sets ``answer_schema``, the one that takes the answer."""
-        return toolbox.with_tool(self.submit) if self.submit else toolbox
+        if self.submit:
+            return toolbox.with_tool(self.submit)
+        return toolbox
 
     def transcript(self, text: str) -> Transcript:
         """A new conversation: the system prompt, the history, and a message of context, text and files."""
@@ -175,7 +180,8 @@ class Run[P: StrategyParams]:
 
         It begins with the calls of the waiting round, which the user has answered.
         """
-        part, params = part or LoopPart(), self.params
+        part = part or LoopPart()
+        params = self.params
         most = params.maximum_iterations if part.maximum_iterations is None else part.maximum_iterations
         rounds = ToolRounds(
             self.tools, transcript, self.bibliography, guard or RepeatGuard(), self.approvals, part.subtask or ""

@@ -245,7 +245,9 @@ class ToolRounds:
         if toolbox.held_back:
             find = partial(self.tools.search.look_up, self.transcript.offered)
             toolbox = toolbox.with_tool(find_tools_tool(len(toolbox.held_back), find))
-        return toolbox.with_tool(read_skill_tool(skills.by_name, skills.look_up)) if skills.by_name else toolbox
+        if skills.by_name:
+            return toolbox.with_tool(read_skill_tool(skills.by_name, skills.look_up))
+        return toolbox
 
     def run(
         self, turn: ModelTurn, judged: Sequence[JudgedCall], span: TurnSpan, deadline: Deadline

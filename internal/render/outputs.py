@@ -99,7 +99,9 @@ class Variables:
 
     @classmethod
     def of(cls, summary: RunSummary, secrets: KnownSecrets) -> "Variables":
-        redactor, structured, left_out = secrets.for_people, summary.structured_output, Counter[str]()
+        redactor = secrets.for_people
+        structured = summary.structured_output
+        left_out = Counter[str]()
         values = {
             "stop_reason": summary.stop_reason.value,
             "sources": redactor.values(_sources(summary)),
@@ -115,7 +117,8 @@ class Variables:
 
 def _fitting(values: _Json, left_out: Counter[str]) -> _Json:
     """The variables that one line can carry, the smallest first: a list loses its end, any other value is nothing."""
-    kept, room = dict(values), MAX_OBJECT_BYTES
+    kept = dict(values)
+    room = MAX_OBJECT_BYTES
     for size, name in sorted((size_on_the_wire({name: value}), name) for name, value in values.items()):
         if size > room:
             items = values[name] if isinstance(values[name], list) else [values[name]]
@@ -128,7 +131,8 @@ def _fitting(values: _Json, left_out: Counter[str]) -> _Json:
 
 def _extra(summary: RunSummary, redactor: Redactor, left_out: Counter[str]) -> _Json:
     """The state, and the variables that the node asks for, of which tool_results yields first, then thoughts."""
-    values, room = dict[str, Any](), MAX_EXTRA_BYTES - len("[][]")
+    values = dict[str, Any]()
+    room = MAX_EXTRA_BYTES - len("[][]")
     if summary.state is not None:
         values["state"] = encode(summary.state.redacted(redactor))
         room -= size_on_the_wire(values["state"])
@@ -142,7 +146,8 @@ def _extra(summary: RunSummary, redactor: Redactor, left_out: Counter[str]) -> _
 
 def _thoughts(thoughts: Sequence[Thought], redactor: Redactor, room: int) -> tuple[list[_Json], int]:
     """The newest thoughts that fit, and how many do not; of the newest, its end if it does not fit as a whole."""
-    kept, characters = list[_Json](), MAX_THOUGHTS
+    kept = list[_Json]()
+    characters = MAX_THOUGHTS
     for thought in reversed(thoughts):
         text = redactor.text(thought.text)
         entry: _Json = {"round": thought.round, "text": text, **_named(thought.subtask, redactor)}
@@ -172,7 +177,8 @@ def _tool_results(summary: RunSummary, redactor: Redactor, room: int, left_out: 
     """
     runs = [(done, ended) for done in summary.tally.tool_rounds for ended in done.calls]
     entries = [_call(done, ended, redactor) for done, ended in in_turns(runs)]
-    sizes, gone = [size_on_the_wire(entry) for entry in entries], 0
+    sizes = [size_on_the_wire(entry) for entry in entries]
+    gone = 0
     room -= sum(sizes)
     while room < 0 and gone < len(sizes):
         room += sizes[gone]
@@ -237,7 +243,8 @@ def _of_subtask(name: str, summary: RunSummary, redactor: Redactor) -> list[_Jso
 
 
 def _call(done: CallsAnswered, ended: ToolOutcome, redactor: Redactor) -> _Json:
-    judged, parsed = ended.judged, ended.call.parsed
+    judged = ended.judged
+    parsed = ended.call.parsed
     checked = judged.valid if isinstance(judged, WaitingCall) else judged
     written: Mapping[str, Any] | None = parsed.args if parsed.ok else None
     if judged.tool and written is not None:
@@ -264,7 +271,8 @@ def _sent_json(ended: ToolOutcome, redactor: Redactor, left_out: Counter[str]) -
 
 def _answer_json(summary: RunSummary, redactor: Redactor, left_out: Counter[str]) -> list[Any]:
     """What answer tools sent as JSON, as far as it has room."""
-    values, room = list[Any](), MAX_EXTRA_BYTES
+    values = list[Any]()
+    room = MAX_EXTRA_BYTES
     for value in (value for each in summary.tool_answers for value in each.json_values):
         exact = redactor.json(read_exactly(json.dumps(value)))
         size = size_on_the_wire(exact) if _can_be_written(exact) else MAX_EXTRA_BYTES + 1
@@ -348,14 +356,16 @@ def closing_messages(
 
 def _source_messages(sources: Sequence[tuple[int, Source]], redactor: Redactor) -> Iterator[AgentInvokeMessage]:
     """The sources as Dify's retriever resources, in messages far below the longest line."""
-    waiting, size = list[_Json](), 0
+    waiting = list[_Json]()
+    size = 0
     described = ({"document_name": each.title, **each.resource, "content": each.content} for _, each in sources)
     for (number, _), fields in in_turns(zip(sources, redactor.values(list(in_turns(described))), strict=True)):
         short = {name: value[:MAX_SOURCE_LENGTH] if isinstance(value, str) else value for name, value in fields.items()}
         added = size_on_the_wire(short)
         if waiting and size + added > MAX_OBJECT_BYTES:
             yield _resources_message(waiting)
-            waiting, size = [], 0
+            waiting = []
+            size = 0
         waiting.append({**short, "position": number})
         size += added
     if waiting:

@@ -139,7 +139,9 @@ def test_all_subtasks_of_a_plan_run_their_tools_at_the_same_time(count: int) -> 
 
 @pytest.mark.parametrize("limit", [1, 3])
 def test_the_limit_on_parallel_calls_holds_over_all_subtasks(limit: int) -> None:
-    names, gate, steps = NAMES[:4], Gate(limit), list[Step]()
+    names = NAMES[:4]
+    gate = Gate(limit)
+    steps = list[Step]()
     for name in names:
         steps.append(works_on(name, calls(("search", {"q": name}), ("search", {"q": f"more of {name}"}))))
         steps += [When(f"result for more of {name}", says("Done.")), completed(name)]
@@ -499,7 +501,8 @@ def test_nothing_is_mixed_between_the_transcripts_of_subtasks(schedule: list[int
     assert outcome.error is None
     assert len(outcome.tools.requests) == len(MIXED) * ATTEMPTS * 3
     for name in MIXED:
-        mine, judged = of_subtask(outcome, name), of_reflection(outcome, name)
+        mine = of_subtask(outcome, name)
+        judged = of_reflection(outcome, name)
         assert (len(mine), len(judged)) == (3 * ATTEMPTS, ATTEMPTS)
         for request in (*mine, *judged):
             check_prompt(request["prompt_messages"])

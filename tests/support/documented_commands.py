@@ -83,7 +83,10 @@ def _split(line: str, variables: str) -> Iterator[Command]:
     """One command for each part of a line that `&&` joins; what reads from a pipe is left out."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
-    words, written, read, piped = list[str](), list[str](), list[str](), list[str]()
+    words = list[str]()
+    written = list[str]()
+    read = list[str]()
+    piped = list[str]()
     taker = words
     for word in [*lexer, "&&"]:
         match word:
@@ -96,7 +99,9 @@ def _split(line: str, variables: str) -> Iterator[Command]:
             case "&&" | "&":
                 if words:
                     yield Command(line, tuple(words), tuple(written), tuple(read), variables)
-                words, written, read = [], [], []
+                words = []
+                written = []
+                read = []
                 taker = words
             case _:
                 taker.append(word)
