@@ -167,7 +167,8 @@ class RepeatGuard:
 
     def record_round(self, ended: Sequence[ToolOutcome]) -> None:
         """Remember a round that is over. Of several equal calls in it every failure counts, and the last result."""
-        self._told, self._asked_again = self._told | self._asked_again, set()
+        self._told |= self._asked_again
+        self._asked_again = set()
         known = [(call.judged.signature, call) for call in ended if isinstance(call.judged, ValidCall)]
         for this, call in known:
             if call.status is CallStatus.ERROR:

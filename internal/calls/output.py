@@ -209,7 +209,10 @@ class ToolOutput:
     def __init__(self, secrets: KnownSecrets, between_texts: str = "", *, keeps_pictures: bool = False) -> None:
         self._redactor = secrets.for_model
         self._between_texts = between_texts
-        self._texts, self._json, self._lines, self._links = KeptText(), KeptText(), KeptText(), KeptText()
+        self._texts = KeptText()
+        self._json = KeptText()
+        self._lines = KeptText()
+        self._links = KeptText()
         """The links are the lines about what does not go to the user as a file."""
         self._contents = KeptText()
         """Of the sources: read when the tool says nothing else."""

@@ -44,7 +44,8 @@ class HostFailure(Exception):  # noqa: N818 - says what happened
         """The innermost message: what the provider or tool itself said, unless ``is_hosts_own``."""
         self.is_hosts_own = is_hosts_own or _HOSTS_OWN.match(self.reason) is not None
         """Whether the message is only the host's: its transport broke, or it refused the request."""
-        self.kind, field = _kind(self.reason, error_types, status), _OPAQUE_FIELD.search(self.reason)
+        self.kind = _kind(self.reason, error_types, status)
+        field = _OPAQUE_FIELD.search(self.reason)
         self.names_opaque_body = field is not None
         self.misses_thinking = _MISSING_THINKING.search(self.reason) is not None
         self.refuses_long_description = _LONG_DESCRIPTION.search(self.reason) is not None

@@ -72,7 +72,8 @@ class TurnDisplay:
         self._rule = rule
         self._text_calls = calls
         self._splitter = ThoughtSplitter(tags)
-        self._text_trimmer, self._thought_trimmer = Trimmer(), Trimmer()
+        self._text_trimmer = Trimmer()
+        self._thought_trimmer = Trimmer()
         self._plain = PlainThoughts()
         self._is_answer = (None if rule.may_call_tools else True) if rule.text_is_answer else False
         """Whether the visible text is shown as it comes; None: it may still be a remark, and is held back."""

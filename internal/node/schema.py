@@ -127,7 +127,9 @@ class _Measured:
         self.length = len(to_json(root))
         self.recursions = 0
         """How many ways lead back into a schema: with each level of a value, the library's errors multiply by it."""
-        self._root, self._schemas, self._patterns = root, 0, set[str]()
+        self._root = root
+        self._schemas = 0
+        self._patterns = set[str]()
         try:
             self.size = self._of(root, frozenset("#"), frozenset("#"))
         except RecursionError:

@@ -188,13 +188,14 @@ def read_pasted(text: str) -> str:
     with contextlib.suppress(ValueError, RecursionError):
         json.loads(text)
         return text
-    try:
+    # Python's parser bounds the nesting.
+    with contextlib.suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         with warnings.catch_warnings(action="ignore"):  # Python warns of odd escapes, on stderr
             value = ast.literal_eval(text.strip())
         is_repr = "".join(repr(value).split()) == "".join(text.split())  # a comma too many is that of broken JSON
-        return json.dumps(value, ensure_ascii=False, allow_nan=False) if is_repr else text
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # Python's parser bounds the nesting
-        return text
+        if is_repr:
+            return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return text
 
 
 def parse_pasted(text: str) -> object:

@@ -34,7 +34,8 @@ def test_a_byte_order_mark_is_not_part_of_the_texts(tmp_path: Path) -> None:
     row = '7,2026-01-01,t,"with ""quotes"", and\r\na break",a,a column more\r\n'
     (tmp_path / "en.csv").write_bytes(b"\xef\xbb\xbf" + HEAD.replace("\n", ",note\r\n").encode() + row.encode())
 
-    (document,), (answered,) = read_manual(tmp_path), read_answers(tmp_path)
+    (document,) = read_manual(tmp_path)
+    (answered,) = read_answers(tmp_path)
     assert (document.title, [(page.number, page.text) for page in document.pages]) == ("A", [(4, "# A\n\nfour")])
     assert answered.question == 'with "quotes", and\r\na break'
 

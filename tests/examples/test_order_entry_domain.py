@@ -95,7 +95,8 @@ def test_what_a_model_sends_becomes_an_order_in_the_stored_shape(sent: dict[str,
             {**line, **{name: values[name] for name in ("pack_size", "item_code")}},
         )
 
-    (order, line), (stored, stored_line) = whole(sent), whole({**kept})
+    order, line = whole(sent)
+    stored, stored_line = whole({**kept})
     draft = Draft.model_validate({**order, "order_request_id": None, "status": "incomplete", "lines": [line]})
 
     assert draft.order.model_dump(mode="json") == {**stored, "lines": [stored_line]}

@@ -320,7 +320,8 @@ def describe(error: ValidationError) -> str:
         if finding["type"] == "too_short" and any(place[: len(path)] == path != place for place in places):
             continue  # a list whose entries have mistakes is also called too short
         if finding["type"] == "extra_forbidden":
-            path, message = path[:-1], f"unknown key {path[-1]!r}"
+            message = f"unknown key {path[-1]!r}"
+            path = path[:-1]
         sentences.append(f"{place_of(path)}: {message}" if path else message)
     return "; ".join(sentences)
 

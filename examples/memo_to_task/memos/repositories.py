@@ -67,7 +67,9 @@ class DecisionRepository(Repository):
     def save(self, memo_id: UUID, decision: Decision, conversation: str) -> Decision:
         """In place of an earlier decision about the memo."""
         row = self._session.get(DecisionRow, memo_id) or DecisionRow(memo_id=memo_id)
-        row.payload, row.conversation, row.decided_at = decision.model_dump(mode="json"), conversation, now()
+        row.payload = decision.model_dump(mode="json")
+        row.conversation = conversation
+        row.decided_at = now()
         self._write(row)
         return Decision.model_validate(row.payload)
 

@@ -125,7 +125,8 @@ class OrderRequests:
         row = self._session.get_one(OrderRequestRow, request.id)
         row.version = row.version + 1
         row.status = status
-        row.customer_number, row.payload = order.customer_number, order.model_dump(mode="json")
+        row.customer_number = order.customer_number
+        row.payload = order.model_dump(mode="json")
         return self._written(row)
 
     def mark(self, request: OrderRequest, status: Status, order_number: str = "") -> OrderRequest:

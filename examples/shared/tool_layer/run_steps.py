@@ -74,7 +74,8 @@ def recorded(
 def _complete(database: Database, step_id: int, output: JsonObject) -> None:
     with database.session() as session:
         step = session.get_one(RunStep, step_id)
-        step.output, step.ended_at = output, now()
+        step.output = output
+        step.ended_at = now()
 
 
 def add_turn(database: Database, turn: Turn, since: datetime) -> None:

@@ -124,7 +124,8 @@ def _choices(things: Things, declaration: PluginDeclaration | None) -> Iterator[
 
 def _of_strategy(form: NewRun, plugin: PluginDeclaration) -> NewRun:
     values = {**form.values, "plugin": str(plugin.directory)}
-    options, (_, strategy) = scenario_options(values), plugin.strategies[values["strategy"]]
+    options = scenario_options(values)
+    _, strategy = plugin.strategies[values["strategy"]]
     script = UNWRITTEN
     try:
         script = options.read_script(options.strategy) or UNWRITTEN

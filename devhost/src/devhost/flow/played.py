@@ -132,7 +132,8 @@ class PlayedTurn:
                 waits = (row for row in self.rows.values() if row.node.id == event.node.id and row.form is None)
                 self.form = next(waits, None)
                 if self.form is not None:
-                    self.form.form, self.form.asked = event, at
+                    self.form.form = event
+                    self.form.asked = at
             case flow.FormAnswered() if self.form is not None:
                 self.form.answered = _answered(event, self.form, at)
                 self.form = None

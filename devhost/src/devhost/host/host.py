@@ -139,7 +139,8 @@ class ToolHost:
     def __init__(
         self, plugin: Plugin | None, tools: Sequence[Path | ToolSetup], **options: Unpack[HostSettings]
     ) -> None:
-        self.limits, self._watcher = options.get("limits") or HostLimits(), options.get("watcher") or Watcher()
+        self.limits = options.get("limits") or HostLimits()
+        self._watcher = options.get("watcher") or Watcher()
         self.setups = setups = [ToolSetup.read(tool) if isinstance(tool, Path) else tool for tool in tools]
         for notice in (notice for setup in setups for notice in setup.notices):
             self._watcher.notice(notice)

@@ -120,7 +120,8 @@ def settings(parameters: Mapping[str, object]) -> JsonObject:
             params[name] = value
         else:
             variable = f"{NODE}.{name[:30]}"
-            params[name], variables[variable] = {"variable": variable}, value
+            params[name] = {"variable": variable}
+            variables[variable] = value
     return {"params": params, "variables": variables}
 
 

@@ -71,7 +71,8 @@ class RecordedTool:
     def __init__(self, entity: JsonObject, answers: RecordedAnswers, beyond: Tool | None = None) -> None:
         """`beyond` is called for what was not recorded."""
         identity = entity["identity"]
-        self.provider, self.name = str(identity["provider"]), str(identity["name"])
+        self.provider = str(identity["provider"])
+        self.name = str(identity["name"])
         self.entity = entity
         self._answers = answers
         self._beyond = beyond
