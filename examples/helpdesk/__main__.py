@@ -40,7 +40,7 @@ def step(chosen: str, given: str | None, *, model_options: ModelOptions) -> int:
     subtask, from 1.
     """
     try:
-        known: dict[str, Any] = json.loads(given or sys.stdin.read())
+        known: Any = json.loads(given or sys.stdin.read())
     except ValueError as error:
         raise click.UsageError(f'not JSON: {error}; give an object such as {{"question": "…"}}') from None
     if not isinstance(known, dict) or not isinstance(known.get("question"), str):
