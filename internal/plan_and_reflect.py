@@ -125,7 +125,9 @@ def plan_and_reflect(run: PlanRun) -> Generator[Event, None, Result]:
 
 PLAN_POLICY = PolicyTexts(
     plan_policy=template.PLAN_POLICY,
+    subtask_policy=template.SUBTASK_POLICY,
     reflection_policy=template.REFLECTION_POLICY,
+    retry_policy=template.RETRY_POLICY,
     answer_policy=template.ANSWER_POLICY,
 )
 PLAN_AND_REFLECT = Blueprint(
@@ -255,8 +257,9 @@ class SubtaskWorker:
         else:
             task = escaped(run.task.text)
             name = escaped(self.name)
-            request = template.SUBTASK_REQUEST.format(task=task, plan=self._numbered_plan, subtask=name)
-            self._transcript = run.transcript(request)
+            policy = run.policy.subtask_policy
+            request = template.SUBTASK_REQUEST.format(task=task, plan=self._numbered_plan, subtask=name, policy=policy)
+            self._transcript = run.transcript(request.rstrip())
         of_attempt = takewhile(lambda entry: not isinstance(entry, AnswerRecord), reversed(done))
         left_open = sum(1 + len(entry.calls) if isinstance(entry, RoundRecord) else 1 for entry in of_attempt)
         self._opened = self._transcript.length - left_open
@@ -351,7 +354,8 @@ class SubtaskWorker:
         self._advised = (*self._advised, advice)
         self._transcript.shorten(without_first_picture)
         self._transcript.shorten(without_finding)
-        self._transcript.append(Advice(answer, template.ADVICE_NOTE.format(advice=escaped(advice))))
+        policy = self.run.policy.retry_policy or template.ADVICE_BEHIND
+        self._transcript.append(Advice(answer, policy.replace("{advice}", escaped(advice)).strip()))
 
     def results(self) -> list[str]:
         """What the tools brought since the attempt that the conversation began with."""

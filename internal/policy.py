@@ -1,5 +1,6 @@
 """The system prompt: the task's instruction, then the policy blocks, then extra policy, separated by blank lines."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
@@ -15,6 +16,9 @@ _TAGS = {
     "tool_preamble_policy": "tool_preamble",
 }
 _EXTRA = "extra_policy"
+_PLACEHOLDERS = {"plan_policy": "most", "retry_policy": "advice"}
+"""What the agent fills into a text, by its key."""
+_PLACEHOLDER = re.compile(r"\{([a-z_]{1,40})\}")
 
 
 @dataclass(frozen=True)
@@ -27,8 +31,11 @@ class PolicyTexts:
     uncertainty_policy: str = template.UNCERTAINTY_POLICY
     tool_preamble_policy: str = template.TOOL_PREAMBLE_POLICY
     plan_policy: str = ""
-    """Ends the request for a plan; blank, like the next two, where a strategy makes none."""
+    """Ends the request for a plan; blank, like the next four, where a strategy makes none."""
+    subtask_policy: str = ""
     reflection_policy: str = ""
+    retry_policy: str = ""
+    """Asks for another attempt at a subtask."""
     answer_policy: str = ""
     extra_policy: str = ""
     """The end of the system prompt, without a tag."""
@@ -54,8 +61,20 @@ def read_policy(
         elif not isinstance(given, str):
             note(OurWords(f"prompt_policy_overrides: {name!r} is neither text nor false and is ignored"))
         elif given.strip():
-            overrides[name] = given
+            overrides[name] = _with_placeholders(name, given, note)
     return replace(defaults, **overrides)
+
+
+def _with_placeholders(name: str, given: str, note: Note) -> str:
+    """The text, in which the advice has a place; the log tells of a placeholder that means nothing here."""
+    filled = _PLACEHOLDERS.get(name)
+    for unknown in dict.fromkeys(_PLACEHOLDER.findall(given)):
+        if unknown != filled:
+            note(Quoting(f"prompt_policy_overrides: {name!r} has no placeholder {{{unknown}}}; it stays as text"))
+    if name == "retry_policy" and "{advice}" not in given:
+        note(OurWords("prompt_policy_overrides: 'retry_policy' has no {advice}; the advice follows it"))
+        return given + template.ADVICE_BEHIND
+    return given
 
 
 def build_system_instruction(

@@ -112,6 +112,8 @@ SUBTASK_REQUEST = """\
 
 Subtask: {subtask}
 
+{policy}"""
+SUBTASK_POLICY = """\
 Work on this subtask alone; the others are being worked on at the same time. Your last message is the answer to it:
 everything the final answer will need, with the numbers of its sources, and plainly what was not found."""
 
@@ -138,11 +140,12 @@ that another subtask of the plan covers, and nothing that was advised before."""
 EARLIER_ADVICE = "Advised before: {advice}\n"
 NO_RESULTS = "(no tool was called)"
 
-ADVICE_NOTE = """\
+RETRY_POLICY = """\
 The subtask is not completed yet, and tools may be called again. Earlier results were left out to save space.
 Your next answer replaces the one before: repeat in it what you had found, with the numbers of its sources.
 
 Advice: {advice}"""
+ADVICE_BEHIND = "\n\nAdvice: {advice}"
 DEFAULT_ADVICE = "Try other words, or another tool."
 SUBTASK_NOT_FOUND = "This was not found out."
 SUBTASK_FAILED = "This could not be worked on."

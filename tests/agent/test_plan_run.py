@@ -109,10 +109,20 @@ def test_long_arguments_of_a_subtask_are_left_to_the_run() -> None:
     assert [each["arguments"] for each in outcome.variables["tool_results"]] == [first, second]
 
 
+def by_working(outcome: Outcome) -> list[Json]:
+    return of_subtask(outcome, "alpha")
+
+
 @pytest.mark.parametrize(
-    ("name", "asked"), [("plan_policy", of_plan), ("reflection_policy", by_judging), ("answer_policy", of_answer)]
+    ("name", "asked"),
+    [
+        ("plan_policy", of_plan),
+        ("subtask_policy", by_working),
+        ("reflection_policy", by_judging),
+        ("answer_policy", of_answer),
+    ],
 )
-def test_the_text_that_asks_for_plan_judgement_or_answer_can_be_replaced(
+def test_the_text_that_asks_for_plan_subtask_judgement_or_answer_can_be_replaced(
     name: str, asked: Callable[[Outcome], list[Json]]
 ) -> None:
     mine = {"prompt_policy_overrides": json.dumps({name: "Mine {at most} {most}."})}
@@ -352,6 +362,29 @@ def test_the_advice_of_each_judgement_reaches_the_next_attempt() -> None:
     assert advice_in(outcome) == ["Try the manual.", "Try the archive."]
     assert [request["tool_parameters"]["q"] for request in outcome.tools.requests] == ["0", "1", "2"]
     assert subtask(outcome, "alpha") == found("alpha", "I did not find it.", attempts=3)
+
+
+RETRIES = {
+    "Again, please. {advice} Be brief.": "Again, please. Try the manual. Be brief.",
+    "Again, please.": "Again, please.\n\nAdvice: Try the manual.",
+    False: "Advice: Try the manual.",
+}
+
+
+@pytest.mark.parametrize(("mine", "read"), RETRIES.items(), ids=["with advice", "without a place", "left out"])
+def test_the_text_that_asks_for_another_attempt_can_be_replaced_and_keeps_its_advice(mine: object, read: str) -> None:
+    advice = "Try the manual."
+    again = When(read, search("1"))
+    steps = [works_on("alpha", search("0")), When("found", SAYS_NO), incomplete("alpha", advice), again]
+    steps = [plans("alpha"), *steps, When("found", SAYS_NO), completed("alpha"), answers()]
+
+    outcome = plan_run(steps, FOUND, {"prompt_policy_overrides": json.dumps({"retry_policy": mine})})
+
+    assert outcome.error is None
+    said = [message["content"] for message in of_subtask(outcome, "alpha")[-1]["prompt_messages"]]
+    assert read in said
+    lacks = [note for note in outcome.notes if "'retry_policy' has no {advice}" in note]
+    assert len(lacks) == (mine == "Again, please.")
 
 
 def test_earlier_results_become_one_line_notes_and_nothing_else_of_the_transcript_changes() -> None:

@@ -57,6 +57,8 @@ BUILT: list[tuple[object, str, list[str]]] = [
     *(({"tool_results_policy": odd}, prompt(), ["tool_results_policy"]) for odd in (True, 0, None, ["x"], {"a": "b"})),
     ({"extra_policy": 1}, prompt(), ["extra_policy"]),
     ('{"extra_policy": "cut \\ud83d here"}', prompt(x="cut ? here"), []),
+    # A placeholder that means nothing here stays as text and is named.
+    ({"extra_policy": "Hi {name}, {a b} {}"}, prompt(x="Hi {name}, {a b} {}"), ["{name}"]),
     # So is an unknown key; the others apply.
     (
         {"persistance_policy": "typo", "uncertainty_policy": False},
