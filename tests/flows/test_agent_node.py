@@ -22,8 +22,8 @@ TURN = FlowTurn("What is there?", conversation_id="c1")
 
 
 def test_an_agents_text_streams_through_the_answer_node(office: Host) -> None:
-    words = "Two documents, and both are short; " * 20 + "so it is."
-    played = Played.of(APPROVAL, TURN, office, {"agent": [{"text": words, "chunk_size": 50}]})
+    words = "Two documents, and both are short; " * 60 + "so it is."
+    played = Played.of(APPROVAL, TURN, office, {"agent": [{"text": words, "chunk_size": 50, "delay": 0.02}]})
 
     texts = [event.text for event in played.events if isinstance(event, AnswerText)]
     assert "".join(texts) == words

@@ -236,9 +236,22 @@ class LimitedTemplates(Jinja2TemplateRenderer):
     @override
     def render_template(self, template: str, variables: Mapping[str, Any]) -> str:
         try:
-            return render_template(template, dumps_with_segments(variables), self._limits)
+            return render_template(template, dumps_with_segments(_with_plain_files(variables)), self._limits)
         except CodeError as error:
             raise TemplateRenderError(str(error)) from error
+
+
+def _with_plain_files(value: Any) -> Any:  # noqa: ANN401 - values of a flow
+    """A copy in which each file is an object with its fields, as a Code node gets it."""
+    match value:
+        case File():
+            return value.to_dict()
+        case list() | tuple():
+            return [_with_plain_files(item) for item in value]
+        case dict():
+            return {key: _with_plain_files(item) for key, item in value.items()}
+        case _:
+            return value
 
 
 @dataclass(frozen=True)
