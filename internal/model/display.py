@@ -188,10 +188,13 @@ class TurnDisplay:
         """Of visible words those that are no part of a call; with the first call, the others are a remark."""
         if self._text_calls is None:
             return words
-        words = self._text_calls.feed(words)
+        shown = [
+            self._text_calls.feed(words[start : start + MAX_STEP_LENGTH])
+            for start in in_turns(range(0, len(words), MAX_STEP_LENGTH))
+        ]
         if self._text_calls.has_begun:
             self.expect_calls()
-        return words
+        return "".join(shown)
 
     def _show_text(self, words: str) -> Iterator[Shown]:
         """Show visible words, or hold them back."""
