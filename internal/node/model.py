@@ -23,6 +23,7 @@ from gevent import Timeout
 from gevent.pool import Pool
 from pydantic import BaseModel, ConfigDict
 
+from internal.clock import in_turns
 from internal.errors import InvalidParameters, Note, OurWords, Quoting
 from internal.host.files import FileNotDelivered, FileUnavailable, fetch_file, sniff_mime_type
 from internal.text.secrets import Redactor
@@ -104,7 +105,7 @@ class ModelSelection(BaseModel):
         def redacted(medium: Medium) -> Part:
             return medium.model_copy(update={"filename": secrets.text(medium.filename)})
 
-        history = tuple(_changed(message, secrets.text, redacted) for message in self.history)
+        history = tuple(_changed(message, secrets.text, redacted) for message in in_turns(self.history))
         return self.model_copy(update={"history": history})
 
     def visible_history(self, thought_tags: tuple[str, ...] = ()) -> tuple[PromptMessage, ...]:
@@ -116,7 +117,7 @@ class ModelSelection(BaseModel):
             return _hidden(medium.type.value, medium.filename)
 
         cleaning = {PromptMessageRole.ASSISTANT: partial(without_thoughts, tags=thought_tags)}
-        return tuple(_changed(message, cleaning.get(message.role, str), visible) for message in self.history)
+        return tuple(_changed(message, cleaning.get(message.role, str), visible) for message in in_turns(self.history))
 
     @classmethod
     def read(cls, raw: object, note: Note) -> Self:
@@ -179,7 +180,7 @@ def _positive_int(value: object) -> int | None:
 
 
 def _read_history(raw: object, note: Note) -> Iterator[PromptMessage]:
-    for position, item in enumerate(_list(raw), start=1):
+    for position, item in in_turns(enumerate(_list(raw), start=1)):
         try:
             message = ensure_prompt_message(item)
         except (TypeError, ValueError):
