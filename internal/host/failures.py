@@ -48,8 +48,9 @@ class HostFailure(Exception):  # noqa: N818 - says what happened
         field = _OPAQUE_FIELD.search(self.reason)
         self.names_opaque_body = field is not None
         self.misses_thinking = _MISSING_THINKING.search(self.reason) is not None
-        self.refuses_long_description = _LONG_DESCRIPTION.search(self.reason) is not None
         """Whether the provider wants thinking back that the request did not have."""
+        self.refuses_long_description = _LONG_DESCRIPTION.search(self.reason) is not None
+        """Whether the provider refuses the description of a tool or of a parameter for its length."""
         if field:
             self.reason = f"{field[0]} was refused"
             self.is_hosts_own = True

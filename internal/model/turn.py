@@ -381,7 +381,7 @@ class _Asked:
         return turn
 
     def _remedy(self, failure: HostFailure, request: ModelRequest) -> Generator[Event, None, bool]:
-        """Wait, shorten the prompt, or leave thinking or opaque bodies out, so that the next try may succeed.
+        """Wait, shorten the prompt or descriptions, or leave thinking or opaque bodies out, so that a try may succeed.
 
         Returns whether it may, which it does not where the run uses the fallback by now. The request tells whether
         thinking or opaque bodies are to blame: another conversation of the run may have dropped them since.

@@ -134,11 +134,9 @@ def _header(lines: Sequence[str], start: int) -> tuple[_Fields, int] | None:
     if not is_first and not any(_NAME.match(line) for line in header):
         return None
     fields = _by_yaml("\n".join(header)) or _by_lines(header)
-    if is_first or any(key == "name" for key, _ in fields):
-        if fields:
-            return (fields, end + 1)
+    if not fields or not (is_first or any(key == "name" for key, _ in fields)):
         return None
-    return None
+    return fields, end + 1
 
 
 def _by_yaml(header: str) -> _Fields:
@@ -151,10 +149,11 @@ def _by_yaml(header: str) -> _Fields:
         return []
     fields: _Fields = []
     for key, value in root.value:
+        if not isinstance(key, yaml.ScalarNode):
+            continue
         if not isinstance(value, yaml.ScalarNode) and key.value in _READ:
             return []  # "[draft] Refunds" is meant as a text
-        if isinstance(key, yaml.ScalarNode):
-            fields.append((key.value.lower(), _one_line(value)))
+        fields.append((key.value.lower(), _one_line(value)))
     return fields
 
 

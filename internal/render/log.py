@@ -80,9 +80,9 @@ class LogContent:
         tool = self.tools.get(call.name)
         if tool and not isinstance(arguments, str):
             arguments = tool.in_own_names(arguments)
-        if self.is_shown or isinstance(arguments, str):
-            if self.is_shown:
-                return arguments
+        if self.is_shown:
+            return arguments
+        if isinstance(arguments, str):
             return size_of(arguments)
         known = tool.in_own_names(tool.prompt_tool.parameters.get("properties", {})) if tool else {}
         return {name if name in known else f"a name of {size_of(name)}": size_of(arguments[name]) for name in arguments}
@@ -192,6 +192,7 @@ class _OpenRow:
     label: str
     data: dict[str, Any]
     is_call: bool = False
+    is_round: bool = False
     said: str = ""
     """By the model, in the turn right below."""
     calls: dict[str, Mapping[str, str]] = field(default_factory=dict)
@@ -221,7 +222,7 @@ class LogTree:
             case e.SpanStarted():
                 about = event.about if self._content.is_shown else ""
                 label = f"{event.number}. {about}" if about and event.number else about or event.label
-                yield self._start(event.key, label, {"row": event.label} if about else {})
+                yield self._start(event.key, label, {"row": event.label} if about else {}, is_round=event.is_round)
             case e.SpanFinished():
                 yield from self._round_finished(event)
             case e.ModelStarted():
@@ -263,8 +264,7 @@ class LogTree:
             yield self._finish(key, error=event.error or OurWords("left unfinished"))
         row = self._open[event.key]
         error = event.error
-        is_round = event.key.rpartition(".")[2].startswith("round")
-        if is_round and row.failed_calls and not error:  # which Dify's page would show only below the row
+        if row.is_round and row.failed_calls and not error:  # which Dify's page would show only below the row
             error = OurWords(f"{row.failed_calls} of {len(row.calls)} calls failed")
         below = {
             "calls": [row.calls[key] for key in sorted(row.calls, key=lambda key: (len(key), key))],  # 2 before 10
@@ -344,8 +344,10 @@ class LogTree:
         while key := _key_above(key):
             yield self._open[key]
 
-    def _start(self, key: str, label: str, data: dict[str, Any], *, is_call: bool = False) -> AgentInvokeMessage:
-        row = _OpenRow(self._secrets.for_people.text(label)[:_MAX_LABEL_LENGTH], data, is_call)
+    def _start(
+        self, key: str, label: str, data: dict[str, Any], *, is_call: bool = False, is_round: bool = False
+    ) -> AgentInvokeMessage:
+        row = _OpenRow(self._secrets.for_people.text(label)[:_MAX_LABEL_LENGTH], data, is_call, is_round)
         self._open[key] = row
         return self._write(key, _Status.START, row.label, data)
 

@@ -38,6 +38,7 @@ READ: dict[str, tuple[str, list[Skill]]] = {
     "lines of one value": ("---\nname: a\ndescription: one\n  two\n---\nb", [Skill("a", "one two", "b")]),
     "a name like a number": ("---\nname: 007\ndescription: yes\n---\nb", [Skill("007", "yes", "b")]),
     "brackets": ("---\nname: a\ndescription: [draft] Refunds\n---\nb", [Skill("a", "[draft] Refunds", "b")]),
+    "a name that is a list": ("---\nname: a\n? [b]\n: [c]\n? {d: e}\n: f\n---\nb", [Skill("a", "", "b")]),
     "brackets alone": ("---\nname: a\ndescription: [draft]\n---\nb", [Skill("a", "[draft]", "b")]),
     "emphasis": ("---\nname: a\ndescription: *When* asked\n---\nb", [Skill("a", "*When* asked", "b")]),
     "quotes and more": ('---\nname: a\ndescription: "Pay" is said\n---\nb', [Skill("a", '"Pay" is said', "b")]),
