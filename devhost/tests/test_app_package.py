@@ -79,7 +79,7 @@ def test_what_dify_would_not_import_is_refused(
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (b"more: [&x 1, *x]\n", r"app\.yaml has the alias \*x: Dify takes none"),
+        (b"more: [&x 1, *x]\n", r"app\.yaml: an anchor is used again by an alias"),
         (b"name: {a: 1, a: 2}\n", r"app\.yaml: the key 'a' stands twice"),
         (b"list: [{b: 1, b: 2}]\n", r"app\.yaml: the key 'b' stands twice"),
     ],
@@ -110,5 +110,14 @@ def test_what_is_no_package_is_refused(tmp_path: Path) -> None:
 
 def test_a_package_that_unpacks_to_more_than_the_limit_is_refused(tmp_path: Path) -> None:
     file = package(tmp_path, {"app.yaml": app(tmp_path), "f_000001.bin": bytes(50 * 1024 * 1024 + 1)})
-    with pytest.raises(FlowFileError, match=r"unpacks to .* bytes; devhost reads at most 52,428,800"):
+    with pytest.raises(FlowFileError, match=r"holds .* bytes; at most 52,428,800 are taken"):
+        FlowFile.read(file)
+
+
+def test_a_package_that_lists_too_many_files_is_refused_before_they_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "shop.ifpkg"
+    with zipfile.ZipFile(file, "w") as archive:
+        for number in range(70_000):
+            archive.writestr(f"{number}", b"")
+    with pytest.raises(FlowFileError, match="lists more files than the 5,000 that are taken"):
         FlowFile.read(file)

@@ -40,7 +40,7 @@ def zipped(files: Mapping[str, bytes], method: int = zipfile.ZIP_STORED, *, link
     [
         (b"PK, but no more", "is not a package, or is damaged: File is not a zip file. Make it again"),
         (zipped({"plugin/manifest.yaml": b""}), "is not a plugin: manifest.yaml is missing"),
-        (zipped({"zeros": b"0" * (MAX_BYTES + 1)}, DEFLATED), "holds 52,428,801 bytes; Dify takes 52,428,800"),
+        (zipped({"zeros": b"0" * (MAX_BYTES + 1)}, DEFLATED), "holds 52,428,801 bytes; at most 52,428,800 are taken"),
         (zipped({f"{number}/": b"" for number in range(5_001)}), "holds 5,001 files; at most 5,000 are taken"),
         (zipped({f"{number}/": b"" for number in range(70_000)}), "lists more files than the 5,000 that are taken"),
         (b"0" * (MAX_BYTES + 1), "cannot be opened: it has more than 50 MiB"),

@@ -15,6 +15,7 @@ only packages above it in this list (devhost/tests/test_architecture.py checks t
     options             how a command's options are declared
     golang              JSON as Go reads and writes it
     text                YAML, JSON and secret values
+    archive             zip files that somebody else made
     reach               which files and addresses a script may use
     protocol            what passes between the host, the daemon and a plugin
     plugin              a plugin's directory as data, and the rules for it

@@ -6,12 +6,10 @@
 import hashlib
 import io
 import shutil
-import struct
 import subprocess
 import tempfile
 import time
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from pathlib import Path
 
 from rich.text import Text
 
+from devhost.archive import ArchiveKind, opened_archive
 from devhost.errors import HostError
 from devhost.limits import HostLimits
 from devhost.options import DIRECTORY, argument, color_option, command, option
@@ -31,7 +30,7 @@ from devhost.process.plugin_process import PluginProcess
 from devhost.process.session import Watcher
 from devhost.terminal.screen import Screen, open_console
 from devhost.terminal.tables import printable
-from devhost.text import read_file, real_path, worded, write_file
+from devhost.text import real_path, worded, write_file
 from devhost.words import counted
 
 
@@ -66,44 +65,14 @@ def opened_package(file: Path) -> Iterator[Path]:
         yield folder
 
 
+PACKAGE = ArchiveKind("a package", "Make it again", MAX_BYTES, MAX_FILES)
+
+
 def unpack(file: Path, folder: Path) -> None:
     """`folder` is made. The library makes a link a file, and leaves nothing outside of the folder."""
-    with worded(lambda why: HostError(f"{file} cannot be opened: {why}")):
-        content = read_file(file, MAX_BYTES)
-    try:
-        _refuse_long_directory(file, content)
-        with (
-            worded(lambda why: HostError(f"{file} cannot be unpacked: {why}")),
-            zipfile.ZipFile(io.BytesIO(content)) as package,
-        ):
-            if (entries := len(package.infolist())) > MAX_FILES:
-                raise HostError(f"{file} holds {entries:,} files; at most {MAX_FILES:,} are taken")
-            if (size := sum(entry.file_size for entry in package.infolist())) > MAX_BYTES:
-                raise HostError(f"{file} holds {size:,} bytes; Dify takes {MAX_BYTES:,}")
-            package.extractall(folder)
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
-        # which the library raises for a file that is damaged, encrypted, or compressed in another way
-        raise HostError(f"{file} is not a package, or is damaged: {error}. Make it again") from error
+    with opened_archive(file, PACKAGE) as package:
+        package.extractall(folder)
     plugin_in(folder)
-
-
-END = struct.Struct("<4s4H2LH")
-"""The record at the end of a zip file: it says how many bytes the list of entries has."""
-END_MARK = b"PK\5\6"
-MARK_OF_64 = b"PK\6\7"
-"""Of what stands before that record where there are more entries or bytes than it can say."""
-LONGEST_ENTRY = 1_000
-"""Bytes. An entry takes 46, and its path."""
-
-
-def _refuse_long_directory(file: Path, content: bytes) -> None:
-    """HostError for a list of entries that is too long to be read: the library reads it before it says anything."""
-    at = content.rfind(END_MARK, -(2**16 + END.size))
-    if at < 0 or at + END.size > len(content):
-        return  # it is not a zip file, and the library says so
-    listed = END.unpack_from(content, at)[5]
-    if listed > MAX_FILES * LONGEST_ENTRY or content[max(at - 20, 0) : at].startswith(MARK_OF_64):
-        raise HostError(f"{file} lists more files than the {MAX_FILES:,} that are taken")
 
 
 def try_install(

@@ -6,9 +6,7 @@ new agent need (skills, files, icons). docs/flows.md says where this was read.
 
 import hashlib
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,17 +14,15 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
+from devhost.archive import ArchiveKind, opened_archive
 from devhost.errors import FlowFileError
-from devhost.text import FAST, MOST_BYTES, load_yaml_text, open_file, worded
+from devhost.text import FAST, MOST_BYTES, load_yaml_text, worded
 from devhost.words import counted
 
 SUFFIX = ".ifpkg"
 MANIFEST = "manifest.yaml"
 AGENT_FORMAT = "dify.roster-agent"
-MOST_MEMBERS = 5000
-"""Files in a package."""
-MOST_PACKED_BYTES = 50 * 1024 * 1024
-"""Of the package, and of all its files together."""
+APP_PACKAGE = ArchiveKind("an app package", "Export the app again, or as YAML", 50 * 1024 * 1024, 5_000, FlowFileError)
 IS_YAML = "Dify exports the app as YAML, too: choose YAML when you export it"
 
 
@@ -88,7 +84,7 @@ class AppPackage:
     @classmethod
     def read(cls, path: Path) -> "AppPackage":
         """Read and check a package; raises FlowFileError for what Dify would not import."""
-        with _opened(path) as archive:
+        with opened_archive(path, APP_PACKAGE) as archive:
             members = _members(path, archive)
             manifest = _manifest(path, _yaml(path, MANIFEST, _content(path, archive, members, MANIFEST)))
             listed = {entry.path for entry in manifest.entries()}
@@ -104,33 +100,9 @@ class AppPackage:
         return cls(data, manifest.unused)
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
-    try:
-        with (
-            worded(lambda why: FlowFileError(f"{path} cannot be read: {why}")),
-            open_file(path) as file,
-        ):
-            size = file.seek(0, 2)
-            if size > MOST_PACKED_BYTES:
-                raise FlowFileError(f"{path} has {size:,} bytes; devhost reads at most {MOST_PACKED_BYTES:,}")
-            with zipfile.ZipFile(file) as archive:
-                yield archive
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
-        # The library raises these for a file that is damaged, encrypted or compressed in another way.
-        raise FlowFileError(
-            f"{path} is not an app package, or is damaged: {error}. Export the app again, or as YAML"
-        ) from error
-
-
 def _members(path: Path, archive: zipfile.ZipFile) -> Mapping[str, zipfile.ZipInfo]:
-    infos = archive.infolist()
-    if len(infos) > MOST_MEMBERS:
-        raise FlowFileError(f"{path} holds {len(infos):,} files; devhost reads at most {MOST_MEMBERS:,}")
-    if (total := sum(info.file_size for info in infos)) > MOST_PACKED_BYTES:
-        raise FlowFileError(f"{path} unpacks to {total:,} bytes; devhost reads at most {MOST_PACKED_BYTES:,}")
     members = dict[str, zipfile.ZipInfo]()
-    for info in infos:
+    for info in archive.infolist():
         if "/" in info.filename or "\\" in info.filename:
             raise FlowFileError(
                 f"{path}: {info.filename!r} is in a folder; all files of an app package are at its root"
@@ -174,23 +146,26 @@ def _manifest(path: Path, data: dict[str, Any]) -> _Manifest:
 def _yaml(path: Path, name: str, content: bytes) -> dict[str, Any]:
     """A YAML file of the package, in which Dify takes neither aliases nor the same key twice."""
     data = load_yaml_text(content, path / name)
-    for event in yaml.parse(content, Loader=FAST):
-        if isinstance(event, yaml.AliasEvent):
-            raise FlowFileError(f"{path / name} has the alias *{event.anchor}: Dify takes none in a package")
-    for key in _double_keys(yaml.compose(content, Loader=FAST)):
-        raise FlowFileError(f"{path / name}: the key {key!r} stands twice in one place; Dify does not import that")
+    for fault in _faults(yaml.compose(content, Loader=FAST), set()):
+        raise FlowFileError(f"{path / name}: {fault}; Dify takes no such YAML in a package")
     return data
 
 
-def _double_keys(node: yaml.Node | None) -> Iterator[str]:
+def _faults(node: yaml.Node | None, met: set[int]) -> Iterator[str]:
+    """What Dify does not take; `met` are the nodes before, by identity: an alias is the node that it stands for."""
+    if node is None:
+        return
+    if id(node) in met:
+        yield "an anchor is used again by an alias (*)"
+        return
+    met.add(id(node))
     if isinstance(node, yaml.SequenceNode):
         for item in node.value:
-            yield from _double_keys(item)
+            yield from _faults(item, met)
     if isinstance(node, yaml.MappingNode):
-        seen = set[str]()
-        for key_node, value in node.value:
-            key = str(key_node.value)
-            if key in seen:
-                yield key
-            seen.add(key)
-            yield from _double_keys(value)
+        keys = set[str]()
+        for key, value in node.value:
+            if str(key.value) in keys:
+                yield f"the key {str(key.value)!r} stands twice in one place"
+            keys.add(str(key.value))
+            yield from _faults(value, met)
