@@ -50,7 +50,7 @@ NO_USAGE = Usage(**vars(LLMUsage.empty_usage()))
 
 
 _MAX_EXPONENT = 15
-"""Of a price, as a power of ten: the price 1E+6000000 has ten characters, and six million written out."""
+"""The largest power of ten of a price. The price 1E+6000000 has ten characters, and six million when written out."""
 _MAX_SECONDS = 1e9
 
 

@@ -90,7 +90,7 @@ class SharedWait:
     """The wait of all requests of a run to a service that has refused one of them; they share the tries, too."""
 
     refusals: int = 0
-    """Those that counted. A request that was sent before the last one tells nothing new."""
+    """How many refusals counted. A request that was sent before the last one tells nothing new."""
     has_given_up: bool = False
     _waits_left: tuple[float, ...] = ()
     _free: Deadline | None = None  # None while the service is available

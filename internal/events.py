@@ -160,7 +160,7 @@ class CallsAnswered:
     """Of the turn that made the calls; 0 for an earlier run."""
     calls: tuple[ToolOutcome, ...]
     subtask: str = ""
-    """That worked on it; "" outside of a plan."""
+    """The subtask that made the calls; "" outside of a plan."""
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ class Answer:
     """Takes the answer; None where it is text."""
     is_of_subtask: bool = False
     has_been_told: bool = False
-    """That calls written as text do not run; then another one ends the loop."""
+    """Whether the model was told that calls written as text do not run; then another one ends the loop."""
     submissions: int = field(default=0, init=False)
     """Rounds in which the answer was handed over, validly or not; they are not rounds of tools."""
     _has_been_reminded: bool = field(default=False, init=False)
@@ -198,7 +198,7 @@ class AgentLoop:
     _is_draft: bool = field(default=False, init=False)
     _closings: int = field(default=0, init=False)
     _closing_end: Deadline | None = field(default=None, init=False)
-    """Of the closing answer with all its corrections; None before it."""
+    """The deadline of the closing answer with all its corrections; None before it."""
     _first_words: str = field(default="", init=False)
     """The beginning of an answer that broke off; the user has not seen it."""
 

@@ -30,7 +30,7 @@ CLOSING_TAGS = {
     "[TOOL_CALLS]": "</s>",
     "functools[": "<|end|>",
 }
-"""By the tag that opens a call, the tag that closes it, or the token that ends such a turn."""
+"""The tag that closes a call, or the token that ends such a turn, by the tag that opens the call."""
 NAME_KEYS = r'"(?:(?:tool_)?name|function)"\s*:\s*"|name="|function=|functions\.'
 """A pattern of what a tool's name follows within a call."""
 BEFORE_NAME = r"function<｜tool▁sep｜>|functions\.|call:"

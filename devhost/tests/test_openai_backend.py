@@ -210,7 +210,7 @@ def test_a_page_in_place_of_a_stream_is_quoted_and_the_address_is_asked_for(fake
     fake.will(Turn(body=("text/html; charset=utf-8", LOGIN)))
     with pytest.raises(ModelCallError) as raised:
         list(model(fake, api).invoke(model_request()))
-    assert raised.value.error_type == "InvokeBadRequestError"  # which nobody tries again
+    assert raised.value.error_type == "InvokeBadRequestError"  # which is not tried again
     said = 'the server sent text/html in place of a model\'s answer, "Sign in Please sign in."; is the address right?'
     assert said in raised.value.message
 

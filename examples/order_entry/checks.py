@@ -156,7 +156,7 @@ class OrderEntry:
 
 
 def _in_the_turns(steps: Sequence[RunStep], played: Played) -> Iterator[str]:
-    """Without a back end the steps of `request_order` have none: the panel cannot fill it in."""
+    """The turn. Without a back end the steps of `request_order` have none: the panel cannot fill it in."""
     for turn, run in enumerate(played.runs, start=1):
         ran = [each["tool"] for each in run.outputs.variables["tool_runs"] if each["status"] in {"ok", "error"}]
         expected = sorted(tool for tool in ran if tool != NEEDS_APPROVAL)

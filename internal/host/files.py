@@ -114,7 +114,7 @@ _SECONDS = 10
 """For each step: to connect, and from one piece to the next. The whole has a limit of its caller's."""
 _MOST_REDIRECTS = 5
 _MOST_ADDRESSES = 4
-"""Of one host; the next is tried where no connection can be made to one."""
+"""The most addresses of one host; the next is tried where no connection can be made."""
 _HEADERS = {"Accept-Encoding": "identity"}
 """A small file can unpack to gigabytes, and the whole process would wait for it."""
 _OWN = ("INTERNAL_FILES_URL", "FILES_URL", "CONSOLE_API_URL")

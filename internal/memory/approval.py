@@ -282,7 +282,7 @@ _ALIKE = {
     "v": "\u0475\u03bd",
     "y": "\u0443\u03b3",
 }
-"""By a letter of the English heading, what looks like it: Cyrillic, Greek, Armenian, digits."""
+"""What looks like a letter of the English heading, by that letter: Cyrillic, Greek and Armenian letters, digits."""
 _LOOKS_LIKE = {ord(other): letter for letter, others in _ALIKE.items() for other in others}
 _WINDOW = 500
 """Characters before a heading's end in which it may be spread."""

@@ -78,7 +78,7 @@ class TurnDisplay:
         self._is_answer = (None if rule.may_call_tools else True) if rule.text_is_answer else False
         """Whether the visible text is shown as it comes; None: it may still be a remark, and is held back."""
         self._shown = Pieces()
-        """Of the visible text."""
+        """The visible text that was shown."""
         self._held = Pieces()
         """The visible text that is held back."""
         self._thoughts = Pieces()

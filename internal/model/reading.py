@@ -82,7 +82,7 @@ _MIN_SIZE = 200
 
 
 _BYTES_OF_ARGUMENT = 10
-"""Of memory, for a character of arguments: it is kept as text, and parsed."""
+"""Bytes of memory for a character of arguments, which is kept as text and parsed."""
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ class Reading:
                 if isinstance(part, ImagePromptMessageContent):
                     yield from self._show_texts(text)
                     event = forward_image(part)
-                    if self._content[-1] is not part:  # nobody reads it again, and going out takes its time
+                    if self._content[-1] is not part:  # it is not read again, and going out takes its time
                         part.url = part.base64_data = ""
                     self._has_forwarded = self._has_forwarded or isinstance(event, FileForwarded)
                     yield event
@@ -404,7 +404,7 @@ class _Draft:
     """The pieces of the arguments, until together they are longer than arguments may be."""
     _count: int = 0
     _size: int = 0
-    """Of all pieces, in characters."""
+    """Characters of all pieces."""
     _snapshot: str | None = ""
     """The last piece, as long as each was the beginning of the next."""
 

@@ -80,7 +80,7 @@ class ModelInUse:
     first: LLMModelConfig
     fallback: LLMModelConfig | None = None
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    """Of the parameters that the first one declares."""
+    """Default values of the parameters that the first model declares, by name."""
     _failure: ModelCallFailed | None = field(default=None, init=False)
     """How the first one failed; None while it is in use. Of several conversations the first one's counts."""
     takes_opaque_bodies: bool = field(default=True, init=False)
@@ -166,7 +166,7 @@ class ModelCaller:
     calls_in_text: bool = False
     """Whether the model writes its calls as text, because it cannot make them natively."""
     thought_tags: tuple[str, ...] = ()
-    """Of the model's thoughts, besides ``<think>``."""
+    """Tags that enclose the model's thoughts, besides ``<think>``."""
 
     def request(self, transcript: Transcript, model: LLMModelConfig, stop: tuple[str, ...]) -> ModelRequest:
         """What is sent. Without tools, earlier calls are text, too: Bedrock refuses calls where none can be made."""

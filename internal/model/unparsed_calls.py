@@ -40,7 +40,7 @@ class UnparsedCalls:
     block: str = field(default="", init=False)
     """The calls; "" before the end of the turn, and if there are none."""
     has_begun: bool = field(default=False, init=False)
-    """It is not known before the end of the turn."""
+    """Whether calls have begun, which is not known before the end of the turn."""
     _held: list[str] = field(default_factory=list, init=False)
     """What is not shown yet, in pieces: from the first opening on that may be a call's."""
     _line: str = field(default="", init=False)

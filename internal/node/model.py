@@ -70,7 +70,7 @@ class ModelSelection(BaseModel):
     context_size: int | None = None
     """Tokens; None if unknown."""
     defaults: Mapping[str, Any] = {}
-    """Of the parameters that the model declares."""
+    """Default values of the parameters that the model declares, by name."""
     history: tuple[PromptMessage, ...] = ()
     stop: tuple[str, ...] = ()
     """Stop words, taken out of the completion parameters: requests have a field of their own for them."""

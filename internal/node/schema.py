@@ -237,7 +237,7 @@ _MAX_EXPLAINED = 15_000
 _COSTLY_NUMBER = re.compile(rb"(?<!\d)\d{40,}|[eE][-+]?\d{2,}")
 """The library takes up to 0.6 ms to compare one."""
 _BYTES_AT_ONCE = 100_000
-"""Of a value, in which such numbers are looked for."""
+"""Bytes of a value in which such numbers are looked for at once."""
 _UNUSED = frozenset(
     {"$schema", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"}
     | {"contentEncoding", "contentMediaType", "contentSchema"}

@@ -15,7 +15,7 @@ from internal.text.texts import NOT_KEPT
 from prompt import template
 
 MAX_KEPT_BYTES = 12 * 1024 * 1024
-"""Of memory, for the whole results of one run: those that are kept, and those of rounds that are under way
+"""Bytes of memory for the whole results of one run: those that are kept, and those of rounds that are under way
 (docs/long-results.md). A character takes 1, 2 or 4 bytes, as its text needs."""
 _MAX_PLACES = 2_000
 """Places that are shown at most; all are counted."""
@@ -28,7 +28,7 @@ _WINDOW = 65_536
 _WIDTHS = {0x3000: " "} | {wide: chr(wide - 0xFF01 + 0x21) for wide in range(0xFF01, 0xFF5F)}
 """The wide forms of ASCII, by code point, and their ordinary ones."""
 _FOLDED = _WIDTHS | {ord("İ"): "i", ord("ı"): "i", ord("ſ"): "s", ord("µ"): "μ"}
-"""With letters whose other case is a letter of their own, or two letters."""
+"""The same, and letters whose other case is a letter of their own, or two letters."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class KeptResults:
     _size: int = field(default=0, init=False)
     """Bytes of memory of all texts that are kept."""
     _under_way: int = field(default=0, init=False)
-    """The same of results whose rounds have not ended."""
+    """Bytes of memory of the results whose rounds have not ended."""
 
     def keep(self, outcome: ToolOutcome) -> str | None:
         """Keep a result under a new id; None if it is larger than all the memory there is."""
@@ -58,7 +58,7 @@ class KeptResults:
 
     @contextmanager
     def round(self) -> Iterator[Callable[[ToolOutcome], ToolOutcome]]:
-        """For the results of a round, until it has ended: makes room for a result, and cuts it where there is none."""
+        """Until a round has ended, this makes room for each of its results, and cuts one that has none."""
         size = 0
 
         def taken_in(outcome: ToolOutcome) -> ToolOutcome:

@@ -357,7 +357,7 @@ class Window:
     context_size: int | None = None
     max_tokens: int = 0
     settings_bytes: int = 0
-    """Of the model's parameters and stop words, which go into each request."""
+    """Bytes of the model's parameters and stop words, which go into each request."""
 
     @property
     def prompt_tokens(self) -> float:

@@ -136,7 +136,7 @@ def test_a_request_that_was_sent_before_a_refusal_tells_nothing_about_the_wait_t
     assert wait.refusals == 1
     wait.served(1)
     assert wait.pause(Deadline(clock, 2_000)) == 0
-    assert wait.refused(1, RETRY_WAITS, clock) == 1.0, "the tries begin anew"
+    assert wait.refused(1, RETRY_WAITS, clock) == 1.0, "the tries start again"
 
 
 def test_a_wait_beyond_the_deadline_is_not_begun() -> None:

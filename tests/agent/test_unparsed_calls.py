@@ -291,10 +291,10 @@ SUBMITTED = '<tool_call>\n{"name": "submit_answer", "arguments": {"city": "Bonn"
 def test_with_a_schema_the_answer_as_a_text_call_is_not_taken() -> None:
     schema = {"answer_schema": json.dumps(CITY)}
 
-    mended = run([says(SUBMITTED), calls(("submit_answer", {"city": "Bonn"}))], {}, schema)
+    corrected = run([says(SUBMITTED), calls(("submit_answer", {"city": "Bonn"}))], {}, schema)
     ended = run([says(SUBMITTED), says(SUBMITTED)], {}, schema)
 
-    assert (mended.stop_reason, mended.variables["structured_output"]) == ("answered", {"city": "Bonn"})
+    assert (corrected.stop_reason, corrected.variables["structured_output"]) == ("answered", {"city": "Bonn"})
     assert (ended.stop_reason, ended.variables["structured_output"]) == ("unparsed_call", None)
     assert ended.text == template.NO_ANSWER["unparsed_call"]["en"]
 
@@ -303,11 +303,11 @@ def test_a_call_that_needs_approval_neither_runs_nor_asks() -> None:
     guarded = {"approval_required": "search"}
 
     ended = run([says(HERMES), says(HERMES)], FOUND, guarded)
-    mended = run([says(HERMES), search()], FOUND, guarded)
+    corrected = run([says(HERMES), search()], FOUND, guarded)
 
     assert (ended.stop_reason, ended.variables["pending_calls"]) == ("unparsed_call", [])
-    assert (mended.stop_reason, len(mended.variables["pending_calls"])) == ("approval_required", 1)
-    assert ended.tools.requests == mended.tools.requests == []
+    assert (corrected.stop_reason, len(corrected.variables["pending_calls"])) == ("approval_required", 1)
+    assert ended.tools.requests == corrected.tools.requests == []
 
 
 def planned(*steps: Step) -> Outcome:

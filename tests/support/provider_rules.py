@@ -265,7 +265,7 @@ RULES = (
     ),
     Rule(
         "call-id-once-in-turn",
-        "calls of one message have ids of their own, whoever gave them; an id that is the function's name may repeat",
+        "the calls of one message have different ids; an id that is the function's name may repeat",
         faults.shared_ids,
         {"Mistral": "documented, mistral-common's validator for tokenizer 13"},
     ),

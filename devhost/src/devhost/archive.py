@@ -16,7 +16,7 @@ _END = struct.Struct("<4s4H2LH")
 """The record at the end of a zip file: it says how many bytes the list of entries has."""
 _END_MARK = b"PK\5\6"
 _MARK_OF_64 = b"PK\6\7"
-"""Of what stands before that record where there are more entries or bytes than it can say."""
+"""The mark of the record before it, which exists where there are more entries or bytes than this one can say."""
 _LONGEST_ENTRY = 1_000
 """Bytes. An entry takes 46, and its path."""
 
@@ -26,11 +26,11 @@ class ArchiveKind:
     """What a zip file is to be, in words, and how large it may be."""
 
     name: str
-    """With its article: "a package"."""
+    """The kind with its article: "a package"."""
     advice: str
     """What to do about one that is damaged."""
     most_bytes: int
-    """Of the file, and of all files in it together."""
+    """The most bytes of the file, and of all files in it together."""
     most_files: int
     error: type[HostError] = HostError
 

@@ -58,7 +58,7 @@ class FlowSetup:
 
     case: FlowCase
     plugins: tuple[PluginDeclaration, ...]
-    """Those of the flow's agents."""
+    """The plugins of the flow's agents."""
     tools: tuple[ToolSetup, ...]
     notices: tuple[str, ...] = ()
     """What a person should know before the flow starts."""

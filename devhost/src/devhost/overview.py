@@ -229,7 +229,7 @@ def _unused(file: FlowFile) -> Iterator[Judgement]:
 
 
 def _nearest(file: FlowFile) -> list[Path]:
-    """Without a plugin, what is asked of the strategies is not checked."""
+    """The nearest strategy plugin. Without one, what is asked of the strategies is not checked."""
     if not file.has_agents:
         return []
     try:

@@ -19,7 +19,7 @@ from devhost.text import real_path
 @dataclass(frozen=True)
 class Reach:
     folders: tuple[Path, ...] = ()
-    """Those whose files a script may send, besides its own folder."""
+    """Folders whose files a script may send, besides its own folder."""
     http: bool = False
     """Whether a recorded answer may make devhost fetch an address."""
 

@@ -31,7 +31,7 @@ ANOTHER_TOOL = TOOL.model_copy(update={"name": "devhost_probe_again"})
 """One provider refuses a request with a single tool."""
 
 _PLACEHOLDER = "devhost.0123456789abcdef0123456789abcdef"
-"""For a required credential. It has a point, because one client takes its key apart there."""
+"""The value of a required credential. It has a point, because one client takes its key apart there."""
 _ADDRESS = re.compile(r"(url|api_base|endpoint|host)$")
 _OTHER_ADDRESS = re.compile(r"proxy|file")
 _LONGEST_CALL = 30.0

@@ -31,7 +31,7 @@ class Steps:
     host: Host
     model: ModelBackend
     parameters: Mapping[str, object] = field(default_factory=dict)
-    """Of `gpt5_plan_and_reflect`, such as `instruction` and `prompt_policy_overrides`."""
+    """Parameters of `gpt5_plan_and_reflect`, such as `instruction` and `prompt_policy_overrides`."""
 
     def take(self, step: str, known: Known) -> Known:
         """What is known after the step; `known` needs the `question` and what the steps before put out."""

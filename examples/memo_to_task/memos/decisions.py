@@ -57,7 +57,7 @@ def faults(submission: Submission, memo: Memo, tasks: Sequence[Task]) -> Iterato
 
 
 def decision_to_review(submission: Submission, memo: Memo, draft: Task) -> Decision:
-    """Of a memo that would have ended without evidence: its only task is a draft, and the notes say why."""
+    """The decision about a memo that would have ended without evidence: a draft alone, and notes that say why."""
     notes = (*(submission.safety_notes or ())[:4], LOOK_AT_IT)
     summary = DecisionSummary(
         memo_insights=tuple(submission.memo_insights),
@@ -70,7 +70,7 @@ def decision_to_review(submission: Submission, memo: Memo, draft: Task) -> Decis
 
 
 def decision(submission: Submission, memo: Memo, tasks: Sequence[Task]) -> Decision:
-    """Of a submission without faults. A task without a route has no reasons for one."""
+    """The decision of a submission without faults. A task without a route has no reasons for one."""
     unused = list(submission.task_reasons)
     mapping = []
     for task in tasks:

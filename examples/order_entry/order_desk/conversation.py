@@ -39,7 +39,7 @@ class FrontEndData(Stored):
     customer_number: str
     customer_name: str
     branch_org_id: str = ""
-    """Of the customer's organization; its name may change, and is looked up (sources.py)."""
+    """The id of the branch in the customer's organization. Its name may change, so it is looked up (sources.py)."""
     attachments: tuple[Attachment, ...] = ()
     dom_snapshot: str = ""
     """The HTML of the page that the user saw."""

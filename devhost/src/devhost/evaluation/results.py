@@ -167,7 +167,7 @@ class Evaluation:
 
 
 MOST_BYTES = 256 * 1024 * 1024
-"""Of a file of results that is read."""
+"""The most bytes of a file of results that is read."""
 
 
 def read_evaluation(file: Path) -> Evaluation:

@@ -212,7 +212,7 @@ class Ground:
 
     @property
     def plugins(self) -> tuple[PluginDeclaration, ...]:
-        """Of the agents of flows."""
+        """The plugins of the agents in flows."""
         return tuple(filter(None, (self.plugin,)))
 
 

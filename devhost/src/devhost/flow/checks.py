@@ -70,7 +70,7 @@ BRANCHES = {
 }
 """By a node's type: where its branches are declared, and the key of their ids."""
 UNDECLARED = {HUMAN_INPUT: TIMEOUT, "if-else": "false"}
-"""By a node's type, a branch that needs no edge."""
+"""A branch that needs no edge, by the type of its node."""
 
 
 def wrong_branches(file: FlowFile) -> Iterator[str]:
@@ -91,7 +91,7 @@ def wrong_branches(file: FlowFile) -> Iterator[str]:
 
 
 def _branches(node: FlowNode) -> list[str] | None:
-    """None for a node that has none."""
+    """The names of a node's branches; None for a node without branches."""
     listed, key = BRANCHES.get(node.type, ("", ""))
     branches = node.data.get(listed)
     if not isinstance(branches, list):
@@ -156,7 +156,7 @@ def check_flow(  # noqa: PLR0913 - what a flow is played with
 
 
 SAYS: Mapping[Judge, str] = {"editor": "Dify's editor does not publish this app: "}
-"""Before the sentence of a notice."""
+"""What stands before the sentence of a notice, by who objects."""
 
 
 def not_allowed(file: FlowFile, allowed: Allowed) -> Iterator[str]:

@@ -71,7 +71,7 @@ class FlowFile(Given):
     """The app's name."""
     mode: Literal["workflow", "advanced-chat"] = Field(validation_alias=AliasPath("app", "mode"))
     graph: JsonObject = Field(validation_alias=_WORKFLOW("graph"))
-    """As Dify's editor loads it."""
+    """The graph as Dify's editor loads it."""
     entries: tuple[_NodeEntry, ...] = Field(validation_alias=_WORKFLOW("graph", "nodes"))
     edges: tuple[JsonObject, ...] = Field((), validation_alias=_WORKFLOW("graph", "edges"))
     conversation_variables: tuple[FlowVariable, ...] = Field((), validation_alias=_WORKFLOW("conversation_variables"))

@@ -24,7 +24,7 @@ class Reference(NamedTuple):
     source: str
     """A node, or `sys`, `conversation` or `env`."""
     name: str
-    """Of its variable; what a selector names inside is left out."""
+    """The name of the variable; what a selector names inside it is left out."""
     in_text: bool = False
     """Whether it stands in a template."""
 
@@ -72,7 +72,7 @@ NOT_LOOKED_INTO = frozenset({"agent", "assigner", "document-extractor"})
 GO_ON_WITHOUT = frozenset({"answer", "code", "end", "http-request", "template-transform", "variable-aggregator"})
 """Types of nodes that the engine plays without a variable that they refer to."""
 GO_ON_WITHOUT_IN_TEXT = frozenset({"agent", "tool"})
-"""Those that leave the bare name in a template."""
+"""Types of nodes that leave the bare name in a template."""
 
 
 def unset_variables(file: FlowFile, strategies: Mapping[str, Strategy]) -> Iterator[Judgement]:
@@ -184,7 +184,7 @@ def _unconnected(file: FlowFile) -> Iterator[str]:
 
 
 ENDS = {True: ("chatflow", "end"), False: ("workflow", "answer")}
-"""By whether an app is a chatflow: its kind, and the type of node that only the other kind has."""
+"""The kind of an app, and the type of node that only the other kind has; the key says whether it is a chatflow."""
 
 
 def _of_the_other_kind(file: FlowFile) -> Iterator[str]:

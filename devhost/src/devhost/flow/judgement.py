@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 type Judge = Literal["editor", "engine", "devhost", "given", "notice"]
-"""`given`: what `devhost flow` has to be given; `notice`: nobody objects."""
+"""`given`: what `devhost flow` has to be given; `notice`: worth knowing, and refused by nothing."""
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from devhost.protocol.wire import JsonObject
 
 INPUT_TYPES = frozenset({"mixed", "variable", "constant"})
 RETRIES: JsonObject = {"retry_enabled": True, "max_retries": 3, "retry_interval": 100}
-"""Of an HTTP request whose node says nothing about retries."""
+"""The retries of an HTTP request whose node says nothing about them."""
 STARTS = {"iteration": "iteration-start", "loop": "loop-start"}
-"""By the type of a container, that of its first node."""
+"""The type of the first node in a container, by the type of the container."""
 
 
 def as_loaded(graph: object) -> object:

@@ -80,7 +80,7 @@ def _zone(name: object) -> ZoneInfo:
 
 
 def _in_zone(text: object, name: object) -> datetime:
-    """Of an hour that a clock shows twice, or leaves out, Dify means that of winter."""
+    """The moment of a local time. Where a clock shows an hour twice, or leaves it out, Dify means winter time."""
     local = datetime.strptime(str(text), TIME).replace(tzinfo=_zone(name))
     if local.dst():
         later = local.replace(fold=1)
@@ -237,7 +237,7 @@ def why_not(provider: str, allowed: Allowed) -> str | None:
 
 
 def names_of_dify(file: FlowFile) -> list[ToolName]:
-    """Those that the flow names, whether they are allowed or not, and whether devhost has them or not."""
+    """Dify's own tools that the flow names, whether or not devhost has them and may run them."""
     return [entry.tool for entry in named_entries(file) if entry.tool[0] in OF_DIFY]
 
 
@@ -260,7 +260,7 @@ def not_of_dify(file: FlowFile, allowed: Allowed, there_are: Iterable[ToolName])
 # Tools that a script answers for, whatever they are asked: custom tools (OpenAPI), workflow tools, tools of no plugin.
 
 type ToolAnswers = Mapping[str, Sequence[RecordedPart]]
-"""By the tool's name, or PROVIDER/NAME: an answer to each call in turn; the last is given to all that follow."""
+"""Answers by the tool's name, or PROVIDER/NAME: one for each call in turn, the last for all that follow."""
 
 
 @dataclass
@@ -286,7 +286,7 @@ def answered_names(file: FlowFile, answers: ToolAnswers) -> list[ToolName]:
 
 
 def answered_tools(file: FlowFile, answers: ToolAnswers) -> list[Tool]:
-    """With the parameters that the flow's nodes set."""
+    """The tools that the script answers for, with the parameters that the flow's nodes set."""
     tools = dict[ToolName, Tool]()
     for entry in named_entries(file):
         for key in entry.keys:

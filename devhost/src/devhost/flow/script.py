@@ -189,7 +189,7 @@ class FlowScript(TurnScript):
     recorded: script.Recorded = script.Recorded()
     """Tools that answer from a recording."""
     tool_answers: Mapping[str, _ToolAnswers] = Field(default_factory=dict)
-    """Of tools that no plugin has, by NAME or PROVIDER/NAME: one answer for each call, the last for all that follow."""
+    """Answers of tools that no plugin has, by NAME or PROVIDER/NAME: one for each call, the last for all others."""
     then: tuple[TurnScript, ...] = ()
     """The rest of the conversation, in order."""
 

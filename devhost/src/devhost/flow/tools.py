@@ -27,7 +27,7 @@ class NamedTool:
 
     @property
     def kind(self) -> str:
-        """Of its provider, such as builtin, api, workflow or mcp."""
+        """The type of its provider, such as builtin, api, workflow or mcp."""
         key = "provider_type" if self.node.type == "tool" else "type"
         return str(self.said.get(key) or "builtin")
 
@@ -76,7 +76,7 @@ def missing_tools(file: FlowFile, there_are: Iterable[ToolName], servers: Collec
 
 STAND_IN = "tool_answers: {NAME: TEXT}"
 OF_NO_PLUGIN = {"api": "a custom tool (OpenAPI)", "workflow": "a workflow tool"}
-"""By the type of a provider that lives in Dify's workspace alone."""
+"""What a tool is called, by the type of a provider that exists in Dify's workspace alone."""
 
 
 def _missing(entry: NamedTool, listed: str) -> str:
@@ -97,7 +97,7 @@ def tools_of(plugins: Iterable[PluginDeclaration]) -> dict[ToolName, Tool]:
 
 
 def unknown_parameters(file: FlowFile, tools: Mapping[ToolName, Tool]) -> Iterator[str]:
-    """Of Tool nodes, and of the tools of Agent nodes. A tool that is not among these is not looked at."""
+    """Looks at Tool nodes and at the tools of Agent nodes. A tool that is not among these is passed over."""
     for entry in named_entries(file):
         found = meant_tool(*entry.tool, tools)
         if found is not None and not tools[found].has_runtime_parameters:
@@ -125,7 +125,7 @@ PROVIDER_TYPES = ("builtin", "plugin", "api", "workflow", "app", "dataset-retrie
 
 
 def wrong_types(file: FlowFile) -> Iterator[str]:
-    """Of the tools of Agent nodes; the engine itself looks at those of Tool nodes."""
+    """Looks at the tools of Agent nodes; the engine itself looks at Tool nodes."""
     for entry in named_entries(file):
         kind = entry.kind
         if kind not in PROVIDER_TYPES:
@@ -145,7 +145,7 @@ class MeantStrategy:
 
 
 def meant_strategy(node: FlowNode, plugins: Iterable[PluginDeclaration]) -> MeantStrategy | None:
-    """By the whole id of the provider, else by plugin and provider, else by the strategy's name alone.
+    """The strategy by the whole id of its provider, else by plugin and provider, else by its name alone.
 
     A plugin under development may have another author.
     """
@@ -162,7 +162,7 @@ def meant_strategy(node: FlowNode, plugins: Iterable[PluginDeclaration]) -> Mean
 
 
 def provider_of(node: FlowNode) -> str:
-    """Of an Agent node's strategy: author/plugin/provider."""
+    """The provider of an Agent node's strategy: author/plugin/provider."""
     return str(node.data.get("agent_strategy_provider_name") or "")
 
 

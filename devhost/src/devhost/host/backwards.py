@@ -81,7 +81,7 @@ def check_access(kind: str, permission: Permission) -> None:
 
 LONGEST_KEY = 256
 MOST_BYTES = 1024 * 1024 * 1024
-"""Of the file: what five plugins may keep, two digits a byte."""
+"""The most bytes of the file: what five plugins may keep, with two digits a byte."""
 STORAGE_BEGINS = b'{\n  "storage": "devhost"'
 
 
@@ -298,7 +298,7 @@ class BackwardsCalls:
         threading.Thread(target=self._serve, args=(session, invoked, reply), daemon=True).start()
 
     def _tell_of_the_cut(self, session: Session, invoked: Invoked) -> None:
-        """For the person who watches: the plugin reads the daemon's words, which say nothing of it."""
+        """Tells the person who watches. The plugin reads the daemon's words, which say nothing of it."""
         sentence = f"the limit call-seconds has passed, {self.limits.call_seconds:g} s, for {awaited(invoked)}"
         tool = self._tools.get((str(invoked.request.get("provider")), str(invoked.request.get("tool"))))
         if isinstance(tool, PluginTool) and (where := tool.where(invoked.request_id)):

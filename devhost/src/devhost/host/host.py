@@ -69,7 +69,7 @@ def picked_settings(
 def start_plugins(
     strategies: Sequence[PluginDeclaration], tools: Sequence[ToolSetup], **options: Unpack[StartOptions]
 ) -> list[PluginProcess]:
-    """Those of strategies, then those of the tools, which run locally beside one, whatever the transport is."""
+    """Starts the plugins of strategies, then those of tools, which run locally whatever the transport is."""
     stop = Stop()
     given: StartOptions = {**options, "stop": stop}
     beside: StartOptions = {**given, "transport": "stdio"} if strategies else given
@@ -165,7 +165,7 @@ class ToolHost:
             declared = PluginDeclaration.read(plugin) if isinstance(plugin, Path) else plugin
             strategies = [*filter(None, (declared,)), *options.get("others", ())]
             self._plugins = start_plugins(strategies, setups, **given)
-            """Those of strategies first."""
+            """All plugins, those of strategies first."""
             for running in self._plugins:
                 starting.enter_context(running)
             of_tools = self._plugins[len(self._plugins) - len(setups) :]
@@ -211,7 +211,7 @@ class Host(ToolHost):
 
     @property
     def plugin(self) -> PluginProcess:
-        """That of the strategies; of several the first."""
+        """The plugin of the strategies; the first one if there are several."""
         return self._plugins[0]
 
     @property

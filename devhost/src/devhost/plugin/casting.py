@@ -53,7 +53,7 @@ def cast_parameter(parameter: Parameter, value: object) -> object:
 
 
 def cast_given(declared: Iterable[Parameter], values: Mapping[str, object]) -> JsonObject:
-    """As Dify casts values when a tool is called; one that is not declared stays as it is, and one not given away."""
+    """Casts values as Dify does when a tool is called. It changes no undeclared value, and adds none."""
     known = {parameter.name: parameter for parameter in declared}
     return {name: _cast_for_tool(known[name], value) if name in known else value for name, value in values.items()}
 
@@ -72,7 +72,7 @@ def cast_called_back(declared: Iterable[Parameter], values: Mapping[str, object]
 
 
 def initial_value(parameter: Parameter, value: object) -> object:
-    """Of the panel of a node without `tool_node_version`, and of a call by a plugin."""
+    """A value of the panel, in a node without `tool_node_version` and in a call by a plugin."""
     if parameter.multiple:
         return _several(parameter, value)
     return cast_parameter(parameter, value)
@@ -204,7 +204,7 @@ def _date(value: object, name: str) -> str:
 
 
 def _dates(value: object) -> dict[str, str]:
-    """Of a date range: its start and its end, or one of them."""
+    """The start and the end of a date range, or one of them."""
     match value:
         case None | "":
             return {}

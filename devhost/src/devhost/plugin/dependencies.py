@@ -27,13 +27,13 @@ class Line:
     place: str
     text: str
     requirement: "Requirement | None" = None
-    """None for a path, an address without a name, or a line that cannot be read."""
+    """The requirement; None for a path, an address without a name, or a line that cannot be read."""
     fault: str = ""
     """Why neither pip nor uv can read the line."""
 
 
 def requirement_lines(directory: Path, file: str) -> Iterator[Line]:
-    """With the lines of the files that a requirements.txt names. OSError or ValueError if a file cannot be read."""
+    """The lines of a file and of the files that it names. OSError or ValueError if one cannot be read."""
     if file == PYPROJECT:
         match tomllib.loads(read_file(directory / file).decode("utf-8-sig")):
             case {"project": {"dependencies": list(listed)}}:

@@ -132,7 +132,7 @@ class Session:
                     raise RunTimeoutError(f"killed by timeout: the invocation took longer than {seconds:g} seconds")
 
     def _next(self, deadline: float) -> SessionEvent | None:
-        """None at the deadline, which counts for a plugin that never pauses, too."""
+        """The next event; None at the deadline, which also holds for a plugin that never pauses."""
         self._silent_until = time.monotonic() + SILENCE_SECONDS
         while (now := time.monotonic()) < deadline:
             if now >= self._silent_until:

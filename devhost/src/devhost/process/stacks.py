@@ -135,7 +135,7 @@ class StackProbe:
         return answer
 
     def _read_dump(self) -> str:
-        """It has no mark at its end."""
+        """Reads a dump, which has no mark at its end."""
         dump = self._mine.recv(LONGEST_PIECE)
         self._mine.settimeout(PAUSE)
         with contextlib.suppress(TimeoutError):
@@ -159,7 +159,7 @@ def _at(places: Sequence[str]) -> str:
 
 
 def _places(stacks: Iterable[Stack], own: Path) -> list[str]:
-    """Without the module that started the plugin, which is always there."""
+    """The places, without the module that started the plugin, which is always there."""
     places = dict.fromkeys(stack.place_in(own) for stack in stacks)
     return [place for place in places if place and not place.endswith(", in <module>")]
 

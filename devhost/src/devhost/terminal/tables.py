@@ -230,7 +230,7 @@ def findings_list(findings: Sequence[Finding]) -> Group | None:
 
 
 def sections_of_findings(findings: Sequence[Finding]) -> Iterator[tuple[str, Group | None]]:
-    """With their headings: what Dify does not look at is not called its rule."""
+    """The findings under their headings. What Dify does not look at is not called its rule."""
     yield "violations of Dify's rules", findings_list([each for each in findings if each.is_of_dify])
     yield "what Dify does not check", findings_list([each for each in findings if not each.is_of_dify])
 

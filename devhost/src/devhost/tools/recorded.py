@@ -63,7 +63,7 @@ def _without_addresses(value: object) -> object:
 
 
 MOST_BYTES = 100 * 1024 * 1024
-"""Of a file that a recorded tool made; the daemon takes 15 MiB at once."""
+"""The most bytes of a file that a recorded tool made; the daemon takes 15 MiB at once."""
 NOT_RECORDED = "NotRecordedError"
 
 

@@ -120,7 +120,7 @@ class Trace:
 
 
 MOST_BYTES = 256 * 1024 * 1024
-"""Of a trace that is read, which takes several times as much memory. A run of a hundred rounds writes some ten MiB."""
+"""The most bytes of a trace that is read, which takes several times as much memory. A long run writes some ten MiB."""
 
 
 def read_trace(file: Path, only: re.Pattern[bytes] | None = None) -> Trace:

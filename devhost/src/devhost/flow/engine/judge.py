@@ -38,7 +38,7 @@ def refusals(file: FlowFile) -> list[str]:
 
 
 def _wrong_data(playing: Playing, state: RuntimeState) -> Iterator[str]:
-    """Of every node: the engine stops at the first."""
+    """Looks at every node, because the engine stops at the first wrong one."""
     factory = factory_of(playing, state)
     for config in factory.graph_config["nodes"]:
         node = playing.file.nodes.get(config["id"])

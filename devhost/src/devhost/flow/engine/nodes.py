@@ -228,7 +228,7 @@ class LocalCode(CodeExecutorProtocol):
 
 
 class LimitedTemplates(Jinja2TemplateRenderer):
-    """Of prompts and template nodes: a file from someone else must not run code here, nor cost without end."""
+    """Renders prompts and template nodes. A file from someone else must not run code here, nor cost without end."""
 
     def __init__(self, limits: HostLimits) -> None:
         self._limits = limits
