@@ -232,7 +232,7 @@ class AgentLoop:
         Calls that handed over the answer before were not calls of tools, so they cost no rounds.
         """
         self.maximum_iterations += self.answer.submissions
-        self.answer = replace(self.answer)
+        self.answer = replace(self.answer)  # its counts begin again; what the model was told stays
         self.rounds.transcript.append(AgentNote(note))
         return (yield from self.run(is_draft=is_draft))
 

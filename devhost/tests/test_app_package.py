@@ -12,6 +12,7 @@ import yaml
 from devhost.cli.commands import main
 from devhost.console.found import kind_of
 from devhost.errors import FlowFileError
+from devhost.flow.checks import check_flow
 from devhost.flow.document import FlowFile
 from devhost.protocol.wire import JsonObject
 from support.flow_documents import START, answer, chain, chatflow
@@ -53,6 +54,9 @@ def test_a_package_is_the_app_in_it(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "not used by devhost: 1 skill of the package" in said
     assert "chatflow with 2 nodes" in said
     assert kind_of(file) == "flow"
+    assert [each for each in check_flow(read, {}, ()) if "1 skill" in each] == [
+        "not used by devhost: 1 skill of the package"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from rich.text import Text
 from devhost.errors import HostError, OtherAppError, ParameterError
 from devhost.flow.checks import judged, judged_by_engine
 from devhost.flow.document import FlowFile
-from devhost.flow.judgement import Judge, Judgement, notice
+from devhost.flow.judgement import Judge, Judgement
 from devhost.models.scripted.script import Script
 from devhost.options import DIRECTORY, PLUGIN_PATH, Declared, argument, color_option, command, option
 from devhost.plugin.check import Checked, check_plugin
@@ -220,12 +220,7 @@ STYLES = dict.fromkeys(REFUSE, "bold")
 
 def _judgements(file: FlowFile, given: Sequence[Path]) -> list[Judgement]:
     found = judged(file, [PluginDeclaration.read(plugin) for plugin in given or _nearest(file)])
-    return [*found, *judged_by_engine(file, found), *_unused(file)]
-
-
-def _unused(file: FlowFile) -> Iterator[Judgement]:
-    if file.unused:
-        yield notice(f"not used by devhost: {', '.join(file.unused)} of the package")
+    return [*found, *judged_by_engine(file, found)]
 
 
 def _nearest(file: FlowFile) -> list[Path]:

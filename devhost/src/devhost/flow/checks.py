@@ -113,8 +113,13 @@ def judged(file: FlowFile, plugins: Sequence[PluginDeclaration]) -> list[Judgeme
         *not_published(file),
         *(Judgement("engine", sentence) for sentence in (*wrong_forms(file), *wrong_types(file))),
         *wrong_strategies(file, plugins),
-        *map(notice, (*missing_dependencies(file), *wrong_branches(file))),
+        *map(notice, (*missing_dependencies(file), *wrong_branches(file), *_unused(file))),
     ]
+
+
+def _unused(file: FlowFile) -> Iterator[str]:
+    if file.unused:
+        yield f"not used by devhost: {', '.join(file.unused)} of the package"
 
 
 def judged_by_engine(file: FlowFile, found: Iterable[Judgement]) -> list[Judgement]:
