@@ -34,12 +34,12 @@ from internal.render.messages import bounded, paced, render
 from internal.review import SecondLook
 from internal.run import Dialogue, Run
 from internal.sources import Bibliography, context_block, read_context
+from internal.text.language import language_of
 from internal.text.secrets import KnownSecrets
-from internal.text.texts import language_of
 from internal.transcript.kept_results import KeptResults
 from internal.transcript.summary import Summaries
 from internal.transcript.transcript import Window, estimate_tokens
-from prompt import template
+from prompt import template, user_texts
 
 _SKILLS_SHARE = 0.25
 """Of the window, for skills that earlier runs have read (docs/skills.md); the model can read the others again."""
@@ -97,7 +97,7 @@ def _run[P: StrategyParams](
         run.models.secrets,
         known,
         may_ask=run.toolbox.asks_first,
-        last_words=template.FAILED_AFTER_TEXT[language_of(run.dialogue.words)],
+        last_words=user_texts.FAILED_AFTER_TEXT[language_of(run.dialogue.words)],
     )
     yield from paced(in_turns(bounded(messages)), clock)
 

@@ -16,11 +16,12 @@ from internal.node.params import StrategyParams
 from internal.node.virtual_tools import StructuredOutput
 from internal.run import Run
 from internal.sources import Source
+from internal.text.language import language_of
 from internal.text.secrets import without_named
-from internal.text.texts import cut_to_size, joined, language_of
+from internal.text.texts import cut_to_size, joined
 from internal.text.thoughts import open_fence
 from internal.transcript.steps import Step, records_of
-from prompt import template
+from prompt import template, user_texts
 
 _NO_TOOLS_PASSED_ON = OurWords(
     "the model ended its turn without text and without a call; if it never calls a tool, its plugin may not pass tools "
@@ -72,7 +73,7 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
         yield ShownTogether((AnswerBreak(), AnswerText(unsaid)))
     elif ending.cut and answer and run.submit is None:
         closing = f"\n{fence}" if (fence := open_fence(answer)) else ""
-        cut = template.CUT_SHORT[ending.cut.value][language_of(words)]
+        cut = user_texts.CUT_SHORT[ending.cut.value][language_of(words)]
         yield ShownTogether((AnswerText(closing), AnswerBreak(), AnswerText(cut)))
     structured = None
     if run.submit or run.params.answer_tools:
@@ -101,7 +102,7 @@ def finish[P: StrategyParams](run: Run[P], result: Result) -> Generator[Event, N
             decisions=result.decisions,
             tool_answers=ending.tool_answers,
             state=_state(run, result, answer) if run.params.puts_out_state else None,
-            sources_heading=template.SOURCES_HEADING[language_of(words)] if lists_sources else "",
+            sources_heading=user_texts.SOURCES_HEADING[language_of(words)] if lists_sources else "",
         )
     )
 
@@ -143,10 +144,10 @@ def _unsaid[P: StrategyParams](run: Run[P], ending: Finish, pending: Sequence[Wa
     if ending.reason is StopReason.APPROVAL_REQUIRED:
         return joined(question, how_to_answer(pending, run.dialogue.words), said_besides(ending.text))
     if not ending.text and ending.reason is not StopReason.ANSWERED:  # an image alone is an answer too
-        return template.NO_ANSWER[ending.reason.value][language]
+        return user_texts.NO_ANSWER[ending.reason.value][language]
     if ending.tool_answers and not ending.text and not run.tally.files:
-        names = template.NAME_SEPARATOR[language].join(_tools(ending))
-        return template.TOOL_SAID_NOTHING[language].format(tools=names)
+        names = user_texts.NAME_SEPARATOR[language].join(_tools(ending))
+        return user_texts.TOOL_SAID_NOTHING[language].format(tools=names)
     if ending.tool_answers or run.submit or ending.reason is StopReason.MODEL_FAILED:
         return ending.text
     return ""
@@ -177,8 +178,8 @@ def kept_alive[P: StrategyParams](run: Run[P], work: Generator[Event, None, Fini
     yield Noted(Quoting(f"the run ends here, without an error, so that its state is kept: {detail}"))
     of_earlier_run = [call for answered in run.tally.tool_rounds if answered.round == 0 for call in answered.calls]
     language = language_of(run.dialogue.words)
-    names = [f"{each.call.name}: {template.CALL_STATUS[language][each.status.value]}" for each in of_earlier_run]
-    sentence = template.MODEL_FAILED_AFTERWARDS[language].format(
-        calls=template.NAME_SEPARATOR[language].join(names), failure=" ".join(without_named(failure).split())
+    names = [f"{each.call.name}: {user_texts.CALL_STATUS[language][each.status.value]}" for each in of_earlier_run]
+    sentence = user_texts.MODEL_FAILED_AFTERWARDS[language].format(
+        calls=user_texts.NAME_SEPARATOR[language].join(names), failure=" ".join(without_named(failure).split())
     )
     return Finish(StopReason.MODEL_FAILED, sentence)

@@ -17,10 +17,10 @@ from internal.model.reading import ModelTurn, TurnSpan
 from internal.model.turn import ModelCaller, TimeIsUp
 from internal.node.tools import Tool
 from internal.node.virtual_tools import SUBMIT_ANSWER
-from internal.text.texts import language_of
+from internal.text.language import language_of
 from internal.tooling import UnwritableError, refuse_unwritable
 from internal.transcript.steps import AgentNote, AssistantText
-from prompt import template
+from prompt import template, user_texts
 
 _MAX_NAMES = 3
 """Of tools, in the line that says which were used."""
@@ -378,6 +378,6 @@ def tools_line(tools: Iterable[str], words: str) -> str:
     names = list(dict.fromkeys(tools))
     if not names:
         return ""
-    listed = template.NAME_SEPARATOR[language].join(names[:_MAX_NAMES])
-    sentences = template.TOOLS_USED if len(names) <= _MAX_NAMES else template.MORE_TOOLS_USED
+    listed = user_texts.NAME_SEPARATOR[language].join(names[:_MAX_NAMES])
+    sentences = user_texts.TOOLS_USED if len(names) <= _MAX_NAMES else user_texts.MORE_TOOLS_USED
     return sentences[language].format(tools=listed, more=len(names) - _MAX_NAMES)

@@ -47,10 +47,11 @@ from internal.policy import PolicyTexts
 from internal.review import Reply, SecondLook, ask_for_call, judge
 from internal.run import Run
 from internal.sources import escaped
-from internal.text.texts import cut_evenly, language_of
+from internal.text.language import language_of
+from internal.text.texts import cut_evenly
 from internal.transcript.steps import Advice, UserInput, records_of
 from internal.transcript.transcript import Transcript, estimate_tokens, without_finding, without_first_picture
-from prompt import template
+from prompt import template, user_texts
 
 PLAN_SHARE = 0.4
 """Of the run's time; without a plan by then, the question is the only subtask."""
@@ -151,7 +152,7 @@ def make_plan(run: PlanRun) -> Generator[Event, None, list[SubtaskRecord]]:
     if run.params.emit_intermediate_thoughts and len(names) > 1:
         numbered = (f"{number}. {name}" for number, name in enumerate(names, start=1))
         # Of a block's text Dify's page reads Markdown only from the first blank line on.
-        yield ThoughtText("\n".join([template.PLAN_HEADING[language_of(run.dialogue.words)], "", *numbered]))
+        yield ThoughtText("\n".join([user_texts.PLAN_HEADING[language_of(run.dialogue.words)], "", *numbered]))
     return [SubtaskRecord(name=name) for name in names]
 
 
@@ -202,7 +203,7 @@ def _work_side_by_side(
             f"**{number}. {outcome.record.name}**\n\n{outcome.shown['answer']}"
             for number, outcome in enumerate(found, start=1)
         )
-        yield Remark("\n\n".join([template.FINDINGS_HEADING[language_of(run.dialogue.words)], *answers]))
+        yield Remark("\n\n".join([user_texts.FINDINGS_HEADING[language_of(run.dialogue.words)], *answers]))
     return found
 
 

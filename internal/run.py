@@ -19,7 +19,7 @@ from internal.node.params import StrategyParams
 from internal.node.tools import Tool, Toolbox
 from internal.policy import PolicyTexts
 from internal.sources import Bibliography
-from internal.text.texts import deciding_text
+from internal.text.language import deciding_text
 from internal.transcript.kept_results import KeptResults
 from internal.transcript.steps import EarlierMessage, EarlierStep, Step, UserInput, earlier_steps, paragraphs
 from internal.transcript.transcript import Transcript

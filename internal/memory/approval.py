@@ -15,9 +15,10 @@ from dify_plugin.file.file import File
 
 from internal.call import WaitingCall, canonical_json
 from internal.node.tools import Tool
-from internal.text.texts import cut_to_size, language_of, wellformed
+from internal.text.language import language_of
+from internal.text.texts import cut_to_size, wellformed
 from internal.tooling import MAX_ARGUMENTS_LENGTH, refuse_constant
-from prompt import template
+from prompt import template, user_texts
 from prompt.approval_words import APPROVAL_WORDS
 
 # What the user decided about the calls that wait. It fails closed: only a whole text that says nothing but yes, or
@@ -257,8 +258,8 @@ def _fence(text: str, least: int) -> str:
 # What the model says may look like a question, and show a harmless call right before the true one.
 
 _HEADINGS = [
-    (max(heading[language].split("{count}"), key=len), template.NOT_THE_QUESTION[language])
-    for heading in (template.APPROVAL_REQUEST, template.APPROVAL_REQUEST_FOR_SEVERAL)
+    (max(heading[language].split("{count}"), key=len), user_texts.NOT_THE_QUESTION[language])
+    for heading in (user_texts.APPROVAL_REQUEST, user_texts.APPROVAL_REQUEST_FOR_SEVERAL)
     for language in heading
 ]
 """The longest part of each that is always the same, and what is written behind it."""
@@ -358,7 +359,7 @@ def approval_question(calls: Sequence[WaitingCall], query: str) -> str:
     """Ask for approval of these calls, at least one; how to answer in a chat is said by ``how_to_answer``."""
     language = language_of(query)
     is_alone = len(calls) == 1
-    request = template.APPROVAL_REQUEST if is_alone else template.APPROVAL_REQUEST_FOR_SEVERAL
+    request = user_texts.APPROVAL_REQUEST if is_alone else user_texts.APPROVAL_REQUEST_FOR_SEVERAL
     shown = ["\n".join(_lines(call, language, is_alone=is_alone)).rstrip("\n") for call in calls]
     return "\n\n".join([request[language].format(count=len(calls)), *shown])
 
@@ -367,25 +368,25 @@ def how_to_answer(calls: Sequence[WaitingCall], query: str) -> str:
     """The last line of the question in a chat; a form has buttons instead."""
     language = language_of(query)
     if len(calls) == 1:
-        return template.HOW_TO_APPROVE[language]
+        return user_texts.HOW_TO_APPROVE[language]
     example = {calls[0].id: True, calls[1].id: {"approved": False, "reason": "…"}}
-    return template.HOW_TO_APPROVE_SEVERAL[language] + inline_code(json.dumps(example, ensure_ascii=False))
+    return user_texts.HOW_TO_APPROVE_SEVERAL[language] + inline_code(json.dumps(example, ensure_ascii=False))
 
 
 def _lines(call: WaitingCall, language: str, *, is_alone: bool) -> Iterator[str]:
     name = f"**{inline_code(call.tool.name)}**"
     yield f"{name}\n" if is_alone else f"{name} ({inline_code(call.id)})\n"
     if call.subtask is not None:
-        yield f"{template.SUBTASK_OF_CALL[language]}{inline_code(call.subtask)}\n"
+        yield f"{user_texts.SUBTASK_OF_CALL[language]}{inline_code(call.subtask)}\n"
     if not call.valid.arguments:
-        yield template.WITHOUT_ARGUMENTS[language]
+        yield user_texts.WITHOUT_ARGUMENTS[language]
     for argument, value in call.valid.arguments.items():
         about = ""
         given = value
         if reference := call.valid.references.get(argument):
             given = reference.shown
             results = [
-                template.REFERENCE_OF_CALL[language].format(
+                user_texts.REFERENCE_OF_CALL[language].format(
                     reference=inline_code(each), tool=inline_code(tool), length=f"{length:,}"
                 )
                 for each, tool, length in reference.results
@@ -393,5 +394,5 @@ def _lines(call: WaitingCall, language: str, *, is_alone: bool) -> Iterator[str]
             about = f" ({'; '.join(results)})"
         shown = code(given if isinstance(given, str) else json.dumps(given, ensure_ascii=False))
         if given == "":  # code would show the text '""', too
-            shown = template.EMPTY_TEXT[language]
+            shown = user_texts.EMPTY_TEXT[language]
         yield f"- {inline_code(argument)}{about}:{'' if shown.startswith('\n') else ' '}{shown}"

@@ -1,17 +1,15 @@
-"""Texts as such: well-formed, kept in part, cut to size, read from what was pasted, and the language of a text."""
+"""Texts as such: well-formed, kept in part, cut to size, and read from what was pasted."""
 
 import ast
 import contextlib
 import json
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from io import StringIO
-from typing import Literal
 
 from pydantic_core import to_json
 
-from internal.clock import in_turns
 from prompt import template
 
 # Text is made well-formed where it comes in and where it goes out (docs/architecture.md, "Where texts are cleaned").
@@ -210,77 +208,3 @@ def looks_like_selector(text: object) -> bool:
 
 def missing_variable(selector: str) -> str:
     return f"{selector.strip()!r} looks like a variable that does not exist; choose the variable in the node again"
-
-
-# The language of a text, as its script suggests it.
-
-type Language = Literal["en", "ja", "zh"]
-
-_KANA = re.compile(r"[\u3041-\u30ff\uff66-\uff9f]")
-_HAN = re.compile(r"[\u3005\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
-_WORD = re.compile(r"[^\W\d_]+")
-_ASCII = re.compile(r"[!-~]+")
-_IDENTIFIER = re.compile(r"://|@|_|\w[.]\w")
-"""What marks a run of ASCII as an address, a file or a name in code, which a text of any language may name."""
-_JAPANESE_WORDS = re.compile(r"予[定想算約防備報測選]|払|込|駄目")
-"""Parts of Japanese words that Chinese writes in another way, in characters that its character sets have."""
-_WEIGHT = 3
-"""Of a Japanese or Chinese character, in letters of an alphabet."""
-_MAX_WORD_WEIGHT = 4
-"""Of a word of an alphabet: technical terms are long, and occur in texts of every language."""
-_SHORT = 15
-"""The weight of an answer such as "no, too expensive"."""
-_MAX_LENGTH_READ = 10_000
-"""Characters of a text that are looked at."""
-
-
-def language_of(text: str) -> Language:
-    """``en`` unless most of a text is in Japanese or Chinese characters.
-
-    It is Japanese with kana, with a word of Japan's, or with characters that no Chinese character set has.
-    """
-    text = text[:_MAX_LENGTH_READ]
-    east_asian, others = _weights(text)
-    if east_asian <= others:
-        return "en"
-    sets = _sets_that_write(text)
-    in_kanji = sets == ["shift_jis"] or ("shift_jis" in sets and _JAPANESE_WORDS.search(text) is not None)
-    if in_kanji or _KANA.search(text):
-        return "ja"
-    return "zh"
-
-
-def _sets_that_write(text: str) -> list[str]:
-    """The character sets of Japan and China that have all Chinese characters of a text."""
-    han = "".join(_HAN.findall(text))
-    able = list[str]()
-    for name in ("shift_jis", "gb2312", "big5"):
-        with contextlib.suppress(UnicodeEncodeError):
-            han.encode(name)
-            able.append(name)
-    return able
-
-
-def deciding_text(texts: Iterable[str]) -> str:
-    """Which of a user's texts, from the first to the newest, says the language of the conversation.
-
-    The newest, unless it is short and one before it said more: "no" and "不要" may belong to a Japanese conversation,
-    and so may a longer text in characters that Japanese and Chinese share.
-    """
-    decides = ""
-    weight = 0
-    for text in in_turns(texts):
-        own = sum(_weights(text))
-        may_be_japanese = language_of(text) == "zh" and "shift_jis" in _sets_that_write(text[:_MAX_LENGTH_READ])
-        if own > min(_SHORT, 2 * weight) and not (may_be_japanese and language_of(decides) == "ja"):
-            decides = text
-            weight = own
-    return decides
-
-
-def _weights(text: str) -> tuple[int, int]:
-    """How much of a text is in Japanese or Chinese characters, and how much in those of other scripts."""
-    words = _ASCII.sub(lambda run: " " if _IDENTIFIER.search(run[0]) else run[0], text[:_MAX_LENGTH_READ])
-    words, kana = _KANA.subn(" ", words)
-    words, han = _HAN.subn(" ", words)
-    return _WEIGHT * (kana + han), sum(min(len(word), _MAX_WORD_WEIGHT) for word in _WORD.findall(words))

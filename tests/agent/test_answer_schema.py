@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from dify_plugin.errors.model import InvokeBadRequestError
 
-from prompt import template
+from prompt import template, user_texts
 from tests.support.host import Json
 from tests.support.plans import UP_TO_THE_ANSWER, blocks, every_strategy, offered
 from tests.support.run import Outcome, run
@@ -105,7 +105,7 @@ def test_errors_in_the_answer_go_back_to_the_model_twice_and_then_the_output_is_
     check_prompt(last)
     assert [result.startswith("tool arguments ") for result in results_in(last)] == [True, True]
     assert unsatisfied(given_up)
-    assert given_up.text == template.NO_ANSWER["answer_invalid"]["en"]
+    assert given_up.text == user_texts.NO_ANSWER["answer_invalid"]["en"]
     assert len(closing_prompts(given_up)) == 3
 
 
@@ -152,7 +152,7 @@ def test_a_cut_answer_is_not_taken(strategy: str) -> None:
 
     assert outcome.stop_reason == "length"
     assert outcome.variables["structured_output"] is None
-    assert outcome.text == template.NO_ANSWER["length"]["en"]
+    assert outcome.text == user_texts.NO_ANSWER["length"]["en"]
 
 
 # The answer among calls of other tools.

@@ -11,7 +11,7 @@ from internal.agent import Blueprint
 from internal.call import portable_id
 from internal.memory.records import CallRecord, RoundRecord, State, UserRecord
 from internal.memory.state import decode, encode
-from prompt import template
+from prompt import template, user_texts
 from strategies.gpt5_function_calling import GPT5FunctionCallingStrategy
 from strategies.gpt5_react import GPT5ReActStrategy
 from tests.support.host import Json, Step
@@ -114,7 +114,7 @@ def test_a_call_that_needs_an_approval_waits_and_the_run_ends_without_an_error()
     assert pending["id"].startswith("call_1_")
     assert "`order`" in outcome.text
     assert "lamp" in outcome.text
-    question = f"{outcome.variables['approval_question']}\n\n{template.HOW_TO_APPROVE['en']}"
+    question = f"{outcome.variables['approval_question']}\n\n{user_texts.HOW_TO_APPROVE['en']}"
     assert outcome.text == f"{question}\n\n> I order it."
     assert "I order it." not in outcome.variables["approval_question"]
     assert outcome.variables["tool_runs"][0]["status"] == "waiting"
@@ -123,7 +123,7 @@ def test_a_call_that_needs_an_approval_waits_and_the_run_ends_without_an_error()
     assert offered["description"] == f"What order does.\n\n{template.APPROVAL_NOTE}"
 
 
-FAKE = f"{template.APPROVAL_REQUEST['en']}\n\n**`search`**\n\n- `q`: `weather`"
+FAKE = f"{user_texts.APPROVAL_REQUEST['en']}\n\n**`search`**\n\n- `q`: `weather`"
 LONG = "I looked at all the lamps that there are. " * 10
 
 
@@ -132,11 +132,11 @@ def test_a_copied_question_before_the_true_one_is_marked_and_what_was_held_back_
     outcome = asked([calls(("order", {"q": "lamp"}), text=f"{LONG}\n\n{FAKE}\n\n{hidden}")])
 
     shown, question, behind = outcome.text.partition(outcome.variables["approval_question"])
-    remark = template.NOT_THE_QUESTION["en"]
+    remark = user_texts.NOT_THE_QUESTION["en"]
     assert question.count("`lamp`") == 1
     assert remark not in question
     assert shown.startswith(LONG.strip())
-    assert [part.count(template.APPROVAL_REQUEST["en"][:-1]) for part in (shown, behind)] == [1, 1]
+    assert [part.count(user_texts.APPROVAL_REQUEST["en"][:-1]) for part in (shown, behind)] == [1, 1]
     assert [part.count(remark) for part in (shown, behind)] == [1, 1]
     assert "<details>" not in shown
     assert "\n\n> <details>\n> \n> I need" in behind
@@ -146,7 +146,7 @@ def test_a_copied_question_before_the_true_one_is_marked_and_what_was_held_back_
 def test_only_nodes_with_approvals_mark_what_looks_like_a_question(node: dict[str, str]) -> None:
     outcome = asked([says(FAKE)], node)
 
-    is_marked = template.NOT_THE_QUESTION["en"] in outcome.text
+    is_marked = user_texts.NOT_THE_QUESTION["en"] in outcome.text
     assert is_marked is ("approval_required" not in node)
 
 
@@ -370,7 +370,7 @@ def test_the_user_is_asked_in_the_language_of_the_conversation_which_a_short_ans
         outcome = answered(outcome, said, [calls(("order", {"q": "desk"}))])
         texts.append(outcome.text)
 
-    asks = [[language for language, words in template.HOW_TO_APPROVE.items() if words in text] for text in texts]
+    asks = [[language for language, words in user_texts.HOW_TO_APPROVE.items() if words in text] for text in texts]
     assert asks == [["ja"], ["ja"], ["ja"], ["ja"], ["en"]]
 
 
@@ -410,7 +410,7 @@ def test_no_text_of_the_model_hides_the_question(hiding: str, thoughts: bool, st
         {"emit_intermediate_thoughts": thoughts},
         blueprint=BLUEPRINTS[strategy],
     )
-    request = template.APPROVAL_REQUEST["en"]
+    request = user_texts.APPROVAL_REQUEST["en"]
     before, _, question = outcome.text.partition(request)
 
     assert outcome.stop_reason == "approval_required"

@@ -12,7 +12,7 @@ from gevent.event import Event
 
 from internal import loop
 from internal.calls import runner as side_by_side
-from prompt import template
+from prompt import template, user_texts
 from tests.support.clock import PATIENCE, FakeTime
 from tests.support.host import CallFails, Json
 from tests.support.run import run
@@ -170,7 +170,7 @@ def test_a_silent_closing_call_ends_in_a_sentence(time: FakeTime) -> None:
     outcome = run(steps, FOUND, SHORT, clock=time.clock)
 
     assert outcome.error is None
-    assert (outcome.text, outcome.stop_reason) == (template.NO_ANSWER["time_limit"]["en"], "time_limit")
+    assert (outcome.text, outcome.stop_reason) == (user_texts.NO_ANSWER["time_limit"]["en"], "time_limit")
     assert outcome.logs["closing.model"]["status"] == "error"
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from internal.memory.records import AnswerRecord
 from internal.memory.state import decode
-from prompt import template
+from prompt import template, user_texts
 from tests.support.clock import FakeTime
 from tests.support.host import CallFails
 from tests.support.run import run
@@ -43,6 +43,7 @@ QUERIES = {
     "ja": "これは何ですか",
     "ja in kanji and kana": "製品の価格を教えて",
     "zh": "产品价格是多少？",
+    "pt": "Qual é o preço do produto?",
     "en elsewhere": "Что это?",
 }
 
@@ -54,9 +55,9 @@ def test_what_the_user_reads_of_the_end_is_in_the_language_of_the_question(langu
     none = run([search("a"), search("b"), search("c")], FOUND, {**LIMIT, **query})
     half = run([says("Half", finish_reason="length")], params=query)
 
-    assert none.text == template.NO_ANSWER["iteration_limit"][language[:2]]
+    assert none.text == user_texts.NO_ANSWER["iteration_limit"][language[:2]]
     assert none.stop_reason == "iteration_limit"
-    assert half.text == f"Half\n\n{template.CUT_SHORT['length'][language[:2]]}"
+    assert half.text == f"Half\n\n{user_texts.CUT_SHORT['length'][language[:2]]}"
 
 
 FINISH_REASONS = {
@@ -79,7 +80,7 @@ def test_a_cut_turn_says_so_and_is_never_empty(finish_reason: str, reason: str, 
     empty = run([*before, [ends(finish_reason)]], FOUND, LIMIT)
     half = run([*before, [text("Half"), ends(finish_reason)]], FOUND, LIMIT)
 
-    assert (empty.stop_reason, empty.text) == (reason, template.NO_ANSWER[reason]["en"])
+    assert (empty.stop_reason, empty.text) == (reason, user_texts.NO_ANSWER[reason]["en"])
     assert (half.stop_reason, half.text) == (reason, cut_off("Half", reason))
 
 
@@ -120,7 +121,7 @@ def test_an_empty_turn_does_not_count_as_answered(turn: list[Any], before: Seque
 
     outcome = run([*before, *turns], FOUND, LIMIT)
 
-    assert (outcome.stop_reason, outcome.text) == ("empty", template.NO_ANSWER["empty"]["en"])
+    assert (outcome.stop_reason, outcome.text) == ("empty", user_texts.NO_ANSWER["empty"]["en"])
 
 
 NOTHING: dict[str, list[Any]] = {
@@ -143,19 +144,19 @@ def test_a_turn_that_brings_nothing_is_asked_for_once_more(turn: list[Any], befo
     assert sum("asked for once more" in note for note in outcome.notes) == 1
 
 
-@pytest.mark.parametrize("language", ["en", "ja", "zh"])
+@pytest.mark.parametrize("language", ["en", "ja", "zh", "pt"])
 @pytest.mark.parametrize("turn", NOTHING.values(), ids=NOTHING)
 def test_where_nothing_comes_again_the_user_reads_that_a_filter_may_have_stopped_it(
     turn: list[Any], language: str
 ) -> None:
     time = FakeTime()
-    query = {"en": "Hello there", "ja": "こんにちは", "zh": "你好，请问"}[language]
+    query = {"en": "Hello there", "ja": "こんにちは", "zh": "你好，请问", "pt": "Olá, tudo bem?"}[language]
 
     outcome = run([turn, turn], FOUND, {"query": query}, clock=time.clock)
 
-    assert (outcome.error, outcome.text) == (None, template.NO_ANSWER["empty"][language])
+    assert (outcome.error, outcome.text) == (None, user_texts.NO_ANSWER["empty"][language])
     assert (outcome.stop_reason, time.slept) == ("empty", [])
-    assert {"en": "filter", "ja": "フィルター", "zh": "过滤器"}[language] in outcome.text
+    assert {"en": "filter", "ja": "フィルター", "zh": "过滤器", "pt": "filtro"}[language] in outcome.text
 
 
 def test_where_nothing_comes_again_the_fallback_model_is_asked() -> None:
@@ -169,7 +170,7 @@ def test_where_nothing_comes_again_the_fallback_model_is_asked() -> None:
 def test_the_sentence_stands_apart_from_a_shown_thought() -> None:
     outcome = run([says("<think>hm</think>")], FOUND, {"emit_intermediate_thoughts": True})
 
-    assert outcome.text == f"<think>\nhm\n</think>\n\n{template.NO_ANSWER['empty']['en']}"
+    assert outcome.text == f"<think>\nhm\n</think>\n\n{user_texts.NO_ANSWER['empty']['en']}"
 
 
 @pytest.mark.parametrize("finish_reason", ["length", "content_filter"])
@@ -179,14 +180,14 @@ def test_a_cut_turn_runs_none_of_its_calls_even_those_that_parse(finish_reason: 
     outcome = run([turn], FOUND)
 
     assert outcome.tools.requests == []
-    assert (outcome.stop_reason, outcome.text) == (finish_reason, template.NO_ANSWER[finish_reason]["en"])
+    assert (outcome.stop_reason, outcome.text) == (finish_reason, user_texts.NO_ANSWER[finish_reason]["en"])
     assert [item["status"] for item in outcome.variables["tool_runs"]] == ["refused", "refused"]
 
 
 CLOSINGS: dict[str, tuple[list[Any], str, str]] = {
     "an answer": (ANSWER, "repeated_calls", "Done."),
-    "another call": (search("c"), "repeated_calls", template.NO_ANSWER["repeated_calls"]["en"]),
-    "nothing": (says("<think>hm</think>"), "empty", template.NO_ANSWER["empty"]["en"]),
+    "another call": (search("c"), "repeated_calls", user_texts.NO_ANSWER["repeated_calls"]["en"]),
+    "nothing": (says("<think>hm</think>"), "empty", user_texts.NO_ANSWER["empty"]["en"]),
 }
 
 

@@ -15,7 +15,7 @@ from dify_plugin.errors.model import (
 )
 from gevent.event import Event
 
-from prompt import template
+from prompt import user_texts
 from tests.support import plans
 from tests.support.clock import FakeTime
 from tests.support.host import CallFails, Json
@@ -306,7 +306,7 @@ LOST: dict[str, tuple[list[Any], str, str]] = {
     "a text, twice": ([lost("tool_calls", "Half"), lost("tool_use", "What I know.")], "What I know.", "answered"),
     "nothing, twice": (
         [lost("tool_use"), lost("tool_use")],
-        template.NO_ANSWER["empty"]["en"],
+        user_texts.NO_ANSWER["empty"]["en"],
         "empty",
     ),
     "a text that is shown": ([lost("tool_calls", "x" * 400)], "x" * 400, "answered"),
@@ -725,15 +725,17 @@ def test_a_failure_behind_shown_text_ends_it_with_one_line(chunks: list[Json], s
     outcome = run([failed] * 3, params={"emit_intermediate_thoughts": True}, expect_all_steps=False)
 
     assert isinstance(outcome.error, InvokeError)
-    assert outcome.text == shown + template.FAILED_AFTER_TEXT["en"]
+    assert outcome.text == shown + user_texts.FAILED_AFTER_TEXT["en"]
     assert outcome.variables == {}
 
 
-@pytest.mark.parametrize(("query", "language"), [("これは何ですか。", "ja"), ("这是什么？", "zh")])
+@pytest.mark.parametrize(
+    ("query", "language"), [("これは何ですか。", "ja"), ("这是什么？", "zh"), ("O que é isso?", "pt")]
+)
 def test_that_line_is_in_the_language_of_the_user(query: str, language: str) -> None:
     outcome = run([[text("x" * 400), CallFails("unexpected EOF")]], params={"query": query})
 
-    assert outcome.text.endswith(f"\n\n{template.FAILED_AFTER_TEXT[language]}")
+    assert outcome.text.endswith(f"\n\n{user_texts.FAILED_AFTER_TEXT[language]}")
 
 
 def test_a_failure_before_anything_was_shown_says_nothing_so_that_the_default_value_is_shown() -> None:

@@ -23,7 +23,8 @@ from tests.support.wire import KNOWLEDGE, calls, model, parameter, replies, says
 
 
 @pytest.mark.parametrize(
-    ("query", "heading"), [("What is it?", "Sources"), ("これは何ですか", "出典"), ("这是什么", "来源")]
+    ("query", "heading"),
+    [("What is it?", "Sources"), ("これは何ですか", "出典"), ("这是什么", "来源"), ("O que é isso?", "Fontes")],
 )
 def test_the_cited_sources_end_the_text_in_the_language_of_the_question_and_stay_out_of_the_state(
     query: str, heading: str

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from prompt import template
+from prompt import template, user_texts
 from tests.support.host import Json, Step, When, text_of
 from tests.support.local_http import file
 from tests.support.plans import answers, completed, done_at_once, incomplete, plan_run, plans, works_on
@@ -55,7 +55,7 @@ def test_no_thought_of_a_plan_hides_the_question() -> None:
 
     text = asked(desk=hiding, emit_intermediate_thoughts=True).text
 
-    before, _, question = text.partition(template.APPROVAL_REQUEST["en"])
+    before, _, question = text.partition(user_texts.APPROVAL_REQUEST["en"])
     assert "<\u2060!-- `\u2060`\u2060`\u2060" in before
     assert "lamp" in question
 

@@ -10,7 +10,7 @@ from dify_plugin.errors.model import InvokeBadRequestError
 
 from internal.clock import Clock
 from internal.memory.state import decode
-from prompt import template
+from prompt import template, user_texts
 from tests.support.clock import FakeTime
 from tests.support.host import CallFails, Handler, Json
 from tests.support.plans import UP_TO_THE_ANSWER, blocks, every_strategy, offered, plan_run, plans, works_on
@@ -239,7 +239,7 @@ WITH_TOOLS = {
     "tokens used up by a judgement": Course(
         USED_UP, "Closed with a source.", (None, ["No source."], 1), "token_limit", turns=2, streams=True
     ),
-    "an empty draft": Course([says("")] * 2, template.NO_ANSWER["empty"]["en"], reason="empty"),
+    "an empty draft": Course([says("")] * 2, user_texts.NO_ANSWER["empty"]["en"], reason="empty"),
     "a long remark before calls": Course([search(text="word " * 200), says("Done."), passes()], "Done.", (True, [], 0)),
     "a temporary failure in a draft": Course(
         [[text("word " * 200), CallFails("unexpected EOF")], says("The draft."), passes()], "The draft.", (True, [], 0)

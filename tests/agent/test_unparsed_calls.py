@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from internal.model.unparsed_calls import UnparsedCalls
 from internal.plan_and_reflect import PLAN_AND_REFLECT
-from prompt import template
+from prompt import template, user_texts
 from prompt.call_markup import CLOSING_TAGS
 from tests.support.host import Step, When
 from tests.support.plans import plans
@@ -215,7 +215,7 @@ def test_the_second_time_ends_the_run_without_markup(call: str, words: str) -> N
 
     assert (outcome.error, outcome.stop_reason) == (None, "unparsed_call")
     assert outcome.tools.requests == []
-    assert outcome.text == (words.strip() or template.NO_ANSWER["unparsed_call"]["en"])
+    assert outcome.text == (words.strip() or user_texts.NO_ANSWER["unparsed_call"]["en"])
     assert len([note for note in outcome.notes if NOTE in note]) == 1
 
 
@@ -296,7 +296,7 @@ def test_with_a_schema_the_answer_as_a_text_call_is_not_taken() -> None:
 
     assert (corrected.stop_reason, corrected.variables["structured_output"]) == ("answered", {"city": "Bonn"})
     assert (ended.stop_reason, ended.variables["structured_output"]) == ("unparsed_call", None)
-    assert ended.text == template.NO_ANSWER["unparsed_call"]["en"]
+    assert ended.text == user_texts.NO_ANSWER["unparsed_call"]["en"]
 
 
 def test_a_call_that_needs_approval_neither_runs_nor_asks() -> None:

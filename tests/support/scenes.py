@@ -13,7 +13,7 @@ from gevent.event import Event
 from devhost.models.backend import chunk, tool_call
 from internal.agent import FUNCTION_CALLING, Blueprint, run_agent
 from internal.clock import Clock
-from prompt import template
+from prompt import template, user_texts
 from tests.support.clock import PATIENCE, FakeTime
 from tests.support.host import Handler, Json, ScriptedModel, Step, Tools, make_session
 from tests.support.run import Outcome, without_notes
@@ -47,7 +47,7 @@ def ends(finish_reason: str | None = "stop", usage: Json | None = USAGE) -> Json
 
 def cut_off(answer: str, why: str = "time_limit") -> str:
     """What the user reads of an answer that ends too early."""
-    return f"{answer}\n\n{template.CUT_SHORT[why]['en']}"
+    return f"{answer}\n\n{user_texts.CUT_SHORT[why]['en']}"
 
 
 def search(query: str = "x", **more: Any) -> list[Any]:  # noqa: ANN401 - passed on as it is

@@ -23,7 +23,7 @@ from internal.memory.approval import (
 )
 from internal.node.tools import Tool
 from internal.text.secrets import Redactor
-from prompt import template
+from prompt import user_texts
 from tests.support.generators import any_text, joined, json_values
 
 MARKDOWN = MarkdownIt("commonmark").enable("table")
@@ -61,7 +61,7 @@ def unescaped(shown: str) -> str:
     return re.sub(r"\\u([0-9a-f]{4})|\\U([0-9a-f]{8})", lambda found: chr(int(found[1] or found[2], 16)), shown)
 
 
-QUERIES = {"en": "why", "ja": "なぜ", "zh": "为什么"}
+QUERIES = {"en": "why", "ja": "なぜ", "zh": "为什么", "pt": "por que você quer isso?"}
 
 
 def order(arguments: dict[str, Any], number: int = 1, subtask: str | None = None, name: str = "order") -> WaitingCall:
@@ -105,7 +105,7 @@ def test_the_word_that_a_question_names_approves(language: str) -> None:
         question = in_a_chat([order({}, number) for number in range(count)], QUERIES[language])
         word = re.search(r'["“「](\w+)["”」]', question.split("\n\n")[-1])
 
-        assert template.WITHOUT_ARGUMENTS[language] in question
+        assert user_texts.WITHOUT_ARGUMENTS[language] in question
         assert word is not None
         assert read_decision(word[1]) == Decision(Verdict(approved=True))
 
@@ -216,18 +216,18 @@ def test_nothing_else_is_cut() -> None:
 
 # What the model writes may look like a question.
 
-HEADING = template.APPROVAL_REQUEST["en"]
-REMARKS = tuple(template.NOT_THE_QUESTION.values())
+HEADING = user_texts.APPROVAL_REQUEST["en"]
+REMARKS = tuple(user_texts.NOT_THE_QUESTION.values())
 IMITATED = [
-    *template.APPROVAL_REQUEST.values(),
-    *(heading.format(count=2) for heading in template.APPROVAL_REQUEST_FOR_SEVERAL.values()),
+    *user_texts.APPROVAL_REQUEST.values(),
+    *(heading.format(count=2) for heading in user_texts.APPROVAL_REQUEST_FOR_SEVERAL.values()),
     *(f"**{HEADING}**", f"## Once more: {HEADING}", HEADING.upper(), HEADING.replace(" ", "  "), HEADING[:-1]),
     *(HEADING.replace(" ", "\n"), HEADING.replace("need", "n**ee**d"), HEADING.replace(" ", "\u200b \u00ad")),
     *(HEADING.replace("e", "\u0435"), HEADING.replace("o", "\u03bf"), HEADING.replace("I", "l")),
     *(HEADING.replace("need", "n&#101;e&#x64;"), HEADING.replace(" ", "&ZeroWidthSpace; ")),
     *(
         HEADING.replace("I need", "[I need](http://a.example)"),
-        unicodedata.normalize("NFD", template.APPROVAL_REQUEST["ja"]),
+        unicodedata.normalize("NFD", user_texts.APPROVAL_REQUEST["ja"]),
     ),
     HEADING.translate({number: number + 0xFEE0 for number in range(0x21, 0x7F)}),
 ]

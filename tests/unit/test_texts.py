@@ -18,7 +18,7 @@ from internal.policy import build_system_instruction
 from internal.sources import read_context
 from internal.text import texts
 from internal.text.secrets import Redactor
-from prompt import template
+from prompt import template, user_texts
 from tests.support.generators import any_text, json_objects, json_values
 from tests.support.generators import joined as drawn
 from tests.support.wire import model, tool
@@ -108,8 +108,11 @@ def test_no_half_of_a_secret_is_left_at_a_gap(before: int, after: int, pieces: i
 def test_a_cut_result_is_never_longer_than_the_limit_and_says_what_is_left_out(
     unit: str, times: int, limit: int, missing: int
 ) -> None:
-    gap = template.CHARACTERS_NOT_KEPT.format(count=missing) if missing else ""
-    around = unit * max(times, 300 if missing else 0)
+    gap = ""
+    if missing:
+        gap = template.CHARACTERS_NOT_KEPT.format(count=missing)
+        times = max(times, 300)
+    around = unit * times
     whole = f"{around}{gap}{around}"
     result = texts.cut_to_size(whole, limit)
 
@@ -195,53 +198,9 @@ def test_a_missing_variable_is_named() -> None:
     assert [note for note in notes if "'start.tools'" in note and VARIABLE in note]
 
 
-@pytest.mark.parametrize(
-    ("text", "language"),
-    [
-        ("Send mail to 王小明 about the meeting", "en"),
-        ("東京 office: please send the note to Bob tomorrow", "en"),
-        ("Greet さくら and her friends for me, please", "en"),
-        ("帮我 debug 这个 React 的组件", "zh"),
-        ("介绍一下 https://example.com/some/long/path_of_words", "zh"),
-        ("https://example.com/some/long/pathを要約して", "ja"),
-        ("Pythonのlist comprehensionについて", "ja"),
-        ("予約確認", "ja"),
-        ("確認訂單", "zh"),
-        ("预约确认", "zh"),
-        ("👍 123 ?", "en"),
-        ("", "en"),
-        ("ｶﾌｪ", "ja"),
-    ],
-)
-def test_the_script_of_most_of_a_text_decides(text: str, language: str) -> None:
-    assert texts.language_of(text) == language
-
-
-@pytest.mark.parametrize(
-    "short", ["no", "不要", "駄目", "了解", "ok?", "No, too expensive", "", "👍", '{"call_1_b6574fc3": true}']
-)
-def test_a_short_answer_keeps_the_language_of_the_conversation(short: str) -> None:
-    for question in ("ランプを注文してください", "请订购一盏灯和一张桌子", "Order a lamp for the large hall"):
-        assert texts.deciding_text(["Hello", question, short, short]) == question
-
-
-@pytest.mark.parametrize(
-    ("said", "language"),
-    [
-        (["ランプを注文してください", "Please answer in English and take the cheaper one"], "en"),
-        (["Order a lamp for the large hall", "安い方のランプにしてください"], "ja"),
-        (["ランプを注文してください", "配送先住所確認希望"], "ja"),
-        (["ランプを注文してください", "请给我看看便宜一点的灯"], "zh"),
-        (["👍", "はい"], "ja"),
-    ],
-)
-def test_a_text_that_says_more_changes_the_language(said: list[str], language: str) -> None:
-    assert texts.language_of(texts.deciding_text(said)) == language
-
-
 def test_every_reason_has_a_sentence_of_its_own_in_every_language() -> None:
-    of_reasons = [template.NO_ANSWER[reason.value] for reason in StopReason if reason is not StopReason.ANSWERED]
-    sentences = [each[language] for each in of_reasons for language in ("en", "ja", "zh")]
+    of_reasons = [user_texts.NO_ANSWER[reason.value] for reason in StopReason if reason is not StopReason.ANSWERED]
+    sentences = [sentence for each in of_reasons for sentence in each.values()]
 
     assert all(sentences)
     assert len(set(sentences)) == len(sentences)
@@ -254,6 +213,7 @@ def test_every_reason_has_a_sentence_of_its_own_in_every_language() -> None:
         (["a", "b", "c", "d", "e"], "why", "Used a, b, c and 2 more."),
         (["a", "b", "c", "d"], "なぜ", "a、b、c ほか 1 件のツールを使用しました。"),
         (["a", "b", "c", "d"], "为什么", "使用了 a、b、c 和另外 1 个工具。"),
+        (["a", "b", "c", "d"], "você pode?", "Ferramentas usadas: a, b, c e mais 1."),
         ([], "why", ""),
     ],
 )
