@@ -10,6 +10,7 @@ from typing import Any
 
 from internal.clock import in_turns, let_others_through
 from internal.text.texts import has_lone_surrogate, without_escaped_nul
+from prompt import tool_errors
 
 MAX_NESTING = 64
 MAX_ARGUMENTS_LENGTH = 1_000_000
@@ -19,8 +20,8 @@ _MANY = 1_000
 _LONG = 100_000
 """Items, and characters, that take their time."""
 _HARMLESS = frozenset({int, bool, type(None)})
-_ONE_OBJECT = "send one JSON object"
-_ADVICE = {("Extra data", "{"): f"; {_ONE_OBJECT}, and one call in a turn: several were joined, so none of them ran"}
+_ADVICE = {("Extra data", "{"): tool_errors.ONE_CALL_IN_A_TURN}
+"""Advice by what Python's parser says and the character at which it says so."""
 
 
 class NoObjectError(ValueError):
@@ -54,46 +55,48 @@ def parse_tool_arguments(arguments: object) -> ToolArgumentsParseResult:
     try:
         return ToolArgumentsParseResult(ok=True, args=parse_object(arguments))
     except (NoObjectError, UnwritableError) as problem:
-        return ToolArgumentsParseResult(ok=False, error=f"tool arguments parse error: {problem}")
+        return ToolArgumentsParseResult(ok=False, error=tool_errors.PARSE_ERROR.format(problem=problem))
 
 
-def parse_object(arguments: object, advice: str = f"; {_ONE_OBJECT}") -> dict[str, Any]:
+def parse_object(arguments: object, advice: str = f"; {tool_errors.SEND_ONE_OBJECT}") -> dict[str, Any]:
     """Read the text of a JSON object; the advice ends the error about anything else.
 
     Raises ``NoObjectError``, or ``UnwritableError`` for an object that could not be written as JSON again.
     """
     if not isinstance(arguments, str):
-        raise NoObjectError(f"expected the text of a JSON object, got {type(arguments).__name__}")
+        raise NoObjectError(tool_errors.NOT_A_TEXT.format(kind=type(arguments).__name__))
     if arguments == "":
         return {}
     if len(arguments) > MAX_ARGUMENTS_LENGTH:
-        raise NoObjectError(f"longer than {MAX_ARGUMENTS_LENGTH:,} characters")
+        raise NoObjectError(tool_errors.TOO_LONG.format(most=MAX_ARGUMENTS_LENGTH))
     if not arguments.strip():
-        raise NoObjectError("expected a JSON object, got only white space")
+        raise NoObjectError(tool_errors.ONLY_WHITE_SPACE)
     try:
         value = json.loads(arguments, parse_constant=refuse_constant)
     except json.JSONDecodeError as problem:
         near = f", near {arguments[max(0, problem.pos - 20) : problem.pos + 20]!r}"
         advice = _ADVICE.get((problem.msg, arguments[problem.pos : problem.pos + 1]), advice)
         said = problem.msg.removesuffix(" at")  # "Unterminated string starting at"
-        raise NoObjectError(f"{said} at character {problem.pos}{near}{advice}") from None
+        text = tool_errors.NOT_JSON.format(problem=said, position=problem.pos, near=near, advice=advice)
+        raise NoObjectError(text) from None
     except NotANumberError as constant:
         words = re.finditer(r'"(?:[^"\\]++|\\.)*+"|' + re.escape(str(constant)), arguments)
         where = next((word.start() for word in words if not word.group().startswith('"')), 0)
-        raise NoObjectError(f"{constant} is not a JSON number, at character {where}") from None
+        raise NoObjectError(tool_errors.NOT_A_NUMBER.format(constant=constant, position=where)) from None
     except ValueError:
-        raise NoObjectError(f"a number has more than {sys.get_int_max_str_digits():,} digits") from None
+        most = sys.get_int_max_str_digits()
+        raise NoObjectError(tool_errors.TOO_MANY_DIGITS.format(most=most)) from None
     except RecursionError:
-        raise NoObjectError(f"nested deeper than {MAX_NESTING} levels") from None
+        raise NoObjectError(tool_errors.TOO_DEEP.format(most=MAX_NESTING)) from None
     if not isinstance(value, dict):
-        raise NoObjectError(f"expected a JSON object, got {json_type(value)}{advice}")
+        raise NoObjectError(tool_errors.NOT_AN_OBJECT.format(kind=json_type(value), advice=advice))
     refuse_unwritable(value)
     return value
 
 
 def without_quote(error: str) -> str:
     """An error of ``parse_tool_arguments`` without its quote from the arguments, which may hold part of a secret."""
-    return re.sub(rf", near (['\"]).*\1(?=; {_ONE_OBJECT})", "", error)
+    return re.sub(rf", near (['\"]).*\1(?=; {tool_errors.SEND_ONE_OBJECT})", "", error)
 
 
 class NotANumberError(ValueError):
@@ -108,18 +111,18 @@ def refuse_unwritable(value: object, levels: int = MAX_NESTING) -> None:
     """Raise ``UnwritableError`` for half surrogate pairs, infinite numbers, and more nesting than ``levels``."""
     if isinstance(value, str):
         if has_lone_surrogate(value):
-            raise UnwritableError("half a surrogate pair in the text")
+            raise UnwritableError(tool_errors.HALF_A_PAIR_IN_TEXT)
         return
     if not isinstance(value, dict | list):
         if isinstance(value, float) and not math.isfinite(value):
-            raise UnwritableError("a number too large")
+            raise UnwritableError(tool_errors.NUMBER_TOO_LARGE)
         return
     if levels == 0:
-        raise UnwritableError(f"nested deeper than {MAX_NESTING} levels")
+        raise UnwritableError(tool_errors.TOO_DEEP.format(most=MAX_NESTING))
     if isinstance(value, list) and _HARMLESS.issuperset(map(type, value)):
         return  # Most long arrays are numbers.
     if isinstance(value, dict) and any(map(has_lone_surrogate, value)):
-        raise UnwritableError("half a surrogate pair in a name")
+        raise UnwritableError(tool_errors.HALF_A_PAIR_IN_NAME)
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, item in in_turns(items) if len(value) > _MANY else items:
         try:
@@ -178,10 +181,12 @@ def resolve_tool_instance[T](tool_instances: Mapping[str, T] | None, tool_name: 
     return (tool_instances or {}).get(tool_name)
 
 
-def unknown_tool_error(tool_name: str, names: Iterable[str], which: str = "the tools") -> str:
-    known = ", ".join(names)
-    known = f"{which} are: {known}" if known else "there are no tools"
-    return f"there is not a tool named {tool_name[:_MAX_QUOTE_LENGTH]}; {known}"
+def unknown_tool_error(tool_name: str, names: Iterable[str], which: str = tool_errors.KNOWN_TOOLS) -> str:
+    listed = ", ".join(names)
+    known = tool_errors.NO_TOOLS
+    if listed:
+        known = which.format(names=listed)
+    return tool_errors.UNKNOWN_TOOL.format(name=tool_name[:_MAX_QUOTE_LENGTH], known=known)
 
 
 def json_type(value: object) -> str:
@@ -203,5 +208,5 @@ def wrong_type_error(value: object, kinds: Sequence[str]) -> str:
     advice = ""
     structures = [f"a JSON {kind}" for kind in kinds if kind in ("array", "object")]
     if structures and isinstance(value, str):
-        advice = f"; send {', '.join(structures)} or its text"
-    return f"must be {wanted}, got {json_type(value)}{advice}"
+        advice = tool_errors.SEND_ITS_TEXT.format(kinds=", ".join(structures))
+    return tool_errors.WRONG_TYPE.format(wanted=wanted, given=json_type(value), advice=advice)

@@ -30,9 +30,7 @@ from internal.node.virtual_tools import FIND_TOOLS, SUBMIT_ANSWER
 from internal.text.secrets import KnownSecrets
 from internal.tooling import ToolArgumentsParseResult, resolve_tool_instance, unknown_tool_error, without_quote
 from internal.transcript.references import ReferenceInvalid, References
-from prompt import template
-
-_VALIDATION_ERROR = "tool arguments validation error: "
+from prompt import template, tool_errors
 
 
 class ArgumentsInvalid(Exception):  # noqa: N818 - its text is what the model reads
@@ -50,7 +48,9 @@ def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, An
     arguments = _own_named(tool, arguments)
     unknown = ", ".join(repr(name) for name in arguments if name not in tool.parameters)
     known = ", ".join(parameter.name for parameter in tool.parameters.values()) or "none"
-    problems = [f"unknown argument {unknown}; valid arguments are: {known}"] if unknown else []
+    problems = list[str]()
+    if unknown:
+        problems.append(tool_errors.UNKNOWN_ARGUMENTS.format(unknown=unknown, known=known))
     valid: dict[str, Any] = {}
     for name, parameter in tool.parameters.items():
         given = arguments.get(name)
@@ -62,11 +62,11 @@ def validate_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, An
         elif parameter.required and name in arguments and parameter.takes_null:
             valid[name] = None
         elif parameter.required:
-            problems.append(f"missing required argument {parameter.name!r}")
+            problems.append(tool_errors.MISSING_ARGUMENT.format(name=parameter.name))
         elif parameter.default is not None:
             valid[name] = parameter.default
     if problems:
-        raise ArgumentsInvalid(_VALIDATION_ERROR + "; ".join(problems))
+        raise ArgumentsInvalid(tool_errors.VALIDATION_ERROR + "; ".join(problems))
     return valid
 
 
@@ -74,7 +74,8 @@ def _own_named(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments under the tool's own names; ``ArgumentsInvalid`` if one has both of its names."""
     twice = [name for name, own in tool.own_names.items() if name in arguments and own in arguments]
     if twice:
-        raise ArgumentsInvalid(f"{_VALIDATION_ERROR}argument {twice[0]!r} is there twice; give it once")
+        problem = tool_errors.ARGUMENT_IS_THERE_TWICE.format(name=twice[0])
+        raise ArgumentsInvalid(tool_errors.VALIDATION_ERROR + problem)
     return tool.in_own_names(arguments)
 
 
@@ -84,9 +85,9 @@ def _validate_virtual(tool: Tool, check: Check, arguments: Mapping[str, Any]) ->
         value, problems = fitted(check, given, "", takes_texts=False)
     except Unchecked:
         value = None
-        problems = ["they could not be checked against the schema"]
+        problems = [tool_errors.ARGUMENTS_NOT_CHECKED]
     if problems or not isinstance(value, dict):
-        raise ArgumentsInvalid(_VALIDATION_ERROR + "; ".join(problems))
+        raise ArgumentsInvalid(tool_errors.VALIDATION_ERROR + "; ".join(problems))
     return tool.in_own_names(value)
 
 
@@ -98,7 +99,7 @@ def _checked(parameter: ToolParameter, given: object) -> tuple[object, list[str]
         return given, []
     if problems and parameter.is_secret:
         # Half a secret, as in a quote that was cut, would not be recognised any more.
-        problems = [f"parameter {parameter.name!r} does not fit"]
+        problems = [tool_errors.HIDDEN_VALUE_DOES_NOT_FIT.format(name=parameter.name)]
     return value, problems
 
 
@@ -129,14 +130,13 @@ def refusing_secrets(tool: Tool, secrets: KnownSecrets) -> Tool:
     def more(value: Any) -> Iterator[Problem]:  # noqa: ANN401 - JSON
         if secrets.holds(value):
             place = [name for name, item in value.items() if secrets.holds(item) and not secrets.holds(name)]
-            yield Problem(tuple(place[:1]), ": it holds a secret value, which an answer must not repeat; leave it out")
+            yield Problem(tuple(place[:1]), tool_errors.ANSWER_REPEATS_HIDDEN_VALUE)
 
     if tool.check is None:
         return tool
     return replace(tool, check=tool.check.stricter(more))
 
 
-REPEATED_FAILURE = "tool invoke error: repeated failure detected; skipped duplicate call"
 _CHANCES = 2
 """Transient failures that count as one that would come again."""
 
@@ -158,7 +158,7 @@ class RepeatGuard:
         """The call itself if it may run; the text of a rejected one is what the model reads as its result."""
         this = call.signature
         if self._failures[this] >= _CHANCES:
-            return RejectedCall(call.call, REPEATED_FAILURE, call.tool)
+            return RejectedCall(call.call, tool_errors.REPEATED_FAILURE, call.tool)
         if this in self._repeating:
             self._asked_again.add(this)
             text = f"{self._last[this][0]}\n\n{template.REPEATED_RESULT_NOTE}"
@@ -183,9 +183,6 @@ class RepeatGuard:
             self._last[this] = result
 
 
-REFUSED_AT_THE_END = "not run: no more tools run in this conversation turn"
-
-
 def judge_calls(
     calls: Iterable[ToolCall], toolbox: Toolbox, guard: RepeatGuard, references: References | None = None
 ) -> list[JudgedCall]:
@@ -194,7 +191,10 @@ def judge_calls(
 
 def without_tools(judged: Iterable[JudgedCall]) -> list[JudgedCall]:
     """Refuse every call that does not hand over an answer, since no more tools will run."""
-    return [each if hands_over(each) else RejectedCall(each.call, REFUSED_AT_THE_END, each.tool) for each in judged]
+    return [
+        each if hands_over(each) else RejectedCall(each.call, tool_errors.REFUSED_AT_THE_END, each.tool)
+        for each in judged
+    ]
 
 
 def hands_over(call: JudgedCall) -> bool:
@@ -216,7 +216,9 @@ def _judge(call: ToolCall, toolbox: Toolbox, guard: RepeatGuard, references: Ref
         # What can be looked up is of this run alone, and a later run may read this text.
         names = [name for name, each in toolbox.tools.items() if each.lookup is None]
         if FIND_TOOLS in toolbox.tools:
-            return RejectedCall(call, unknown_tool_error(call.name, nearest(call.name, names), "the nearest"))
+            return RejectedCall(
+                call, unknown_tool_error(call.name, nearest(call.name, names), tool_errors.NEAREST_TOOLS)
+            )
         return RejectedCall(call, unknown_tool_error(call.name, names))
     parsed = _parsed(call, tool)
     if not parsed.ok:

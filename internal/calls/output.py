@@ -25,17 +25,15 @@ from internal.node.model import VISIBLE_TYPES, content_of
 from internal.sources import Source, read_source
 from internal.text.secrets import BORDER, KnownSecrets, Redactor
 from internal.text.texts import MAX_KEPT_LENGTH, KeptText, cut_to_size, joined, parse_pasted
-from prompt import template
+from prompt import template, tool_errors
 
-TOOL_FAILED = "tool invoke error: failed to execute tool"
 MAX_REASON_LENGTH = 500
 """Characters (docs/tools.md)."""
-NO_ANSWER_IN_TIME = "no answer before the run's deadline"
 _WORDS = {
-    FailureKind.INVALID_REQUEST: "invalid input",
-    FailureKind.TOO_LARGE: "its result is too large",
-    FailureKind.CONNECTION: "unavailable",
-    FailureKind.CUT_STREAM: "unavailable",
+    FailureKind.INVALID_REQUEST: tool_errors.INVALID_INPUT,
+    FailureKind.TOO_LARGE: tool_errors.RESULT_TOO_LARGE,
+    FailureKind.CONNECTION: tool_errors.UNAVAILABLE,
+    FailureKind.CUT_STREAM: tool_errors.UNAVAILABLE,
     FailureKind.UNKNOWN: "",
 }
 """For failures without a message of the tool; other kinds are told by their own words."""
@@ -68,7 +66,7 @@ def _told(kind: str, message: Mapping[str, Any], meta: Mapping[str, Any]) -> Tol
     if kind in (*_IMAGE_TYPES, "binary_link") or (kind == "link" and _is_hosted(address, meta)):
         return _linked(kind, address, meta)
     if kind == "link":
-        return f"link: {address}", None
+        return tool_errors.LINK.format(address=address), None
     if kind == "blob":
         return _blob(message.get("blob"), meta)
     if kind == "file":
@@ -81,14 +79,14 @@ def _linked(kind: str, address: str, meta: Mapping[str, Any]) -> Told:
     name = _given(meta, "filename", "name")
     mime_type = _given(meta, "mime_type")
     if len(address) > MAX_ADDRESS_LENGTH:
-        return "file: its address is too long, not handed on", None
+        return tool_errors.ADDRESS_TOO_LONG, None
     if _is_hosted(address, meta):
         if name and "." not in name:  # Dify adds its type's suffix, which the address has too
             name += splitext(address.partition("?")[0])[1]
         kept = {key: meta[key] for key in _HOSTED_META if isinstance(meta.get(key), str | int | float)}
         short = {key: _short_name(value) if isinstance(value, str) else value for key, value in kept.items()}
         hosted = HostedFile(address, short | ({"filename": name} if name else {}))
-        return f"{_called(name, mime_type)}, handed to the user", hosted
+        return tool_errors.HANDED_TO_USER.format(file=_called(name, mime_type)), hosted
     if is_local_path(address):
         try:
             return _handed_over(read_local_file(address))
@@ -96,7 +94,7 @@ def _linked(kind: str, address: str, meta: Mapping[str, Any]) -> Told:
             return str(refused), None
     if kind in _IMAGE_TYPES and address.startswith(_WEB):
         return _external_image(name, address)
-    return f"file: {address}", None
+    return tool_errors.FILE_AT_ADDRESS.format(address=address), None
 
 
 def _blob(blob: object, meta: Mapping[str, Any]) -> Told:
@@ -104,9 +102,9 @@ def _blob(blob: object, meta: Mapping[str, Any]) -> Told:
     try:
         data = decoded(str(blob or ""))
     except ValueError:
-        return "file: its bytes could not be read", None
+        return tool_errors.UNREADABLE_BYTES, None
     if len(data) > MAX_FILE_BYTES:
-        return "file: larger than 15 MiB, not handed on", None
+        return tool_errors.FILE_TOO_LARGE, None
     mime_type = _given(meta, "mime_type") or sniff_mime_type(data)
     return _handed_over(FileBytes(data, mime_type, _given(meta, "filename", "name")))
 
@@ -122,19 +120,23 @@ def _described(meta: Mapping[str, Any]) -> Told:
         return _called(name, mime_type), None
     if file.get("type") == "image" or mime_type.startswith("image/"):
         return _external_image(name, address)
-    return f"{_called(name, mime_type)}, {address}", None
+    return tool_errors.FILE_ON_THE_WEB.format(file=_called(name, mime_type), address=address), None
 
 
 def _called(name: str, mime_type: str) -> str:
-    return f"{f'file: {name}' if name else 'file'} ({mime_type or 'unknown type'})"
+    kind = mime_type or tool_errors.UNKNOWN_TYPE
+    if name:
+        return tool_errors.NAMED_FILE.format(name=name, kind=kind)
+    return tool_errors.FILE.format(kind=kind)
 
 
 def _handed_over(file: FileBytes) -> Told:
-    return f"{_called(file.filename, file.mime_type)}, handed to the user", file
+    return tool_errors.HANDED_TO_USER.format(file=_called(file.filename, file.mime_type)), file
 
 
 def _external_image(name: str, address: str) -> Told:
-    return f"image: {f'{name}, {address}' if name else address}, shown to the user", ExternalImage(address)
+    image = ", ".join(filter(None, (name, address)))
+    return tool_errors.IMAGE_SHOWN.format(image=image), ExternalImage(address)
 
 
 def _is_hosted(address: str, meta: Mapping[str, Any]) -> bool:
@@ -248,17 +250,17 @@ class ToolOutput:
         if not failure.is_hosts_own:
             reason = plain_reason(failure.reason, self._redactor)
         reason = reason or _WORDS.get(failure.kind, failure.kind.value)
-        self._fail(": ".join(filter(None, (TOOL_FAILED, reason))), failure.reason)
+        self._fail(": ".join(filter(None, (tool_errors.TOOL_FAILED, reason))), failure.reason)
         self._is_transient = failure.is_transient
 
     def time_out(self) -> None:
         """The call has not ended before the deadline of the run."""
-        self._fail(f"{TOOL_FAILED}: timeout", NO_ANSWER_IN_TIME)
+        self._fail(f"{tool_errors.TOOL_FAILED}: timeout", tool_errors.NO_ANSWER_IN_TIME)
         self._is_transient = True
 
     def give_up(self, error: str) -> None:
         """What the tool said cannot be read; ``error`` is for the log."""
-        self._fail(TOOL_FAILED, error)
+        self._fail(tool_errors.TOOL_FAILED, error)
 
     def _fail(self, told: str, error: str) -> None:
         self._status = CallStatus.ERROR

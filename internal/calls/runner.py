@@ -18,14 +18,13 @@ from pydantic_core import to_json
 from internal.budget import Budget
 from internal.call import MAX_CALLS, CallStatus, JudgedCall, RejectedCall, ToolOutcome, ValidCall, WaitingCall
 from internal.calls.judging import (
-    REFUSED_AT_THE_END,
     Approvals,
     RepeatGuard,
     call_parameters,
     judge_calls,
     rounded_arguments,
 )
-from internal.calls.output import TOOL_FAILED, ToolOutput
+from internal.calls.output import ToolOutput
 from internal.clock import Clock, Deadline, in_turns, let_others_through
 from internal.errors import OurWords, Quoting
 from internal.events import CallsAnswered, Event, FileForwarded, Noted, ToolFinished, ToolStarted
@@ -43,7 +42,7 @@ from internal.transcript.references import References
 from internal.transcript.request import text_tools
 from internal.transcript.steps import AgentNote, ResumedRound, Round, RoundPictures
 from internal.transcript.transcript import Transcript
-from prompt import template
+from prompt import template, tool_errors
 
 MAX_UNNAMED_LENGTH = 500
 """Characters of a text that a model copies rather than refers to (docs/long-results.md)."""
@@ -204,7 +203,7 @@ class ToolRunner:
         """Whether a call is sent, which counts in the budget; else ``output`` says why it is not."""
         if (size := len(to_json(parameters))) > MAX_REQUEST_BYTES:
             error = f"not run: the parameters have {size:,} bytes; at most {MAX_REQUEST_BYTES:,} reach the host"
-            told = f"{TOOL_FAILED}: invalid input: too large; all parameters of a call together may have 4 MiB"
+            told = f"{tool_errors.TOOL_FAILED}: {tool_errors.PARAMETERS_TOO_LARGE}"
             output.refuse(told, error)
             return False
         if refusal := self.budget.take_call():
@@ -292,7 +291,7 @@ class ToolRounds:
 
     def refuse(self, turn: ModelTurn, span: TurnSpan) -> Generator[Event, None, None]:
         """Calls of a cut or closing turn do not run, and the model reads no answer; the log shows them."""
-        refused = (RejectedCall(call, REFUSED_AT_THE_END) for call in turn.calls)
+        refused = (RejectedCall(call, tool_errors.REFUSED_AT_THE_END) for call in turn.calls)
         outcomes = yield from self._answer_at_once(_by_key(refused, span.round_key))
         yield from self._record(outcomes.values(), span.round)
 

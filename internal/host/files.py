@@ -20,6 +20,7 @@ from gevent.socket import getaddrinfo
 
 from internal.clock import in_turns
 from internal.text.texts import wellformed
+from prompt import tool_errors
 
 FILES_ROOT = Path("/files")
 MAX_LOCAL_FILE_BYTES = 5 * 1024 * 1024
@@ -30,7 +31,7 @@ class FileRefused(Exception):  # noqa: N818 - says what happened
     """Names no path and no reason of the file system's."""
 
     def __init__(self) -> None:
-        super().__init__("file refused: only regular files of at most 5 MiB under /files can be passed on")
+        super().__init__(tool_errors.FILE_REFUSED)
 
 
 @dataclass(frozen=True)
@@ -165,11 +166,11 @@ class Network:
 
 def fetch_file(address: str, size: int, most_bytes: int, network: Network | None = None) -> bytes:
     """The content of at most so many bytes. ``size``: what Dify says of it; 0 if it does not."""
-    too_large = FileUnavailable(f"larger than {most_bytes / 2**20:.2f} MiB, not shown")
+    too_large = FileUnavailable(tool_errors.FETCHED_FILE_TOO_LARGE.format(most=most_bytes / 2**20))
 
     def content(response: httpx.Response) -> bytes:
         if response.raise_for_status().headers.get("Content-Encoding", "identity") != "identity":
-            raise FileUnavailable("could not be fetched: its server sends it compressed")
+            raise FileUnavailable(tool_errors.COMPRESSED)
         data = bytearray()
         for block in response.iter_raw():
             data += block
@@ -225,7 +226,7 @@ def _read[T](address: str, read: Callable[[httpx.Response], T], network: Network
                 url = url.join(response.headers["Location"])
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, OSError):  # a host that IDNA cannot write is a ValueError
         pass
-    raise FileNotDelivered("could not be fetched")
+    raise FileNotDelivered(tool_errors.NOT_FETCHED)
 
 
 @contextmanager
@@ -243,7 +244,7 @@ def _opened(
     if not (proxy and may_be_private):
         found += network.resolve(host)
     if not may_be_private and any(map(network.is_private, found)):
-        raise FileUnavailable("could not be fetched: its address leads into a private network")
+        raise FileUnavailable(tool_errors.PRIVATE_NETWORK)
     with httpx.Client(timeout=_SECONDS, verify=_trusted(), trust_env=False, proxy=proxy, headers=_HEADERS) as client:
         if proxy:
             with client.stream("GET", url) as response:
@@ -260,7 +261,7 @@ def _opened(
                     continue
                 yield response, partial(network.is_private, address)
                 return
-    raise FileNotDelivered("could not be fetched")
+    raise FileNotDelivered(tool_errors.NOT_FETCHED)
 
 
 @cache

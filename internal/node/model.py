@@ -29,7 +29,7 @@ from internal.host.files import FileNotDelivered, FileUnavailable, fetch_file, s
 from internal.text.secrets import Redactor
 from internal.text.texts import looks_like_selector, missing_variable
 from internal.text.thoughts import without_thoughts
-from prompt import template
+from prompt import template, tool_errors
 
 type Part = PromptMessageContentUnionTypes
 type Medium = (
@@ -220,7 +220,7 @@ def _file_part(file: File, model: ModelSelection, seconds: float, note: Callable
     if not model.can_take(file.type):
         return _hidden(file.type, name)
     try:
-        with Timeout(seconds, FileNotDelivered("could not be fetched in time")):
+        with Timeout(seconds, FileNotDelivered(tool_errors.NOT_FETCHED_IN_TIME)):
             data = fetch_file(file.url, file.size or 0, MAX_FILE_BYTES)
     except FileUnavailable as reason:
         if isinstance(reason, FileNotDelivered):

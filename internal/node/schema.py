@@ -20,6 +20,7 @@ from pydantic_core import to_json
 
 from internal.clock import give_way, in_turns, let_others_through
 from internal.tooling import NOTHING, UnwritableError, converted, meant_option, refuse_unwritable, wrong_type_error
+from prompt import tool_errors
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError, Validator
@@ -362,7 +363,7 @@ def _depth(value: object) -> int:
 _MAX_QUOTE_LENGTH = 200
 _MAX_SENTENCES = 3
 """What a model reads of a call that does not fit, so that it stays readable."""
-_NOT_SATISFIED = Problem((), "does not satisfy the schema")
+_NOT_SATISFIED = Problem((), tool_errors.DOES_NOT_SATISFY)
 
 
 class _Leaf(NamedTuple):
@@ -422,7 +423,10 @@ def _sentences(problems: Iterable[Problem], name: str) -> list[str]:
     for place, predicate in islice(problems, _MAX_SENTENCES):
         where = name + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
         where = where.removeprefix(".")[:_MAX_QUOTE_LENGTH] or "(all)"
-        said.append(f"parameter {where!r}{'' if predicate[:1] == ':' else ' '}{predicate}")
+        template = tool_errors.WRONG_PARAMETER
+        if predicate.startswith(":"):
+            template = tool_errors.PROBLEM_AT_PARAMETER
+        said.append(template.format(place=where, predicate=predicate))
     return said
 
 
@@ -433,12 +437,12 @@ def _problem(error: ValidationError) -> Problem:
     if leaf.types:
         predicate = wrong_type_error(value, leaf.types)
     elif leaf.error.kind.name == "enum":
-        predicate = f"value {quoted(value)} not in options {quoted(said['options'])}"
+        predicate = tool_errors.NOT_IN_OPTIONS.format(value=quoted(value), options=quoted(said["options"]))
     else:
-        message = leaf.error.message.replace(_MASK, f"value {quoted(value)}", 1)
+        message = leaf.error.message.replace(_MASK, tool_errors.WRONG_VALUE.format(value=quoted(value)), 1)
         predicate = f": {message[: 2 * _MAX_QUOTE_LENGTH]}"
     if leaf.alternatives:
-        predicate += f" (the closest of {leaf.alternatives} alternatives)"
+        predicate += tool_errors.CLOSEST_OF.format(count=leaf.alternatives)
     return Problem(leaf.place, predicate)
 
 

@@ -11,7 +11,7 @@ from internal.node.schema import REMARKS, Check, Problem, SchemaUnusable, check_
 from internal.node.tools import Lookup, Tool
 from internal.text.texts import looks_like_selector, missing_variable, read_pasted, without_escaped_nul
 from internal.tooling import NoObjectError, UnwritableError, parse_object
-from prompt import template
+from prompt import template, tool_errors
 
 SUBMIT_ANSWER = "submit_answer"
 SUBMIT_PLAN = "submit_plan"
@@ -130,13 +130,13 @@ def _texts(description: str, **limits: int) -> dict[str, Any]:
 def _blank_subtasks(plan: Mapping[str, Any]) -> Iterator[Problem]:
     """A pattern could say so, but in words that a model reads less easily."""
     if not all(name.strip() for name in plan["subtasks"]):
-        yield Problem(("subtasks",), ": no subtask may be blank")
+        yield Problem(("subtasks",), tool_errors.BLANK_SUBTASK)
 
 
 def _unnamed_problems(review: Mapping[str, Any]) -> Iterator[Problem]:
     """The rewrite has to know what was wrong."""
     if not review["passes"] and not any(problem.strip() for problem in review["problems"]):
-        yield Problem(("problems",), ": name at least one problem of a draft that does not pass")
+        yield Problem(("problems",), tool_errors.NO_PROBLEM_NAMED)
 
 
 def _offset_and_find(arguments: Mapping[str, Any]) -> Iterator[Problem]:

@@ -13,7 +13,7 @@ from internal.host.session import MAX_REQUEST_BYTES, read_exactly
 from internal.text.texts import MAX_KEPT_LENGTH, NOT_KEPT, cut_to_size
 from internal.tooling import UnwritableError, refuse_unwritable
 from internal.transcript.kept_results import KeptResults
-from prompt import template
+from prompt import template, tool_errors
 
 _REFERENCE = re.compile(r"result:(r[0-9]{1,9})(?:#(.*))?", re.DOTALL)
 _TOKEN = re.compile(r"(?:[^~]++|~[01])*+")
@@ -191,10 +191,12 @@ def _what_is_there(value: object) -> str:
     if isinstance(value, dict):
         names = [repr(name[:_QUOTE]) for name in list(value)[:_MAX_NAMED]]
         if names:
-            return f"the names are {', '.join(names)}{', …' if len(value) > _MAX_NAMED else ''}"
-        return "it is empty"
+            if len(value) > _MAX_NAMED:
+                names.append("…")
+            return tool_errors.NAMES_THERE.format(names=", ".join(names))
+        return tool_errors.NOTHING_THERE
     if isinstance(value, list):
         if value:
-            return f"it has the items 0 to {len(value) - 1}"
-        return "it is empty"
-    return "it is neither an object nor an array"
+            return tool_errors.ITEMS_THERE.format(last=len(value) - 1)
+        return tool_errors.NOTHING_THERE
+    return tool_errors.NEITHER_OBJECT_NOR_ARRAY

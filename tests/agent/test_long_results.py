@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from internal.budget import MAX_LOOKUP_TURNS
-from internal.calls.judging import REFUSED_AT_THE_END
 from internal.memory.records import RoundRecord
 from internal.memory.state import decode
-from prompt import template
+from prompt import template, tool_errors
 from tests.support import plans
 from tests.support.host import Json, When, text_of
 from tests.support.run import Outcome, run
@@ -171,7 +170,7 @@ def test_with_an_answer_schema_reading_is_not_a_wrong_answer_and_a_closing_hand_
     check_growth(outcome.model.requests)
     assert plans.offered(outcome.model.requests[1]) == ["search", "submit_answer", "read_result"]
     assert outcome.tool_results(6)[0].startswith("word0 ")
-    assert outcome.tool_results(8) == [REFUSED_AT_THE_END]
+    assert outcome.tool_results(8) == [tool_errors.REFUSED_AT_THE_END]
     assert outcome.variables["structured_output"] == {"city": "Rome"}
     assert names(outcome.variables["tool_runs"]) == ["search", "search", "submit_answer"]
 

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from internal.call import CallStatus, ToolCall, ValidCall
-from internal.calls.output import MAX_REASON_LENGTH, TOOL_FAILED, ToolOutput, plain_reason
+from internal.calls.output import MAX_REASON_LENGTH, ToolOutput, plain_reason
 from internal.host.failures import FailureKind, HostFailure
 from internal.text.secrets import KnownSecrets, Redactor
+from prompt import tool_errors
 from support.recordings import DAEMON, recorded
 from tests.support.builders import tool_of
 from tests.support.generators import joined, text_from_the_host
@@ -340,7 +341,7 @@ def test_the_model_reads_the_innermost_message_or_one_word(message: str, expecte
 
     outcome = output.outcome(call, limit=1_000, elapsed_seconds=0.0)
 
-    assert (outcome.status, outcome.whole) == (CallStatus.ERROR, TOOL_FAILED + expected)
+    assert (outcome.status, outcome.whole) == (CallStatus.ERROR, tool_errors.TOOL_FAILED + expected)
 
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "/app/x.py", line 3, in f\n    go()\n    ~~^^\n'
