@@ -17,6 +17,7 @@ from dify_plugin.errors.model import (
 )
 
 from internal.host.failures import FailureKind, HostFailure
+from prompt import error_texts
 
 
 class _Sentence(str):
@@ -93,8 +94,8 @@ class ModelCallFailed(AgentError):  # noqa: N818 - as above
     def of(cls, model: LLMModelConfig, failure: HostFailure) -> "ModelCallFailed":
         """How a call of this model failed; what its provider said is in the sentence only where no other helps."""
         named = f"model {model.model} ({model.provider.rpartition('/')[2]})"
-        said = failure.said_plainly() or "the log of the run has the details"
-        sentence = _AT_THE_NODE[failure.kind][1].format(named, said=said)
+        said = failure.said_plainly() or error_texts.SEE_THE_LOG
+        sentence = error_texts.MODEL_FAILED[failure.kind].format(model=named, said=said)
         advice = f" ({failure.remedy})" if failure.remedy else ""
         return cls(f"{sentence}.{advice}", failure.kind, f"{failure.kind}: {failure.reason}{advice}")
 
@@ -103,43 +104,23 @@ class ModelCallFailed(AgentError):  # noqa: N818 - as above
         return ModelCallFailed(f"{self} {later}", later.kind, f"{self.detail}; {later.detail}")
 
 
-_NOT_REACHED = (InvokeConnectionError, "The connection to the {} failed. Try again later")
-# What Dify and the user are told of each kind of failure. Dify knows the five errors by the names of their classes,
-# subclasses not included, and shows their message alone; of any other class the node shows the traceback that the SDK
-# sends with it (docs/host-facts.md, "Errors at the node").
-_AT_THE_NODE: dict[FailureKind, tuple[type[InvokeError], str]] = {
-    FailureKind.RATE_LIMITED: (
-        InvokeRateLimitError,
-        "The {} has reached its rate limit or quota. Try again in a minute",
-    ),
-    FailureKind.QUOTA_SPENT: (
-        InvokeRateLimitError,
-        "The quota or the balance for the {} is used up. Check plan and billing at its provider",
-    ),
-    FailureKind.UNAUTHORIZED: (
-        InvokeAuthorizationError,
-        "The provider of the {} refused its credentials. Check the model's API key in Dify",
-    ),
-    FailureKind.CONNECTION: _NOT_REACHED,
-    FailureKind.CUT_STREAM: _NOT_REACHED,
-    FailureKind.TIMEOUT: (InvokeConnectionError, "The {} did not answer in time. Try again later"),
-    FailureKind.UNAVAILABLE: (InvokeServerUnavailableError, "The {} is unavailable at the moment. Try again later"),
-    FailureKind.CONTEXT_LENGTH: (
-        InvokeBadRequestError,
-        "The request is too long for the {}. Ask for less at once, or start a new conversation",
-    ),
-    FailureKind.TOO_LARGE: (InvokeBadRequestError, "An answer of the {} is too large for Dify"),
-    FailureKind.CONTENT_FILTER: (
-        InvokeBadRequestError,
-        "The content filter of the {} refused the request. Ask in other words, or check what the tools returned",
-    ),
-    FailureKind.EMPTY: (
-        InvokeServerUnavailableError,
-        "The {} returned nothing. A content filter may have stopped it: ask in other words",
-    ),
-    FailureKind.INVALID_REQUEST: (InvokeBadRequestError, "The {} refused the request: {said}"),
-    FailureKind.NOT_FOUND: (InvokeBadRequestError, "The {} was not found: {said}"),
-    FailureKind.UNKNOWN: (InvokeServerUnavailableError, "The {} failed: {said}"),
+# Dify knows the five errors by the names of their classes, subclasses not included, and shows only their message. For
+# any other class the node shows the traceback that the SDK sends with it (docs/host-facts.md, "Errors at the node").
+_AT_THE_NODE: dict[FailureKind, type[InvokeError]] = {
+    FailureKind.RATE_LIMITED: InvokeRateLimitError,
+    FailureKind.QUOTA_SPENT: InvokeRateLimitError,
+    FailureKind.UNAUTHORIZED: InvokeAuthorizationError,
+    FailureKind.CONNECTION: InvokeConnectionError,
+    FailureKind.CUT_STREAM: InvokeConnectionError,
+    FailureKind.TIMEOUT: InvokeConnectionError,
+    FailureKind.UNAVAILABLE: InvokeServerUnavailableError,
+    FailureKind.CONTEXT_LENGTH: InvokeBadRequestError,
+    FailureKind.TOO_LARGE: InvokeBadRequestError,
+    FailureKind.CONTENT_FILTER: InvokeBadRequestError,
+    FailureKind.EMPTY: InvokeServerUnavailableError,
+    FailureKind.INVALID_REQUEST: InvokeBadRequestError,
+    FailureKind.NOT_FOUND: InvokeBadRequestError,
+    FailureKind.UNKNOWN: InvokeServerUnavailableError,
 }
 
 
@@ -154,7 +135,7 @@ def reported[T](messages: Iterator[T]) -> Generator[T, None, None]:
         error = node_error(failure)
     except Exception as defect:  # noqa: BLE001 - nothing else may reach the SDK
         log_defect(defect)
-        error = InvokeServerUnavailableError(f"internal error: {type(defect).__name__}")
+        error = InvokeServerUnavailableError(error_texts.INTERNAL_ERROR.format(name=type(defect).__name__))
     else:
         return
     raise error from None
@@ -162,8 +143,10 @@ def reported[T](messages: Iterator[T]) -> Generator[T, None, None]:
 
 def node_error(failure: AgentError) -> InvokeError:
     """The error that Dify knows, with the failure's text on one line."""
-    error_type, _ = _AT_THE_NODE[failure.kind if isinstance(failure, ModelCallFailed) else FailureKind.INVALID_REQUEST]
-    return error_type(" ".join(str(failure).split())[:_MAX_ERROR_LENGTH])
+    kind = FailureKind.INVALID_REQUEST
+    if isinstance(failure, ModelCallFailed):
+        kind = failure.kind
+    return _AT_THE_NODE[kind](" ".join(str(failure).split())[:_MAX_ERROR_LENGTH])
 
 
 def log_defect(defect: BaseException) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import internal
-from support.imports import imported
+from support.imports import imported, python_files
 
 ROOT = Path(internal.__file__).parent.parent
 AGENT = ROOT / "internal"
@@ -97,6 +97,6 @@ OUTSIDE = {"devhost", "examples", "tests", "benchmarks", ENGINE}
 def test_what_is_packaged_imports_only_what_is_packaged_and_never_the_workflow_engine(
     folder: str, outside: set[str]
 ) -> None:
-    for path in (ROOT / folder).rglob("*.py"):
+    for path in python_files(ROOT / folder):
         used = {name.split(".")[0] for name in imported(path)}
         assert used & outside == set()

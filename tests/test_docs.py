@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from scripts import docs, example_apps
+from support.imports import python_files
 from tests.support.command_checks import NEW_PLUGIN
 from tests.support.pages import LINK, PAGES, ROOT, TRANSLATIONS, prose, section
 from tests.test_architecture import MAKE_WELL_FORMED, REPLACE_SECRETS
@@ -14,7 +15,7 @@ from tests.test_architecture import MAKE_WELL_FORMED, REPLACE_SECRETS
 CODE_FOLDERS = ("internal", "strategies", "prompt", "provider", "devhost", "examples", "benchmarks", "scripts", "tests")
 CODE = [
     ROOT / "main.py",
-    *(path for folder in CODE_FOLDERS for path in sorted((ROOT / folder).rglob("*.py")) if path != Path(__file__)),
+    *(path for folder in CODE_FOLDERS for path in python_files(ROOT / folder) if path != Path(__file__)),
 ]
 CITATION = re.compile(r'(docs/[\w-]+-facts\.md)((?:,? (?:and )?"[^"]+")*)')
 PATH = re.compile(r"\b(?:internal|strategies|prompt|devhost|benchmarks|scripts|tests|docs|readme)/[\w./-]*\w")

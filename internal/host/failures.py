@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from internal.text.texts import wellformed
+from prompt import error_texts
 
 
 class FailureKind(StrEnum):
@@ -65,9 +66,9 @@ class HostFailure(Exception):  # noqa: N818 - says what happened
     def remedy(self) -> str:
         """What the developer can do about a failure of the model, if its text tells."""
         if self.misses_thinking:
-            return "switch thinking off in the model's settings"
+            return error_texts.SWITCH_THINKING_OFF
         if _RESPONSES_ALONE.search(self.reason):
-            return "choose the Responses protocol in the model's settings"
+            return error_texts.CHOOSE_RESPONSES
         return ""
 
     def said_plainly(self) -> str:

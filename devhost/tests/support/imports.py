@@ -1,7 +1,15 @@
-"""What a file imports, for the tests of the architecture."""
+"""The Python files of a folder and what they import, for the tests of the architecture."""
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
+
+
+def python_files(folder: Path) -> Iterator[Path]:
+    """The files of a folder and of its subfolders, but those of hidden ones, such as an environment in `.venv`."""
+    for path in sorted(folder.rglob("*.py")):
+        if not any(part.startswith(".") for part in path.relative_to(folder).parts):
+            yield path
 
 
 def imported(path: Path) -> set[str]:
