@@ -3,6 +3,7 @@
 Each imports only those above it in this list (tests/test_architecture.py checks that):
 
     clock             time: the clock, deadlines, and turns for long work
+    json_values       visits, points into and checks JSON values
     flow              small pure functions over the SDK's messages of one round
     text              texts as such: well-formed, without secrets, cut to size; thoughts and visible text
     tooling           parses a tool call's arguments and finds its tool

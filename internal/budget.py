@@ -9,7 +9,7 @@ from typing import Any
 from dify_plugin.entities.model.llm import LLMUsage
 
 from internal.errors import OurWords, StopReason
-from internal.host.session import MAX_EXACT_INTEGER
+from internal.json_values import MAX_EXACT_INTEGER
 from prompt import template
 
 _LATEST = {"prompt_unit_price", "prompt_price_unit", "completion_unit_price", "completion_price_unit", "currency"}

@@ -8,7 +8,7 @@ from typing import Any
 from internal.call import WaitingCall
 from internal.errors import AgentError, OurWords, Quoting, StopReason, log_defect
 from internal.events import AnswerBreak, AnswerText, Event, Noted, RunFinished, RunSummary, ShownTogether
-from internal.host.session import read_exactly
+from internal.json_values import read_exactly
 from internal.loop import Finish
 from internal.memory.approval import approval_question, how_to_answer, said_besides
 from internal.memory.records import AnswerRecord, PlanRecord, State, recorded_sources, recorded_tools

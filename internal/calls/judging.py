@@ -19,7 +19,7 @@ from internal.call import (
 from internal.clock import in_turns, let_others_through
 from internal.errors import Quoting, Sentence
 from internal.host.files import still_answers
-from internal.host.session import is_rounded
+from internal.json_values import holds_large_integer
 from internal.memory.approval import Decision, Verdict, call_id, is_same_call, not_approved_text, read_decision
 from internal.memory.records import CallRecord, State, UserRecord, call_of, record_of
 from internal.memory.state import MAX_WAITING, size_of_waiting
@@ -112,7 +112,7 @@ def call_parameters(tool: Tool, arguments: Mapping[str, Any], toolbox: Toolbox) 
         if parameter.takes_files:
             return toolbox.files[str(value)].model_dump(mode="json")
         # As a number it would be rounded on its way; Dify casts the text of a number parameter back.
-        if parameter.is_number and is_rounded(value):
+        if parameter.is_number and holds_large_integer(value):
             return str(value)
         return value
 
@@ -121,7 +121,9 @@ def call_parameters(tool: Tool, arguments: Mapping[str, Any], toolbox: Toolbox) 
 
 def rounded_arguments(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
     """Names of the arguments within which the host rounds an integer."""
-    return [name for name, value in arguments.items() if not tool.parameters[name].is_number and is_rounded(value)]
+    return [
+        name for name, value in arguments.items() if not tool.parameters[name].is_number and holds_large_integer(value)
+    ]
 
 
 def refusing_secrets(tool: Tool, secrets: KnownSecrets) -> Tool:

@@ -1,8 +1,6 @@
 """Calls of models and tools through the SDK's session, which this module alone uses."""
 
-import json
 import math
-import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -26,7 +24,6 @@ from dify_plugin.invocations.tool import ToolInvocation
 from gevent.lock import BoundedSemaphore
 from gevent.queue import Empty, Queue
 from pydantic import BaseModel, model_validator
-from pydantic_core import to_json
 
 from internal.clock import in_turns, let_others_through
 from internal.flow import extract_blocking_tool_calls
@@ -39,27 +36,6 @@ MAX_ENVELOPE_BYTES = 16 * 1024
 """Bytes of a line around what it carries: ids, names, types."""
 MAX_REQUEST_BYTES = MAX_LINE_BYTES - MAX_ENVELOPE_BYTES
 """Bytes of the prompt of a model call, and of the parameters of a tool call, as JSON."""
-MAX_EXACT_INTEGER = 2**53
-"""The host's daemon reads numbers as floats and rounds larger integers (docs/host-facts.md, "Numbers and keys")."""
-_LONG_NUMBER = re.compile(r"\d{16}")
-_LONGEST = 18
-
-
-def read_exactly(text: str) -> Any:  # noqa: ANN401 - JSON
-    """The value of a JSON text; the integers that the host would round are texts."""
-
-    def integer(digits: str) -> int | str:
-        if len(digits) < _LONGEST and abs(int(digits)) <= MAX_EXACT_INTEGER:
-            return int(digits)
-        return digits
-
-    return json.loads(text, parse_int=integer if _LONG_NUMBER.search(text) else None)
-
-
-def is_rounded(value: object) -> bool:
-    """Whether the host would round an integer in a JSON value."""
-    text = to_json(value).decode()
-    return _LONG_NUMBER.search(text) is not None and bool(read_exactly(text) != value)
 
 
 @dataclass(frozen=True)

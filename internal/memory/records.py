@@ -5,15 +5,14 @@ thoughts, no opaque bodies and no notes of one run. They come back as input: eac
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from dify_plugin.file.entities import FileType
 from dify_plugin.file.file import File
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from internal.call import JudgedCall, ToolCall, WaitingCall, canonical_json, portable_id
-from internal.clock import in_turns
-from internal.host.session import MAX_EXACT_INTEGER
+from internal.json_values import MAX_EXACT_INTEGER, rebuilt
 from internal.node.tools import Tool, Toolbox
 from internal.sources import MAX_TITLE_LENGTH, Source, attribute, escaped
 from internal.text.secrets import Redactor
@@ -227,18 +226,14 @@ class State(_Record):
     def with_texts(self, change: Callable[[str], str], change_json: Callable[[str], str]) -> Self:
         """The same with each text changed; those that are JSON, by ``change_json``."""
 
-        def changed(value: Any, name: str = "") -> Any:  # noqa: ANN401 - a record's fields
-            if isinstance(value, dict):
-                return {key: changed(item, key) for key, item in in_turns(value.items())}
-            if isinstance(value, tuple):
-                return tuple(changed(item) for item in in_turns(value))
+        def changed(value: object, name: str) -> object:
             if not isinstance(value, str) or name == "kind":
                 return value
             if name in ("arguments", "written") and value:
                 return change_json(value)
             return change(value)
 
-        return type(self).model_validate(changed(self.model_dump()))
+        return type(self).model_validate(rebuilt(self.model_dump(), changed))
 
 
 def found_tools(state: State | None, toolbox: Toolbox) -> dict[str, Tool]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from internal.clock import give_way, in_turns
 from internal.errors import InvalidParameters
+from internal.json_values import rebuilt
 from internal.memory.records import CallRecord, EntryRecord, RoundRecord, State, SummaryRecord, UserRecord
 from internal.text.texts import cut_to_size, looks_like_selector, missing_variable, wellformed, without_escaped_nul
 from prompt import template
@@ -251,24 +252,32 @@ def _with_short_texts(state: State, number: int) -> State:
     return state
 
 
-def _cut(value: Any, limit: int, name: str = "") -> Any:  # noqa: ANN401 - a record's fields
-    """Each text in at most so many characters, but for calls that wait; arguments stay JSON, files and calls may go."""
-    match value:
-        case {"arguments": _, "result": None}:
-            return value
-        case dict():
-            return {key: _cut(item, limit, key) for key, item in value.items()}
-        case tuple():
-            if name == "files" and limit == _TEXT_LIMITS[-1]:
+def _cut(record: dict[str, Any], limit: int) -> Any:  # noqa: ANN401 - a record's fields
+    """A record whose texts have at most this many characters each, except for those of calls that wait.
+
+    Arguments stay JSON. At the lowest limit files go, and of the calls all but those that wait, or the last one.
+    """
+
+    def cut(value: Any, name: str) -> object:  # noqa: ANN401 - a record's fields
+        match value:
+            case {"arguments": _, "result": None}:
+                return dict(value)
+            case tuple() if name == "files" and limit == _TEXT_LIMITS[-1]:
                 return ()
-            if name == "calls" and limit == _TEXT_LIMITS[-1]:
-                value = tuple(call for call in value if call["result"] is None) or value[-1:]
-            return tuple(_cut(item, limit) for item in in_turns(value))
-        case str() if len(value) > limit:
-            if name == "arguments":
+            case str() if len(value) > limit and name == "arguments":
                 return "{}"
-            return _cut_text(value, limit)
-    return value
+            case str() if len(value) > limit:
+                return _cut_text(value, limit)
+        return value
+
+    def with_few_calls(value: Any, name: str) -> object:  # noqa: ANN401 - as above
+        if name == "calls" and isinstance(value, tuple):
+            return tuple(call for call in value if call["result"] is None) or value[-1:]
+        return value
+
+    if limit == _TEXT_LIMITS[-1]:
+        record = rebuilt(record, with_few_calls)
+    return rebuilt(record, cut)
 
 
 def _cut_text(text: str, limit: int) -> str:

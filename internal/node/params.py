@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, PrivateAt
 
 from internal.clock import in_turns
 from internal.errors import Note, OurWords, Quoting, Sentence
+from internal.json_values import members
 from internal.node.model import ModelSelection
 from internal.text.secrets import Redactor, looks_secret, texts_in
 from internal.text.texts import looks_like_selector, missing_variable, parse_pasted, read_pasted, wellformed_json
@@ -309,12 +310,9 @@ def _values_of(raw: Mapping[str, Any]) -> Iterator[tuple[str, Any, list[str]]]:
 
 def _named(value: object) -> Iterator[str]:
     """All values below a secret's name."""
-    if isinstance(value, dict):
-        for name, item in value.items():
-            yield from texts_in(item) if looks_secret(name) else _named(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _named(item)
+    for name, item in members(value):
+        if looks_secret(name):
+            yield from texts_in(item)
 
 
 def _redacted_tool(tool: Mapping[str, Any], secrets: Redactor) -> Mapping[str, Any]:

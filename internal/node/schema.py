@@ -19,6 +19,7 @@ from urllib.parse import unquote
 from pydantic_core import to_json
 
 from internal.clock import give_way, in_turns, let_others_through
+from internal.json_values import part_of, unescaped
 from internal.tooling import NOTHING, UnwritableError, converted, meant_option, refuse_unwritable, wrong_type_error
 from prompt import tool_errors
 
@@ -75,13 +76,10 @@ def resolve(schema: object, reference: str) -> object:
         raise SchemaUnusable(f"{shown} names an anchor; write a pointer, as '#/$defs/NAME'")
     node = schema
     for part in unquote(reference).split("/")[1:]:  # Decoded before it is split: RFC 6901, section 6.
-        key = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(node, Mapping) and key in node:
-            node = node[key]
-        elif isinstance(node, list) and re.fullmatch("[0-9]{1,6}", key) and int(key) < len(node):
-            node = node[int(key)]
-        else:
-            raise SchemaUnusable(f"{shown} leads nowhere")
+        try:
+            node = part_of(node, unescaped(part))
+        except LookupError:
+            raise SchemaUnusable(f"{shown} leads nowhere") from None
     if not isinstance(node, Mapping | bool):
         raise SchemaUnusable(f"{shown} does not point to a schema")
     return node

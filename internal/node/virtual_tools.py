@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from internal.errors import InvalidParameters, OurWords
-from internal.host.session import MAX_EXACT_INTEGER
+from internal.json_values import is_large_integer, rebuilt, scalars
 from internal.node.schema import REMARKS, Check, Problem, SchemaUnusable, check_of, resolve
 from internal.node.tools import Lookup, Tool
 from internal.text.texts import looks_like_selector, missing_variable, read_pasted, without_escaped_nul
@@ -165,10 +165,10 @@ class StructuredOutput:
     @classmethod
     def of(cls, answer: Mapping[str, Any] | None, check: Check | None) -> "StructuredOutput":
         """The daemon reads numbers as floats: a large integer goes as text where a schema does not forbid that."""
-        large = list(_large_integers(answer))
+        large = list(filter(is_large_integer, scalars(answer)))
         if answer is None or not large:
             return cls(answer, answer)
-        texts = _with_texts(answer)
+        texts = rebuilt(answer, _large_as_text)
         if check is None or check.surely_accepts(texts):
             return cls(answer, texts)
         if any(abs(number) > sys.float_info.max for number in large):
@@ -178,20 +178,7 @@ class StructuredOutput:
         return cls(answer, answer, OurWords(note))
 
 
-def _large_integers(value: object) -> Iterator[int]:
-    if isinstance(value, int) and abs(value) > MAX_EXACT_INTEGER:
-        yield value
-    elif isinstance(value, Mapping | list):
-        for item in value.values() if isinstance(value, Mapping) else value:
-            yield from _large_integers(item)
-
-
-def _with_texts(value: Any) -> Any:  # noqa: ANN401 - JSON
-    """The value with its large integers as texts."""
-    if isinstance(value, Mapping):
-        return {name: _with_texts(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_with_texts(item) for item in value]
-    if isinstance(value, int) and abs(value) > MAX_EXACT_INTEGER:
+def _large_as_text(value: object, _name: str) -> object:
+    if is_large_integer(value):
         return str(value)
     return value

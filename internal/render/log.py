@@ -23,7 +23,7 @@ from internal.budget import Usage
 from internal.call import Reference, RejectedCall, ToolCall, ValidCall, WaitingCall
 from internal.errors import OurWords, Sentence
 from internal.host.failures import FailureKind, HostFailure
-from internal.host.session import MAX_EXACT_INTEGER, read_exactly
+from internal.json_values import MAX_EXACT_INTEGER, read_exactly, rebuilt
 from internal.node.tools import Tool
 from internal.node.virtual_tools import RESERVED_NAMES
 from internal.text.secrets import REDACTED, KnownSecrets, Redactor, looks_secret, without_named
@@ -72,7 +72,7 @@ class LogContent:
     def data(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
         if self.is_shown:
             return data
-        return {name: self._sized(name, value) for name, value in data.items()}
+        return {name: rebuilt(value, self._sized, name) for name, value in data.items()}
 
     def arguments(self, call: ToolCall) -> Mapping[str, Any] | str:
         """The arguments by the tool's own names. Without contents only their sizes: a number may be an account's."""
@@ -113,21 +113,17 @@ class LogContent:
             return named
         return HostFailure(error).kind.value
 
-    def _sized(self, name: str, value: object) -> object:
-        """A value whose texts are replaced by their sizes."""
-        if isinstance(value, str):
-            if name in _TOOLS:
-                return self.name(value)
-            if name == "finish_reason" and value.rpartition(".")[2].lower().replace("-", "_") in _FINISH_REASONS:
-                return value.rpartition(".")[2]
-            if name in _OURS or not value:
-                return value
-            return size_of(value)
-        if isinstance(value, Mapping):
-            return {key: self._sized(key, item) for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            return [self._sized(name, item) for item in value]
-        return value
+    def _sized(self, value: object, name: str) -> object:
+        """The size of a text in place of the text."""
+        if not isinstance(value, str):
+            return value
+        if name in _TOOLS:
+            return self.name(value)
+        if name == "finish_reason" and value.rpartition(".")[2].lower().replace("-", "_") in _FINISH_REASONS:
+            return value.rpartition(".")[2]
+        if name in _OURS or not value:
+            return value
+        return size_of(value)
 
 
 def size_of(value: object) -> str:
@@ -153,29 +149,24 @@ def preview(value: object, redactor: Redactor) -> object:
     text = value if isinstance(value, str) else _written(value)
     if len(text) > MAX_PREVIEW_LENGTH:
         return f"{without_named(redactor.head(text, MAX_PREVIEW_LENGTH))}… ({len(text):,} characters)"
-    return _hidden(redactor.text(value) if isinstance(value, str) else redactor.json(read_exactly(text)))
+    shown = redactor.text(value) if isinstance(value, str) else redactor.json(read_exactly(text))
+    return rebuilt(shown, _hidden)
 
 
-def _hidden(value: object) -> object:
-    """A copy of JSON without values under a secret's name, also of JSON in a text."""
-    if isinstance(value, str):
-        if value.startswith(("{", "[")):
-            with contextlib.suppress(ValueError, RecursionError):
-                whole = json.loads(value)
-                if (hidden := _hidden(whole)) == whole:
-                    return value
-                return _written(hidden)
-        return without_named(value)
-    if isinstance(value, dict):
-        return {
-            name: REDACTED
-            if looks_secret(name) and not isinstance(item, bool) and item not in (None, "", [], {})
-            else _hidden(item)
-            for name, item in value.items()
-        }
-    if isinstance(value, list):
-        return [_hidden(item) for item in value]
-    return value
+def _hidden(value: object, name: str) -> object:
+    """A mark in place of a value under a secret's name, also in JSON that a text holds."""
+    if looks_secret(name) and not isinstance(value, bool) and value not in (None, "", [], {}):
+        return REDACTED
+    if not isinstance(value, str):
+        return value
+    if value.startswith(("{", "[")):
+        with contextlib.suppress(ValueError, RecursionError):
+            whole = json.loads(value)
+            hidden = rebuilt(whole, _hidden)
+            if hidden == whole:
+                return value
+            return _written(hidden)
+    return without_named(value)
 
 
 class LogRow(InvokeMessage.LogMessage):

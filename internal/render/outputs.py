@@ -16,7 +16,7 @@ from internal.call import ToolOutcome, ValidCall, WaitingCall
 from internal.clock import in_turns
 from internal.events import MAX_NAME_LENGTH, CallsAnswered, ExternalImage, HostedFile, RunSummary, Thought, UserFile
 from internal.host.files import FileBytes
-from internal.host.session import read_exactly
+from internal.json_values import read_exactly
 from internal.memory.state import encode
 from internal.node.params import ExtraOutput
 from internal.sources import Source, cited_numbers

@@ -15,6 +15,7 @@ from urllib.parse import quote, quote_plus
 from gevent import get_hub
 
 from internal.clock import in_turns
+from internal.json_values import scalars
 from internal.text.texts import wellformed
 
 REDACTED = "[redacted]"
@@ -93,10 +94,9 @@ def looks_secret(key: str) -> bool:
 
 def texts_in(value: object) -> Iterator[str]:
     """Every text and number in a JSON value, numbers as text."""
-    if isinstance(value, str | int | float) and not isinstance(value, bool):
-        yield str(value)
-    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
-        yield from texts_in(item)
+    for scalar in scalars(value):
+        if isinstance(scalar, str | int | float) and not isinstance(scalar, bool):
+            yield str(scalar)
 
 
 def without_named(text: str) -> str:

@@ -4,12 +4,14 @@ import json
 import re
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from internal.call import Reference, ToolOutcome
 from internal.clock import Deadline, in_turns, let_others_through
-from internal.host.session import MAX_REQUEST_BYTES, read_exactly
+from internal.host.session import MAX_REQUEST_BYTES
+from internal.json_values import part_of, read_exactly, rebuilt, scalars, unescaped
 from internal.text.texts import MAX_KEPT_LENGTH, NOT_KEPT, cut_to_size
 from internal.tooling import UnwritableError, refuse_unwritable
 from internal.transcript.kept_results import KeptResults
@@ -17,7 +19,6 @@ from prompt import template, tool_errors
 
 _REFERENCE = re.compile(r"result:(r[0-9]{1,9})(?:#(.*))?", re.DOTALL)
 _TOKEN = re.compile(r"(?:[^~]++|~[01])*+")
-_INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 _LONGEST_SHOWN = 600
 """Characters of a result that the user reads in the question for an approval."""
 _QUOTE = 60
@@ -80,16 +81,12 @@ class References:
         return Reference(value, self._with_results(value, "shown"), sizes)
 
     def _with_results(self, value: Any, field: str) -> Any:  # noqa: ANN401 - JSON
-        match value:
-            case str():
-                if value in self._parts:
-                    return getattr(self._parts[value], field)
-                return value
-            case dict():
-                return {name: self._with_results(item, field) for name, item in value.items()}
-            case list():
-                return [self._with_results(item, field) for item in value]
-        return value
+        def result(scalar: object, _name: str) -> object:
+            if isinstance(scalar, str) and scalar in self._parts:
+                return getattr(self._parts[scalar], field)
+            return scalar
+
+        return rebuilt(value, result)
 
     def _part(self, reference: str) -> _Part:
         if reference in self._parts:
@@ -158,10 +155,9 @@ def _result_of(reference: str) -> str:
 
 def _references(value: object) -> Iterator[str]:
     """The texts in a value, at any depth, that are exactly a reference."""
-    if isinstance(value, str) and value.startswith("result:") and _REFERENCE.fullmatch(value):
-        yield value
-    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _references(item)
+    for scalar in scalars(value):
+        if isinstance(scalar, str) and scalar.startswith("result:") and _REFERENCE.fullmatch(scalar):
+            yield scalar
 
 
 def _pointed_at(value: Any, pointer: str, begun: str) -> Any:  # noqa: ANN401 - JSON
@@ -173,18 +169,22 @@ def _pointed_at(value: Any, pointer: str, begun: str) -> Any:  # noqa: ANN401 - 
     if pointer and not (pointer.startswith("/") and _TOKEN.fullmatch(pointer)):
         raise ReferenceInvalid(template.NO_POINTER.format(reference=f"{begun}{pointer}"[:_QUOTE]))
     for written in pointer.split("/")[1:]:
-        names = [each.replace("~1", "/").replace("~0", "~") for each in (written, unquote(written))]
-        if isinstance(value, dict) and (name := next((each for each in names if each in value), None)) is not None:
-            value = value[name]
-        elif isinstance(value, list) and _INDEX.fullmatch(names[0]) and int(names[0]) < len(value):
-            value = value[int(names[0])]
-        else:
+        try:
+            value = _part_named(value, written)
+        except LookupError:
+            name = unescaped(written)[:_QUOTE]
             there = _what_is_there(value)
-            raise ReferenceInvalid(
-                template.NO_SUCH_PART.format(where=begun[-_QUOTE:], name=names[0][:_QUOTE], there=there)
-            )
+            told = template.NO_SUCH_PART.format(where=begun[-_QUOTE:], name=name, there=there)
+            raise ReferenceInvalid(told) from None
         begun += f"/{written}"
     return value
+
+
+def _part_named(value: object, written: str) -> Any:  # noqa: ANN401 - JSON
+    """The part that a token names as it is written or, else, percent-decoded; LookupError if there is none."""
+    with suppress(LookupError):
+        return part_of(value, unescaped(written))
+    return part_of(value, unescaped(unquote(written)))
 
 
 def _what_is_there(value: object) -> str:

@@ -18,7 +18,7 @@ from internal.budget import Usage
 from internal.call import MAX_CALL_ID, MAX_CALLS, ToolCall
 from internal.clock import Deadline
 from internal.errors import InvalidParameters, node_error
-from internal.host.session import read_exactly
+from internal.json_values import read_exactly
 from internal.model.reading import CallAssembler
 from internal.render.log import cost, cost_in_words
 from internal.render.messages import MAX_MESSAGE_BYTES, bounded
