@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -38,18 +38,26 @@ def zipped(files: Mapping[str, bytes], method: int = zipfile.ZIP_STORED, *, link
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"PK, but no more", "is not a package, or is damaged: File is not a zip file. Make it again"),
-        (zipped({"plugin/manifest.yaml": b""}), "is not a plugin: manifest.yaml is missing"),
-        (zipped({"zeros": b"0" * (MAX_BYTES + 1)}, DEFLATED), "holds 52,428,801 bytes; at most 52,428,800 are taken"),
-        (zipped({f"{number}/": b"" for number in range(5_001)}), "holds 5,001 files; at most 5,000 are taken"),
-        (zipped({f"{number}/": b"" for number in range(70_000)}), "lists more files than the 5,000 that are taken"),
-        (b"0" * (MAX_BYTES + 1), "cannot be opened: it has more than 50 MiB"),
+        (lambda: b"PK, but no more", "is not a package, or is damaged: File is not a zip file. Make it again"),
+        (lambda: zipped({"plugin/manifest.yaml": b""}), "is not a plugin: manifest.yaml is missing"),
+        (
+            lambda: zipped({"zeros": b"0" * (MAX_BYTES + 1)}, DEFLATED),
+            "holds 52,428,801 bytes; at most 52,428,800 are taken",
+        ),
+        (lambda: zipped({f"{number}/": b"" for number in range(5_001)}), "holds 5,001 files; at most 5,000 are taken"),
+        (
+            lambda: zipped({f"{number}/": b"" for number in range(70_000)}),
+            "lists more files than the 5,000 that are taken",
+        ),
+        (lambda: b"0" * (MAX_BYTES + 1), "cannot be opened: it has more than 50 MiB"),
     ],
     ids=["not-a-zip", "no-manifest", "large", "many", "very-many", "large-itself"],
 )
-def test_what_is_not_a_package_is_refused_in_one_sentence(content: bytes, sentence: str, tmp_path: Path) -> None:
+def test_what_is_not_a_package_is_refused_in_one_sentence(
+    content: Callable[[], bytes], sentence: str, tmp_path: Path
+) -> None:
     file = tmp_path / "bad.difypkg"
-    file.write_bytes(content)
+    file.write_bytes(content())
 
     with pytest.raises(HostError) as refused:
         unpack(file, tmp_path / "unpacked")

@@ -15,7 +15,7 @@ import internal
 from internal.host.failures import WORDINGS
 from tests.support.pattern_steps import StepCounter, fragments
 
-LENGTH = 72
+LENGTH = 40
 """Characters of the shorter text, which repeats a unit."""
 _FEWEST_TIMES = 8
 """Repetitions of a long unit."""
