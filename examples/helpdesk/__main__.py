@@ -13,7 +13,10 @@ import click
 sys.path.append(str(Path(__file__).resolve().parent))
 sys.path.append(str(Path(__file__).resolve().parents[1] / "shared"))
 
+from helpdesk_search.answers import read_answers
+from helpdesk_search.index import build
 from helpdesk_steps.compare import figures, lines
+from helpdesk_steps.measures import chunking, nearness, rewriting, table
 from helpdesk_steps.steps import STEPS, StepError, steps
 
 from devhost import ScriptedModel
@@ -66,6 +69,25 @@ def step(chosen: str, given: str | None, *, model_options: ModelOptions) -> int:
 def compare() -> None:
     """Print what keywords and meaning find, for the questions of comparison.yaml."""
     for line in lines(figures(HERE)):
+        click.echo(line)
+
+
+@desk.command()
+def index() -> None:
+    """Keep the index in a file, index.sqlite3, so that no process has to make it."""
+    past = read_answers(HERE / "qa")
+    stored = build(HERE / "manual", [each.question for each in past])
+    click.echo(f"{stored.name} has the manual and the vectors of {len(past)} past questions.")
+
+
+@desk.command()
+@click.argument(
+    "what", metavar="[nearness|rewriting|chunking]", type=click.Choice(["nearness", "rewriting", "chunking"])
+)
+def measure(what: str) -> None:
+    """Print a table of the page on search: measures of nearness, rewritten questions, or cuts of the manual."""
+    rows = {"nearness": nearness, "rewriting": rewriting, "chunking": chunking}[what](HERE)
+    for line in table(rows):
         click.echo(line)
 
 

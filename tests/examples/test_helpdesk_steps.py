@@ -2,10 +2,12 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from helpdesk_steps.compare import figures, lines
+from helpdesk_steps.measures import Row, chunking, nearness, rewriting, table
 from helpdesk_steps.steps import StepError, Steps, steps
 
 from devhost import ScriptedModel
@@ -127,6 +129,18 @@ def test_the_files_beside_the_page_are_what_the_steps_print(scripted: Steps) -> 
 def test_the_page_has_the_measured_table() -> None:
     page = (HELPDESK / "keyword-or-meaning.md").read_text(encoding="utf-8")
     assert "\n".join(lines(figures(HELPDESK))) in page
+
+
+@pytest.mark.parametrize("measured", [nearness, rewriting, chunking])
+def test_the_page_has_the_tables_of_the_measures(measured: Callable[[Path], Iterator[Row]]) -> None:
+    page = (HELPDESK / "keyword-or-meaning.md").read_text(encoding="utf-8")
+    assert "\n".join(table(measured(HELPDESK))) in page
+
+
+def test_a_command_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    desk(["measure", "chunking"], prog_name="desk", standalone_mode=False)
+
+    assert capsys.readouterr().out.startswith("| Cut | Passages |")
 
 
 def test_the_page_on_the_agent_names_code_that_is_there() -> None:

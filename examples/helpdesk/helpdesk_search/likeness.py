@@ -8,6 +8,7 @@ from meaning.embeddings import LEAST_OF_QUESTIONS, Vectors, vectors
 
 from .answers import AnsweredQuestion, read_answers
 from .errors import TermsError
+from .index import stored_vectors
 from .search import ALL_LANGUAGES, BEST
 
 LONGEST_QUESTION = 1000
@@ -32,9 +33,15 @@ class Likeness:
 
 @cache
 def past_questions(folder: Path) -> PastQuestions:
-    """Read and compared once in a process."""
+    """Read once in a process; a vector that the stored index does not have is made now."""
+    import numpy as np  # noqa: PLC0415 - only where a search by meaning is
+
     answered = tuple(read_answers(folder))
-    return PastQuestions(answered, vectors([each.question for each in answered]))
+    known = stored_vectors(folder, [each.question for each in answered])
+    new = [each.question for each in answered if each.question not in known]
+    if new:
+        known |= dict(zip(new, vectors(new), strict=True))
+    return PastQuestions(answered, np.stack([known[each.question] for each in answered]))
 
 
 def checked_question(given: object) -> str:

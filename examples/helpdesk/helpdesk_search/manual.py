@@ -51,10 +51,10 @@ def _guides(folder: Path) -> list[Path]:
 
 
 def read_manual(folder: Path) -> list[Document]:
-    return [_read_document(file, folder) for file in manual_files(folder)]
+    return [read_document(file, folder) for file in manual_files(folder)]
 
 
-def _read_document(file: Path, folder: Path) -> Document:
+def read_document(file: Path, folder: Path) -> Document:
     name = file.relative_to(folder).as_posix()
     if file.suffix == ".pdf":
         printed = read_pdf(file, name)

@@ -40,7 +40,7 @@ _WORDS = (
 )
 _ENGLISH = frozenset(_WORDS.split())
 # Particles, endings and questions, of which a run of hiragana may consist.
-_HIRAGANA = re.compile(
+_WITHOUT_MEANING = re.compile(
     "(?:です|ます|ません|ました|でした|ない|する|した|して|します|しない|したい|すれば|しています|ください|下さい|できる|できない"
     "|できます|できません|どう|どの|どこ|どれ|どんな|いつ|なぜ|なに|だれ|いい|よい|いる|いない|ある|あり|なり|なる|こと|とき|もの|ため"
     "|これ|それ|この|その|について|から|まで|より|たら|れば|ので|のに|[のはがをにへともでやかなねよ])+"
@@ -91,4 +91,4 @@ def _meant(word: str) -> list[str]:
 
 
 def _says_nothing(word: str) -> bool:
-    return word.replace("’", "'") in _ENGLISH or word in _JAPANESE or _HIRAGANA.fullmatch(word) is not None
+    return word.replace("’", "'") in _ENGLISH or word in _JAPANESE or _WITHOUT_MEANING.fullmatch(word) is not None
