@@ -1,9 +1,12 @@
-"""A turn of a flow from its events: its nodes as rows, what was said, and what came of it."""
+"""A turn from its events: nodes as rows, what was said, and what came of it. A strategy's run is one of one node."""
 
+import re
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
+from decimal import Decimal
+from typing import Literal
 
 from devhost.node.outputs.outputs import AgentLog, Finding, LogEntry
 from devhost.node.outputs.run import Ending, Run, report
@@ -40,6 +43,8 @@ class Row:
     """Of a Human Input node."""
     asked: float = 0.0
     """When, on the same clock."""
+    answer: flow.FormAnswered | None = None
+    """To its form."""
     answered: str = ""
     """By whom its form was answered, with what, and how long a person took."""
     log: AgentLog = field(default_factory=AgentLog)
@@ -73,6 +78,14 @@ class Row:
         }
 
     @property
+    def pressed(self) -> str:
+        """The title of the button that its form was answered with; empty without an answer."""
+        if self.form is None or self.answer is None:
+            return ""
+        pressed = self.answer.button
+        return next((button.title for button in self.form.buttons if button.id == pressed), pressed)
+
+    @property
     def run(self) -> Run | None:
         """Of an Agent node that has ended."""
         if self.ended is None:
@@ -92,6 +105,8 @@ class PlayedTurn:
     """Times are on the clock of whatever adds the events."""
 
     began: float
+    is_direct: bool = False
+    """A strategy is played without a flow around it: the turn has one Agent node."""
     finished: float = 0.0
     """Of the last event."""
     roots: list[Row] = field(default_factory=list)
@@ -135,6 +150,7 @@ class PlayedTurn:
                     self.form.form = event
                     self.form.asked = at
             case flow.FormAnswered() if self.form is not None:
+                self.form.answer = event
                 self.form.answered = _answered(event, self.form, at)
                 self.form = None
             case flow.AnswerText():
@@ -143,11 +159,13 @@ class PlayedTurn:
                 self.ended = event
 
     def _start(self, row: Row) -> Row:
-        last = reversed(self.rows.values()) if row.node.container else ()
+        last = reversed(self.rows.values())
         inside = next((each for each in last if each.node.id == row.node.container and each.ended is None), None)
-        beside = self.roots if inside is None else inside.rounds.setdefault(row.round or 1, [])
         self.rows[row.execution] = row
-        beside.append(row)
+        if inside is None:
+            self.roots.append(row)
+        else:
+            inside.rounds.setdefault(row.round or 1, []).append(row)
         return row
 
     @property
@@ -162,7 +180,23 @@ class PlayedTurn:
         return str(self.ended.outputs.get("answer") or "")
 
     @property
+    def own(self) -> Run | None:
+        """The strategy's run of a turn that is nothing else; None for one of a flow, and before the run has ended."""
+        if self.is_direct and self.nodes:
+            return self.nodes[-1].run
+        return None
+
+    @property
+    def unsaid(self) -> str:
+        """What a flow put out without streaming it: the answer, where nothing was said."""
+        if self.is_direct:
+            return ""
+        return self.answer
+
+    @property
     def seconds(self) -> float:
+        if self.own is not None:
+            return self.own.elapsed_seconds
         return self.finished - self.began
 
     @property
@@ -180,6 +214,8 @@ class PlayedTurn:
         """Of a turn that succeeded, that of the last agent after its form that waits for the user or stopped early."""
         if self.ended is None:
             return Ending("not ended", "bad")
+        if self.own is not None:
+            return self.own.ending
         ending = ENDINGS[self.ended.status]
         agents = (node.run for node in self.nodes[self.before_form :])
         limited = [run.ending for run in agents if run and run.error is None and run.ending.level != "good"]
@@ -190,9 +226,20 @@ class PlayedTurn:
         return ending
 
     @property
+    def flat(self) -> Iterator[tuple[int, Row]]:
+        """All rows in the order in which they began, each with the number of containers that it is in."""
+        return _flat(self.roots, 0)
+
+    @property
     def tokens(self) -> int:
         found = (node.metadata.get("total_tokens") for node in self.nodes)
-        return sum(tokens for tokens in found if isinstance(tokens, int))
+        return sum(int(tokens) for tokens in found if isinstance(tokens, int | float))
+
+    @property
+    def price(self) -> Decimal:
+        """Without what is not a number."""
+        found = [str(node.metadata.get("total_price") or 0) for node in self.nodes]
+        return sum((Decimal(price) for price in found if re.fullmatch(r"[0-9.]+(E-?[0-9]{1,2})?", price)), Decimal(0))
 
     @property
     def outputs(self) -> JsonObject:
@@ -200,9 +247,67 @@ class PlayedTurn:
         return {name: value for name, value in self.end.outputs.items() if name not in {"answer", "files"}}
 
 
+# A strategy's run as a turn: an Agent node starts, tells what it says and logs, and ends with the run.
+
+AGENT = "agent"
+"""The id of the node, and of its execution."""
+
+
+def begun(strategy: str, at: float) -> PlayedTurn:
+    """A turn whose Agent node has started."""
+    turn = PlayedTurn(began=at, is_direct=True)
+    turn.add(flow.NodeStarted(AGENT, agent_node(strategy)), at)
+    return turn
+
+
+def agent_node(strategy: str) -> flow.FlowNode:
+    return flow.FlowNode(AGENT, AGENT, strategy, {})
+
+
+def told_by(node: flow.FlowNode, message: JsonObject) -> flow.FlowEvent | None:
+    """What the user or the debug page sees of a message of the strategy; None of one that is for the outputs alone."""
+    match message:
+        case {"type": "text", "message": {"text": str(text)}}:
+            return flow.AnswerText(node, text)
+        case {"type": "log", "message": {"id": str(), "label": str(), "status": str()}}:
+            return flow.AgentLog(AGENT, node, message)
+        case _:
+            return None
+
+
+def ends(run: Run, inputs: JsonObject | None = None) -> tuple[flow.NodeEnded, flow.FlowEnded]:
+    """The last two events of the turn. `inputs`: what the node gave the strategy."""
+    metadata: JsonObject = {}
+    if isinstance(run.usage, dict):
+        metadata = {name: run.usage[name] for name in ("total_tokens", "total_price", "currency") if name in run.usage}
+    error = ""
+    status: Literal["succeeded", "failed"] = "succeeded"
+    if run.error is not None:
+        error = f"{run.error.kind}: {run.error.message}"
+        status = "failed"
+    outputs = run.outputs.by_name()
+    node = agent_node(run.strategy)
+    ended = flow.NodeEnded(AGENT, node, status, inputs or {}, outputs, run.elapsed_seconds, error, metadata, run=run)
+    return ended, flow.FlowEnded(status, {"answer": run.outputs.text, "files": run.outputs.files}, error)
+
+
+def turn_of(run: Run) -> PlayedTurn:
+    """The turn of a run that has ended."""
+    turn = begun(run.strategy, 0.0)
+    for event in ends(run):
+        turn.add(event, run.elapsed_seconds)
+    return turn
+
+
+def _flat(rows: Sequence[Row], depth: int) -> Iterator[tuple[int, Row]]:
+    for row in rows:
+        yield depth, row
+        for _, inner in sorted(row.rounds.items()):
+            yield from _flat(inner, depth + 1)
+
+
 def _answered(event: flow.FormAnswered, row: Row, at: float) -> str:
-    buttons = () if row.form is None else row.form.buttons
-    pressed = next((button.title for button in buttons if button.id == event.button), event.button)
+    pressed = row.pressed
     words = {"timeout": "not answered in time", "script": f"answered by the script: {pressed}"}
     return words.get(event.by, f"answered by a person in the {event.by} after {at - row.asked:.1f} s: {pressed}")
 
