@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from devhost.flow.pages import render_flow_page
+from devhost.page.page import render_page
 from devhost.trace.flow import FlowEnded, FlowEvent, NodeStarted, SourcesRead
 from devhost.trace.lines import read_trace
 from test_flow_view import AGENT, ASKED, END, FORM, LONG, LOOP, START, STEP, ran, told
@@ -16,7 +16,7 @@ HOSTILE = "</pre><script>alert(1)</script><style>*{display:none}</style>"
 def page_of(folder: Path, *turns: list[FlowEvent]) -> str:
     file = folder / "trace.jsonl"
     told(*turns, trace=file)
-    return render_flow_page(read_trace(file))
+    return render_page(read_trace(file))
 
 
 def rows_of(page: str) -> list[tuple[str, str, str]]:
@@ -68,7 +68,7 @@ def test_turns_stand_below_each_other_and_one_that_was_killed_says_so(tmp_path: 
     lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
     file.write_text("".join(line for line in lines[:-1]), encoding="utf-8")
 
-    page = render_flow_page(read_trace(file))
+    page = render_page(read_trace(file))
 
     assert "A conversation of 2 turns" in page
     assert page.count('<dd class="good">finished</dd>') == 1

@@ -10,16 +10,18 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from devhost.flow.played import flow_report, watched
-from devhost.flow.traces import FlowTrace, replay_flow
-from devhost.flow.view import FlowView
+from devhost.cli.trace import replay_trace
+from devhost.flow.traces import FlowTrace
 from devhost.node.outputs.outputs import Finding, LogEntry, NodeOutputs, no_usage
 from devhost.node.outputs.run import Run, RunError
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.screen import ViewOptions
+from devhost.terminal.tables import flow_facts
+from devhost.terminal.turn_view import TurnView
 from devhost.text import Secrets
 from devhost.trace import flow
 from devhost.trace.lines import read_trace
+from devhost.trace.played import flow_report, watched
 from support.tracing import tracing
 
 FACTS = flow.FlowLine(
@@ -66,13 +68,14 @@ def told(
 ) -> Told:
     """What a conversation shows, and its reports; `trace` gets it too."""
     console = Console(file=io.StringIO(), width=100)
-    view = FlowView(console, options)
+    view = TurnView(console, options)
     with nullcontext() if trace is None else tracing(trace, *filter(None, [secret]), command="flow") as writer:
         written = FlowTrace(writer)
-        view.open(FACTS, ["a notice"], "scripted")
+        files: list[JsonObject] = [{"filename": name} for name in FACTS.files]
+        view.open(flow_facts(FACTS, ["a notice"], "scripted"), FACTS.query, files)
         reports = []
         for number, events in enumerate(turns, start=1):
-            view.begin_answer() if number == 1 else view.go_on(FACTS.query)
+            view.begin_answer() if number == 1 else view.go_on(FACTS.query, files)
             played = watched(written.of_turn(replace(FACTS, turn=number), events), view.show, Secrets())
             view.close(played)
             reports.append(flow_report(played))
@@ -195,7 +198,7 @@ def test_broken_rules_and_a_traceback_are_shown() -> None:
 
 def replayed(file: Path) -> str:
     console = Console(file=io.StringIO(), width=100)
-    replay_flow(read_trace(file), console, ViewOptions())
+    replay_trace(read_trace(file), console, ViewOptions())
     return _text(console)
 
 

@@ -44,11 +44,11 @@ def log(name: str, parent: str | None = None, status: str = "success") -> JsonOb
 def test_in_a_long_run_only_groups_with_a_failure_or_an_open_end_are_open(tmp_path: Path) -> None:
     rounds = [step for number in range(FEW_ROWS) for step in (log(f"r{number}"), log(f"in r{number}", f"r{number}"))]
     trace = read_trace(traced(tmp_path, *rounds, log("bad", "r7", "error"), log("hangs", "r9", "start")))
-    shown = shown_run(1, traced_runs(trace)[0], trace)
+    shown = shown_run(1, traced_runs(trace)[0], trace.header.strategy)
     assert [span.label for span in shown.spans if shown.is_open(span)] == ["r7", "r9"]
 
     trace = read_trace(traced(tmp_path, *rounds[:20]))
-    shown = shown_run(1, traced_runs(trace)[0], trace)
+    shown = shown_run(1, traced_runs(trace)[0], trace.header.strategy)
     assert all(map(shown.is_open, shown.spans)), "a short run is open as a whole"
 
 

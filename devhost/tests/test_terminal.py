@@ -12,9 +12,10 @@ from devhost.node.outputs.outputs import AgentLog, Finding, NodeOutputs, spent
 from devhost.node.outputs.run import CallsMade, NodeError, Run, RunError, ToolCall
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.chat_view import ChatView
-from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import ViewOptions
 from devhost.terminal.tables import facts_table, printable
+from devhost.terminal.turn_view import TurnView
+from devhost.trace.played import turn_of
 
 TOKENS = {"total_tokens": 1234, "prompt_tokens": 1200, "completion_tokens": 34}
 USAGE = {**TOKENS, "total_price": "0.01", "currency": "USD", "latency": 1.5}
@@ -44,13 +45,13 @@ def run(*entries: JsonObject, variables: JsonObject | None = None, **changes: ob
 def shown(*texts: str, ended: Run, terminal: bool = False, options: ViewOptions | None = None) -> str:
     out = io.StringIO()
     console = Console(file=out, width=100, force_terminal=terminal, highlight=False)
-    view = RunView(console, options)
+    view = TurnView(console, options)
     view.open(facts_table("helpdesk", "two questions", "s", ScriptedModel.of([{}]).description), "Why [b]?")
     view.begin_answer()
-    view.show({"type": "log", "message": {"id": "1", "status": "start", "label": "ROUND 1"}})
+    view.hear({"type": "log", "message": {"id": "1", "status": "start", "label": "ROUND 1"}})
     for text in texts:
-        view.show({"type": "text", "message": {"text": text}})
-    view.close(ended, "The script has turns that no model call asked for: 1.")
+        view.hear({"type": "text", "message": {"text": text}})
+    view.close(turn_of(ended), "The script has turns that no model call asked for: 1.")
     return out.getvalue()
 
 
@@ -237,8 +238,8 @@ def test_a_chat_says_that_an_answer_ended_at_a_limit(variables: dict[str, object
 
 def test_a_printed_line_never_stands_within_the_answer_and_its_escapes_do_not_act() -> None:
     out = io.StringIO()
-    view = RunView(Console(file=out, width=100, highlight=False))
-    view.show({"type": "text", "message": {"text": "The ans"}})
+    view = TurnView(Console(file=out, width=100, highlight=False))
+    view.hear({"type": "text", "message": {"text": "The ans"}})
     view.screen.printed("puppet", "a\x1b]0;title\x1b[2Jb")
-    view.show({"type": "text", "message": {"text": "wer."}})
+    view.hear({"type": "text", "message": {"text": "wer."}})
     assert out.getvalue() == "The ans\npuppet | a�]0;title�[2Jb\nwer."

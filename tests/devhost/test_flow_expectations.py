@@ -7,11 +7,11 @@ import pytest
 
 from devhost.flow.cases import checks
 from devhost.flow.document import FlowFile
-from devhost.flow.played import PlayedTurn
 from devhost.flow.script import FlowExpected
 from devhost.node.outputs.outputs import NodeOutputs
 from devhost.node.outputs.run import CallsMade, Run, ToolCall
 from devhost.trace.flow import FlowEnded, NodeEnded
+from devhost.trace.played import PlayedTurn
 from tests.devhost import ROOT
 
 FILE = FlowFile.read(ROOT / "examples" / "workflows" / "approval.yml")

@@ -5,9 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from devhost.flow.pages import render_flow_page
 from devhost.flow.turn import FlowTurn
 from devhost.host.host import Host
+from devhost.page.page import render_page
 from devhost.protocol.wire import JsonObject
 from devhost.trace.flow import NodeStarted
 from devhost.trace.lines import read_trace
@@ -68,7 +68,7 @@ def test_the_object_of_json_has_the_agents_run_and_the_trace_shows_the_flow_agai
     assert shown.splitlines()[:-1] == lines
     assert seconds.startswith("finished in ")
 
-    page = render_flow_page(read_trace(trace))
+    page = render_page(read_trace(trace))
     assert page.count("<summary>The agent's run</summary>") == 1
     assert "<b>ROUND 1</b>" in page
 

@@ -10,9 +10,8 @@ from devhost.flow.document import FlowFile
 from devhost.flow.engine.play import Stretch, play
 from devhost.flow.engine.turn import Playing
 from devhost.flow.forms import Ask, FormAnswer
-from devhost.flow.traces import FlowTrace
+from devhost.flow.traces import FlowTrace, facts_of
 from devhost.flow.turn import FlowTurn
-from devhost.flow.view import facts_of
 from devhost.recording.case import recorded_case
 from devhost.recording.turns import KeptFiles
 from devhost.trace import flow

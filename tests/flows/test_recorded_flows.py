@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from devhost.cli.commands import main
-from devhost.flow.traces import TracedTurn, traced_turns
 from devhost.recording.turns import tool_calls
 from devhost.trace.lines import read_trace
+from devhost.trace.turns import TracedTurn, traced_turns
 from support.console import ConsoleClient
 from support.flow_documents import (
     START,

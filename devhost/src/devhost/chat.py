@@ -170,7 +170,7 @@ class Chat(Talk[Host, Run, Conversation]):
     def _ask(self, host: Host, question: str, stop: Stop) -> None:
         model = self.choose_model(question, asked=self.conversation.times_asked(question))
         with self.view.turn(self.conversation.files_of(question)):
-            run = self.conversation.ask(host, question, model, on_message=self.view.show, stop=stop)
+            run = self.conversation.ask(host, question, model, on_message=self.view.hear, stop=stop)
             hints = (self.conversation.note, HINT if self.conversation.state.waiting else "")
             self.view.close_turn(run, show_findings=self.strict, hints=tuple(filter(None, hints)))
         self.broke_rules = self.broke_rules or bool(run.findings)

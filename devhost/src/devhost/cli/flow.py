@@ -12,17 +12,18 @@ from devhost.files import local_files
 from devhost.flow.cases import CaseTurn, FlowConversation, case_turns
 from devhost.flow.chat import FlowChat, FlowChatView
 from devhost.flow.forms import AskAtTerminal, ask_at_terminal, ask_by_line
-from devhost.flow.played import flow_report
-from devhost.flow.traces import FlowTrace
+from devhost.flow.traces import FlowTrace, facts_of
 from devhost.flow.turn import FlowTurn, load_engine
-from devhost.flow.view import FlowView, facts_of
 from devhost.flowing import FlowOptions, flow_traced
 from devhost.hosting import HostOptions, ModelOptions
 from devhost.options import command, json_option, option, print_json, trace_option
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.chat_view import TalkOptions, read_questions
 from devhost.terminal.screen import Interrupt, ViewOptions, open_console
+from devhost.terminal.tables import flow_facts
+from devhost.terminal.turn_view import TurnView
 from devhost.text import Secrets
+from devhost.trace.played import flow_report
 from devhost.words import examples
 
 
@@ -81,7 +82,7 @@ def run(
     hidden = Secrets(setup.secrets)
     turns = setup.turns(options.query, options.files, alone=options.alone)
     console = open_console(stderr=options.as_json, color=shown.color)
-    view = FlowView(console, shown)
+    view = TurnView(console, shown)
     ask = ask_by_line if options.json_lines else ask_at_terminal(console, hidden)
     files = local_files(turns[0].files, hosting.limits)
     begins = facts_of(case.file, FlowTurn(turns[0].query, case.inputs, files))
@@ -89,7 +90,9 @@ def run(
     with flow_traced(options.trace, setup, begins, hosting) as watcher:
         trace = FlowTrace(watcher)
         conversation = FlowConversation(case, trace.written(load_engine()), view.show, hidden, ask)
-        view.open(begins, setup.notices, setup.scripted.notice if setup.scripted else "")
+        model = setup.scripted.notice if setup.scripted else ""
+        given: list[JsonObject] = [{"filename": name} for name in begins.files]
+        view.open(flow_facts(begins, setup.notices, model), begins.query, given)
         watchers = models.plugins.tell(watcher, view.screen)
         with view.answering(setup.host(hosting, watchers, options.trace)) as host:
             for each in case_turns(conversation, host, turns):
@@ -98,7 +101,8 @@ def run(
                     trace.judged(each.failures)
                 if len(ended) < len(turns) and not each.stays_open:
                     _close(view, each)
-                    view.go_on(turns[len(ended)].query)
+                    following = turns[len(ended)]
+                    view.go_on(following.query, [{"filename": Path(file).name} for file in following.files])
     if options.as_json:
         print_json({**conversation_report([_report(each) for each in ended]), "notices": list(setup.notices)})
     _close(view, ended[-1])
@@ -141,7 +145,7 @@ def chat(
     return int(hosting.strict and talk.broke_rules)
 
 
-def _close(view: FlowView, turn: CaseTurn) -> None:
+def _close(view: TurnView, turn: CaseTurn) -> None:
     view.close(turn.played)
     if turn.has_expectations:
         view.judge(turn.failures)

@@ -18,8 +18,8 @@ from devhost.process.session import Watchers
 from devhost.recording.case import recorded_case, write_case
 from devhost.recording.turns import KeptFiles
 from devhost.terminal.chat_view import scenario_facts
-from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import ViewOptions, open_console
+from devhost.terminal.turn_view import TurnView
 from devhost.trace.lines import read_trace
 
 CASE = ".case.yaml"
@@ -91,7 +91,7 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
     console = open_console(stderr=asked.as_json, color=shown.color)
     with tempfile.TemporaryDirectory(prefix="devhost-fork-") as folder:
         own = asked.new_trace or Path(folder) / "fork.jsonl"  # what is compared is read from traces
-        view = RunView(console, shown)
+        view = TurnView(console, shown)
         models.plugins.tell(view.screen)
         scenario = made.scenario
         question = made.question
@@ -101,7 +101,7 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
             watchers = Watchers(watcher, view.screen)
             storage = hosting.storage_beside(asked.new_trace)
             with view.answering(started_host(scenario, hosting, watchers, storage, asked.new_trace)) as host:
-                run = made.play(host, model, view.show)
+                run = made.play(host, model, view.hear)
                 watcher.remark(model.afterwards)
             view.finish_answer()
         right = Side(find_origin(read_trace(own), own, None), model.is_recorded)

@@ -23,8 +23,9 @@ from devhost.options import command, json_option, option, print_json, trace_opti
 from devhost.protocol.wire import JsonObject
 from devhost.scenario import refuse_misfit
 from devhost.terminal.chat_view import ChatView, TalkOptions, read_questions, scenario_facts
-from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import Interrupt, ViewOptions, open_console
+from devhost.terminal.turn_view import TurnView
+from devhost.trace.played import turn_of
 from devhost.words import counted
 
 # `--watch`: the command again whenever a person has edited a file.
@@ -198,7 +199,7 @@ def run(  # noqa: PLR0913, PLR0917 - one argument per group of options
     expected = Expected.of(script) if script is not None and is_whole else None
     conversation = Conversation(scenario)
     ended = list[Ended]()
-    view = RunView(open_console(stderr=options.as_json, color=shown.color), shown)
+    view = TurnView(open_console(stderr=options.as_json, color=shown.color), shown)
 
     def print_reports(*lost: JsonObject, **judged: object) -> None:
         if options.as_json:
@@ -214,11 +215,11 @@ def run(  # noqa: PLR0913, PLR0917 - one argument per group of options
         watchers = models.plugins.tell(watcher, view.screen)
         try:
             with view.answering(started_host(scenario, node, watchers, storage, options.trace)) as host:
-                for turn in play(conversation, question, follow_ups, choose)(host, view.show):
+                for turn in play(conversation, question, follow_ups, choose)(host, view.hear):
                     watcher.remark(turn.remark)
                     ended.append(turn)
                     if turn.next_question is not None:
-                        view.close(turn.run, turn.remark)
+                        view.close(turn_of(turn.run), turn.remark)
                         view.go_on(turn.next_question, conversation.files_of(turn.next_question))
         except HostError as error:
             print_reports(report(never_begun(scenario.strategy.identity.name, error), model))
@@ -226,7 +227,7 @@ def run(  # noqa: PLR0913, PLR0917 - one argument per group of options
         checks = (expected or Expected()).checks(Observed.of([turn.run for turn in ended]))
         failures = [check.sentence for check in checks if not check.passed]
         print_reports(**({} if expected is None else {"failed_expectations": failures}))
-        view.close(ended[-1].run, ended[-1].remark)
+        view.close(turn_of(ended[-1].run), ended[-1].remark)
         if expected is not None:
             view.judge(failures)
     broken = node.strict and any(turn.run.findings for turn in ended)

@@ -17,8 +17,8 @@ from devhost.options import argument, color_option, command, json_option, option
 from devhost.overview import tool_lines
 from devhost.plugin.declaration import PluginDeclaration, nearest_plugin
 from devhost.scenario import pairs, read_credentials
-from devhost.terminal.run_view import ToolView
 from devhost.terminal.screen import Screen, ViewOptions, open_console
+from devhost.terminal.tool_view import ToolView
 from devhost.text import Secrets, real_path
 from devhost.tools.entity import typed_values
 from devhost.tools.mcp import McpTool, connected, read_servers

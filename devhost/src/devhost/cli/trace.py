@@ -9,40 +9,55 @@ from rich.console import Console
 from rich.text import Text
 
 from devhost.errors import NodeFailedError
-from devhost.flow.pages import render_flow_page
-from devhost.flow.traces import replay_flow
 from devhost.node.messages import read_message
 from devhost.node.parameters import files_among
 from devhost.node.texts import NodeText
 from devhost.options import FILE, PATH, argument, command, option
 from devhost.page.page import render_page, write_page
-from devhost.terminal.run_view import RunView
+from devhost.protocol.wire import JsonObject
 from devhost.terminal.screen import ViewOptions, open_console
-from devhost.terminal.tables import facts_table
+from devhost.terminal.tables import facts_table, flow_facts
+from devhost.terminal.turn_view import TurnView
 from devhost.trace.lines import PrintedLine, Trace, read_trace
-from devhost.trace.runs import Piece, TracedRun, run_of, traced_runs
+from devhost.trace.runs import Piece, TracedRun
+from devhost.trace.turns import TracedTurn, traced_turns
 
 
 def replay_trace(trace: Trace, console: Console, options: ViewOptions) -> bool:
-    """Whether there is a run in it."""
+    """Shows each turn as it was shown. Whether there is a turn in the trace."""
     header = trace.header
-    facts = facts_table(header.example, header.description, header.strategy, header.model, trace.notices)
-    view = RunView(console, options)
-    runs = traced_runs(trace)
-    for number, traced in enumerate(runs):
+    view = TurnView(console, options)
+    turns = traced_turns(trace)
+    for number, turn in enumerate(turns):
         if number == 0:
-            view.open(facts, traced.question, files_among(traced.parameters))
+            facts = flow_facts(turn.facts, trace.notices, header.model.notice)
+            if turn.is_direct:
+                facts = facts_table(header.example, header.description, header.strategy, header.model, trace.notices)
+            view.open(facts, turn.question, _files(turn))
             view.begin_answer()
         else:
-            view.go_on(traced.question, files_among(traced.parameters))
-        _stream(view, traced)
-        view.close(run_of(traced, header.strategy), traced.remark)
-    if not runs:
-        console.print(facts)
-    return bool(runs)
+            view.go_on(turn.question, _files(turn))
+        if turn.is_direct:
+            for run in turn.traced:
+                _stream(view, run)
+        for event in turn.events:
+            view.show(event, turn)
+        view.close(turn, " ".join(run.remark for run in turn.traced if run.remark))
+        if turn.failures:
+            view.judge(turn.failures)
+    if not turns and header.command != "flow":
+        console.print(facts_table(header.example, header.description, header.strategy, header.model, trace.notices))
+    return bool(turns)
 
 
-def _stream(view: RunView, traced: TracedRun) -> None:
+def _files(turn: TracedTurn) -> list[JsonObject]:
+    """Those that went with the question."""
+    if turn.is_direct:
+        return [file for run in turn.traced for file in files_among(run.parameters)]
+    return [{"filename": name} for name in turn.facts.files]
+
+
+def _stream(view: TurnView, traced: TracedRun) -> None:
     text = NodeText()
     lines: list[Piece | PrintedLine] = [*traced.streamed, *traced.printed]
     for coming in sorted(lines, key=lambda line: line.at):
@@ -51,10 +66,10 @@ def _stream(view: RunView, traced: TracedRun) -> None:
             continue
         with contextlib.suppress(NodeFailedError):  # what the host refused was never shown
             for message in text.take(read_message(coming.data)):
-                view.show(message.on_the_wire())
+                view.hear(message.on_the_wire())
     if traced.end is not None and traced.end.outcome.error is None:
         for message in text.finish():
-            view.show(message.on_the_wire())
+            view.hear(message.on_the_wire())
 
 
 @dataclass(frozen=True)
@@ -72,14 +87,12 @@ def replay(options: ReplayOptions, shown: ViewOptions) -> int:
     """
     console = open_console(stderr=False, color=shown.color)
     trace = read_trace(options.trace)
-    play = replay_trace
     what = "run"
     began = "the strategy was asked"
     if trace.header.command == "flow":
-        play = replay_flow
         what = "flow"
         began = "the flow began"
-    if not play(trace, console, shown):
+    if not replay_trace(trace, console, shown):
         console.print(Text(f"The trace ends before {began}.", "yellow"))
     if trace.cut_off:
         console.print(Text(f"The last line of the trace is cut off: the {what} was killed.", "yellow"))
@@ -106,12 +119,11 @@ def report_page(options: ReportOptions) -> int:
       devhost report run.jsonl
     """
     trace = read_trace(options.trace)
-    render = render_flow_page if trace.header.command == "flow" else render_page
     if options.output == Path("-"):
-        page = render(trace)
+        page = render_page(trace)
         click.echo(page.encode(errors="replace"), nl=False)
         return 0
     output = options.output or options.trace.with_suffix(".html")
-    write_page(render(trace, output.parent.absolute()), output, options.trace, force=options.force)
+    write_page(render_page(trace, output.parent.absolute()), output, options.trace, force=options.force)
     click.echo(output)
     return 0

@@ -154,14 +154,14 @@ def waiting_of(folder: RunFolder, name: str, child: Child | None, seen: Seen) ->
     setup = folder.setup(name)
     turns = seen.turns
     state = state_of(
-        [[run.run for run in turn.runs] for turn in turns if turn.ended],
+        [[run.run for run in turn.runs] for turn in turns if turn.traced.ended is not None],
         None if child is None or child.exit_code is not None else child.asked,
         form_of(child, seen),
         is_written=is_written(folder.beside(name, TRACE)),
         converses=setup is None or setup.converses,
     )
     starts = child is not None and not turns and state.word == "running"
-    waits = bool(turns) and turns[-1].shown.ending.level == "limited"
+    waits = bool(turns) and turns[-1].ending.level == "limited"
     failed = child is not None and child.exit_code not in {None, 0, ENDED} and not waits
     is_shown = failed or starts or (state.word == "over" and not turns)
     printed = last_printed(folder.beside(name, OUTPUT)) if is_shown else ""

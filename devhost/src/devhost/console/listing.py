@@ -11,11 +11,10 @@ from devhost.console.folder import TRACE, Change, RunFolder, changed_at
 from devhost.console.setup import SETUP, Setup
 from devhost.errors import TraceError
 from devhost.expected import rounds_of
-from devhost.flow.played import WAITS
-from devhost.flow.traces import traced_turns
-from devhost.node.outputs.run import Ending, Run
+from devhost.node.outputs.run import Ending
 from devhost.trace.lines import Trace, read_trace
-from devhost.trace.runs import run_of, traced_runs
+from devhost.trace.played import WAITS
+from devhost.trace.turns import traced_turns
 
 # A run in a line: what was asked, what came of it, what it cost.
 
@@ -112,47 +111,28 @@ def read_run(folder: RunFolder, name: str) -> Listed:
 
 def _with_trace(run: Listed, trace: Trace) -> Listed:
     header = trace.header
-    traced = traced_runs(trace)
-    runs = [run_of(each, header.strategy) for each in traced]
+    turns = traced_turns(trace)
     run = replace(
         run,
         when=header.started.astimezone(),
-        strategy=header.strategy or header.description,
+        strategy=header.strategy or header.example or header.description,
         model=header.model.name,
-        seconds=sum(each.elapsed_seconds for each in runs),
-        tokens=sum(map(_tokens, runs)),
-        rounds=sum(map(rounds_of, runs)),
+        questions=tuple(turn.question for turn in turns) or (header.query or run.questions[0],),
+        seconds=sum(turn.seconds for turn in turns),
+        tokens=sum(turn.tokens for turn in turns),
+        rounds=sum(rounds_of(each) for turn in turns for each in turn.outcomes),
     )
-    if header.command == "flow":
-        return _with_turns(run, trace)
-    run = replace(run, questions=tuple(each.question for each in traced) or (header.query or run.questions[0],))
-    if not traced or any(each.end is None for each in traced):
-        return run
-    last = runs[-1]
-    error = "" if last.error is None else f"{last.error.kind}: {last.error.message}"
-    return replace(run, answer=last.outputs.text, error=error, ending=last.ending, is_unfinished=False)
-
-
-def _with_turns(run: Listed, trace: Trace) -> Listed:
-    turns = traced_turns(trace)
     if not turns:
-        return replace(run, strategy=trace.header.example, questions=())
+        return run
     last = turns[-1]
-    run = replace(run, strategy=last.facts.name, questions=tuple(turn.facts.query for turn in turns))
-    if last.ended is None:
+    run = replace(run, strategy=last.facts.name or run.strategy)
+    if any(turn.ended is None for turn in turns):
         if last.form:
             return replace(run, ending=WAITS)
         return run
     last.failures = [sentence for turn in turns for sentence in turn.failures]
     error = " ".join([last.end.error if last.end.status != "paused" else "", *last.failures]).strip()
     return replace(run, answer=last.answer, error=error, ending=last.ending, is_unfinished=False)
-
-
-def _tokens(run: Run) -> int:
-    total = run.usage.get("total_tokens") if isinstance(run.usage, dict) else None
-    if isinstance(total, int | float):
-        return int(total)
-    return 0
 
 
 # All runs of a folder. A trace is read again only when it has changed.

@@ -3,19 +3,17 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
 
 from devhost.console.folder import Change
 from devhost.console.listing import NEEDED
 from devhost.errors import TraceError
-from devhost.flow.pages import ShownTurn, shown_turns
-from devhost.node.outputs.outputs import OPEN
 from devhost.page.calls import given_to, prompt_of, results_of, said_by, traceback_of
 from devhost.page.contents import pretty
-from devhost.page.section import ShownRun, shown_run
+from devhost.page.section import ShownRun
+from devhost.page.turns import ShownTurn, shown_turns
 from devhost.trace.flow import FormAsked
 from devhost.trace.lines import SentenceLine, Trace, read_trace
-from devhost.trace.runs import traced_runs, written_calls
+from devhost.trace.runs import written_calls
 from devhost.trace.timeline import Span
 
 KEPT = 8
@@ -23,52 +21,26 @@ KEPT = 8
 
 
 @dataclass(frozen=True)
-class Turn:
-    """What a person sees of a question and what came of it, by a strategy or by a flow."""
-
-    shown: ShownRun | ShownTurn
-    question: str
-    runs: Sequence[ShownRun]
-    """Of strategies: the turn itself, or those of the flow's agents."""
-    ended: bool
-
-    @classmethod
-    def of(cls, shown: ShownRun | ShownTurn) -> Self:
-        if isinstance(shown, ShownRun):
-            return cls(shown, shown.traced.question, (shown,), shown.traced.end is not None)
-        runs = [run for node in shown.nodes for run in node.runs]
-        return cls(shown, shown.traced.facts.query, runs, shown.traced.ended is not None)
-
-    @property
-    def open(self) -> Iterator[tuple[str, float]]:
-        """What has begun and not ended: its name, and when it began in seconds since the trace did."""
-        if isinstance(self.shown, ShownTurn):
-            yield from ((node.row.label, node.row.began) for node in self.shown.nodes if node.row.ended is None)
-        yield from ((span.label, span.began) for run in self.runs for span in run.rows if span.status == OPEN)
-
-
-@dataclass(frozen=True)
 class Seen:
     trace: Trace | None
     """None before its first line."""
-    turns: Sequence[Turn] = ()
+    turns: Sequence[ShownTurn] = ()
 
     @property
     def awaited(self) -> tuple[str, float] | None:
         """What the last turn waits for, with a name if it has one, and since when in seconds since 1970."""
-        if self.trace is None or not self.turns or self.turns[-1].ended:
+        if self.trace is None or not self.turns or self.turns[-1].traced.ended is not None:
             return None
-        name, began = max(self.turns[-1].open, key=lambda each: each[1], default=("", self.turns[-1].shown.axis.began))
+        name, began = max(self.turns[-1].open, key=lambda each: each[1], default=("", self.turns[-1].axis.began))
         return name, self.trace.header.started.timestamp() + began
 
     @property
     def form(self) -> FormAsked | None:
         """Of a flow, that of the last turn which waits."""
-        last = self.turns[-1].shown if self.turns else None
-        row = last.traced.form if isinstance(last, ShownTurn) and last.traced.ended is None else None
-        if row is None:
+        last = self.turns[-1].traced if self.turns else None
+        if last is None or last.form is None or last.ended is not None:
             return None
-        return row.form
+        return last.form.form
 
     def row(self, anchor: str) -> tuple[ShownRun, Span] | None:
         rows = ((shown, span) for turn in self.turns for shown in turn.runs for span in shown.rows)
@@ -81,13 +53,13 @@ class Seen:
         return [anchor for anchor, text in rows if wanted and all(word in text for word in wanted)]
 
 
-def _rows(turn: Turn) -> Iterator[tuple[str, Iterable[str]]]:
+def _rows(turn: ShownTurn) -> Iterator[tuple[str, Iterable[str]]]:
     """The id of each row, and what the row holds."""
-    if isinstance(turn.shown, ShownTurn):
-        for position, node in enumerate(turn.shown.nodes, start=1):
+    if turn.run is None:
+        for position, node in enumerate(turn.nodes, start=1):
             row = node.row
-            error = "" if node.row.ended is None else node.row.ended.error
-            yield f"node-{turn.shown.number}-{position}", (row.label, error, pretty(row.inputs), pretty(row.outputs))
+            error = "" if row.ended is None else row.ended.error
+            yield f"node-{turn.number}-{position}", (row.label, error, pretty(row.inputs), pretty(row.outputs))
     yield from ((shown.anchor(span), _texts(shown, span)) for shown in turn.runs for span in shown.rows)
 
 
@@ -115,11 +87,4 @@ def read_seen(file: Path, changed: Change, *, is_written: bool) -> Seen:
         trace = read_trace(file, NEEDED)
         sentence = f"{error}. So only questions and answers are shown, without the calls."
         trace = replace(trace, lines=(SentenceLine(at=0, event="notice", sentence=sentence), *trace.lines))
-    if trace.header.command == "flow":
-        return Seen(trace, list(map(Turn.of, shown_turns(trace, is_written=is_written))))
-    runs = traced_runs(trace)
-    shown = [
-        shown_run(number, each, trace, is_written=is_written and each is runs[-1])
-        for number, each in enumerate(runs, start=1)
-    ]
-    return Seen(trace, list(map(Turn.of, shown)))
+    return Seen(trace, shown_turns(trace, is_written=is_written))

@@ -16,7 +16,6 @@ from devhost.flow.document import FlowFile, filled_inputs, with_read_files
 from devhost.flow.forms import Ask, scripted_answers
 from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.own_tools import beside_plugins, unknown_answers
-from devhost.flow.played import PlayedTurn, watched
 from devhost.flow.script import FlowExpected, FlowScript, NodeExpected, ScriptedModels, TurnScript
 from devhost.flow.turn import FlowEngine, FlowTurn, ModelOfNode, Surroundings, load_engine
 from devhost.host.host import ToolHost
@@ -29,6 +28,7 @@ from devhost.text import Secrets
 from devhost.tools.recorded import recorded_tools
 from devhost.tools.tool import Tool
 from devhost.trace.flow import AnswerText, FlowEnded, FlowEvent, NodeEnded
+from devhost.trace.played import PlayedTurn, watched
 
 # A case: a flow, and the script that plays it.
 

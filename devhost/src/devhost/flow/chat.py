@@ -7,18 +7,18 @@ from rich.text import Text
 
 from devhost.chat import Command, Talk
 from devhost.flow.cases import FlowConversation
-from devhost.flow.played import PlayedTurn
-from devhost.flow.view import FlowView, node_rows, sources_of, titled
 from devhost.host.host import ToolHost
 from devhost.node.outputs.run import ToolCalls
 from devhost.process.session import Stop
 from devhost.terminal.screen import STYLES
-from devhost.terminal.tables import findings_list, sources_table, variables_list
+from devhost.terminal.tables import findings_list, sources_table, titled, variables_list
+from devhost.terminal.turn_view import TurnView, sources_of, turn_log
 from devhost.trace.flow import FlowLine
+from devhost.trace.played import PlayedTurn
 from devhost.words import counted
 
 
-class FlowChatView(FlowView):
+class FlowChatView(TurnView):
     """Answers as they stream, a line about each turn, and what commands show."""
 
     def open_chat(self, facts: FlowLine, notices: Iterable[str]) -> None:
@@ -26,7 +26,7 @@ class FlowChatView(FlowView):
             self.note(sentence)
 
     def close_turn(self, turn: PlayedTurn, *, show_findings: bool) -> None:
-        self._end_answer(turn.answer)
+        self.finish_answer(turn.answer)
         self._say_why(turn)
         if show_findings:
             self._print(findings_list(turn.findings))
@@ -36,7 +36,7 @@ class FlowChatView(FlowView):
 
     def show_log(self, turn: PlayedTurn) -> None:
         """Its nodes, with the trees of its agents."""
-        self._console.print(node_rows(turn, whole=self._options.verbose))
+        self._print(turn_log(turn, whole=self._options.verbose))
 
     def show_sources(self, turn: PlayedTurn) -> None:
         self._print(sources_table(sources_of(turn)) or Text("The last turn has no sources.", "dim"))

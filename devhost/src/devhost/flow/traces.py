@@ -1,79 +1,40 @@
-"""A flow in a trace."""
+"""Writes what a flow does into a trace."""
 
+import json
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import dropwhile
-from math import inf
+from dataclasses import replace
 from typing import Literal
 
-from rich.console import Console
-
+from devhost.files import LocalFile
 from devhost.flow.document import FlowFile
-from devhost.flow.played import PlayedTurn
 from devhost.flow.turn import FlowEngine, FlowTurn, Surroundings
-from devhost.flow.view import FlowView, facts_of
 from devhost.models.backend import ModelCallError
 from devhost.process.session import Watcher
 from devhost.protocol.wire import JsonObject
-from devhost.terminal.screen import ViewOptions
 from devhost.trace import flow
-from devhost.trace.lines import Trace, TraceWriter
-from devhost.trace.runs import Call, Piece, TracedRun, run_of, traced_runs
+from devhost.trace.lines import TraceWriter
 
-# The turns of a flow in a trace, as the events that were written.
-
-
-@dataclass
-class TracedTurn(PlayedTurn):
-    """Times are seconds since the trace began."""
-
-    facts: flow.FlowLine
-    events: list[flow.FlowTold] = field(default_factory=list)
-    agents: dict[str, list[TracedRun]] = field(default_factory=dict)
-    """Runs of strategies, by the execution of the Agent node; several where the engine tried again."""
-    calls: dict[str, list[Call]] = field(default_factory=dict)
-    """By node, what other nodes asked of models and tools, in the order in which it was answered."""
-
-    def tell(self, event: flow.FlowTold) -> None:
-        self.events.append(event)
-        self.add(event, event.at)
-
-    def place(self, run: TracedRun) -> None:
-        """By its time: one that the engine tried again, or that the end of the trace cut off."""
-        for row in self.rows.values():
-            if row.node.type == "agent" and row.began <= run.began < (row.finished or inf):
-                self.agents.setdefault(row.execution, []).insert(0, run)
-                return
+# What is known of a turn before it begins, as the line of a trace.
 
 
-def traced_turns(trace: Trace) -> list[TracedTurn]:
-    turns: list[TracedTurn] = []
-    runs = traced_runs(trace)
-    by_session = {run.end.session_id: run for run in runs if run.end is not None}
-    # An edited trace may have other events of a flow before its first turn.
-    for line in dropwhile(lambda line: not isinstance(line, flow.FlowLine), trace.lines):
-        match line:
-            case flow.FlowLine():
-                turns.append(TracedTurn(line, began=line.at, finished=line.at))
-            case flow.NodeCalled():
-                pieces = [Piece(line.at, piece) for piece in line.pieces]
-                call = Call("", line.kind, line.request, line.at, line.at, line.error, pieces)
-                turns[-1].calls.setdefault(line.node.id, []).append(call)
-            case flow.FlowJudged():
-                turns[-1].failures.extend(line.failures)
-            case flow.NodeEnded():
-                run = by_session.pop(str(line.run), None)
-                if run is not None:
-                    runs.remove(run)
-                    turns[-1].agents.setdefault(line.execution, []).append(run)
-                turns[-1].tell(replace(line, run=None if run is None else run_of(run, trace.header.strategy)))
-            case flow.Told():
-                turns[-1].tell(line)
-    for turn in turns:
-        for run in reversed(runs):
-            turn.place(run)
-        turn.finished = max([turn.finished, *(run.finished for found in turn.agents.values() for run in found)])
-    return turns
+def facts_of(file: FlowFile, turn: FlowTurn) -> flow.FlowLine:
+    return flow.FlowLine(
+        file=str(file.path.absolute()),
+        name=file.name or file.path.stem,
+        kind=file.kind,
+        nodes=len(file.nodes),
+        turn=turn.dialogue_count,
+        conversation_id=turn.conversation_id,
+        query=turn.query,
+        inputs=json.loads(json.dumps(dict(turn.inputs), default=_given)),
+        files=tuple(given.path.name for given in turn.files),
+    )
+
+
+def _given(value: object) -> object:
+    if isinstance(value, LocalFile):
+        return {"file": value.path.name}
+    return str(value)
 
 
 # The events of a flow as lines of a trace.
@@ -129,24 +90,3 @@ class FlowTrace:
             if not isinstance(event, flow.AgentLog):
                 self._write(event)
             yield event
-
-
-# Shows the trace of a flow in the terminal as the flow was shown.
-
-
-def replay_flow(trace: Trace, console: Console, options: ViewOptions) -> bool:
-    """Whether there is a turn in it."""
-    view = FlowView(console, options)
-    turns = traced_turns(trace)
-    for number, turn in enumerate(turns):
-        if number == 0:
-            view.open(turn.facts, trace.notices, trace.header.model.notice)
-            view.begin_answer()
-        else:
-            view.go_on(turn.facts.query)
-        for event in turn.events:
-            view.show(event, turn)
-        view.close(turn)
-        if turn.failures:
-            view.judge(turn.failures)
-    return bool(turns)

@@ -1,4 +1,4 @@
-"""Writes the page of a trace: one section for each run in it."""
+"""Writes the page of a trace: one section for each turn in it."""
 
 import unicodedata
 from collections.abc import Callable
@@ -11,10 +11,10 @@ from devhost.errors import TraceError
 from devhost.node.outputs.run import ANSWERED, sent_otherwise
 from devhost.page.calls import given_to, offered_tools, prompt_of, results_of, said_by, traceback_of
 from devhost.page.contents import hint, number, passages, pretty, written, written_values
-from devhost.page.section import shown_run
+from devhost.page.turns import shown_turns
 from devhost.text import worded
 from devhost.trace.lines import PrintedLine, Trace
-from devhost.trace.runs import traced_runs, written_calls
+from devhost.trace.runs import written_calls
 from devhost.words import counted, price_text
 
 GENERATOR = "devhost report"
@@ -49,7 +49,7 @@ def refuse_to_destroy(file: Path, trace: Path, *, force: bool) -> None:
 # The templates, and the words that they make of values.
 
 DEVHOST = Path(__file__).parent.parent
-TEMPLATES = [DEVHOST / folder for folder in ("page", "flow", "evaluation", "comparison", "console/templates")]
+TEMPLATES = [DEVHOST / folder for folder in ("page", "evaluation", "comparison", "console/templates")]
 LONGEST = 20_000
 """Characters of one text; the trace has the rest."""
 
@@ -90,12 +90,6 @@ def clip(text: str) -> str:
 
 def render_page(trace: Trace, folder: Path | None = None) -> str:
     """`folder`: where the page will be, if that is known."""
-    runs = [shown_run(number, traced, trace, folder) for number, traced in enumerate(traced_runs(trace), start=1)]
-    return render_trace("page.html.j2", trace, runs=runs)
-
-
-def render_trace(template: str, trace: Trace, **sections: object) -> str:
-    """A page with what that of every trace has, and its own `sections`."""
     printed = [line for line in trace.lines if isinstance(line, PrintedLine)]
     facts = {"header": trace.header, "notices": trace.notices, "cut_off": trace.cut_off, "printed": printed}
-    return page_environment().get_template(template).render(**facts, **sections)
+    return page_environment().get_template("page.html.j2").render(**facts, turns=shown_turns(trace, folder))

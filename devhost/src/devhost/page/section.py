@@ -1,4 +1,4 @@
-"""A run with everything that its page asks of it."""
+"""A strategy's run with everything that a page shows of it."""
 
 import hashlib
 from collections.abc import Mapping
@@ -11,7 +11,6 @@ from devhost.node.parameters import files_among
 from devhost.page.calls import OfferedTool, PromptChanges, Source, changes_since, offered_tools, sources_of
 from devhost.page.contents import Axis, Passage, ShownFile, every, passages, shown_file
 from devhost.protocol.wire import JsonObject
-from devhost.trace.lines import Trace
 from devhost.trace.runs import TracedRun, run_of
 from devhost.trace.timeline import Span, timeline
 
@@ -21,7 +20,7 @@ FEW_ROWS = 60
 
 @dataclass(frozen=True)
 class ShownRun:
-    """One section of a page."""
+    """What an Agent node holds; of a strategy that is played alone, the whole turn."""
 
     number: int
     traced: TracedRun
@@ -94,10 +93,10 @@ class ShownRun:
 
 
 def shown_run(
-    number: int, traced: TracedRun, trace: Trace, folder: Path | None = None, *, is_written: bool = False
+    number: int, traced: TracedRun, strategy: str, folder: Path | None = None, *, is_written: bool = False
 ) -> ShownRun:
-    """`folder`: where the page will be, if that is known."""
-    run = run_of(traced, trace.header.strategy)
+    """`folder`: where the page will be, if that is known. `strategy`: as the trace names it."""
+    run = run_of(traced, strategy)
     sources = sources_of(run.outputs.variables.get("sources"), traced)
     return ShownRun(
         number=number,

@@ -17,7 +17,6 @@ from devhost.flow.document import FlowFile, start_fields
 from devhost.flow.forms import HUMAN_INPUT, LATE, Form
 from devhost.flow.script import NODE_TYPE as KNOWLEDGE
 from devhost.flow.script import recorded_segment
-from devhost.flow.traces import TracedTurn, traced_turns
 from devhost.models.scripted.script import ScriptedModelCard
 from devhost.plugin.casting import is_file
 from devhost.protocol.wire import JsonObject
@@ -28,6 +27,7 @@ from devhost.tools.entity import shortened
 from devhost.trace.flow import NodeEnded
 from devhost.trace.lines import Trace
 from devhost.trace.runs import Call, TracedRun, run_of, traced_runs
+from devhost.trace.turns import TracedTurn, traced_turns
 from devhost.words import counted
 
 

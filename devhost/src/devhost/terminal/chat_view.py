@@ -17,9 +17,9 @@ from devhost.node.outputs.run import Run
 from devhost.options import option, trace_option
 from devhost.scenario import Scenario
 from devhost.terminal import tables
-from devhost.terminal.run_view import RunView
 from devhost.terminal.screen import ViewOptions
 from devhost.terminal.tables import printable
+from devhost.terminal.turn_view import TurnView
 from devhost.text import json_or
 from devhost.words import counted
 
@@ -29,7 +29,7 @@ def scenario_facts(scenario: Scenario, model: ModelDescription) -> Table:
     return tables.facts_table(*names, model, scenario.notices)
 
 
-class ChatView(RunView):
+class ChatView(TurnView):
     def __init__(self, console: Console, options: ViewOptions | None = None, *, show_log: bool) -> None:
         super().__init__(console, options)
         self._show_log = show_log or self._options.verbose

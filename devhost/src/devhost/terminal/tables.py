@@ -17,6 +17,7 @@ from devhost.models.backend import ModelDescription
 from devhost.node.outputs.outputs import OPEN, Finding, LogEntry
 from devhost.node.outputs.run import CallsMade, RunError, sent_otherwise
 from devhost.protocol.wire import JsonObject
+from devhost.trace.flow import FlowLine
 from devhost.words import counted, in_a_line, preview, price_text
 
 # Texts for a line of a terminal: printable, on one line, cut.
@@ -256,8 +257,26 @@ def fact_rows(facts: Iterable[tuple[str, Text]], notices: Iterable[str] = ()) ->
     return table
 
 
+def flow_facts(flow: FlowLine, notices: Iterable[str] = (), model: str = "") -> Table:
+    """A flow, its inputs, and what to know before it. `model`: what a person should know of it."""
+    rows = [
+        ("flow", Text(printable(titled(flow)))),
+        ("model", Text(printable(model), "yellow")),
+        ("inputs", Text(printable(preview(flow.inputs) if flow.inputs else ""))),
+    ]
+    return fact_rows([row for row in rows if row[1]], notices)
+
+
+def titled(flow: FlowLine) -> str:
+    return f"{flow.name} ({flow.kind}, {counted(flow.nodes, 'node')})"
+
+
 def given_file(file: JsonObject) -> str:
-    return f"{printable(file.get('filename'))} ({file_facts(file)})"
+    """Of a flow's file, a trace has the name alone."""
+    name = printable(file.get("filename"))
+    if "size" in file:
+        return f"{name} ({file_facts(file)})"
+    return name
 
 
 def heading(title: str) -> Rule:

@@ -1,4 +1,4 @@
-"""What a person sees of a flow in a terminal: the answer as it streams, then the nodes as rows."""
+"""What a person sees of a turn in a terminal: the answer as it streams, then its nodes or its log, and its outputs."""
 
 import json
 import time
@@ -8,47 +8,19 @@ from typing import Any, assert_never
 
 from rich.console import Group, RenderableType
 from rich.rule import Rule
+from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from devhost.files import LocalFile
-from devhost.flow.document import FlowFile
-from devhost.flow.played import PlayedTurn, Row
-from devhost.flow.turn import FlowTurn
-from devhost.node.outputs.run import ToolCalls
+from devhost.node.outputs.run import Run, ToolCalls
+from devhost.node.texts import Span, ThoughtSpans
 from devhost.protocol.wire import JsonObject
 from devhost.terminal import tables
 from devhost.terminal.screen import STYLES, View
 from devhost.terminal.tables import printable
 from devhost.trace import flow
-from devhost.words import counted, in_a_line, preview
-
-# What is known of a turn before it begins, as the line of a trace.
-
-
-def facts_of(file: FlowFile, turn: FlowTurn) -> flow.FlowLine:
-    return flow.FlowLine(
-        file=str(file.path.absolute()),
-        name=file.name or file.path.stem,
-        kind=file.kind,
-        nodes=len(file.nodes),
-        turn=turn.dialogue_count,
-        conversation_id=turn.conversation_id,
-        query=turn.query,
-        inputs=json.loads(json.dumps(dict(turn.inputs), default=_given)),
-        files=tuple(given.path.name for given in turn.files),
-    )
-
-
-def titled(facts: flow.FlowLine) -> str:
-    return f"{facts.name} ({facts.kind}, {counted(facts.nodes, 'node')})"
-
-
-def _given(value: object) -> object:
-    if isinstance(value, LocalFile):
-        return {"file": value.path.name}
-    return str(value)
-
+from devhost.trace.played import PlayedTurn, Row, agent_node, begun, told_by
+from devhost.words import counted, in_a_line
 
 # The nodes of a turn as rows in a terminal; an agent's log tree, and the rounds of a loop, stand under their row.
 
@@ -57,14 +29,23 @@ HIDDEN = frozenset({"usage", "json", "files"})
 """Outputs that a row leaves out; `--verbose` and `--json` have them."""
 
 
-def node_rows(turn: PlayedTurn, *, whole: bool) -> RenderableType:
-    """`whole`: all values and every round."""
-    return Group(*(_tree(row, whole=whole) for row in turn.roots))
+def turn_log(turn: PlayedTurn, *, whole: bool) -> RenderableType | None:
+    """The nodes of a flow, or the log of a strategy that is played alone. `whole`: all values and every round."""
+    if turn.is_direct:
+        return next((_agent_log(row, whole=whole) for row in turn.roots), None)
+    if turn.roots:
+        return Group(*(_tree(row, whole=whole) for row in turn.roots))
+    return None
+
+
+def _agent_log(row: Row, *, whole: bool) -> RenderableType | None:
+    return tables.log_tree(row.logs, None if row.run is None else row.run.calls, whole=whole)
 
 
 def _tree(row: Row, *, whole: bool) -> Tree:
     tree = Tree(_line(row, whole=whole), guide_style="dim")
-    if (log := tables.log_tree(row.logs, None if row.run is None else row.run.calls, whole=whole)) is not None:
+    log = _agent_log(row, whole=whole)
+    if log is not None:
         tree.add(log)
     for number, rows in sorted(row.rounds.items()):
         is_open = whole or any(map(_must_be_seen, rows))
@@ -114,68 +95,108 @@ def _json(values: Mapping[str, object]) -> str:
     return printable(json.dumps(values, ensure_ascii=False, indent=2, default=str))
 
 
-# The view of a flow in a terminal: what is played, the answer while it streams, then the nodes and what came of it.
+# The view of a turn: what is asked, the answer while it streams, then what the nodes did and what came of it.
 
 
-class FlowView(View):
+class TurnView(View):
     def _begin(self) -> None:
         super()._begin()
-        self._turn = PlayedTurn(began=time.monotonic())
+        self._spans = ThoughtSpans(keep_tags=True)
+        self._turn: PlayedTurn | None = None
 
-    def open(self, facts: flow.FlowLine, notices: Iterable[str] = (), model: str = "") -> None:
-        """`model`: what a person should know of it."""
-        rows = [
-            ("flow", Text(printable(titled(facts)))),
-            ("model", Text(printable(model), "yellow")),
-            ("inputs", Text(printable(preview(facts.inputs) if facts.inputs else ""))),
-            ("question", Text(printable(facts.query))),
-            *(("file", Text(printable(name))) for name in facts.files),
-        ]
-        self._console.print(tables.fact_rows([row for row in rows if row[1]], notices))
+    def open(self, facts: Table, question: str, files: Iterable[JsonObject] = ()) -> None:
+        """`facts`: of the strategy or the flow; `files` go with the question."""
+        if question:
+            facts.add_row("question", Text(printable(question)))
+        for file in files:
+            facts.add_row("file", Text(tables.given_file(file)))
+        self._console.print(facts)
+
+    def hear(self, message: JsonObject) -> None:
+        """A message of a strategy that is played without a flow around it."""
+        now = time.monotonic()
+        self._turn = self._turn or begun("", now)
+        event = told_by(agent_node(""), message)
+        if event is not None:
+            self._turn.add(event, now)
+            self.show(event, self._turn)
 
     def show(self, event: flow.FlowEvent, turn: PlayedTurn) -> None:
         """`turn`: with the event."""
         self._turn = turn
         match event:
             case flow.AnswerText():
-                self._say(event.text)
-            case flow.NodeStarted():
+                self._write(list(self._spans.feed(event.text)))
+            case flow.NodeStarted() if not turn.is_direct:
                 self.screen.show_status(printable(event.node.title or event.node.id))
             case flow.AgentLog():
                 entry = event.message["message"]
                 if entry.get("status") == "start":
-                    self.screen.show_status(printable(f"{event.node.title or event.node.id}: {entry.get('label')}"))
+                    label = str(entry.get("label"))
+                    name = event.node.title or event.node.id
+                    self.screen.show_status(printable(label if turn.is_direct else f"{name}: {label}"))
             case flow.FormAsked():
                 self.screen.end_status()
                 self.screen.end_line()
-            case flow.NodeEnded() | flow.SourcesRead() | flow.FormAnswered():
+            case flow.NodeStarted() | flow.NodeEnded() | flow.SourcesRead() | flow.FormAnswered():
                 pass
             case flow.FlowEnded():
                 self.screen.end_status()
             case _:
                 assert_never(event)
 
-    def close(self, turn: PlayedTurn) -> None:
-        self._end_answer(turn.answer)
-        self._section("nodes", node_rows(turn, whole=self._options.verbose))
+    def _write(self, spans: list[Span]) -> None:
+        for thinking, text in spans:
+            self._say(text, "dim italic" if thinking else None)
+
+    def finish_answer(self, unsaid: str = "") -> None:
+        """`unsaid`: what was put out without being streamed."""
+        self._write(list(self._spans.finish()))
+        self._end_answer(unsaid)
+
+    def close(self, turn: PlayedTurn, remark: str = "") -> None:
+        """`remark`: a sentence about the model."""
+        self.finish_answer("" if turn.is_direct else turn.answer)
+        self._section("log" if turn.is_direct else "nodes", turn_log(turn, whole=self._options.verbose))
         self._section("sources", tables.sources_table(sources_of(turn)))
+        if turn.own is not None:
+            self._show_outputs(turn.own)
         self._section("outputs", self._values(turn.outputs))
         self._section("conversation variables", self._values(dict(turn.end.conversation)))
         for title, found in tables.sections_of_findings(turn.findings):
             self._section(title, found)
         self._console.print(Rule(style="dim"))
+        if turn.own is not None and (dropped := turn.own.outputs.dropped_retriever_resources):
+            self.note(f"Dify's Agent node drops retriever resources (seen up to 1.17.0); this run sent {dropped:,}.")
+        if remark:
+            self.note(remark)
         how = (turn.ending.after(turn.seconds), STYLES[turn.ending.level])
         self._console.print(Text.assemble(how, (ToolCalls.sum_of(turn.runs).remark, "yellow")))
         self._say_why(turn)
-        for row in turn.rows.values():
-            if row.run is not None and row.run.error is not None and row.run.error.traceback:
-                self._console.print(Text(f"{printable(row.label)}:", "bold"))
-                self._console.print(tables.failure_text(row.run.error, traceback=self._options.traceback))
+
+    def _show_outputs(self, run: Run) -> None:
+        """Those of a strategy, but for its text and its log."""
+        outputs = run.outputs
+        hidden = {"sources", "pending_calls" if outputs.pending_calls else ""}
+        variables = {name: value for name, value in outputs.variables.items() if name not in hidden}
+        self._section("files", tables.files_list(outputs.files), soft_wrap=True)
+        self._section("calls that wait for an answer", tables.pending_table(outputs.pending_calls))
+        self._section("variables", tables.variables_list(variables))
+        self._section("json", tables.json_list(outputs.json_of_strategy()))
+        self._section("usage", tables.usage_line(run.usage))
 
     def _say_why(self, turn: PlayedTurn) -> None:
-        if turn.end.error:
+        """Why a turn failed, or waits."""
+        if turn.end.error and not turn.is_direct:
             style = "yellow" if turn.end.status == "paused" else "red"
             self._console.print(Text(printable(turn.end.error), style), soft_wrap=True)
+        for row in turn.rows.values():
+            error = None if row.run is None else row.run.error
+            if error is None or not (turn.is_direct or error.traceback):
+                continue
+            if not turn.is_direct:
+                self._console.print(Text(f"{printable(row.label)}:", "bold"))
+            self._console.print(tables.failure_text(error, traceback=self._options.traceback))
 
     def _values(self, values: JsonObject) -> RenderableType | None:
         if not values:
@@ -191,8 +212,9 @@ class FlowView(View):
 
     def show_how_far(self) -> None:
         super().show_how_far()
-        rows = node_rows(self._turn, whole=self._options.verbose) if self._turn.roots else None
-        self._section("nodes until Ctrl-C", rows)
+        if self._turn is not None:
+            title = "log until Ctrl-C" if self._turn.is_direct else "nodes until Ctrl-C"
+            self._section(title, turn_log(self._turn, whole=self._options.verbose))
 
 
 def sources_of(turn: PlayedTurn) -> list[JsonObject]:
@@ -206,4 +228,5 @@ def sources_of(turn: PlayedTurn) -> list[JsonObject]:
         for segment in turn.sources
     ]
     of_agents = (run.outputs.variables.get("sources") for run in turn.runs)
-    return read + [each for found in of_agents if isinstance(found, list) for each in found if isinstance(each, dict)]
+    found = [each for sources in of_agents if isinstance(sources, list) for each in sources]
+    return read + [each if isinstance(each, dict) else {"title": each} for each in found]

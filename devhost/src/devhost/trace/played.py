@@ -1,9 +1,10 @@
-"""A turn of a flow from its events: its nodes as rows, what was said, and what came of it."""
+"""A turn from its events: nodes as rows, what was said, and what came of it. A strategy's run is one of one node."""
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
+from typing import Literal
 
 from devhost.node.outputs.outputs import AgentLog, Finding, LogEntry
 from devhost.node.outputs.run import Ending, Run, report
@@ -92,6 +93,8 @@ class PlayedTurn:
     """Times are on the clock of whatever adds the events."""
 
     began: float
+    is_direct: bool = False
+    """A strategy is played without a flow around it: the turn has one Agent node."""
     finished: float = 0.0
     """Of the last event."""
     roots: list[Row] = field(default_factory=list)
@@ -162,7 +165,16 @@ class PlayedTurn:
         return str(self.ended.outputs.get("answer") or "")
 
     @property
+    def own(self) -> Run | None:
+        """The strategy's run of a turn that is nothing else; None for one of a flow, and before the run has ended."""
+        if self.is_direct and self.nodes:
+            return self.nodes[-1].run
+        return None
+
+    @property
     def seconds(self) -> float:
+        if self.own is not None:
+            return self.own.elapsed_seconds
         return self.finished - self.began
 
     @property
@@ -180,7 +192,7 @@ class PlayedTurn:
         """Of a turn that succeeded, that of the last agent after its form that waits for the user or stopped early."""
         if self.ended is None:
             return Ending("not ended", "bad")
-        ending = ENDINGS[self.ended.status]
+        ending = ENDINGS[self.ended.status] if self.own is None else self.own.ending
         agents = (node.run for node in self.nodes[self.before_form :])
         limited = [run.ending for run in agents if run and run.error is None and run.ending.level != "good"]
         if limited and self.ended.status == "succeeded":
@@ -192,12 +204,63 @@ class PlayedTurn:
     @property
     def tokens(self) -> int:
         found = (node.metadata.get("total_tokens") for node in self.nodes)
-        return sum(tokens for tokens in found if isinstance(tokens, int))
+        return sum(int(tokens) for tokens in found if isinstance(tokens, int | float))
 
     @property
     def outputs(self) -> JsonObject:
         """Those of a workflow."""
         return {name: value for name, value in self.end.outputs.items() if name not in {"answer", "files"}}
+
+
+# A strategy's run as a turn: an Agent node starts, tells what it says and logs, and ends with the run.
+
+AGENT = "agent"
+"""The id of the node, and of its execution."""
+
+
+def begun(strategy: str, at: float) -> PlayedTurn:
+    """A turn whose Agent node has started."""
+    turn = PlayedTurn(began=at, is_direct=True)
+    turn.add(flow.NodeStarted(AGENT, agent_node(strategy)), at)
+    return turn
+
+
+def agent_node(strategy: str) -> flow.FlowNode:
+    return flow.FlowNode(AGENT, AGENT, strategy, {})
+
+
+def told_by(node: flow.FlowNode, message: JsonObject) -> flow.FlowEvent | None:
+    """What the user or the debug page sees of a message of the strategy; None of one that is for the outputs alone."""
+    match message:
+        case {"type": "text", "message": {"text": str(text)}}:
+            return flow.AnswerText(node, text)
+        case {"type": "log", "message": {"id": str(), "label": str(), "status": str()}}:
+            return flow.AgentLog(AGENT, node, message)
+        case _:
+            return None
+
+
+def ends(run: Run, inputs: JsonObject | None = None) -> tuple[flow.NodeEnded, flow.FlowEnded]:
+    """The last two events of the turn. `inputs`: what the node gave the strategy."""
+    usage = run.usage if isinstance(run.usage, dict) else {}
+    metadata = {name: usage[name] for name in ("total_tokens", "total_price", "currency") if name in usage}
+    error = ""
+    status: Literal["succeeded", "failed"] = "succeeded"
+    if run.error is not None:
+        error = f"{run.error.kind}: {run.error.message}"
+        status = "failed"
+    outputs = run.outputs.by_name()
+    node = agent_node(run.strategy)
+    ended = flow.NodeEnded(AGENT, node, status, inputs or {}, outputs, run.elapsed_seconds, error, metadata, run=run)
+    return ended, flow.FlowEnded(status, {"answer": run.outputs.text, "files": run.outputs.files}, error)
+
+
+def turn_of(run: Run) -> PlayedTurn:
+    """The turn of a run that has ended."""
+    turn = begun(run.strategy, 0.0)
+    for event in ends(run):
+        turn.add(event, run.elapsed_seconds)
+    return turn
 
 
 def _answered(event: flow.FormAnswered, row: Row, at: float) -> str:

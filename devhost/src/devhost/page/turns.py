@@ -1,18 +1,18 @@
-"""Fills the page of a flow: for each turn its nodes on a time axis, what it answered, and the runs of its agents."""
+"""A trace as one page: for each turn its nodes on a time axis, what it answered, and the runs of its agents."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from devhost.flow.played import WAITS, Row
-from devhost.flow.traces import TracedTurn, traced_turns
+from devhost.node.outputs.outputs import OPEN
 from devhost.node.outputs.run import Ending, ToolCalls
 from devhost.page.calls import Source, retrieved
 from devhost.page.contents import Axis, Passage, counts, passages
-from devhost.page.page import render_trace
 from devhost.page.section import ShownRun, shown_run
 from devhost.trace.lines import Trace
+from devhost.trace.played import WAITS, Row
+from devhost.trace.turns import TracedTurn, traced_turns
 
 COLOURS = {
     "agent": "model",
@@ -67,6 +67,26 @@ class ShownTurn:
     """Whether a process still writes what follows."""
 
     @property
+    def run(self) -> ShownRun | None:
+        """The run of a strategy that is played alone: it is the whole turn. None of a flow."""
+        if self.traced.is_direct:
+            return self.nodes[0].runs[0]
+        return None
+
+    @property
+    def runs(self) -> list[ShownRun]:
+        return [run for node in self.nodes for run in node.runs]
+
+    @property
+    def question(self) -> str:
+        return self.traced.question
+
+    @property
+    def title(self) -> str:
+        """What was asked, or of a workflow without a question its name."""
+        return self.question or self.traced.facts.name
+
+    @property
     def ending(self) -> Ending:
         if self.goes_on and self.traced.form:
             return WAITS
@@ -91,6 +111,8 @@ class ShownTurn:
     @property
     def source_anchor(self) -> str:
         """The fragment of the page's address that leads to a source, without its number."""
+        if self.run is not None:
+            return self.run.source_anchor
         return f"turn-{self.number}-source-"
 
     @property
@@ -106,23 +128,25 @@ class ShownTurn:
     @property
     def tool_calls(self) -> ToolCalls:
         """Of its agents."""
-        return ToolCalls.sum_of(shown.run for node in self.nodes for shown in node.runs)
+        return ToolCalls.sum_of(shown.run for shown in self.runs)
 
-
-def render_flow_page(trace: Trace, folder: Path | None = None) -> str:
-    """`folder`: where the page will be, if that is known."""
-    return render_trace("flow.html.j2", trace, turns=shown_turns(trace, folder))
+    @property
+    def open(self) -> Iterator[tuple[str, float]]:
+        """What has begun and not ended: its name, and when it began in seconds since the trace did."""
+        if self.run is None:
+            yield from ((node.row.label, node.row.began) for node in self.nodes if node.row.ended is None)
+        yield from ((span.label, span.began) for run in self.runs for span in run.rows if span.status == OPEN)
 
 
 def shown_turns(trace: Trace, folder: Path | None = None, *, is_written: bool = False) -> list[ShownTurn]:
-    """`is_written`: whether a process still writes the trace."""
+    """`folder`: where the page will be, if that is known. `is_written`: whether a process still writes the trace."""
     numbers = count(1)
     turns = traced_turns(trace)
     shown = list[ShownTurn]()
     for number, turn in enumerate(turns, start=1):
         goes_on = is_written and turn is turns[-1]
         agents = {
-            execution: [shown_run(next(numbers), each, trace, folder, is_written=goes_on) for each in found]
+            execution: [shown_run(next(numbers), each, turn.strategy, folder, is_written=goes_on) for each in found]
             for execution, found in turn.agents.items()
         }
         nodes = [
