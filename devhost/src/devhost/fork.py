@@ -1,6 +1,6 @@
 """A traced run once more, with something changed from a round on: `devhost fork`, and what it is given."""
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, MutableMapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,7 @@ from devhost.plugin.declaration import PluginDeclaration, nearest_strategy_plugi
 from devhost.protocol.wire import JsonObject
 from devhost.reach import allow_files_option, allow_http_option
 from devhost.recording import turns as parts
-from devhost.recording.case import last_conversation, runs_of, script_of, strategy_of
+from devhost.recording.case import runs_of, script_of, strategy_of
 from devhost.recording.turns import KeptFiles
 from devhost.scenario import (
     CONVERSATION,
@@ -36,6 +36,7 @@ from devhost.tools.recorded import RecordedAnswers, RecordedTool, recorded_tools
 from devhost.tools.setup import ToolSetup
 from devhost.trace.lines import Trace, read_trace
 from devhost.trace.runs import Call, TracedRun, written_calls
+from devhost.trace.turns import last_conversation
 from devhost.words import counted
 
 # Which run goes on, and its rounds: each is a turn of the model, with the tries that failed before it.
@@ -62,6 +63,15 @@ class Round:
         return "answers"
 
 
+def rounds_in(calls: Iterable[Call]) -> list[Round]:
+    """Those of one run, or of one node."""
+    made: list[Round] = []
+    for call in parts.model_calls(calls):
+        tried = made.pop().calls if made and not made[-1].is_answered else ()
+        made.append(Round((*tried, call)))
+    return made
+
+
 @dataclass(frozen=True)
 class Origin:
     """What is forked."""
@@ -80,11 +90,7 @@ class Origin:
 
     @cached_property
     def rounds(self) -> list[Round]:
-        made: list[Round] = []
-        for call in parts.model_calls(self.run.calls):
-            tried = made.pop().calls if made and not made[-1].is_answered else ()
-            made.append(Round((*tried, call)))
-        return made
+        return rounds_in(self.run.calls)
 
     @property
     def answered(self) -> int:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
-from devhost.comparison.comparison import ForkReport, Side, render_fork, show_fork
+from devhost.comparison.comparison import ForkReport, render_fork, show_fork
+from devhost.comparison.side import Side
 from devhost.errors import TraceError
-from devhost.fork import ForkOptions, find_origin
+from devhost.fork import ForkOptions
 from devhost.hosting import HostOptions, ModelOptions, started_host, traced
 from devhost.node.outputs.run import report
 from devhost.options import FILE, argument, command, option, print_json
@@ -21,6 +22,7 @@ from devhost.terminal.chat_view import scenario_facts
 from devhost.terminal.screen import ViewOptions, open_console
 from devhost.terminal.turn_view import TurnView
 from devhost.trace.lines import read_trace
+from devhost.trace.turns import traced_turns, turn_with
 
 CASE = ".case.yaml"
 """In place of the trace's own suffix."""
@@ -104,8 +106,9 @@ def fork(asked: ForkOptions, models: ModelOptions, hosting: HostOptions, shown: 
                 run = made.play(host, model, view.hear)
                 watcher.remark(model.afterwards)
             view.finish_answer()
-        right = Side(find_origin(read_trace(own), own, None), model.is_recorded)
-    found = ForkReport(("recorded", "fork"), Side(origin), right, made, model)
+        right = Side(traced_turns(read_trace(own))[-1], model.is_recorded)
+    left = Side(turn_with(origin.run, origin.strategy))
+    found = ForkReport(("recorded", "fork"), left, right, made, model)
     if asked.as_json:
         print_json({**found.as_json(), "run": report(run, model.description, model.spent())})
     show_fork(found, console)

@@ -1,28 +1,24 @@
-"""Two runs and the differences between them: a fork next to its origin, on a page and in the terminal."""
+"""Two runs and the differences between them, turn by turn; a fork next to its origin, on a page and in the terminal."""
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import zip_longest
-from typing import Literal
+from typing import Literal, Self
 
 from rich.console import Console, RenderableType
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from devhost.fork import Fork, ForkedModel, Origin
-from devhost.node.outputs.run import Run, plugin_error
-from devhost.page.calls import Said, offered_tools, prompt_of
+from devhost.comparison.side import AS_RECORDED, LONGEST, SECONDS, Side, is_prose, summary
+from devhost.fork import Fork, ForkedModel
 from devhost.page.page import page_environment
 from devhost.protocol.wire import JsonObject
-from devhost.recording.turns import model_calls, model_in, tool_calls
 from devhost.terminal.tables import printable
-from devhost.tools.recorded import NOT_RECORDED
-from devhost.trace.runs import Call, run_of
 from devhost.words import counted
 
 type Kind = Literal["same", "changed", "left", "right", "gap"]
@@ -63,87 +59,7 @@ def _rows(code: tuple[str, int, int, int, int], left: Sequence[str], right: Sequ
             yield Row("same" if tag == "equal" else "changed", mine, its)
 
 
-# One of two runs, as far as they are compared.
-
-
-@dataclass(frozen=True)
-class Side:
-    origin: Origin
-    repeats: bool = False
-    """Whether its model says again what the other run's model said, whatever the prompt."""
-
-    @cached_property
-    def run(self) -> Run:
-        return run_of(self.origin.run, self.origin.strategy)
-
-    @property
-    def answer(self) -> list[str]:
-        return self.run.outputs.text.splitlines()
-
-    @property
-    def calls(self) -> list[str]:
-        """A line for each tool call: name, arguments, and whether it failed."""
-        return [_called(call) for call in tool_calls(self.origin.run.calls)]
-
-    @property
-    def not_recorded(self) -> list[str]:
-        """Those of them that no recorded answer fitted."""
-        return [_called(call) for call in tool_calls(self.origin.run.calls) if _raised(call) == NOT_RECORDED]
-
-    @property
-    def model_calls(self) -> int:
-        return len(model_calls(self.origin.run.calls))
-
-    @property
-    def prompts(self) -> Iterator[list[str]]:
-        """Of each round the lines that no earlier prompt of the run had; of the first one with the tools' names."""
-        known = set[Said]()
-        for number, each in enumerate(self.origin.rounds):
-            last = each.calls[-1]
-            lines = list[str]()
-            if number == 0:
-                lines.append(f"tools: {', '.join(tool.name for tool in offered_tools(last)) or 'none'}")
-            for said in prompt_of(last):
-                if said not in known:
-                    lines += [f"{said.role}:", *said.text.splitlines()]
-            known |= set(prompt_of(last))
-            yield lines
-
-    @property
-    def facts(self) -> dict[str, str]:
-        """By name; tokens and seconds as the model's answers reported them, also those of recorded turns."""
-        spent = self.run.calls.spent
-        error = self.run.error
-        of_model = {
-            "prompt tokens": f"{spent['prompt_tokens']:,}",
-            "completion tokens": f"{spent['completion_tokens']:,}",
-            SECONDS: f"{spent['latency']:.2f}",
-        }
-        return {
-            "model": str(model_in(self.origin.run.parameters).get("model", "")),  # as the strategy was told
-            "ended": f"{self.run.ending}" if error is None else f"{self.run.ending}: {error.kind}: {error.message}",
-            "model calls": f"{self.model_calls:,}",
-            "tool calls": f"{len(self.calls):,}",
-            **(dict.fromkeys(of_model, AS_RECORDED) if self.repeats else of_model),
-        }
-
-
-def _called(call: Call) -> str:
-    given = json.dumps(call.arguments, ensure_ascii=False, sort_keys=True)
-    return f"{call.name} {given}{f' → {_raised(call)}' if call.error else ''}"
-
-
-def _raised(call: Call) -> str:
-    """The type of its error."""
-    found = plugin_error(call.error) if call.error else None
-    return found[1].kind if found else "error" if call.error else ""
-
-
-# Two runs and what is different between them.
-
-SECONDS = "seconds in models"
-AS_RECORDED = "as recorded"
-"""In place of what a model reports that did not read its prompts."""
+# Two turns and what is different between them.
 
 
 @dataclass(frozen=True)
@@ -151,17 +67,44 @@ class Fact:
     name: str
     left: str
     right: str
+    is_packed: bool = False
+    """Two different values that are shown alike, such as two states of the same length."""
 
     @property
     def differs(self) -> bool:
         """No two runs take the same time."""
-        return self.left != self.right and self.name != SECONDS and self.right != AS_RECORDED
+        return self.is_packed or (self.left != self.right and self.name != SECONDS and self.right != AS_RECORDED)
 
 
 @dataclass(frozen=True)
 class PromptRows:
     round: int
     rows: list[Row]
+    asker: str = ""
+    """The node, or the strategy."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Of two turns, one thing that is compared."""
+
+    name: str
+    rows: Sequence[Row] = ()
+    """All lines of texts, side by side."""
+    facts: Sequence[Fact] = ()
+    """Or values with names."""
+    texts: Sequence[tuple[str, Sequence[Row]]] = ()
+    """Of long texts among these values that differ, their names and lines."""
+    is_there: bool = True
+    """On one side at least."""
+
+    @property
+    def differs(self) -> bool:
+        return any(row.kind != "same" for row in self.rows) or any(fact.differs for fact in self.facts)
+
+    @classmethod
+    def of_lines(cls, name: str, left: Sequence[str], right: Sequence[str]) -> Self:
+        return cls(name, rows(left, right, whole=True), is_there=bool(left or right))
 
 
 @dataclass(frozen=True)
@@ -183,12 +126,51 @@ class Comparison:
     def answer(self) -> list[Row]:
         return rows(self.left.answer, self.right.answer)
 
+    @cached_property
+    def parts(self) -> list[Part]:
+        """All that is compared: first what the user got."""
+        found = [
+            Part.of_lines("answer", self.left.answer, self.right.answer),
+            Part.of_lines("forms", self.left.forms, self.right.forms),
+            Part.of_lines("path of nodes", self.left.path, self.right.path),
+            _of_values("variables", self.left.variables, self.right.variables),
+            Part.of_lines("tool calls", self.left.calls, self.right.calls),
+            Part("cost", facts=self.facts),
+            _of_values("question and inputs", self.left.settings, self.right.settings),
+        ]
+        return [part for part in found if part.is_there]
+
     @property
+    def different(self) -> list[str]:
+        """The names of what differs."""
+        found = [part.name for part in self.parts if part.differs]
+        if self.prompts:
+            found.append("prompts")
+        return found
+
+    @property
+    def same(self) -> list[str]:
+        """The names of what was compared and does not differ."""
+        found = [part.name for part in self.parts if not part.differs]
+        if not self.prompts and (self.left.model_calls or self.right.model_calls):
+            found.append("prompts")
+        return found
+
+    @cached_property
     def prompts(self) -> list[PromptRows]:
         """Of the rounds whose prompts differ."""
-        pairs = zip_longest(self.left.prompts, self.right.prompts, fillvalue=list[str]())
-        found = [PromptRows(number, rows(mine, its)) for number, (mine, its) in enumerate(pairs, start=1)]
+        left = self.left.prompts
+        right = self.right.prompts
+        found = [
+            PromptRows(number, rows(left.get((name, number), ()), right.get((name, number), ())), name)
+            for name, number in dict.fromkeys([*left, *right])
+        ]
         return [each for each in found if each.rows]
+
+    @property
+    def has_askers(self) -> bool:
+        """Whether a round has to say whose it is."""
+        return not (self.left.turn.is_direct and self.right.turn.is_direct)
 
     def as_json(self) -> JsonObject:
         return {
@@ -197,6 +179,53 @@ class Comparison:
             "answer": list(map(asdict, self.answer)),
             "prompts": list(map(asdict, self.prompts)),
         }
+
+
+def _of_values(name: str, left: Mapping[str, object], right: Mapping[str, object]) -> Part:
+    facts = []
+    texts = []
+    for each in dict.fromkeys([*left, *right]):
+        mine = left.get(each, "")
+        its = right.get(each, "")
+        fact = Fact(each, summary(mine), summary(its))
+        facts.append(replace(fact, is_packed=fact.left == fact.right and mine != its))
+        longest = max(len(str(mine)), len(str(its)))
+        if mine != its and longest > LONGEST and is_prose(mine) and is_prose(its):
+            texts.append((each, rows(str(mine).splitlines(), str(its).splitlines())))
+    return Part(name, facts=facts, texts=texts, is_there=bool(facts))
+
+
+# Two runs: their turns, pair by pair, and whether they are of the same thing.
+
+KINDS = {"strategy": "strategies", "chatflow": "chatflows", "workflow": "workflows"}
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    turns: Sequence[Comparison]
+    unpaired: Sequence[tuple[str, str]]
+    """Of turns that only one side has: the side's name, and the question."""
+    of: str
+    """A sentence that says what they are runs of."""
+    is_alike: bool
+    """Whether they are runs of the same flow or strategy."""
+
+
+def compared(names: tuple[str, str], left: Sequence[Side], right: Sequence[Side]) -> RunComparison:
+    turns = [Comparison(names, mine, its) for mine, its in zip(left, right, strict=False)]
+    common = len(turns)
+    unpaired = [(names[0], side.turn.question) for side in left[common:]]
+    unpaired += [(names[1], side.turn.question) for side in right[common:]]
+    mine, its = (side[0].turn.facts if side else None for side in (left, right))
+    if mine is None or its is None:
+        return RunComparison(turns, unpaired, "One of the runs has no turn.", is_alike=False)
+    if (mine.kind, mine.name) == (its.kind, its.name):
+        of = f"Both are runs of the {mine.kind} {mine.name}."
+        return RunComparison(turns, unpaired, of, is_alike=True)
+    of = f"These are runs of different things: the {mine.kind} {mine.name}, and the {its.kind} {its.name}."
+    if mine.kind == its.kind:
+        of = f"These are runs of different {KINDS.get(mine.kind, 'flows')}: {mine.name}, and {its.name}."
+    return RunComparison(turns, unpaired, of, is_alike=False)
 
 
 @dataclass(frozen=True)

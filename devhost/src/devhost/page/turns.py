@@ -151,14 +151,7 @@ def shown_turns(trace: Trace, folder: Path | None = None, *, is_written: bool = 
         }
         nodes = [
             ShownNode(row, depth, row.finished or turn.finished, agents.get(row.execution, ()))
-            for depth, row in _flat(turn.roots)
+            for depth, row in turn.flat
         ]
         shown.append(ShownTurn(number, turn, nodes, goes_on and turn.ended is None))
     return shown
-
-
-def _flat(rows: Sequence[Row], depth: int = 0) -> Iterator[tuple[int, Row]]:
-    for row in rows:
-        yield depth, row
-        for _, inner in sorted(row.rounds.items()):
-            yield from _flat(inner, depth + 1)

@@ -27,7 +27,7 @@ from devhost.tools.entity import shortened
 from devhost.trace.flow import NodeEnded
 from devhost.trace.lines import Trace
 from devhost.trace.runs import Call, TracedRun, run_of, traced_runs
-from devhost.trace.turns import TracedTurn, traced_turns
+from devhost.trace.turns import TracedTurn, last_conversation, traced_turns
 from devhost.words import counted
 
 
@@ -174,13 +174,6 @@ def _of_flow(trace: Trace, file: Path, files: KeptFiles) -> _Script:
     if conversation and conversation in json.dumps(script):  # a tool was given it
         script["conversation_id"] = conversation
     return script, runs, _left_out(len(traced_turns(trace)) - len(turns), "turn")
-
-
-def last_conversation(trace: Trace) -> list[TracedTurn]:
-    """With a flow."""
-    turns = traced_turns(trace)
-    begins = max((number for number, turn in enumerate(turns) if turn.facts.turn == 1), default=0)
-    return turns[begins:]
 
 
 def _card(parameters: Iterable[Mapping[str, object]]) -> JsonObject:

@@ -1,9 +1,11 @@
 """A turn from its events: nodes as rows, what was said, and what came of it. A strategy's run is one of one node."""
 
+import re
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
+from decimal import Decimal
 from typing import Literal
 
 from devhost.node.outputs.outputs import AgentLog, Finding, LogEntry
@@ -41,6 +43,8 @@ class Row:
     """Of a Human Input node."""
     asked: float = 0.0
     """When, on the same clock."""
+    answer: flow.FormAnswered | None = None
+    """To its form."""
     answered: str = ""
     """By whom its form was answered, with what, and how long a person took."""
     log: AgentLog = field(default_factory=AgentLog)
@@ -72,6 +76,14 @@ class Row:
         return {
             name: value for name, value in outputs.items() if not name.startswith(("sys.", "conversation.", "env."))
         }
+
+    @property
+    def pressed(self) -> str:
+        """The title of the button that its form was answered with; empty without an answer."""
+        if self.form is None or self.answer is None:
+            return ""
+        pressed = self.answer.button
+        return next((button.title for button in self.form.buttons if button.id == pressed), pressed)
 
     @property
     def run(self) -> Run | None:
@@ -138,6 +150,7 @@ class PlayedTurn:
                     self.form.form = event
                     self.form.asked = at
             case flow.FormAnswered() if self.form is not None:
+                self.form.answer = event
                 self.form.answered = _answered(event, self.form, at)
                 self.form = None
             case flow.AnswerText():
@@ -202,9 +215,20 @@ class PlayedTurn:
         return ending
 
     @property
+    def flat(self) -> Iterator[tuple[int, Row]]:
+        """All rows in the order in which they began, each with the number of containers that it is in."""
+        return _flat(self.roots, 0)
+
+    @property
     def tokens(self) -> int:
         found = (node.metadata.get("total_tokens") for node in self.nodes)
         return sum(int(tokens) for tokens in found if isinstance(tokens, int | float))
+
+    @property
+    def price(self) -> Decimal:
+        """Without what is not a number."""
+        found = [str(node.metadata.get("total_price") or 0) for node in self.nodes]
+        return sum((Decimal(price) for price in found if re.fullmatch(r"[0-9.]+(E-?[0-9]{1,2})?", price)), Decimal(0))
 
     @property
     def outputs(self) -> JsonObject:
@@ -263,9 +287,15 @@ def turn_of(run: Run) -> PlayedTurn:
     return turn
 
 
+def _flat(rows: Sequence[Row], depth: int) -> Iterator[tuple[int, Row]]:
+    for row in rows:
+        yield depth, row
+        for _, inner in sorted(row.rounds.items()):
+            yield from _flat(inner, depth + 1)
+
+
 def _answered(event: flow.FormAnswered, row: Row, at: float) -> str:
-    buttons = () if row.form is None else row.form.buttons
-    pressed = next((button.title for button in buttons if button.id == event.button), event.button)
+    pressed = row.pressed
     words = {"timeout": "not answered in time", "script": f"answered by the script: {pressed}"}
     return words.get(event.by, f"answered by a person in the {event.by} after {at - row.asked:.1f} s: {pressed}")
 

@@ -69,6 +69,13 @@ def traced_turns(trace: Trace) -> list[TracedTurn]:
     return turns
 
 
+def last_conversation(trace: Trace) -> list[TracedTurn]:
+    """Its turns; of a workflow the last one."""
+    turns = traced_turns(trace)
+    begins = max((number for number, turn in enumerate(turns) if turn.facts.turn == 1), default=0)
+    return turns[begins:]
+
+
 def turn_with(run: TracedRun, strategy: str, number: int = 1) -> TracedTurn:
     """The turn of a strategy's run that stands alone. `number`: its place in its conversation."""
     outcome = run_of(run, strategy)

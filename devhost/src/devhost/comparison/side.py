@@ -1,0 +1,219 @@
+"""One of two turns that are compared: what the user got, what the nodes did, and what it was asked with."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from devhost.fork import rounds_in
+from devhost.node.outputs.run import plugin_error
+from devhost.page.calls import Said, offered_tools, prompt_of
+from devhost.recording.turns import model_calls, model_in, settings, tool_calls
+from devhost.tools.recorded import NOT_RECORDED
+from devhost.trace.flow import FIELD
+from devhost.trace.played import Row
+from devhost.trace.runs import Call
+from devhost.trace.turns import TracedTurn
+from devhost.words import counted, preview, price_text
+
+SECONDS = "seconds in models"
+AS_RECORDED = "as recorded"
+"""In place of what a model reports that did not read its prompts."""
+LONGEST = 300
+"""Characters of a value that is shown whole."""
+BEGINNING = 100
+"""Characters of a longer one that are shown."""
+
+
+@dataclass(frozen=True)
+class Side:
+    turn: TracedTurn
+    repeats: bool = False
+    """Whether its model says again what the other turn's model said, whatever the prompt."""
+
+    @property
+    def answer(self) -> list[str]:
+        if self.turn.is_direct:
+            return "\n".join(run.outputs.text for run in self.turn.outcomes).splitlines()
+        return self.turn.answer.splitlines()
+
+    @property
+    def forms(self) -> list[str]:
+        """Of each form what it asks, what was filled in, and the button."""
+        return [line for _, row in self.turn.flat if row.form is not None for line in _form(row)]
+
+    @property
+    def path(self) -> list[str]:
+        """A line for each node that ran; a strategy that is played alone has none."""
+        if self.turn.is_direct:
+            return []
+        return [f"{'  ' * depth}{row.label} ({row.node.type}){_ended(row)}" for depth, row in self.turn.flat]
+
+    @cached_property
+    def variables(self) -> Mapping[str, object]:
+        """What a workflow puts out, the conversation variables, and those of a strategy that is played alone."""
+        own = self.turn.outcomes[-1].outputs.variables if self.turn.is_direct else {}
+        return {**own, **self.turn.outputs, **self.turn.end.conversation}
+
+    @property
+    def calls(self) -> list[str]:
+        """A line for each tool call: name, arguments, and whether it failed."""
+        return [_called(call) for call in self._tool_calls]
+
+    @property
+    def not_recorded(self) -> list[str]:
+        """Those of them that no recorded answer fitted."""
+        return [_called(call) for call in self._tool_calls if _raised(call) == NOT_RECORDED]
+
+    @property
+    def _tool_calls(self) -> list[Call]:
+        """Of the agents and of other nodes."""
+        found = [call for run in self.turn.traced for call in tool_calls(run.calls)]
+        found += [call for calls in self.turn.calls.values() for call in calls if call.kind == "tool"]
+        return sorted(found, key=lambda call: call.began)
+
+    @property
+    def _askers(self) -> Iterator[tuple[str, list[Call]]]:
+        """The runs of agents and the other nodes that asked a model, by their names, with their calls of it."""
+        for execution, row in self.turn.rows.items():
+            for run in self.turn.agents.get(execution, ()):
+                yield row.label, model_calls(run.calls)
+        labels = {row.node.id: row.label for row in self.turn.rows.values()}
+        for node, calls in self.turn.calls.items():
+            if asked := model_calls(calls):
+                yield labels.get(node, node), asked
+
+    @property
+    def model_calls(self) -> int:
+        return sum(len(calls) for _, calls in self._askers)
+
+    @property
+    def prompts(self) -> dict[tuple[str, int], list[str]]:
+        """By who asked and the number of the round, the lines that none of its earlier prompts had.
+
+        Those of the first round begin with the names of the tools.
+        """
+        found: dict[tuple[str, int], list[str]] = {}
+        known: dict[str, set[Said]] = {}
+        for name, calls in self._askers:
+            before = known.setdefault(name, set())
+            for each in rounds_in(calls):
+                last = each.calls[-1]
+                number = sum(asker == name for asker, _ in found) + 1
+                lines = [f"tools: {', '.join(tool.name for tool in offered_tools(last)) or 'none'}"]
+                found[name, number] = [*(lines if number == 1 else ()), *_lines(prompt_of(last), before)]
+                before |= set(prompt_of(last))
+        return found
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """What the turn was asked with."""
+        facts = self.turn.facts
+        values: dict[str, object] = {"question": facts.query, **facts.inputs}
+        for run in self.turn.traced if self.turn.is_direct else ():
+            known = settings(run.parameters)
+            for name, written in sorted(known["params"].items()):
+                is_variable = isinstance(written, dict)
+                values[name] = known["variables"].get(written["variable"], written) if is_variable else written
+        if facts.files:
+            values["files"] = ", ".join(facts.files)
+        return values
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """By name; tokens and seconds as the model's answers reported them, also those of recorded turns."""
+        runs = self.turn.outcomes
+        usages = [call.usage for run in self.turn.traced for call in run.calls]
+        usages += [call.usage for calls in self.turn.calls.values() for call in calls]
+        error = runs[-1].error if self.turn.is_direct else None
+        ended = f"{self.turn.ending}"
+        if error is not None:
+            ended = f"{ended}: {error.kind}: {error.message}"
+        elif self.turn.end.error:
+            ended = f"{ended}: {self.turn.end.error}"
+        of_model = {
+            "prompt tokens": f"{_sum(usages, 'prompt_tokens'):,.0f}",
+            "completion tokens": f"{_sum(usages, 'completion_tokens'):,.0f}",
+            "price": price_text(self.turn.price),
+            SECONDS: f"{_sum(usages, 'latency'):.2f}",
+        }
+        if self.repeats:
+            of_model = dict.fromkeys(of_model, AS_RECORDED)
+        models = [str(model_in(run.parameters).get("model", "")) for run in self.turn.traced]  # as a strategy was told
+        models += [call.name for calls in self.turn.calls.values() for call in model_calls(calls)]
+        return {
+            "model": ", ".join(dict.fromkeys(filter(None, models))),
+            "ended": ended,
+            "model calls": f"{self.model_calls:,}",
+            "tool calls": f"{len(self.calls):,}",
+            **of_model,
+        }
+
+
+def _form(row: Row) -> Iterator[str]:
+    form = row.form
+    if form is None:
+        return
+    values = form.values if row.answer is None else {**form.values, **row.answer.values}
+    yield f"{row.label}:"
+    asked = FIELD.sub(lambda found: f"[{values.get(found[1], '')}]", form.content)
+    yield from (f"  {line}" for line in asked.splitlines() if line.strip())
+    placed = set(FIELD.findall(form.content))
+    yield from (f"  {name}: {value}" for name, value in values.items() if name not in placed)
+    if row.answer is None:
+        yield "  not answered"
+    else:
+        yield f"  button: {row.pressed}"
+
+
+def _ended(row: Row) -> str:
+    if row.ended is None:
+        return ": not ended"
+    if row.status == "succeeded":
+        return ""
+    went_on = f", goes on with its {row.ended.went_on}" if row.ended.went_on else ""
+    return f": failed{went_on}"
+
+
+def _lines(prompt: Iterable[Said], known: set[Said]) -> Iterator[str]:
+    for said in prompt:
+        if said not in known:
+            yield f"{said.role}:"
+            yield from said.text.splitlines()
+
+
+def _called(call: Call) -> str:
+    given = json.dumps(call.arguments, ensure_ascii=False, sort_keys=True)
+    raised = f" → {_raised(call)}" if call.error else ""
+    return f"{call.name} {given}{raised}"
+
+
+def _raised(call: Call) -> str:
+    """The type of its error."""
+    found = plugin_error(call.error) if call.error else None
+    if found is not None:
+        return found[1].kind
+    if call.error:
+        return "error"
+    return ""
+
+
+def _sum(usages: Iterable[Mapping[str, object]], name: str) -> float:
+    return sum(value for usage in usages if isinstance(value := usage.get(name), int | float))
+
+
+def summary(value: object) -> str:
+    """A short value as it is. Of a long one its beginning and its length; of a packed one, such as a state, its length.
+
+    Packed is what has no blank in it.
+    """
+    text = value if isinstance(value, str) else preview(value)
+    if len(text) <= LONGEST:
+        return text
+    if isinstance(value, str) and not is_prose(value):
+        return f"packed, {counted(len(text), 'character')}"
+    return f"{text[:BEGINNING]}… ({counted(len(text), 'character')})"
+
+
+def is_prose(value: object) -> bool:
+    return isinstance(value, str) and any(letter.isspace() for letter in value)

@@ -1,0 +1,97 @@
+"""Two runs beside each other: what the user got comes first, and only what was compared is called the same."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from devhost.comparison.comparison import Comparison, RunComparison, compared
+from devhost.comparison.side import Side
+from devhost.trace import flow
+from devhost.trace.lines import read_trace
+from devhost.trace.turns import traced_turns
+from support.console import ConsoleClient, words
+from test_flow_view import ASKED, FORM, START, ran, told
+
+BUTTONS = (flow.Button("yes", "Publish"), flow.Button("no", "Do not publish"))
+FIELDS = (flow.AskedField("reason", "paragraph", "none"),)
+QUESTION = replace(ASKED, content="Publish it? {{#$output.reason#}}", fields=FIELDS, buttons=BUTTONS)
+
+
+def answered(button: str, answer: str, reason: str = "fine", state: str = "s" * 400) -> list[flow.FlowEvent]:
+    """A turn whose form was answered."""
+    started, ended = ran("2", FORM)
+    pressed = flow.FormAnswered("f1", button, {"reason": reason}, "script")
+    end = flow.FlowEnded("succeeded", {"answer": answer}, "", {"state": state, "draft": "Chairs."})
+    return [*ran("1", START), started, QUESTION, pressed, ended, *ran("3", replace(START, id=button)), end]
+
+
+def runs(folder: Path, left: list[list[flow.FlowEvent]], right: list[list[flow.FlowEvent]]) -> RunComparison:
+    sides = []
+    for name, turns in (("left", left), ("right", right)):
+        told(*turns, trace=folder / f"{name}.jsonl")
+        sides.append([Side(turn) for turn in traced_turns(read_trace(folder / f"{name}.jsonl"))])
+    return compared(("left", "right"), *sides)
+
+
+def one(folder: Path, left: list[flow.FlowEvent], right: list[flow.FlowEvent]) -> Comparison:
+    (comparison,) = runs(folder, [left], [right]).turns
+    return comparison
+
+
+def test_another_answer_to_a_form_is_seen_in_the_answer_the_form_and_the_path(tmp_path: Path) -> None:
+    yes = answered("yes", "Published: Chairs.")
+    no = answered("no", "Not published: Chairs.", "too long")
+    found = one(tmp_path, yes, no)
+
+    assert found.different[:2] == ["answer", "forms"]
+    assert found.same == ["path of nodes", "variables", "cost", "question and inputs"]
+    answer, forms = found.parts[:2]
+    assert [(row.left, row.right) for row in answer.rows] == [("Published: Chairs.", "Not published: Chairs.")]
+    assert [row.right for row in forms.rows] == [
+        "Ask a person:",
+        "  Publish it? [too long]",
+        "  button: Do not publish",
+    ]
+
+
+def test_another_state_of_the_same_length_is_not_called_the_same_and_not_shown(tmp_path: Path) -> None:
+    found = one(tmp_path, answered("yes", "Done."), answered("yes", "Done.", state="t" * 400))
+
+    (variables,) = [part for part in found.parts if part.name == "variables"]
+    assert found.different == ["variables"]
+    assert [(fact.name, fact.left, fact.differs) for fact in variables.facts] == [
+        ("state", "packed, 400 characters", True),
+        ("draft", "Chairs.", False),
+    ]
+
+
+def test_every_turn_is_compared_and_one_without_its_like_is_named(tmp_path: Path) -> None:
+    first = answered("yes", "Published.")
+    found = runs(tmp_path, [first, first], [answered("no", "Not published."), first, first])
+
+    assert ["answer" in each.different for each in found.turns] == [True, False]
+    assert found.unpaired == [("right", "What is there?")]
+
+
+def test_runs_of_different_things_are_said_to_be_so(tmp_path: Path) -> None:
+    told(answered("yes", "Published."), trace=tmp_path / "flow.jsonl")
+    (turn,) = traced_turns(read_trace(tmp_path / "flow.jsonl"))
+    other = replace(turn, facts=replace(turn.facts, name="Shop"))
+    strategy = replace(turn, facts=replace(turn.facts, kind="strategy", name="clerk"))
+    sides = [[Side(each)] for each in (turn, other, strategy)]
+
+    same, others, kinds = (compared(("a", "b"), sides[0], side) for side in sides)
+    assert (same.of, same.is_alike) == ("Both are runs of the chatflow Office.", True)
+    assert (others.of, others.is_alike) == ("These are runs of different chatflows: Office, and Shop.", False)
+    assert kinds.of == "These are runs of different things: the chatflow Office, and the strategy clerk."
+
+
+def test_the_page_says_what_differs_first_and_folds_the_rest(tmp_path: Path) -> None:
+    told(answered("yes", "Published: Chairs."), trace=tmp_path / "yes.jsonl")
+    told(answered("no", "Not published: Chairs."), trace=tmp_path / "no.jsonl")
+    html = ConsoleClient(tmp_path).get("/compare/yes/no")
+    page = words(html)
+
+    assert "Different: answer, forms." in page
+    assert "Answer: the same" not in page
+    assert page.index("Published: Chairs.") < page.index("button: Publish") < page.index("Question and inputs: the same")
+    assert html.count("<summary>Variables: the same</summary>") == 1
