@@ -93,5 +93,7 @@ def test_the_page_says_what_differs_first_and_folds_the_rest(tmp_path: Path) -> 
 
     assert "Different: answer, forms." in page
     assert "Answer: the same" not in page
-    assert page.index("Published: Chairs.") < page.index("button: Publish") < page.index("Question and inputs: the same")
+    assert (
+        page.index("Published: Chairs.") < page.index("button: Publish") < page.index("Question and inputs: the same")
+    )
     assert html.count("<summary>Variables: the same</summary>") == 1

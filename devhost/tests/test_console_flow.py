@@ -145,7 +145,7 @@ def test_a_page_has_the_conversation_with_a_flow_its_nodes_and_its_variables(tmp
     assert "Two." in said
     for text in ("Nodes that ran 2", "Start", "Clerk", "Conversation variables", "Turn 2"):
         assert text in page, text
-    assert "Run again with a change" not in page
+    assert "Run again with a change" in page
     assert console.get("/runs/flow/find?words=CLERK") == '["node-1-2"]'
     assert "What is there?" in words(console.get("/"))
     awaited = read_seen(file, (0, 1), is_written=False).awaited

@@ -63,7 +63,39 @@ def test_a_form_of_a_single_run_is_left_open(console: ConsoleClient, tmp_path: P
     assert "waits for an answer" in words(console.get("/?ending=waiting"))
 
 
+def test_a_flow_runs_again_with_another_answer_and_the_comparison_says_what_differs(
+    console: ConsoleClient, tmp_path: Path
+) -> None:
+    chatflow(tmp_path, NODES, EDGES)
+    name, form = begun(console, tmp_path)
+    pressed(console, name, form, "ok")
+    page = console.get(f"/runs/{name}/again")
+    assert ">\nit</textarea>" in page
+
+    given = {"answers": "recorded", "forms": "ask", "p.query": "it", "do": "start"}
+    again = console.post(f"/runs/{name}/again", **given).removeprefix("/runs/")
+    wait_for(lambda: console.state(again) == "form", "the form of the new run")
+    pressed(console, again, waiting_form(console, again), "no")
+
+    compared = words(console.get(f"/compare/{name}/{again}"))
+    assert "Different: answer, forms, path of nodes. The same: cost, question and inputs." in compared
+    assert "button: Approve" in compared
+    assert "run again" in console.get("/")
+
+
+def pressed(console: ConsoleClient, name: str, form: str, button: str) -> None:
+    given = {"form": form, "told": "1", "press": button, "f.reason": "fine", "f.when": "now"}
+    console.post(f"/runs/{name}/steer", **given)
+    wait_for(lambda: console.state(name) == "question", "the answer of the flow")
+    console.post(f"/runs/{name}/steer", do="end", told="1")
+    wait_for(lambda: console.state(name) == "over", "the end of the run")
+
+
+def waiting_form(console: ConsoleClient, name: str) -> str:
+    return re.findall(r'name="form" value="([^"]+)"', console.get(f"/runs/{name}"))[0]
+
+
 def begun(console: ConsoleClient, folder: Path) -> tuple[str, str]:
     """The names of a run and of its form, which waits."""
     name = console.start("form", source=f"flow:{folder / 'script.yaml'}")
-    return name, re.findall(r'name="form" value="([^"]+)"', console.get(f"/runs/{name}"))[0]
+    return name, waiting_form(console, name)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from starlette.responses import Response
 
+from devhost.console import flow_again
 from devhost.console.forms import RunForm, fields_of, submitted
 from devhost.console.found import find
 from devhost.console.setup import QUESTION, TYPED, Setup, Values, number_in
@@ -80,10 +81,18 @@ def form_of(console: Console, name: str, values: Values) -> ForkForm:
 
 
 def form(console: Console, asked: Values, name: str) -> Response:
-    """The address may choose the turn and the round."""
+    """The address may choose the turn and the round of an agent's run."""
     values = {each: asked[each] for each in ("turn", "at") if each in asked}
+    trace = read_trace(console.folder.trace(name))
+    if trace.header.command == "flow":
+        return console.page("flow_again.html.j2", form=flow_again.form_of(console, name, trace, {}))
     return console.page("run_again.html.j2", form=form_of(console, name, values))
 
 
 def submit(console: Console, given: Values, name: str) -> Response:
+    file = console.folder.trace(name)
+    trace = read_trace(file)
+    if trace.header.command == "flow":
+        of_flow = flow_again.with_recording(flow_again.form_of(console, name, trace, given), trace, file)
+        return submitted(console, "flow_again.html.j2", of_flow)
     return submitted(console, "run_again.html.j2", form_of(console, name, given))

@@ -51,7 +51,7 @@ class Setup(BaseModel):
 
     kind: Literal["chat", "flow", "fork"] = "chat"
     of: str = ""
-    """The run that a fork goes on from; its page is linked."""
+    """The run that this one is a change of; its page is linked."""
     values: dict[str, str] = Field(default_factory=dict)
     """Those that are not the form's own; of parameters those that were changed."""
 

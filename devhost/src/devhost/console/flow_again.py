@@ -1,0 +1,115 @@
+"""A flow's run once more, with another question, other inputs, or other answers to its forms."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from devhost.console.forms import WRONG, RunForm, inputs_of
+from devhost.console.found import CASE, kind_of
+from devhost.console.setup import FLOW, QUESTION, TYPED, Setup, Values, source_file
+from devhost.console.web import Console
+from devhost.errors import TraceError
+from devhost.flow.document import FlowFile
+from devhost.protocol.wire import JsonObject
+from devhost.recording.case import Case, recorded_case, write_case
+from devhost.recording.turns import KeptFiles
+from devhost.trace.lines import Trace
+from devhost.trace.turns import last_conversation
+
+LABELS = {
+    "script": ("answers-script", "The run's script"),
+    **dict.fromkeys(("model", "completion", "api"), ("answers-real", "Model")),
+    "allow-http": ("http", "send HTTP requests"),
+    "allow-code": ("code", "run its code nodes"),
+    QUESTION: ("p.query", "Question"),
+}
+KEPT = ("plugin", "tools", "http", "code")
+"""What the new run takes over from how the run was started."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowAgain(RunForm):
+    labels = LABELS
+    name: str
+    questions: Sequence[str]
+    """Of all turns of the conversation; a workflow has its name there."""
+    was: Setup
+    script: Path | None
+    """Of the run, if a form started it with one."""
+    recorded: Path
+    """The script that says again what was recorded. It is written when the run starts."""
+
+    @property
+    def answers(self) -> str:
+        """`recorded`, `script` or `real`."""
+        default = "recorded" if self.script is None else "script"
+        return self.values.get("answers", default)
+
+    @property
+    def asks(self) -> bool:
+        """Whether a person answers the forms."""
+        return self.values.get("forms", "ask") == "ask"
+
+    @property
+    def setup(self) -> Setup:
+        typed = {name: text for name, text in self.was.values.items() if name.startswith(TYPED)}
+        values = {name: self.was.values[name] for name in KEPT if self.was.values.get(name)}
+        values |= {name: self.values[name] for name in ("model", "completion") if self.values.get(name)}
+        values["source"] = f"{FLOW}{self.recorded}"
+        if self.answers == "script":
+            values["source"] = f"{FLOW}{self.script}"
+            values |= typed
+        if self.answers == "real":
+            values["real"] = "yes"
+        if self.question is None:
+            values["play"] = "run"
+        else:
+            values[TYPED + QUESTION] = self.question.strip()
+        return Setup(kind="flow", of=self.name, values={**values, **self.changed})
+
+
+def form_of(console: Console, name: str, trace: Trace, values: Values) -> FlowAgain:
+    """TraceError for a flow that did not begin, FlowFileError for one whose file is not there any more."""
+    was = console.folder.setup(name) or Setup()
+    turns = last_conversation(trace)
+    if not turns:
+        raise TraceError(f"the run {name} ended before its flow began: start a new one")
+    facts = turns[0].facts
+    file = FlowFile.read(Path(facts.file))
+    script = source_file(was.values)
+    if script is None or kind_of(script) != "flow script":
+        script = None
+    form = FlowAgain(
+        values=values,
+        fields=inputs_of(file, facts.inputs, values),
+        question=values.get(TYPED + QUESTION, facts.query) if file.is_chatflow else None,
+        name=name,
+        questions=[turn.question or facts.name for turn in turns],
+        was=was,
+        script=script,
+        recorded=Path(),
+    )
+    ending = "asked" if form.asks else "again"
+    return replace(form, recorded=console.folder.beside(name, f".{ending}{CASE}"))
+
+
+def with_recording(form: FlowAgain, trace: Trace, file: Path) -> FlowAgain:
+    """Writes the script that the new run plays; a run that cannot be recorded is the form's mistake."""
+    if form.answers == "script":
+        return form
+    try:
+        case = recorded_case(trace, file, KeptFiles(file, form.recorded))
+        write_case(Case(_without(case.script, asks=form.asks), case.lacks), form.recorded)
+    except WRONG as error:
+        return form.refused(error)
+    return form
+
+
+def _without(script: JsonObject, *, asks: bool) -> JsonObject:
+    """What was expected of the run is not expected of one with another question; `asks`: nor are forms answered."""
+    left_out = {"expect", "answers"} if asks else {"expect"}
+    kept = {key: value for key, value in script.items() if key not in left_out}
+    later: Sequence[Mapping[str, object]] = kept.get("then", ())
+    if later:
+        kept["then"] = [{key: value for key, value in turn.items() if key not in left_out} for turn in later]
+    return kept
