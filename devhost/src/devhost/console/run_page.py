@@ -24,7 +24,7 @@ def _page(console: Console, name: str, version: str, refused: str = "", given: V
     form = waiting.state.form
     given = given if given and form and form.form == given.get("form") else {}
     typed = values_in(form, given) if form else {}
-    questions = [turn.question for turn in seen.turns] or ([] if setup is None else [setup.question])
+    questions = [turn.title for turn in seen.turns] or ([] if setup is None else [setup.question])
     return console.page(
         "one_run.html.j2",
         name=name,

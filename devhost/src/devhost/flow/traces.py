@@ -28,6 +28,23 @@ def facts_of(file: FlowFile, turn: FlowTurn) -> flow.FlowLine:
         query=turn.query,
         inputs=json.loads(json.dumps(dict(turn.inputs), default=_given)),
         files=tuple(given.path.name for given in turn.files),
+        graph=_graph(file),
+    )
+
+
+UNSEEN = frozenset({"iteration-start", "loop-start"})
+"""Nodes that the editor draws as a mark inside a container."""
+
+
+def _graph(file: FlowFile) -> flow.FlowGraph:
+    nodes = {name: node for name, node in file.nodes.items() if node.type not in UNSEEN}
+    return flow.FlowGraph(
+        tuple(flow.GraphNode(each.id, each.type, each.title, each.container) for each in nodes.values()),
+        tuple(
+            flow.GraphEdge(str(edge["source"]), str(edge["target"]), str(edge.get("sourceHandle") or "source"))
+            for edge in file.edges
+            if edge.get("source") in nodes and edge.get("target") in nodes
+        ),
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from devhost.node.outputs.outputs import OPEN
 from devhost.node.outputs.run import Ending, ToolCalls
 from devhost.page.calls import Source, retrieved
 from devhost.page.contents import Axis, Passage, counts, passages
+from devhost.page.graph import Drawing, drawing
 from devhost.page.section import ShownRun, shown_run
 from devhost.trace.lines import Trace
 from devhost.trace.played import WAITS, Row
@@ -97,6 +99,16 @@ class ShownTurn:
         if self.goes_on:
             return ""
         return self.traced.end.error
+
+    @cached_property
+    def graph(self) -> Drawing | None:
+        """None of a strategy, and of a trace that an older devhost wrote."""
+        graph = self.traced.facts.graph
+        if graph is None:
+            return None
+        places = enumerate(self.nodes, start=1)
+        anchors = {node.row.execution: f"node-{self.number}-{position}" for position, node in places}
+        return drawing(graph, anchors, [node.row for node in self.nodes])
 
     @property
     def axis(self) -> Axis:

@@ -26,6 +26,31 @@ class Timed:
     """Seconds since the trace began; the writer puts them in."""
 
 
+@dataclass(frozen=True)
+class GraphNode:
+    id: str
+    type: str
+    title: str
+    container: str | None = None
+    """The iteration or loop that it is in."""
+
+
+@dataclass(frozen=True)
+class GraphEdge:
+    source: str
+    target: str
+    handle: str = "source"
+    """Of a node with several ways on, which of them."""
+
+
+@dataclass(frozen=True)
+class FlowGraph:
+    """All nodes of a flow, also those that do not run."""
+
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[GraphEdge, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class FlowLine(Timed):
     """A turn begins."""
@@ -46,6 +71,8 @@ class FlowLine(Timed):
     """Of a file `{"file": NAME}`."""
     files: tuple[str, ...]
     """The names of those that go with the question."""
+    graph: FlowGraph | None = None
+    """None in older traces."""
 
 
 @dataclass(frozen=True)

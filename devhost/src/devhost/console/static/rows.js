@@ -22,6 +22,15 @@ function goToFirstError() {
   if (row) reveal(row).focus();
 }
 
+// A node of the flow's drawing leads to its row, and opens it.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.(".graph a");
+  const row = link && document.getElementById(link.getAttribute("href").slice(1));
+  if (!row) return;
+  event.preventDefault();
+  reveal(row).focus();
+});
+
 // Enter goes to the next row that holds the words. The console looks for them, because the page has only opened rows.
 const find = document.getElementById("find");
 let last = ""; // the id of the row that was found last

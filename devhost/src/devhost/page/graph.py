@@ -1,0 +1,191 @@
+"""The drawing of a flow: its nodes and edges, and the path that a turn took through them."""
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from devhost.page.layout import Layout, Point, layered
+from devhost.trace.flow import TIMEOUT, FlowGraph, GraphEdge, GraphNode
+from devhost.trace.played import Row
+from devhost.words import counted
+
+NODE: Point = (172.0, 46.0)
+INSIDE = 14.0
+HEADING = 30.0
+"""Around what a container holds, and above it."""
+COLUMNS = 18
+"""Of a title that fits into a node."""
+CHOSEN = ("selected_case_id", "class_id", "__action_id")
+"""Outputs of nodes with several ways on: each names the handle of the edge that the flow took."""
+ERROR_BRANCH = "fail-branch"
+
+
+@dataclass(frozen=True)
+class DrawnNode:
+    title: str
+    """As much as fits."""
+    words: str
+    """For a screen reader, and beside the pointer: its whole title, its type, and how it ended."""
+    type: str
+    state: str
+    """`ran`, `failed`, `open` or `unused`, which are classes of the style sheet."""
+    anchor: str
+    """The fragment of the page's address that leads to its row; empty without one."""
+    mark: str
+    place: Point
+    size: Point
+    is_container: bool
+
+
+@dataclass(frozen=True)
+class DrawnEdge:
+    path: str
+    """As the attribute `d` of SVG has it."""
+    is_taken: bool
+
+
+@dataclass(frozen=True)
+class Drawing:
+    nodes: Sequence[DrawnNode]
+    edges: Sequence[DrawnEdge]
+    width: float
+    height: float
+    description: str
+
+
+def drawing(graph: FlowGraph, anchors: Mapping[str, str], rows: Sequence[Row]) -> Drawing:
+    """`anchors`: by the execution of a row, the fragment that leads to it."""
+    by_node: dict[str, list[Row]] = {}
+    for row in rows:
+        by_node.setdefault(row.node.id, []).append(row)
+    known = {node.id for node in graph.nodes}
+    inner: dict[str | None, list[GraphNode]] = {}
+    for node in graph.nodes:
+        inner.setdefault(node.container if node.container in known else None, []).append(node)
+    drawer = _Drawer(graph.edges, inner, by_node, anchors)
+    size = drawer.draw(None, (2.0, 2.0), drawer.layout(None))
+    taken = [each.title or each.id for each in graph.nodes if each.id in by_node]
+    unused = [each.title or each.id for each in graph.nodes if each.id not in by_node]
+    words = f"{counted(len(graph.nodes), 'node')}. Ran: {', '.join(taken) or 'none'}."
+    if unused:
+        words += f" Did not run: {', '.join(unused)}."
+    return Drawing(drawer.nodes, sorted(drawer.edges, key=lambda edge: edge.is_taken), size[0] + 4, size[1] + 4, words)
+
+
+class _Drawer:
+    def __init__(
+        self,
+        edges: Sequence[GraphEdge],
+        inner: Mapping[str | None, Sequence[GraphNode]],
+        rows: Mapping[str, Sequence[Row]],
+        anchors: Mapping[str, str],
+    ) -> None:
+        self.nodes: list[DrawnNode] = []
+        self.edges: list[DrawnEdge] = []
+        self._edges = edges
+        self._inner = inner
+        self._rows = rows
+        self._anchors = anchors
+        self._layouts: dict[str | None, Layout] = {}
+
+    def layout(self, container: str | None) -> Layout:
+        """Of what a container holds; None is the flow itself."""
+        if container not in self._layouts:
+            sizes = {node.id: self._size(node) for node in self._inner.get(container, ())}
+            self._layouts[container] = layered(sizes, ((edge.source, edge.target) for edge in self._edges))
+        return self._layouts[container]
+
+    def _size(self, node: GraphNode) -> Point:
+        if node.id not in self._inner:
+            return NODE
+        inside = self.layout(node.id)
+        return max(inside.width + 2 * INSIDE, NODE[0]), inside.height + HEADING + INSIDE
+
+    def draw(self, container: str | None, corner: Point, layout: Layout) -> Point:
+        """Its size."""
+        for (source, target), route in layout.routes.items():
+            moved = [(x + corner[0], y + corner[1]) for x, y in route]
+            between = [edge for edge in self._edges if (edge.source, edge.target) == (source, target)]
+            self.edges.append(DrawnEdge(_curve(moved), any(map(self._is_taken, between))))
+        for node in self._inner.get(container, ()):
+            x, y = layout.places[node.id]
+            place = (x + corner[0], y + corner[1])
+            self.nodes.append(self._node(node, place))
+            if node.id in self._inner:
+                self.draw(node.id, (place[0] + INSIDE, place[1] + HEADING), self.layout(node.id))
+        return layout.width, layout.height
+
+    def _node(self, node: GraphNode, place: Point) -> DrawnNode:
+        rows = self._rows.get(node.id, ())
+        state = _state(rows)
+        ended = {"ran": "ran", "failed": "failed", "open": "has not ended", "unused": "did not run"}[state]
+        times = f", {counted(len(rows), 'time')}" if len(rows) > 1 else ""
+        title = node.title or node.id
+        mark = {"ran": "✓", "failed": "✗", "open": "…", "unused": ""}[state]
+        if len(rows) > 1:
+            mark = f"{mark} × {len(rows)}"
+        return DrawnNode(
+            title=_fitting(title),
+            words=f"{title}, {node.type}: {ended}{times}",
+            type=node.type,
+            state=state,
+            anchor=self._anchors.get(rows[0].execution, "") if rows else "",
+            mark=mark,
+            place=place,
+            size=self._size(node),
+            is_container=node.id in self._inner,
+        )
+
+    def _is_taken(self, edge: GraphEdge) -> bool:
+        """Whether the nodes at both ends ran, and the first of them went on this way."""
+        ended = [row for row in self._rows.get(edge.source, ()) if row.ended is not None]
+        if edge.target not in self._rows:
+            return False
+        return any(edge.handle in _handles(row, edge.handle) for row in ended)
+
+
+def _handles(row: Row, handle: str) -> Iterator[str]:
+    """The handles by which the flow may have left the node; `handle` where nothing says which."""
+    if row.ended is not None and row.ended.went_on == "error branch":
+        yield ERROR_BRANCH
+        return
+    chosen = next((row.outputs[name] for name in CHOSEN if name in row.outputs), None)
+    if chosen is not None:
+        yield str(chosen) or TIMEOUT
+    elif handle != ERROR_BRANCH:
+        yield handle
+
+
+def _state(rows: Iterable[Row]) -> str:
+    states = {row.status for row in rows}
+    if not states:
+        return "unused"
+    if states & {"failed", "exception"}:
+        return "failed"
+    if "" in states:
+        return "open"
+    return "ran"
+
+
+def _curve(points: Sequence[Point]) -> str:
+    """A line that leaves and reaches each point level."""
+    (x, y), *others = points
+    parts = [f"M{x:.1f} {y:.1f}"]
+    for next_x, next_y in others:
+        middle = (x + next_x) / 2
+        parts.append(f"C{middle:.1f} {y:.1f} {middle:.1f} {next_y:.1f} {next_x:.1f} {next_y:.1f}")
+        x = next_x
+        y = next_y
+    return "".join(parts)
+
+
+def _fitting(title: str) -> str:
+    """As much of it as fits: letters of Chinese or Japanese are twice as wide."""
+    shown = ""
+    left = COLUMNS
+    for letter in title:
+        left -= 2 if unicodedata.east_asian_width(letter) in {"W", "F"} else 1
+        if left < 0:
+            return f"{shown.rstrip()}…"
+        shown += letter
+    return shown
