@@ -29,7 +29,8 @@ def test_no_two_nodes_overlap_and_every_way_leads_to_the_right(
     layout = layered(boxes, edges)
 
     for one, other in combinations(NAMES, 2):
-        (x, y), (other_x, other_y) = layout.places[one], layout.places[other]
+        x, y = layout.places[one]
+        other_x, other_y = layout.places[other]
         beside = x + boxes[one][0] <= other_x or other_x + boxes[other][0] <= x
         below = y + boxes[one][1] <= other_y or other_y + boxes[other][1] <= y
         assert beside or below, (one, other)

@@ -24,6 +24,14 @@ from devhost.trace.lines import read_trace
 from devhost.trace.played import flow_report, watched
 from support.tracing import tracing
 
+GRAPH = flow.FlowGraph(
+    (
+        flow.GraphNode("start", "start", "Start"),
+        flow.GraphNode("agent", "agent", "Clerk"),
+        flow.GraphNode("sorry", "answer", "Say sorry"),
+    ),
+    (flow.GraphEdge("start", "agent"), flow.GraphEdge("agent", "sorry", "fail-branch")),
+)
 FACTS = flow.FlowLine(
     file="flow.yml",
     name="Office",
@@ -33,6 +41,7 @@ FACTS = flow.FlowLine(
     query="What is there?",
     inputs={"room": "4"},
     files=("plan.pdf",),
+    graph=GRAPH,
 )
 START = flow.FlowNode("start", "start", "Start", {})
 AGENT = flow.FlowNode("agent", "agent", "Clerk", {})

@@ -32,8 +32,8 @@ pytestmark = pytest.mark.parametrize(("name", "answer"), KEPT.items(), ids=KEPT)
 def test_its_turn_has_nodes_and_an_agent_node_holds_the_strategys_run(name: str, answer: str) -> None:
     (turn,) = traced_turns(read_trace(TRACES / f"{name}.jsonl"))
 
-    nodes = [row.node.type for _, row in turn.flat]
-    assert nodes == (["agent"] if turn.is_direct else ["start", "agent", "answer", "human-input", "answer"])
+    nodes = {False: ["start", "agent", "answer", "human-input", "answer"], True: ["agent"]}
+    assert [row.node.type for _, row in turn.flat] == nodes[turn.is_direct]
     assert (turn.facts.kind == STRATEGY) is turn.is_direct is (turn.own is not None) is (name != "flow")
     (run,) = turn.outcomes
     assert [run] == list(turn.runs)

@@ -34,7 +34,7 @@ only packages above it in this list (devhost/tests/test_architecture.py checks t
     scenario            what a command asks for
     conversation        question after question, and what each run leaves to the next
     direct              one tool, called without an agent
-    trace               a run in a file
+    trace               a run in a file, and its turns and nodes
     page                a trace as an HTML page
     telemetry           a trace as OpenTelemetry spans
     terminal            the view of a run or a trace in a terminal
@@ -74,12 +74,14 @@ if TYPE_CHECKING:
     from devhost.tools.tool import FunctionTool
     from devhost.trace.lines import TraceWriter, read_trace
     from devhost.trace.runs import TracedRun, run_of, traced_runs
+    from devhost.trace.turns import TracedTurn, traced_turns
 
 __all__ = ["Connection", "Finding", "FunctionTool", "Host", "HostError", "HostLimits", "ModelBackend"]
 __all__ += ["ModelCallError", "ModelDescription", "ModelRequest", "NodeOutputs", "OpenAIModel", "ParameterError"]
 __all__ += ["PluginLostError", "PluginStartError", "Run", "RunError", "ScriptedModel", "Stop", "ToolSetup"]
 __all__ += ["TraceError", "TraceWriter", "TracedRun", "Watcher", "chunk", "read_fault", "read_trace", "run_of"]
 __all__ += ["ModelPlugin", "ToolOutcome", "call_one_tool", "start_tools", "tool_call", "traced_runs"]
+__all__ += ["TracedTurn", "traced_turns"]
 
 _PLACES = {
     "direct": ("ToolOutcome", "call_one_tool"),
@@ -98,6 +100,7 @@ _PLACES = {
     "tools.tool": ("FunctionTool",),
     "trace.lines": ("TraceWriter", "read_trace"),
     "trace.runs": ("TracedRun", "run_of", "traced_runs"),
+    "trace.turns": ("TracedTurn", "traced_turns"),
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 

@@ -52,8 +52,10 @@ class Side:
     @cached_property
     def variables(self) -> Mapping[str, object]:
         """What a workflow puts out, the conversation variables, and those of a strategy that is played alone."""
-        own = self.turn.outcomes[-1].outputs.variables if self.turn.is_direct else {}
-        return {**own, **self.turn.outputs, **self.turn.end.conversation}
+        found = {**self.turn.outputs, **self.turn.end.conversation}
+        if self.turn.is_direct:
+            found |= self.turn.outcomes[-1].outputs.variables
+        return found
 
     @property
     def calls(self) -> list[str]:
@@ -100,8 +102,11 @@ class Side:
             for each in rounds_in(calls):
                 last = each.calls[-1]
                 number = sum(asker == name for asker, _ in found) + 1
-                lines = [f"tools: {', '.join(tool.name for tool in offered_tools(last)) or 'none'}"]
-                found[name, number] = [*(lines if number == 1 else ()), *_lines(prompt_of(last), before)]
+                lines = list(_lines(prompt_of(last), before))
+                if number == 1:
+                    tools = ", ".join(tool.name for tool in offered_tools(last))
+                    lines.insert(0, f"tools: {tools or 'none'}")
+                found[name, number] = lines
                 before |= set(prompt_of(last))
         return found
 
@@ -110,11 +115,9 @@ class Side:
         """What the turn was asked with."""
         facts = self.turn.facts
         values: dict[str, object] = {"question": facts.query, **facts.inputs}
-        for run in self.turn.traced if self.turn.is_direct else ():
-            known = settings(run.parameters)
-            for name, written in sorted(known["params"].items()):
-                is_variable = isinstance(written, dict)
-                values[name] = known["variables"].get(written["variable"], written) if is_variable else written
+        if self.turn.is_direct:
+            for run in self.turn.traced:
+                values |= _set(run.parameters)
         if facts.files:
             values["files"] = ", ".join(facts.files)
         return values
@@ -122,15 +125,13 @@ class Side:
     @property
     def facts(self) -> dict[str, str]:
         """By name; tokens and seconds as the model's answers reported them, also those of recorded turns."""
-        runs = self.turn.outcomes
         usages = [call.usage for run in self.turn.traced for call in run.calls]
         usages += [call.usage for calls in self.turn.calls.values() for call in calls]
-        error = runs[-1].error if self.turn.is_direct else None
         ended = f"{self.turn.ending}"
-        if error is not None:
+        if not self.turn.is_direct:
+            ended = ": ".join(filter(None, (ended, self.turn.end.error)))
+        elif (error := self.turn.outcomes[-1].error) is not None:
             ended = f"{ended}: {error.kind}: {error.message}"
-        elif self.turn.end.error:
-            ended = f"{ended}: {self.turn.end.error}"
         of_model = {
             "prompt tokens": f"{_sum(usages, 'prompt_tokens'):,.0f}",
             "completion tokens": f"{_sum(usages, 'completion_tokens'):,.0f}",
@@ -150,11 +151,24 @@ class Side:
         }
 
 
+def _set(parameters: Mapping[str, object]) -> dict[str, object]:
+    """The parameters of a strategy by name, with the values that variables have."""
+    known = settings(parameters)
+    values: dict[str, object] = {}
+    for name, written in sorted(known["params"].items()):
+        values[name] = written
+        if isinstance(written, dict):
+            values[name] = known["variables"].get(written["variable"], written)
+    return values
+
+
 def _form(row: Row) -> Iterator[str]:
     form = row.form
     if form is None:
         return
-    values = form.values if row.answer is None else {**form.values, **row.answer.values}
+    values = form.values
+    if row.answer is not None:
+        values |= row.answer.values
     yield f"{row.label}:"
     asked = FIELD.sub(lambda found: f"[{values.get(found[1], '')}]", form.content)
     yield from (f"  {line}" for line in asked.splitlines() if line.strip())
@@ -171,8 +185,9 @@ def _ended(row: Row) -> str:
         return ": not ended"
     if row.status == "succeeded":
         return ""
-    went_on = f", goes on with its {row.ended.went_on}" if row.ended.went_on else ""
-    return f": failed{went_on}"
+    if row.ended.went_on:
+        return f": failed, goes on with its {row.ended.went_on}"
+    return ": failed"
 
 
 def _lines(prompt: Iterable[Said], known: set[Said]) -> Iterator[str]:
@@ -184,18 +199,19 @@ def _lines(prompt: Iterable[Said], known: set[Said]) -> Iterator[str]:
 
 def _called(call: Call) -> str:
     given = json.dumps(call.arguments, ensure_ascii=False, sort_keys=True)
-    raised = f" → {_raised(call)}" if call.error else ""
-    return f"{call.name} {given}{raised}"
+    if call.error:
+        return f"{call.name} {given} → {_raised(call)}"
+    return f"{call.name} {given}"
 
 
 def _raised(call: Call) -> str:
     """The type of its error."""
-    found = plugin_error(call.error) if call.error else None
-    if found is not None:
-        return found[1].kind
-    if call.error:
+    if not call.error:
+        return ""
+    found = plugin_error(call.error)
+    if found is None:
         return "error"
-    return ""
+    return found[1].kind
 
 
 def _sum(usages: Iterable[Mapping[str, object]], name: str) -> float:

@@ -10,6 +10,7 @@ from devhost.console.setup import FLOW, QUESTION, TYPED, Setup, Values, source_f
 from devhost.console.web import Console
 from devhost.errors import TraceError
 from devhost.flow.document import FlowFile
+from devhost.flow.forms import HUMAN_INPUT
 from devhost.protocol.wire import JsonObject
 from devhost.recording.case import Case, recorded_case, write_case
 from devhost.recording.turns import KeptFiles
@@ -36,14 +37,16 @@ class FlowAgain(RunForm):
     was: Setup
     script: Path | None
     """Of the run, if a form started it with one."""
+    has_forms: bool
     recorded: Path
     """The script that says again what was recorded. It is written when the run starts."""
 
     @property
     def answers(self) -> str:
         """`recorded`, `script` or `real`."""
-        default = "recorded" if self.script is None else "script"
-        return self.values.get("answers", default)
+        if self.script is None:
+            return self.values.get("answers", "recorded")
+        return self.values.get("answers", "script")
 
     @property
     def asks(self) -> bool:
@@ -79,14 +82,18 @@ def form_of(console: Console, name: str, trace: Trace, values: Values) -> FlowAg
     script = source_file(was.values)
     if script is None or kind_of(script) != "flow script":
         script = None
+    question = None
+    if file.is_chatflow:
+        question = values.get(TYPED + QUESTION, facts.query)
     form = FlowAgain(
         values=values,
         fields=inputs_of(file, facts.inputs, values),
-        question=values.get(TYPED + QUESTION, facts.query) if file.is_chatflow else None,
+        question=question,
         name=name,
         questions=[turn.question or facts.name for turn in turns],
         was=was,
         script=script,
+        has_forms=any(node.type == HUMAN_INPUT for node in file.nodes.values()),
         recorded=Path(),
     )
     ending = "asked" if form.asks else "again"
@@ -107,7 +114,9 @@ def with_recording(form: FlowAgain, trace: Trace, file: Path) -> FlowAgain:
 
 def _without(script: JsonObject, *, asks: bool) -> JsonObject:
     """What was expected of the run is not expected of one with another question; `asks`: nor are forms answered."""
-    left_out = {"expect", "answers"} if asks else {"expect"}
+    left_out = {"expect"}
+    if asks:
+        left_out.add("answers")
     kept = {key: value for key, value in script.items() if key not in left_out}
     later: Sequence[Mapping[str, object]] = kept.get("then", ())
     if later:

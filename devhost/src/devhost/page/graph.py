@@ -58,10 +58,11 @@ def drawing(graph: FlowGraph, anchors: Mapping[str, str], rows: Sequence[Row]) -
     by_node: dict[str, list[Row]] = {}
     for row in rows:
         by_node.setdefault(row.node.id, []).append(row)
-    known = {node.id for node in graph.nodes}
+    known: dict[str | None, str] = {node.id: node.id for node in graph.nodes}
     inner: dict[str | None, list[GraphNode]] = {}
     for node in graph.nodes:
-        inner.setdefault(node.container if node.container in known else None, []).append(node)
+        around = known.get(node.container)
+        inner.setdefault(around, []).append(node)
     drawer = _Drawer(graph.edges, inner, by_node, anchors)
     size = drawer.draw(None, (2.0, 2.0), drawer.layout(None))
     taken = [each.title or each.id for each in graph.nodes if each.id in by_node]
@@ -119,17 +120,18 @@ class _Drawer:
         rows = self._rows.get(node.id, ())
         state = _state(rows)
         ended = {"ran": "ran", "failed": "failed", "open": "has not ended", "unused": "did not run"}[state]
-        times = f", {counted(len(rows), 'time')}" if len(rows) > 1 else ""
         title = node.title or node.id
+        words = f"{title}, {node.type}: {ended}"
         mark = {"ran": "✓", "failed": "✗", "open": "…", "unused": ""}[state]
         if len(rows) > 1:
+            words = f"{words}, {counted(len(rows), 'time')}"
             mark = f"{mark} × {len(rows)}"
         return DrawnNode(
             title=_fitting(title),
-            words=f"{title}, {node.type}: {ended}{times}",
+            words=words,
             type=node.type,
             state=state,
-            anchor=self._anchors.get(rows[0].execution, "") if rows else "",
+            anchor=next((self._anchors.get(row.execution, "") for row in rows), ""),
             mark=mark,
             place=place,
             size=self._size(node),

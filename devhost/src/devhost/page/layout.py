@@ -71,7 +71,9 @@ def _without_circles(names: Sequence[str], edges: Iterable[Edge]) -> list[Edge]:
     kept: list[Edge] = []
     done: set[str] = set()
     for name in names:
-        way = [(name, iter(following[name]))] if name not in done else []
+        if name in done:
+            continue
+        way = [(name, iter(following[name]))]
         on_the_way = {name}
         while way:
             here, rest = way[-1]
@@ -110,8 +112,7 @@ def _layers(names: Sequence[str], forward: Iterable[Edge]) -> dict[str, int]:
 
 def _order(layers: Sequence[list[str]], layer_of: Mapping[str, int], neighbours: Mapping[str, Sequence[str]]) -> None:
     """Sorts each layer by the places of its neighbours, alternately in the layer before and in the one behind."""
-    for sweep in range(SWEEPS):
-        step = -1 if sweep % 2 == 0 else 1
+    for step in (-1, 1) * (SWEEPS // 2):
         for number in range(len(layers))[::-step]:
             beside = number + step
             if not 0 <= beside < len(layers):
@@ -132,8 +133,8 @@ def _middles(
     middles: dict[str, float] = {}
     for layer in layers:
         _stack(layer, dict.fromkeys(layer, 0.0), boxes, middles)
-    for sweep in range(SWEEPS):
-        for layer in layers[:: 1 if sweep % 2 == 0 else -1]:
+    for step in (1, -1) * (SWEEPS // 2):
+        for layer in layers[::step]:
             wanted = {name: fmean([middles[each] for each in neighbours[name]] or [middles[name]]) for name in layer}
             _stack(layer, wanted, boxes, middles)
     return middles

@@ -47,9 +47,11 @@ class ShownNode:
     @property
     def beside(self) -> str:
         """A few words beside the name: its type, its round, and what an agent called."""
-        number = "" if self.row.round is None else f"round {self.row.round}"
-        called = counts(self.runs[-1].spans) if self.runs else ""
-        return ", ".join(filter(None, (self.row.node.type, number, called)))
+        words = [self.row.node.type]
+        if self.row.round is not None:
+            words.append(f"round {self.row.round}")
+        words += [called for run in self.runs[-1:] if (called := counts(run.spans))]
+        return ", ".join(words)
 
     @property
     def kind(self) -> str:
@@ -134,7 +136,9 @@ class ShownTurn:
     @property
     def legend(self) -> Mapping[str, str]:
         """By the kind of row, what its colour means; only of the rows that there are."""
-        kinds = {"error" if node.has_failed else node.kind for node in self.nodes}
+        kinds = {node.kind for node in self.nodes if not node.has_failed}
+        if any(node.has_failed for node in self.nodes):
+            kinds.add("error")
         return {kind: words for kind, words in LEGEND.items() if kind in kinds}
 
     @property

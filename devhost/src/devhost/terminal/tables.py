@@ -262,8 +262,9 @@ def flow_facts(flow: FlowLine, notices: Iterable[str] = (), model: str = "") -> 
     rows = [
         ("flow", Text(printable(titled(flow)))),
         ("model", Text(printable(model), "yellow")),
-        ("inputs", Text(printable(preview(flow.inputs) if flow.inputs else ""))),
     ]
+    if flow.inputs:
+        rows.append(("inputs", Text(printable(preview(flow.inputs)))))
     return fact_rows([row for row in rows if row[1]], notices)
 
 

@@ -20,7 +20,9 @@ def _source_line(place: int, source: JsonObject) -> Text:
     """Its number and title, and how its passage begins; the rest is for programs."""
     title = source.get("title") or source.get("document_name")
     passage = in_a_line(source.get("content") or "")
-    words = f"           [{source.get('position') or place}] {title}{f': {passage}' if passage else ''}"
+    words = f"           [{source.get('position') or place}] {title}"
+    if passage:
+        words = f"{words}: {passage}"
     return Text(printable(words), overflow="ellipsis", no_wrap=True)
 
 
@@ -47,7 +49,9 @@ class ToolView(View):
                 return
             case {"json_object": said} | said:
                 line.append(printable(preview(said)))
-        self._console.print(line.append(f"  meta {printable(preview(meta))}" if meta else ""))
+        if meta:
+            line.append(f"  meta {printable(preview(meta))}")
+        self._console.print(line)
 
     def close(self, outcome: ToolOutcome) -> None:
         if not outcome.messages and outcome.error is None:

@@ -39,7 +39,9 @@ def turn_log(turn: PlayedTurn, *, whole: bool) -> RenderableType | None:
 
 
 def _agent_log(row: Row, *, whole: bool) -> RenderableType | None:
-    return tables.log_tree(row.logs, None if row.run is None else row.run.calls, whole=whole)
+    if row.run is None:
+        return tables.log_tree(row.logs, whole=whole)
+    return tables.log_tree(row.logs, row.run.calls, whole=whole)
 
 
 def _tree(row: Row, *, whole: bool) -> Tree:
@@ -49,8 +51,11 @@ def _tree(row: Row, *, whole: bool) -> Tree:
         tree.add(log)
     for number, rows in sorted(row.rounds.items()):
         is_open = whole or any(map(_must_be_seen, rows))
-        branch = tree.add(Text.assemble((f"round {number}", "bold"), "" if is_open else ("  ✓", "green")))
-        for inner in rows if is_open else ():
+        branch = tree.add(heading := Text(f"round {number}", "bold"))
+        if not is_open:
+            heading.append("  ✓", "green")
+            continue
+        for inner in rows:
             branch.add(_tree(inner, whole=whole))
     return tree
 
@@ -63,10 +68,12 @@ def _must_be_seen(row: Row) -> bool:
 
 def _line(row: Row, *, whole: bool) -> Text:
     mark, style = MARKS[row.status]
-    fit: dict[str, Any] = {"overflow": "fold"} if whole else {"overflow": "ellipsis", "no_wrap": True}
+    fit: dict[str, Any] = {"overflow": "ellipsis", "no_wrap": True}
+    if whole:
+        fit = {"overflow": "fold"}
     line = Text.assemble((f"{mark} ", style), (printable(row.label), "bold"), f"  {printable(row.node.type)}", **fit)
     if row.ended is None:
-        return line.append("  waits for an answer" if row.form and not row.answered else "  not finished", "yellow")
+        return line.append(f"  {_waiting(row)}", "yellow")
     line.append(f"  {row.ended.seconds:.3f} s", "cyan")
     if tokens := row.ended.metadata.get("total_tokens"):
         line.append(f"  {counted(tokens, 'token')}", "yellow")
@@ -85,6 +92,12 @@ def _line(row: Row, *, whole: bool) -> Text:
     return line
 
 
+def _waiting(row: Row) -> str:
+    if row.form and not row.answered:
+        return "waits for an answer"
+    return "not finished"
+
+
 def _values(values: Mapping[str, object], *, whole: bool) -> str:
     if whole:
         return indent(_json(values), "      ").lstrip()
@@ -96,6 +109,10 @@ def _json(values: Mapping[str, object]) -> str:
 
 
 # The view of a turn: what is asked, the answer while it streams, then what the nodes did and what came of it.
+
+NAME_OF_LOG = {True: "log", False: "nodes"}
+"""By whether a strategy is played alone."""
+STYLE_OF_THOUGHTS = {True: "dim italic", False: None}
 
 
 class TurnView(View):
@@ -133,8 +150,9 @@ class TurnView(View):
                 entry = event.message["message"]
                 if entry.get("status") == "start":
                     label = str(entry.get("label"))
-                    name = event.node.title or event.node.id
-                    self.screen.show_status(printable(label if turn.is_direct else f"{name}: {label}"))
+                    if not turn.is_direct:
+                        label = f"{event.node.title or event.node.id}: {label}"
+                    self.screen.show_status(printable(label))
             case flow.FormAsked():
                 self.screen.end_status()
                 self.screen.end_line()
@@ -147,7 +165,7 @@ class TurnView(View):
 
     def _write(self, spans: list[Span]) -> None:
         for thinking, text in spans:
-            self._say(text, "dim italic" if thinking else None)
+            self._say(text, STYLE_OF_THOUGHTS[thinking])
 
     def finish_answer(self, unsaid: str = "") -> None:
         """`unsaid`: what was put out without being streamed."""
@@ -156,8 +174,8 @@ class TurnView(View):
 
     def close(self, turn: PlayedTurn, remark: str = "") -> None:
         """`remark`: a sentence about the model."""
-        self.finish_answer("" if turn.is_direct else turn.answer)
-        self._section("log" if turn.is_direct else "nodes", turn_log(turn, whole=self._options.verbose))
+        self.finish_answer(turn.unsaid)
+        self._section(NAME_OF_LOG[turn.is_direct], turn_log(turn, whole=self._options.verbose))
         self._section("sources", tables.sources_table(sources_of(turn)))
         if turn.own is not None:
             self._show_outputs(turn.own)
@@ -177,8 +195,9 @@ class TurnView(View):
     def _show_outputs(self, run: Run) -> None:
         """Those of a strategy, but for its text and its log."""
         outputs = run.outputs
-        hidden = {"sources", "pending_calls" if outputs.pending_calls else ""}
-        variables = {name: value for name, value in outputs.variables.items() if name not in hidden}
+        variables = {name: value for name, value in outputs.variables.items() if name != "sources"}
+        if outputs.pending_calls:
+            del variables["pending_calls"]
         self._section("files", tables.files_list(outputs.files), soft_wrap=True)
         self._section("calls that wait for an answer", tables.pending_table(outputs.pending_calls))
         self._section("variables", tables.variables_list(variables))
@@ -188,15 +207,16 @@ class TurnView(View):
     def _say_why(self, turn: PlayedTurn) -> None:
         """Why a turn failed, or waits."""
         if turn.end.error and not turn.is_direct:
-            style = "yellow" if turn.end.status == "paused" else "red"
+            style = "red"
+            if turn.end.status == "paused":
+                style = "yellow"
             self._console.print(Text(printable(turn.end.error), style), soft_wrap=True)
         for row in turn.rows.values():
-            error = None if row.run is None else row.run.error
-            if error is None or not (turn.is_direct or error.traceback):
+            if row.run is None or row.run.error is None or not (turn.is_direct or row.run.error.traceback):
                 continue
             if not turn.is_direct:
                 self._console.print(Text(f"{printable(row.label)}:", "bold"))
-            self._console.print(tables.failure_text(error, traceback=self._options.traceback))
+            self._console.print(tables.failure_text(row.run.error, traceback=self._options.traceback))
 
     def _values(self, values: JsonObject) -> RenderableType | None:
         if not values:
@@ -207,17 +227,19 @@ class TurnView(View):
 
     def sum_up(self, *, turns: int, failed: int) -> None:
         """After all turns that have expectations: the failure of an earlier one has scrolled away."""
-        words = f"{failed} of {turns} turns failed" if failed else f"all {turns} turns passed"
-        self._console.print(Text(words, "red" if failed else "green"))
+        if failed:
+            self._console.print(Text(f"{failed} of {turns} turns failed", "red"))
+        else:
+            self._console.print(Text(f"all {turns} turns passed", "green"))
 
     def show_how_far(self) -> None:
         super().show_how_far()
         if self._turn is not None:
-            title = "log until Ctrl-C" if self._turn.is_direct else "nodes until Ctrl-C"
+            title = f"{NAME_OF_LOG[self._turn.is_direct]} until Ctrl-C"
             self._section(title, turn_log(self._turn, whole=self._options.verbose))
 
 
-def sources_of(turn: PlayedTurn) -> list[JsonObject]:
+def sources_of(turn: PlayedTurn) -> list[object]:
     """What model nodes have read, then the agents' own sources."""
     read: list[JsonObject] = [
         {
@@ -229,4 +251,4 @@ def sources_of(turn: PlayedTurn) -> list[JsonObject]:
     ]
     of_agents = (run.outputs.variables.get("sources") for run in turn.runs)
     found = [each for sources in of_agents if isinstance(sources, list) for each in sources]
-    return read + [each if isinstance(each, dict) else {"title": each} for each in found]
+    return [*read, *found]

@@ -159,11 +159,13 @@ class PlayedTurn:
                 self.ended = event
 
     def _start(self, row: Row) -> Row:
-        last = reversed(self.rows.values()) if row.node.container else ()
+        last = reversed(self.rows.values())
         inside = next((each for each in last if each.node.id == row.node.container and each.ended is None), None)
-        beside = self.roots if inside is None else inside.rounds.setdefault(row.round or 1, [])
         self.rows[row.execution] = row
-        beside.append(row)
+        if inside is None:
+            self.roots.append(row)
+        else:
+            inside.rounds.setdefault(row.round or 1, []).append(row)
         return row
 
     @property
@@ -183,6 +185,13 @@ class PlayedTurn:
         if self.is_direct and self.nodes:
             return self.nodes[-1].run
         return None
+
+    @property
+    def unsaid(self) -> str:
+        """What a flow put out without streaming it: the answer, where nothing was said."""
+        if self.is_direct:
+            return ""
+        return self.answer
 
     @property
     def seconds(self) -> float:
@@ -205,7 +214,9 @@ class PlayedTurn:
         """Of a turn that succeeded, that of the last agent after its form that waits for the user or stopped early."""
         if self.ended is None:
             return Ending("not ended", "bad")
-        ending = ENDINGS[self.ended.status] if self.own is None else self.own.ending
+        if self.own is not None:
+            return self.own.ending
+        ending = ENDINGS[self.ended.status]
         agents = (node.run for node in self.nodes[self.before_form :])
         limited = [run.ending for run in agents if run and run.error is None and run.ending.level != "good"]
         if limited and self.ended.status == "succeeded":
@@ -266,8 +277,9 @@ def told_by(node: flow.FlowNode, message: JsonObject) -> flow.FlowEvent | None:
 
 def ends(run: Run, inputs: JsonObject | None = None) -> tuple[flow.NodeEnded, flow.FlowEnded]:
     """The last two events of the turn. `inputs`: what the node gave the strategy."""
-    usage = run.usage if isinstance(run.usage, dict) else {}
-    metadata = {name: usage[name] for name in ("total_tokens", "total_price", "currency") if name in usage}
+    metadata: JsonObject = {}
+    if isinstance(run.usage, dict):
+        metadata = {name: run.usage[name] for name in ("total_tokens", "total_price", "currency") if name in run.usage}
     error = ""
     status: Literal["succeeded", "failed"] = "succeeded"
     if run.error is not None:
