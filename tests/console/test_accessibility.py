@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from tests.console.accessibility import looks_well, open_all
 from tests.console.browsing import OpenPage
 from tests.console.conftest import OpenConsole
-from tests.console.recording import record_script
+from tests.console.recording import record_script, write_traces
 from tests.console.serving import Served
 
 BROKEN = """
@@ -83,6 +83,26 @@ PAGES = (
     *("/", "/?search=nothing-has-this", "/new", "/suites", "/gone"),
     *("/runs/helpdesk/again", "/runs/helpdesk/keep", "/compare/helpdesk/injection"),
 )
+
+
+def test_a_flow_with_its_drawing_whose_nodes_lead_to_their_rows(open_page: OpenPage, console: Served) -> None:
+    flow = console.runs / "flow.jsonl"
+    write_traces("flow_trace", flow)
+    (console.runs / "other.jsonl").write_bytes((console.runs / "helpdesk.jsonl").read_bytes())
+    page = open_page(console, "/runs/flow")
+    drawing = page.get_by_role("group", name="The nodes of the flow, and the path that was taken").last
+    expect(drawing).to_have_accessible_description("3 nodes. Ran: Start, Clerk. Did not run: Say sorry.")
+    drawing.get_by_role("link", name="Clerk, agent: failed").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#node-2-2")).to_have_attribute("open", "")
+    open_all(page)
+    looks_well(page)
+    page.goto(console.url("/compare/flow/other"))
+    expect(page.get_by_text("These are runs of different things: the chatflow Office")).to_be_visible()
+    open_all(page)
+    looks_well(page)
+    flow.unlink()
+    (console.runs / "other.jsonl").unlink()
 
 
 def test_pages_with_all_that_they_fold(page: Page, console: Served) -> None:

@@ -54,7 +54,7 @@ def side_by_side(console: Console, _asked: Values, left: str, right: str) -> Res
     trace_after, after = _read(console.folder, right)
     names = ("before", "run again")
     if fork is None:
-        names = _names((trace_before, before[-1]), (trace_after, after[-1]))
+        names = _names((trace_before, before[0]), (trace_after, after[0]))
     elif number := number_in(fork, "turn"):
         before = before[number - 1 : number]
     else:
@@ -63,14 +63,15 @@ def side_by_side(console: Console, _asked: Values, left: str, right: str) -> Res
     repeats = fork is not None and scripted and not fork.get("script")
     told = [[run.parameters.get(INSTRUCTION) for turn in turns for run in turn.traced] for turns in (before, after)]
     sides = [Side(turn, repeats) for turn in after]
+    runs = compared(names, [Side(turn) for turn in before], sides)
     return console.page(
         "side_by_side.html.j2",
         left=left,
         right=right,
         titles=(console.title(left), console.title(right)),
-        runs=compared(names, [Side(turn) for turn in before], sides),
+        runs=runs,
         not_recorded=[call for side in sides for call in side.not_recorded],
         kept=None if fork is None else number_in(fork, "at") or 0,
         repeats=repeats,
-        instruction_is_unread=scripted and told[0] != told[1],
+        instruction_is_unread=runs.is_alike and scripted and told[0] != told[1],
     )
