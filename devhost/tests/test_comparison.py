@@ -43,7 +43,7 @@ def test_another_answer_to_a_form_is_seen_in_the_answer_the_form_and_the_path(tm
     found = one(tmp_path, yes, no)
 
     assert found.different[:2] == ["answer", "forms"]
-    assert found.same == ["path of nodes", "variables", "cost", "question and inputs"]
+    assert found.same == ["path of nodes", "variables", "outcome and cost", "question and inputs"]
     answer, forms = found.parts[:2]
     assert [(row.left, row.right) for row in answer.rows] == [("Published: Chairs.", "Not published: Chairs.")]
     assert [row.right for row in forms.rows] == [

@@ -61,5 +61,5 @@ def test_beside_itself_all_that_is_compared_is_the_same(name: str, answer: str) 
     (pair,) = compared(("left", "right"), [Side(turn)], [Side(turn)]).turns
 
     assert pair.different == []
-    assert {"answer", "cost", "question and inputs", "prompts"} <= set(pair.same)
+    assert {"answer", "outcome and cost", "question and inputs", "prompts"} <= set(pair.same)
     assert "\n".join(row.left for row in pair.parts[0].rows).strip() == answer

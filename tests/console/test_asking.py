@@ -168,7 +168,7 @@ def test_a_changed_instruction_leads_to_another_run_and_both_side_by_side(page: 
     status(page, "The run has ended.")
     page.get_by_role("link", name="Compare with the run before").click()
     expect(page.locator("ins, .came").filter(has_text="Answer in one sentence.").first).to_be_visible()
-    expect(page.get_by_role("heading", name="Numbers")).to_be_visible()
+    expect(page.get_by_role("heading", name="Question and inputs")).to_be_visible()
 
 
 def test_a_run_is_kept_as_a_case_and_its_suite_is_played(page: Page, console: Served) -> None:

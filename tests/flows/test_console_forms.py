@@ -78,7 +78,7 @@ def test_a_flow_runs_again_with_another_answer_and_the_comparison_says_what_diff
     pressed(console, again, waiting_form(console, again), "no")
 
     compared = words(console.get(f"/compare/{name}/{again}"))
-    assert "Different: answer, forms, path of nodes. The same: cost, question and inputs." in compared
+    assert "Different: answer, forms, path of nodes. The same: outcome and cost, question and inputs." in compared
     assert "button: Approve" in compared
     assert "run again" in console.get("/")
 

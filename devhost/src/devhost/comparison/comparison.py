@@ -73,7 +73,11 @@ class Fact:
     @property
     def differs(self) -> bool:
         """No two runs take the same time."""
-        return self.is_packed or (self.left != self.right and self.name != SECONDS and self.right != AS_RECORDED)
+        return not self.is_same and self.name != SECONDS and self.right != AS_RECORDED
+
+    @property
+    def is_same(self) -> bool:
+        return self.left == self.right and not self.is_packed
 
 
 @dataclass(frozen=True)
@@ -135,7 +139,7 @@ class Comparison:
             Part.of_lines("path of nodes", self.left.path, self.right.path),
             _of_values("variables", self.left.variables, self.right.variables),
             Part.of_lines("tool calls", self.left.calls, self.right.calls),
-            Part("cost", facts=self.facts),
+            Part("outcome and cost", facts=self.facts),
             _of_values("question and inputs", self.left.settings, self.right.settings),
         ]
         return [part for part in found if part.is_there]
