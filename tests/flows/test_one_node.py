@@ -9,9 +9,9 @@ import pytest
 from devhost.cli.commands import main
 from devhost.flow.alone import NOT_ALONE, NodeAlone
 from devhost.flow.document import FlowFile
-from devhost.flow.traces import traced_turns
 from devhost.protocol.wire import JsonObject
 from devhost.trace.lines import read_trace
+from devhost.trace.turns import traced_turns
 from support.flow_documents import (
     START,
     answer,
