@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 import pytest
@@ -24,6 +24,7 @@ COMMON = {
     "api": st.sampled_from(["chat", "responses"]),
     "completion": st.lists(WORDS.map(lambda word: f"k={word}"), min_size=1, max_size=2).map("\n".join),
     "tools": st.lists(PATHS, max_size=2, unique=True).map("\n".join),
+    "mcp": st.lists(PATHS, max_size=2, unique=True).map("\n".join),
 }
 
 
@@ -81,6 +82,7 @@ def test_click_reads_the_arguments_of_a_chat_as_its_values(held: Values) -> None
         assert str(read[name]) == str(held.get(name))
     for name in ("tools", "files"):
         assert list(map(str, read[name])) == [line for line in held.get(name, "").split("\n") if line]
+    assert list(read["servers"]) == [line for line in held.get("mcp", "").split("\n") if line]
     assert list(read["parameters"]) == [f"{name[2:]}={text}" for name, text in held.items() if name[:2] == "p."]
     of_the_model(read, held, real=held.get("real") == "yes")
 
@@ -107,6 +109,14 @@ def test_a_shell_reads_the_typed_command_as_the_arguments(held: Values) -> None:
     assert shlex.split(typed(chat(held))) == ["devhost", *chat(held)]
 
 
+@pytest.mark.parametrize("kind", ["chat", "flow"])
+def test_a_model_plugin_answers(kind: Literal["chat", "flow"]) -> None:
+    values = {"real": "plugin", "model_plugin": "/gateway", "model": "m", "completion": "top_p=1", "api": "chat"}
+    arguments = Setup(kind=kind, values=values).arguments(lambda _: RUN)
+
+    assert arguments[-6:] == ("--model", "m", "--completion", "top_p=1", "--model-plugin", "/gateway")
+
+
 def test_a_flow_is_played_by_its_script_or_alone(tmp_path: Path) -> None:
     script = tmp_path / "case.yaml"
     flow = tmp_path / "flow.yml"
@@ -118,6 +128,9 @@ def test_a_flow_is_played_by_its_script_or_alone(tmp_path: Path) -> None:
 
     assert arguments(script, **{"p.topic": "tea"}) == [
         *("flow", "chat", "--input", "topic=tea", "--script", str(script), "--scripted"),
+    ]
+    assert arguments(flow, play="run", http="yes", mcp="/one") == [
+        *("flow", "run", str(flow), "--mcp", "/one", "--allow-http", "--scripted"),
     ]
     assert arguments(flow, play="run", http="yes") == ["flow", "run", str(flow), "--allow-http", "--scripted"]
 

@@ -26,6 +26,8 @@ from test_flow_view import START as BEGIN
 FILES: dict[str, tuple[Kind, str]] = {
     "mine.yaml": ("script", "query: Hi\nturns: [{text: Hello}]\n"),
     "tools/scenarios/case.yaml": ("script", "query: Hi, you\nturns: [{text: Hello}]\nexpect: {rounds: {most: 1}}\n"),
+    "tools/scenarios/longer.yaml": ("script", "extends: case.yaml\nturns: [{text: Hello}]\n"),
+    "tools/scenarios/rest.yaml": ("script", "turns: [{text: Hello}]\n"),
     "cases/all.yaml": ("suite", "cases: [{name: a, query: Hi, turns: [{text: Hello}], expect: {}}]\n"),
     "cases/flow.yaml": ("flow script", "flow: ../flow.yml\nquery: What is there?\nthen: [{query: And now?}]\n"),
     "flow.yml": ("flow", "kind: app\n"),
@@ -80,7 +82,9 @@ def test_the_form_asks_the_strategy_plugin_of_the_folder_and_names_files_by_name
 
     assert (form.mistake, form.plugins) == (None, [Path("puppet")])
     assert "cases/all.yaml --plugin puppet" in words(ConsoleClient(folder / "runs").get("/suite?file=cases/all.yaml"))
-    assert [label for _, label in dict(form.groups)["Scenarios of this folder"]] == ["mine", "case · tools/scenarios"]
+    groups = {name: [label for _, label in choices] for name, choices in form.groups if choices}
+    assert groups["Scenarios · this folder"] == ["mine"]
+    assert groups["Scenarios · tools/scenarios"] == ["case", "longer"], "what only `devhost fork` can use is left out"
     assert form_of({"plugin": "gone"}, None).mistake is not None
 
 

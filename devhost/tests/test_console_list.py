@@ -1,11 +1,13 @@
 """The list of runs: what it says of each, what it finds, and what is deleted."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from devhost.console.folder import RunFolder
-from devhost.console.listing import Index, Listed
+from devhost.console.index import FILE, Index
+from devhost.console.listing import Listed
 from devhost.console.setup import Setup
 from devhost.models.scripted.model import ScriptedModel
 from devhost.node.outputs.outputs import NodeOutputs, no_usage
@@ -13,6 +15,7 @@ from devhost.node.outputs.run import Run, RunError
 from devhost.trace.lines import TraceWriter
 from support.console import ConsoleClient, words
 from support.tracing import tracing
+from support.waiting import wait_for
 
 MODEL = ScriptedModel.of([{"text": "unused"}]).description
 
@@ -54,7 +57,7 @@ def runs(tmp_path: Path) -> Path:
 
 
 def by_name(runs: Path) -> dict[str, Listed]:
-    return {run.name: run for run in Index(RunFolder(runs)).runs(lambda _name: False)}
+    return {run.name: run for run in Index(RunFolder(runs)).runs(lambda _name: False).runs}
 
 
 def test_what_is_said_of_runs(runs: Path) -> None:
@@ -94,3 +97,86 @@ def test_a_run_is_deleted_to_a_folder_unless_it_goes_on(runs: Path) -> None:
     with tracing(runs / "live.jsonl"):
         assert "end it before you delete it" in console.post("/delete", 400, run="live")
     assert (runs / "live.jsonl").exists()
+
+
+# What a console has read is kept beside the traces for the next one.
+
+
+def listed(index: Index) -> list[Listed]:
+    return list(index.runs(lambda _name: False).runs)
+
+
+def fail(*_: object) -> Listed:
+    raise AssertionError("a trace was read again")
+
+
+def test_the_next_console_reads_no_trace_that_has_not_changed(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = listed(Index(RunFolder(runs)))
+    with monkeypatch.context() as patched:
+        patched.setattr("devhost.console.index.read_run", fail)
+        assert listed(Index(RunFolder(runs))) == before
+
+    with (runs / "killed.jsonl").open("a") as trace:
+        trace.write('{"event": "end"\n')
+    status = (runs / "mail.jsonl").stat()
+    (runs / "mail.jsonl").write_text((runs / "mail.jsonl").read_text().replace("Ana", "Eva"))
+    os.utime(runs / "mail.jsonl", ns=(status.st_atime_ns, status.st_mtime_ns))
+    (runs / "tea.jsonl").unlink()
+    Setup(values={"strategy": "gpt5_react"}).write(runs / "fork.setup.json")
+
+    after = {run.name: run for run in listed(Index(RunFolder(runs)))}
+    assert "not valid JSON" in after["killed"].problem
+    assert after["mail"].title == "Write to Eva."
+    assert after["fork"].strategy == "gpt5_react"
+    assert "tea" not in after
+    assert after["broken"] == next(run for run in before if run.name == "broken")
+
+
+@pytest.mark.parametrize("spoilt", ["by another devhost", "cut off", "not JSON", "a link"])
+def test_a_spoilt_list_costs_time_and_nothing_else(runs: Path, spoilt: str, tmp_path: Path) -> None:
+    before = listed(Index(RunFolder(runs)))
+    file = runs / FILE
+    text = file.read_text()
+    target = tmp_path / "elsewhere"
+    match spoilt:
+        case "by another devhost":
+            lies = text.replace("A grain.", "A lie.")
+            file.write_text("".join(f"0{line[1:]}\n" for line in lies.splitlines()))
+        case "cut off":
+            file.write_text(text[:-40])
+        case "not JSON":
+            file.write_text(f"{text.splitlines()[0].split()[0]} {{]\n{text}\x00\n")
+        case _:
+            file.unlink()
+            file.symlink_to(target)
+
+    assert listed(Index(RunFolder(runs))) == before
+    assert not target.exists()
+
+
+def test_the_newest_are_read_at_once_and_the_others_by_a_thread(runs: Path) -> None:
+    for number, name in enumerate(["tea", "broken", "killed", "mail", "notes"]):
+        os.utime(runs / f"{name}.jsonl", (number, number))
+    console = ConsoleClient(runs)
+    console.console.__dict__["index"] = Index(console.console.folder, at_once=2)
+    first = console.get("/")
+
+    assert "4 files of this folder are still being read" in words(first)
+    assert [name in first for name in ("listed-fork", "listed-mail", "listed-tea")] == [True, False, False]
+    wait_for(lambda: "still being read" not in console.get("/"), "all are read")
+    assert "All 5" in words(console.get("/"))
+
+
+def test_whether_a_run_goes_on_is_asked_until_no_process_writes_its_trace(runs: Path) -> None:
+    index = Index(RunFolder(runs))
+
+    def live() -> list[str]:
+        return [run.name for run in listed(index) if run.goes_on]
+
+    with tracing(runs / "live.jsonl") as writer:
+        ask(writer, "Wait.")
+        assert live() == ["live"] == [run.name for run in listed(Index(RunFolder(runs))) if run.goes_on]
+    assert live() == []
+    with tracing(runs / "live.jsonl"):  # nothing is written yet but its first line, as before
+        assert live() == ["live"]
+    assert [run.name for run in index.runs(lambda name: name == "fork").runs if run.goes_on] == ["fork"]

@@ -80,7 +80,8 @@ def test_a_suite_before_during_and_after_its_evaluation(open_page: OpenPage, con
 
 
 PAGES = (
-    *("/", "/?search=nothing-has-this", "/new", "/suites", "/gone"),
+    *("/", "/?search=nothing-has-this", "/new", "/suites", "/tools", "/gone"),
+    "/tool?tools=examples/helpdesk&name=search_manual",
     *("/runs/helpdesk/again", "/runs/helpdesk/keep", "/compare/helpdesk/injection"),
 )
 

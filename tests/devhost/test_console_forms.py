@@ -12,7 +12,7 @@ import pytest
 from devhost.console import again
 from devhost.console.new_run import NewRun, form_of
 from support.console import ConsoleClient, start_instead, words
-from support.plugins import CHARTS, PUPPET, TOOLBOX
+from support.plugins import CHARTS, GATEWAY, PUPPET, TOOLBOX
 from tests.devhost import ROOT
 
 AGAIN = "/runs/before/again"
@@ -109,6 +109,9 @@ def test_the_fields_hold_what_the_scenario_sets_and_nothing_of_it_is_a_change() 
         ({"source": "flow:/nowhere.yml", "p.query": "?"}, "source", "/nowhere.yml"),
         ({"tools": "/nowhere"}, "tools", "/nowhere is not a plugin"),
         ({"tools": str(CHARTS)}, "tools", "CHARTS_API_KEY set in its environment"),
+        ({"real": "plugin", "model_plugin": str(TOOLBOX), "p.query": "?"}, "model_plugin", "has no models"),
+        ({"real": "plugin", "model_plugin": str(GATEWAY), "p.query": "?"}, "real", "give the name of the model"),
+        ({"mcp": "a=one\na=two", "p.query": "?"}, "mcp", "a"),
         ({"files": "/nowhere.png"}, "files", "/nowhere.png"),
         ({"source": "none", "p.query": "?"}, "real", "no model is configured"),
     ],

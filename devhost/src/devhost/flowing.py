@@ -13,6 +13,7 @@ import click
 
 from devhost.errors import ParameterError
 from devhost.files import local_files
+from devhost.flow.alone import NodeAlone
 from devhost.flow.cases import FlowCase, refuse_misfit
 from devhost.flow.checks import check_flow, judged_by_engine, refuse
 from devhost.flow.document import FlowFile, filled_inputs, typed_inputs, with_read_files
@@ -82,6 +83,9 @@ class FlowSetup:
         if query is not None and not file.is_chatflow:
             raise ParameterError(f"--query: {file.path} is a workflow and takes no question: give it --input KEY=VALUE")
         question = script.query if query is None else query
+        if self.case.file.alone:
+            question = str(self.case.inputs.get("sys.query", question))
+            return [script.model_copy(update={"query": question, "files": tuple(files) or script.files})]
         if file.is_chatflow and not question:
             raise ParameterError("there is no question: give --query TEXT, or a script that has a query")
         is_asked = gist(question) == gist(script.query)
@@ -181,6 +185,9 @@ def allow_code_option() -> Declared:
 class FlowOptions:
     file: Path | None = argument("[FILE]")
     """None for that of the script."""
+    node: str | None = option(
+        "--node NAME", "Play this node alone, by its id or title; --input gives its variables, as SOURCE.NAME=VALUE."
+    )
     inputs: tuple[str, ...] = option("--input KEY=VALUE...", "A field of the Start node; repeatable.")
     script: Path | None = option(
         "--script FILE", "A flow's script: what the user says, and what the scripted models of the nodes answer."
@@ -203,10 +210,17 @@ class FlowOptions:
         script = self.read_script()
         file = self.read_file()
         place = str(self.script)
-        inputs = {
-            **with_read_files(file, script.inputs, limits, self.script),
-            **with_read_files(file, typed_inputs(file, self.inputs), limits),
-        }
+        if self.node is None:
+            inputs = {
+                **with_read_files(file, script.inputs, limits, self.script),
+                **with_read_files(file, typed_inputs(file, self.inputs), limits),
+            }
+        else:
+            refuse_misfit(file, script, place)
+            alone = NodeAlone.of(file, self.node)
+            inputs = alone.read(self.inputs, limits)
+            script = alone.script(script)
+            file = alone.file
         folders: tuple[Path, ...] = ()
         if file.has_agents:
             folders = self.plugins or (nearest_strategy_plugin(),)
@@ -231,7 +245,9 @@ class FlowOptions:
         )
         if has_engine():
             refuse(file, (each.sentence for each in judged_by_engine(file, ())))
-        refuse_misfit(file, script, place)
+        if self.node is None:
+            refuse_misfit(file, script, place)
+            inputs = filled_inputs(file, inputs)
         models = models.or_of_script(script.model)
         behind_an_api = models_behind_an_api(models, environment)
         if behind_an_api is not None:
@@ -244,7 +260,7 @@ class FlowOptions:
             raise ParameterError(
                 f"no model is configured for {nodes}: give --script FILE with what it answers, or set {KEY}"
             )
-        case = FlowCase(file, script, place, filled_inputs(file, inputs), limits, behind_an_api, allowed)
+        case = FlowCase(file, script, place, inputs, limits, behind_an_api, allowed)
         return FlowSetup(case, declared, tuple(setup.with_every_tool() for setup in setups), notices, servers)
 
     def read_here(self, limits: HostLimits, models: ModelOptions) -> FlowSetup:

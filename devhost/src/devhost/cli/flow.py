@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from devhost.conversation import conversation_report
-from devhost.errors import FlowFileError
+from devhost.errors import FlowFileError, ParameterError
 from devhost.files import local_files
 from devhost.flow.cases import CaseTurn, FlowConversation, case_turns
 from devhost.flow.chat import FlowChat, FlowChatView
@@ -123,6 +123,8 @@ def chat(
     For example:
       devhost flow chat --script examples/workflows/cases/approval.yaml
     """
+    if asked.node is not None:
+        raise ParameterError("--node plays one node: leave out chat, because a node has no conversation")
     file = asked.read_file()
     if not file.is_chatflow:  # said before its inputs are asked for
         raise FlowFileError(f"{file.path} is a workflow and has no conversation: play it with devhost flow FILE")

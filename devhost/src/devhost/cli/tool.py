@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from pydantic import ConfigDict, TypeAdapter
+
 from devhost.direct import AskedTool, by_parameter, call_directly, find_tool, setup_of
 from devhost.errors import ParameterError
 from devhost.files import LocalFile
@@ -15,7 +17,7 @@ from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend, NoModel
 from devhost.options import argument, color_option, command, json_option, option, print_json, traceback_option
 from devhost.overview import tool_lines
-from devhost.plugin.declaration import PluginDeclaration, nearest_plugin
+from devhost.plugin.declaration import PluginDeclaration, ProvidedTool, nearest_plugin
 from devhost.scenario import pairs, read_credentials
 from devhost.terminal.screen import Screen, ViewOptions, open_console
 from devhost.terminal.tool_view import ToolView
@@ -24,6 +26,8 @@ from devhost.tools.entity import typed_values
 from devhost.tools.mcp import McpTool, connected, read_servers
 from devhost.tools.setup import ToolSetup
 from devhost.tools.tool import PluginTool
+
+LISTED: TypeAdapter[list[ProvidedTool]] = TypeAdapter(list[ProvidedTool], config=ConfigDict(defer_build=True))
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class ToolOptions:
 def tool(options: ToolOptions, models: ModelOptions, hosting: HostOptions) -> int:
     """Call one tool, and show every message.
 
-    Without NAME, list the tools with their parameters.
+    Without NAME, list the tools with their parameters; with --json, as they are declared.
 
     For example:
       devhost tool --tools examples/helpdesk
@@ -79,6 +83,9 @@ def tool(options: ToolOptions, models: ModelOptions, hosting: HostOptions) -> in
                 source = replace(setup_of(plugin, found, given, texts), is_validated=not models.unvalidated)
             models.plugins.tell(view.screen)
             return _called(AskedTool.of(found, given, files), source, model, options, hosting, view)
+    if options.as_json:
+        print_json({"tools": LISTED.dump_python(there_are, mode="json")})
+        return 0
     for line in tool_lines(there_are):
         console.print(line, soft_wrap=True)
     return 0

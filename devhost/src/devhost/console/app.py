@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from devhost.console import again, cases, new_run, run_page, runs_page, side_by_side, suites
+from devhost.console import again, cases, new_run, one_node, run_page, runs_page, side_by_side, suites, tools
 from devhost.console.web import STATIC, TEMPLATES, Console, style_sheet
 from devhost.errors import BusyError, ConsoleError, HostError, UnknownRunError
 from devhost.text import worded
@@ -122,9 +122,12 @@ SHOWN: Mapping[str, Page] = {
     "/runs/{name}/rows/{row}": run_page.row,
     "/runs/{name}/find": run_page.find,
     "/runs/{name}/again": again.form,
+    "/runs/{name}/node": one_node.form,
     "/runs/{name}/keep": cases.form,
     "/compare": side_by_side.chosen,
     "/compare/{left}/{right}": side_by_side.side_by_side,
+    "/tools": tools.tools,
+    "/tool": tools.one_tool,
     "/suites": suites.suites,
     "/suite": suites.one_suite,
     "/static/console.css": lambda _console, _asked: Response(style_sheet(), media_type="text/css"),
@@ -134,7 +137,10 @@ SENT: Mapping[str, Page] = {
     "/new": new_run.submit,
     "/runs/{name}/steer": run_page.steer,
     "/runs/{name}/again": again.submit,
+    "/runs/{name}/node": one_node.submit,
     "/runs/{name}/keep": cases.submit,
+    "/tools": tools.connect,
+    "/tool": tools.call,
     "/suite": suites.change,
 }
 """Forms, each of which changes something."""
@@ -206,6 +212,7 @@ def serve(console: Console, port: int, opened: Callable[[str], None]) -> None:
             server_header=False,
             timeout_graceful_shutdown=5,
         )
+        console.index.runs(console.children.is_running)  # so that the first page finds them read
         opened(f"http://{LOCAL}:{port}/?{TOKEN}={token}")
         try:
             uvicorn.Server(config).run(sockets=[listener])

@@ -9,17 +9,19 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from devhost.errors import BusyError, ConsoleError
 from devhost.home import devhost_command
+from devhost.terminal.tables import printable
 
 
 class Child:
     """One command of devhost, in a session of its own, so that Ctrl-C in the console's terminal does not reach it."""
 
-    def __init__(self, arguments: Sequence[str], output: Path) -> None:
-        """`arguments` of devhost; `output`: where what it prints goes.
+    def __init__(self, arguments: Sequence[str], output: Path, errors: Path | None = None) -> None:
+        """`arguments` of devhost; `output`: where what it prints goes; `errors`: where its standard error goes alone.
 
         ConsoleError if the system refuses it, as it does an argument of more than 128 KiB, or a full disk.
         """
@@ -32,12 +34,14 @@ class Child:
         self.began = time.time()
         self._telling = threading.Lock()
         try:
-            with output.open("wb") as printed:
+            with ExitStack() as opened:
+                printed = opened.enter_context(output.open("wb"))
+                apart = printed if errors is None else opened.enter_context(errors.open("wb"))
                 self._process = subprocess.Popen(
                     devhost_command(sys.executable, arguments),
                     stdin=subprocess.PIPE,
                     stdout=printed,
-                    stderr=subprocess.STDOUT,
+                    stderr=apart,
                     start_new_session=True,
                 )
         except (OSError, ValueError) as error:
@@ -84,6 +88,15 @@ class Child:
             self._process.kill()
 
 
+def answer_of(arguments: Sequence[str]) -> str:
+    """What a short command of devhost prints; ConsoleError with what it says if it fails."""
+    command = devhost_command(sys.executable, arguments)
+    ended = subprocess.run(command, check=False, capture_output=True, stdin=subprocess.DEVNULL, text=True)
+    if ended.returncode:
+        raise ConsoleError(printable(ended.stderr).strip().removeprefix("Error: ") or "the command failed")
+    return ended.stdout
+
+
 # All children of a console, by the names of their runs; they end with it.
 
 MOST = 8
@@ -96,7 +109,7 @@ class Children:
         self._children: dict[str, Child] = {}
         self._changing = threading.Lock()
 
-    def start(self, name: str, arguments: Sequence[str], output: Path) -> Child:
+    def start(self, name: str, arguments: Sequence[str], output: Path, errors: Path | None = None) -> Child:
         """The child of a new run; ConsoleError if one of this name goes on, BusyError if too many do."""
         with self._changing:
             running = tuple(filter(self.is_running, self._children))
@@ -104,7 +117,7 @@ class Children:
                 raise ConsoleError(f"{name} goes on already")
             if len(running) >= self._most:
                 raise BusyError(running)
-            child = self._children[name] = Child(arguments, output)
+            child = self._children[name] = Child(arguments, output, errors)
         return child
 
     def of(self, name: str) -> Child | None:

@@ -1,8 +1,9 @@
 """The runs of a folder: each is a trace, with what the console knows of it beside it."""
 
+import os
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -36,9 +37,28 @@ class RunFolder:
 
     def names(self) -> Sequence[str]:
         """Of all runs that have a trace, and of those whose setup is all there is yet."""
-        endings = (SETUP, TRACE)
-        files = [(file, ending) for ending in endings for file in self.path.glob(f"*{ending}") if file.is_file()]
-        return sorted(filter(is_name, {file.name.removesuffix(ending) for file, ending in files}))
+        return sorted(self.stamps())
+
+    def stamps(self) -> Mapping[str, str]:
+        """By name, a text for each run that is another one whenever a file of the run has changed.
+
+        It holds times, sizes and numbers of the files; the second time cannot be set, unlike the first one. A folder
+        that was deleted has no runs.
+        """
+        found: dict[str, str] = {}
+        for file in sorted(_files_in(self.path), key=lambda file: file.name):
+            name = file.name.removesuffix(TRACE).removesuffix(SETUP)
+            if name == file.name or not is_name(name):
+                continue
+            try:
+                if not file.is_file():
+                    continue
+                now = file.stat()
+            except OSError:  # it was deleted meanwhile
+                continue
+            stamp = f"{now.st_mtime_ns} {now.st_ctime_ns} {now.st_size} {now.st_ino}"
+            found[name] = f"{found[name]} {stamp}" if name in found else stamp
+        return found
 
     def new_name(self, about: str) -> str:
         """Of a run that begins now: the time, what it is about, and a few random letters."""
@@ -69,6 +89,19 @@ class RunFolder:
             file = self.beside(name, ending)
             if file.exists():
                 file.rename(self.path / DELETED / file.name)
+
+
+def changed_in(stamp: str) -> int:
+    """When the first file of a stamp was changed, in nanoseconds."""
+    return int(stamp.partition(" ")[0])
+
+
+def _files_in(folder: Path) -> Sequence[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as files:
+            return list(files)
+    except OSError:
+        return []
 
 
 type Change = tuple[int, int]

@@ -60,7 +60,7 @@ class Field:
             return "number"
         if self.options and all(text in {"", *dict(self.options)} for text in texts):
             return "select"
-        if kind in {"string", "number", "boolean", "select"}:
+        if kind in {"string", "number", "boolean", "select", "dynamic-select"}:
             return "text"
         return "json"
 
@@ -113,6 +113,8 @@ OF_A_COMMAND = (
     ("so say which tools: --tools DIR", "so give them to devhost fork in a terminal"),
     (r"--(?:input|param) (?=[^ =]+: )", ""),  # of "--input topic: …", in which the name is enough
     (r"give it with --input \S+", "fill it in"),
+    (r"give each with --input \S+", "fill them in"),
+    (r"--(?:arg|file) (\S+)=(?:VALUE|PATH)", r"\1"),
     (r"--credential \S+=VALUE, or (\w+) in the environment", r"restart devhost ui with \1 set in its environment"),
 )
 OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)(?: [A-Z]{2,}\b)?")
@@ -162,7 +164,7 @@ class RunForm(ABC):
         return replace(self, mistake=Mistake(target, label, in_words_of_the_page(str(error), self.labels)))
 
 
-def submitted(console: Console, template: str, form: RunForm) -> Response:
+def submitted(console: Console, template: str, form: RunForm, **shown: object) -> Response:
     """Starts what the form asks for, or shows the form again with what is wrong in it."""
     try:
         if form.mistake is None:
@@ -170,5 +172,5 @@ def submitted(console: Console, template: str, form: RunForm) -> Response:
     except WRONG as error:
         form = form.refused(error)
     if form.mistake is not None:
-        return console.page(template, 422, form=form)
+        return console.page(template, 422, form=form, **shown)
     return RedirectResponse(f"/runs/{console.start(form.setup)}", 303)

@@ -10,11 +10,12 @@ from typing import Literal
 
 from devhost.errors import HostError
 from devhost.flow.app_package import SUFFIX
+from devhost.models.scripted.script import read_files
 from devhost.plugin.declaration import MANIFEST, nearest_strategy_plugin
 from devhost.scenario import examples_of
 from devhost.text import open_file
 
-type Kind = Literal["script", "flow script", "flow", "suite", "tool plugin", "strategy plugin"]
+type Kind = Literal["script", "flow script", "flow", "suite", "tool plugin", "strategy plugin", "model plugin"]
 SIGNS: Mapping[Kind, re.Pattern[bytes]] = {
     "suite": re.compile(rb"^cases:", re.MULTILINE),
     "flow script": re.compile(rb"^flow:", re.MULTILINE),
@@ -25,6 +26,7 @@ SIGNS: Mapping[Kind, re.Pattern[bytes]] = {
 PLUGINS: Mapping[Kind, re.Pattern[bytes]] = {
     "strategy plugin": re.compile(rb"^  agent_strategies:", re.MULTILINE),
     "tool plugin": re.compile(rb"^  tools:", re.MULTILINE),
+    "model plugin": re.compile(rb"^  models:", re.MULTILINE),
 }
 DEEPEST = 3
 """Folders below the one that is searched."""
@@ -99,6 +101,23 @@ def kind_of(file: Path) -> Kind | None:
         return None
     signs = PLUGINS if file.name == MANIFEST else SIGNS
     return next((kind for kind, sign in signs.items() if sign.search(begin)), None)
+
+
+QUERY = re.compile(rb"^query:", re.MULTILINE)
+
+
+def asks(script: Path) -> bool:
+    """Whether it has a question, or one that it extends: only `devhost fork` can use one without.
+
+    A script that cannot be read is taken for one that has: its form says what is wrong.
+    """
+    try:
+        with open_file(script) as opened:
+            if QUERY.search(opened.read(MOST_BYTES)):
+                return True
+        return any("query" in each.model_fields_set for each in read_files(script, asks=False))
+    except (HostError, OSError, ValueError):
+        return True
 
 
 def shortened(file: Path) -> Path:

@@ -1,13 +1,13 @@
 """The list of runs: what each was, how it ended, and which of them a person looks for."""
 
 import re
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Literal
 
-from devhost.console.folder import TRACE, Change, RunFolder, changed_at
+from devhost.console.folder import RunFolder
 from devhost.console.setup import SETUP, Setup
 from devhost.errors import TraceError
 from devhost.expected import rounds_of
@@ -33,10 +33,12 @@ class Listed:
     """What the files of a run say. Seconds, tokens and rounds are the sums of its turns."""
 
     name: str
-    when: datetime
-    """In the time zone of this machine."""
+    began: float
+    """In seconds since 1970."""
     of: str = ""
     """The run that this one is a fork of."""
+    details: str = ""
+    """What tells it apart from other runs of the same question."""
     strategy: str = ""
     model: str = ""
     questions: tuple[str, ...] = ()
@@ -67,6 +69,11 @@ class Listed:
         return "answered"
 
     @property
+    def when(self) -> datetime:
+        """In the time zone of this machine."""
+        return datetime.fromtimestamp(self.began).astimezone()
+
+    @property
     def badge(self) -> tuple[str, str]:
         """Words and level."""
         if self.state in {"running", "stopped"}:
@@ -78,9 +85,21 @@ class Listed:
         return title_of(self.questions, self.strategy or self.name)
 
     def has(self, words: Sequence[str]) -> bool:
-        facts = (self.name, self.strategy, self.model, self.error, self.badge[0], self.answer, *self.questions)
-        text = "\n".join(facts).casefold()
-        return all(word in text for word in words)
+        return all(word in self._text for word in words)
+
+    @cached_property
+    def _text(self) -> str:
+        facts = (
+            self.name,
+            self.details,
+            self.strategy,
+            self.model,
+            self.error,
+            self.badge[0],
+            self.answer,
+            *self.questions,
+        )
+        return "\n".join(facts).casefold()
 
 
 # Reads what a run's files say. Of a trace, only the lines that it needs are parsed: the rest may be megabytes.
@@ -96,10 +115,11 @@ def read_run(folder: RunFolder, name: str) -> Listed:
     file = trace if trace.exists() else folder.beside(name, SETUP)
     run = Listed(
         name,
-        datetime.fromtimestamp(file.stat().st_mtime).astimezone(),
+        file.stat().st_mtime,
         setup.of,
+        " · ".join(setup.details),
         strategy=setup.values.get("strategy", ""),
-        questions=(setup.question,),
+        questions=(setup.question or f"node {setup.values.get('node', '')}".removesuffix("node "),),
     )
     try:
         if file != trace:
@@ -114,7 +134,8 @@ def _with_trace(run: Listed, trace: Trace) -> Listed:
     turns = traced_turns(trace)
     run = replace(
         run,
-        when=header.started.astimezone(),
+        details=run.details or " · ".join(filter(None, (header.example, header.description))),
+        began=header.started.timestamp(),
         strategy=header.strategy or header.example or header.description,
         model=header.model.name,
         questions=tuple(turn.question for turn in turns) or (header.query or run.questions[0],),
@@ -133,25 +154,3 @@ def _with_trace(run: Listed, trace: Trace) -> Listed:
     last.failures = [sentence for turn in turns for sentence in turn.failures]
     error = " ".join([last.end.error if last.end.status != "paused" else "", *last.failures]).strip()
     return replace(run, answer=last.answer, error=error, ending=last.ending, is_unfinished=False)
-
-
-# All runs of a folder. A trace is read again only when it has changed.
-
-
-class Index:
-    def __init__(self, folder: RunFolder) -> None:
-        self._folder = folder
-        self._reading = threading.Lock()
-        self._known: dict[str, tuple[Sequence[Change], Listed]] = {}
-
-    def runs(self, goes_on: Callable[[str], bool]) -> Sequence[Listed]:
-        """The newest first. Those whose files are not traces, too: those have a problem. `goes_on`: of a name."""
-        with self._reading:
-            known = {}
-            for name in self._folder.names():
-                stamp = [changed_at(self._folder.beside(name, ending)) for ending in (TRACE, SETUP)]
-                kept = self._known.get(name)
-                known[name] = kept if kept and kept[0] == stamp else (stamp, read_run(self._folder, name))
-            self._known = known
-        listed = [replace(run, goes_on=goes_on(name)) for name, (_, run) in known.items()]
-        return sorted(listed, key=lambda run: (run.when, run.name), reverse=True)

@@ -1,17 +1,19 @@
 """A question to a strategy or a flow. What is wrong is said before anything starts."""
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from starlette.responses import Response
 
 from devhost.console.forms import WRONG, Options, RunForm, fields_of, inputs_of, submitted
-from devhost.console.found import Kind, Things, find, label_of, shortened
+from devhost.console.found import Things, asks, find, shortened
 from devhost.console.setup import (
     EXAMPLE,
     FLOW,
     NO_SCRIPT,
+    PLUGIN,
     QUESTION,
     SCRIPT,
     TYPED,
@@ -36,6 +38,9 @@ LABELS = {
     **dict.fromkeys(("tools", "credential", "set"), ("tools", "Tool plugins")),
     **dict.fromkeys(("files", "file"), ("files", "Files")),
     **dict.fromkeys(("model", "completion", "api"), ("real", "Model")),
+    "model_plugin": ("model_plugin", "Model plugin"),
+    "model-plugin": ("model_plugin", "Model plugin"),
+    "mcp": ("mcp", "MCP servers"),
     "allow-http": ("http", "send HTTP requests"),
     "allow-code": ("code", "run its code nodes"),
     QUESTION: ("p.query", "Question"),
@@ -52,6 +57,7 @@ class NewRun(RunForm):
     """What can be asked, in groups with a name."""
     description: str = ""
     tool_plugins: Sequence[Path] = ()
+    model_plugins: Sequence[Path] = ()
 
     @property
     def is_flow(self) -> bool:
@@ -63,7 +69,9 @@ class NewRun(RunForm):
 
     @property
     def setup(self) -> Setup:
-        names = ("source", "strategy", "tools", "files", "real", "model", "api", "completion", "http", "code")
+        names = ["source", "strategy", "tools", "mcp", "files", "real", "model", "api", "completion", "http", "code"]
+        if self.values.get("real") == PLUGIN:
+            names.append("model_plugin")
         values = {name: self.values[name] for name in names if self.values.get(name)}
         if self.plugin is not None:
             values["plugin"] = str(self.plugin.directory)
@@ -81,6 +89,7 @@ def form_of(values: Values, default: Path | None, runs: Path = Path()) -> NewRun
         values={"source": "", **values},
         plugins=things.plugins,
         tool_plugins=[*dict.fromkeys((*things.of("tool plugin"), *paths_in(values, "tools")))],
+        model_plugins=[*dict.fromkeys((*things.of("model plugin"), *paths_in(values, "model_plugin")))],
     )
     try:
         with about("plugin"):
@@ -106,20 +115,29 @@ def form_of(values: Values, default: Path | None, runs: Path = Path()) -> NewRun
 
 
 def _choices(things: Things, declaration: PluginDeclaration | None) -> Iterator[tuple[str, Options]]:
-    def found(kind: Kind, before: str = FLOW, *, own: bool = True) -> Options:
-        return [(f"{before}{path}", label_of(path)) for path in things.of(kind, own=own)]
-
-    yield "Scenarios of this folder", found("script", SCRIPT)
-    yield "Flows of this folder, each with a script", found("flow script")
-    yield "Flows of this folder without a script", found("flow")
+    yield from _by_folder("Scenarios", filter(asks, things.of("script", own=True)), SCRIPT)
+    yield from _by_folder("Flows, each with a script", things.of("flow script", own=True))
+    yield from _by_folder("Flows without a script", things.of("flow", own=True))
     examples = [] if declaration is None else examples_of(declaration.directory).glob(f"*/{DEFAULT_SCRIPT}")
     for folder in sorted(file.parent for file in examples):
         name = folder.name
         others = sorted((folder / SCENARIOS).glob("*.yaml"))
         scenarios = [(f"{EXAMPLE}{name}/{file.stem}", f"{name} / {file.stem}") for file in others]
         yield name, [(f"{EXAMPLE}{name}", name), *scenarios]
-    yield "Flows of the examples, each with a script", found("flow script", own=False)
-    yield "Flows of the examples without a script", found("flow", own=False)
+    yield from _by_folder("Flows, each with a script", things.of("flow script", own=False))
+    yield from _by_folder("Flows without a script", things.of("flow", own=False))
+
+
+def _by_folder(what: str, files: Iterable[Path], before: str = FLOW) -> Iterator[tuple[str, Options]]:
+    """A group for each folder; that of the current folder needs no name."""
+    folders = dict[str, list[Path]]()
+    for file in files:
+        folders.setdefault(os.path.relpath(file.parent), []).append(file)
+    for folder, inside in folders.items():
+        where = folder
+        if folder == os.curdir:
+            where = "this folder"
+        yield f"{what} · {where}", [(f"{before}{file}", file.stem) for file in inside]
 
 
 def _of_strategy(form: NewRun, plugin: PluginDeclaration) -> NewRun:
@@ -158,7 +176,7 @@ def _of_flow(form: NewRun) -> NewRun:
 
 def form(console: Console, asked: Values) -> Response:
     """`from`: the name of a run whose setup fills the form; else the address may choose what the form does."""
-    values: Values = {each: asked[each] for each in ("source", "plugin", "strategy", "tools") if asked.get(each)}
+    values: Values = {each: asked[each] for each in ("source", "plugin", "strategy", "tools", "mcp") if asked.get(each)}
     if name := asked.get("from"):
         console.folder.trace(name)
         known = console.folder.setup(name)

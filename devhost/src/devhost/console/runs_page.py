@@ -15,8 +15,8 @@ def list_of_runs(console: Console, asked: Values) -> Response:
     """The page asks for itself again and again, and takes what changes as runs begin and end."""
     search = asked.get("search", "").strip()
     ending = asked.get("ending", "")
-    runs = console.index.runs(console.goes_on)
-    traces = [run for run in runs if not run.problem]
+    listing = console.index.runs(console.children.is_running)
+    traces = [run for run in listing.runs if not run.problem]
     matching = [run for run in traces if run.has(search.casefold().split())]
     shown = [run for run in matching if ending in {"", run.state}]
     states = Counter(run.state for run in matching)
@@ -28,7 +28,8 @@ def list_of_runs(console: Console, asked: Values) -> Response:
         runs=shown[:100],
         counts=counts,
         total=len(shown),
-        problems=[run for run in runs if run.problem],
+        problems=[run for run in listing.runs if run.problem],
+        unread=listing.unread,
         is_empty=not traces,
         folder=shortened(console.folder.path.resolve()),
     )

@@ -3,19 +3,21 @@
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from devhost.console.found import kind_of, own_tools
+from devhost.console.found import kind_of, label_of, own_tools
 from devhost.errors import ConsoleError, ParameterError, about
 from devhost.flowing import FlowOptions
 from devhost.fork import ForkOptions
 from devhost.hosting import ModelOptions, ScenarioOptions
 from devhost.limits import HostLimits
 from devhost.options import arguments
+from devhost.plugin.declaration import PluginDeclaration
 from devhost.scenario import refuse_misfit
 from devhost.text import worded, write_file
 
@@ -28,6 +30,8 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
 EXAMPLE = "example:"
 SCRIPT = "script:"
 FLOW = "flow:"
+PLUGIN = "plugin"
+"""What answers: a model plugin."""
 NO_SCRIPT = "none"
 """What runs: `example:NAME` or `example:NAME/SCENARIO`, `script:FILE`, `flow:FILE`, or a strategy without a script."""
 TYPED = "p."
@@ -78,6 +82,24 @@ class Setup(BaseModel):
             return f"{asked.strategy or 'run'}-again"
         return name
 
+    @property
+    def details(self) -> Iterator[str]:
+        """What tells it apart from other runs of the same question: where it is from, and what was changed."""
+        values = self.values
+        if self.kind == "fork":
+            at = values.get("at", "0")
+            yield f"again from round {at}".replace("round 0", "the start")
+        for name, text in values.items():
+            if name.startswith(TYPED) and name != TYPED + QUESTION:
+                yield f"{name.removeprefix(TYPED)}: {shorten(text, 60, placeholder=' …')}"
+        for name in ("tools", "mcp", "completion", "script"):
+            yield from (shorten(line, 60, placeholder=" …") for line in lines_in(values, name))
+        file = source_file(values)
+        if file is not None:
+            yield label_of(file)
+        elif values.get("source", "").startswith(EXAMPLE):
+            yield values["source"].removeprefix(EXAMPLE)
+
     def arguments(self, trace_of: Callable[[str], Path]) -> tuple[str, ...]:
         """Of its command, as a person would type it; the question of a chat is typed after it.
 
@@ -95,6 +117,8 @@ class Setup(BaseModel):
         """Reads all that its command reads before anything starts; HostError, OSError."""
         environment = dict(os.environ)  # a copy, because reading takes the credentials out of it
         models = model_options(self.values)
+        if self.values.get("real") == PLUGIN:
+            refuse_without_model(models)
         if self.converses and not self.question:
             with about(QUESTION):
                 raise ParameterError("a question needs words")
@@ -115,13 +139,26 @@ class Setup(BaseModel):
             with about("script"):
                 if asked.read_script(origin) is None and self.values.get("answers") == "script":
                     raise ParameterError("choose the script")
-        if not is_scripted:
+        if not is_scripted and models.model_plugin is None:
             with about("model"):
                 models.choose(None, self.question, environment)
 
     def write(self, file: Path) -> None:
         with worded(lambda why: ConsoleError(f"{file} cannot be written: {why}")):
             write_file(file, f"{self.model_dump_json(indent=2, exclude_defaults=True)}\n".encode())
+
+
+def refuse_without_model(models: ModelOptions) -> None:
+    """What can be said of a model plugin before it is started."""
+    with about("model_plugin"):
+        if models.model_plugin is None:
+            raise ParameterError("choose the model plugin")
+        declared = PluginDeclaration.read(models.model_plugin)
+        if not declared.model_providers:
+            raise ParameterError(f"{models.model_plugin} has no models")
+    with about("model"):
+        if models.name is None:
+            raise ParameterError("give the name of the model")
 
 
 def lines_in(values: Values, name: str) -> tuple[str, ...]:
@@ -169,6 +206,7 @@ def scenario_options(values: Values) -> ScenarioOptions:
         scenario=scenario or None,
         script=script,
         tools=tuple(dict.fromkeys((*own, *paths_in(values, "tools")))),
+        servers=lines_in(values, "mcp"),
         files=paths_in(values, "files"),
         strategy=values.get("strategy") or None,
         parameters=typed_in(values, QUESTION),
@@ -183,7 +221,9 @@ def flow_options(values: Values) -> FlowOptions:
         file=None if is_script else file,
         script=file if is_script else None,
         inputs=typed_in(values, QUESTION),
+        node=values.get("node") or None,
         tools=paths_in(values, "tools"),
+        servers=lines_in(values, "mcp"),
         plugins=tuple(filter(None, (path_in(values, "plugin"),))),
         http=values.get("http") == "yes",
         code=values.get("code") == "yes",
@@ -192,10 +232,14 @@ def flow_options(values: Values) -> FlowOptions:
 
 def model_options(values: Values) -> ModelOptions:
     """Of a new run, and of one that is run again; the key stays in the environment."""
-    if values.get("real") != "yes" and values.get("answers") != "real":
+    if values.get("real") not in {"yes", PLUGIN} and values.get("answers") != "real":
         return ModelOptions(scripted=True)
+    name = values.get("model") or None
+    completion = lines_in(values, "completion")
+    if values.get("real") == PLUGIN:
+        return ModelOptions(model_plugin=path_in(values, "model_plugin"), name=name, completion=completion)
     api = cast("Api | None", values.get("api") or None)
-    return ModelOptions(api=api, name=values.get("model") or None, completion=lines_in(values, "completion"))
+    return ModelOptions(api=api, name=name, completion=completion)
 
 
 def fork_options(values: Values, trace: Path) -> ForkOptions:

@@ -1,6 +1,7 @@
 """The files of cases; one of them, its last evaluation, and the next one."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -108,7 +109,14 @@ def _titled(files: Sequence[Path], key: str) -> list[tuple[str, Path, str]]:
         if not key or key in written:
             title = written.get("description") or written.get("query") or file.stem
             found.append((in_a_line(title), file, os.path.relpath(file)))
-    return found
+    times = Counter(title for title, _, _ in found)
+    listed = []
+    for title, file, path in found:
+        own = ""
+        if times[title] > 1:
+            own = f" ({file.stem})"
+        listed.append((f"{title}{own}", file, path))
+    return listed
 
 
 def one_suite(console: Console, asked: Values) -> Response:

@@ -1,9 +1,10 @@
 """What the pages of one console have in common: runs, templates, and how a page follows what goes on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
+from urllib.parse import urlencode
 
 from starlette.responses import HTMLResponse
 
@@ -11,16 +12,20 @@ from devhost.console.children import Children
 from devhost.console.conversation import said
 from devhost.console.folder import OUTPUT, TRACE, RunFolder, changed_at
 from devhost.console.found import label_of, shortened
-from devhost.console.listing import Index, read_run
+from devhost.console.index import Index
+from devhost.console.listing import read_run
 from devhost.console.readers import KEPT, Seen, read_seen
 from devhost.console.setup import SETUP, Setup, Values, is_name
 from devhost.errors import ConsoleError
 from devhost.evaluation import report
 from devhost.evaluation.results import Evaluation
+from devhost.flow.alone import NOT_ALONE
 from devhost.golang import well_formed
 from devhost.hosting import ModelOptions
 from devhost.page.page import page_environment
+from devhost.plugin.declaration import ProvidedTool
 from devhost.trace.lines import is_written
+from devhost.trace.played import Row
 
 HERE = Path(__file__).parent
 TEMPLATES = HERE / "templates"
@@ -35,12 +40,27 @@ def page_of(trace: str) -> str:
     return ""
 
 
+def node_address(name: str, turn: int, row: Row) -> str:
+    """Of the page that runs the node alone; empty for one that cannot be. `name`: of the run; `turn`: from 1."""
+    if row.node.type in NOT_ALONE:
+        return ""
+    return f"/runs/{name}/node?{urlencode({'turn': turn, 'node': row.node.id})}"
+
+
 def can_be_real() -> bool:
     """Whether a model behind an API can be asked."""
     return not ModelOptions().asks_the_script()
 
 
-FUNCTIONS = (report.costs, report.mark, report.share, page_of, can_be_real, label_of, shortened)
+MOST_UNSEARCHED = 12
+
+
+def is_long(entries: int) -> bool:
+    """Whether a list of so many entries has a search field."""
+    return entries > MOST_UNSEARCHED
+
+
+FUNCTIONS = (is_long, report.costs, report.mark, report.share, page_of, can_be_real, label_of, shortened, node_address)
 """Templates call them by their names."""
 
 
@@ -61,6 +81,10 @@ class Console:
     children: Children = field(default_factory=Children)
     evaluations: dict[str, tuple[Values, Evaluation | None]] = field(default_factory=dict)
     """Of each evaluation, by the name of its child: what it was asked, and the evaluation before it."""
+    calls: dict[str, Values] = field(default_factory=dict)
+    """Of each tool that was called, by the name of its child: what its form held."""
+    servers: dict[str, Sequence[ProvidedTool]] = field(default_factory=dict)
+    """Of each MCP server that was connected, by its command or address: its tools."""
     read: Callable[..., Seen] = field(default_factory=lambda: lru_cache(KEPT)(read_seen))
 
     @cached_property

@@ -106,12 +106,15 @@ def judged(file: FlowFile, plugins: Sequence[PluginDeclaration]) -> list[Judgeme
     """`plugins`: those of the flow's agents."""
     if wrong := [*wrong_in_graph(file)]:
         return wrong
+    of_engine = [Judgement("engine", sentence) for sentence in (*wrong_forms(file), *wrong_types(file))]
+    if file.alone:
+        return [*of_engine, *wrong_strategies(file, plugins)]
     meant = {node.id: meant_strategy(node, plugins) for node in agent_nodes(file)}
     strategies = {name: found.strategy for name, found in meant.items() if found is not None and found.is_own}
     return [
         *unset_variables(file, strategies),
         *not_published(file),
-        *(Judgement("engine", sentence) for sentence in (*wrong_forms(file), *wrong_types(file))),
+        *of_engine,
         *wrong_strategies(file, plugins),
         *map(notice, (*missing_dependencies(file), *wrong_branches(file), *_unused(file))),
     ]
@@ -150,7 +153,9 @@ def check_flow(  # noqa: PLR0913 - what a flow is played with
     declared = tools_of(tools)
     found = judged(file, plugins)
     if not any(each.by == "devhost" and each.refuses for each in found):
-        given = (*wrong_inputs(file, inputs), *not_allowed(file, allowed))
+        given = tuple(not_allowed(file, allowed))
+        if not file.alone:
+            given = (*wrong_inputs(file, inputs), *given)
         answered = [*recorded, *answered_names(file, answers)]
         given += (*not_of_dify(file, allowed, [*declared, *answered]),)
         given += (*missing_tools(file, [*declared, *answered, *names_of_dify(file)], servers),)

@@ -1,7 +1,7 @@
 """A DSL file as Dify exports it: the graph, the variables outside its nodes, the fields of its start."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -77,6 +77,8 @@ class FlowFile(Given):
     conversation_variables: tuple[FlowVariable, ...] = Field((), validation_alias=_WORKFLOW("conversation_variables"))
     environment_variables: tuple[FlowVariable, ...] = Field((), validation_alias=_WORKFLOW("environment_variables"))
     imported: tuple[_Dependency, ...] = Field((), alias="dependencies")
+    alone: str = ""
+    """The id of the one node that is played, with values for its variables; empty for a whole flow."""
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -94,6 +96,15 @@ class FlowFile(Given):
         if twice := [name for name, count in ids.items() if count > 1]:
             raise FlowFileError(f"{path} has several nodes with the id {', '.join(twice)}: each needs an id of its own")
         return file
+
+    def with_graph(self, nodes: Sequence[JsonObject], edges: Sequence[JsonObject], *, alone: str) -> Self:
+        """The same app with another graph."""
+        known = {name: getattr(self, name) for name in type(self).model_fields}
+        graph = {"nodes": list(nodes), "edges": list(edges)}
+        entries = tuple(map(_NodeEntry.model_validate, nodes))
+        return self.model_construct(
+            **{**known, "graph": graph, "entries": entries, "edges": tuple(edges), "alone": alone}
+        )
 
     @cached_property
     def nodes(self) -> Mapping[str, FlowNode]:

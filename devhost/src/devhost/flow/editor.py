@@ -79,7 +79,7 @@ def unset_variables(file: FlowFile, strategies: Mapping[str, Strategy]) -> Itera
     """`strategies`: by the id of the Agent node that asks for them."""
     for node in file.nodes.values():
         for reference in references_of(node):
-            meant = _behind_start(file, reference)
+            meant = meant_reference(file, reference)
             known = _known(file, strategies, meant.source)
             if meant.source != OF_A_FORM and known is not None and meant.name not in known:
                 yield _judged(node, reference, _why_unset(file, meant, known))
@@ -95,7 +95,7 @@ def _judged(node: FlowNode, reference: Reference, why: str) -> Judgement:
     return Judgement("engine", sentence)
 
 
-def _behind_start(file: FlowFile, reference: Reference) -> Reference:
+def meant_reference(file: FlowFile, reference: Reference) -> Reference:
     """A Start node puts out all variables that there are when it runs, as `sys.query`: here the variable itself."""
     node = file.nodes.get(reference.source)
     space, dot, variable = reference.name.partition(".")

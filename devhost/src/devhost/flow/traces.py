@@ -22,13 +22,14 @@ def facts_of(file: FlowFile, turn: FlowTurn) -> flow.FlowLine:
         file=str(file.path.absolute()),
         name=file.name or file.path.stem,
         kind=file.kind,
-        nodes=len(file.nodes),
+        nodes=len([name for name in file.nodes if name != flow.BEFORE_ONE_NODE]),
         turn=turn.dialogue_count,
         conversation_id=turn.conversation_id,
         query=turn.query,
         inputs=json.loads(json.dumps(dict(turn.inputs), default=_given)),
         files=tuple(given.path.name for given in turn.files),
         graph=_graph(file),
+        node=file.alone,
     )
 
 
@@ -37,7 +38,8 @@ UNSEEN = frozenset({"iteration-start", "loop-start"})
 
 
 def _graph(file: FlowFile) -> flow.FlowGraph:
-    nodes = {name: node for name, node in file.nodes.items() if node.type not in UNSEEN}
+    seen = (node for node in file.nodes.values() if node.type not in UNSEEN and node.id != flow.BEFORE_ONE_NODE)
+    nodes = {node.id: node for node in seen}
     return flow.FlowGraph(
         tuple(flow.GraphNode(each.id, each.type, each.title, each.container) for each in nodes.values()),
         tuple(

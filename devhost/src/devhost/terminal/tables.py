@@ -269,6 +269,8 @@ def flow_facts(flow: FlowLine, notices: Iterable[str] = (), model: str = "") -> 
 
 
 def titled(flow: FlowLine) -> str:
+    if flow.node:
+        return f"{flow.name} ({flow.kind}), the node {flow.node} alone"
     return f"{flow.name} ({flow.kind}, {counted(flow.nodes, 'node')})"
 
 

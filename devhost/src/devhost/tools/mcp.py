@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from pydantic import ValidationError
 
-from devhost.errors import InvocationError, ParameterError, SetupError
+from devhost.errors import InvocationError, ParameterError, SetupError, about
 from devhost.limits import HostLimits
 from devhost.node.messages import UNKNOWN_MIME_TYPE
 from devhost.node.outputs.run import printed_error
@@ -84,7 +84,8 @@ def read_servers(
     secrets: dict[str, dict[str, str]] = {server.name: {} for server in servers}
     if len(secrets) < len(servers):
         name = Counter(server.name for server in servers).most_common(1)[0][0]
-        raise ParameterError(f"--mcp: two servers are called {name!r}; name them: --mcp NAME=COMMAND")
+        with about("mcp"):
+            raise ParameterError(f"--mcp: two servers are called {name!r}; name them: --mcp NAME=COMMAND")
     others = []
     for credential in credentials:
         target, equals, value = credential.partition("=")

@@ -12,6 +12,9 @@ from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run
 from devhost.protocol.wire import JsonObject
 
+BEFORE_ONE_NODE = "devhost-start"
+"""The id of the Start node of a flow that has one node beside it; what it does is not told."""
+
 type NodeStatus = Literal["succeeded", "failed", "exception"]
 """`exception`: it failed, and the flow goes on, on its error branch or with its default value."""
 type FlowStatus = Literal["succeeded", "partial-succeeded", "failed", "stopped", "paused"]
@@ -73,6 +76,8 @@ class FlowLine(Timed):
     """The names of those that go with the question."""
     graph: FlowGraph | None = None
     """None in older traces."""
+    node: str = ""
+    """The id of the one node that is played, whose variables are the inputs; empty for a whole flow."""
 
 
 @dataclass(frozen=True)

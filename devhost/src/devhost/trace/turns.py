@@ -33,7 +33,11 @@ class TracedTurn(PlayedTurn):
 
     @property
     def question(self) -> str:
-        return self.facts.query
+        """Of a node that was played alone, its name before what the user said, if that was anything."""
+        facts = self.facts
+        if not facts.node:
+            return facts.query
+        return f"{facts.name}, node {facts.node}: {facts.query}".rstrip(": ")
 
     @property
     def traced(self) -> Iterator[TracedRun]:

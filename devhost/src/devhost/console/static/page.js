@@ -66,6 +66,42 @@ document.addEventListener("keydown", (event) => {
   target.form.querySelector(`button[value="${target.dataset.enter}"]`).click();
 });
 
+// A search field over a list, a select or rows with [data-entry]: [data-filters] is its id. What has its words stays.
+const offered = new WeakMap(); // the options of a select, each with its group: a browser may show hidden ones
+function hasWords(text, words) {
+  const said = text.toLowerCase();
+  return words.every((word) => said.includes(word));
+}
+function offer(select, words) {
+  if (!offered.has(select)) offered.set(select, [...select.options].map((option) => [option, option.parentElement]));
+  const chosen = select.selectedOptions[0];
+  for (const [option, group] of offered.get(select)) {
+    if (option === chosen || hasWords(`${group.label} ${option.label}`, words)) group.append(option);
+    else option.remove();
+  }
+  for (const group of new Set(offered.get(select).map(([, group]) => group))) group.hidden = !group.children.length;
+  return offered.get(select).find(([option]) => option.isConnected && option !== chosen)?.[0];
+}
+document.addEventListener("input", ({ target }) => {
+  if (!target.dataset?.filters) return;
+  const list = document.getElementById(target.dataset.filters);
+  const words = target.value.toLowerCase().split(/\s+/).filter(Boolean);
+  if (list.matches("select")) return offer(list, words);
+  for (const row of list.querySelectorAll("[data-entry]")) row.hidden = !hasWords(row.textContent, words);
+  for (const group of list.querySelectorAll("[data-group]")) group.hidden = !group.querySelector("[data-entry]:not([hidden])");
+});
+document.addEventListener("keydown", (event) => {
+  const { target } = event;
+  if (event.key !== "Enter" || !target.dataset?.filters) return;
+  event.preventDefault(); // it would send the form
+  const list = document.getElementById(target.dataset.filters);
+  if (!list.matches("select")) return list.querySelector("[data-entry]:not([hidden]) a")?.focus();
+  const first = target.value.trim() && offer(list, target.value.toLowerCase().split(/\s+/).filter(Boolean));
+  if (!first) return list.focus();
+  list.value = first.value;
+  list.dispatchEvent(new Event("change", { bubbles: true }));
+});
+
 // Another scenario, plugin or strategy has another form.
 document.addEventListener("change", ({ target }) => {
   if (!target.matches("[data-loads]")) return;

@@ -136,6 +136,8 @@ class Stretch:
     def _told(self, event: EngineEvent) -> Iterator[flow.FlowEvent]:  # noqa: C901 - one case per event
         """Events without a use here, such as the engine's own beginning, become none."""
         match event:
+            case NodeEvent(node_id=flow.BEFORE_ONE_NODE):
+                return
             case NodeRunRetryEvent():
                 self._playing.retries[event.id].append(event.error)
             case NodeRunStartedEvent() if event.id not in self._playing.started:

@@ -258,8 +258,16 @@ def filled_pool(playing: Playing) -> VariablePool:
         value = turn.conversation.get(variable.name, variable.value)
         pool.add(("conversation", variable.name), _typed(file, variable, value))
     for name, value in turn.inputs.items():
-        pool.add((file.start.id, name), playing.files.field(value))
+        pool.add(_selector(file, name), playing.files.field(value))
     return pool
+
+
+def _selector(file: FlowFile, name: str) -> tuple[str, str]:
+    """Of an input: a field of the Start node, or a variable of the one node that is played."""
+    if not file.alone:
+        return file.start.id, name
+    source, _, variable = name.partition(".")
+    return source, variable
 
 
 def _typed(file: FlowFile, variable: FlowVariable, value: object) -> Segment:
