@@ -16,7 +16,7 @@ from devhost.console.readers import KEPT, Seen, read_seen
 from devhost.console.setup import SETUP, Setup, Values, is_name
 from devhost.errors import ConsoleError
 from devhost.evaluation import report
-from devhost.evaluation.results import Evaluation
+from devhost.evaluation.table import Evaluation
 from devhost.golang import well_formed
 from devhost.hosting import ModelOptions
 from devhost.page.page import page_environment
@@ -40,7 +40,8 @@ def can_be_real() -> bool:
     return not ModelOptions().asks_the_script()
 
 
-FUNCTIONS = (report.costs, report.mark, report.share, page_of, can_be_real, label_of, shortened)
+_OF_REPORTS = (report.costs, report.mark, report.share, report.passed_of, report.compared_words, report.all_together)
+FUNCTIONS = (*_OF_REPORTS, report.mean_text, page_of, can_be_real, label_of, shortened)
 """Templates call them by their names."""
 
 

@@ -1,11 +1,14 @@
 """A file of cases: its cases and columns, and every run of them, checked before the first one starts."""
 
+import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from functools import cache
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
@@ -16,19 +19,22 @@ from pydantic import BeforeValidator, Field, PositiveInt, ValidationError
 from devhost.errors import HostError, SuiteError, naming
 from devhost.evaluation.reset import Reset
 from devhost.evaluation.results import Header, PlannedCase
+from devhost.evaluation.rows import Rows
+from devhost.evaluation.shard import Shard
 from devhost.expected import Expected
 from devhost.flow.cases import FlowCase
 from devhost.flow.checks import check_flow
+from devhost.flow.document import filled_inputs, with_read_files
 from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.script import FlowScript, names_flow
 from devhost.host.host import find_strategy
-from devhost.limits import HostLimits
+from devhost.limits import HostLimits, PositivePrice
 from devhost.models.scripted.script import Script, Scripted, SomeTurns, Texts, Words, one_sentence
 from devhost.plugin.declaration import PluginDeclaration
 from devhost.protocol.wire import JsonObject
 from devhost.reach import within_reach
 from devhost.scenario import AttachedFiles, Example, Scenario, parse_assignments, refuse_misfit, typed_settings
-from devhost.text import describe, json_value, load_yaml
+from devhost.text import describe, json_value, load_yaml, real_path
 from devhost.tools.mcp import McpServer, read_servers
 from devhost.tools.setup import ToolSetup
 
@@ -71,6 +77,10 @@ class Case(Scripted):
     """The share of the repeats that must fit. All three have the values of the file where a case has none."""
     expect: Expected | None = None
     """By default, what its script expects."""
+    reference: str = ""
+    """A good answer, which scorers get."""
+    inputs: _JsonObject = Field(default_factory=dict)
+    """Of a flow: the fields of its Start node, over those of its script."""
 
     @property
     def written(self) -> Path | None:
@@ -94,6 +104,11 @@ def _case_of_a_file(case: object) -> object:
     return case
 
 
+class EvaluationLimits(Scripted):
+    price: PositivePrice | None = None
+    """What all runs and judges together may spend: once that is reached, no further run begins."""
+
+
 class SuiteFile(Scripted):
     description: str = ""
     example: str | None = None
@@ -108,6 +123,7 @@ class SuiteFile(Scripted):
     repeats: PositiveInt = 1
     rate: Share = 1.0
     threshold: Share = 1.0
+    limits: EvaluationLimits = EvaluationLimits()
     cases: Annotated[tuple[Annotated[Case, BeforeValidator(_case_of_a_file)], ...], Field(min_length=1)]
 
 
@@ -143,27 +159,69 @@ def _written(file: Path) -> SuiteFile:
     data = load_yaml(file)
     if "cases" not in data and data.keys() & {"turns", "flow", "extends"}:
         data = {"cases": [file.name]}  # a script that is a case of its own
+    places: list[str] = []
+    """Of each case that stands in a file of rows, else empty."""
+    if isinstance(data.get("cases"), list):
+        try:
+            data["cases"] = list(_with_rows(data["cases"], file.parent, places))
+        except HostError as error:
+            raise SuiteError(f"{file}: {error}") from error
     try:
         return SuiteFile.model_validate(data)
     except ValidationError as error:
-        raise SuiteError(f"{file}: {_with_names(describe(error), data)}") from error
+        raise SuiteError(f"{file}: {_with_names(_first(describe(error)), data, places)}") from error
 
 
-def _with_names(sentences: str, data: dict[str, Any]) -> str:
-    """Cases by their names, if they have any."""
+def _with_rows(entries: Iterable[object], folder: Path, places: list[str]) -> Iterator[object]:
+    for entry in entries:
+        rows = Rows.of(entry, folder)
+        if rows is None:
+            places.append("")
+            yield entry
+            continue
+        for place, case in rows.cases():
+            places.append(place)
+            yield case
+
+
+MOST_SENTENCES = 10
+"""The most mistakes that are told at once: thousands of rows may have the same one."""
+
+
+def _first(sentences: str) -> str:
+    told = sentences.split("; cases[")
+    left = len(told) - MOST_SENTENCES
+    if left > 0:
+        return f"{'; cases['.join(told[:MOST_SENTENCES])}; and {left:,} more"
+    return sentences
+
+
+def _with_names(sentences: str, data: dict[str, Any], places: Sequence[str]) -> str:
+    """Cases by their names, if they have any, or by their rows."""
 
     def case(found: re.Match[str]) -> str:
-        written = data["cases"][int(found[1])]
-        name = written.get("name") if isinstance(written, dict) else written
-        return (f"case {name!r}" if name else f"case {int(found[1]) + 1}") + (", " if found[2] else "")
+        number = int(found[1])
+        written = data["cases"][number]
+        name = written
+        if isinstance(written, dict):
+            name = written.get("name")
+        said = f"case {number + 1}"
+        if name:
+            said = f"case {name!r}"
+        if places[number]:
+            said = places[number]
+        if found[2]:
+            return f"{said}, "
+        return said
 
     return re.sub(r"cases\[(\d+)\](\.?)", case, sentences)
 
 
 def _flows(file: Path, cases: Sequence[Case]) -> Mapping[str, FlowScript]:
     try:
-        files = {case.name: case.written for case in cases if case.written is not None and names_flow(case.written)}
-        flows = {name: FlowScript.read(script) for name, script in files.items()}
+        files = dict.fromkeys(case.written for case in cases if case.written is not None)
+        read = {script: FlowScript.read(script) for script in files if names_flow(script)}
+        flows = {case.name: read[case.written] for case in cases if case.written in read}
     except HostError as error:
         raise SuiteError(f"{file}: {error}") from error
     if flows and len(flows) < len(cases):
@@ -208,7 +266,20 @@ class Ground:
     panel: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Parameters of tools that the example's script sets, and that hold for every case."""
     allowed: Allowed = NOTHING
-    """Of flows."""
+    """Of flows and scorers."""
+    read_script: Callable[[Path, str | None], Script] = field(
+        default_factory=lambda: cache(Script.read), repr=False, compare=False
+    )
+    """Thousands of cases may have one script, which is read once."""
+    read_flow: Callable[[Path, HostLimits, Allowed], FlowCase] = field(
+        default_factory=lambda: cache(FlowCase.read), repr=False, compare=False
+    )
+
+    def common_folder(self, cases: Path) -> str:
+        """The folder that has all that is read, with a slash behind it; `cases`: the folder of the file of cases."""
+        folders = [cases, *(setup.declaration.directory for setup in self.tools)]
+        folders += [each.directory for each in (self.plugin, self.example) if each is not None]
+        return f"{os.path.commonpath([real_path(folder) for folder in folders]).rstrip('/')}/"
 
     @property
     def plugins(self) -> tuple[PluginDeclaration, ...]:
@@ -260,11 +331,19 @@ def plan(suite: Suite, ground: Ground) -> tuple[Planned, ...]:
     return tuple(planned)
 
 
-def header_of(suite: Suite, ground: Ground, planned: Sequence[Planned]) -> Header:
+def header_of(suite: Suite, ground: Ground, planned: Sequence[Planned], shard: Shard | None = None) -> Header:
+    """`planned`: the runs of all shards."""
     cases = {each.case.name: PlannedCase(each.case.name, each.question, each.case.rate) for each in planned}
     columns = {column.name: _settings(column, suite, ground) for column in suite.columns}
-    once = [each for each in planned if each.repeat == 1]  # a case says how often, and its repeats may be thousands
-    written = repr((once, ground, [server.target for server in ground.servers], columns))
+    digest = sha256()
+    folder = ground.common_folder(suite.file.parent)
+    for each in planned:
+        if each.repeat == 1:  # a case says how often, and its repeats may be thousands
+            digest.update(_without(folder, repr(each)))
+    digest.update(_without(folder, repr((ground, [server.target for server in ground.servers], columns))))
+    named = ""
+    if shard is not None:
+        named = str(shard)
     return Header(
         file=str(suite.file),
         description=suite.description,
@@ -272,8 +351,16 @@ def header_of(suite: Suite, ground: Ground, planned: Sequence[Planned]) -> Heade
         columns=columns,
         cases=tuple(cases.values()),
         runs=len(planned),
-        digest=sha256(written.encode(errors="replace")).hexdigest(),
+        digest=digest.hexdigest(),
+        threshold=suite.threshold,
+        began=datetime.now(UTC).isoformat(timespec="seconds"),
+        shard=named,
     )
+
+
+def _without(folder: str, text: str) -> bytes:
+    """The same on each machine that runs a shard, wherever the folder lies there."""
+    return text.replace(folder, "").encode(errors="replace")
 
 
 def _settings(column: Column, suite: Suite, ground: Ground) -> JsonObject:
@@ -289,6 +376,8 @@ type _Asked = tuple[Scenario | FlowCase, str, Expected]
 
 
 def _asked(suite: Suite, case: Case, column: Column, ground: Ground) -> _Asked:
+    if case.inputs:
+        raise SuiteError("inputs: only flows have them; a strategy has params")
     scenario = _scenario(suite, case, column, ground)
     question = scenario.question(case.query)
     script = scenario.script
@@ -302,14 +391,12 @@ def _asked(suite: Suite, case: Case, column: Column, ground: Ground) -> _Asked:
 def _asked_flow(suite: Suite, case: Case, column: Column, ground: Ground) -> _Asked:
     """A flow has its parameters in its own file."""
     given: JsonObject = {
-        "query": case.query,
-        "files": case.files,
         "params": {**suite.params, **case.params, **column.params},
     }
     given |= {"variables": case.variables, "strategy": column.strategy, "--param": ground.assignments}
     if of_strategies := [name for name, value in given.items() if value]:
         raise SuiteError(f"{', '.join(of_strategies)}: a flow has none: its file and its script say what is played")
-    flow = FlowCase.read(case.written or suite.file, ground.limits, ground.allowed)
+    flow = _with_own(ground.read_flow(case.written or suite.file, ground.limits, ground.allowed), case)
     recorded = flow.script.recorded.tool_names
     tools = [setup.declaration for setup in ground.tools]
     servers = [server.name for server in ground.servers]
@@ -324,6 +411,20 @@ def _asked_flow(suite: Suite, case: Case, column: Column, ground: Ground) -> _As
         servers=servers,
     )
     return flow, flow.script.query, case.expect or Expected()
+
+
+def _with_own(flow: FlowCase, case: Case) -> FlowCase:
+    """What the user says is the case's, where it says it. What follows was written for the script's own words."""
+    given: JsonObject = {"query": case.query, "files": case.files}
+    changed = {name: value for name, value in given.items() if value}
+    if case.inputs:
+        read = with_read_files(flow.file, {**flow.script.inputs, **case.inputs}, flow.limits, case.written)
+        flow = replace(flow, inputs=filled_inputs(flow.file, read))
+    if not changed and not case.inputs:
+        return flow
+    if changed and not flow.file.is_chatflow:
+        raise SuiteError(f"{', '.join(changed)}: a workflow has none: give it inputs")
+    return replace(flow, script=flow.script.model_copy(update={**changed, "then": (), "expect": None}))
 
 
 def _scenario(suite: Suite, case: Case, column: Column, ground: Ground) -> Scenario:
@@ -359,7 +460,7 @@ def _script(case: Case, strategy: str | None, column: Column, suite: Suite, grou
     elif not given and ground.example is not None:
         file = ground.example.file
     if file is not None:
-        script = Script.read(file, strategy)
+        script = ground.read_script(file, strategy)
     elif given:
         written = case.script if isinstance(case.script, dict) else {"turns": case.turns}
         script = Script.of({"query": case.query or "", **written}, strategy, suite.file.parent)
