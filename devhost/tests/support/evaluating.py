@@ -45,7 +45,7 @@ def result_lines(file: Path) -> list[JsonObject]:
     return [line for line in lines if "repeat" in line]
 
 
-def write_results(file: Path, passed: dict[str, Sequence[bool]], **header: Any) -> Path:  # noqa: ANN401 - as in JSON
+def write_results(file: Path, passed: dict[str, Sequence[bool]], /, **header: Any) -> Path:  # noqa: ANN401 - as in JSON
     """A file of results with one column, of a real model; `passed`: by case, whether each repeat passed."""
     known: JsonObject = {
         "file": "cases.yaml",

@@ -18,7 +18,7 @@ from devhost.evaluation.history import read_history
 from devhost.evaluation.merging import merge
 from devhost.evaluation.report import json_report, junit_xml, show_evaluation, write_evaluation
 from devhost.evaluation.results import INTERRUPTED, PREVIOUS, Header, ResultsFile, ResultsReader, kept_beside
-from devhost.evaluation.runs import CaseTraces, EvaluationModels, Evaluator, evaluate, one_at_a_time
+from devhost.evaluation.runs import Budget, CaseTraces, EvaluationModels, Evaluator, evaluate, one_at_a_time
 from devhost.evaluation.scoring import load_scorers
 from devhost.evaluation.shard import Shard
 from devhost.evaluation.suite import EvaluationLimits, Ground, Planned, Suite, header_of, plan
@@ -284,8 +284,8 @@ class Running:
         if self.asked.shard is not None:
             planned = tuple(self.asked.shard.part(every))
         models.check(planned)
-        budget = self.asked.budget or suite.limits.price
-        if budget is not None:
+        most = self.asked.budget or suite.limits.price
+        if most is not None:
             models.check_prices(planned)
         scorers = load_scorers(suite.file.parent, (each.expected for each in planned), allowed=self.asked.code)
         if suite.flows and not has_engine():
@@ -307,14 +307,14 @@ class Running:
             how_far = f"{_counts(results)} of {counted(len(planned), 'run')}"
             console.print(f"{how_far}; the same command goes on.")
 
-        def is_spent() -> bool:
-            return budget is not None and results.spent >= budget
-
+        budget = None
+        if most is not None:
+            budget = Budget(most, results.spent)
         left_out = 0
         columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[words]}"), TimeElapsedColumn())
         bars = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
         with on_ctrl_c(show_how_far), hosted as host, bars as progress:
-            evaluator = Evaluator(host, models, traces, scorers, is_spent)
+            evaluator = Evaluator(host, models, traces, scorers, budget)
             bar = progress.add_task("", total=len(planned), completed=results.ended, words="")
             for result in evaluate(evaluator, missing, self.asked.jobs):
                 if result is None:

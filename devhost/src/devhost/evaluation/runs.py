@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cache, partial
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
@@ -176,6 +177,25 @@ class EvaluationModels:
         return self._behind_an_api(replace(self._options, name=self._judge or self._options.name))
 
 
+class Budget:
+    """What all runs of an evaluation may spend together. Thread-safe."""
+
+    def __init__(self, most: Decimal, spent: Decimal) -> None:
+        """`spent`: by the runs that have a result already."""
+        self._most = most
+        self._spent = spent
+        self._counting = threading.Lock()
+
+    @property
+    def is_spent(self) -> bool:
+        with self._counting:
+            return self._spent >= self._most
+
+    def count(self, result: Result) -> None:
+        with self._counting:
+            self._spent += result.spent
+
+
 @dataclass(frozen=True)
 class Evaluator:
     """Plays planned runs, from several threads at once."""
@@ -184,13 +204,19 @@ class Evaluator:
     models: EvaluationModels
     traces: CaseTraces
     scorers: Scorers
-    is_spent: Callable[[], bool] = lambda: False
-    """Whether the runs that have ended cost what all may cost."""
+    budget: Budget | None = None
 
     def run(self, planned: Planned) -> Result | None:
-        """None, and nothing is done, once the limit of the evaluation is reached."""
-        if self.is_spent():
+        """None, and nothing is done, once the budget is spent."""
+        if self.budget is None:
+            return self._run(planned)
+        if self.budget.is_spent:
             return None
+        result = self._run(planned)
+        self.budget.count(result)
+        return result
+
+    def _run(self, planned: Planned) -> Result:
         with telling_where(planned.file, planned.case, planned.column):
             reset(planned.case.reset, planned.file.parent)
         given = ""
