@@ -135,3 +135,20 @@ def test_a_module_that_is_named_as_another_one_hides_it_from_nobody(results: Pat
     assert (
         main(["eval", str(file), *WHERE, "--scripted", "--allow-code", "--report", str(results.parent / "p.html")]) == 0
     )
+
+
+def test_an_evaluation_keeps_no_run_that_has_ended(results: Path) -> None:
+    """A scorer counts what is alive while each of 30 runs ends: neither runs with their messages nor answers add up."""
+    code = """
+import gc
+from devhost import Run
+from devhost.expected import Observed
+
+def alive(run):
+    gc.collect()
+    return sum(isinstance(each, (Run, Observed)) for each in gc.get_objects())
+"""
+    (results.parent / "counting.py").write_text(code)
+    score = {"function": "counting:alive", "at_least": 1, "at_most": 6}
+    file = write(results.parent, {**GREETS, "expect": {"score": score}}, repeats=30)
+    assert evaluate(file, "--allow-code", "--jobs", "1") == 0
