@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -88,7 +89,7 @@ def test_json_lines_are_cases_as_they_are_and_columns_name_their_keys(tmp_path: 
     ],
 )
 def test_a_mistake_names_the_file_and_the_row(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, keys: dict[str, object], sentence: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, keys: dict[str, Any], sentence: str
 ) -> None:
     assert evaluate(write_rows(tmp_path, text, **keys)) == 2
     (line,) = capsys.readouterr().err.strip().splitlines()

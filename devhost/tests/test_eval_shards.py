@@ -36,9 +36,8 @@ def masked_json(text: str) -> str:
         if isinstance(value, list):
             return list(map(without_times, value))
         if isinstance(value, dict):
-            return {
-                name: "TIME" if name in {"seconds", "began"} else without_times(each) for name, each in value.items()
-            }
+            times = {name: "TIME" for name in value if name in {"seconds", "began"}}
+            return {name: without_times(each) for name, each in value.items()} | times
         return value
 
     return json.dumps(without_times(json.loads(text)))

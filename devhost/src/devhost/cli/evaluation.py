@@ -16,12 +16,13 @@ from rich.text import Text
 from devhost.errors import ParameterError, SuiteError
 from devhost.evaluation.history import read_history
 from devhost.evaluation.merging import merge
+from devhost.evaluation.planning import Ground, Planned, header_of, plan
 from devhost.evaluation.report import json_report, junit_xml, show_evaluation, write_evaluation
 from devhost.evaluation.results import INTERRUPTED, PREVIOUS, Header, ResultsFile, ResultsReader, kept_beside
 from devhost.evaluation.runs import Budget, CaseTraces, EvaluationModels, Evaluator, evaluate, one_at_a_time
 from devhost.evaluation.scoring import load_scorers
 from devhost.evaluation.shard import Shard
-from devhost.evaluation.suite import EvaluationLimits, Ground, Planned, Suite, header_of, plan
+from devhost.evaluation.suite import EvaluationLimits, Suite
 from devhost.evaluation.table import Evaluation, read_evaluation
 from devhost.evaluation.versus import compared
 from devhost.flow.cases import FlowCase
@@ -87,12 +88,12 @@ class EvalOptions:
     shard: Shard | None = option(
         "--shard NUMBER/OF",
         "Only this part of the runs, such as 2/5; devhost eval merge puts the parts together.",
-        callback=lambda _context, _option, given: None if given is None else Shard.read(given),
+        callback=lambda _context, _option, given: given and Shard.read(given),
     )
     budget: Decimal | None = option(
         "--budget PRICE",
         "Begin no further run once all have spent this much; by default limits: price of the file.",
-        callback=lambda _context, _option, given: None if given is None else _price(given),
+        callback=lambda _context, _option, given: given and _price(given),
     )
 
     def suite(self) -> Suite:
@@ -212,7 +213,10 @@ def eval_(
     """
     suite = asked.suite()
     report.refuse(suite.file)
-    file = kept.results or suite.file.with_suffix(SUFFIX if asked.shard is None else asked.shard.suffix)
+    suffix = SUFFIX
+    if asked.shard is not None:
+        suffix = asked.shard.suffix
+    file = kept.results or suite.file.with_suffix(suffix)
     console = open_console(stderr=report.as_json, color=report.color)
     threshold = suite.threshold
     if kept.show:
@@ -229,7 +233,8 @@ def eval_(
         evaluation = read_evaluation(file)
     code = _report(evaluation, other, file, threshold, console, report)
     if left_out:
-        spent = f"{price_text(evaluation.spent)} {evaluation.totals[0].currency if evaluation.totals else ''}".strip()
+        currencies = dict.fromkeys(total.currency for total in evaluation.totals)
+        spent = f"{price_text(evaluation.spent)} {' '.join(currencies)}".strip()
         sentence = f"the limit of price is reached: all runs have spent {spent}, and {counted(left_out, 'run')} "
         console.print(Text(f"{sentence}did not begin; the same command with a larger --budget goes on", "red"))
         return LIMIT_REACHED

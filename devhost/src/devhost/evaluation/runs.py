@@ -18,10 +18,11 @@ from pydantic import BaseModel, ConfigDict, StrictBool, ValidationError
 
 from devhost.conversation import Conversation, CountingModel, play
 from devhost.errors import HostError, SuiteError
+from devhost.evaluation.planning import Planned, refuse_unknown_calls, telling_where
 from devhost.evaluation.reset import reset
 from devhost.evaluation.results import Result
 from devhost.evaluation.scoring import ScoredRun, Scorers, scored
-from devhost.evaluation.suite import Column, Planned, refuse_unknown_calls, telling_where
+from devhost.evaluation.suite import Column
 from devhost.expected import Check, Observed
 from devhost.flow.cases import FlowCase, FlowConversation, case_turns, observed_of
 from devhost.flow.traces import FlowTrace
