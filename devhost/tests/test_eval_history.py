@@ -120,7 +120,7 @@ def test_the_history_of_a_folder_is_drawn_and_has_its_numbers_for_a_screen_reade
     html = page.read_text()
     for sentence in ("other.jsonl is of other.yaml", "part.jsonl has a part", "trace.jsonl has no evaluation"):
         assert f"Left out: {sentence}" in html
-    drawings = [ET.fromstring(each) for each in re.findall(r'<svg viewBox="0 0 720.*?</svg>', html, re.DOTALL)]  # noqa: S314 - our own
+    drawings = [ET.fromstring(each) for each in re.findall(r'<svg viewBox="0 0 480.*?</svg>', html, re.DOTALL)]  # noqa: S314 - our own
     assert [drawing.findtext("title") for drawing in drawings] == [
         "passed cases, by evaluation",
         "tokens, the mean of a run, by evaluation",

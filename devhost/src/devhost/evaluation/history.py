@@ -11,13 +11,15 @@ from devhost.evaluation.figures import Interval
 from devhost.evaluation.table import Evaluation, Total, read_evaluation
 from devhost.text import real_path
 
-WIDTH = 720
+WIDTH = 480
 HEIGHT = 190
 LEFT = 56
 """Of the drawing's inside, room for the numbers of the axis."""
 RIGHT = 12
 TOP = 12
 BOTTOM = 26
+WHOLE_NUMBERS = 100
+"""An axis that reaches this far has no decimals."""
 MOST_COLUMNS = 6
 """Lines in one drawing, each with a dash and a mark of its own; the table has all."""
 
@@ -58,6 +60,12 @@ class Chart:
     lines: tuple[Line, ...]
     ticks: tuple[tuple[float, str], ...]
     """Heights with their words."""
+    ends: tuple[str, str]
+    """When the first and the last evaluation began."""
+    width: int = WIDTH
+    height: int = HEIGHT
+    left: int = LEFT
+    right: int = WIDTH - RIGHT
 
 
 @dataclass(frozen=True)
@@ -104,11 +112,14 @@ class History:
         lines = [_line(column, row, self.points, highest) for column, row in found.items() if any(row)]
         ticks = []
         for part in (0, 0.5, 1):
-            words = f"{part * highest:.3g}"
+            words = f"{part * highest:,.3g}"
+            if highest >= WHOLE_NUMBERS:
+                words = f"{part * highest:,.0f}"
             if name == "passed":
                 words = f"{part:.0%}"
             ticks.append((_height(part * highest, highest), words))
-        return Chart(title, tuple(lines), tuple(ticks))
+        ends = (self.points[0].label, self.points[-1].label)
+        return Chart(title, tuple(lines), tuple(ticks), ends)
 
 
 def no_history() -> History:
