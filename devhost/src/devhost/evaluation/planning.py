@@ -17,7 +17,7 @@ from devhost.evaluation.suite import Case, Column, Suite
 from devhost.expected import Expected
 from devhost.flow.cases import FlowCase
 from devhost.flow.checks import check_flow
-from devhost.flow.document import filled_inputs, with_read_files
+from devhost.flow.document import filled_inputs, with_read_files, wrong_inputs
 from devhost.flow.outside import NOTHING, Allowed
 from devhost.host.host import find_strategy
 from devhost.limits import HostLimits
@@ -208,6 +208,8 @@ def _with_own(flow: FlowCase, case: Case) -> FlowCase:
     changed = {name: value for name, value in given.items() if value}
     if case.inputs:
         read = with_read_files(flow.file, {**flow.script.inputs, **case.inputs}, flow.limits, case.written)
+        for mistake in wrong_inputs(flow.file, read):
+            raise SuiteError(mistake)
         flow = replace(flow, inputs=filled_inputs(flow.file, read))
     if not changed and not case.inputs:
         return flow
