@@ -84,11 +84,16 @@ def test_a_case_says_that_a_tool_failed_also_when_it_passes(tmp_path: Path, caps
     tries = case("tries", call("draw"), expect={"calls": {"exactly": ["draw"]}})
     file = write(tmp_path, tries)
     assert evaluate(file) == 0
-    assert "✓ passed, 1 tool call failed" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "✓ passed, 1 tool call failed" in told
+    assert "it passes, but calls failed\n  call failed: draw: KeyError: 'size', tools/draw.py:" in told
     file = write(tmp_path, {**tries, "expect": {"failed_calls": 0}})
     page = tmp_path / "page.html"
     assert evaluate(file, "--report", str(page)) == 1
-    assert "failed_calls: expected at most 0\n    found 1" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "failed_calls: expected at most 0" in told
+    assert "found 1: draw: KeyError: 'size', tools/draw.py:" in told
+    assert "call failed:" not in told, "once is enough"
     assert "draw({}) failed: KeyError" in page.read_text()
 
 

@@ -22,8 +22,10 @@ SEEN = Observed(
     sources=("Guide (en/user-guide.md)", "Past answer (E-2011)"),
     rounds=2,
     tokens=1000,
+    price="0.02",
     seconds=1.5,
 )
+SIMILAR = "Files stay for thirty days; then, they are gone."
 OBJECT = replace(SEEN, text='{"topic": "login"}')
 SCHEMA = {"type": "object", "properties": {"topic": {"enum": ["login"]}}, "required": ["topic"]}
 
@@ -61,6 +63,10 @@ def failed(expected: dict[str, Any], observed: Observed = SEEN) -> list[str]:
         ({"rounds": {"at_least": 2}}, {"rounds": {"at_least": 3}}),
         ({"tokens": 1000}, {"tokens": 999}),
         ({"seconds": {"at_least": 1.5, "at_most": 1.5}}, {"seconds": 1.4}),
+        ({"price": 0.02}, {"price": {"at_most": 0.019}}),
+        ({"price": {"at_least": 0.02}}, {"price": {"at_least": 0.021}}),
+        ({"similar": "files stay 30 days, then they are gone!"}, {"similar": "Nothing is kept, ever."}),
+        ({"similar": {"to": SIMILAR, "at_least": 0.6}}, {"similar": {"to": SIMILAR, "at_least": 0.9}}),
     ],
     ids=json.dumps,
 )
@@ -73,6 +79,21 @@ def test_a_json_answer_is_checked_by_its_schema() -> None:
     assert failed({"text": {"json_schema": SCHEMA}}, OBJECT) == []
     assert failed({"text": {"json_schema": SCHEMA}}, replace(OBJECT, text='{"topic": "x"}')) != []
     assert failed({"text": {"json_schema": SCHEMA}}, SEEN) == ["text fits the JSON Schema"]
+
+
+def test_a_price_that_is_not_known_is_not_taken_for_a_low_one() -> None:
+    (check,) = Expected.model_validate({"price": 1}).checks(replace(SEEN, price="0"))
+    assert check.found == "no price is known of the model"
+
+
+def test_calls_that_failed_say_why() -> None:
+    (check,) = Expected.model_validate({"failed_calls": 0}).checks(SEEN)
+    assert check.sentence == "failed_calls: expected at most 0; found 1: look: ValueError: broke"
+
+
+def test_a_similarity_is_a_score() -> None:
+    (check,) = Expected.model_validate({"similar": SEEN.text}).checks(SEEN)
+    assert check.score == 1.0
 
 
 def test_a_call_serves_one_expectation_only() -> None:
@@ -95,7 +116,7 @@ def test_a_run_that_failed_fits_nothing() -> None:
     ],
 )
 def test_a_judge_decides_or_the_check_fails(turn: dict[str, Any], found: str) -> None:
-    check = judged(ScriptedModel.of([turn]), "Be polite.", "Hi?", "Hi!")
+    check = judged(ScriptedModel.of([turn]), "Be polite.", "Hi?", "Hi!").check
     assert check.passed == (not found)
     assert found in check.found
     assert check.remark.startswith("a scripted judge")

@@ -105,6 +105,26 @@ def evaluated(capsys: pytest.CaptureFixture[str], *arguments: str | Path, code: 
     return report
 
 
+def test_a_row_says_what_the_user_of_a_flow_says_and_what_its_start_node_gets(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What follows in the script was written for its own words, and is left out."""
+    field = {"variable": "city", "label": "city", "type": "text-input", "required": True}
+    start = {**START, "data": {**START["data"], "variables": [field]}}
+    said = answer("{{#start.city#}}: {{#sys.query#}}")
+    chatflow(tmp_path, [start, said], chain("start", "answer"))
+    script = {"flow": "flow.yml", "query": "Own?", "inputs": {"city": "Nara"}, "then": [{"query": "And?"}]}
+    (tmp_path / "talk.yaml").write_text(yaml.safe_dump(script), "utf-8")
+    rows = "query,inputs.city,expect.text.equals\nWhy?,Kyoto,Kyoto: Why?\n,Osaka,Osaka: Own?\n,,Nara: And?\n"
+    (tmp_path / "rows.csv").write_text(rows, "utf-8")
+    file = tmp_path / "cases.yaml"
+    file.write_text(yaml.safe_dump({"cases": [{"rows": "rows.csv", "script": "talk.yaml"}]}), "utf-8")
+
+    report = evaluated(capsys, file, code=0)
+
+    assert [cell["passed"] for cell in report["cells"]] == [True] * 3
+
+
 def test_flows_are_cases(suite: Write, capsys: pytest.CaptureFixture[str]) -> None:
     brief = {"name": "brief", "script": "good.yaml", "expect": {"text": {"contains": "Two"}, "tokens": 1}}
     file = suite("good.yaml", "bad.yaml", brief, repeats=2)
@@ -155,7 +175,7 @@ def test_columns_name_models_behind_an_api(
             "good play flows, and x a strategy: write them into files",
         ),
         ([GOOD], {"params": {"a": 1}}, "case 'good', column 'default': params: a flow has none"),
-        ([{**GOOD, "query": "?"}], {}, "query: a flow has none: its file and its script say what is played"),
+        ([{**GOOD, "inputs": {"city": "Kyoto"}}], {}, "--input city: the Start node has no such field"),
         ([{"name": "gone", "script": "gone.yaml"}], {}, "gone.yaml cannot be read"),
     ],
 )

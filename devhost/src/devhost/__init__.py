@@ -60,6 +60,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from devhost.direct import ToolOutcome, call_one_tool
     from devhost.errors import HostError, ParameterError, PluginLostError, PluginStartError, TraceError
+    from devhost.evaluation.scoring import Score, ScoredRun
     from devhost.host.host import Host, start_tools
     from devhost.limits import HostLimits
     from devhost.model_plugin import ModelPlugin
@@ -80,12 +81,14 @@ __all__ = ["Connection", "Finding", "FunctionTool", "Host", "HostError", "HostLi
 __all__ += ["ModelCallError", "ModelDescription", "ModelRequest", "NodeOutputs", "OpenAIModel", "ParameterError"]
 __all__ += ["PluginLostError", "PluginStartError", "Run", "RunError", "ScriptedModel", "Stop", "ToolSetup"]
 __all__ += ["TraceError", "TraceWriter", "TracedRun", "Watcher", "chunk", "read_fault", "read_trace", "run_of"]
+__all__ += ["Score", "ScoredRun"]
 __all__ += ["ModelPlugin", "ToolOutcome", "call_one_tool", "start_tools", "tool_call", "traced_runs"]
 __all__ += ["TracedTurn", "traced_turns"]
 
 _PLACES = {
     "direct": ("ToolOutcome", "call_one_tool"),
     "errors": ("HostError", "ParameterError", "PluginLostError", "PluginStartError", "TraceError"),
+    "evaluation.scoring": ("Score", "ScoredRun"),
     "host.host": ("Host", "start_tools"),
     "limits": ("HostLimits",),
     "model_plugin": ("ModelPlugin",),

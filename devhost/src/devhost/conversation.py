@@ -13,6 +13,7 @@ from devhost.files import LocalFile, local_files
 from devhost.host.host import Host, OnMessage
 from devhost.models.backend import ModelBackend
 from devhost.models.scripted.script import FollowUp, gist
+from devhost.models.spending import limited, refuse_unpriced
 from devhost.node.outputs.run import Run, report
 from devhost.node.parameters import PastTurn, messages_of, window
 from devhost.plugin.declaration import Strategy
@@ -112,6 +113,7 @@ class Conversation(Dialogue):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._api_fails = self.scenario.api_fails
+        self._limit = self.scenario.price_limit
 
     def ask(  # noqa: PLR0913 - a turn's options, by keyword
         self,
@@ -134,7 +136,7 @@ class Conversation(Dialogue):
         run = host.run(
             self.scenario.strategy.identity.name,
             self._settings(question, files, approval),
-            model=model,
+            model=limited(model, self._limit),
             tools=[*host.tools, *self._recorded],
             variables={**variables, **({KEPT: self.state.text} if self.state.text else {})},
             api_fails=self._api_fails,
@@ -150,6 +152,11 @@ class Conversation(Dialogue):
             self.note = self.state.note_on(run)
             self.state = self.state.after(run)
         return run
+
+    def refuse(self, model: ModelBackend) -> None:
+        """ParameterError if the run has a limit of price, and that of the model is not known."""
+        if self._limit is not None:
+            refuse_unpriced(model.description)
 
     def attach(self, path: Path) -> LocalFile:
         added = local_files([*(file.path for file in self.added), path], self.scenario.attached.limits)
@@ -220,7 +227,9 @@ def play(
     asked: Counter[str] = Counter()
     said: list[tuple[str, str | None, CountingModel]] = []
     for query, approval in [(question, None), *((each.query, each.approval) for each in follow_ups)]:
-        said.append((query, approval, choose_model(query, asked=asked[gist(query)])))
+        model = choose_model(query, asked=asked[gist(query)])
+        conversation.refuse(model)
+        said.append((query, approval, model))
         asked[gist(query)] += 1
 
     def turns(host: Host, on_message: OnMessage) -> Iterator[Ended]:

@@ -141,6 +141,10 @@ class RunStoppedError(RunFailure):
     """A person stopped the run."""
 
 
+class PriceLimitError(RunFailure):
+    """The model calls of the run cost what they may cost."""
+
+
 class NodeFailedError(RunFailure):
     """The message cannot become part of the node's outputs; `rule` names the reason, and the node `shows` a text."""
 

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Annotated, Any, Self
 
@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, NonNegativeFloat
 from pydantic_core import PydanticCustomError
 
 from devhost.errors import ScriptError, naming
-from devhost.models.scripted.script import Script, Scripted, SomeTurns, Texts, listed
+from devhost.models.scripted.script import Script, Scripted, SomeTurns, Texts, listed, one_sentence
 from devhost.node.outputs.run import Run, ToolCall
 from devhost.node.texts import ThoughtSpans
 from devhost.text import json_value, validator_of, worded
@@ -29,6 +29,8 @@ class Check:
     """What was there instead; empty if the run fits."""
     remark: str = ""
     """Such as the reason of a judge."""
+    score: float | None = None
+    """Of a check that gives one."""
 
     @property
     def passed(self) -> bool:
@@ -226,6 +228,100 @@ class Bounds(Scripted):
 type BoundsOrMost = Annotated[Bounds, BeforeValidator(_bounds)]
 
 
+class PriceExpected(Bounds):
+    """Of all model calls, in the currency of the model."""
+
+    def checks(self, name: str, value: float, *, is_known: bool = True) -> Iterator[Check]:
+        for check in super().checks(name, value):
+            if is_known:
+                yield check
+            else:
+                yield replace(check, found="no price is known of the model")
+
+
+type PriceOrMost = Annotated[PriceExpected, BeforeValidator(_bounds)]
+
+
+# Scores: numbers that compare an answer with a reference, or that a Python function gives. Reports have their means.
+
+
+def _reference(value: object) -> object:
+    """A text alone is the reference."""
+    if isinstance(value, str):
+        return {"to": value}
+    return value
+
+
+class SimilarExpected(Scripted):
+    """How similar the answer is to a reference text, from 0 to 1.
+
+    It is RapidFuzz's ratio, the share of characters that both have in the same order; capitals, punctuation and white
+    space around words do not count.
+    """
+
+    to: Annotated[str, Field(min_length=1)]
+    at_least: Annotated[float, Field(ge=0, le=1)] = 0.8
+
+    def checks(self, name: str, text: str) -> Iterator[Check]:
+        from rapidfuzz import fuzz, utils  # noqa: PLC0415 - a library that few cases need
+
+        score = round(fuzz.ratio(text, self.to, processor=utils.default_process) / 100, 4)
+        found = ""
+        if score < self.at_least:
+            found = f"{score:g}: {_short(text)}"
+        yield Check(name, f"at least {self.at_least:g} to {_short(self.to)}", found, score=score)
+
+
+def _function(value: object) -> object:
+    """`my_module:function`, which has to give at least 1, or true."""
+    if isinstance(value, str):
+        return {"function": value}
+    return value
+
+
+class ScoreExpected(Scripted):
+    """What a Python function says of a run; `devhost.evaluation.scoring` calls it."""
+
+    function: Annotated[
+        str,
+        Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$"),
+        one_sentence("should be module:function, such as my_scores:is_polite"),
+    ]
+    at_least: float | None = None
+    """1 if at_most is not given either."""
+    at_most: float | None = None
+
+    @property
+    def lowest(self) -> float | None:
+        if self.at_least is None and self.at_most is None:
+            return 1.0
+        return self.at_least
+
+    def check(self, value: float, reason: str) -> Check:
+        bounds = []
+        if self.lowest is not None:
+            bounds.append(f"at least {self.lowest:g}")
+        if self.at_most is not None:
+            bounds.append(f"at most {self.at_most:g}")
+        is_low = self.lowest is not None and value < self.lowest
+        is_high = self.at_most is not None and value > self.at_most
+        found = ""
+        if is_low or is_high:
+            found = f"{value:g}"
+        return Check(self.name, " and ".join(bounds), found, reason, score=value)
+
+    @property
+    def name(self) -> str:
+        """Of its check."""
+        return f"score {self.function}"
+
+
+type _Scores = Annotated[
+    tuple[Annotated[ScoreExpected, BeforeValidator(_function)], ...],
+    BeforeValidator(listed),
+]
+
+
 class SourcesExpected(Scripted):
     cited: Texts = ()
     """Each is part of the title or the document of a source that the answer cites."""
@@ -273,6 +369,16 @@ class Observed:
     @property
     def failed_calls(self) -> int:
         return sum(bool(call.error) for call in self.calls)
+
+    @property
+    def errors_of_calls(self) -> tuple[str, ...]:
+        """Why calls failed, as `find_parts: KeyError: 'wordy', tools/find_parts.py:14`."""
+        return tuple(f"{call.name}: {call.error}" for call in self.calls if call.error)
+
+    @property
+    def has_known_price(self) -> bool:
+        """A model whose price is not known counts tokens, and no price."""
+        return not self.tokens or Decimal(self.price) > 0
 
     @classmethod
     def of(cls, runs: Sequence[Run]) -> "Observed":
@@ -333,6 +439,9 @@ class Expected(Scripted):
     rounds: BoundsOrMost | None = None
     tokens: BoundsOrMost | None = None
     seconds: BoundsOrMost | None = None
+    price: PriceOrMost | None = None
+    similar: Annotated[SimilarExpected, BeforeValidator(_reference)] | None = None
+    score: _Scores = ()
     judge: JudgeExpected | None = None
 
     @classmethod
@@ -344,7 +453,7 @@ class Expected(Scripted):
             return cls.model_validate(script.expect)
 
     def checks(self, observed: Observed) -> Iterator[Check]:
-        """All but the judge's. A run that failed fits no case."""
+        """All but those of judges and Python functions. A run that failed fits no case."""
         if self.error is not None:
             yield from self.error.checks("error", observed.error or "")
         elif observed.error is not None:
@@ -352,7 +461,23 @@ class Expected(Scripted):
         if self.stop_reason:
             found = "" if observed.stop_reason in self.stop_reason else observed.stop_reason or "none"
             yield Check("stop_reason", " or ".join(self.stop_reason), found)
-        for name in ("text", "calls", "failed_calls", "sources", "rounds", "tokens", "seconds"):
+        for name in ("text", "calls", "sources", "rounds", "tokens", "seconds"):
             expected = getattr(self, name)
             if expected is not None:
                 yield from expected.checks(name, getattr(observed, name))
+        if self.failed_calls is not None:
+            yield from failed_calls_checks(self.failed_calls, observed)
+        if self.price is not None:
+            yield from self.price.checks("price", float(observed.price), is_known=observed.has_known_price)
+        if self.similar is not None:
+            yield from self.similar.checks("similar", observed.text)
+
+
+def failed_calls_checks(bounds: Bounds, observed: Observed) -> Iterator[Check]:
+    """A check that fails says why the calls failed."""
+    for check in bounds.checks("failed_calls", observed.failed_calls):
+        if check.passed:
+            yield check
+        else:
+            reasons = "; ".join(dict.fromkeys(observed.errors_of_calls))
+            yield replace(check, found=f"{check.found}: {reasons}".removesuffix(": "))

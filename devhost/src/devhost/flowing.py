@@ -175,7 +175,9 @@ def asking(file: FlowFile) -> list[FlowNode]:
 
 
 def allow_code_option() -> Declared:
-    return option("--allow-code", "Let code nodes of flows run on this machine, which is not a sandbox.")
+    return option(
+        "--allow-code", "Let code nodes of flows, and scorers of cases, run on this machine, which is not a sandbox."
+    )
 
 
 # Which flow is played, with which tools, and what its user and its models say.
@@ -261,6 +263,7 @@ class FlowOptions:
                 f"no model is configured for {nodes}: give --script FILE with what it answers, or set {KEY}"
             )
         case = FlowCase(file, script, place, inputs, limits, behind_an_api, allowed)
+        case.refuse_unpriced(asking(file))
         return FlowSetup(case, declared, tuple(setup.with_every_tool() for setup in setups), notices, servers)
 
     def read_here(self, limits: HostLimits, models: ModelOptions) -> FlowSetup:

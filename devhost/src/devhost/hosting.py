@@ -181,7 +181,7 @@ def strategy_plugin(folder: Path, package: Path | None = None) -> PluginDeclarat
 # How the plugin's process is run.
 
 STORAGE = "devhost-storage.json"
-LIMITS = ", ".join(f"{name.replace('_', '-')}={value}" for name, value in HostLimits())
+LIMITS = ", ".join(f"{name.replace('_', '-')}={str(value).lower()}" for name, value in HostLimits())
 """With their defaults."""
 
 

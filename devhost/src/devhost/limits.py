@@ -1,11 +1,13 @@
 """The host's limits, with the values of a self-hosted Dify (dify-plugin-daemon and dify-api, August 2026)."""
 
 import threading
+from decimal import Decimal
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
 type Count = Annotated[int, Field(gt=0, le=2**40, strict=True)]
+type PositivePrice = Annotated[Decimal, Field(gt=0, allow_inf_nan=False)]
 type Seconds = Annotated[float, Field(gt=0, le=threading.TIMEOUT_MAX, strict=True)]
 
 
@@ -51,3 +53,6 @@ class HostLimits(BaseModel):
     """One run of a flow's code node, or of a template: SANDBOX_WORKER_TIMEOUT."""
     code_bytes: Count = 512 * 1024 * 1024
     """Memory of such a run. Dify limits only the container of its sandbox."""
+    price: PositivePrice | None = None
+    """What the model calls of one run may cost, in the currency of its model; Dify has no such limit. Once it is
+    reached, no further model call of the run begins, and the run fails."""

@@ -119,6 +119,7 @@ class ModelPlugin:
             context_size=(entity.get("model_properties") or {}).get("context_size"),
             completion_params=tuple(params.items()),
             entity=entity,
+            has_price=bool(entity.get("pricing")),
         )
         return PluginModel(self, description)
 

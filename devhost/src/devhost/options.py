@@ -50,10 +50,20 @@ def option(usage: str, words: str, *, hidden: bool = False, **settings: Any) -> 
 
 
 def argument(usage: str, kind: Kind | None = None) -> Declared:
-    """A field that is an argument; one in brackets may be left out. `kind`: else its name says it, as above."""
+    """A field that is an argument; one in brackets may be left out, one with dots repeated.
+
+    `kind`: else its name says it, as above.
+    """
     required = not usage.startswith("[")
-    declared = functools.partial(click.argument, type=kind or _type(usage), required=required, metavar=usage)
-    return field(default=None, metadata={"declared": declared})
+    count = 1
+    default: tuple[()] | None = None
+    if usage.endswith("..."):
+        count = -1
+        default = ()
+    declared = functools.partial(
+        click.argument, type=kind or _type(usage), required=required, metavar=usage, nargs=count
+    )
+    return field(default=default, metadata={"declared": declared})
 
 
 def _type(taken: str) -> Kind | None:
@@ -64,7 +74,11 @@ def _type(taken: str) -> Kind | None:
 
 
 def command(
-    *groups: type, name: str | None = None, of: click.Group | None = None, epilog: str = ""
+    *groups: type,
+    name: str | None = None,
+    of: click.Group | None = None,
+    epilog: str = "",
+    cls: type[click.Command] = click.Command,
 ) -> Callable[[Command], click.Command]:
     """A command that `takes` these groups; its help is the docstring, in which `For example:` begins the examples."""
 
@@ -72,7 +86,7 @@ def command(
         words, _, lines = inspect.cleandoc(function.__doc__ or "").partition("\n\nFor example:\n")
         shown = epilog + examples(*map(str.strip, lines.splitlines()))
         make = click.command if of is None else of.command
-        return make(name, help=words, epilog=shown)(takes(*groups)(function))
+        return make(name, cls=cls, help=words, epilog=shown)(takes(*groups)(function))
 
     return decorated
 

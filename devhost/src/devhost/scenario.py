@@ -11,6 +11,7 @@ from devhost.files import LocalFile, local_files
 from devhost.home import REPOSITORY
 from devhost.limits import HostLimits
 from devhost.models.scripted.script import FollowUp, Script, gist
+from devhost.models.spending import PriceLimit
 from devhost.node.parameters import NodeVariables, files_among, is_marked, node_parameters, resolved
 from devhost.plugin.casting import doubts
 from devhost.plugin.credentials import credentials_in, environment_name
@@ -241,6 +242,14 @@ class Scenario:
     def written(self) -> Script:
         """The script, or an empty one."""
         return self.script or UNWRITTEN
+
+    @property
+    def price_limit(self) -> PriceLimit | None:
+        """For one run with all its turns; the command line's goes before the script's."""
+        most = self.attached.limits.price or self.written.limits.price
+        if most is None:
+            return None
+        return PriceLimit(most)
 
     @property
     def api_fails(self) -> Mapping[str, ApiFault]:

@@ -43,3 +43,24 @@ def result_lines(file: Path) -> list[JsonObject]:
     """Those of the results, without headers."""
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     return [line for line in lines if "repeat" in line]
+
+
+def write_results(file: Path, passed: dict[str, Sequence[bool]], /, **header: Any) -> Path:  # noqa: ANN401 - as in JSON
+    """A file of results with one column, of a real model; `passed`: by case, whether each repeat passed."""
+    known: JsonObject = {
+        "file": "cases.yaml",
+        "description": "",
+        "scripted": False,
+        "columns": {"default": {}},
+        "cases": [{"name": name, "question": "?", "rate": 1.0} for name in passed],
+        "runs": sum(map(len, passed.values())),
+    }
+    lines: list[JsonObject] = [{"devhost_evaluation": 2, **known, **header}]
+    for name, repeats in passed.items():
+        for repeat, is_passed in enumerate(repeats, start=1):
+            check = {"name": "text equals", "expected": "yes", "found": "no" * (not is_passed)}
+            observed = {"text": "yes", "tokens": 100 + repeat, "seconds": 0.5, "price": "0.01"}
+            line = {"case": name, "column": "default", "repeat": repeat, "observed": observed, "checks": [check]}
+            lines.append(line)
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return file

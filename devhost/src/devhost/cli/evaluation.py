@@ -4,29 +4,27 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from devhost.errors import SuiteError
-from devhost.evaluation.report import json_report, junit_xml, render_evaluation, show_evaluation
-from devhost.evaluation.results import (
-    INTERRUPTED,
-    PREVIOUS,
-    Comparison,
-    Evaluation,
-    Header,
-    Result,
-    ResultsFile,
-    compared,
-    kept_beside,
-    read_evaluation,
-)
-from devhost.evaluation.runs import CaseTraces, EvaluationModels, evaluate, one_at_a_time
-from devhost.evaluation.suite import Ground, Planned, Suite, header_of, plan
+from devhost.errors import ParameterError, SuiteError
+from devhost.evaluation.history import read_history
+from devhost.evaluation.merging import merge
+from devhost.evaluation.planning import Ground, Planned, header_of, plan
+from devhost.evaluation.report import json_report, junit_xml, show_evaluation, write_evaluation
+from devhost.evaluation.results import INTERRUPTED, PREVIOUS, Header, ResultsFile, ResultsReader, kept_beside
+from devhost.evaluation.runs import Budget, CaseTraces, EvaluationModels, Evaluator, evaluate, one_at_a_time
+from devhost.evaluation.scoring import load_scorers
+from devhost.evaluation.shard import Shard
+from devhost.evaluation.suite import EvaluationLimits, Suite
+from devhost.evaluation.table import Evaluation, read_evaluation
+from devhost.evaluation.versus import compared
 from devhost.flow.cases import FlowCase
 from devhost.flow.document import FlowFile
 from devhost.flow.outside import Allowed
@@ -50,14 +48,19 @@ from devhost.process.session import Watcher, Watchers
 from devhost.reach import allow_files_option, allow_http_option
 from devhost.scenario import Example, examples_of, read_tool_setups
 from devhost.terminal.screen import Screen, on_ctrl_c, open_console
+from devhost.text import worded
 from devhost.tools.mcp import read_servers
 from devhost.tools.mcp import secrets_of as mcp_secrets
-from devhost.words import counted
+from devhost.words import counted, price_text
 
 # What is evaluated, with what, and where the results go: the options of `devhost eval` as two values.
 
 LAST = "last"
 JOBS = 4
+SUFFIX = ".results.jsonl"
+MERGED = "merged.results.jsonl"
+LIMIT_REACHED = 3
+"""The exit code of an evaluation that has spent what it may spend."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,16 @@ class EvalOptions:
         "--jobs NUMBER", f"How many runs go on at once; {JOBS} by default.", type=click.IntRange(1, 64), default=JOBS
     )
     judge: str | None = option("--judge-model NAME", "The model that judges; by default that of --model.")
+    shard: Shard | None = option(
+        "--shard NUMBER/OF",
+        "Only this part of the runs, such as 2/5; devhost eval merge puts the parts together.",
+        callback=lambda _context, _option, given: given and Shard.read(given),
+    )
+    budget: Decimal | None = option(
+        "--budget PRICE",
+        "Begin no further run once all have spent this much; by default limits: price of the file.",
+        callback=lambda _context, _option, given: given and _price(given),
+    )
 
     def suite(self) -> Suite:
         return Suite.read(self.file).only(self.cases, self.columns, self.repeats)
@@ -115,11 +128,22 @@ class EvalOptions:
         )
 
 
+def _price(text: str) -> Decimal:
+    with worded(lambda why: ParameterError(f"--budget {text!r}: {why}")):
+        limits = EvaluationLimits.model_validate({"price": text})
+    return limits.price or Decimal(0)
+
+
 @dataclass(frozen=True)
-class ReportOptions:
+class ResultsOptions:
     results: Path | None = option("--results FILE", "Where the results are kept; by default CASES.results.jsonl.")
     fresh: bool = option("--fresh", "Start over, even if an interrupted evaluation could continue.")
     show: bool = option("--show", "Run nothing: show the kept results.")
+    traces: Path | None = option("--traces DIR", "Write a trace of each failed run into this folder.")
+
+
+@dataclass(frozen=True)
+class ReportOptions:
     against: str | None = option(
         "--against OLD", f"Compare with the evaluation in this file of results; {LAST} is the one before this one."
     )
@@ -129,67 +153,181 @@ class ReportOptions:
         type=click.FloatRange(0, 1),
     )
     page: Path | None = option("--report FILE", "Write a self-contained HTML page.")
-    traces: Path | None = option("--traces DIR", "Write a trace of each failed run into this folder.")
+    history: Path | None = option(
+        "--history DIR", "Show this evaluation behind the earlier ones whose files of results are in this folder."
+    )
     junit: Path | None = option("--junit FILE", "Write JUnit's XML, for CI.")
     as_json: bool = json_option()
     color: bool = color_option()
 
+    def refuse(self, source: Path) -> None:
+        """An error for a file that cannot be written, or must not be: the `source` least of all."""
+        if self.page is not None:
+            refuse_to_destroy(self.page, source, force=False)
+        if self.junit is not None and not self.junit.parent.is_dir():
+            raise SuiteError(f"--junit {self.junit}: the folder {self.junit.parent} does not exist")
 
-@command(EvalOptions, ModelOptions, HostOptions, ReportOptions, name="eval")
-def eval_(asked: EvalOptions, model: ModelOptions, hosting: HostOptions, report: ReportOptions) -> int:
+    def other(self, results: Path, last: Evaluation | None) -> Evaluation | None:
+        """The evaluation to compare with; `last`: what the results hold before this one."""
+        if self.against is None:
+            return None
+        if self.against != LAST:
+            return read_evaluation(Path(self.against))
+        if last is not None and last.is_finished:
+            return last
+        previous = kept_beside(results, PREVIOUS)
+        if not previous.exists():
+            raise SuiteError(f"--against {LAST}: there is no earlier evaluation in {previous}")
+        return read_evaluation(previous)
+
+
+class EvalCommand(click.Command):
+    """`devhost eval CASES`, and `devhost eval merge FILES`."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,  # noqa: ANN401 - click's
+    ) -> click.Context:
+        if args[:1] == [merge_.name]:
+            return merge_.make_context(f"{info_name} {merge_.name}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@command(EvalOptions, ModelOptions, HostOptions, ResultsOptions, ReportOptions, name="eval", cls=EvalCommand)
+def eval_(
+    asked: EvalOptions,
+    model: ModelOptions,
+    hosting: HostOptions,
+    kept: ResultsOptions,
+    report: ReportOptions,
+) -> int:
     """Run the cases of a file, and say which ones pass. Results are kept beside the file.
 
     For example:
       devhost eval examples/helpdesk/evaluation.yaml
       devhost eval examples/helpdesk/evaluation.yaml --report evaluation.html --against last
+      devhost eval merge shards/*.results.jsonl --report evaluation.html
     """
     suite = asked.suite()
-    if report.page is not None:
-        refuse_to_destroy(report.page, suite.file, force=False)
-    if report.junit is not None and not report.junit.parent.is_dir():
-        raise SuiteError(f"--junit {report.junit}: the folder {report.junit.parent} does not exist")
-    file = report.results or suite.file.with_suffix(".results.jsonl")
+    report.refuse(suite.file)
+    suffix = SUFFIX
+    if asked.shard is not None:
+        suffix = asked.shard.suffix
+    file = kept.results or suite.file.with_suffix(suffix)
     console = open_console(stderr=report.as_json, color=report.color)
-    if report.show:
+    threshold = suite.threshold
+    if kept.show:
         evaluation = read_evaluation(file)
-        other = _other(report, file, None)
+        other = report.other(file, None)
+        left_out = 0
     else:
-        models = EvaluationModels(model, asked.judge)
-        ground = asked.ground(suite, hosting, models, validated=not model.unvalidated)
-        planned = plan(suite, ground)
+        running = Running(asked, suite, model, hosting, console)
+        last = None
+        if file.is_file():
+            last = read_evaluation(file)
+        other = report.other(file, last)
+        left_out = running.run(file, last, kept)
+        evaluation = read_evaluation(file)
+    code = _report(evaluation, other, file, threshold, console, report)
+    if left_out:
+        currencies = dict.fromkeys(total.currency for total in evaluation.totals)
+        spent = f"{price_text(evaluation.spent)} {' '.join(currencies)}".strip()
+        sentence = f"the limit of price is reached: all runs have spent {spent}, and {counted(left_out, 'run')} "
+        console.print(Text(f"{sentence}did not begin; the same command with a larger --budget goes on", "red"))
+        return LIMIT_REACHED
+    return code
+
+
+@dataclass(frozen=True)
+class MergeOptions:
+    files: tuple[Path, ...] = argument("FILES...", FILE)
+    results: Path = option(
+        "--results FILE", f"Where the merged results are written; by default {MERGED}.", default=Path(MERGED)
+    )
+
+
+@command(MergeOptions, ReportOptions, name="merge")
+def merge_(asked: MergeOptions, report: ReportOptions) -> int:
+    """Put the shards of an evaluation together, and report them as if one machine had run all.
+
+    For example:
+      devhost eval merge shards/*.results.jsonl --report evaluation.html
+    """
+    for file in asked.files:
+        report.refuse(file)
+    console = open_console(stderr=report.as_json, color=report.color)
+    last = None
+    if asked.results.is_file():
+        last = read_evaluation(asked.results)
+    other = report.other(asked.results, last)
+    evaluation = merge(asked.files, asked.results, last)
+    console.print(f"{counted(len(asked.files), 'shard')}, {counted(evaluation.header.runs, 'run')}")
+    return _report(evaluation, other, asked.results, evaluation.header.threshold, console, report)
+
+
+@dataclass(frozen=True)
+class Running:
+    """An evaluation that is going to run."""
+
+    asked: EvalOptions
+    suite: Suite
+    model: ModelOptions
+    hosting: HostOptions
+    console: Console
+
+    def run(self, file: Path, last: Evaluation | None, kept: ResultsOptions) -> int:
+        """Writes the results into the file, and returns how many runs did not begin because the limit is reached."""
+        suite = self.suite
+        console = self.console
+        models = EvaluationModels(self.model, self.asked.judge)
+        ground = self.asked.ground(suite, self.hosting, models, validated=not self.model.unvalidated)
+        every = plan(suite, ground)
+        planned = every
+        if self.asked.shard is not None:
+            planned = tuple(self.asked.shard.part(every))
         models.check(planned)
+        most = self.asked.budget or suite.limits.price
+        if most is not None:
+            models.check_prices(planned)
+        scorers = load_scorers(suite.file.parent, (each.expected for each in planned), allowed=self.asked.code)
         if suite.flows and not has_engine():
             go_on_in_flow_environment(click.get_current_context().obj)
-        last = read_evaluation(file) if file.is_file() else None
-        other = _other(report, file, last)
         _open(console, suite, planned, scripted=models.scripted)
-        flows = [each.played for each in planned if isinstance(each.played, FlowCase)]
+        flows = [each.played for each in every if isinstance(each.played, FlowCase)]
         of_flows = [secret for flow in flows for secret in flow.file.secrets]
         secrets = secrets_of(ground.tools, others=[*mcp_secrets(ground.servers), *of_flows])
-        header = header_of(suite, ground, planned)
-        results = ResultsFile(file, header, secrets, _done(console, file, last, header, fresh=report.fresh))
-        done = {result.key for result in results.evaluation.results}
-        missing = [each for each in planned if each.key not in done]
-        traces = CaseTraces(report.traces, secrets)
-        hosted = _hosted(planned[0], ground, hosting, console, traces)
+        header = header_of(suite, ground, every, self.asked.shard)
+        done = _done(console, file, last, header, fresh=kept.fresh)
+        results = ResultsFile(file, header, secrets, done)
+        missing = [each for each in planned if each.key not in results.done]
+        if not missing:
+            return 0
+        traces = CaseTraces(kept.traces, secrets)
+        hosted = _hosted(missing[0], ground, self.hosting, console, traces)
 
         def show_how_far() -> None:
-            console.print(f"{_counts(results.evaluation)} of {counted(len(planned), 'run')}; the same command goes on.")
+            how_far = f"{_counts(results)} of {counted(len(planned), 'run')}"
+            console.print(f"{how_far}; the same command goes on.")
 
+        budget = None
+        if most is not None:
+            budget = Budget(most, results.spent)
+        left_out = 0
         columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[words]}"), TimeElapsedColumn())
         bars = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
         with on_ctrl_c(show_how_far), hosted as host, bars as progress:
-            bar = progress.add_task("", total=len(planned), completed=len(done), words="")
-            for result in evaluate(host, missing, models, asked.jobs, traces):
+            evaluator = Evaluator(host, models, traces, scorers, budget)
+            bar = progress.add_task("", total=len(planned), completed=results.ended, words="")
+            for result in evaluate(evaluator, missing, self.asked.jobs):
+                if result is None:
+                    left_out += 1
+                    continue
                 results.add(result)
-                progress.update(bar, advance=1, words=_counts(results.evaluation))
-        evaluation = results.evaluation
-    threshold = suite.threshold if report.threshold is None else report.threshold
-    _report(evaluation, threshold, None if other is None else compared(other, evaluation), console, report)
-    if not evaluation.is_finished:
-        console.print(Text(f"interrupted: {_how_far(evaluation)} have a result; without --show it goes on", "yellow"))
-    console.print(Text(f"results: {file}", "dim"), soft_wrap=True)
-    return int(not evaluation.is_finished or not all(total.reaches(threshold) for total in evaluation.totals))
+                progress.update(bar, advance=1, words=_counts(results))
+        return left_out
 
 
 @contextmanager
@@ -218,38 +356,29 @@ class _WhileStarting(Watcher):
         self._screen.printed(plugin, text)
 
 
-def _other(options: ReportOptions, results: Path, last: Evaluation | None) -> Evaluation | None:
-    """The evaluation to compare with; `last`: what the results hold before this one."""
-    if options.against is None:
-        return None
-    if options.against != LAST:
-        return read_evaluation(Path(options.against))
-    if last is not None and last.is_finished:
-        return last
-    previous = kept_beside(results, PREVIOUS)
-    if not previous.exists():
-        raise SuiteError(f"--against {LAST}: there is no earlier evaluation in {previous}")
-    return read_evaluation(previous)
-
-
-def _done(console: Console, file: Path, last: Evaluation | None, header: Header, *, fresh: bool) -> tuple[Result, ...]:
+def _done(
+    console: Console, file: Path, last: Evaluation | None, header: Header, *, fresh: bool
+) -> ResultsReader | None:
     """What an interrupted evaluation leaves to this one. Any other one is moved, so that it is not overwritten."""
-    if last is None or not last.results:
-        return ()
+    if last is None or not last.runs:
+        return None
     if last.is_finished:
         file.replace(kept_beside(file, PREVIOUS))
-        return ()
-    if last.header.digest == header.digest and not fresh:
+        return None
+    is_same = (last.header.digest, last.header.shard) == (header.digest, header.shard)
+    if is_same and not fresh:
         console.print(f"goes on: {_how_far(last)} are there; --fresh begins again")
-        return last.results
+        return last.reader
     kept = file.replace(kept_beside(file, INTERRUPTED))
-    why = "" if fresh else "cases, scripts or options changed since the interrupted evaluation; "
+    why = ""
+    if not fresh:
+        why = "cases, scripts or options changed since the interrupted evaluation; "
     console.print(f"begins again: {why}{_how_far(last)} are kept in {kept}", soft_wrap=True)
-    return ()
+    return None
 
 
 def _how_far(evaluation: Evaluation) -> str:
-    return f"{len(evaluation.results)} of {counted(evaluation.header.runs, 'run')}"
+    return f"{len(evaluation.runs)} of {counted(evaluation.header.runs_here, 'run')}"
 
 
 def _open(console: Console, suite: Suite, planned: Sequence[Planned], *, scripted: bool) -> None:
@@ -262,22 +391,41 @@ def _open(console: Console, suite: Suite, planned: Sequence[Planned], *, scripte
         console.print("One run at a time: each begins with its reset.")
 
 
-def _counts(evaluation: Evaluation) -> str:
-    passed = sum(result.passed for result in evaluation.results)
-    return f"{passed} passed, {len(evaluation.results) - passed} failed"
+def _counts(results: ResultsFile) -> str:
+    return f"{results.passed} passed, {results.ended - results.passed} failed"
 
 
-def _report(
-    evaluation: Evaluation, threshold: float, comparison: Comparison | None, console: Console, options: ReportOptions
-) -> None:
-    show_evaluation(evaluation, comparison, console)
+def _report(  # noqa: PLR0913, PLR0917 - what a report consists of
+    evaluation: Evaluation,
+    other: Evaluation | None,
+    file: Path,
+    threshold: float,
+    console: Console,
+    options: ReportOptions,
+) -> int:
+    """The exit code of the command. Whether a shard reaches the threshold only all shards can say."""
+    if options.threshold is not None:
+        threshold = options.threshold
+    comparison = None
+    if other is not None:
+        comparison = compared(other, evaluation)
+    history = None
+    if options.history is not None:
+        history = read_history(options.history, evaluation, file)
+    show_evaluation(evaluation, comparison, console, history)
     if options.as_json:
         print_json(json_report(evaluation, threshold, comparison))
     if options.page is not None:
-        options.page.write_text(
-            render_evaluation(evaluation, threshold, comparison), encoding="utf-8", errors="replace"
-        )
+        write_evaluation(options.page, evaluation, threshold, comparison, history)
         console.print(f"page: {options.page}", soft_wrap=True)
     if options.junit is not None:
         options.junit.write_bytes(junit_xml(evaluation))
         console.print(f"JUnit: {options.junit}", soft_wrap=True)
+    if not evaluation.is_finished:
+        console.print(Text(f"interrupted: {_how_far(evaluation)} have a result; without --show it goes on", "yellow"))
+    console.print(Text(f"results: {file}", "dim"), soft_wrap=True)
+    if evaluation.header.shard and evaluation.is_finished:
+        shard = evaluation.header.shard
+        console.print(f"shard {shard}: devhost eval merge says whether all shards together reach the threshold")
+        return 0
+    return int(not evaluation.is_finished or not all(total.reaches(threshold) for total in evaluation.totals))

@@ -17,8 +17,9 @@ from devhost.console.found import Kind, find, own_tools, shortened
 from devhost.console.setup import INSTRUCTION, Values, path_in, typed
 from devhost.console.web import NOTHING_NEW, Console, version_of
 from devhost.errors import HostError, SuiteError
-from devhost.evaluation.results import Evaluation, compared, read_evaluation
 from devhost.evaluation.suite import Suite
+from devhost.evaluation.table import Evaluation, read_evaluation
+from devhost.evaluation.versus import compared
 from devhost.text import load_yaml, real_path
 from devhost.words import in_a_line
 

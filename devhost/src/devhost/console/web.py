@@ -18,7 +18,7 @@ from devhost.console.readers import KEPT, Seen, read_seen
 from devhost.console.setup import SETUP, Setup, Values, is_name
 from devhost.errors import ConsoleError
 from devhost.evaluation import report
-from devhost.evaluation.results import Evaluation
+from devhost.evaluation.table import Evaluation
 from devhost.flow.alone import NOT_ALONE
 from devhost.golang import well_formed
 from devhost.hosting import ModelOptions
@@ -60,7 +60,8 @@ def is_long(entries: int) -> bool:
     return entries > MOST_UNSEARCHED
 
 
-FUNCTIONS = (is_long, report.costs, report.mark, report.share, page_of, can_be_real, label_of, shortened, node_address)
+_OF_REPORTS = (report.costs, report.mark, report.share, report.passed_of, report.compared_words, report.all_together)
+FUNCTIONS = (*_OF_REPORTS, report.mean_text, is_long, page_of, can_be_real, label_of, shortened, node_address)
 """Templates call them by their names."""
 
 

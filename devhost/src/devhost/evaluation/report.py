@@ -4,31 +4,43 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from devhost.evaluation.results import Cell, Change, ColumnChange, Comparison, Evaluation, Total
+from devhost.errors import SuiteError
+from devhost.evaluation.figures import Interval, Mean, Share
+from devhost.evaluation.history import History, no_history
+from devhost.evaluation.table import Cell, Evaluation, Total
+from devhost.evaluation.versus import Change, ColumnChange, Comparison, figures_beyond_chance
 from devhost.page.page import page_environment
 from devhost.protocol.wire import JsonObject
 from devhost.terminal.tables import clipped, printable
+from devhost.text import worded
 from devhost.words import counted, in_a_line, price_text
 
 
 def json_report(evaluation: Evaluation, threshold: float, comparison: Comparison | None) -> JsonObject:
     header = evaluation.header
-    return {
+    report: JsonObject = {
         "file": header.file,
         "scripted": header.scripted,
         "threshold": threshold,
         "finished": evaluation.is_finished,
         "columns": [
             {
-                **asdict(total),
+                "column": total.column,
+                "passed": total.passed,
+                "cases": total.cases,
+                "tokens": total.figures["tokens"].value,
+                "seconds": total.figures["seconds"].value,
                 "price": str(total.price),
-                "share": total.share,
+                "currency": total.currency,
+                **_share_facts(total.passing),
+                "figures": _figures(total),
                 "reaches_threshold": total.reaches(threshold),
                 "settings": header.columns[total.column],
             }
@@ -39,12 +51,37 @@ def json_report(evaluation: Evaluation, threshold: float, comparison: Comparison
                 **asdict(cell.case),
                 "column": cell.column,
                 "passed": cell.passed,
-                "share": cell.share,
+                **_share_facts(cell.passing),
+                "figures": _figures(cell),
                 "results": [result.model_dump(mode="json", exclude={"case", "column"}) for result in cell.results],
             }
             for cell in evaluation.cells.values()
         ],
-        **({} if comparison is None else {"comparison": list(map(_change, comparison))}),
+    }
+    if comparison is not None:
+        report["comparison"] = list(map(_change, comparison))
+    return report
+
+
+def _share_facts(share: Share) -> JsonObject:
+    return {"share": share.value, "standard_error": share.error, "interval": _interval(share.interval)}
+
+
+def _interval(interval: Interval | None) -> list[float] | None:
+    if interval is None:
+        return None
+    return [interval.low, interval.high]
+
+
+def _figures(shown: Total | Cell) -> JsonObject:
+    return {
+        name: {
+            "mean": mean.value,
+            "standard_error": mean.error,
+            "interval": _interval(mean.interval),
+            "count": mean.count,
+        }
+        for name, mean in shown.figures.items()
     }
 
 
@@ -60,39 +97,121 @@ def _change(column: ColumnChange) -> JsonObject:
     return {
         "column": column.column,
         "compared": len(column.changes),
+        "verdict": VERDICTS[column.verdict],
         "better": list(map(changed, column.better)),
         "worse": list(map(changed, column.worse)),
+        "within_chance": list(map(changed, column.unclear)),
+        "figures": dict(column.figures),
         "changed_settings": list(column.settings),
     }
 
 
 # Numbers and shares in words, the same in the terminal and on the page.
 
+VERDICTS = {"more": "better", "less": "worse", "same": "no difference beyond chance"}
+NOTE = (
+    "Ranges are 95 % intervals: Wilson's of shares, Student's t of means; ± is the standard error. "
+    "Better and worse is said of differences beyond the interval of the difference (Newcombe's of shares)."
+)
+
 
 def share(part: int, whole: int, noun: str = "") -> str:
     """`3 of 26`, or with a noun `3 of 26 cases`."""
-    return f"{part:,} of {counted(whole, noun) if noun else f'{whole:,}'}"
+    if noun:
+        return f"{part:,} of {counted(whole, noun)}"
+    return f"{part:,} of {whole:,}"
+
+
+def percents(share: Share) -> str:
+    """The interval, as `44 to 100 %`."""
+    interval = share.interval
+    return f"{interval.low * 100:.0f} to {interval.high * 100:.0f} %"
 
 
 def mark(cell: Cell | None) -> str:
     """`passed`, `failed`, or with repeats how many fitted; then the failed tool calls. A dash for no result."""
     if cell is None:
         return "–"
-    word = "passed" if cell.passed else "failed"
-    word = word if len(cell.results) == 1 else f"{word} {cell.fitting}/{len(cell.results)}"
+    word = "failed"
+    if cell.passed:
+        word = "passed"
+    if len(cell.runs) > 1:
+        word = f"{word} {cell.fitting}/{len(cell.runs)} ({percents(cell.passing)})"
     if cell.failed_calls:
         return f"{word}, {counted(cell.failed_calls, 'tool call')} failed"
     return word
 
 
+def passed_of(total: Total, evaluation: Evaluation) -> str:
+    """`23 of 26`, and with the interval where chance has a part in it."""
+    said = share(total.passed, total.cases)
+    if evaluation.header.scripted and not total.is_repeated:
+        return said
+    return f"{said} ({percents(total.passing)})"
+
+
 def costs(total: Total) -> str:
-    price = f" · {price_text(str(total.price))} {total.currency}" if total.price else ""
-    return f"{total.tokens:,.0f} tokens and {total.seconds:.2f} s a run{price}"
+    """Tokens, seconds, and the scores of a run; and the price of all."""
+    said = f"{_mean(total, 'tokens', ',.0f')} tokens and {_mean(total, 'seconds', '.2f')} s a run"
+    if total.price:
+        said = f"{said} · {price_text(str(total.price))} {total.currency}"
+    names = [name for name in total.figures if name not in {"tokens", "seconds", "price"}]
+    return " · ".join((said, *(f"{name} {_mean(total, name, '.3g')}" for name in names)))
 
 
-def render_evaluation(evaluation: Evaluation, threshold: float, comparison: Comparison | None = None) -> str:
-    template = page_environment(costs, mark, share).get_template("evaluation.html.j2")
-    return template.render(evaluation=evaluation, threshold=threshold, comparison=comparison)
+def _mean(total: Total, name: str, form: str) -> str:
+    mean = total.figures[name]
+    said = format(mean.value, form)
+    if total.is_repeated and mean.error is not None:
+        return f"{said} ± {format(mean.error, form)}"
+    return said
+
+
+def mean_text(mean: Mean, form: str = ".4g") -> str:
+    """Such as `0.82 ± 0.04 (0.73 to 0.91)`."""
+    said = format(mean.value, form)
+    interval = mean.interval
+    if interval is None:
+        return said
+    return f"{said} ± {format(mean.error or 0.0, form)} ({format(interval.low, form)} to {format(interval.high, form)})"
+
+
+def compared_words(column: ColumnChange) -> str:
+    """`3 of 26 cases got better, 0 got worse`, and what may be chance."""
+    better = share(len(column.better), len(column.changes), "case")
+    said = f"{better} got better, {len(column.worse)} got worse"
+    if column.unclear:
+        return f"{said}, {len(column.unclear)} differ within chance"
+    return said
+
+
+def all_together(column: ColumnChange) -> str:
+    """Of all cases: `together: better`, and which of the figures differ beyond chance."""
+    return "; ".join((f"all cases together: {VERDICTS[column.verdict]}", *figures_beyond_chance(column)))
+
+
+def write_evaluation(
+    file: Path,
+    evaluation: Evaluation,
+    threshold: float,
+    comparison: Comparison | None = None,
+    history: History | None = None,
+) -> None:
+    """The page, written in pieces: it may have thousands of answers."""
+    functions = (costs, mark, share, passed_of, compared_words, all_together, mean_text)
+    template = page_environment(*functions).get_template("evaluation.html.j2")
+    pieces = template.generate(
+        evaluation=evaluation,
+        threshold=threshold,
+        comparison=comparison,
+        history=history or no_history(),
+        note=NOTE,
+    )
+    with (
+        worded(lambda why: SuiteError(f"--report {file} cannot be written: {why}")),
+        file.open("w", encoding="utf-8", errors="replace") as page,
+    ):
+        page.writelines(pieces)
 
 
 _REFUSED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -106,7 +225,7 @@ def junit_xml(evaluation: Evaluation) -> bytes:
         counts = {"tests": str(total.cases), "failures": str(total.cases - total.passed)}
         suite = ET.SubElement(root, "testsuite", {"name": _REFUSED.sub("�", total.column), **counts})
         for cell in (cell for cell in evaluation.cells.values() if cell.column == total.column):
-            seconds = sum(result.observed.seconds for result in cell.results)
+            seconds = sum(run.seconds for run in cell.runs)
             names = {"classname": cell.column, "name": _REFUSED.sub("�", cell.case.name)}
             tested = ET.SubElement(suite, "testcase", {**names, "time": f"{seconds:.3f}"})
             if not cell.passed:
@@ -119,13 +238,21 @@ LONGEST = 300
 """Characters of an answer or an expectation."""
 
 
-def show_evaluation(evaluation: Evaluation, comparison: Comparison | None, console: Console) -> None:
-    failed = [part for cell in evaluation.cells.values() if not cell.passed for part in _failed(cell)]
+def show_evaluation(
+    evaluation: Evaluation, comparison: Comparison | None, console: Console, history: History | None = None
+) -> None:
+    failed = [part for cell in evaluation.cells.values() for part in _failed(cell)]
     totals = Table(box=None, pad_edge=False, show_header=False)
     for total in evaluation.totals:
-        totals.add_row(Text(printable(total.column), "bold"), share(total.passed, total.cases), costs(total))
+        totals.add_row(Text(printable(total.column), "bold"), passed_of(total, evaluation), costs(total))
     changed = [part for column in comparison or () for part in _compared(column)]
-    for parts in ([_cases_table(evaluation)], failed, [totals], changed):
+    drawn = []
+    if history is not None:
+        drawn.append(_history_table(history))
+    note = []
+    if any(total.is_repeated for total in evaluation.totals) or comparison:
+        note.append(Text(NOTE, "dim"))
+    for parts in ([_cases_table(evaluation)], failed, [totals], changed, drawn, note):
         if parts:
             console.line()
             console.print(Group(*parts))
@@ -153,31 +280,54 @@ def _marked(cell: Cell | None) -> Text:
 
 
 def _failed(cell: Cell) -> Iterator[RenderableType]:
-    yield Text(f"✗ {printable(cell.case.name)} · {printable(cell.column)}", "red")
-    for check in cell.failures:
-        yield _indented(f"{check.name}: expected {_short(check.expected)}\n  found {_short(check.found)}")
+    """What failed; of a case that passes, why calls failed in it."""
+    errors = cell.errors_of_calls
+    name = f"{printable(cell.case.name)} · {printable(cell.column)}"
+    if cell.passed:
+        if errors:
+            yield Text(f"{name}: it passes, but calls failed", "yellow")
+    else:
+        yield Text(f"✗ {name}", "red")
+        failures = cell.failures
+        for check in failures:
+            yield _indented(f"{check.name}: expected {_short(check.expected)}\n  found {_short(check.found)}")
+        if any(check.name == "failed_calls" for check in failures):
+            errors = ()
+    for error in errors:
+        yield _indented(f"call failed: {_short(error)}")
     for result in cell.results:
-        if result.trace:
+        if result.trace and not cell.passed:
             yield _indented(f"trace: {printable(result.trace)}")
 
 
 def _compared(column: ColumnChange) -> Iterator[RenderableType]:
-    better = len(column.better)
-    worse = len(column.worse)
-    yield Text.assemble(
-        (f"{printable(column.column)}: ", "bold"),
-        (f"{share(better, len(column.changes), 'case')} got better", "green" if better else ""),
-        ", ",
-        (f"{worse} got worse", "red" if worse else ""),
-    )
+    style = {"more": "green", "less": "red", "same": ""}
+    yield Text.assemble((f"{printable(column.column)}: ", "bold"), compared_words(column))
+    yield _indented(all_together(column), style[column.verdict])
     for setting in column.settings:
         yield _indented(f"changed: {clipped(printable(setting), LONGEST)}", "yellow")
-    for change in (*column.better, *column.worse):
-        style, sign = ("green", "+") if change.is_better else ("red", "-")
+    changes = [("+", each) for each in column.better]
+    changes += [("-", each) for each in column.worse]
+    changes += [("~", each) for each in column.unclear]
+    for sign, change in changes:
         name = printable(change.after.case.name)
-        yield _indented(f"{sign} {name}: {mark(change.before)} → {mark(change.after)}", style)
+        yield _indented(f"{sign} {name}: {mark(change.before)} → {mark(change.after)}", style[change.verdict])
         yield from (_indented(_short(reason), "dim", levels=2) for reason in change.reasons)
     yield _indented(f"before: {costs(column.before)}\nafter:  {costs(column.after)}", "dim")
+
+
+def _history_table(history: History) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("evaluation")
+    for column in history.columns:
+        table.add_column(printable(column), overflow="fold")
+    for point in history.points:
+        words = []
+        for column in history.columns:
+            total = point.totals.get(column)
+            words.append("–" if total is None else share(total.passed, total.cases))
+        table.add_row(printable(point.label), *words)
+    return table
 
 
 def _short(text: str) -> str:

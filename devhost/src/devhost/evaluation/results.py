@@ -1,21 +1,19 @@
-"""The results of an evaluation: in their file, as a table, compared with those before."""
+"""The file of an evaluation's results: a header, and a line for each run, written while the cases run."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
-from itertools import takewhile
 from pathlib import Path
-from statistics import fmean
-from typing import Any, Literal, Self
+from typing import Any, BinaryIO, Literal, Self
 
 from devhost.errors import SuiteError
+from devhost.evaluation.shard import Shard
 from devhost.expected import Check, Observed
-from devhost.text import Secrets, read_file, worded, write_file
+from devhost.text import Secrets, open_file, worded, write_file
 from devhost.trace.lines import Line
-
-# The results in a file of JSON lines, which grows while the cases run.
 
 PREVIOUS = ".previous"
 """Before the suffix of the file in which the finished evaluation before is kept, for `--against last`."""
@@ -40,9 +38,25 @@ class Header(Line):
     """By name, the settings of each."""
     cases: tuple[PlannedCase, ...]
     runs: int
-    """How many are planned."""
+    """How many are planned, in all shards together."""
     digest: str = ""
     """Of all that is written for the runs: one that was interrupted goes on only with the same."""
+    threshold: float = 1.0
+    began: str = ""
+    """When, as ISO 8601 writes it. Empty in files that were written before 2026-12."""
+    shard: str = ""
+    """Such as `2/5`; empty for a whole evaluation."""
+
+    @property
+    def runs_here(self) -> int:
+        """How many are planned for this shard."""
+        if not self.shard:
+            return self.runs
+        return Shard.read(self.shard).count(self.runs)
+
+
+type Key = tuple[str, str, int]
+"""Case, column and repeat."""
 
 
 class Result(Line):
@@ -53,133 +67,114 @@ class Result(Line):
     checks: tuple[Check, ...]
     trace: str = ""
     """The path of its trace; empty for a run that fits, and where none is written."""
+    judge_price: str = "0"
+    """What its judge spent, in the currency of the run."""
 
     @property
-    def key(self) -> tuple[str, str, int]:
+    def key(self) -> Key:
         return self.case, self.column, self.repeat
 
     @property
     def passed(self) -> bool:
         return all(check.passed for check in self.checks)
 
+    @property
+    def spent(self) -> Decimal:
+        return Decimal(self.observed.price) + Decimal(self.judge_price)
 
-# An evaluation as a table: a cell for each case in each column, and a total for each column.
 
-TOLERANCE = 1e-9
-"""Of shares, which are quotients: 0.3 of ten repeats is three."""
+# The file as it is read: what tables need is kept of each result, and all else is read again where it is shown, so
+# that thousands of long answers never stand in memory at once.
+
+LONGEST_LINE = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Cell:
-    case: PlannedCase
-    column: str
-    results: tuple[Result, ...]
-    """Of all repeats; never empty."""
+class RunFigures:
+    """What tables need of a result."""
 
-    @property
-    def fitting(self) -> int:
-        """How many repeats fit."""
-        return sum(result.passed for result in self.results)
-
-    @property
-    def share(self) -> float:
-        return self.fitting / len(self.results)
-
-    @property
-    def passed(self) -> bool:
-        return self.share >= self.case.rate - TOLERANCE
-
-    @property
-    def failed_calls(self) -> int:
-        """Of all repeats."""
-        return sum(result.observed.failed_calls for result in self.results)
-
-    @property
-    def failures(self) -> tuple[Check, ...]:
-        """Each once, whatever was found in its place in other repeats."""
-        failed = [check for result in self.results for check in result.checks if not check.passed]
-        return tuple({(check.name, check.expected): check for check in reversed(failed)}.values())[::-1]
-
-
-@dataclass(frozen=True)
-class Total:
-    column: str
-    passed: int
-    cases: int
-    tokens: float
-    """The mean of a run."""
+    key: Key
+    passed: bool
+    failed_calls: int
+    tokens: int
     seconds: float
-    """The mean of a run."""
     price: Decimal
-    """Of all runs."""
+    spent: Decimal
+    """The price with that of its judge."""
     currency: str
+    scores: tuple[tuple[str, float], ...]
+    """By the names of the checks that gave them."""
+    place: int
+    """Where its line begins in the file."""
 
     @classmethod
-    def of(cls, cells: Sequence[Cell]) -> Self:
-        """`cells`: of one column."""
-        observed = [result.observed for cell in cells for result in cell.results]
+    def of(cls, result: Result, place: int) -> Self:
+        seen = result.observed
         return cls(
-            cells[0].column,
-            passed=sum(cell.passed for cell in cells),
-            cases=len(cells),
-            tokens=fmean(each.tokens for each in observed),
-            seconds=fmean(each.seconds for each in observed),
-            price=sum((Decimal(each.price) for each in observed), Decimal(0)),
-            currency=observed[-1].currency,
+            key=result.key,
+            passed=result.passed,
+            failed_calls=seen.failed_calls,
+            tokens=seen.tokens,
+            seconds=seen.seconds,
+            price=Decimal(seen.price),
+            spent=result.spent,
+            currency=seen.currency,
+            scores=tuple((check.name, check.score) for check in result.checks if check.score is not None),
+            place=place,
         )
 
-    @property
-    def share(self) -> float:
-        return self.passed / self.cases
 
-    def reaches(self, threshold: float) -> bool:
-        return self.share >= threshold - TOLERANCE
+class ResultsReader:
+    """A file of results that stays open: one that replaces it changes nothing here. Thread-safe."""
 
+    def __init__(self, file: Path) -> None:
+        self._name = file
+        self._reading = threading.Lock()
+        with self._worded():
+            self._file: BinaryIO = open_file(file)
+        try:
+            self._read()
+        except BaseException:
+            self._file.close()
+            raise
 
-@dataclass(frozen=True)
-class Evaluation:
-    header: Header
-    results: tuple[Result, ...] = ()
-    """In the order in which the runs ended; of an interrupted evaluation some are missing."""
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self._file.close()
 
-    @property
-    def is_finished(self) -> bool:
-        return len(self.results) == self.header.runs
+    def _read(self) -> None:
+        lines = self._lines()
+        first = next(lines, None)
+        if first is None:
+            raise SuiteError(f"{self._name} has no evaluation: its first line must be a header")
+        self.header = _read_line(Header, self._name, 1, first[1])
+        self.end = len(first[1])
+        """Where the last whole line ends: a process that was killed may have left a part of another one."""
+        runs: list[RunFigures] = []
+        for number, (place, line) in enumerate(lines, start=2):
+            runs.append(RunFigures.of(_read_line(Result, self._name, number, line), place))
+            self.end = place + len(line)
+        self.runs = tuple(runs)
 
-    @cached_property
-    def cells(self) -> Mapping[tuple[str, str], Cell]:
-        """By case and column; those that have a result."""
-        found: dict[tuple[str, str], list[Result]] = {}
-        for result in sorted(self.results, key=lambda result: result.repeat):
-            found.setdefault((result.case, result.column), []).append(result)
-        return {
-            (case.name, column): Cell(case, column, tuple(found[case.name, column]))
-            for case in self.header.cases
-            for column in self.header.columns
-            if (case.name, column) in found
-        }
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
+        """Each whole line with its place."""
+        place = 0
+        while True:
+            with self._worded():
+                self._file.seek(place)
+                line = self._file.readline(LONGEST_LINE)
+            if not line.endswith(b"\n"):
+                return
+            yield place, line
+            place += len(line)
 
-    @cached_property
-    def totals(self) -> tuple[Total, ...]:
-        """Of the columns that have a result."""
-        columns = dict.fromkeys(column for _, column in self.cells)
-        return tuple(Total.of([cell for cell in self.cells.values() if cell.column == each]) for each in columns)
+    def result(self, figures: RunFigures) -> Result:
+        with self._reading, self._worded():
+            self._file.seek(figures.place)
+            return Result.model_validate_json(self._file.readline(LONGEST_LINE))
 
-
-MOST_BYTES = 256 * 1024 * 1024
-"""The most bytes of a file of results that is read."""
-
-
-def read_evaluation(file: Path) -> Evaluation:
-    """As far as it came."""
-    with worded(lambda why: SuiteError(f"{file} cannot be read: {why}")):
-        *lines, _ = read_file(file, MOST_BYTES).split(b"\n")
-    if not lines:
-        raise SuiteError(f"{file} has no evaluation: its first line must be a header")
-    header = _read_line(Header, file, 1, lines[0])
-    return Evaluation(
-        header, tuple(_read_line(Result, file, number, line) for number, line in enumerate(lines[1:], start=2))
-    )
+    def _worded(self) -> AbstractContextManager[None]:
+        return worded(lambda why: SuiteError(f"{self._name} cannot be read: {why}"))
 
 
 def _read_line[L: Line](kind: type[L], file: Path, number: int, line: bytes) -> L:
@@ -193,115 +188,43 @@ def kept_beside(file: Path, which: str) -> Path:
     return file.with_name(f"{file.stem}{which}{file.suffix}")
 
 
-class ResultsFile:
-    """Written line by line, so that an interrupted evaluation can go on."""
+# The file as it is written.
 
-    def __init__(self, file: Path, header: Header, secrets: Secrets, done: tuple[Result, ...] = ()) -> None:
-        """`done`: the results that the file has of this evaluation."""
-        self.evaluation = Evaluation(header, done)
+
+class ResultsFile:
+    """Written line by line, so that an interrupted evaluation can go on. Keeps counts, and no result."""
+
+    def __init__(self, file: Path, header: Header, secrets: Secrets, done: ResultsReader | None = None) -> None:
+        """`done`: the file as an interrupted evaluation left it, which goes on."""
+        self.header = header
+        self.done: frozenset[Key] = frozenset()
+        self.passed = 0
+        self.ended = 0
+        self.spent = Decimal(0)
         self._file = file
         self._secrets = secrets
-        begun = (Header.model_validate(secrets.masked(header.model_dump())), *done)
         with worded(lambda why: SuiteError(f"{file} cannot be written: {why}")):
-            write_file(file, b"".join(map(_written, begun)))
+            if done is None:
+                write_file(file, written(Header.model_validate(secrets.masked(header.model_dump()))))
+                return
+            with file.open("r+b") as opened:
+                opened.truncate(done.end)
+        self.done = frozenset(run.key for run in done.runs)
+        for run in done.runs:
+            self._count(passed=run.passed, spent=run.spent)
 
     def add(self, result: Result) -> None:
         masked = Result.model_validate(self._secrets.masked(result.model_dump()))
-        self.evaluation = Evaluation(self.evaluation.header, (*self.evaluation.results, masked))
         with self._file.open("ab") as file:
-            file.write(_written(masked))
+            file.write(written(masked))
+        self._count(passed=result.passed, spent=result.spent)
+
+    def _count(self, *, passed: bool, spent: Decimal) -> None:
+        self.ended += 1
+        self.passed += passed
+        self.spent += spent
 
 
-def _written(line: Line) -> bytes:
+def written(line: Line) -> bytes:
     text = json.dumps(line.model_dump(mode="json"), ensure_ascii=False)
     return text.encode(errors="replace") + b"\n"
-
-
-# What became better and worse between two evaluations.
-#
-# Cases and columns are matched by their names; what only one of the two has is left out.
-
-CONTEXT = 40
-"""Characters before the first difference of two texts."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """A case in one column, before and after."""
-
-    before: Cell
-    after: Cell
-
-    @property
-    def is_better(self) -> bool:
-        return self.after.share > self.before.share
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """The checks that failed on the worse side, which is named, and not on the other."""
-        sides = ("before", self.before), ("after", self.after)
-        (when, here), (_, there) = sides if self.is_better else reversed(sides)
-        kept = {(check.name, check.expected) for check in there.failures}
-        return tuple(f"{when}: {check.sentence}" for check in here.failures if (check.name, check.expected) not in kept)
-
-
-@dataclass(frozen=True)
-class ColumnChange:
-    before: Total
-    after: Total
-    changes: tuple[Change, ...]
-    """Of the cases that both have."""
-    settings: tuple[str, ...]
-    """What is set otherwise, a line each."""
-
-    @property
-    def column(self) -> str:
-        return self.after.column
-
-    @property
-    def better(self) -> tuple[Change, ...]:
-        return tuple(each for each in self.changes if each.is_better)
-
-    @property
-    def worse(self) -> tuple[Change, ...]:
-        return tuple(each for each in self.changes if each.after.share < each.before.share)
-
-
-type Comparison = tuple[ColumnChange, ...]
-
-
-def compared(before: Evaluation, after: Evaluation) -> Comparison:
-    """Of the columns that both have. Each side's totals are of all its cases."""
-    totals = {total.column: total for total in before.totals}
-    changes = [Change(before.cells[key], cell) for key, cell in after.cells.items() if key in before.cells]
-    return tuple(
-        ColumnChange(
-            totals[column],
-            total,
-            tuple(each for each in changes if each.after.column == column),
-            tuple(_differences(before.header.columns[column], after.header.columns[column])),
-        )
-        for total in after.totals
-        if (column := total.column) in totals
-    )
-
-
-def _differences(before: Mapping[str, object], after: Mapping[str, object], within: str = "") -> Iterator[str]:
-    for name in dict.fromkeys((*before, *after)):
-        was = before.get(name)
-        is_now = after.get(name)
-        if isinstance(was, dict) and isinstance(is_now, dict):
-            yield from _differences(was, is_now, f"{name}.")
-        elif was != is_now:
-            yield f"{within}{name}: {_said(was, is_now)} → {_said(is_now, was)}"
-
-
-def _said(value: object, other: object) -> str:
-    """Of two texts, what differs, with a few words before it."""
-    if isinstance(value, str) and isinstance(other, str):
-        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(value, other, strict=False)))
-        begin = max(0, same - CONTEXT)
-        value = f"…{value[begin:]}" if begin else value
-    if value is None:
-        return "not set"
-    return json.dumps(value, ensure_ascii=False)

@@ -8,7 +8,8 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cache, partial
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
@@ -17,18 +18,21 @@ from pydantic import BaseModel, ConfigDict, StrictBool, ValidationError
 
 from devhost.conversation import Conversation, CountingModel, play
 from devhost.errors import HostError, SuiteError
+from devhost.evaluation.planning import Planned, refuse_unknown_calls, telling_where
 from devhost.evaluation.reset import reset
 from devhost.evaluation.results import Result
-from devhost.evaluation.suite import Column, Planned, refuse_unknown_calls, telling_where
+from devhost.evaluation.scoring import ScoredRun, Scorers, scored
+from devhost.evaluation.suite import Column
 from devhost.expected import Check, Observed
 from devhost.flow.cases import FlowCase, FlowConversation, case_turns, observed_of
 from devhost.flow.traces import FlowTrace
 from devhost.flow.turn import ModelOfNode, load_engine
-from devhost.flowing import models_behind_an_api
+from devhost.flowing import asking, models_behind_an_api
 from devhost.host.host import Host, ToolHost
 from devhost.hosting import KEY, ModelOptions
 from devhost.models.backend import ModelBackend, ModelCallError, ModelDescription, model_answer, text_of
 from devhost.models.scripted.model import ScriptedModel
+from devhost.models.spending import refuse_unpriced
 from devhost.node.outputs.run import Run
 from devhost.process.session import Side, Watcher
 from devhost.protocol import structs
@@ -129,12 +133,30 @@ class EvaluationModels:
         if self._judge is not None and self.scripted:
             raise SuiteError(f"--judge-model is for a model behind an API, but without {KEY} the judge is scripted")
         for each in planned:
-            if isinstance(each.played, Scenario):
-                self.answering(each, each.question, asked=0)
-            else:
-                self.of_nodes(each)
+            if isinstance(each.played, FlowCase):
+                replace(each.played, models=self.of_nodes(each)).refuse_unpriced(asking(each.played.file))
+                continue
+            model = self.answering(each, each.question, asked=0)
+            if each.played.price_limit is not None:
+                with telling_where(each.file, each.case, each.column):
+                    refuse_unpriced(model.description)
         if any(each.expected.judge is not None for each in planned):
             self.judging()
+
+    def check_prices(self, planned: Sequence[Planned]) -> None:
+        """SuiteError if the evaluation has a limit of price, and that of a model is not known."""
+        for each in planned:
+            with telling_where(each.file, each.case, each.column):
+                if isinstance(each.played, Scenario):
+                    refuse_unpriced(self.answering(each, each.question, asked=0).description)
+                else:
+                    case = replace(each.played, models=self.of_nodes(each))
+                    case.refuse_unpriced(asking(case.file), always=True)
+                judge = None
+                if each.expected.judge is not None:
+                    judge = self.judging()
+                if judge is not None:
+                    refuse_unpriced(judge.description)
 
     def answering(self, planned: Planned, question: str, *, asked: int) -> CountingModel:
         if self.scripted:
@@ -156,44 +178,105 @@ class EvaluationModels:
         return self._behind_an_api(replace(self._options, name=self._judge or self._options.name))
 
 
-def run_once(host: ToolHost, planned: Planned, models: EvaluationModels, traces: CaseTraces) -> Result:
-    with telling_where(planned.file, planned.case, planned.column):
-        reset(planned.case.reset, planned.file.parent)
-    given = planned.played.script.conversation_id if isinstance(planned.played, FlowCase) else ""
-    conversation_id = given or str(uuid.uuid4())
-    about = f"{planned.case.name} {planned.column.name}"
-    file = traces.file(about)
-    with traces.writing(file, conversation_id, _facts(planned)) as writer:
-        match planned.played, host:
+class Budget:
+    """What all runs of an evaluation may spend together. Thread-safe."""
+
+    def __init__(self, most: Decimal, spent: Decimal) -> None:
+        """`spent`: by the runs that have a result already."""
+        self._most = most
+        self._spent = spent
+        self._counting = threading.Lock()
+
+    @property
+    def is_spent(self) -> bool:
+        with self._counting:
+            return self._spent >= self._most
+
+    def count(self, result: Result) -> None:
+        with self._counting:
+            self._spent += result.spent
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """Plays planned runs, from several threads at once."""
+
+    host: ToolHost
+    models: EvaluationModels
+    traces: CaseTraces
+    scorers: Scorers
+    budget: Budget | None = None
+
+    def run(self, planned: Planned) -> Result | None:
+        """None, and nothing is done, once the budget is spent."""
+        if self.budget is None:
+            return self._run(planned)
+        if self.budget.is_spent:
+            return None
+        result = self._run(planned)
+        self.budget.count(result)
+        return result
+
+    def _run(self, planned: Planned) -> Result:
+        with telling_where(planned.file, planned.case, planned.column):
+            reset(planned.case.reset, planned.file.parent)
+        given = ""
+        if isinstance(planned.played, FlowCase):
+            given = planned.played.script.conversation_id
+        conversation_id = given or str(uuid.uuid4())
+        file = self.traces.file(f"{planned.case.name} {planned.column.name}")
+        with self.traces.writing(file, conversation_id, _facts(planned)) as writer:
+            observed, found = self._played(planned, conversation_id, writer)
+            found += planned.expected.checks(observed)
+            judge_price = "0"
+            if observed.error is None:  # a run that failed has no answer to judge
+                judgement = self._judged(planned, observed.text)
+                if judgement is not None:
+                    found.append(judgement.check)
+                    judge_price = judgement.price
+            found += scored(self.scorers, planned.expected, _scored_run(planned, observed))
+            if planned.strict:
+                found.append(Check("rules of Dify", "none is broken", ", ".join(observed.findings)))
+        trace = ""
+        if file is not None and all(check.passed for check in found):
+            file.unlink()
+        elif file is not None:
+            trace = str(file)
+        return Result(
+            case=planned.case.name,
+            column=planned.column.name,
+            repeat=planned.repeat,
+            observed=observed,
+            checks=tuple(found),
+            trace=trace,
+            judge_price=judge_price,
+        )
+
+    def _played(
+        self, planned: Planned, conversation_id: str, writer: TraceWriter | None
+    ) -> tuple[Observed, list[Check]]:
+        match planned.played, self.host:
             case FlowCase() as case, _:
                 written = FlowTrace(writer)
-                case = replace(case, models=models.of_nodes(planned))
+                case = replace(case, models=self.models.of_nodes(planned))
                 conversation = FlowConversation(case, written.written(load_engine()), id=conversation_id)
-                observed, found = _play_flow(host, conversation)
+                observed, found = _play_flow(self.host, conversation)
                 written.judged([check.sentence for check in found if not check.passed])
-            case Scenario() as scenario, Host():
-                observed = _play(host, scenario, planned, models, conversation_id)
-                found = []
-            case _:
-                raise HostError("the case needs a strategy plugin, and none was started")
-        found += planned.expected.checks(observed)
+                return observed, found
+            case Scenario() as scenario, Host() as host:
+                return _play(host, scenario, planned, self.models, conversation_id), []
+        raise HostError("the case needs a strategy plugin, and none was started")
+
+    def _judged(self, planned: Planned, answer: str) -> "Judgement | None":
         judge = planned.expected.judge
-        if judge is not None and observed.error is None:  # a run that failed has no answer to judge
-            model = models.judging() or ScriptedModel(judge.turns or (), place="the case")
-            found.append(judged(model, judge.rubric, planned.question, observed.text))
-        if planned.strict:
-            found.append(Check("rules of Dify", "none is broken", ", ".join(observed.findings)))
-    fits = all(check.passed for check in found)
-    if file is not None and fits:
-        file.unlink()
-    return Result(
-        case=planned.case.name,
-        column=planned.column.name,
-        repeat=planned.repeat,
-        observed=observed,
-        checks=tuple(found),
-        trace="" if file is None or fits else str(file),
-    )
+        if judge is None:
+            return None
+        model = self.models.judging() or ScriptedModel(judge.turns or (), place="the case")
+        return judged(model, judge.rubric, planned.question, answer)
+
+
+def _scored_run(planned: Planned, observed: Observed) -> ScoredRun:
+    return ScoredRun(planned.case.name, planned.column.name, planned.question, planned.case.reference, observed)
 
 
 def _facts(planned: Planned) -> JsonObject:
@@ -239,20 +322,35 @@ class Verdict(BaseModel):
     reason: str = "no reason given"
 
 
-def judged(model: ModelBackend, rubric: str, question: str, answer: str) -> Check:
-    by = "a scripted judge" if model.description.scripted else f"judged by {model.description.name}"
+@dataclass(frozen=True)
+class Judgement:
+    check: Check
+    price: str = "0"
+    """What the judge spent."""
+
+
+def judged(model: ModelBackend, rubric: str, question: str, answer: str) -> Judgement:
+    by = f"judged by {model.description.name}"
+    if model.description.scripted:
+        by = "a scripted judge"
     try:
-        reply = _asked(model, rubric, question, answer)
-        found = re.search(r"\{.*\}", reply, re.DOTALL)  # models often put the object into a code block
-        verdict = Verdict.model_validate_json(found.group() if found else reply)
+        reply, price = _asked(model, rubric, question, answer)
     except ModelCallError as error:
-        return Check("judge", rubric, f"no judgement: {error.error_type}: {error.message}", by)
+        return Judgement(Check("judge", rubric, f"no judgement: {error.error_type}: {error.message}", by))
+    found = re.search(r"\{.*\}", reply, re.DOTALL)  # models often put the object into a code block
+    try:
+        verdict = Verdict.model_validate_json(found.group() if found else reply)
     except ValidationError:
-        return Check("judge", rubric, "no judgement: the reply is not the JSON object that was asked for", by)
-    return Check("judge", rubric, "" if verdict.passed else verdict.reason, f"{by}: {verdict.reason}")
+        why = "no judgement: the reply is not the JSON object that was asked for"
+        return Judgement(Check("judge", rubric, why, by), price)
+    against = ""
+    if not verdict.passed:
+        against = verdict.reason
+    return Judgement(Check("judge", rubric, against, f"{by}: {verdict.reason}"), price)
 
 
-def _asked(model: ModelBackend, rubric: str, question: str, answer: str) -> str:
+def _asked(model: ModelBackend, rubric: str, question: str, answer: str) -> tuple[str, str]:
+    """The reply, and its price."""
     described = model.description
     read = f"<question>\n{question}\n</question>\n<answer>\n{answer}\n</answer>"
     request = {
@@ -267,7 +365,12 @@ def _asked(model: ModelBackend, rubric: str, question: str, answer: str) -> str:
         ],
         "stream": False,
     }
-    return "".join(map(text_of, model_answer(model, structs.LLM, request, "drop")))
+    reply = ""
+    usage: JsonObject = {}
+    for chunk in model_answer(model, structs.LLM, request, "drop"):
+        reply += text_of(chunk)
+        usage = chunk["delta"].get("usage") or usage
+    return reply, str(usage.get("total_price") or "0")
 
 
 # Runs side by side, in threads that end with the process: when the caller stops reading, nothing waits for them.
@@ -278,17 +381,18 @@ def one_at_a_time(planned: Sequence[Planned]) -> bool:
     return any(each.case.reset for each in planned)
 
 
-def evaluate(
-    host: ToolHost, planned: Sequence[Planned], models: EvaluationModels, jobs: int, traces: CaseTraces
-) -> Iterator[Result]:
-    """SuiteError, before the first run, for a case that expects a call of a tool that there is not."""
+def evaluate(evaluator: Evaluator, planned: Sequence[Planned], jobs: int) -> Iterator[Result | None]:
+    """None for a run that did not begin. SuiteError, before the first run, for a call of an unknown tool."""
     for each in planned:
-        refuse_unknown_calls(each, [tool.name for tool in host.tools])
-    run = partial(run_once, host, models=models, traces=traces)
-    return side_by_side(planned, run, 1 if one_at_a_time(planned) else jobs)
+        refuse_unknown_calls(each, [tool.name for tool in evaluator.host.tools])
+    if one_at_a_time(planned):
+        jobs = 1
+    return side_by_side(planned, evaluator.run, jobs)
 
 
 def side_by_side[P, R](planned: Sequence[P], run: Callable[[P], R], jobs: int) -> Iterator[R]:
     """Raises what `run` raises; no further run begins then."""
+    if not planned:
+        return
     with ThreadPool(min(jobs, len(planned))) as pool:
         yield from pool.imap_unordered(run, planned)

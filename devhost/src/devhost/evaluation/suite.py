@@ -1,13 +1,9 @@
-"""A file of cases: its cases and columns, and every run of them, checked before the first one starts."""
+"""A file of cases: its cases and columns."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from hashlib import sha256
-from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -15,22 +11,13 @@ from pydantic import BeforeValidator, Field, PositiveInt, ValidationError
 
 from devhost.errors import HostError, SuiteError, naming
 from devhost.evaluation.reset import Reset
-from devhost.evaluation.results import Header, PlannedCase
+from devhost.evaluation.rows import Rows
 from devhost.expected import Expected
-from devhost.flow.cases import FlowCase
-from devhost.flow.checks import check_flow
-from devhost.flow.outside import NOTHING, Allowed
 from devhost.flow.script import FlowScript, names_flow
-from devhost.host.host import find_strategy
-from devhost.limits import HostLimits
-from devhost.models.scripted.script import Script, Scripted, SomeTurns, Texts, Words, one_sentence
-from devhost.plugin.declaration import PluginDeclaration
-from devhost.protocol.wire import JsonObject
+from devhost.limits import PositivePrice
+from devhost.models.scripted.script import Scripted, SomeTurns, Texts, Words, one_sentence
 from devhost.reach import within_reach
-from devhost.scenario import AttachedFiles, Example, Scenario, parse_assignments, refuse_misfit, typed_settings
 from devhost.text import describe, json_value, load_yaml
-from devhost.tools.mcp import McpServer, read_servers
-from devhost.tools.setup import ToolSetup
 
 type _JsonObject = Annotated[dict[str, Any], BeforeValidator(json_value)]
 type Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -71,6 +58,10 @@ class Case(Scripted):
     """The share of the repeats that must fit. All three have the values of the file where a case has none."""
     expect: Expected | None = None
     """By default, what its script expects."""
+    reference: str = ""
+    """A good answer, which scorers get."""
+    inputs: _JsonObject = Field(default_factory=dict)
+    """Of a flow: the fields of its Start node, over those of its script."""
 
     @property
     def written(self) -> Path | None:
@@ -94,6 +85,11 @@ def _case_of_a_file(case: object) -> object:
     return case
 
 
+class EvaluationLimits(Scripted):
+    price: PositivePrice | None = None
+    """What all runs and judges together may spend: once that is reached, no further run begins."""
+
+
 class SuiteFile(Scripted):
     description: str = ""
     example: str | None = None
@@ -108,6 +104,7 @@ class SuiteFile(Scripted):
     repeats: PositiveInt = 1
     rate: Share = 1.0
     threshold: Share = 1.0
+    limits: EvaluationLimits = EvaluationLimits()
     cases: Annotated[tuple[Annotated[Case, BeforeValidator(_case_of_a_file)], ...], Field(min_length=1)]
 
 
@@ -143,27 +140,69 @@ def _written(file: Path) -> SuiteFile:
     data = load_yaml(file)
     if "cases" not in data and data.keys() & {"turns", "flow", "extends"}:
         data = {"cases": [file.name]}  # a script that is a case of its own
+    places: list[str] = []
+    """Of each case that stands in a file of rows, else empty."""
+    if isinstance(data.get("cases"), list):
+        try:
+            data["cases"] = list(_with_rows(data["cases"], file.parent, places))
+        except HostError as error:
+            raise SuiteError(f"{file}: {error}") from error
     try:
         return SuiteFile.model_validate(data)
     except ValidationError as error:
-        raise SuiteError(f"{file}: {_with_names(describe(error), data)}") from error
+        raise SuiteError(f"{file}: {_with_names(_first(describe(error)), data, places)}") from error
 
 
-def _with_names(sentences: str, data: dict[str, Any]) -> str:
-    """Cases by their names, if they have any."""
+def _with_rows(entries: Iterable[object], folder: Path, places: list[str]) -> Iterator[object]:
+    for entry in entries:
+        rows = Rows.of(entry, folder)
+        if rows is None:
+            places.append("")
+            yield entry
+            continue
+        for place, case in rows.cases():
+            places.append(place)
+            yield case
+
+
+MOST_SENTENCES = 10
+"""The most mistakes that are told at once: thousands of rows may have the same one."""
+
+
+def _first(sentences: str) -> str:
+    told = sentences.split("; cases[")
+    left = len(told) - MOST_SENTENCES
+    if left > 0:
+        return f"{'; cases['.join(told[:MOST_SENTENCES])}; and {left:,} more"
+    return sentences
+
+
+def _with_names(sentences: str, data: dict[str, Any], places: Sequence[str]) -> str:
+    """Cases by their names, if they have any, or by their rows."""
 
     def case(found: re.Match[str]) -> str:
-        written = data["cases"][int(found[1])]
-        name = written.get("name") if isinstance(written, dict) else written
-        return (f"case {name!r}" if name else f"case {int(found[1]) + 1}") + (", " if found[2] else "")
+        number = int(found[1])
+        written = data["cases"][number]
+        name = written
+        if isinstance(written, dict):
+            name = written.get("name")
+        said = f"case {number + 1}"
+        if name:
+            said = f"case {name!r}"
+        if places[number]:
+            said = places[number]
+        if found[2]:
+            return f"{said}, "
+        return said
 
     return re.sub(r"cases\[(\d+)\](\.?)", case, sentences)
 
 
 def _flows(file: Path, cases: Sequence[Case]) -> Mapping[str, FlowScript]:
     try:
-        files = {case.name: case.written for case in cases if case.written is not None and names_flow(case.written)}
-        flows = {name: FlowScript.read(script) for name, script in files.items()}
+        files = dict.fromkeys(case.written for case in cases if case.written is not None)
+        read = {script: FlowScript.read(script) for script in files if names_flow(script)}
+        flows = {case.name: read[case.written] for case in cases if case.written in read}
     except HostError as error:
         raise SuiteError(f"{file}: {error}") from error
     if flows and len(flows) < len(cases):
@@ -182,221 +221,3 @@ def _fitting[N: (Case, Column)](
             there_are = naming(each.name for each in named)
             raise SuiteError(f"{option} {pattern!r} fits none in {file}; {there_are}")
     return tuple(each for each in named if any(fnmatchcase(each.name, pattern) for pattern in patterns or ("*",)))
-
-
-# Every run of an evaluation, checked before the first one starts: a `Planned` for each case, column and repeat.
-
-
-@dataclass(frozen=True)
-class Ground:
-    """What all runs of an evaluation share."""
-
-    plugin: PluginDeclaration | None
-    """None for flows without agents."""
-    tools: tuple[ToolSetup, ...]
-    servers: tuple[McpServer, ...]
-    example: Example | None
-    limits: HostLimits
-    scripted: bool
-    """Whether scripts answer, and not models behind an API."""
-    models: JsonObject
-    """What the command line says of the models of all columns."""
-    assignments: tuple[str, ...] = ()
-    """Parameters from the command line, as KEY=VALUE, over all others."""
-    strict: bool = False
-    """Whether a run that breaks a rule of Dify fits no case."""
-    panel: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Parameters of tools that the example's script sets, and that hold for every case."""
-    allowed: Allowed = NOTHING
-    """Of flows."""
-
-    @property
-    def plugins(self) -> tuple[PluginDeclaration, ...]:
-        """The plugins of the agents in flows."""
-        return tuple(filter(None, (self.plugin,)))
-
-
-@dataclass(frozen=True)
-class Planned:
-    file: Path
-    """That of the cases."""
-    case: Case
-    column: Column
-    repeat: int
-    """From 1."""
-    played: Scenario | FlowCase
-    question: str
-    expected: Expected
-    strict: bool = False
-
-    @property
-    def key(self) -> tuple[str, str, int]:
-        """As that of its result."""
-        return self.case.name, self.column.name, self.repeat
-
-
-@contextmanager
-def telling_where(file: Path, case: Case, column: Column) -> Iterator[None]:
-    """SuiteError with the names of case and column for any error of devhost's."""
-    try:
-        yield
-    except HostError as error:
-        raise SuiteError(f"{file}: case {case.name!r}, column {column.name!r}: {error}") from error
-
-
-def plan(suite: Suite, ground: Ground) -> tuple[Planned, ...]:
-    planned: list[Planned] = []
-    for case, column in product(suite.cases, suite.columns):
-        with telling_where(suite.file, case, column):
-            asked = _asked_flow if case.name in suite.flows else _asked
-            played, question, expected = asked(suite, case, column, ground)
-            if ground.scripted and expected.judge is not None and expected.judge.turns is None:
-                needs = "without a key the judge is scripted: give it turns, or set OPENAI_API_KEY"
-                raise SuiteError(f"expect, judge: {needs}")
-        planned += [
-            Planned(suite.file, case, column, repeat, played, question, expected, ground.strict)
-            for repeat in range(1, case.repeats + 1)
-        ]
-    return tuple(planned)
-
-
-def header_of(suite: Suite, ground: Ground, planned: Sequence[Planned]) -> Header:
-    cases = {each.case.name: PlannedCase(each.case.name, each.question, each.case.rate) for each in planned}
-    columns = {column.name: _settings(column, suite, ground) for column in suite.columns}
-    once = [each for each in planned if each.repeat == 1]  # a case says how often, and its repeats may be thousands
-    written = repr((once, ground, [server.target for server in ground.servers], columns))
-    return Header(
-        file=str(suite.file),
-        description=suite.description,
-        scripted=ground.scripted,
-        columns=columns,
-        cases=tuple(cases.values()),
-        runs=len(planned),
-        digest=sha256(written.encode(errors="replace")).hexdigest(),
-    )
-
-
-def _settings(column: Column, suite: Suite, ground: Ground) -> JsonObject:
-    """All that makes the column, for a comparison with another evaluation."""
-    of_all = {"scripted": ground.scripted, **ground.models}
-    own = column.model_dump(include={"strategy", "model", "completion"}, exclude_defaults=True)
-    params = {**suite.params, **column.params, **parse_assignments(ground.assignments)}
-    return {**of_all, **own, "params": params}
-
-
-type _Asked = tuple[Scenario | FlowCase, str, Expected]
-"""With the question, and what is expected."""
-
-
-def _asked(suite: Suite, case: Case, column: Column, ground: Ground) -> _Asked:
-    scenario = _scenario(suite, case, column, ground)
-    question = scenario.question(case.query)
-    script = scenario.script
-    expected = case.expect or (None if script is None else Expected.of(script))
-    if expected is None:
-        raise SuiteError("the case needs expect: neither it nor its script says what is expected")
-    _refuse(scenario, question, ground)
-    return scenario, question, expected
-
-
-def _asked_flow(suite: Suite, case: Case, column: Column, ground: Ground) -> _Asked:
-    """A flow has its parameters in its own file."""
-    given: JsonObject = {
-        "query": case.query,
-        "files": case.files,
-        "params": {**suite.params, **case.params, **column.params},
-    }
-    given |= {"variables": case.variables, "strategy": column.strategy, "--param": ground.assignments}
-    if of_strategies := [name for name, value in given.items() if value]:
-        raise SuiteError(f"{', '.join(of_strategies)}: a flow has none: its file and its script say what is played")
-    flow = FlowCase.read(case.written or suite.file, ground.limits, ground.allowed)
-    recorded = flow.script.recorded.tool_names
-    tools = [setup.declaration for setup in ground.tools]
-    servers = [server.name for server in ground.servers]
-    check_flow(
-        flow.file,
-        flow.inputs,
-        ground.plugins,
-        tools,
-        ground.allowed,
-        recorded=recorded,
-        answers=flow.script.tool_answers,
-        servers=servers,
-    )
-    return flow, flow.script.query, case.expect or Expected()
-
-
-def _scenario(suite: Suite, case: Case, column: Column, ground: Ground) -> Scenario:
-    if ground.plugin is None:
-        raise SuiteError("no strategy plugin is given")
-    script = _script(case, column.strategy, column, suite, ground)
-    usual = (None if script is None else script.first_strategy) or next(iter(ground.plugin.strategies))
-    _, strategy = find_strategy(ground.plugin, column.strategy or usual)
-    script = _script(case, strategy.identity.name, column, suite, ground)
-    return Scenario(
-        name=suite.example or "",
-        script=script,
-        plugin=ground.plugin,
-        strategy=strategy,
-        tools=ground.tools,
-        servers=ground.servers,
-        given={**suite.params, **case.params, **column.params, **typed_settings(strategy, ground.assignments)},
-        given_variables=case.variables,
-        attached=AttachedFiles.of(script, case.files, ground.limits),
-    )
-
-
-def _script(case: Case, strategy: str | None, column: Column, suite: Suite, ground: Ground) -> Script | None:
-    """As it is for the strategy. The case's own one, or else the example's."""
-    given = [name for name in ("scenario", "script", "turns") if getattr(case, name) is not None]
-    if len(given) > 1:
-        raise SuiteError(f"{' and '.join(given)} are both scripts: give one of them")
-    file = case.written
-    if case.scenario is not None:
-        if ground.example is None:
-            raise SuiteError(f"scenario {case.scenario!r} needs an example: name it at the top of the file")
-        file = Example.find(ground.example.directory.parent, ground.example.name, case.scenario).file
-    elif not given and ground.example is not None:
-        file = ground.example.file
-    if file is not None:
-        script = Script.read(file, strategy)
-    elif given:
-        written = case.script if isinstance(case.script, dict) else {"turns": case.turns}
-        script = Script.of({"query": case.query or "", **written}, strategy, suite.file.parent)
-        script = script.model_copy(update={"place": f"{suite.file}, case {case.name!r}"})
-    else:
-        return None
-    named = {} if column.model is None else {"name": column.model}
-    return script.model_copy(update={"model": script.model.model_copy(update=named)})
-
-
-def _refuse(scenario: Scenario, question: str, ground: Ground) -> None:
-    """What would fail at its run, or would make it mean something else."""
-    if not question.strip():
-        raise SuiteError("there is no question: give the case a query")
-    scenario.check(question)
-    scenario.api_fails  # noqa: B018 - raises for a tool that is not offered
-    script = scenario.script
-    named = {each.target for each in read_servers(() if script is None else script.mcp)[0]}
-    if script is not None and named - {server.target for server in ground.servers}:
-        raise SuiteError(f"{script.place} names MCP servers, but one host runs all cases: name them in the file's mcp")
-    if script is not None and script.panel and script.panel != ground.panel:
-        raise SuiteError(f"{script.place} sets a panel of its own, but one host runs all cases: use --set instead")
-    if not ground.scripted:
-        return
-    if script is None:
-        raise SuiteError("no model is configured: give the case a scenario, a script or turns, or set OPENAI_API_KEY")
-    refuse_misfit(scenario)
-    if not script.knows(question) and script.otherwise is None:
-        raise SuiteError(f"{script.place} has no turns for this question")
-
-
-def refuse_unknown_calls(planned: Planned, offered: Iterable[str]) -> None:
-    """SuiteError for a tool that there is not; `offered`: the names of tools, beside those of a recording."""
-    if isinstance(planned.played, FlowCase) or planned.expected.calls is None:
-        return
-    tools = [*offered, *planned.played.recorded_names]
-    with telling_where(planned.file, planned.case, planned.column):
-        for call in planned.expected.calls.every:
-            if call.name not in tools:
-                raise SuiteError(f"expect, calls: there is no tool {call.name!r}; {naming(tools)}")

@@ -5,12 +5,13 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Self
 
 from devhost.conversation import Dialogue
 from devhost.errors import FlowFileError, ScriptError
-from devhost.expected import Check, Observed, ValueExpected, found_at, without_thoughts
+from devhost.expected import Check, Observed, ValueExpected, failed_calls_checks, found_at, without_thoughts
 from devhost.files import LocalFile, local_files
 from devhost.flow.document import FlowFile, filled_inputs, with_read_files
 from devhost.flow.forms import Ask, scripted_answers
@@ -20,14 +21,16 @@ from devhost.flow.script import FlowExpected, FlowScript, NodeExpected, Scripted
 from devhost.flow.turn import FlowEngine, FlowTurn, ModelOfNode, Surroundings, load_engine
 from devhost.host.host import ToolHost
 from devhost.limits import HostLimits
+from devhost.models.backend import ModelBackend
 from devhost.models.scripted.script import gist
+from devhost.models.spending import LimitedModel, PriceLimit, refuse_unpriced
 from devhost.node.parameters import PastTurn, messages_of
 from devhost.process.session import Stop
 from devhost.protocol.wire import JsonObject
 from devhost.text import Secrets
 from devhost.tools.recorded import recorded_tools
 from devhost.tools.tool import Tool
-from devhost.trace.flow import AnswerText, FlowEnded, FlowEvent, NodeEnded
+from devhost.trace.flow import AnswerText, FlowEnded, FlowEvent, FlowNode, NodeEnded
 from devhost.trace.played import PlayedTurn, watched
 
 # A case: a flow, and the script that plays it.
@@ -45,6 +48,26 @@ class FlowCase:
     models: ModelOfNode | None = None
     """None if the script answers."""
     allowed: Allowed = NOTHING
+
+    @property
+    def price_limit(self) -> PriceLimit | None:
+        """For one run with all its turns; the command line's goes before the script's."""
+        most = self.limits.price or self.script.limits.price
+        if most is None:
+            return None
+        return PriceLimit(most)
+
+    def refuse_unpriced(self, nodes: Iterable[FlowNode], *, always: bool = False) -> None:
+        """ParameterError if there is a limit of price, and that of the model of one of the nodes is not known.
+
+        `always`: the limit is that of an evaluation.
+        """
+        if self.price_limit is None and not always:
+            return
+        models = self.models or ScriptedModels(self.script, self.script.model, self.place)
+        for node in nodes:
+            if self.models is not None or {node.id, node.title} & self.script.models.keys():
+                refuse_unpriced(models(node).description)
 
     @classmethod
     def read(cls, script: Path, limits: HostLimits | None = None, allowed: Allowed = NOTHING) -> Self:
@@ -77,6 +100,10 @@ def refuse_misfit(file: FlowFile, script: FlowScript, place: str) -> None:
                 raise ScriptError(f"{place}: turn {number}: {key}: {error}") from error
 
 
+def _limited(models: ModelOfNode, limit: PriceLimit, node: FlowNode) -> ModelBackend:
+    return LimitedModel(models(node), limit)
+
+
 # What Dify keeps of a conversation with a chatflow, from turn to turn: its id, memory and conversation variables.
 
 CONVERSATION_BYTES = 204_800
@@ -97,6 +124,7 @@ class FlowConversation(Dialogue):
 
     def __post_init__(self) -> None:
         self.id = self.id or self.case.script.conversation_id
+        self._limit = self.case.price_limit
         super().__post_init__()
 
     @property
@@ -131,6 +159,9 @@ class FlowConversation(Dialogue):
             script = case.script
             recorded = script.recorded.tool_names
             self._beside = beside_plugins(case.file, script.tool_answers, case.allowed, case.limits, recorded)
+        limit = self._limit
+        if limit is not None:
+            models = partial(_limited, models, limit)
         around = Surroundings(host, models, self._recorded, answers, self.ask, knowledge, stop, case.allowed)
         return replace(around, beside=self._beside)
 
@@ -200,7 +231,7 @@ def checks(expected: FlowExpected, turn: PlayedTurn, file: FlowFile) -> Iterator
         if node.id in last and of_node.calls is not None:
             found += of_node.calls.checks("calls", seen.calls)
         if node.id in last and of_node.failed_calls is not None:
-            found += of_node.failed_calls.checks("failed_calls", seen.failed_calls)
+            found += failed_calls_checks(of_node.failed_calls, seen)
         yield from (replace(check, name=f"{node}: {check.name}") for check in found)
 
 

@@ -188,6 +188,8 @@ class FlowScript(TurnScript):
     model: script.ScriptedModelCard = script.ScriptedModelCard()
     recorded: script.Recorded = script.Recorded()
     """Tools that answer from a recording."""
+    limits: script.RunLimits = script.RunLimits()
+    """Of all turns together."""
     tool_answers: Mapping[str, _ToolAnswers] = Field(default_factory=dict)
     """Answers of tools that no plugin has, by NAME or PROVIDER/NAME: one for each call, the last for all others."""
     then: tuple[TurnScript, ...] = ()

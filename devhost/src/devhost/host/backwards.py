@@ -19,6 +19,7 @@ from devhost.errors import (
     NodeParameterError,
     ParameterError,
     PluginLostError,
+    PriceLimitError,
     RefusedCallError,
     about,
     naming,
@@ -27,6 +28,7 @@ from devhost.files import FileServer
 from devhost.golang import remarshalled
 from devhost.limits import HostLimits
 from devhost.models.backend import ModelBackend, ModelCallError, OpaqueBodyPolicy, model_answer, summary
+from devhost.models.spending import SpentError
 from devhost.node.messages import FileMessages
 from devhost.node.outputs.outputs import Finding, spent
 from devhost.node.outputs.run import CallsMade, ToolCall, error_line
@@ -330,6 +332,8 @@ class BackwardsCalls:
         except failures.ApiStalledError:
             reply.wait_for_the_cut()
         except (HostError, ModelCallError) as error:
+            if isinstance(error, SpentError):
+                session.fail(PriceLimitError(error.message))
             reply.finish(worded(invoked.kind, _as_the_api_tells(error)))
 
     def _decoded(self, said: JsonObject, kind: str) -> JsonObject | None:

@@ -162,6 +162,8 @@ class ModelDescription:
     completion_params: tuple[tuple[str, object], ...] = ()
     entity: JsonObject | None = None
     """Of a model plugin's model, what the plugin says of it."""
+    has_price: bool = False
+    """Whether the usage of its answers has a price."""
 
     @property
     def facts(self) -> JsonObject:

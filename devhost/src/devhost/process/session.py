@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, Self
 
-from devhost.errors import InvocationError, PluginLostError, RunStoppedError, RunTimeoutError
+from devhost.errors import InvocationError, PluginLostError, RunFailure, RunStoppedError, RunTimeoutError
 from devhost.golang import remarshalled
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.run import Run, RunError
@@ -66,6 +66,7 @@ class Session:
     """Says where the plugin's code is, as a clause."""
     is_left: bool = field(default=False, init=False)
     _stopped: bool = field(default=False, init=False)
+    _failure: RunFailure | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         # Looked up now: an SDK that the host's process loads later turns threads into greenlets, and queues with them.
@@ -91,6 +92,11 @@ class Session:
         """End `messages` at once, even if messages are waiting in it; safe in a signal handler."""
         self._stopped = True
         self._events.put(None)  # wakes `_next`
+
+    def fail(self, failure: RunFailure) -> None:
+        """End `messages` at once, with this error."""
+        self._failure = failure
+        self._events.put(None)
 
     def answer(self, request_id: str, event: str, *, message: str = "", data: JsonObject | None = None) -> None:
         self._send(answer_envelope(self.id, request_id, event, message, data))
@@ -141,6 +147,8 @@ class Session:
                 continue
             with contextlib.suppress(queue.Empty):
                 event = self._events.get(timeout=min(deadline, self._silent_until) - now)
+                if self._failure is not None:
+                    raise self._failure
                 if self._stopped or event is None:
                     raise RunStoppedError("the run was stopped")
                 return event

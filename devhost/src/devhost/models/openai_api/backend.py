@@ -88,6 +88,7 @@ class OpenAIModel(CountsSpending):
             features=features or (_OPENAIS_FEATURES if is_openais(name) else _OTHERS_FEATURES),
             context_size=None if facts is None else facts.context_size,
             completion_params=tuple((completion_params or {}).items()),
+            has_price=facts is not None,
         )
         self._api = api
         self._key = connection.key

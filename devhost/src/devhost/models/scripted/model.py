@@ -74,6 +74,7 @@ class ScriptedModel:
             scripted=True,
             features=card.features,
             context_size=card.context_size,
+            has_price=any(turn.usage is not None and turn.usage.has_price for turn in turns),
         )
         self.requests: list[ModelRequest] = []
         self._query = query

@@ -23,6 +23,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from devhost.errors import ParameterError, ScriptError, about
+from devhost.limits import PositivePrice
 from devhost.models.backend import DEFAULT_FEATURES
 from devhost.protocol.failures import Fault
 from devhost.reach import may_fetch, within_reach
@@ -114,6 +115,10 @@ class ScriptedUsage(Scripted):
     total_price: _Price = "0"
     currency: str = "USD"
     latency: float | None = None
+
+    @property
+    def has_price(self) -> bool:
+        return "total_price" in self.model_fields_set
 
 
 class Turn(Scripted):
@@ -266,6 +271,13 @@ class ScriptedModelCard(Scripted):
     """A model plugin, whose model of this name answers in place of the turns."""
 
 
+class RunLimits(Scripted):
+    """Limits of devhost's own on a run."""
+
+    price: PositivePrice | None = None
+    """What its model calls may cost, in the currency of the model: once that is reached, no further call begins."""
+
+
 class Part(Scripted):
     """Turns for some strategies. `model_fields_set` says what the file sets."""
 
@@ -298,6 +310,7 @@ class ScriptFile(Part):
     """By tool, what Dify's API does each time it is called."""
     recorded: Recorded = Recorded()
     """Tools that answer from a recording."""
+    limits: RunLimits = RunLimits()
     expect: _Object | None = None
     """What came of the conversation has to fit it: an `Expected` of `devhost.expected`."""
     variants: tuple[Part, ...] = ()

@@ -7,7 +7,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
 from typing import Any, Literal, Self
 
-from devhost.errors import HostError, InvocationError, NodeFailedError, RunFailure, RunStoppedError, RunTimeoutError
+from devhost.errors import (
+    HostError,
+    InvocationError,
+    NodeFailedError,
+    PriceLimitError,
+    RunFailure,
+    RunStoppedError,
+    RunTimeoutError,
+)
 from devhost.golang import marshalled, remarshalled, well_formed
 from devhost.models.backend import ModelDescription
 from devhost.node.outputs.outputs import Finding, NodeOutputs, spent
@@ -121,7 +129,7 @@ class RunError:
                 return cls(kind, said, traceback, NodeError(shows, type="", inputs_kept=True))
             case NodeFailedError(rule=rule, shows=shows):
                 return cls(rule, str(failure), node=NodeError(shows))
-            case RunStoppedError():
+            case RunStoppedError() | PriceLimitError():  # Dify has no such limit
                 return cls(kind, str(failure))
         words = "killed by timeout" if isinstance(failure, RunTimeoutError) else failure
         shows = f"req_id: {REQUEST_ID} PluginDaemonInternalServerError: {words}"

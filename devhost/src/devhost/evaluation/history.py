@@ -1,0 +1,195 @@
+"""Many evaluations of the same cases, one after the other, as a drawing and a table."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+
+from devhost.errors import SuiteError
+from devhost.evaluation.figures import Interval
+from devhost.evaluation.table import Evaluation, Total, read_evaluation
+from devhost.text import real_path
+
+WIDTH = 480
+HEIGHT = 190
+LEFT = 56
+"""Of the drawing's inside, room for the numbers of the axis."""
+RIGHT = 12
+TOP = 12
+BOTTOM = 26
+WHOLE_NUMBERS = 100
+"""An axis that reaches this far has no decimals."""
+MOST_COLUMNS = 6
+"""Lines in one drawing, each with a dash and a mark of its own; the table has all."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One evaluation."""
+
+    label: str
+    """When it began, for people."""
+    totals: Mapping[str, Total]
+    """By column."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A value in a drawing, in its units, with its interval as a bar."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Line:
+    column: str
+    marks: tuple[Mark, ...]
+    points: str
+    """Of an SVG polyline."""
+    words: str
+    """The values, for a screen reader."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    title: str
+    lines: tuple[Line, ...]
+    ticks: tuple[tuple[float, str], ...]
+    """Heights with their words."""
+    ends: tuple[str, str]
+    """When the first and the last evaluation began."""
+    width: int = WIDTH
+    height: int = HEIGHT
+    left: int = LEFT
+    right: int = WIDTH - RIGHT
+
+
+@dataclass(frozen=True)
+class _Value:
+    value: float
+    interval: Interval | None
+    said: str
+
+
+@dataclass(frozen=True)
+class History:
+    points: tuple[Point, ...]
+    """The oldest first."""
+    left_out: tuple[str, ...] = ()
+    """A sentence for each file of the folder that is not shown."""
+
+    @cached_property
+    def columns(self) -> Sequence[str]:
+        return tuple(dict.fromkeys(column for point in self.points for column in point.totals))
+
+    @property
+    def charts(self) -> Iterator[Chart]:
+        """Passed cases, then the figures of a run that have a value."""
+        yield self._chart("passed cases", "passed")
+        named = [name for point in self.points for total in point.totals.values() for name in total.figures]
+        for name in dict.fromkeys(named):
+            if any(
+                total.figures[name].value
+                for each in self.points
+                for total in each.totals.values()
+                if name in total.figures
+            ):
+                yield self._chart(f"{name}, the mean of a run", name)
+
+    def _chart(self, title: str, name: str) -> Chart:
+        found = {
+            column: [_value(point.totals.get(column), name) for point in self.points]
+            for column in self.columns[:MOST_COLUMNS]
+        }
+        highest = 1.0
+        if name != "passed":
+            values = [each for row in found.values() for each in row if each is not None]
+            highest = max((each.interval or Interval(0, each.value)).high for each in values) or 1.0
+        lines = [_line(column, row, self.points, highest) for column, row in found.items() if any(row)]
+        ticks = []
+        for part in (0, 0.5, 1):
+            words = f"{part * highest:,.3g}"
+            if highest >= WHOLE_NUMBERS:
+                words = f"{part * highest:,.0f}"
+            if name == "passed":
+                words = f"{part:.0%}"
+            ticks.append((_height(part * highest, highest), words))
+        ends = (self.points[0].label, self.points[-1].label)
+        return Chart(title, tuple(lines), tuple(ticks), ends)
+
+
+def no_history() -> History:
+    return History(())
+
+
+def _value(total: Total | None, name: str) -> _Value | None:
+    if total is None:
+        return None
+    if name == "passed":
+        return _Value(total.share, total.passing.interval, f"{total.passed} of {total.cases}")
+    mean = total.figures.get(name)
+    if mean is None:
+        return None
+    return _Value(mean.value, mean.interval, f"{mean.value:.4g}")
+
+
+def _line(column: str, row: Sequence[_Value | None], points: Sequence[Point], highest: float) -> Line:
+    marks = []
+    words = []
+    step = (WIDTH - LEFT - RIGHT) / max(1, len(points) - 1)
+    for number, (each, point) in enumerate(zip(row, points, strict=True)):
+        if each is not None:
+            x = round(LEFT + number * step, 1)
+            interval = each.interval or Interval(each.value, each.value)
+            low = _height(max(0.0, interval.low), highest)
+            marks.append(Mark(x, _height(each.value, highest), low, _height(interval.high, highest)))
+            words.append(f"{point.label}: {each.said}")
+    polyline = " ".join(f"{mark.x},{mark.y}" for mark in marks)
+    return Line(column, tuple(marks), polyline, "; ".join(words))
+
+
+def _height(value: float, highest: float) -> float:
+    return round(HEIGHT - BOTTOM - value / highest * (HEIGHT - TOP - BOTTOM), 1)
+
+
+def read_history(folder: Path, shown: Evaluation, file: Path) -> History:
+    """The finished evaluations of the folder that are of the same cases' file, and the one that is shown.
+
+    `file`: of the one that is shown, which may lie in the folder itself.
+    """
+    if not folder.is_dir():
+        raise SuiteError(f"--history {folder}: there is no such folder")
+    found: list[tuple[datetime, Evaluation]] = [(_began(file, shown), shown)]
+    left_out: list[str] = []
+    for each in sorted(folder.glob("*.jsonl")):
+        if real_path(each) == real_path(file):
+            continue
+        try:
+            evaluation = read_evaluation(each)
+        except SuiteError:
+            left_out.append(f"{each.name} has no evaluation")
+            continue
+        if Path(evaluation.header.file).name != Path(shown.header.file).name:
+            left_out.append(f"{each.name} is of {evaluation.header.file}")
+        elif evaluation.header.shard or not evaluation.is_finished:
+            left_out.append(f"{each.name} has a part of an evaluation")
+        else:
+            found.append((_began(each, evaluation), evaluation))
+    found.sort(key=lambda pair: pair[0])
+    points = [Point(f"{began:%Y-%m-%d %H:%M}", {total.column: total for total in each.totals}) for began, each in found]
+    return History(tuple(points), tuple(left_out))
+
+
+def _began(file: Path, evaluation: Evaluation) -> datetime:
+    """Of a file that does not say it, when it was last changed."""
+    try:
+        began = datetime.fromisoformat(evaluation.header.began)
+    except ValueError:
+        began = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+    if began.tzinfo is None:
+        began = began.replace(tzinfo=UTC)
+    return began.astimezone(UTC)

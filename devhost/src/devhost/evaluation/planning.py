@@ -1,0 +1,297 @@
+"""Every run of an evaluation, checked before the first one starts: one for each case, column and repeat."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cache
+from hashlib import sha256
+from itertools import product
+from pathlib import Path
+
+from devhost.errors import HostError, SuiteError, naming
+from devhost.evaluation.results import Header, PlannedCase
+from devhost.evaluation.shard import Shard
+from devhost.evaluation.suite import Case, Column, Suite
+from devhost.expected import Expected
+from devhost.flow.cases import FlowCase
+from devhost.flow.checks import check_flow
+from devhost.flow.document import filled_inputs, with_read_files, wrong_inputs
+from devhost.flow.outside import NOTHING, Allowed
+from devhost.host.host import find_strategy
+from devhost.limits import HostLimits
+from devhost.models.scripted.script import Script
+from devhost.plugin.declaration import PluginDeclaration
+from devhost.protocol.wire import JsonObject
+from devhost.scenario import AttachedFiles, Example, Scenario, parse_assignments, refuse_misfit, typed_settings
+from devhost.text import real_path
+from devhost.tools.mcp import McpServer, read_servers
+from devhost.tools.setup import ToolSetup
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What all runs of an evaluation share."""
+
+    plugin: PluginDeclaration | None
+    """None for flows without agents."""
+    tools: tuple[ToolSetup, ...]
+    servers: tuple[McpServer, ...]
+    example: Example | None
+    limits: HostLimits
+    scripted: bool
+    """Whether scripts answer, and not models behind an API."""
+    models: JsonObject
+    """What the command line says of the models of all columns."""
+    assignments: tuple[str, ...] = ()
+    """Parameters from the command line, as KEY=VALUE, over all others."""
+    strict: bool = False
+    """Whether a run that breaks a rule of Dify fits no case."""
+    panel: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Parameters of tools that the example's script sets, and that hold for every case."""
+    allowed: Allowed = NOTHING
+    """Of flows and scorers."""
+    read_script: Callable[[Path, str | None], Script] = field(
+        default_factory=lambda: cache(Script.read), repr=False, compare=False
+    )
+    """Thousands of cases may have one script, which is read once."""
+    read_flow: Callable[[Path, HostLimits, Allowed], FlowCase] = field(
+        default_factory=lambda: cache(FlowCase.read), repr=False, compare=False
+    )
+
+    def common_folder(self, cases: Path) -> str:
+        """The folder that has all that is read, with a slash behind it; `cases`: the folder of the file of cases."""
+        folders = [cases, *(setup.declaration.directory for setup in self.tools)]
+        folders += [each.directory for each in (self.plugin, self.example) if each is not None]
+        return f"{os.path.commonpath([real_path(folder) for folder in folders]).rstrip('/')}/"
+
+    @property
+    def plugins(self) -> tuple[PluginDeclaration, ...]:
+        """The plugins of the agents in flows."""
+        return tuple(filter(None, (self.plugin,)))
+
+
+@dataclass(frozen=True)
+class Planned:
+    file: Path
+    """That of the cases."""
+    case: Case
+    column: Column
+    repeat: int
+    """From 1."""
+    played: Scenario | FlowCase
+    question: str
+    expected: Expected
+    strict: bool = False
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """As that of its result."""
+        return self.case.name, self.column.name, self.repeat
+
+
+@contextmanager
+def telling_where(file: Path, case: Case, column: Column) -> Iterator[None]:
+    """SuiteError with the names of case and column for any error of devhost's."""
+    try:
+        yield
+    except HostError as error:
+        raise SuiteError(f"{file}: case {case.name!r}, column {column.name!r}: {error}") from error
+
+
+def plan(suite: Suite, ground: Ground) -> tuple[Planned, ...]:
+    planned: list[Planned] = []
+    for case, column in product(suite.cases, suite.columns):
+        with telling_where(suite.file, case, column):
+            asked = _asked
+            if case.name in suite.flows:
+                asked = _asked_flow
+            played, question, expected = asked(suite, case, column, ground)
+            if ground.scripted and expected.judge is not None and expected.judge.turns is None:
+                needs = "without a key the judge is scripted: give it turns, or set OPENAI_API_KEY"
+                raise SuiteError(f"expect, judge: {needs}")
+        planned += [
+            Planned(suite.file, case, column, repeat, played, question, expected, ground.strict)
+            for repeat in range(1, case.repeats + 1)
+        ]
+    return tuple(planned)
+
+
+def header_of(suite: Suite, ground: Ground, planned: Sequence[Planned], shard: Shard | None = None) -> Header:
+    """`planned`: the runs of all shards."""
+    cases = {each.case.name: PlannedCase(each.case.name, each.question, each.case.rate) for each in planned}
+    columns = {column.name: _settings(column, suite, ground) for column in suite.columns}
+    digest = sha256()
+    folder = ground.common_folder(suite.file.parent)
+    for each in planned:
+        if each.repeat == 1:  # a case says how often, and its repeats may be thousands
+            digest.update(_without(folder, repr(each)))
+    digest.update(_without(folder, repr((ground, [server.target for server in ground.servers], columns))))
+    named = ""
+    if shard is not None:
+        named = str(shard)
+    return Header(
+        file=str(suite.file),
+        description=suite.description,
+        scripted=ground.scripted,
+        columns=columns,
+        cases=tuple(cases.values()),
+        runs=len(planned),
+        digest=digest.hexdigest(),
+        threshold=suite.threshold,
+        began=datetime.now(UTC).isoformat(timespec="seconds"),
+        shard=named,
+    )
+
+
+def _without(folder: str, text: str) -> bytes:
+    """The same on each machine that runs a shard, wherever the folder lies there."""
+    return text.replace(folder, "").encode(errors="replace")
+
+
+def _settings(column: Column, suite: Suite, ground: Ground) -> JsonObject:
+    """All that makes the column, for a comparison with another evaluation."""
+    of_all = {"scripted": ground.scripted, **ground.models}
+    own = column.model_dump(include={"strategy", "model", "completion"}, exclude_defaults=True)
+    params = {**suite.params, **column.params, **parse_assignments(ground.assignments)}
+    return {**of_all, **own, "params": params}
+
+
+type _Asked = tuple[Scenario | FlowCase, str, Expected]
+"""With the question, and what is expected."""
+
+
+def _asked(suite: Suite, case: Case, column: Column, ground: Ground) -> _Asked:
+    if case.inputs:
+        raise SuiteError("inputs: only flows have them; a strategy has params")
+    scenario = _scenario(suite, case, column, ground)
+    question = scenario.question(case.query)
+    script = scenario.script
+    expected = case.expect
+    if expected is None and script is not None:
+        expected = Expected.of(script)
+    if expected is None:
+        raise SuiteError("the case needs expect: neither it nor its script says what is expected")
+    _refuse(scenario, question, ground)
+    return scenario, question, expected
+
+
+def _asked_flow(suite: Suite, case: Case, column: Column, ground: Ground) -> _Asked:
+    """A flow has its parameters in its own file."""
+    given: JsonObject = {
+        "params": {**suite.params, **case.params, **column.params},
+    }
+    given |= {"variables": case.variables, "strategy": column.strategy, "--param": ground.assignments}
+    if of_strategies := [name for name, value in given.items() if value]:
+        raise SuiteError(f"{', '.join(of_strategies)}: a flow has none: its file and its script say what is played")
+    flow = _with_own(ground.read_flow(case.written or suite.file, ground.limits, ground.allowed), case)
+    recorded = flow.script.recorded.tool_names
+    tools = [setup.declaration for setup in ground.tools]
+    servers = [server.name for server in ground.servers]
+    check_flow(
+        flow.file,
+        flow.inputs,
+        ground.plugins,
+        tools,
+        ground.allowed,
+        recorded=recorded,
+        answers=flow.script.tool_answers,
+        servers=servers,
+    )
+    return flow, flow.script.query, case.expect or Expected()
+
+
+def _with_own(flow: FlowCase, case: Case) -> FlowCase:
+    """What the user says is the case's, where it says it. What follows was written for the script's own words."""
+    given: JsonObject = {"query": case.query, "files": case.files}
+    changed = {name: value for name, value in given.items() if value}
+    if case.inputs:
+        read = with_read_files(flow.file, {**flow.script.inputs, **case.inputs}, flow.limits, case.written)
+        for mistake in wrong_inputs(flow.file, read):
+            raise SuiteError(mistake)
+        flow = replace(flow, inputs=filled_inputs(flow.file, read))
+    if not changed and not case.inputs:
+        return flow
+    if changed and not flow.file.is_chatflow:
+        raise SuiteError(f"{', '.join(changed)}: a workflow has none: give it inputs")
+    return replace(flow, script=flow.script.model_copy(update={**changed, "then": (), "expect": None}))
+
+
+def _scenario(suite: Suite, case: Case, column: Column, ground: Ground) -> Scenario:
+    if ground.plugin is None:
+        raise SuiteError("no strategy plugin is given")
+    script = _script(case, column.strategy, column, suite, ground)
+    usual = next(iter(ground.plugin.strategies))
+    if script is not None and script.first_strategy:
+        usual = script.first_strategy
+    _, strategy = find_strategy(ground.plugin, column.strategy or usual)
+    script = _script(case, strategy.identity.name, column, suite, ground)
+    return Scenario(
+        name=suite.example or "",
+        script=script,
+        plugin=ground.plugin,
+        strategy=strategy,
+        tools=ground.tools,
+        servers=ground.servers,
+        given={**suite.params, **case.params, **column.params, **typed_settings(strategy, ground.assignments)},
+        given_variables=case.variables,
+        attached=AttachedFiles.of(script, case.files, ground.limits),
+    )
+
+
+def _script(case: Case, strategy: str | None, column: Column, suite: Suite, ground: Ground) -> Script | None:
+    """As it is for the strategy. The case's own one, or else the example's."""
+    given = [name for name in ("scenario", "script", "turns") if getattr(case, name) is not None]
+    if len(given) > 1:
+        raise SuiteError(f"{' and '.join(given)} are both scripts: give one of them")
+    file = case.written
+    if case.scenario is not None:
+        if ground.example is None:
+            raise SuiteError(f"scenario {case.scenario!r} needs an example: name it at the top of the file")
+        file = Example.find(ground.example.directory.parent, ground.example.name, case.scenario).file
+    elif not given and ground.example is not None:
+        file = ground.example.file
+    if file is not None:
+        script = ground.read_script(file, strategy)
+    elif given:
+        written = case.script if isinstance(case.script, dict) else {"turns": case.turns}
+        script = Script.of({"query": case.query or "", **written}, strategy, suite.file.parent)
+        script = script.model_copy(update={"place": f"{suite.file}, case {case.name!r}"})
+    else:
+        return None
+    if column.model is None:
+        return script
+    return script.model_copy(update={"model": script.model.model_copy(update={"name": column.model})})
+
+
+def _refuse(scenario: Scenario, question: str, ground: Ground) -> None:
+    """What would fail at its run, or would make it mean something else."""
+    if not question.strip():
+        raise SuiteError("there is no question: give the case a query")
+    scenario.check(question)
+    scenario.api_fails  # noqa: B018 - raises for a tool that is not offered
+    script = scenario.script
+    named = {each.target for each in read_servers(() if script is None else script.mcp)[0]}
+    if script is not None and named - {server.target for server in ground.servers}:
+        raise SuiteError(f"{script.place} names MCP servers, but one host runs all cases: name them in the file's mcp")
+    if script is not None and script.panel and script.panel != ground.panel:
+        raise SuiteError(f"{script.place} sets a panel of its own, but one host runs all cases: use --set instead")
+    if not ground.scripted:
+        return
+    if script is None:
+        raise SuiteError("no model is configured: give the case a scenario, a script or turns, or set OPENAI_API_KEY")
+    refuse_misfit(scenario)
+    if not script.knows(question) and script.otherwise is None:
+        raise SuiteError(f"{script.place} has no turns for this question")
+
+
+def refuse_unknown_calls(planned: Planned, offered: Iterable[str]) -> None:
+    """SuiteError for a tool that there is not; `offered`: the names of tools, beside those of a recording."""
+    if isinstance(planned.played, FlowCase) or planned.expected.calls is None:
+        return
+    tools = [*offered, *planned.played.recorded_names]
+    with telling_where(planned.file, planned.case, planned.column):
+        for call in planned.expected.calls.every:
+            if call.name not in tools:
+                raise SuiteError(f"expect, calls: there is no tool {call.name!r}; {naming(tools)}")

@@ -1,0 +1,128 @@
+"""Scores that Python functions give to runs. The functions stand in modules beside the file of cases."""
+
+import importlib.util
+import reprlib
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from math import isfinite, nan
+from pathlib import Path
+from traceback import format_exc
+from types import ModuleType
+from typing import Protocol
+
+from devhost.errors import SuiteError, naming
+from devhost.expected import Check, Expected, Observed, ScoreExpected
+from devhost.node.outputs.run import RunError
+
+
+@dataclass(frozen=True)
+class ScoredRun:
+    """What a scorer gets."""
+
+    case: str
+    column: str
+    question: str
+    reference: str
+    """The case's `reference`; empty without one."""
+    observed: Observed
+    """The answer is `observed.text`; of a run that failed, `observed.error` says why."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a scorer may give in place of a number or a boolean."""
+
+    value: float
+    reason: str = ""
+    """A sentence, which reports show."""
+
+
+class Scorer(Protocol):
+    """True is 1, and false 0. Is called from several threads at once."""
+
+    def __call__(self, run: ScoredRun, /) -> Score | float | bool: ...
+
+
+type Scorers = Mapping[str, Scorer]
+"""By `module:function`."""
+
+
+def load_scorers(folder: Path, expected: Iterable[Expected], *, allowed: bool) -> Scorers:
+    """`folder`: that of the file of cases. `allowed`: whether a person said --allow-code."""
+    names = dict.fromkeys(score.function for each in expected for score in each.score)
+    if names and not allowed:
+        raise SuiteError(f"score: {next(iter(names))} is Python code beside the cases: allow it with --allow-code")
+    modules: dict[str, ModuleType] = {}
+    scorers: dict[str, Scorer] = {}
+    for name in names:
+        module, _, function = name.partition(":")
+        if module not in modules:
+            modules[module] = _loaded(module, folder)
+        scorer = getattr(modules[module], function, None)
+        if not callable(scorer):
+            there_are = naming(sorted(_functions(modules[module])))
+            raise SuiteError(f"score: {name}: the module has no function {function!r}; {there_are}")
+        scorers[name] = scorer
+    return scorers
+
+
+def _functions(module: ModuleType) -> Iterator[str]:
+    for name, value in vars(module).items():
+        if callable(value) and getattr(value, "__module__", "") == module.__name__ and not name.startswith("_"):
+            yield name
+
+
+def _loaded(name: str, folder: Path) -> ModuleType:
+    """Under a name of its own, so that it replaces no module of devhost's; what it imports may stand beside it."""
+    file = folder.joinpath(*name.split(".")).with_suffix(".py")
+    if not file.is_file():
+        raise SuiteError(f"score: there is no module {name}: {file} does not exist")
+    beside = str(folder.absolute())
+    if beside not in sys.path:
+        sys.path.append(beside)  # at the end: it hides no other module
+    own_name = f"devhost_scorers_{sha256(bytes(file.absolute())).hexdigest()[:8]}_{name.replace('.', '_')}"
+    spec = importlib.util.spec_from_file_location(own_name, file)
+    if spec is None or spec.loader is None:
+        raise SuiteError(f"score: {file} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[own_name] = module  # dataclasses look for their module there
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[own_name]
+        raise SuiteError(f"score: {name} cannot be imported: {_line(error)}") from error
+    return module
+
+
+def scored(scorers: Scorers, expected: Expected, run: ScoredRun) -> Iterator[Check]:
+    """A scorer that raises, or gives something else than a score, fails its check."""
+    for each in expected.score:
+        try:
+            given = scorers[each.function](run)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - code of a user, which must not end the evaluation
+            yield Check(each.name, "a score", _line(error))
+            continue
+        yield _checked(each, given)
+
+
+def _checked(expected: ScoreExpected, given: object) -> Check:
+    reason = ""
+    if isinstance(given, Score):
+        reason = str(given.reason)
+        given = given.value
+    number = nan
+    if isinstance(given, int | float):
+        with suppress(OverflowError):
+            number = float(given)
+    if not isfinite(number):
+        found = f"{reprlib.repr(given)} of type {type(given).__name__}"
+        return Check(expected.name, "a finite number, True, False, or a Score", found)
+    return expected.check(number, reason)
+
+
+def _line(error: BaseException) -> str:
+    """Such as `KeyError: 'word', suites/my_scores.py:12`."""
+    return RunError(type(error).__name__, str(error), format_exc()).line

@@ -1,0 +1,82 @@
+"""A limit on what the model calls of one run may cost. Dify has none."""
+
+import threading
+from collections.abc import Iterator
+from decimal import Decimal
+
+from devhost.errors import ParameterError
+from devhost.models.backend import ModelBackend, ModelCallError, ModelDescription, ModelRequest
+from devhost.protocol.wire import JsonObject
+from devhost.words import price_text
+
+
+class SpentError(ModelCallError):
+    """The limit is reached: the call does not begin, and the run ends."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("InvokeBadRequestError", message)
+
+
+class PriceLimit:
+    """Of the model calls of one run, all its turns together. Thread-safe."""
+
+    def __init__(self, most: Decimal) -> None:
+        self.spent = Decimal(0)
+        self._most = most
+        self._currency = ""
+        self._counting = threading.Lock()
+
+    def check(self) -> None:
+        """SpentError once the calls that have ended cost the limit."""
+        with self._counting:
+            if self.spent >= self._most:
+                raise SpentError(
+                    f"the run has spent {price_text(self.spent)} {self._currency}, and its limit is "
+                    f"{price_text(self._most)}: no further model call begins. --limit price=NUMBER, or limits: price "
+                    "in the script, allows more"
+                )
+
+    def count(self, usage: JsonObject) -> None:
+        with self._counting:
+            self.spent += Decimal(str(usage.get("total_price") or 0))
+            self._currency = str(usage.get("currency") or "")
+
+
+class LimitedModel:
+    """A model whose calls count, and begin only below the limit."""
+
+    def __init__(self, model: ModelBackend, limit: PriceLimit) -> None:
+        """ParameterError if the model's price is not known."""
+        refuse_unpriced(model.description)
+        self._model = model
+        self._limit = limit
+
+    @property
+    def description(self) -> ModelDescription:
+        return self._model.description
+
+    def invoke(self, request: ModelRequest, /) -> Iterator[JsonObject]:
+        self._limit.check()
+        usage: JsonObject | None = None
+        try:
+            for chunk in self._model.invoke(request):
+                usage = chunk["delta"].get("usage") or usage  # of a call, the last one counts
+                yield chunk
+        finally:
+            if usage is not None:
+                self._limit.count(usage)
+
+
+def refuse_unpriced(description: ModelDescription) -> None:
+    if description.has_price:
+        return
+    why = "its price is not known"
+    if description.scripted:
+        why = "its script has no turn with usage: {total_price: …}"
+    raise ParameterError(f"limits: price needs a model with a price, but of {description.name} {why}")
+
+
+def limited(model: ModelBackend, limit: PriceLimit | None) -> ModelBackend:
+    if limit is None:
+        return model
+    return LimitedModel(model, limit)
