@@ -100,6 +100,8 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--daemon", action="append", required=True, metavar="URL", help="repeat it for several")
     parser.add_argument("--key", required=True, help="SERVER_KEY of the daemons")
     parser.add_argument("--port", type=int, default=INNER_API_PORT, help="where DIFY_INNER_API_URL points (5001)")
+    parser.add_argument("--wait", type=float, default=Pace.before_text, help="seconds before an answer begins (0.2)")
+    parser.add_argument("--between", type=float, default=Pace.between_chunks, help="seconds between chunks (0.02)")
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser("install", help="install packages")
     command.add_argument("package", type=Path, nargs="+")
@@ -119,7 +121,7 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = read_options(arguments)
-    api = InnerApi(Pace())
+    api = InnerApi(Pace(before_text=options.wait, between_chunks=options.between))
     server = WSGIServer(("127.0.0.1", options.port), api, log=None)
     server.start()
     options.run(options, api, [Daemon(url, options.key) for url in options.daemon])

@@ -68,12 +68,12 @@ def _now(daemons: Sequence[int]) -> dict[str, tuple[int, float]]:
         for process in _family(pid):
             try:
                 times = process.cpu_times()
-                memory, cpu = process.memory_info().rss, times.user + times.system
+                memory = process.memory_info().rss
                 name = name_of(process.cmdline(), process.cwd())
             except psutil.Error:
                 continue
             memory_of_others, cpu_of_others = found.get(name, (0, 0.0))
-            found[name] = (memory_of_others + memory, cpu_of_others + cpu)
+            found[name] = (memory_of_others + memory, cpu_of_others + times.user + times.system)
     return found
 
 
