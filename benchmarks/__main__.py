@@ -6,24 +6,32 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import cost, growth, many_tools, model_inputs, node_inputs, overlap, package, pauses, tool_inputs
+from benchmarks import (
+    cost,
+    first_word,
+    growth,
+    many_tools,
+    model_inputs,
+    node_inputs,
+    overlap,
+    package,
+    pauses,
+    tool_inputs,
+)
+from benchmarks.plugins import official_version
 from benchmarks.readme import with_tables
 from benchmarks.table import Table
 
 README = Path(__file__).parent / "README.md"
 PAUSE_CASES = [*model_inputs.CASES, *tool_inputs.CASES, *node_inputs.CASES]
 
-type Part = Callable[[int], Iterator[Table]]
-"""Tables, by how often to repeat."""
+type Part = Callable[[int, Path | None], Iterator[Table]]
+"""Tables, by how often to repeat and the folder of the official strategy, if it is measured too."""
 
 
-def _pauses(_repeats: int) -> Iterator[Table]:
-    yield pauses.table(PAUSE_CASES)
-
-
-def _one(table: Callable[[int], Table]) -> Part:
-    def part(repeats: int) -> Iterator[Table]:
-        yield table(repeats)
+def _one(table: Callable[[int, Path | None], Table]) -> Part:
+    def part(repeats: int, official: Path | None) -> Iterator[Table]:
+        yield table(repeats, official)
 
     return part
 
@@ -31,14 +39,16 @@ def _one(table: Callable[[int], Table]) -> Part:
 PARTS: dict[str, Part] = {
     "cost": _one(cost.table),
     "growth": growth.tables,
-    "pauses": _pauses,
-    "overlap": _one(overlap.table),
-    "tools": _one(many_tools.table),
-    "package": _one(lambda _repeats: package.table()),
+    "words": _one(first_word.table),
+    "pauses": _one(lambda _repeats, _official: pauses.table(PAUSE_CASES)),
+    "overlap": _one(lambda repeats, _official: overlap.table(repeats)),
+    "tools": _one(lambda repeats, _official: many_tools.table(repeats)),
+    "package": _one(lambda _repeats, _official: package.table()),
 }
 HELP = {
     "cost": "bursts, rounds, results and the start, with their goals",
     "growth": "rounds, tools, sources, history and results by their number",
+    "words": "how soon the user sees the first word",
     "pauses": "how long a run that takes in 2 MB keeps another one waiting",
     "overlap": "calls and subtasks side by side",
     "tools": "a search among many tools, and what they take of a request",
@@ -52,13 +62,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     tables: list[Table] = []
     for name in wanted:
         sys.stderr.write(f"measuring {name} …\n")
-        for table in PARTS[name](options.repeats):
+        for table in PARTS[name](options.repeats, options.cot_agent):
             sys.stdout.write(f"{table}\n\n")
             sys.stdout.flush()
             tables.append(table)
     sys.stdout.write(f"{summary(tables)}\n")
     if options.write:
-        README.write_text(with_tables(README.read_text(encoding="utf-8"), tables, datetime.now(UTC)), encoding="utf-8")
+        version = official_version(options.cot_agent) if options.cot_agent else ""
+        text = README.read_text(encoding="utf-8")
+        README.write_text(with_tables(text, tables, datetime.now(UTC), version), encoding="utf-8")
 
 
 def summary(tables: Sequence[Table]) -> str:
@@ -77,6 +89,9 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("parts", nargs="*", metavar="NAME", choices=[*PARTS, []], help="what to measure (default: all)")
     parser.add_argument("--repeats", type=int, choices=range(1, 100), metavar="N", default=5, help="(default 5)")
+    parser.add_argument(
+        "--cot-agent", type=Path, metavar="FOLDER", help="measure Dify's official strategy too; its plugin is here"
+    )
     parser.add_argument("--write", action="store_true", help="write the tables of all parts into benchmarks/README.md")
     options = parser.parse_args(arguments)
     if options.write and options.parts:

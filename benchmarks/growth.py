@@ -1,25 +1,28 @@
 """How the cost grows with what a run takes in.
 
-In: how often to repeat. Out: a table for each thing that grows. What counts is the agent's time beyond the floor for
-each unit: it must not rise with the number of units, since the agent would then grow faster than what it sends.
+In: how often to repeat, and the folder of the official strategy if it is measured too. Out: a table for each thing that
+grows. What counts is the agent's time beyond the floor for each unit: it must not rise with the number of units, since
+the agent would then grow faster than what it sends.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from time import process_time
 
-from benchmarks.cost import RESULT, one_call, playing, records, with_sources
-from benchmarks.measure import COMPARED, Compared, side_by_side
-from benchmarks.plugins import Pair
-from benchmarks.process import PluginProcess, both
+from benchmarks import measure
+from benchmarks.cost import RESULT, one_call, playing, records, with_history, with_sources
+from benchmarks.measure import COMPARED, Compared
+from benchmarks.plugins import Sides
+from benchmarks.process import PluginProcess, side_by_side
 from benchmarks.scenario import PROSE, Scenario, filled, rounds
 from benchmarks.table import Goal, Row, Table, duration
 from internal.calls.output import plain_reason
 from internal.host.failures import HostFailure
 from internal.render.log import error_text
 from internal.text.secrets import KnownSecrets, Redactor
-from tests.support.wire import json_message, model, parameter, text_message, tool
+from tests.support.wire import json_message, parameter, text_message, tool
 
 MAX_RISE = 1.25
 """Of the time beyond the floor for each unit, against the row before; less than that is noise."""
@@ -41,13 +44,6 @@ def with_tools(count: int) -> Scenario:
     """Tools as a server of such tools describes them, with three parameters each."""
     fields = [parameter(name, llm_description=PROSE) for name in ("query", "language", "limit")]
     return Scenario(params={"tools": [tool(f"tool{number}", *fields) for number in range(count)]})
-
-
-def with_history(count: int) -> Scenario:
-    """Earlier questions and answers of 400 characters, without thoughts."""
-    roles = ("user", "assistant")
-    messages = [{"role": roles[turn % 2], "content": filled(PROSE, 400)} for turn in range(count)]
-    return Scenario(params={"model": model(history_prompt_messages=messages, context_size=4_000_000)})
 
 
 CASES = [
@@ -116,15 +112,15 @@ def errors_table(repeats: int) -> Table:
     return Table("Growth: KB of an error", ("of", "KB", "agent", "each"), measured)
 
 
-def tables(repeats: int) -> Iterator[Table]:
+def tables(repeats: int, official: Path | None) -> Iterator[Table]:
     yield errors_table(repeats)
-    with both() as processes:
+    with side_by_side(official) as processes:
         for case in CASES:
             yield table(case, processes, repeats)
 
 
-def table(case: Growing, processes: Pair[PluginProcess], repeats: int) -> Table:
-    measured = [(size, side_by_side(playing(case.scenario(size)), processes, repeats)) for size in case.sizes]
+def table(case: Growing, processes: Sides[PluginProcess], repeats: int) -> Table:
+    measured = [(size, measure.measured(playing(case.scenario(size)), processes, repeats)) for size in case.sizes]
     return Table(f"Growth: {case.what}", (case.what, *COMPARED, "beyond, each"), list(rows(measured)))
 
 

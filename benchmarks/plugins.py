@@ -1,4 +1,7 @@
-"""Two plugins in folders of their own, as Dify's daemon unpacks them: this one, and one that holds only the floor."""
+"""Plugins in folders of their own, as Dify's daemon unpacks them: this one, one that holds only the floor, and another.
+
+The other one is Dify's official cot_agent, if its folder is given. None of it is part of this project.
+"""
 
 import shutil
 import tempfile
@@ -6,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+import yaml
 
 from benchmarks.package import ROOT, packed_files
 
@@ -69,16 +74,29 @@ class Plugin:
 
 
 @dataclass(frozen=True)
-class Pair[T]:
-    """The same for the agent and the floor."""
+class Sides[T]:
+    """The same for the agent, the floor and, if its folder is given, Dify's official strategy."""
 
     agent: T
     floor: T
+    official: T | None = None
+
+    @property
+    def all(self) -> list[T]:
+        """Those that are there, in the order in which they take turns."""
+        if self.official is None:
+            return [self.agent, self.floor]
+        return [self.agent, self.floor, self.official]
+
+
+def official_version(folder: Path) -> str:
+    """The version of the official strategy in this folder."""
+    return str(yaml.safe_load((folder / "manifest.yaml").read_text(encoding="utf-8"))["version"])
 
 
 @contextmanager
-def unpacked() -> Iterator[Pair[Plugin]]:
-    """Both plugins, until the end of the block."""
+def unpacked(official: Path | None) -> Iterator[Sides[Plugin]]:
+    """The plugins, until the end of the block; the official one runs where it is."""
     with tempfile.TemporaryDirectory() as folder:
         agent = Path(folder, "agent")
         bare = Path(folder, "floor")
@@ -90,4 +108,8 @@ def unpacked() -> Iterator[Pair[Plugin]]:
             path = bare / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        yield Pair(Plugin(agent, "gpt5_agent", "gpt5_function_calling"), Plugin(bare, "floor", "floor"))
+        yield Sides(
+            Plugin(agent, "gpt5_agent", "gpt5_function_calling"),
+            Plugin(bare, "floor", "floor"),
+            Plugin(official, "agent", "function_calling") if official else None,
+        )

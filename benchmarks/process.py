@@ -10,7 +10,7 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -25,10 +25,11 @@ from gevent.subprocess import DEVNULL, PIPE, Popen
 from pydantic_core import to_json
 
 from benchmarks.answers import Answer, Asked, Failure, Json, Script
-from benchmarks.plugins import Pair, Plugin, unpacked
+from benchmarks.plugins import Plugin, Sides, unpacked
 from benchmarks.scenario import Scenario, parameters_of
 
 _SESSION = re.compile(rb'"session_id":"([^"]*)","data":\{"type":"(\w+)"')
+_TEXT = b'"type":"text"'
 _HEAD = 200
 """Bytes of a line in which its session and type stand."""
 _SETTINGS = {"INSTALL_METHOD": "local", "PYTHONDONTWRITEBYTECODE": ""}
@@ -45,6 +46,8 @@ class Ran:
     """What a run wrote."""
 
     lines: list[bytes]
+    first_text: float | None
+    """Seconds by the wall clock until the first text; None without any."""
 
     @property
     def messages(self) -> list[Json]:
@@ -64,7 +67,7 @@ class PluginProcess:
         self._process = Popen(
             [sys.executable, "-m", "main"],
             cwd=plugin.folder,
-            env=os.environ | _SETTINGS,
+            env=_environment(),
             stdin=PIPE,
             stdout=PIPE,
             stderr=DEVNULL,
@@ -110,19 +113,23 @@ class PluginProcess:
         script = Script(scenario.model, scenario.tools)
         arrived: Queue[tuple[str, bytes]] = Queue()
         self._runs[session_id] = arrived
+        began = time.perf_counter()
         self._write(to_json(self._request(session_id, scenario)))
         lines: list[bytes] = []
+        first_text: float | None = None
         while True:
             kind, line = arrived.get()
             if kind == "invoke" and (asked := Asked.read(line.decode())):
                 gevent.spawn(self._answer, session_id, asked, script.pop(asked.kind))
             elif kind == "stream":
                 lines.append(line)
+                if first_text is None and _TEXT in line[:_HEAD]:
+                    first_text = time.perf_counter() - began
             elif kind == "error":
                 raise RunFailed(line.decode())
             elif kind == "end":
                 del self._runs[session_id]
-                return Ran(lines)
+                return Ran(lines, first_text)
 
     def _request(self, session_id: str, scenario: Scenario) -> Json:
         data = {
@@ -156,8 +163,13 @@ class PluginProcess:
             arrived.put(("error", b"the plugin's process has ended"))
 
 
+def _environment() -> dict[str, str]:
+    """Of a plugin's process: modules come from its own folder, and never from this project."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | _SETTINGS
+
+
 @contextmanager
-def both() -> Iterator[Pair[PluginProcess]]:
-    """The processes of the agent and of the floor."""
-    with unpacked() as plugins, PluginProcess(plugins.agent) as agent, PluginProcess(plugins.floor) as floor:
-        yield Pair(agent, floor)
+def side_by_side(official: Path | None) -> Iterator[Sides[PluginProcess]]:
+    """A process of each plugin."""
+    with unpacked(official) as plugins, ExitStack() as stack:
+        yield Sides(*(stack.enter_context(PluginProcess(plugin)) for plugin in plugins.all))

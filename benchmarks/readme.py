@@ -15,14 +15,16 @@ BEGIN = "<!-- tables: written by `python -m benchmarks --write` -->"
 END = "<!-- end of the tables -->"
 
 
-def with_tables(text: str, tables: Sequence[Table], when: datetime) -> str:
+def with_tables(text: str, tables: Sequence[Table], when: datetime, official_version: str) -> str:
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    written = "\n\n".join([measured_on(when), *map(str, tables)])
+    written = "\n\n".join([measured_on(when, official_version), *map(str, tables)])
     return f"{before}{BEGIN}\n\n{written}\n\n{END}{after}"
 
 
-def measured_on(when: datetime) -> str:
+def measured_on(when: datetime, official_version: str) -> str:
     """Day, machine by its cores, and the versions that matter."""
     versions = f"Python {platform.python_version()}, dify-plugin {version('dify-plugin')}"
+    if official_version:
+        versions = f"{versions}, cot_agent {official_version}"
     return f"Measured on {when:%Y-%m-%d}, {os.cpu_count()} cores, {versions}."

@@ -19,6 +19,8 @@ from strategies.gpt5_function_calling import GPT5FunctionCallingStrategy
 from tests.support.wire import calls, model, parameter, says, text_message, tool
 
 PROSE = "The quick brown fox jumps over the lazy dog, and in the evening it comes back home. "
+FEATURES = ("tool-call", "multi-tool-call", "stream-tool-call", "vision")
+"""Of the model. The official strategy does not stream without the third."""
 SEARCH = {"tools": [tool("search", parameter("q"))]}
 ANSWER = prepared(says("Done."))
 Agent = GPT5FunctionCallingStrategy
@@ -47,7 +49,7 @@ class Played:
 
 def parameters_of(scenario: Scenario) -> Json:
     """What the host sends as the strategy's parameters."""
-    return {"model": model(), "query": "?", **scenario.params}
+    return {"model": model(features=FEATURES), "query": "?", "instruction": "", "tools": [], **scenario.params}
 
 
 def messages(
@@ -83,10 +85,10 @@ def calling(count: int = 1) -> list[Any]:
     return calls(*(("search", {"q": str(number)}) for number in range(count)))
 
 
-def rounds(count: int, result: str) -> Scenario:
-    """So many rounds: each but the last says a sentence and calls the tool with new arguments, and the last answers."""
+def rounds(count: int, result: str, words: int = 25) -> Scenario:
+    """So many rounds: each but the last says so many chunks and calls the tool with new arguments; the last answers."""
     turns = [
-        prepared([*chunks(25)[:-1], *calls(("search", {"q": f"question {number}"}))]) for number in range(count - 1)
+        prepared([*chunks(words)[:-1], *calls(("search", {"q": f"question {number}"}))]) for number in range(count - 1)
     ]
     return Scenario([*turns, ANSWER], [prepared([text_message(result)])], {**SEARCH, "maximum_iterations": count})
 

@@ -1,36 +1,48 @@
 """What starting the plugin's process costs, and what it takes of memory.
 
 In: how often to repeat. Out: seconds of CPU from the start of Python until the plugin has written its manifest and the
-heartbeat after it, which says that it serves; bytes of memory then, and after work.
+heartbeat after it, which says that it serves, and until it has done the first run; bytes of memory when it serves, and
+after work.
 """
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from benchmarks.measure import Compared, Work, compared
 from benchmarks.plugins import Plugin, unpacked
 from benchmarks.process import PluginProcess
 
 
-def starting(repeats: int) -> Compared:
-    """Start both in turn; a first start of each, which compiles the modules, does not count."""
-    with unpacked() as plugins:
-        pairs = [(started(plugins.agent), started(plugins.floor)) for _ in range(repeats + 1)]
-    return compared(pairs[1:])
+@dataclass(frozen=True)
+class Started:
+    """A process at the two moments: when it serves, and after its first work."""
+
+    serves: Compared
+    has_worked: Compared
 
 
-def in_memory(repeats: int, work: Work) -> tuple[Compared, Compared]:
-    """When both serve, and when they have done the work."""
-    with unpacked() as plugins:
-        pairs = [(_memory(plugins.agent, work), _memory(plugins.floor, work)) for _ in range(repeats)]
-    served, worked = ([(agent[at], floor[at]) for agent, floor in pairs] for at in (0, 1))
-    return compared(served), compared(worked)
+def starting(repeats: int, official: Path | None, first: Work) -> Started:
+    """CPU time. All start in turn; a first start of each, which compiles the modules, does not count."""
+    return _at_both_moments(repeats + 1, official, first, PluginProcess.cpu, skipped=1)
 
 
-def _memory(plugin: Plugin, work: Work) -> tuple[float, float]:
+def in_memory(repeats: int, official: Path | None, work: Work) -> Started:
+    return _at_both_moments(repeats, official, work, PluginProcess.memory)
+
+
+def _at_both_moments(
+    repeats: int, official: Path | None, work: Work, read: Callable[[PluginProcess], float], skipped: int = 0
+) -> Started:
+    with unpacked(official) as plugins:
+        samples = [[_read(plugin, work, read) for plugin in plugins.all] for _ in range(repeats)][skipped:]
+    serving = [[side[0] for side in sample] for sample in samples]
+    worked = [[side[1] for side in sample] for sample in samples]
+    return Started(compared(serving), compared(worked))
+
+
+def _read(plugin: Plugin, work: Work, read: Callable[[PluginProcess], float]) -> Sequence[float]:
     with PluginProcess(plugin) as process:
-        serving = process.memory()
+        serving = read(process)
         work(process)
-        return serving, process.memory()
-
-
-def started(plugin: Plugin) -> float:
-    with PluginProcess(plugin) as process:
-        return process.cpu()
+        return serving, read(process)

@@ -6,7 +6,7 @@ import benchmarks.__main__ as command
 from benchmarks import cost, growth, overlap
 from benchmarks.answers import Failure, after, prepared, spread
 from benchmarks.floor import FloorStrategy
-from benchmarks.process import RunFailed, both
+from benchmarks.process import RunFailed, side_by_side
 from benchmarks.scenario import Scenario, calling, chunks, play, rounds
 from strategies.gpt5_plan_and_reflect import GPT5PlanAndReflectStrategy
 from tests.support.wire import json_message, text_message
@@ -17,13 +17,15 @@ from tests.support.wire import json_message, text_message
     [
         Scenario([prepared(chunks(1_000))]),
         rounds(3, "found it"),
+        cost.one_answer(),
+        cost.many_calls(2),
         cost.one_call([text_message("found it")]),
         cost.one_call([json_message(cost.records(1_000))]),
         cost.with_sources(3),
         growth.with_tools(3),
-        growth.with_history(4),
+        cost.with_history(4),
     ],
-    ids=["chunks", "rounds", "text", "JSON", "sources", "tools", "history"],
+    ids=["chunks", "rounds", "answer", "calls", "text", "JSON", "sources", "tools", "history"],
 )
 def test_the_floor_says_what_the_agent_says(scenario: Scenario) -> None:
     agent = play(scenario)
@@ -37,7 +39,7 @@ def test_the_floor_says_what_the_agent_says(scenario: Scenario) -> None:
 @pytest.mark.e2e
 def test_a_run_in_a_process_of_its_own_says_the_same_for_both_and_costs_cpu_time() -> None:
     scenario = Scenario([after(0, calling()), spread(0, chunks(4))], [prepared([text_message("found it")])])
-    with both() as processes:
+    with side_by_side(None) as processes:
         before = processes.agent.cpu()
         texts = {process.run(scenario).text.rstrip() for process in (processes.agent, processes.floor)}
         assert processes.agent.cpu() > before

@@ -1,0 +1,41 @@
+"""How soon the user sees the first word of a plain answer, while the model could still call a tool.
+
+In: how often to repeat. Out: one table, by the wall clock.
+"""
+
+from pathlib import Path
+from statistics import median
+
+from benchmarks.answers import spread
+from benchmarks.process import PluginProcess, side_by_side
+from benchmarks.scenario import SEARCH, Scenario, chunks
+from benchmarks.table import Goal, Row, Table, duration
+
+CHUNKS = 80
+SECONDS_EACH = 0.02
+LIMIT = 0.25
+"""Seconds of an answer of 1.6 seconds."""
+NAMES = ("agent", "floor", "cot_agent")
+
+
+def table(repeats: int, official: Path | None) -> Table:
+    """One row for each plugin; the goal is the agent's."""
+    scenario = Scenario([spread(SECONDS_EACH, chunks(CHUNKS))], params=SEARCH)
+    with side_by_side(official) as processes:
+        taken = [[first_word(process, scenario) for process in processes.all] for _ in range(repeats + 1)][1:]
+    medians = [median(column) for column in zip(*taken, strict=True)]
+    rows = [Row((name, duration(seconds))) for name, seconds in zip(NAMES, medians, strict=False)]
+    rows[0] = Row(rows[0].cells, Goal.at_most(LIMIT, medians[0], " s"))
+    return Table("First word", ("of an answer of 1.6 s", "after"), rows)
+
+
+def first_word(process: PluginProcess, scenario: Scenario) -> float:
+    """Seconds until the first text of a run.
+
+    Raises:
+        RuntimeError: the run shows none.
+    """
+    seconds = process.run(scenario).first_text
+    if seconds is None:
+        raise RuntimeError("the run shows no text, so there is nothing to measure")
+    return seconds
