@@ -1,17 +1,22 @@
 """How soon the user sees the first word of a plain answer, while the model could still call a tool.
 
+The answer has 2,000 letters, which the model takes 1.6 seconds to write.
+
 In: how often to repeat. Out: one table, by the wall clock.
 """
 
+from itertools import batched
 from pathlib import Path
 from statistics import median
 
 from benchmarks.answers import spread
 from benchmarks.process import PluginProcess, side_by_side
-from benchmarks.scenario import SEARCH, Scenario, chunks
+from benchmarks.scenario import PROSE, SEARCH, Scenario, filled
 from benchmarks.table import Goal, Row, Table, duration
+from tests.support.wire import says
 
-CHUNKS = 80
+LETTERS = 2_000
+LETTERS_EACH = 25
 SECONDS_EACH = 0.02
 LIMIT = 0.25
 """Seconds of an answer of 1.6 seconds."""
@@ -20,7 +25,8 @@ NAMES = ("agent", "floor", "cot_agent")
 
 def table(repeats: int, official: Path | None) -> Table:
     """One row for each plugin; the goal is the agent's."""
-    scenario = Scenario([spread(SECONDS_EACH, chunks(CHUNKS))], params=SEARCH)
+    words = ("".join(part) for part in batched(filled(PROSE, LETTERS), LETTERS_EACH))
+    scenario = Scenario([spread(SECONDS_EACH, says(*words))], params=SEARCH)
     with side_by_side(official) as processes:
         taken = [[first_word(process, scenario) for process in processes.all] for _ in range(repeats + 1)][1:]
     medians = [median(column) for column in zip(*taken, strict=True)]

@@ -21,8 +21,9 @@ from internal.text.thoughts import (
     without_was_thought,
 )
 
-PLAINLY_AN_ANSWER = 400
-"""Letters. A remark before tool calls is shorter, almost always; a longer one is shown as if it were the answer."""
+PLAINLY_AN_ANSWER = 240
+"""Letters. The policy asks for remarks of one sentence, which is shorter; a longer one is shown as if it were the
+answer."""
 _LETTERS_OF_A_WIDE_ONE = 4
 """A Chinese, Japanese or Korean character says as much as several letters, and takes a model as long."""
 _WIDE = r"[\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"

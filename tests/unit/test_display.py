@@ -73,13 +73,13 @@ def test_the_user_sees_the_same_however_a_text_is_cut(
     ids=lambda text: repr(text[-8:]),
 )
 def test_text_that_is_plainly_an_answer_streams_from_there_on(held: str, last: str) -> None:
-    """400 letters, of which a wide character is worth four; or the beginning of a heading, a table or a code fence."""
+    """240 letters, of which a wide character is worth four; or the beginning of a heading, a table or a code fence."""
     display = TurnDisplay(HIDDEN)
 
     assert list(display.feed(held)) == []
     assert words(display.feed(last)) == answer(held + last)
     assert list(display.feed("z")) == [AnswerText("z")]
-    assert PLAINLY_AN_ANSWER == 400
+    assert PLAINLY_AN_ANSWER == 240
 
 
 @pytest.mark.parametrize(
